@@ -1,0 +1,181 @@
+# zklock: `make help` tells what there is.
+
+LUAS = 5.1 5.2 5.3 5.4 luajit
+CFLAGS = -O2 -g
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wwrite-strings -Wundef -Wformat=2 -Wvla
+JOBS = $(shell nproc 2>/dev/null || echo 2)
+Q = @
+BUSTED = $(shell command -v busted)
+# More arguments for busted, such as --filter='waits for ever'
+SPECS =
+ASAN_SPECS =
+TSAN_SPECS =
+
+# Where things go, and with what instrumentation: `make asan` and `make tsan` come back here with both set.
+B = build
+SANITIZE =
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+ENGINE_C = $(wildcard csrc/engine/*.c)
+BINDING_C = $(wildcard csrc/lua/*.c)
+UNIT_C = $(wildcard spec/unit/*_test.c)
+FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
+
+ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/%.o)
+FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
+UNIT = $(UNIT_C:spec/%.c=$(B)/%)
+MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
+
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+	-Icsrc/engine $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP
+LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS)
+LIBS = -lzookeeper_mt -pthread
+
+# Distributions name Lua's pkg-config file differently. Asked late, when `deps` has run.
+lua_names = $(if $(filter luajit,$1),luajit,lua$1 lua-$1 lua$(subst .,,$1))
+lua_cflags = $(or $(shell for name in $(lua_names); do pkg-config --cflags $$name 2>/dev/null && break; done),\
+	$(error pkg-config finds no headers of Lua $1: $(lua_names)))
+
+LUA_5.1 = lua5.1
+LUA_5.2 = lua5.2
+LUA_5.3 = lua5.3
+LUA_5.4 = lua5.4
+LUA_luajit = luajit
+
+# $(call lua,VERSION[,BUILD]): that interpreter, with this tree's zklock and no one's LUA_INIT.
+lua_path = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$(CURDIR)/?.lua;;" \
+	LUA_CPATH="$(CURDIR)/$(or $2,$(B))/$1/?.so;;"
+lua = $(lua_path) $(LUA_$1)
+unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
+unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
+
+.PHONY: help deps build unit test demo lint format asan tsan bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make demo    a flash sale with and without the lock, in under a minute'
+	@echo 'make test    all tests: the C unit tests, and the specs under every Lua'
+	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
+	@echo 'make lint    formatting and static checks'
+	@echo 'make format  what lint wants of the C sources'
+	@echo 'make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
+	@echo 'make tsan    the specs with ThreadSanitizer'
+	@echo 'make bench   the measurements'
+	@echo 'make deps    only install what the others need (they do so themselves)'
+	@echo 'make clean   remove build/'
+	@echo
+	@echo 'For some Lua versions only: make test LUAS="5.4 luajit"; to see the commands: make build Q='
+
+DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS))
+
+# What is installed is what this run's goals need.
+deps:
+	@$(DEPS)
+
+build: $(MODULES)
+
+$(B)/%.o: csrc/%.c Makefile | deps
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -c -o $@ $<
+
+$(B)/unit/%.o: spec/unit/%.c Makefile | deps
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -Ispec/unit -c -o $@ $<
+
+# An archive, so that a unit test's own version of an engine function wins over the engine's.
+$(B)/libengine.a: $(ENGINE_O)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/libengine.a
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $^ $(LIBS)
+
+unit: $(UNIT)
+
+# The binding is compiled for each Lua; the engine knows nothing of Lua and is compiled once.
+define lua_rules
+$(B)/$1/%.o: csrc/lua/%.c Makefile | deps
+	@mkdir -p $$(@D) && echo "CC $$@"
+	$Q$$(COMPILE) $$(call lua_cflags,$1) -c -o $$@ $$<
+
+$(B)/$1/zklock/core.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(ENGINE_O)
+	@mkdir -p $$(@D) && echo "LD $$@"
+	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+endef
+$(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
+
+-include $(wildcard $(B)/engine/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
+
+# --- tests: each suite is a command whose output tools/suites.lua counts; the longest come first
+
+SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
+busted = $(call lua,$1,$2) $(BUSTED) -o gtest $3 $(SPECS) spec
+
+ASAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
+TSAN = -fsanitize=thread -fno-omit-frame-pointer -O1
+ASAN_ENV = LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
+	ASAN_OPTIONS=detect_leaks=1:log_path=$(CURDIR)/build/asan/report \
+	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/report
+TSAN_ENV = TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp log_path=$(CURDIR)/build/tsan/report \
+	exitcode=66 die_after_fork=0 ignore_noninstrumented_modules=1 second_deadlock_stack=1)
+empty =
+space = $(empty) $(empty)
+
+submake = $(MAKE) -s --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) DEPS=true
+
+# $(call instrumented,asan|tsan,TARGETS)
+instrumented = $(submake) B=build/$1 SANITIZE="$(if $(filter asan,$1),$(ASAN),$(TSAN))" $2
+
+# The interpreter is not instrumented, so the sanitizer's library is loaded before it. ZKLOCK_PRELOAD hands it on to the
+# Lua processes that a spec starts; spec/support keeps it from all others.
+preload = LD_PRELOAD=$1 ZKLOCK_PRELOAD=$1
+runtime = $(shell realpath "$$($(CC) -print-file-name=lib$1.so)")
+
+# gcc's ThreadSanitizer cannot live with as much address randomization as new kernels use.
+fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+test: deps
+	@rm -rf build/test && mkdir -p build/test
+	@$(submake) build
+	@$(call instrumented,asan,unit)
+	@exec $(SUITES) -l 580 -o build/test \
+		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
+		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build)') \
+		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
+		'rock=tools/rock.sh $(LUAS)' \
+		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
+			'$(version)=$(call busted,$(version),build,--exclude-tags=slow)')
+
+asan: deps
+	@rm -rf build/asan/log && mkdir -p build/asan/log
+	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so)
+	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
+		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
+		'5.4=$(ASAN_ENV) tools/sanitized.sh build/asan/report \
+			env $(call preload,$(call runtime,asan)) $(call busted,5.4,build/asan,$(ASAN_SPECS))'
+
+tsan: deps
+	@rm -rf build/tsan/log && mkdir -p build/tsan/log
+	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so)
+	@exec $(SUITES) -j 1 -l 1800 -o build/tsan/log \
+		'unit=$(TSAN_ENV) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit' \
+		'5.4=$(TSAN_ENV) $(fixed_addresses) tools/sanitized.sh build/tsan/report \
+			env $(call preload,$(call runtime,tsan)) $(call busted,5.4,build/tsan,$(TSAN_SPECS))'
+
+lint: deps
+	@tools/lint.sh
+
+format:
+	@find csrc spec/unit -name '*.[ch]' -exec clang-format -i {} +
+
+demo: deps $(B)/5.4/zklock/core.so
+	@exec env $(call lua,5.4) examples/flash_sale/demo.lua
+
+bench: deps $(B)/5.4/zklock/core.so
+	@exec env $(call lua,5.4) bench/run.lua
+
+clean:
+	rm -rf build

@@ -1,0 +1,25 @@
+/* clock: seconds that no one can turn back, and that go on while the machine is suspended. */
+#ifndef ZKL_CLOCK_H
+#define ZKL_CLOCK_H
+
+#include <stdint.h>
+
+typedef int64_t zkl_nanos; /* since boot; differences are durations */
+
+#define ZKL_NEVER INT64_MAX
+#define ZKL_SECOND INT64_C(1000000000)
+
+typedef struct zkl_clock {
+    zkl_nanos (*now)(void);
+} zkl_clock;
+
+/* CLOCK_BOOTTIME: a suspended machine's session goes on ageing at the servers, and so must we. */
+extern const zkl_clock zkl_clock_boot;
+
+/* Seconds from now as a moment; infinity, and what is too far to count, is ZKL_NEVER. */
+zkl_nanos zkl_clock_after(zkl_nanos now, double seconds);
+
+/* Whole seconds and fractions between two moments. */
+double zkl_clock_seconds(zkl_nanos duration);
+
+#endif

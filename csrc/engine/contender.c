@@ -1,0 +1,113 @@
+#include "contender.h"
+
+#include <stdlib.h>
+
+zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag) {
+    zkl_contender *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->floor = floor;
+    c->hosted = true;
+    c->answer.tag = c->loss.tag = tag;
+    c->loss.kind = ZKL_EVENT_LOST;
+    floor->counters.waiting++;
+    return c;
+}
+
+static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_status status) {
+    if (!c->hosted)
+        return;
+    event->kind = kind;
+    zkl_events_post(&c->floor->events, event, status, c->token);
+}
+
+void zkl_contender_granted(zkl_contender *c) {
+    c->phase = ZKL_HELD;
+    c->floor->counters.waiting--;
+    c->floor->counters.held++;
+    c->floor->counters.acquired++;
+    zkl_timer_clear(&c->floor->timers, &c->timer);
+    tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
+}
+
+void zkl_contender_failed(zkl_contender *c, zkl_status status) {
+    c->phase = ZKL_OVER;
+    c->outcome = status;
+    c->floor->counters.waiting--;
+    if (status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED)
+        c->floor->counters.timeouts++;
+    zkl_timer_clear(&c->floor->timers, &c->timer);
+    tell(c, &c->answer, ZKL_EVENT_FAILED, status);
+}
+
+static void give_up_hold(zkl_contender *c, zkl_status outcome) {
+    c->phase = ZKL_OVER;
+    c->outcome = outcome;
+    c->floor->counters.held--;
+    zkl_timer_clear(&c->floor->timers, &c->timer);
+}
+
+void zkl_contender_lost(zkl_contender *c) {
+    give_up_hold(c, ZKL_LOST);
+    c->floor->counters.lost++;
+    tell(c, &c->loss, ZKL_EVENT_LOST, ZKL_LOST);
+}
+
+void zkl_contender_released(zkl_contender *c) {
+    give_up_hold(c, ZKL_OK);
+    c->floor->counters.released++;
+}
+
+void zkl_contender_depart(zkl_contender *c) {
+    zkl_floor *floor = c->floor;
+    c->departure = ++floor->departures;
+    c->ahead = floor->last_departing;
+    c->behind = NULL;
+    *(c->ahead ? &c->ahead->behind : &floor->departing) = c;
+    floor->last_departing = c;
+}
+
+static void departed(zkl_contender *c) {
+    zkl_floor *floor = c->floor;
+    *(c->ahead ? &c->ahead->behind : &floor->departing) = c->behind;
+    *(c->behind ? &c->behind->ahead : &floor->last_departing) = c->ahead;
+    c->departure = 0;
+}
+
+static void free_when_swept(zkl_contender *c) {
+    c->next = c->floor->retired;
+    c->floor->retired = c;
+}
+
+void zkl_contender_retire(zkl_contender *c) {
+    zkl_floor *floor = c->floor;
+    zkl_timer_clear(&floor->timers, &c->timer);
+    zkl_subject_leave(&floor->subjects, &c->subject);
+    if (c->departure)
+        departed(c);
+    c->line = NULL;
+    if (!c->hosted)
+        free_when_swept(c);
+}
+
+void zkl_contender_unhost(zkl_contender *c) {
+    c->hosted = false;
+    zkl_events_drop(&c->floor->events, &c->answer);
+    zkl_events_drop(&c->floor->events, &c->loss);
+    if (!c->line)
+        free_when_swept(c);
+}
+
+zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
+    return c->phase == ZKL_HELD ? c->floor->trusted_until : 0;
+}
+
+void zkl_contenders_sweep(zkl_floor *floor) {
+    zkl_contender *next;
+    for (zkl_contender *c = floor->retired; c; c = next) {
+        next = c->next;
+        free(c->name);
+        free(c);
+    }
+    floor->retired = NULL;
+}

@@ -1,0 +1,80 @@
+/* contender: one caller's place in a line, from the moment it joins until its node is known to be gone. What the host
+ * sees of it is its phase; what the servers have of it is its node. The phase is moved here, the node by line.c. */
+#ifndef ZKL_CONTENDER_H
+#define ZKL_CONTENDER_H
+
+#include "floor.h"
+#include "status.h"
+#include "verdict.h"
+
+typedef struct zkl_contender zkl_contender;
+typedef struct zkl_line zkl_line;
+
+typedef enum zkl_phase {
+    ZKL_WAITING,
+    ZKL_HELD,
+    ZKL_OVER /* failed, released or lost: what is left is to see the node gone */
+} zkl_phase;
+
+typedef enum zkl_node {
+    ZKL_NODE_NONE,   /* not at the servers; for a waiter the line makes it when there is a link */
+    ZKL_NODE_ASKED,  /* a create is on its way: its answer moves on */
+    ZKL_NODE_LOST,   /* the answer to the create was lost: the next synced list tells */
+    ZKL_NODE_THERE,  /* known by name */
+    ZKL_NODE_ERASING /* a delete is on its way: its answer moves on */
+} zkl_node;
+
+struct zkl_contender {
+    zkl_subject subject; /* its number is the node's half of the GUID; a new one for every create */
+    zkl_floor *floor;
+    zkl_line *line;             /* NULL once retired */
+    zkl_contender *prev, *next; /* the line's members, in order of arrival */
+
+    zkl_contender *ahead, *behind; /* nodes that must go, client-wide, in order of departure */
+    uint64_t departure;            /* the place in that order; 0: not in it */
+
+    zkl_phase phase;
+    zkl_node node;
+    zkl_status outcome; /* of one that is over: ZKL_OK when it was released */
+    char *name;         /* of the node below the line's path, once known */
+    int64_t token;      /* the node's czxid; 0 while not known */
+    zkl_watch watch;    /* on its own node */
+    bool first;         /* as far as the snapshot tells, nobody is before it */
+    bool review;        /* its blocker went: the line looks at it again */
+    bool seen;          /* found in the list that is being read */
+    bool blocked;       /* `blocker` is set */
+    int32_t blocker;    /* sequence of the child it waits for */
+    unsigned parents;   /* the line's round of parents that its create was sent after */
+
+    bool once;          /* a single try */
+    zkl_nanos deadline; /* of the wait */
+    zkl_timer timer;    /* waiting: the deadline; held: arms the watch; over: tries the delete again */
+    zkl_nanos patience; /* over: the pause before that */
+
+    bool hosted; /* the host still has it */
+    zkl_event answer, loss;
+};
+
+/* Waiting, without a node; `tag` is the host's number for it. NULL: no memory. */
+zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag);
+
+/* The legal moves of the phase; each tells the host what it must hear. */
+void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */
+void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OVER */
+void zkl_contender_lost(zkl_contender *c);                      /* HELD -> OVER */
+void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
+
+/* Enters the order of departure: `flush` waits for it. */
+void zkl_contender_depart(zkl_contender *c);
+/* Its node is gone and it is no member any more: it is freed as soon as the host has let go. */
+void zkl_contender_retire(zkl_contender *c);
+/* The host lets go: it hears nothing more. What is held or waited for is the line's to end first. */
+void zkl_contender_unhost(zkl_contender *c);
+
+/* The moment until which the servers cannot have given the lock away; 0 when it is not held. */
+zkl_nanos zkl_contender_trusted_until(const zkl_contender *c);
+
+/* Frees those that are both retired and let go. */
+void zkl_contenders_sweep(zkl_floor *floor);
+
+#endif

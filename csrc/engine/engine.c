@@ -1,0 +1,532 @@
+/* engine: wires the rooms together: a client is a mutex around a floor, its lines, its queries and its session. */
+#include "errand.h"
+#include "keeper.h"
+#include "lines.h"
+#include "process.h"
+#include "query.h"
+#include "registry.h"
+#include "session.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct zkl_client {
+    pthread_mutex_t mutex; /* of everything below but what says otherwise */
+    unsigned generation;   /* the process it belongs to; never changes */
+    atomic_uint users;     /* the host, the errand thread, each contender and query that the host has */
+    atomic_bool ended;
+
+    zkl_floor floor;
+    zkl_lines lines;
+    zkl_queries queries;
+    zkl_session session;
+    zkl_keeper keeper;
+    zkl_errands errands;
+    zkl_errand end;
+    zkl_log *log; /* never changes; NULL: not wanted */
+    zkl_registered registered;
+    zkl_event closed; /* wakes the host when the session has ended */
+    bool closing;
+};
+
+/* ---- in and out ---- */
+
+static bool forked(const zkl_client *client) {
+    return client->generation != zkl_process_generation();
+}
+
+static void enter(void *ctx) {
+    pthread_mutex_lock(&((zkl_client *)ctx)->mutex);
+}
+
+/* Every step ends here: what has become free is freed, what has become answerable is answered. */
+static void leave(void *ctx) {
+    zkl_client *client = ctx;
+    zkl_queries_check(&client->queries);
+    zkl_lines_tidy(&client->lines);
+    zkl_contenders_sweep(&client->floor);
+    zkl_session_tend(&client->session);
+    pthread_mutex_unlock(&client->mutex);
+}
+
+static void release_memory(zkl_client *client) {
+    zkl_session_destroy(&client->session);
+    zkl_lines_destroy(&client->lines);
+    zkl_subjects_destroy(&client->floor.subjects);
+    if (client->log)
+        zkl_log_close(client->log);
+    free(client->log);
+    zkl_events_destroy(&client->floor.events);
+    pthread_mutex_destroy(&client->mutex);
+    free(client);
+}
+
+static void unuse(void *ctx) {
+    zkl_client *client = ctx;
+    if (atomic_fetch_sub(&client->users, 1) == 1)
+        release_memory(client);
+}
+
+/* ---- what the rooms call ---- */
+
+static zkl_client *client_of(zkl_floor *floor) {
+    return (zkl_client *)((char *)floor - offsetof(zkl_client, floor));
+}
+
+static void refresh(zkl_floor *floor) {
+    zkl_session_refresh(&client_of(floor)->session);
+}
+
+static void sooner(zkl_timers *timers) {
+    zkl_client *client =
+        client_of((zkl_floor *)((char *)timers - offsetof(zkl_floor, timers)));
+    zkl_keeper_wake_at(&client->keeper, zkl_timers_next(timers));
+}
+
+/* keeper thread */
+static void run_timers(void *ctx) {
+    zkl_client *client = ctx;
+    enter(client);
+    zkl_timers_run(&client->floor.timers, zkl_floor_now(&client->floor));
+    leave(client);
+    enter(client); /* leaving may have set timers */
+    zkl_keeper_wake_at(&client->keeper, zkl_timers_next(&client->floor.timers));
+    pthread_mutex_unlock(&client->mutex);
+}
+
+static void refuse_line(zkl_line *line) {
+    zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
+}
+
+static void close_line(zkl_line *line) {
+    zkl_line_dismiss(line, ZKL_CLOSED, true);
+}
+
+static void told(void *ctx, zkl_session_news news) {
+    zkl_client *client = ctx;
+    switch (news) {
+    case ZKL_SESSION_RESUMED:
+        zkl_lines_each(&client->lines, zkl_line_resume);
+        break;
+    case ZKL_SESSION_SUSPENDED:
+        zkl_lines_each(&client->lines, zkl_line_suspend);
+        zkl_queries_suspend(&client->queries);
+        break;
+    case ZKL_SESSION_REFUSED:
+        zkl_lines_each(&client->lines, refuse_line);
+        zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
+        zkl_lines_each(&client->lines, zkl_line_expire);
+        break;
+    case ZKL_SESSION_EXPIRED:
+        zkl_lines_each(&client->lines, zkl_line_expire);
+        zkl_queries_suspend(&client->queries);
+        break;
+    case ZKL_SESSION_REFRESHED:
+        zkl_lines_each(&client->lines, zkl_line_refreshed);
+        break;
+    }
+}
+
+static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) {
+    zkl_client *client = ctx;
+    zkl_subject *subject = zkl_subject_find(&client->floor.subjects, back->subject);
+    if (subject)
+        subject->answer(subject, back, reply);
+}
+
+static void watched(void *ctx, const char *path, zkl_change change) {
+    zkl_client *client = ctx;
+    const char *name;
+    zkl_line *line = zkl_lines_around(&client->lines, path, &name);
+    if (line)
+        zkl_line_watch(line, name, change);
+}
+
+/* errand thread, the last errand */
+static void end(zkl_errand *errand) {
+    zkl_client *client = (zkl_client *)((char *)errand - offsetof(zkl_client, end));
+    zkl_session_end(&client->session);
+    enter(client);
+    zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
+    client->floor.timers.sooner = NULL;
+    leave(client);
+    zkl_keeper_stop(&client->keeper);
+    atomic_store(&client->ended, true);
+    zkl_events_post(&client->floor.events, &client->closed, ZKL_STATE_CLOSED, 0);
+    zkl_errands_stop(&client->errands);
+    zkl_registry_leave(&client->registered);
+}
+
+/* ---- life ---- */
+
+zkl_nanos zkl_now(void) {
+    return zkl_clock_boot.now();
+}
+
+bool zkl_hosts_valid(const char *hosts, char *why, size_t size) {
+    zkl_servers servers;
+    if (!zkl_servers_parse(&servers, hosts, why, size))
+        return why[0] == '\0'; /* for want of memory only: zkl_open says so */
+    zkl_servers_free(&servers);
+    return true;
+}
+
+static bool make_guid(uint64_t *guid) {
+    if (getrandom(guid, sizeof *guid, 0) != sizeof *guid)
+        return false;
+    *guid &= ZKL_GUID_MASK;
+    return true;
+}
+
+static bool init_floor(zkl_client *client) {
+    zkl_floor *floor = &client->floor;
+    floor->clock = &zkl_clock_boot;
+    floor->timers.sooner = sooner;
+    floor->refresh = refresh;
+    if (!make_guid(&floor->guid) || !zkl_events_init(&floor->events))
+        return false;
+    if (!zkl_subjects_init(&floor->subjects)) {
+        zkl_events_destroy(&floor->events);
+        return false;
+    }
+    if (!zkl_lines_init(&client->lines, floor)) {
+        zkl_subjects_destroy(&floor->subjects);
+        zkl_events_destroy(&floor->events);
+        return false;
+    }
+    return true;
+}
+
+static zkl_status init_session(zkl_client *client, const zkl_config *config) {
+    zkl_session *session = &client->session;
+    session->floor = &client->floor;
+    session->errands = &client->errands;
+    session->enter = enter;
+    session->leave = leave;
+    session->tell = told;
+    session->answered = answered;
+    session->watched = watched;
+    session->ctx = client;
+    if (config->log) {
+        client->log = malloc(sizeof *client->log);
+        if (!client->log)
+            return ZKL_NO_MEMORY;
+        zkl_log_open(client->log, &client->floor.events);
+        session->log = client->log;
+    }
+    return zkl_session_init(session, config);
+}
+
+zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
+    zkl_client *client = calloc(1, sizeof *client);
+    if (!client)
+        return ZKL_NO_MEMORY;
+    client->generation = zkl_process_generation();
+    if (!init_floor(client)) {
+        free(client);
+        return ZKL_NO_MEMORY;
+    }
+    pthread_mutex_init(&client->mutex, NULL);
+    client->queries = (zkl_queries){.floor = &client->floor, .state = &client->session.state};
+    client->closed.kind = ZKL_EVENT_STATE;
+    client->end.run = end;
+    client->registered = (zkl_registered){.client = client, .generation = client->generation};
+    atomic_init(&client->users, 1);
+    atomic_init(&client->ended, false);
+    zkl_status status = init_session(client, config);
+    if (status == ZKL_OK && !zkl_keeper_start(&client->keeper, run_timers, client))
+        status = ZKL_NO_MEMORY;
+    else if (status == ZKL_OK && !zkl_errands_start(&client->errands, unuse, client)) {
+        zkl_keeper_stop(&client->keeper);
+        status = ZKL_NO_MEMORY;
+    }
+    if (status != ZKL_OK) {
+        release_memory(client);
+        return status;
+    }
+    atomic_fetch_add(&client->users, 1); /* the errand thread */
+    zkl_registry_enter(&client->registered);
+    enter(client);
+    zkl_session_start(&client->session);
+    leave(client);
+    *out = client;
+    return ZKL_OK;
+}
+
+void zkl_close(zkl_client *client) {
+    if (forked(client))
+        return;
+    enter(client);
+    if (!client->closing) {
+        client->closing = true;
+        zkl_session_ending(&client->session);
+        zkl_lines_each(&client->lines, close_line);
+        zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
+        zkl_errand_send(&client->errands, &client->end);
+    }
+    leave(client);
+}
+
+bool zkl_ended(zkl_client *client) {
+    return forked(client) || atomic_load(&client->ended);
+}
+
+void zkl_free(zkl_client *client) {
+    if (forked(client))
+        return; /* its locks may be held by threads that the child does not have */
+    zkl_close(client);
+    unuse(client);
+}
+
+const char *zkl_state_text(zkl_state state) {
+    static const char *const texts[] = {
+        [ZKL_STATE_CONNECTING] = "connecting",   [ZKL_STATE_CONNECTED] = "connected",
+        [ZKL_STATE_SUSPENDED] = "suspended",     [ZKL_STATE_EXPIRED] = "expired",
+        [ZKL_STATE_AUTH_FAILED] = "auth failed", [ZKL_STATE_CLOSED] = "closed",
+        [ZKL_STATE_FORKED] = "forked",
+    };
+    return texts[state];
+}
+
+zkl_state zkl_client_state(zkl_client *client) {
+    if (forked(client))
+        return ZKL_STATE_FORKED;
+    enter(client);
+    const zkl_state state = client->session.state;
+    leave(client);
+    return state;
+}
+
+double zkl_session_timeout(zkl_client *client) {
+    if (forked(client))
+        return 0;
+    enter(client);
+    const zkl_nanos timeout = client->session.timeout;
+    leave(client);
+    return zkl_clock_seconds(timeout);
+}
+
+int64_t zkl_session_id(zkl_client *client) {
+    if (forked(client))
+        return 0;
+    enter(client);
+    const int64_t id = client->floor.session;
+    leave(client);
+    return id;
+}
+
+void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
+    memset(stats, 0, sizeof *stats);
+    if (forked(client))
+        return;
+    enter(client);
+    *stats = client->floor.counters;
+    leave(client);
+}
+
+/* ---- events: the queue has a lock of its own ---- */
+
+int zkl_fd(zkl_client *client) {
+    return client->floor.events.fd;
+}
+
+bool zkl_take(zkl_client *client, zkl_event *event) {
+    return !forked(client) && zkl_events_take(&client->floor.events, event);
+}
+
+void zkl_wake(zkl_client *client) {
+    if (!forked(client))
+        zkl_events_wake(&client->floor.events);
+}
+
+bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size) {
+    return !forked(client) && client->log && zkl_log_next(client->log, level, line, size);
+}
+
+/* ---- locks ---- */
+
+static char *full_path(const zkl_client *client, const char *path) {
+    char *full = NULL;
+    return asprintf(&full, "%s%s", client->session.servers.chroot, path) < 0 ? NULL : full;
+}
+
+/* locked */
+static zkl_status usable(const zkl_client *client) {
+    if (client->closing)
+        return ZKL_CLOSED;
+    return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
+}
+
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, zkl_nanos deadline,
+                    bool once, zkl_contender **contender) {
+    if (forked(client))
+        return ZKL_FORKED;
+    char *full = full_path(client, path);
+    enter(client);
+    zkl_status status = usable(client);
+    if (status == ZKL_OK) {
+        zkl_line *line = full ? zkl_lines_at(&client->lines, full) : NULL;
+        *contender = line ? zkl_line_join(line, tag, deadline, once) : NULL;
+        if (*contender)
+            atomic_fetch_add(&client->users, 1);
+        else
+            status = ZKL_NO_MEMORY;
+    }
+    leave(client);
+    free(full);
+    return status;
+}
+
+zkl_status zkl_release(zkl_contender *contender) {
+    zkl_client *client = client_of(contender->floor);
+    if (forked(client))
+        return ZKL_FORKED;
+    enter(client);
+    const zkl_status status = client->closing ? ZKL_CLOSED : zkl_line_release(contender);
+    leave(client);
+    return status;
+}
+
+void zkl_cancel(zkl_contender *contender) {
+    zkl_client *client = client_of(contender->floor);
+    if (forked(client))
+        return;
+    enter(client);
+    zkl_line_cancel(contender, ZKL_CANCELLED);
+    leave(client);
+}
+
+void zkl_drop(zkl_contender *contender) {
+    zkl_client *client = client_of(contender->floor);
+    if (forked(client))
+        return;
+    enter(client);
+    zkl_queries_forget(&client->queries, contender);
+    zkl_line_drop(contender);
+    leave(client);
+    unuse(client);
+}
+
+bool zkl_held(zkl_contender *contender) {
+    zkl_client *client = client_of(contender->floor);
+    if (forked(client))
+        return false;
+    enter(client);
+    const bool held = contender->phase == ZKL_HELD;
+    leave(client);
+    return held;
+}
+
+int64_t zkl_token(zkl_contender *contender) {
+    zkl_client *client = client_of(contender->floor);
+    if (forked(client))
+        return 0;
+    enter(client);
+    const int64_t token = contender->phase == ZKL_HELD ? contender->token : 0;
+    leave(client);
+    return token;
+}
+
+double zkl_validity(zkl_contender *contender) {
+    zkl_client *client = client_of(contender->floor);
+    if (forked(client))
+        return 0;
+    enter(client);
+    const zkl_nanos left =
+        zkl_contender_trusted_until(contender) - zkl_floor_now(&client->floor);
+    leave(client);
+    return left > 0 ? zkl_clock_seconds(left) : 0;
+}
+
+/* ---- queries ---- */
+
+static zkl_query *ask(zkl_client *client, zkl_asked asked, uint64_t tag, zkl_nanos deadline,
+                      void (*fill)(zkl_query *query, void *with), void *with) {
+    zkl_query *query = zkl_query_new(&client->queries, asked, tag);
+    if (!query)
+        return NULL;
+    query->client = client;
+    atomic_fetch_add(&client->users, 1);
+    enter(client);
+    if (fill)
+        fill(query, with);
+    zkl_query_start(query, deadline);
+    if (client->closing)
+        zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
+    leave(client);
+    return query;
+}
+
+zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline) {
+    return forked(client) ? NULL : ask(client, ZKL_ASKED_SESSION, tag, deadline, NULL, NULL);
+}
+
+static void fill_flush(zkl_query *query, void *with) {
+    (void)with;
+    query->departures = query->all->floor->departures;
+}
+
+zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline) {
+    return forked(client) ? NULL : ask(client, ZKL_ASKED_FLUSH, tag, deadline, fill_flush, NULL);
+}
+
+static void fill_validity(zkl_query *query, void *with) {
+    query->held = with;
+}
+
+zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline) {
+    zkl_client *client = client_of(contender->floor);
+    return forked(client) ? NULL
+                          : ask(client, ZKL_ASKED_VALIDITY, tag, deadline, fill_validity, contender);
+}
+
+typedef struct directory {
+    const char *path;
+    bool once;
+} directory;
+
+static void fill_participants(zkl_query *query, void *with) {
+    const directory *at = with;
+    query->once = at->once;
+    if (!zkl_roster_init(&query->roster, query->all->floor, at->path)) {
+        query->roster.done = true;
+        query->roster.status = ZKL_NO_MEMORY;
+    }
+}
+
+zkl_query *zkl_query_participants(zkl_client *client, const char *path, uint64_t tag,
+                                  zkl_nanos deadline, bool once) {
+    if (forked(client))
+        return NULL;
+    char *full = full_path(client, path);
+    if (!full)
+        return NULL;
+    zkl_query *query = ask(client, ZKL_ASKED_PARTICIPANTS, tag, once ? ZKL_NEVER : deadline,
+                           fill_participants, &(directory){full, once});
+    free(full);
+    return query;
+}
+
+bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant) {
+    zkl_client *client = query->client;
+    if (forked(client))
+        return false;
+    enter(client);
+    const bool found = zkl_roster_at(&query->roster, index, participant);
+    leave(client);
+    return found;
+}
+
+void zkl_query_drop(zkl_query *query) {
+    if (!query || forked(query->client))
+        return;
+    zkl_client *client = query->client;
+    enter(client);
+    zkl_query_free(query);
+    leave(client);
+    unuse(client);
+}

@@ -1,0 +1,85 @@
+#include "event.h"
+
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+bool zkl_events_init(zkl_events *events) {
+    events->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (events->fd < 0)
+        return false;
+    pthread_mutex_init(&events->mutex, NULL);
+    events->first = NULL;
+    events->last = &events->first;
+    events->signalled = false;
+    return true;
+}
+
+void zkl_events_destroy(zkl_events *events) {
+    close(events->fd);
+    pthread_mutex_destroy(&events->mutex);
+}
+
+/* locked: one write however many events: the counter stays set until the queue has run empty */
+static void signal_once(zkl_events *events) {
+    if (events->signalled)
+        return;
+    events->signalled = true;
+    const uint64_t one = 1;
+    /* A write of 1 to an eventfd that holds at most 1 cannot fail or block. */
+    while (write(events->fd, &one, sizeof one) < 0)
+        continue;
+}
+
+void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token) {
+    pthread_mutex_lock(&events->mutex);
+    event->status = status;
+    event->token = token;
+    if (!event->queued) {
+        event->queued = true;
+        event->next = NULL;
+        *events->last = event;
+        events->last = &event->next;
+    }
+    signal_once(events);
+    pthread_mutex_unlock(&events->mutex);
+}
+
+void zkl_events_drop(zkl_events *events, zkl_event *event) {
+    pthread_mutex_lock(&events->mutex);
+    if (event->queued) {
+        zkl_event **p = &events->first;
+        while (*p != event)
+            p = &(*p)->next;
+        *p = event->next;
+        if (!*p)
+            events->last = p;
+        event->queued = false;
+    }
+    pthread_mutex_unlock(&events->mutex);
+}
+
+bool zkl_events_take(zkl_events *events, zkl_event *copy) {
+    pthread_mutex_lock(&events->mutex);
+    zkl_event *event = events->first;
+    if (event) {
+        events->first = event->next;
+        if (!events->first)
+            events->last = &events->first;
+        event->queued = false;
+        *copy = *event;
+    } else if (events->signalled) {
+        uint64_t count;
+        while (read(events->fd, &count, sizeof count) < 0)
+            continue;
+        events->signalled = false;
+    }
+    pthread_mutex_unlock(&events->mutex);
+    return event != NULL;
+}
+
+void zkl_events_wake(zkl_events *events) {
+    pthread_mutex_lock(&events->mutex);
+    signal_once(events);
+    pthread_mutex_unlock(&events->mutex);
+}

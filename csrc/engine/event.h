@@ -1,0 +1,50 @@
+/* event: what the host is told. A FIFO that any thread may post to, with one descriptor that is readable while it
+ * holds something. Its lock is a leaf: nothing else is locked under it. */
+#ifndef ZKL_EVENT_H
+#define ZKL_EVENT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum zkl_event_kind {
+    ZKL_EVENT_GRANTED, /* contender `tag` holds; `token` */
+    ZKL_EVENT_FAILED,  /* contender `tag` waits no more; `status` */
+    ZKL_EVENT_LOST,    /* contender `tag` held, and does not any more; `status`, `token` */
+    ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
+    ZKL_EVENT_STATE,   /* the session's state changed; `status` is a zkl_state */
+    ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
+} zkl_event_kind;
+
+/* An event lives inside what it speaks of, so that posting never allocates; drop it before that is freed. */
+typedef struct zkl_event {
+    struct zkl_event *next;
+    bool queued;
+    zkl_event_kind kind;
+    uint64_t tag; /* the host's own number for it */
+    int status;
+    int64_t token;
+} zkl_event;
+
+typedef struct zkl_events {
+    pthread_mutex_t mutex;
+    zkl_event *first, **last;
+    int fd; /* eventfd */
+    bool signalled;
+} zkl_events;
+
+/* false: no descriptor to be had; errno says why. */
+bool zkl_events_init(zkl_events *events);
+void zkl_events_destroy(zkl_events *events);
+
+/* Any thread. Posting what is queued already changes its content in place. */
+void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token);
+void zkl_events_drop(zkl_events *events, zkl_event *event);
+
+/* Takes the oldest event: copies it and forgets it. false: there is none, and the descriptor is quiet again. */
+bool zkl_events_take(zkl_events *events, zkl_event *copy);
+
+/* Makes the descriptor readable until the next empty take: the host has work of its own left. */
+void zkl_events_wake(zkl_events *events);
+
+#endif

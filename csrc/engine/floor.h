@@ -1,0 +1,43 @@
+/* floor: what all lines of one client stand on: port, clock, timers, events, the session as far as it concerns them.
+ * The engine fills it for a real client, a test for a fake one. Everything in it is under the client's mutex. */
+#ifndef ZKL_FLOOR_H
+#define ZKL_FLOOR_H
+
+#include "subject.h"
+#include "timer.h"
+#include "zklock.h"
+
+struct zkl_contender;
+
+typedef struct zkl_floor zkl_floor;
+
+struct zkl_floor {
+    zkl_port *port; /* NULL while there is no connection */
+    const zkl_clock *clock;
+    zkl_timers timers;
+    zkl_events events;
+    zkl_subjects subjects;
+    zkl_stats counters;
+
+    int64_t session;             /* the id that our nodes bear as ephemeralOwner */
+    zkl_nanos trusted_until;     /* until then the servers cannot have ended the session */
+    void (*refresh)(zkl_floor *); /* asks the servers, so that trusted_until moves on */
+
+    uint64_t guid;         /* the client's half of every GUID */
+    const char *identifier;
+    zkl_acl acl;
+    size_t chroot;         /* bytes at the front of every path that are the chroot */
+    bool no_containers;    /* the servers are too old for container nodes */
+
+    struct zkl_contender *departing, *last_departing; /* nodes that must go, in order of departure */
+    uint64_t departures;
+
+    struct zkl_line *idle;         /* perhaps empty: see lines.c */
+    struct zkl_contender *retired; /* free to go, once nobody is in the middle of one */
+};
+
+static inline zkl_nanos zkl_floor_now(const zkl_floor *floor) {
+    return floor->clock->now();
+}
+
+#endif

@@ -1,0 +1,705 @@
+#include "line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* A hold shorter than this never pays for a watch on its own node. */
+#define WATCH_AFTER (ZKL_SECOND / 20)
+#define RETRY_FIRST (ZKL_SECOND / 10)
+#define RETRY_MOST (5 * ZKL_SECOND)
+#define PATIENCE_MOST (30 * ZKL_SECOND)
+/* Parents that vanish as often as they are made: somebody else deletes them on purpose. */
+#define ROUNDS_MOST 50
+
+/* What was asked. WATCH_BLOCKER carries the blocker's sequence. */
+enum { CREATE, ERASE, WATCH_OWN, LIST, SYNC, WATCH_BLOCKER, ERASE_STRAY };
+
+static void contender_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
+static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
+
+/* ---- requests ---- */
+
+static char *node_path(const zkl_line *line, const char *name) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", line->path, name) < 0 ? NULL : path;
+}
+
+static void retry_soon(zkl_line *line) {
+    if (line->retry.pending)
+        return;
+    line->pause = line->pause ? 2 * line->pause : RETRY_FIRST;
+    if (line->pause > RETRY_MOST)
+        line->pause = RETRY_MOST;
+    zkl_timer_set(&line->floor->timers, &line->retry, zkl_floor_now(line->floor) + line->pause);
+}
+
+/* Asks for the node. Without a link it stays NONE, and resume asks. */
+static void send_create(zkl_contender *c) {
+    zkl_line *line = c->line;
+    zkl_floor *floor = c->floor;
+    c->first = c->blocked = false;
+    c->watch = ZKL_WATCH_NONE;
+    c->token = 0;
+    free(c->name);
+    c->name = NULL;
+    if (!floor->port)
+        return;
+    zkl_subject_enter(&floor->subjects, &c->subject);
+    char name[ZKL_ZNODE_SIZE];
+    zkl_znode_make(name, (zkl_guid){floor->guid, c->subject.id}, ZKL_KIND_LOCK);
+    char *path = node_path(line, name);
+    c->parents = line->parents.round;
+    const int rc = path ? floor->port->call->create(floor->port, path, floor->identifier,
+                                                    ZKL_EPHEMERAL_SEQUENCE, floor->acl,
+                                                    (zkl_return){c->subject.id, CREATE, 0})
+                        : ZMARSHALLINGERROR;
+    free(path);
+    if (rc == ZOK)
+        c->node = ZKL_NODE_ASKED;
+    else
+        retry_soon(line);
+    line->list_wanted = true;
+}
+
+static void send_erase(zkl_contender *c) {
+    zkl_floor *floor = c->floor;
+    if (!floor->port)
+        return;
+    char *path = node_path(c->line, c->name);
+    const int rc = path ? floor->port->call->erase(floor->port, path,
+                                                   (zkl_return){c->subject.id, ERASE, 0})
+                        : ZMARSHALLINGERROR;
+    free(path);
+    if (rc == ZOK)
+        c->node = ZKL_NODE_ERASING;
+    else
+        retry_soon(c->line);
+}
+
+/* With get, never exists: exists leaves a watch behind on a node that is gone. */
+static bool send_watch(zkl_line *line, const char *name, zkl_return back) {
+    zkl_floor *floor = line->floor;
+    char *path = node_path(line, name);
+    const int rc =
+        path ? floor->port->call->get(floor->port, path, true, back) : ZMARSHALLINGERROR;
+    free(path);
+    if (rc != ZOK)
+        retry_soon(line);
+    return rc == ZOK;
+}
+
+static void watch_own(zkl_contender *c) {
+    if (!c->floor->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
+        return;
+    if (send_watch(c->line, c->name, (zkl_return){c->subject.id, WATCH_OWN, 0}))
+        c->watch = ZKL_WATCH_ASKED;
+}
+
+static void watch_blocker(zkl_line *line, zkl_child *child) {
+    if (!line->floor->port || child->mine || child->watch != ZKL_WATCH_NONE)
+        return;
+    const zkl_return back = {line->subject.id, WATCH_BLOCKER, child->sequence};
+    if (send_watch(line, child->name, back))
+        child->watch = ZKL_WATCH_ASKED;
+}
+
+/* After a lost answer: sync, then list. A server that lags could hide our own node from a list alone. */
+static void send_list(zkl_line *line) {
+    zkl_floor *floor = line->floor;
+    line->list_synced = false;
+    for (zkl_contender *c = line->first; c && !line->list_synced; c = c->next)
+        if (c->node == ZKL_NODE_LOST)
+            line->list_synced = floor->port->call->sync(floor->port, line->path,
+                                                        (zkl_return){line->subject.id, SYNC, 0}) == ZOK;
+    const int rc = floor->port->call->list(floor->port, line->path,
+                                           (zkl_return){line->subject.id, LIST, 0});
+    if (rc != ZOK) {
+        retry_soon(line);
+        return;
+    }
+    line->listing = true;
+    line->list_wanted = false;
+}
+
+/* ---- members ---- */
+
+static void retire(zkl_contender *c) {
+    zkl_line *line = c->line;
+    if (line->first == line->last)
+        zkl_line_idle(line);
+    *(c->prev ? &c->prev->next : &line->first) = c->next;
+    *(c->next ? &c->next->prev : &line->last) = c->prev;
+    c->node = ZKL_NODE_NONE;
+    zkl_contender_retire(c);
+}
+
+/* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
+static void child_gone(zkl_line *line, size_t index) {
+    const int32_t sequence = line->snapshot.children[index].sequence;
+    zkl_snapshot_remove(&line->snapshot, index);
+    for (zkl_contender *c = line->first; c; c = c->next) {
+        if (c->phase != ZKL_WAITING || !c->blocked || c->blocker != sequence)
+            continue;
+        c->blocked = false;
+        c->review = line->review = true;
+    }
+}
+
+/* One that is over sees to it that its node goes. */
+static void depart(zkl_contender *c) {
+    zkl_line *line = c->line;
+    if (c->node == ZKL_NODE_NONE) {
+        retire(c);
+        return;
+    }
+    zkl_contender_depart(c);
+    if (c->node != ZKL_NODE_THERE)
+        return; /* asked or lost: its create's answer, or the synced list, runs it again */
+    send_erase(c);
+    /* Our requests are carried out in order: what we do from here on comes after the delete. */
+    const size_t index = zkl_snapshot_find(&line->snapshot, c->name);
+    if (c->node == ZKL_NODE_ERASING && index != ZKL_NOT_FOUND)
+        child_gone(line, index);
+}
+
+static void fail(zkl_contender *c, zkl_status status) {
+    zkl_contender_failed(c, status);
+    depart(c);
+}
+
+static void fail_waiting(zkl_line *line, zkl_status status) {
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->phase == ZKL_WAITING)
+            fail(c, status);
+    }
+}
+
+/* Its node is not at the servers any more, and not by our doing. */
+static void missing(zkl_contender *c) {
+    c->node = ZKL_NODE_NONE;
+    if (c->phase == ZKL_WAITING) {
+        send_create(c);
+        return;
+    }
+    if (c->phase == ZKL_HELD)
+        zkl_contender_lost(c);
+    retire(c);
+}
+
+/* ---- who holds ---- */
+
+/* Grants the first in line, if that is still true as we speak: `seen`, its node stood in the list just read; otherwise
+ * the watch on its own node must be armed, so that its deletion would have been told before its blocker's. And never
+ * with a validity of nothing: a process that slept reads old news. */
+static void try_grant(zkl_contender *c, bool seen) {
+    if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
+        return;
+    if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
+        watch_own(c); /* its answer comes back here */
+        return;
+    }
+    const zkl_nanos now = zkl_floor_now(c->floor);
+    if (c->floor->trusted_until <= now) {
+        c->floor->refresh(c->floor); /* zkl_line_refreshed comes back here */
+        return;
+    }
+    zkl_contender_granted(c);
+    if (c->watch == ZKL_WATCH_NONE)
+        zkl_timer_set(&c->floor->timers, &c->timer, now + WATCH_AFTER);
+}
+
+static void evaluate(zkl_contender *c, bool seen) {
+    zkl_line *line = c->line;
+    const size_t own = c->name ? zkl_snapshot_find(&line->snapshot, c->name) : ZKL_NOT_FOUND;
+    if (c->phase != ZKL_WAITING || own == ZKL_NOT_FOUND)
+        return; /* a list that has it is wanted or on its way */
+    const zkl_verdict v =
+        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, line->rule);
+    c->first = v.outcome == ZKL_VERDICT_GRANTED;
+    c->blocked = v.outcome == ZKL_VERDICT_WAIT;
+    if (v.outcome == ZKL_VERDICT_TIED) {
+        fail(c, ZDATAINCONSISTENCY);
+    } else if (c->first) {
+        try_grant(c, seen);
+    } else if (c->once) {
+        fail(c, ZKL_TIMEOUT);
+    } else {
+        zkl_child *blocker = &line->snapshot.children[v.blocker];
+        c->blocker = blocker->sequence;
+        watch_blocker(line, blocker);
+        watch_own(c);
+    }
+}
+
+/* The end of every step: looks again at those whose blocker went, and sends the one list for all who want it. */
+static void settle(zkl_line *line) {
+    while (line->review) {
+        line->review = false;
+        zkl_contender *next;
+        for (zkl_contender *c = line->first; c; c = next) {
+            next = c->next;
+            if (!c->review)
+                continue;
+            c->review = false;
+            evaluate(c, false);
+        }
+    }
+    if (line->list_wanted && !line->listing && !line->retry.pending && line->floor->port && line->first)
+        send_list(line);
+}
+
+/* ---- reading a list ---- */
+
+/* A node that bears our GUID, and whose create nobody waits for any more: an answer was lost, or the session before
+ * this one made it. It is deleted and not trusted. */
+static void erase_stray(zkl_line *line, const char *name) {
+    char *path = node_path(line, name);
+    if (path && line->floor->port->call->erase(line->floor->port, path,
+                                               (zkl_return){line->subject.id, ERASE_STRAY, 0}) != ZOK)
+        retry_soon(line);
+    free(path);
+}
+
+static zkl_contender *owner_of(zkl_line *line, const char *name) {
+    zkl_guid guid;
+    if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
+        return NULL;
+    zkl_subject *subject = zkl_subject_find(&line->floor->subjects, guid.number);
+    if (subject && subject->answer == contender_answered)
+        return (zkl_contender *)subject;
+    if (line->floor->port)
+        erase_stray(line, name);
+    return NULL;
+}
+
+/* Found by its GUID after its create's answer was lost. The watch on it brings czxid and ephemeralOwner. */
+static bool adopt(zkl_contender *c, const char *name) {
+    c->name = strdup(name);
+    if (!c->name)
+        return false; /* stays LOST: the next list */
+    c->node = ZKL_NODE_THERE;
+    if (c->phase == ZKL_OVER)
+        send_erase(c);
+    return true;
+}
+
+static void mark_own(zkl_line *line) {
+    for (zkl_contender *c = line->first; c; c = c->next)
+        c->seen = false;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        zkl_child *child = &line->snapshot.children[i];
+        zkl_contender *c = owner_of(line, child->name);
+        if (!c || c->line != line)
+            continue;
+        if (c->node == ZKL_NODE_LOST && !adopt(c, child->name))
+            retry_soon(line);
+        child->mine = c;
+        c->seen = true;
+    }
+}
+
+static void read_list(zkl_line *line, const char *const *names, size_t count) {
+    if (!zkl_snapshot_take(&line->snapshot, names, count)) {
+        line->list_wanted = true;
+        retry_soon(line);
+        return;
+    }
+    mark_own(line);
+    if (zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, line->rule))
+        fail_waiting(line, ZKL_WRONG_KIND);
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->node == ZKL_NODE_THERE && !c->seen)
+            missing(c);
+        else if (c->node == ZKL_NODE_LOST && line->list_synced && !c->seen)
+            missing(c);
+        else if (c->node == ZKL_NODE_LOST)
+            line->list_wanted = true;
+        else
+            evaluate(c, true);
+    }
+}
+
+/* ---- answers ---- */
+
+static void list_answered(zkl_line *line, const zkl_reply *reply) {
+    line->listing = false;
+    if (reply->rc == ZOK) {
+        line->pause = 0;
+        read_list(line, reply->names, reply->count);
+    } else if (reply->rc == ZNONODE) {
+        read_list(line, NULL, 0); /* no directory: nobody in it */
+    } else if (zkl_status_unknown(reply->rc)) {
+        line->list_wanted = true; /* resume runs it */
+    } else if (zkl_status_throttled(reply->rc)) {
+        line->list_wanted = true;
+        retry_soon(line);
+    } else {
+        fail_waiting(line, zkl_status_of(reply->rc));
+        retry_soon(line); /* whoever is lost is looked for as long as the session lives */
+    }
+}
+
+static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *reply) {
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        zkl_child *child = &line->snapshot.children[i];
+        if (child->sequence != sequence || child->watch != ZKL_WATCH_ASKED)
+            continue;
+        child->watch = reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE;
+        break;
+    }
+    if (reply->rc == ZNONODE)
+        line->list_wanted = true;
+    else if (zkl_status_throttled(reply->rc))
+        retry_soon(line);
+    else if (reply->rc != ZOK && !zkl_status_unknown(reply->rc))
+        fail_waiting(line, zkl_status_of(reply->rc)); /* not readable: nobody would wake us */
+}
+
+static void line_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_line *line = (zkl_line *)subject;
+    switch (asked->what) {
+    case LIST:
+        list_answered(line, reply);
+        break;
+    case SYNC:
+        if (reply->rc != ZOK)
+            line->list_synced = false;
+        break;
+    case WATCH_BLOCKER:
+        blocker_watched(line, asked->detail, reply);
+        break;
+    default: /* ERASE_STRAY: if it failed, the next list shows it again */
+        break;
+    }
+    settle(line);
+}
+
+static void no_parents(zkl_contender *c) {
+    zkl_parents *parents = &c->line->parents;
+    c->node = ZKL_NODE_NONE;
+    if (c->phase == ZKL_OVER) {
+        retire(c);
+        return;
+    }
+    if (c->parents == parents->round) {
+        const int refused = parents->round ? parents->refused : ZOK;
+        if (refused != ZOK || parents->round >= ROUNDS_MOST) {
+            parents->refused = ZOK; /* the next to come tries again */
+            fail(c, zkl_status_of(refused != ZOK ? refused : ZNONODE));
+            return;
+        }
+        if (zkl_parents_make(parents) != ZOK)
+            retry_soon(c->line);
+    }
+    send_create(c);
+}
+
+static void created(zkl_contender *c, const zkl_reply *reply) {
+    if (c->node != ZKL_NODE_ASKED)
+        return;
+    if (reply->rc == ZOK) {
+        c->name = strdup(strrchr(reply->path, '/') + 1);
+        if (!c->name) {
+            c->node = ZKL_NODE_LOST; /* a synced list finds it by its GUID */
+            c->line->list_wanted = true;
+            return;
+        }
+        c->node = ZKL_NODE_THERE;
+        c->token = reply->stat->czxid;
+        if (c->phase == ZKL_OVER)
+            send_erase(c);
+    } else if (reply->rc == ZNONODE) {
+        no_parents(c);
+    } else if (zkl_status_unknown(reply->rc)) {
+        c->node = ZKL_NODE_LOST; /* resume has it looked for */
+    } else {
+        c->node = ZKL_NODE_NONE;
+        if (c->phase == ZKL_OVER)
+            retire(c);
+        else if (zkl_status_throttled(reply->rc))
+            retry_soon(c->line);
+        else
+            fail(c, zkl_status_of(reply->rc));
+    }
+}
+
+static void erased(zkl_contender *c, const zkl_reply *reply) {
+    if (c->node != ZKL_NODE_ERASING)
+        return;
+    c->node = ZKL_NODE_THERE;
+    if (reply->rc == ZOK || reply->rc == ZNONODE) {
+        const size_t index = zkl_snapshot_find(&c->line->snapshot, c->name);
+        if (index != ZKL_NOT_FOUND)
+            child_gone(c->line, index);
+        retire(c);
+    } else if (!zkl_status_unknown(reply->rc)) { /* refused: again, for as long as the session lives */
+        c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
+        if (c->patience > PATIENCE_MOST)
+            c->patience = PATIENCE_MOST;
+        zkl_timer_set(&c->floor->timers, &c->timer, zkl_floor_now(c->floor) + c->patience);
+    }
+}
+
+static void own_watched(zkl_contender *c, const zkl_reply *reply) {
+    c->watch = ZKL_WATCH_NONE;
+    if (c->node != ZKL_NODE_THERE || c->phase == ZKL_OVER)
+        return;
+    if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
+        c->watch = ZKL_WATCH_ARMED;
+        c->token = reply->stat->czxid;
+        try_grant(c, false);
+    } else if (reply->rc == ZOK) {
+        erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
+        missing(c);
+    } else if (reply->rc == ZNONODE) {
+        missing(c);
+    } else if (zkl_status_throttled(reply->rc)) {
+        retry_soon(c->line);
+    } else if (!zkl_status_unknown(reply->rc) && c->phase == ZKL_WAITING) {
+        fail(c, zkl_status_of(reply->rc));
+    }
+}
+
+static void contender_answered(zkl_subject *subject, const zkl_return *asked,
+                               const zkl_reply *reply) {
+    zkl_contender *c = (zkl_contender *)subject;
+    zkl_line *line = c->line;
+    if (asked->what == CREATE)
+        created(c, reply);
+    else if (asked->what == ERASE)
+        erased(c, reply);
+    else
+        own_watched(c, reply);
+    settle(line);
+}
+
+void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
+    for (zkl_contender *c = line->first; c; c = c->next) {
+        if (!c->name || strcmp(c->name, name) != 0)
+            continue;
+        c->watch = ZKL_WATCH_NONE;
+        if (c->phase == ZKL_OVER || c->node != ZKL_NODE_THERE)
+            return; /* we did that ourselves */
+        if (change == ZKL_CHANGE_DELETED) {
+            const size_t own = zkl_snapshot_find(&line->snapshot, name);
+            if (own != ZKL_NOT_FOUND)
+                child_gone(line, own);
+            missing(c);
+        } else {
+            watch_own(c); /* somebody wrote to it: a watch fires once */
+        }
+        settle(line);
+        return;
+    }
+    const size_t index = zkl_snapshot_find(&line->snapshot, name);
+    if (index == ZKL_NOT_FOUND)
+        return; /* of somebody we do not wait for any more, or of before the cut: a list is wanted then anyway */
+    zkl_child *child = &line->snapshot.children[index];
+    const bool armed = child->watch == ZKL_WATCH_ARMED;
+    child->watch = ZKL_WATCH_NONE;
+    if (change == ZKL_CHANGE_DELETED && armed)
+        child_gone(line, index);
+    else if (change == ZKL_CHANGE_DELETED)
+        line->list_wanted = true;
+    else
+        watch_blocker(line, child);
+    settle(line);
+}
+
+/* ---- timers ---- */
+
+static void contender_timer(zkl_timer *timer) {
+    zkl_contender *c = (zkl_contender *)((char *)timer - offsetof(zkl_contender, timer));
+    zkl_line *line = c->line;
+    if (c->phase == ZKL_WAITING)
+        fail(c, c->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    else if (c->phase == ZKL_HELD)
+        watch_own(c);
+    else if (c->node == ZKL_NODE_THERE)
+        send_erase(c);
+    settle(line);
+}
+
+static void retry_timer(zkl_timer *timer) {
+    zkl_line_resume((zkl_line *)((char *)timer - offsetof(zkl_line, retry)));
+}
+
+/* ---- the host's side ---- */
+
+zkl_line *zkl_line_new(zkl_floor *floor, const char *path) {
+    zkl_line *line = calloc(1, sizeof *line);
+    if (!line)
+        return NULL;
+    line->path = strdup(path);
+    if (!line->path) {
+        free(line);
+        return NULL;
+    }
+    line->floor = floor;
+    line->rule = ZKL_RULE_MUTEX;
+    line->subject.answer = line_answered;
+    line->retry.fire = retry_timer;
+    zkl_subject_enter(&floor->subjects, &line->subject);
+    zkl_parents_init(&line->parents, floor, line->path);
+    zkl_line_idle(line); /* until somebody joins */
+    return line;
+}
+
+void zkl_line_idle(zkl_line *line) {
+    if (line->idle)
+        return;
+    line->idle = true;
+    line->next_idle = line->floor->idle;
+    line->floor->idle = line;
+}
+
+void zkl_line_free(zkl_line *line) {
+    zkl_timer_clear(&line->floor->timers, &line->retry);
+    zkl_subject_leave(&line->floor->subjects, &line->subject);
+    zkl_parents_done(&line->parents);
+    zkl_snapshot_clear(&line->snapshot);
+    free(line->path);
+    free(line);
+}
+
+/* Somebody of ours holds: a single try needs no answer of the servers. */
+static bool held_here(const zkl_line *line) {
+    for (const zkl_contender *c = line->first; c; c = c->next)
+        if (c->phase == ZKL_HELD)
+            return true;
+    return false;
+}
+
+zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, zkl_nanos deadline, bool once) {
+    const bool vain = once && held_here(line);
+    zkl_contender *c = zkl_contender_new(line->floor, tag);
+    if (!c)
+        return NULL;
+    c->line = line;
+    c->subject.answer = contender_answered;
+    c->timer.fire = contender_timer;
+    c->once = once;
+    c->deadline = deadline;
+    c->prev = line->last;
+    *(c->prev ? &c->prev->next : &line->first) = c;
+    line->last = c;
+    if (vain) {
+        fail(c, ZKL_TIMEOUT);
+    } else if (once && !line->floor->port) {
+        fail(c, ZKL_DISCONNECTED);
+    } else {
+        zkl_timer_set(&line->floor->timers, &c->timer, once ? ZKL_NEVER : deadline);
+        send_create(c);
+        settle(line);
+    }
+    return c;
+}
+
+zkl_status zkl_line_release(zkl_contender *c) {
+    if (c->phase == ZKL_OVER && c->outcome == ZKL_LOST)
+        return ZKL_LOST;
+    if (c->phase != ZKL_HELD)
+        return ZKL_NOT_OWNER;
+    zkl_line *line = c->line;
+    zkl_contender_released(c);
+    depart(c);
+    settle(line);
+    return ZKL_OK;
+}
+
+void zkl_line_cancel(zkl_contender *c, zkl_status status) {
+    if (c->phase != ZKL_WAITING)
+        return;
+    zkl_line *line = c->line;
+    fail(c, status);
+    settle(line);
+}
+
+void zkl_line_drop(zkl_contender *c) {
+    const zkl_phase phase = c->phase;
+    if (phase != ZKL_OVER)
+        c->floor->counters.abandoned++;
+    zkl_contender_unhost(c);
+    if (phase == ZKL_WAITING)
+        zkl_line_cancel(c, ZKL_CANCELLED);
+    else if (phase == ZKL_HELD)
+        zkl_line_release(c);
+}
+
+/* ---- the connection's turns ---- */
+
+void zkl_line_suspend(zkl_line *line) {
+    zkl_snapshot_clear(&line->snapshot);
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        c->first = c->blocked = c->review = false;
+        if (c->phase == ZKL_WAITING && c->once)
+            fail(c, ZKL_DISCONNECTED);
+    }
+    line->review = false;
+}
+
+/* What is on its way is left alone: its answer comes, if only to say that it was cut off. */
+void zkl_line_resume(zkl_line *line) {
+    if (!line->floor->port)
+        return;
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->node == ZKL_NODE_NONE && c->phase == ZKL_WAITING) {
+            send_create(c);
+        } else if (c->node == ZKL_NODE_THERE && c->phase == ZKL_OVER) {
+            send_erase(c);
+        } else if (c->node == ZKL_NODE_THERE && c->phase == ZKL_HELD) {
+            watch_own(c);
+        } else if (c->node == ZKL_NODE_THERE || c->node == ZKL_NODE_LOST) {
+            line->list_wanted = true;
+        }
+    }
+    settle(line);
+}
+
+void zkl_line_expire(zkl_line *line) {
+    zkl_line_suspend(line);
+    line->listing = line->list_wanted = false;
+    zkl_subject_enter(&line->floor->subjects, &line->subject);
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        zkl_subject_leave(&line->floor->subjects, &c->subject);
+        c->node = ZKL_NODE_NONE;
+        c->watch = ZKL_WATCH_NONE;
+        if (c->phase == ZKL_HELD)
+            zkl_contender_lost(c);
+        if (c->phase == ZKL_OVER)
+            retire(c);
+    }
+}
+
+void zkl_line_refreshed(zkl_line *line) {
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        try_grant(c, false);
+    }
+    settle(line);
+}
+
+void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
+    fail_waiting(line, status);
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c && give_back; c = next) {
+        next = c->next;
+        if (c->phase != ZKL_HELD)
+            continue;
+        zkl_contender_released(c);
+        depart(c);
+    }
+}

@@ -1,0 +1,64 @@
+/* line: the queue at one path as seen from this process: its contenders, what is known of the others, hand-over.
+ * The recipe is ZooKeeper's lock recipe as Apache Curator lays it out on the wire (docs/protocol.md).
+ * Nothing here blocks or locks: every function is called under the client's mutex. A line knows no session; it is told
+ * of the connection's turns by zkl_line_suspend, _resume and _expire. */
+#ifndef ZKL_LINE_H
+#define ZKL_LINE_H
+
+#include "contender.h"
+#include "parents.h"
+#include "snapshot.h"
+
+/* Private to line.c and lines.c. */
+struct zkl_line {
+    zkl_subject subject; /* gets the answers that concern more than one contender */
+    zkl_floor *floor;
+    char *path;
+    zkl_rule rule;
+    zkl_contender *first, *last; /* members, in order of arrival */
+    zkl_parents parents;
+
+    zkl_snapshot snapshot; /* of this connection; empty after every cut */
+    bool list_wanted;      /* somebody's place is not in the snapshot: settle asks */
+    bool listing;          /* a list is on its way */
+    bool list_synced;      /* ... and a sync went before it */
+    bool review;           /* some member has to be looked at again: settle does */
+    zkl_timer retry;       /* what could not be sent, or was refused for now, is sent again */
+    zkl_nanos pause;       /* before the next retry */
+
+    zkl_line *chain;     /* lines.c */
+    zkl_line *next_idle; /* floor->idle: nobody was in it at some moment; freed at the end of the step if still so */
+    bool idle;
+};
+
+/* `path` is full, with the chroot. NULL: no memory. */
+zkl_line *zkl_line_new(zkl_floor *floor, const char *path);
+void zkl_line_free(zkl_line *line);
+/* Puts it among those that lines.c looks at to free. */
+void zkl_line_idle(zkl_line *line);
+
+/* Joins the line. The host is answered by one event, GRANTED or FAILED, at the latest at `deadline`; `once`: as soon as
+ * the servers have answered one try. The host has the contender until zkl_line_drop. NULL: no memory. */
+zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, zkl_nanos deadline, bool once);
+
+/* Gives a held place back: ZKL_OK, ZKL_LOST, or ZKL_NOT_OWNER when it is not held, or not any more. */
+zkl_status zkl_line_release(zkl_contender *c);
+/* Ends a waiting place, the host hears FAILED with `status`; does nothing to others. */
+void zkl_line_cancel(zkl_contender *c, zkl_status status);
+/* The host forgets it: what it held is given back, what it waited for is ended. */
+void zkl_line_drop(zkl_contender *c);
+
+/* The link is gone, the session perhaps not. */
+void zkl_line_suspend(zkl_line *line);
+/* The link is there, in the same session or a new one; floor->port and floor->session are set. */
+void zkl_line_resume(zkl_line *line);
+/* The session has ended: holders have lost, waiters queue anew in the next. */
+void zkl_line_expire(zkl_line *line);
+/* trusted_until has moved on. */
+void zkl_line_refreshed(zkl_line *line);
+/* No more waiting: waiters are answered with `status`; `give_back`: holds are released too. */
+void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back);
+/* A watch has told of the node `name`. */
+void zkl_line_watch(zkl_line *line, const char *name, zkl_change change);
+
+#endif

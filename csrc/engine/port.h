@@ -1,0 +1,58 @@
+/* port: the asynchronous ZooKeeper operations that the engine needs, as a table of functions, so that a test can put a
+ * fake in the place of libzookeeper_mt. */
+#ifndef ZKL_PORT_H
+#define ZKL_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct zkl_port zkl_port;
+
+typedef enum zkl_mode { ZKL_EPHEMERAL_SEQUENCE, ZKL_CONTAINER, ZKL_PERSISTENT } zkl_mode;
+
+typedef enum zkl_acl { ZKL_ACL_OPEN, ZKL_ACL_CREATOR, ZKL_ACL_READ } zkl_acl;
+
+/* What of a node's Stat we look at. */
+typedef struct zkl_stat {
+    int64_t czxid;
+    int64_t session; /* ephemeralOwner */
+    int64_t ctime;   /* milliseconds since 1970, by the servers' clock */
+} zkl_stat;
+
+/* One answer. Everything it points to is gone when the receiver returns. */
+typedef struct zkl_reply {
+    int rc;                   /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
+    const char *path;         /* create: the node's full path */
+    const zkl_stat *stat;     /* create, get */
+    const char *data;         /* get */
+    size_t length;            /* get: bytes of data */
+    const char *const *names; /* list */
+    size_t count;             /* list */
+} zkl_reply;
+
+/* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by then. */
+typedef struct zkl_return {
+    uint64_t subject;
+    int what;       /* the subject's own marks for the request */
+    int32_t detail;
+} zkl_return;
+
+/* Every function returns ZOK, after which the answer comes once, from another thread; or an error, after which none
+ * comes. None of them blocks or calls back. Paths are full, with the chroot. */
+typedef struct zkl_port_table {
+    int (*create)(zkl_port *, const char *path, const char *data, zkl_mode, zkl_acl, zkl_return);
+    int (*list)(zkl_port *, const char *path, zkl_return);
+    int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
+    int (*erase)(zkl_port *, const char *path, zkl_return);
+    int (*sync)(zkl_port *, const char *path, zkl_return);
+} zkl_port_table;
+
+struct zkl_port {
+    const zkl_port_table *call;
+};
+
+/* What a watch says of a node. */
+typedef enum zkl_change { ZKL_CHANGE_DELETED, ZKL_CHANGE_OTHER } zkl_change;
+
+#endif

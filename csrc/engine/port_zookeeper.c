@@ -1,0 +1,385 @@
+#include "port_zookeeper.h"
+
+#include "log.h"
+#include "process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zookeeper/zookeeper.h>
+
+/* Builds of libzookeeper without TLS do not have it; the header names it only for those that do. */
+extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher_fn fn,
+                                     int recv_timeout, const clientid_t *clientid, void *context,
+                                     int flags) __attribute__((weak));
+
+typedef struct request request;
+
+/* On its way; the library brings it back once, unless the handle is closed before. */
+struct request {
+    request *prev, *next;
+    zkl_link *link;
+    zkl_return back;
+    zkl_nanos sent;
+    bool written;
+};
+
+struct zkl_link {
+    zkl_port port;
+    zkl_link_owner owner;
+    const zkl_clock *clock;
+    uint64_t *sent_count;
+    const zkl_config *config;
+    size_t auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
+    zhandle_t *handle;  /* set once, under the mutex, by whoever hears of it first */
+
+    pthread_mutex_t mutex; /* a leaf; for what follows */
+    pthread_cond_t idle;
+    request *requests;
+    size_t auths_open; /* credentials that this connection waits for an answer to */
+    bool connected;
+};
+
+/* ---- requests on their way ---- */
+
+static request *request_new(zkl_link *link, zkl_return back, bool written) {
+    request *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->link = link;
+    r->back = back;
+    r->written = written;
+    r->sent = link->clock->now();
+    pthread_mutex_lock(&link->mutex);
+    r->next = link->requests;
+    if (r->next)
+        r->next->prev = r;
+    link->requests = r;
+    pthread_mutex_unlock(&link->mutex);
+    return r;
+}
+
+static void request_free(request *r) {
+    zkl_link *link = r->link;
+    pthread_mutex_lock(&link->mutex);
+    *(r->prev ? &r->prev->next : &link->requests) = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    if (!link->requests)
+        pthread_cond_broadcast(&link->idle);
+    pthread_mutex_unlock(&link->mutex);
+    free(r);
+}
+
+/* The library took the request, or not: then nobody brings it back. */
+static int sent(request *r, int rc) {
+    if (rc != ZOK)
+        request_free(r);
+    else
+        ++*r->link->sent_count;
+    return rc;
+}
+
+/* completion thread; freed only after the owner has acted on it, so that a drained link has nothing left to start */
+static void answer(request *r, const zkl_reply *reply) {
+    r->link->owner.answered(r->link->owner.ctx, r->link, &r->back, reply, r->sent, r->written);
+    request_free(r);
+}
+
+static zkl_stat stat_of(const struct Stat *stat) {
+    return (zkl_stat){stat->czxid, stat->ephemeralOwner, stat->ctime};
+}
+
+static void on_void(int rc, const void *data) {
+    answer((request *)data, &(zkl_reply){.rc = rc});
+}
+
+static void on_string(int rc, const char *value, const void *data) {
+    (void)value;
+    answer((request *)data, &(zkl_reply){.rc = rc});
+}
+
+static void on_create(int rc, const char *path, const struct Stat *stat, const void *data) {
+    zkl_reply reply = {.rc = rc, .path = path};
+    zkl_stat copy;
+    if (rc == ZOK) {
+        copy = stat_of(stat);
+        reply.stat = &copy;
+    }
+    answer((request *)data, &reply);
+}
+
+static void on_list(int rc, const struct String_vector *names, const void *data) {
+    zkl_reply reply = {.rc = rc};
+    if (rc == ZOK) {
+        reply.names = (const char *const *)names->data;
+        reply.count = (size_t)names->count;
+    }
+    answer((request *)data, &reply);
+}
+
+static void on_get(int rc, const char *value, int length, const struct Stat *stat,
+                   const void *data) {
+    zkl_reply reply = {.rc = rc};
+    zkl_stat copy;
+    if (rc == ZOK) {
+        copy = stat_of(stat);
+        reply.stat = &copy;
+        reply.data = length > 0 ? value : "";
+        reply.length = length > 0 ? (size_t)length : 0;
+    }
+    answer((request *)data, &reply);
+}
+
+/* completion thread; one function and one context for all nodes, so that asking twice costs the library nothing */
+static void on_watch(zhandle_t *handle, int type, int state, const char *path, void *ctx) {
+    (void)handle;
+    (void)state;
+    zkl_link *link = ctx;
+    if (type == ZOO_SESSION_EVENT)
+        return; /* every node watch hears those too */
+    link->owner.watched(link->owner.ctx, link, path,
+                        type == ZOO_DELETED_EVENT ? ZKL_CHANGE_DELETED : ZKL_CHANGE_OTHER);
+}
+
+/* ---- the table ---- */
+
+static struct ACL read_entries[2];
+static struct ACL_vector read_acl = {2, read_entries};
+static pthread_once_t read_once = PTHREAD_ONCE_INIT;
+
+static void read_acl_fill(void) {
+    read_entries[0] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+    read_entries[1] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
+}
+
+static const struct ACL_vector *acl_of(zkl_acl acl) {
+    switch (acl) {
+    case ZKL_ACL_CREATOR:
+        return &ZOO_CREATOR_ALL_ACL;
+    case ZKL_ACL_READ:
+        pthread_once(&read_once, read_acl_fill);
+        return &read_acl;
+    default:
+        return &ZOO_OPEN_ACL_UNSAFE;
+    }
+}
+
+static int mode_of(zkl_mode mode) {
+    switch (mode) {
+    case ZKL_EPHEMERAL_SEQUENCE:
+        return ZOO_EPHEMERAL_SEQUENTIAL;
+    case ZKL_CONTAINER:
+        return ZOO_CONTAINER;
+    default:
+        return ZOO_PERSISTENT;
+    }
+}
+
+static int port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
+                       zkl_acl acl, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, true);
+    if (!r)
+        return ZMARSHALLINGERROR;
+    return sent(r, zoo_acreate2(link->handle, path, data, (int)strlen(data), acl_of(acl),
+                                mode_of(mode), on_create, r));
+}
+
+static int port_list(zkl_port *port, const char *path, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, false);
+    return r ? sent(r, zoo_aget_children(link->handle, path, 0, on_list, r)) : ZMARSHALLINGERROR;
+}
+
+static int port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, false);
+    if (!r)
+        return ZMARSHALLINGERROR;
+    return sent(r, zoo_awget(link->handle, path, watch ? on_watch : NULL, link, on_get, r));
+}
+
+static int port_erase(zkl_port *port, const char *path, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, true);
+    return r ? sent(r, zoo_adelete(link->handle, path, -1, on_void, r)) : ZMARSHALLINGERROR;
+}
+
+static int port_sync(zkl_port *port, const char *path, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, true);
+    return r ? sent(r, zoo_async(link->handle, path, on_string, r)) : ZMARSHALLINGERROR;
+}
+
+static const zkl_port_table table = {port_create, port_list, port_get, port_erase, port_sync};
+
+/* ---- the session's turns ---- */
+
+static void turn(zkl_link *link, zkl_turn t) {
+    link->owner.turned(link->owner.ctx, link, t);
+}
+
+/* IO thread. A refusal comes as a session event too, and that is the one we act on; after a cut the library repeats the
+ * credentials by itself, but does not come back here. */
+static void on_auth(int rc, const void *data) {
+    zkl_link *link = (zkl_link *)data;
+    if (rc != ZOK)
+        return;
+    pthread_mutex_lock(&link->mutex);
+    const bool ready = link->auths_open > 0 && --link->auths_open == 0 && link->connected;
+    pthread_mutex_unlock(&link->mutex);
+    if (ready)
+        turn(link, ZKL_TURN_CONNECTED);
+}
+
+/* Credentials are given in the CONNECTED event: at any other time the library may refuse them (it does while it is
+ * between two servers). They overtake everything else on the wire. false: the link went down meanwhile. */
+static bool add_auths(zkl_link *link) {
+    const zkl_config *config = link->config;
+    pthread_mutex_lock(&link->mutex);
+    link->auths_open = config->auth_count - link->auths_added;
+    pthread_mutex_unlock(&link->mutex);
+    for (; link->auths_added < config->auth_count; link->auths_added++) {
+        const zkl_auth *auth = &config->auths[link->auths_added];
+        if (zoo_add_auth(link->handle, auth->scheme, auth->credential,
+                         (int)strlen(auth->credential), on_auth, link) != ZOK)
+            return false;
+    }
+    return true;
+}
+
+/* Connected is told once the servers have taken new credentials too, so that a refusal is heard before a success. */
+static void connected(zkl_link *link, zhandle_t *handle) {
+    pthread_mutex_lock(&link->mutex);
+    if (!link->handle)
+        link->handle = handle; /* zookeeper_init2 has not returned yet */
+    link->connected = true;
+    pthread_mutex_unlock(&link->mutex);
+    if (link->auths_added < link->config->auth_count) {
+        add_auths(link); /* on_auth goes on; or the next CONNECTED, if the link is down again */
+        return;
+    }
+    turn(link, ZKL_TURN_CONNECTED);
+}
+
+static void on_session(zhandle_t *handle, int type, int state, const char *path, void *ctx) {
+    (void)path;
+    zkl_link *link = ctx;
+    if (type != ZOO_SESSION_EVENT)
+        return;
+    if (state == ZOO_CONNECTED_STATE) {
+        connected(link, handle);
+    } else if (state == ZOO_EXPIRED_SESSION_STATE) {
+        turn(link, ZKL_TURN_EXPIRED);
+    } else if (state == ZOO_AUTH_FAILED_STATE) {
+        turn(link, ZKL_TURN_AUTH_FAILED);
+    } else {
+        pthread_mutex_lock(&link->mutex);
+        link->connected = false;
+        pthread_mutex_unlock(&link->mutex);
+        turn(link, ZKL_TURN_SUSPENDED);
+    }
+}
+
+/* ---- life ---- */
+
+bool zkl_has_tls(void) {
+    return zookeeper_init_ssl != NULL;
+}
+
+zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests) {
+    zkl_link *link = calloc(1, sizeof *link);
+    if (!link)
+        return NULL;
+    link->port.call = &table;
+    link->owner = *owner;
+    link->clock = clock;
+    link->sent_count = requests;
+    pthread_mutex_init(&link->mutex, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&link->idle, &attr);
+    pthread_condattr_destroy(&attr);
+    return link;
+}
+
+static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config) {
+    const int timeout = (int)(config->session_timeout * 1000);
+    zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+    zoo_deterministic_conn_order(1);
+    if (config->tls) {
+        /* This call takes no log callback: what it says before it returns would go to stderr. */
+        static FILE *nowhere;
+        if (!nowhere)
+            nowhere = fopen("/dev/null", "we");
+        if (nowhere)
+            zoo_set_log_stream(nowhere);
+        zhandle_t *handle = zookeeper_init_ssl(addresses, config->tls, on_session, timeout, NULL,
+                                               link, ZOO_NO_LOG_CLIENTENV);
+        if (handle)
+            zoo_set_log_callback(handle, zkl_log_library);
+        return handle;
+    }
+    return zookeeper_init2(addresses, on_session, timeout, NULL, link, ZOO_NO_LOG_CLIENTENV,
+                           zkl_log_library);
+}
+
+bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config) {
+    sigset_t before;
+    link->config = config;
+    zkl_signals_block(&before);
+    zhandle_t *handle = start_handle(link, addresses, config);
+    const int error = errno;
+    zkl_signals_restore(&before);
+    if (!handle) {
+        errno = error;
+        return false;
+    }
+    pthread_mutex_lock(&link->mutex);
+    if (!link->handle)
+        link->handle = handle;
+    pthread_mutex_unlock(&link->mutex);
+    zoo_set_servers_resolution_delay(handle, -1); /* they are numbers: nothing to look up again */
+    return true;
+}
+
+zkl_port *zkl_link_port(zkl_link *link) {
+    return &link->port;
+}
+
+int64_t zkl_link_session(zkl_link *link) {
+    return zoo_client_id(link->handle)->client_id;
+}
+
+zkl_nanos zkl_link_timeout(zkl_link *link) {
+    return zoo_recv_timeout(link->handle) * (ZKL_SECOND / 1000);
+}
+
+void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const zkl_nanos left = deadline - link->clock->now();
+    const zkl_nanos at = until.tv_sec * ZKL_SECOND + until.tv_nsec + (left > 0 ? left : 0);
+    until.tv_sec = at / ZKL_SECOND;
+    until.tv_nsec = at % ZKL_SECOND;
+    pthread_mutex_lock(&link->mutex);
+    while (link->requests && pthread_cond_timedwait(&link->idle, &link->mutex, &until) == 0)
+        continue;
+    pthread_mutex_unlock(&link->mutex);
+}
+
+void zkl_link_close(zkl_link *link) {
+    if (link->handle)
+        zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
+    for (request *r = link->requests, *next; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+    pthread_cond_destroy(&link->idle);
+    pthread_mutex_destroy(&link->mutex);
+    free(link);
+}

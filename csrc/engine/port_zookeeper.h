@@ -1,0 +1,44 @@
+/* link: the port over one handle of libzookeeper_mt. It lives from open to close; a session has one at a time. */
+#ifndef ZKL_PORT_ZOOKEEPER_H
+#define ZKL_PORT_ZOOKEEPER_H
+
+#include "clock.h"
+#include "zklock.h"
+
+typedef struct zkl_link zkl_link;
+
+typedef enum zkl_turn {
+    ZKL_TURN_CONNECTED,
+    ZKL_TURN_SUSPENDED,
+    ZKL_TURN_EXPIRED,
+    ZKL_TURN_AUTH_FAILED
+} zkl_turn;
+
+/* Who is told. All are called from the library's threads, without any lock of ours. */
+typedef struct zkl_link_owner {
+    void *ctx;
+    /* An answer; `sent` is when the request was made, `written` whether the leader had a hand in it. */
+    void (*answered)(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
+                     zkl_nanos sent, bool written);
+    void (*watched)(void *ctx, zkl_link *link, const char *path, zkl_change change);
+    void (*turned)(void *ctx, zkl_link *link, zkl_turn turn);
+} zkl_link_owner;
+
+/* Only makes the object: nothing is called yet. `requests` counts what is sent, under the client's mutex.
+ * NULL: no memory. */
+zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests);
+/* Starts the handle and its threads for numeric addresses; `config` must outlive the link. false: errno says why; free it with zkl_link_close. */
+bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config);
+
+zkl_port *zkl_link_port(zkl_link *link);
+/* After ZKL_TURN_CONNECTED: what the servers gave. */
+int64_t zkl_link_session(zkl_link *link);
+zkl_nanos zkl_link_timeout(zkl_link *link);
+
+/* Waits until no request is on its way, or until `deadline`. Not under the client's mutex. */
+void zkl_link_drain(zkl_link *link, zkl_nanos deadline);
+/* Ends the session if the servers are in reach, joins the library's threads, frees the link. Can take seconds; nothing
+ * is called any more when it returns, and answers that had not come are forgotten. Not under the client's mutex. */
+void zkl_link_close(zkl_link *link);
+
+#endif

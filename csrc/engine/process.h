@@ -1,0 +1,19 @@
+/* process: which process this is, and how our threads are born. */
+#ifndef ZKL_PROCESS_H
+#define ZKL_PROCESS_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+/* A number that is another one in every forked child. */
+unsigned zkl_process_generation(void);
+
+/* Starts a thread with all signals blocked: they belong to the host. */
+bool zkl_thread_start(pthread_t *thread, void *(*run)(void *), void *ctx);
+
+/* Blocks all signals in this thread while somebody else's library makes threads that inherit the mask. */
+void zkl_signals_block(sigset_t *before);
+void zkl_signals_restore(const sigset_t *before);
+
+#endif

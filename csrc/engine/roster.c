@@ -1,0 +1,143 @@
+#include "roster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+enum { LIST, READ };
+
+static void finish(zkl_roster *roster, zkl_status status) {
+    zkl_subject_leave(&roster->floor->subjects, &roster->subject);
+    roster->done = true;
+    roster->status = status;
+}
+
+static void forget(zkl_roster *roster) {
+    for (size_t i = 0; roster->entries && i < roster->snapshot.count; i++)
+        free(roster->entries[i].identifier);
+    free(roster->entries);
+    roster->entries = NULL;
+    zkl_snapshot_clear(&roster->snapshot);
+}
+
+static bool ask_for(zkl_roster *roster, size_t index) {
+    zkl_floor *floor = roster->floor;
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", roster->path, roster->snapshot.children[index].name) < 0)
+        return false;
+    const zkl_return back = {roster->subject.id, READ, (int32_t)index};
+    const int rc = floor->port->call->get(floor->port, path, false, back);
+    free(path);
+    return rc == ZOK;
+}
+
+static void list_answered(zkl_roster *roster, const zkl_reply *reply) {
+    const size_t count = reply->rc == ZOK ? reply->count : 0;
+    if (!zkl_snapshot_take(&roster->snapshot, reply->names, count)) {
+        finish(roster, ZKL_NO_MEMORY);
+        return;
+    }
+    roster->open = roster->snapshot.count;
+    if (!roster->open) {
+        finish(roster, ZKL_OK);
+        return;
+    }
+    roster->entries = calloc(roster->open, sizeof *roster->entries);
+    for (size_t i = 0; i < roster->snapshot.count; i++) {
+        if (!roster->entries || !roster->floor->port || !ask_for(roster, i)) {
+            finish(roster, roster->entries ? ZSYSTEMERROR : ZKL_NO_MEMORY);
+            return;
+        }
+    }
+}
+
+static void read_answered(zkl_roster *roster, size_t index, const zkl_reply *reply) {
+    zkl_entry *entry = &roster->entries[index];
+    if (reply->rc == ZOK) {
+        entry->stat = *reply->stat;
+        entry->identifier = malloc(reply->length + 1);
+        entry->length = reply->length;
+        if (!entry->identifier) {
+            finish(roster, ZKL_NO_MEMORY);
+            return;
+        }
+        memcpy(entry->identifier, reply->data, reply->length);
+    } else {
+        entry->gone = true; /* it left between the list and now */
+    }
+    if (--roster->open == 0)
+        finish(roster, ZKL_OK);
+}
+
+static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_roster *roster = (zkl_roster *)subject;
+    if (zkl_status_unknown(reply->rc) || zkl_status_throttled(reply->rc))
+        zkl_roster_stop(roster); /* the next step asks again */
+    else if (reply->rc != ZOK && reply->rc != ZNONODE)
+        finish(roster, zkl_status_of(reply->rc));
+    else if (asked->what == LIST)
+        list_answered(roster, reply);
+    else
+        read_answered(roster, (size_t)asked->detail, reply);
+}
+
+bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path) {
+    roster->floor = floor;
+    roster->subject.answer = answered;
+    roster->path = strdup(path);
+    return roster->path != NULL;
+}
+
+void zkl_roster_step(zkl_roster *roster) {
+    zkl_floor *floor = roster->floor;
+    if (roster->asked || roster->done || !floor->port)
+        return;
+    zkl_subject_enter(&floor->subjects, &roster->subject);
+    const zkl_return back = {roster->subject.id, LIST, 0};
+    const int rc = floor->port->call->list(floor->port, roster->path, back);
+    if (rc == ZOK)
+        roster->asked = true;
+    else if (!zkl_status_unknown(rc))
+        finish(roster, zkl_status_of(rc));
+}
+
+void zkl_roster_stop(zkl_roster *roster) {
+    if (!roster->floor || roster->done)
+        return;
+    zkl_subject_leave(&roster->floor->subjects, &roster->subject);
+    forget(roster);
+    roster->asked = false;
+}
+
+void zkl_roster_free(zkl_roster *roster) {
+    if (!roster->floor)
+        return;
+    zkl_subject_leave(&roster->floor->subjects, &roster->subject);
+    forget(roster);
+    free(roster->path);
+}
+
+bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *participant) {
+    if (!roster->done || roster->status != ZKL_OK)
+        return false;
+    size_t seen = 0;
+    for (size_t i = 0; i < roster->snapshot.count; i++) {
+        const zkl_entry *entry = &roster->entries[i];
+        if (entry->gone || seen++ != index)
+            continue;
+        const zkl_child *child = &roster->snapshot.children[i];
+        *participant = (zkl_participant){
+            .node = child->name,
+            .sequence = child->sequence,
+            .session = entry->stat.session,
+            .identifier = entry->identifier,
+            .identifier_length = entry->length,
+            .created = (double)entry->stat.ctime / 1000,
+            .holder = index == 0,
+            .mine = entry->stat.session == roster->floor->session,
+        };
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,171 @@
+#include "servers.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define DEFAULT_PORT "2181"
+#define ADDRESSES_MOST 256
+
+static bool refuse(char *why, size_t size, const char *what, const char *text) {
+    snprintf(why, size, "%s '%s'", what, text);
+    return false;
+}
+
+static bool port_valid(const char *port) {
+    const size_t length = strlen(port);
+    return length > 0 && length < 6 && strspn(port, "0123456789") == length && atoi(port) > 0 &&
+           atoi(port) < 65536;
+}
+
+/* Splits "host:port" in place. */
+static bool parse_server(struct zkl_server *server, char *text, char *why, size_t size) {
+    char *host = text, *colon = strrchr(text, ':');
+    if (*text == '[') {
+        char *end = strchr(text, ']');
+        if (!end || (end[1] != '\0' && end[1] != ':'))
+            return refuse(why, size, "bad IPv6 address", text);
+        colon = end[1] == ':' ? end + 1 : NULL;
+        *end = '\0';
+        host++;
+    } else if (colon && strchr(text, ':') != colon) {
+        return refuse(why, size, "an IPv6 address stands in brackets:", text);
+    }
+    server->host = host;
+    server->port = DEFAULT_PORT;
+    if (colon) {
+        server->port = colon + 1;
+        if (!port_valid(server->port))
+            return refuse(why, size, "bad port", server->port);
+        *colon = '\0';
+    }
+    if (!*host)
+        return refuse(why, size, "empty host name before port", server->port);
+    for (const char *p = host; *p; p++)
+        if ((unsigned char)*p <= ' ')
+            return refuse(why, size, "white space in host name", host);
+    return true;
+}
+
+static bool chroot_valid(const char *chroot) {
+    for (const char *p = chroot; *p; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            return false;
+        if (*p != '/')
+            continue;
+        const size_t length = strcspn(p + 1, "/");
+        if (length == 0 || length > 255 || (length == 1 && p[1] == '.') ||
+            (length == 2 && p[1] == '.' && p[2] == '.'))
+            return false;
+    }
+    return strcmp(chroot, "/zookeeper") != 0 && strncmp(chroot, "/zookeeper/", 11) != 0;
+}
+
+bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size) {
+    memset(servers, 0, sizeof *servers);
+    why[0] = '\0';
+    size_t most = 1;
+    for (const char *p = text; *p; p++)
+        most += *p == ',';
+    const size_t length = strlen(text);
+    servers->text = malloc(2 * (length + 1)); /* the hosts, cut up, and the chroot */
+    servers->list = calloc(most, sizeof *servers->list);
+    if (!servers->text || !servers->list) {
+        zkl_servers_free(servers);
+        return false;
+    }
+    memcpy(servers->text, text, length + 1);
+    char *slash = strchr(servers->text, '/');
+    servers->chroot = servers->text + length + 1;
+    strcpy(servers->chroot, slash && slash[1] ? slash : "");
+    if (slash)
+        *slash = '\0';
+    bool good = chroot_valid(servers->chroot) || refuse(why, size, "bad chroot", servers->chroot);
+    for (char *p = servers->text; good && p;) {
+        char *comma = strchr(p, ',');
+        if (comma)
+            *comma = '\0';
+        good = *p ? parse_server(&servers->list[servers->count++], p, why, size)
+                  : refuse(why, size, "empty server in", text);
+        p = comma ? comma + 1 : NULL;
+    }
+    if (!good)
+        zkl_servers_free(servers);
+    return good;
+}
+
+void zkl_servers_free(zkl_servers *servers) {
+    free(servers->text);
+    free(servers->list);
+    memset(servers, 0, sizeof *servers);
+}
+
+typedef struct addresses {
+    char text[ADDRESSES_MOST][INET6_ADDRSTRLEN + 8];
+    size_t count;
+} addresses;
+
+static void add_address(addresses *all, const struct addrinfo *info) {
+    char host[INET6_ADDRSTRLEN], port[8];
+    if (all->count == ADDRESSES_MOST ||
+        getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return;
+    char *text = all->text[all->count];
+    snprintf(text, sizeof *all->text, "%s:%s", host, port);
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->text[i], text) == 0)
+            return;
+    all->count++;
+}
+
+static void shuffle(addresses *all) {
+    for (size_t i = all->count; i > 1; i--) {
+        uint32_t random = 0;
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            return; /* any order will do */
+        const size_t j = random % i;
+        char t[sizeof *all->text];
+        memcpy(t, all->text[i - 1], sizeof t);
+        memcpy(all->text[i - 1], all->text[j], sizeof t);
+        memcpy(all->text[j], t, sizeof t);
+    }
+}
+
+static char *join(const addresses *all) {
+    const size_t padded = all->count | 1;
+    char *text = malloc(padded * sizeof *all->text), *p = text;
+    for (size_t i = 0; text && i < padded; i++)
+        p += sprintf(p, "%s%s", i ? "," : "", all->text[i % all->count]);
+    return text;
+}
+
+char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size) {
+    addresses *all = malloc(sizeof *all);
+    if (!all) {
+        snprintf(why, size, "not enough memory");
+        return NULL;
+    }
+    all->count = 0;
+    why[0] = '\0';
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+        struct addrinfo *found = NULL;
+        const int rc = getaddrinfo(servers->list[i].host, servers->list[i].port, &hints, &found);
+        if (rc != 0) {
+            snprintf(why, size, "cannot resolve %s: %s", servers->list[i].host, gai_strerror(rc));
+            continue;
+        }
+        for (const struct addrinfo *info = found; info; info = info->ai_next)
+            add_address(all, info);
+        freeaddrinfo(found);
+    }
+    shuffle(all);
+    char *text = all->count ? join(all) : NULL;
+    free(all);
+    return text;
+}

@@ -1,0 +1,27 @@
+/* servers: the connect string, and the addresses behind its names. */
+#ifndef ZKL_SERVERS_H
+#define ZKL_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct zkl_servers {
+    char *text;   /* owns the bytes below */
+    char *chroot; /* "" or "/a/b" */
+    struct zkl_server {
+        const char *host, *port;
+    } *list;
+    size_t count;
+} zkl_servers;
+
+/* "h1:2181,[::1]:2181,h3/chroot"; the port defaults to 2181. false: `why` tells what is wrong, or is empty when memory
+ * ran out. */
+bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size);
+void zkl_servers_free(zkl_servers *servers);
+
+/* Looks all names up (this blocks) and returns numeric addresses for libzookeeper, in random order and odd in number:
+ * on fail-over it skips every second one. Names that do not resolve are left out, `why` says which. NULL: none is left.
+ * The caller frees the result. */
+char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size);
+
+#endif

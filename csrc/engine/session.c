@@ -1,0 +1,315 @@
+#include "session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+#define PAUSE_FIRST (ZKL_SECOND / 20)
+#define PAUSE_MOST (2 * ZKL_SECOND)
+#define DRAIN_MOST (2 * ZKL_SECOND)
+
+/* locked */
+static void set_state(zkl_session *session, zkl_state state) {
+    if (session->state == state || session->state == ZKL_STATE_CLOSED)
+        return;
+    session->state = state;
+    /* A host that does not poll loses the oldest changes, never the latest. */
+    zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
+    zkl_events_drop(&session->floor->events, event);
+    event->kind = ZKL_EVENT_STATE;
+    zkl_events_post(&session->floor->events, event, (int)state, 0);
+}
+
+/* ---- trust ---- */
+
+/* locked. The servers end a session when they have heard nothing for its timeout; a follower tells its leader late, so
+ * we count two thirds of it, from the moment a request that the leader answered was sent. */
+static void confirm(zkl_session *session, zkl_nanos sent) {
+    zkl_floor *floor = session->floor;
+    if (sent <= session->confirmed)
+        return;
+    session->confirmed = sent;
+    const bool past = floor->trusted_until <= zkl_floor_now(floor);
+    floor->trusted_until = sent + session->timeout * 2 / 3;
+    if (past && floor->trusted_until > zkl_floor_now(floor))
+        session->tell(session->ctx, ZKL_SESSION_REFRESHED);
+}
+
+/* Did the leader have a hand in this answer? */
+static bool from_leader(int rc) {
+    return rc == ZOK || rc == ZNONODE || rc == ZNODEEXISTS;
+}
+
+void zkl_session_refresh(zkl_session *session) {
+    zkl_port *port = session->floor->port;
+    if (!port || session->syncing)
+        return;
+    session->syncing = port->call->sync(port, "/", (zkl_return){session->heart.id, 0, 0}) == ZOK;
+}
+
+static void heart_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+    (void)asked;
+    (void)reply; /* what it proves was counted before it came here */
+    ((zkl_session *)((char *)subject - offsetof(zkl_session, heart)))->syncing = false;
+}
+
+static zkl_nanos next_beat(const zkl_session *session) {
+    return session->confirmed + session->timeout / 6;
+}
+
+static void beat(zkl_timer *timer) {
+    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, beat));
+    if (next_beat(session) <= zkl_floor_now(session->floor))
+        zkl_session_refresh(session);
+}
+
+void zkl_session_tend(zkl_session *session) {
+    zkl_floor *floor = session->floor;
+    const zkl_stats *count = &floor->counters;
+    if (!floor->port || count->waiting + count->held == 0 || session->beat.pending)
+        return;
+    const zkl_nanos now = zkl_floor_now(floor), due = next_beat(session);
+    /* A beat on its way is given a sixth of the timeout, too. */
+    zkl_timer_set(&floor->timers, &session->beat, due > now ? due : now + session->timeout / 6);
+    if (due <= now)
+        zkl_session_refresh(session);
+}
+
+/* ---- what the link says ---- */
+
+static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
+                        zkl_nanos sent, bool written) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link) {
+        if (written && from_leader(reply->rc))
+            confirm(session, sent);
+        session->answered(session->ctx, back, reply);
+    }
+    session->leave(session->ctx);
+}
+
+static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change change) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link)
+        session->watched(session->ctx, path, change);
+    session->leave(session->ctx);
+}
+
+/* locked */
+static void link_down(zkl_session *session) {
+    session->floor->port = NULL;
+    zkl_timer_clear(&session->floor->timers, &session->beat);
+}
+
+/* locked */
+static void link_dead(zkl_session *session) {
+    link_down(session);
+    session->floor->session = 0;
+    session->floor->trusted_until = 0;
+    session->confirmed = 0;
+    session->syncing = false;
+    zkl_subject_enter(&session->floor->subjects, &session->heart);
+    session->retired = session->link;
+    session->link = NULL;
+    zkl_errand_send(session->errands, &session->renew);
+}
+
+/* locked */
+static void connected(zkl_session *session) {
+    zkl_floor *floor = session->floor;
+    const bool fresh = floor->session == 0;
+    if (floor->port)
+        return;
+    floor->port = zkl_link_port(session->link);
+    floor->session = zkl_link_session(session->link);
+    session->timeout = zkl_link_timeout(session->link);
+    session->pause = 0;
+    floor->counters.sessions += fresh;
+    set_state(session, ZKL_STATE_CONNECTED);
+    if (!fresh)
+        zkl_session_refresh(session); /* whoever holds wants to know at once */
+    session->tell(session->ctx, ZKL_SESSION_RESUMED);
+}
+
+static void on_turned(void *ctx, zkl_link *link, zkl_turn turn) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link) {
+        switch (turn) {
+        case ZKL_TURN_CONNECTED:
+            connected(session);
+            break;
+        case ZKL_TURN_SUSPENDED:
+            if (!session->floor->port)
+                break; /* still looking for a server */
+            link_down(session);
+            set_state(session, ZKL_STATE_SUSPENDED);
+            session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
+            break;
+        case ZKL_TURN_EXPIRED:
+            link_dead(session);
+            set_state(session, ZKL_STATE_EXPIRED);
+            session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+            break;
+        case ZKL_TURN_AUTH_FAILED:
+            link_dead(session);
+            set_state(session, ZKL_STATE_AUTH_FAILED);
+            session->tell(session->ctx, ZKL_SESSION_REFUSED);
+            break;
+        }
+    }
+    session->leave(session->ctx);
+}
+
+/* ---- links come and go ---- */
+
+static void try_again_later(zkl_session *session) {
+    session->pause = session->pause ? 2 * session->pause : PAUSE_FIRST;
+    if (session->pause > PAUSE_MOST)
+        session->pause = PAUSE_MOST;
+    zkl_timer_set(&session->floor->timers, &session->reopen,
+                  zkl_floor_now(session->floor) + session->pause);
+}
+
+static void reopen(zkl_timer *timer) {
+    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, reopen));
+    zkl_errand_send(session->errands, &session->renew);
+}
+
+/* errand thread. The link counts before it is started: its first words may come before this returns. */
+static void open_link(zkl_session *session) {
+    static const char failed[] = "cannot start a ZooKeeper handle";
+    char why[256];
+    char *addresses = zkl_servers_resolve(&session->servers, why, sizeof why);
+    if (why[0])
+        zkl_log_warn(session->log, "%s", why);
+    const zkl_link_owner owner = {session, on_answered, on_watched, on_turned};
+    zkl_link *link = addresses ? zkl_link_new(&owner, session->floor->clock,
+                                              &session->floor->counters.requests_sent)
+                               : NULL;
+    session->enter(session->ctx);
+    session->link = link;
+    session->leave(session->ctx);
+    const bool started = link && zkl_link_start(link, addresses, &session->config);
+    if (link && !started)
+        zkl_log_warn(session->log, "%s: %s", failed, strerror(errno));
+    free(addresses);
+    if (started)
+        return;
+    session->enter(session->ctx);
+    session->link = NULL;
+    if (!session->ending)
+        try_again_later(session);
+    session->leave(session->ctx);
+    if (link)
+        zkl_link_close(link);
+}
+
+/* errand thread: closes what has died, opens the next */
+static void renew(zkl_errand *errand) {
+    zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, renew));
+    session->enter(session->ctx);
+    zkl_link *dead = session->retired;
+    session->retired = NULL;
+    const bool wanted =
+        !session->link && !session->ending && session->state != ZKL_STATE_AUTH_FAILED;
+    session->leave(session->ctx);
+    if (wanted)
+        open_link(session);
+    if (dead)
+        zkl_link_close(dead);
+}
+
+void zkl_session_start(zkl_session *session) {
+    zkl_errand_send(session->errands, &session->renew);
+}
+
+void zkl_session_ending(zkl_session *session) {
+    session->ending = true;
+    zkl_timer_clear(&session->floor->timers, &session->reopen);
+    set_state(session, ZKL_STATE_CLOSED);
+}
+
+void zkl_session_end(zkl_session *session) {
+    session->enter(session->ctx);
+    zkl_link *link = session->link, *dead = session->retired, *died = NULL;
+    session->retired = NULL;
+    const bool reachable = session->floor->port != NULL;
+    const zkl_nanos deadline = zkl_floor_now(session->floor) + DRAIN_MOST;
+    session->leave(session->ctx);
+    if (link && reachable)
+        zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */
+    session->enter(session->ctx);
+    link = session->link;
+    died = session->retired; /* the same one, if it came to its end meanwhile */
+    session->link = session->retired = NULL;
+    link_down(session);
+    session->leave(session->ctx);
+    if (link)
+        zkl_link_close(link);
+    if (died)
+        zkl_link_close(died);
+    if (dead)
+        zkl_link_close(dead);
+}
+
+/* ---- life ---- */
+
+static char *copy(const char *text, bool *good) {
+    char *c = text ? strdup(text) : NULL;
+    *good = *good && (!text || c);
+    return c;
+}
+
+static bool copy_config(zkl_config *to, const zkl_config *from) {
+    bool good = true;
+    *to = *from;
+    to->hosts = NULL; /* parsed */
+    to->identifier = copy(from->identifier, &good);
+    to->tls = copy(from->tls, &good);
+    zkl_auth *auths = calloc(from->auth_count ? from->auth_count : 1, sizeof *auths);
+    to->auths = auths;
+    to->auth_count = auths ? from->auth_count : 0;
+    for (size_t i = 0; i < to->auth_count; i++) {
+        auths[i].scheme = copy(from->auths[i].scheme, &good);
+        auths[i].credential = copy(from->auths[i].credential, &good);
+    }
+    return good && auths;
+}
+
+static void free_config(zkl_config *config) {
+    for (size_t i = 0; i < config->auth_count; i++) {
+        free((char *)config->auths[i].scheme);
+        free((char *)config->auths[i].credential);
+    }
+    free((zkl_auth *)config->auths);
+    free((char *)config->identifier);
+    free((char *)config->tls);
+}
+
+zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
+    char why[128];
+    if (!zkl_servers_parse(&session->servers, config->hosts, why, sizeof why))
+        return why[0] ? ZKL_BAD_ARGUMENT : ZKL_NO_MEMORY;
+    if (!copy_config(&session->config, config))
+        return ZKL_NO_MEMORY;
+    session->state = ZKL_STATE_CONNECTING;
+    session->timeout = (zkl_nanos)(config->session_timeout * 1e9);
+    session->beat.fire = beat;
+    session->reopen.fire = reopen;
+    session->renew.run = renew;
+    session->heart.answer = heart_answered;
+    zkl_subject_enter(&session->floor->subjects, &session->heart);
+    session->floor->acl = config->acl;
+    session->floor->identifier = session->config.identifier;
+    session->floor->chroot = strlen(session->servers.chroot);
+    return ZKL_OK;
+}
+
+void zkl_session_destroy(zkl_session *session) {
+    free_config(&session->config);
+    zkl_servers_free(&session->servers);
+}

@@ -1,0 +1,69 @@
+/* session: the life of a client's session: connect, heartbeats, suspend, expire, renew, end. */
+#ifndef ZKL_SESSION_H
+#define ZKL_SESSION_H
+
+#include "errand.h"
+#include "floor.h"
+#include "log.h"
+#include "port_zookeeper.h"
+#include "servers.h"
+
+#define ZKL_STATES_KEPT 16
+
+typedef struct zkl_session zkl_session;
+
+/* What a session tells its client, under the client's mutex. */
+typedef enum zkl_session_news {
+    ZKL_SESSION_RESUMED,   /* floor->port is there */
+    ZKL_SESSION_SUSPENDED, /* floor->port is gone, the session perhaps not */
+    ZKL_SESSION_EXPIRED,   /* a new one is being made */
+    ZKL_SESSION_REFUSED,   /* the credentials were not taken: there will be none */
+    ZKL_SESSION_REFRESHED  /* trusted_until has moved on from the past */
+} zkl_session_news;
+
+struct zkl_session {
+    zkl_floor *floor;
+    zkl_errands *errands;
+    zkl_log *log; /* or NULL */
+    zkl_config config; /* its own copy */
+    zkl_servers servers;
+    void (*enter)(void *ctx), (*leave)(void *ctx); /* the client's mutex */
+    void (*tell)(void *ctx, zkl_session_news news);
+    void (*answered)(void *ctx, const zkl_return *back, const zkl_reply *reply);
+    void (*watched)(void *ctx, const char *path, zkl_change change);
+    void *ctx;
+
+    zkl_state state;
+    zkl_link *link;    /* the one that counts; what others say is stale */
+    zkl_link *retired; /* to be closed by the renew errand */
+    zkl_nanos timeout; /* granted; before that, asked for */
+    zkl_nanos pause;   /* before the next try to open a link */
+    bool ending;
+
+    zkl_subject heart; /* gets the answers to syncs */
+    bool syncing;
+    zkl_nanos confirmed; /* when the latest answered write or sync was sent */
+    zkl_timer beat, reopen;
+    zkl_errand renew;
+
+    zkl_event states[ZKL_STATES_KEPT]; /* changes the host has not heard of yet */
+    size_t state_next;
+};
+
+/* Copies the config. ZKL_OK, ZKL_BAD_ARGUMENT (the connect string), ZKL_NO_MEMORY. The caller has set floor, errands,
+ * log, enter, leave, tell, answered, watched and ctx, and calls zkl_session_destroy in any case. */
+zkl_status zkl_session_init(zkl_session *session, const zkl_config *config);
+void zkl_session_destroy(zkl_session *session);
+
+/* locked: starts connecting */
+void zkl_session_start(zkl_session *session);
+/* locked: keeps the heart beating while somebody holds or waits; called at the end of every step */
+void zkl_session_tend(zkl_session *session);
+/* locked: asks the servers at once, for want of trust */
+void zkl_session_refresh(zkl_session *session);
+/* locked: no new link from now on; events say closed */
+void zkl_session_ending(zkl_session *session);
+/* errand thread, not locked: drains and closes what is open. Blocks for seconds at worst. */
+void zkl_session_end(zkl_session *session);
+
+#endif

@@ -1,0 +1,39 @@
+/* status: what became of a request, as one number with one stable text. */
+#ifndef ZKL_STATUS_H
+#define ZKL_STATUS_H
+
+#include <stdbool.h>
+
+/* Zero and above are ours; a negative number is the servers' own answer, by ZooKeeper's code. */
+typedef enum zkl_code {
+    ZKL_OK = 0,
+    ZKL_TIMEOUT,
+    ZKL_DISCONNECTED,
+    ZKL_CANCELLED,
+    ZKL_CLOSED,
+    ZKL_NOT_OWNER,
+    ZKL_LOST,
+    ZKL_DEADLOCK,
+    ZKL_WRONG_KIND,
+    ZKL_ACCESS_DENIED,
+    ZKL_AUTH_FAILED,
+    ZKL_FORKED,
+    ZKL_NO_MEMORY,
+    ZKL_BAD_ARGUMENT
+} zkl_code;
+
+typedef int zkl_status;
+
+/* The text of the contract (docs/api.md); static, never NULL. */
+const char *zkl_status_text(zkl_status status);
+
+/* Turns an answer of the servers (ZOK, ZNONODE, ...) into a status. */
+zkl_status zkl_status_of(int rc);
+
+/* Was the request cut off, so that nobody knows whether the servers carried it out? */
+bool zkl_status_unknown(int rc);
+
+/* Did the servers refuse for now, without carrying it out? */
+bool zkl_status_throttled(int rc);
+
+#endif

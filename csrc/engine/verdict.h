@@ -1,0 +1,43 @@
+/* verdict: who may hold, and who waits for whom. Pure functions over a sorted list of children. */
+#ifndef ZKL_VERDICT_H
+#define ZKL_VERDICT_H
+
+#include "znode.h"
+
+typedef enum zkl_rule {
+    ZKL_RULE_MUTEX /* the smallest sequence holds; everybody else waits for the one before */
+} zkl_rule;
+
+typedef enum zkl_watch {
+    ZKL_WATCH_NONE,
+    ZKL_WATCH_ASKED, /* a get with a watch is on its way */
+    ZKL_WATCH_ARMED  /* it was answered: the servers will tell */
+} zkl_watch;
+
+/* One child of a lock's directory. `mine` and `watch` are the line's; a verdict looks at the rest. */
+typedef struct zkl_child {
+    char *name;
+    int32_t sequence;
+    zkl_kind kind;
+    zkl_watch watch;
+    struct zkl_contender *mine;
+} zkl_child;
+
+typedef enum zkl_outcome {
+    ZKL_VERDICT_GRANTED,
+    ZKL_VERDICT_WAIT, /* for the child at `blocker` */
+    ZKL_VERDICT_TIED  /* another child bears the same sequence: the counter of the directory is used up */
+} zkl_outcome;
+
+typedef struct zkl_verdict {
+    zkl_outcome outcome;
+    size_t blocker;
+} zkl_verdict;
+
+/* `children` sorted by sequence; `own` is the index of the one who asks. */
+zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, zkl_rule rule);
+
+/* Does another kind of lock use this directory? */
+bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_rule rule);
+
+#endif

@@ -1,0 +1,136 @@
+/* zklock's engine: distributed locks over ZooKeeper for a host that polls.
+ *
+ * The protocol runs in threads of the client's own and never waits for the host. The host asks (join, release, query),
+ * returns at once, and hears what became of it from zkl_take, in its own time and on its own thread: no function of the
+ * host is ever called. zkl_fd is readable while zkl_take has something.
+ *
+ * Every function may be called from any thread of the process that opened the client, none of them blocks on the
+ * network. In a forked child all of them do nothing but say so (ZKL_FORKED, false, 0): the session is the parent's.
+ * Moments are zkl_nanos of zkl_now; a deadline of ZKL_NEVER is none. */
+#ifndef ZKLOCK_H
+#define ZKLOCK_H
+
+#include "clock.h"
+#include "event.h"
+#include "port.h"
+#include "status.h"
+
+typedef struct zkl_client zkl_client;
+typedef struct zkl_contender zkl_contender;
+typedef struct zkl_query zkl_query;
+
+typedef enum zkl_state {
+    ZKL_STATE_CONNECTING,
+    ZKL_STATE_CONNECTED,
+    ZKL_STATE_SUSPENDED,
+    ZKL_STATE_EXPIRED,
+    ZKL_STATE_AUTH_FAILED,
+    ZKL_STATE_CLOSED,
+    ZKL_STATE_FORKED
+} zkl_state;
+
+/* "connecting", ...: the words of the contract. */
+const char *zkl_state_text(zkl_state state);
+
+typedef struct zkl_auth {
+    const char *scheme, *credential;
+} zkl_auth;
+
+/* Everything is copied. */
+typedef struct zkl_config {
+    const char *hosts;         /* ZooKeeper's connect string, with or without chroot */
+    double session_timeout;    /* seconds asked of the servers */
+    const zkl_auth *auths;
+    size_t auth_count;
+    zkl_acl acl;
+    const char *identifier;    /* data of the lock nodes */
+    const char *tls;           /* "ca,cert,key,password", or NULL; needs zkl_has_tls() */
+    bool log;                  /* keep the log lines for zkl_log_take */
+} zkl_config;
+
+zkl_nanos zkl_now(void);
+bool zkl_has_tls(void);
+
+/* Is the connect string well formed? Otherwise `why` says what is wrong with it. */
+bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
+
+/* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the connect string;
+ * ZKL_NO_MEMORY: memory, threads or descriptors ran out. */
+zkl_status zkl_open(const zkl_config *config, zkl_client **client);
+
+/* Answers everything that waits with ZKL_CLOSED, gives holds back, and ends the session behind the scenes;
+ * zkl_ended becomes true, and the descriptor readable, when that is done. Twice is fine. */
+void zkl_close(zkl_client *client);
+bool zkl_ended(zkl_client *client);
+/* The host lets go of the client (and closes it, if it has not). Contenders and queries stay valid. */
+void zkl_free(zkl_client *client);
+
+zkl_state zkl_client_state(zkl_client *client);
+/* Seconds: what the servers granted, before that what was asked. */
+double zkl_session_timeout(zkl_client *client);
+/* 0 while there is none. */
+int64_t zkl_session_id(zkl_client *client);
+
+typedef struct zkl_stats {
+    uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
+    uint64_t waiting, held;
+} zkl_stats;
+void zkl_client_stats(zkl_client *client, zkl_stats *stats);
+
+/* ---- events ---- */
+
+int zkl_fd(zkl_client *client);
+/* Takes the oldest event; false: there is none. */
+bool zkl_take(zkl_client *client, zkl_event *event);
+/* Makes the descriptor readable: the host has work of its own left. */
+void zkl_wake(zkl_client *client);
+/* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */
+bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size);
+
+/* ---- locks ---- */
+
+/* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag` answers: GRANTED or
+ * FAILED, at the latest at `deadline`; with `once`, as soon as the servers have answered one try.
+ * ZKL_OK, and *contender is the host's until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, zkl_nanos deadline,
+                    bool once, zkl_contender **contender);
+/* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
+zkl_status zkl_release(zkl_contender *contender);
+/* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */
+void zkl_cancel(zkl_contender *contender);
+/* Lets go of it: ends the wait or the hold (counted as abandoned), no event comes any more. */
+void zkl_drop(zkl_contender *contender);
+bool zkl_held(zkl_contender *contender);
+/* The node's czxid while it is held, else 0. */
+int64_t zkl_token(zkl_contender *contender);
+/* Seconds for which the servers cannot have given the lock away; 0 when it is not held. */
+double zkl_validity(zkl_contender *contender);
+
+/* ---- queries: questions answered by one ANSWER event of `tag` ---- */
+
+/* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. */
+zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline);
+/* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED, ZKL_CLOSED. */
+zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
+/* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, or an error at the deadline. */
+zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
+/* Who is in the line? ZKL_OK, and zkl_participant_at tells. */
+zkl_query *zkl_query_participants(zkl_client *client, const char *path, uint64_t tag,
+                                  zkl_nanos deadline, bool once);
+
+typedef struct zkl_participant {
+    const char *node;       /* name below the path; the query's */
+    int32_t sequence;
+    int64_t session;
+    const char *identifier; /* the node's data; the query's */
+    size_t identifier_length;
+    double created;         /* seconds since 1970 by the servers' clock */
+    bool holder, mine;
+} zkl_participant;
+
+/* Only after the ANSWER; in queue order. false: no more. */
+bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant);
+/* The host lets go of the query; no event comes any more. NULL is fine. */
+void zkl_query_drop(zkl_query *query);
+
+#endif

@@ -1,0 +1,36 @@
+/* binding: what the files of the Lua module share. A method checks its arguments, calls the engine, pushes results. */
+#ifndef ZKL_BINDING_H
+#define ZKL_BINDING_H
+
+#include "zklock.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works from Lua 5.1 on. */
+void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
+
+/* Pushes nil and the text of the status: 2 results. Raises when memory ran out. */
+int zkl_push_error(lua_State *L, zkl_status status);
+
+/* The moment in argument `arg`: seconds as core.now() counts them; math.huge is never. */
+zkl_nanos zkl_check_moment(lua_State *L, int arg);
+uint64_t zkl_check_tag(lua_State *L, int arg);
+
+/* A userdata of that metatable that holds one pointer, NULL so far: it is complete before it acquires anything. */
+void **zkl_new_box(lua_State *L, const char *name);
+
+#define ZKL_CLIENT "zklock.client"
+#define ZKL_CONTENDER "zklock.contender"
+#define ZKL_QUERY "zklock.query"
+
+void zkl_open_client(lua_State *L);
+void zkl_open_contender(lua_State *L);
+void zkl_open_query(lua_State *L);
+
+int zkl_lua_connect(lua_State *L);
+
+/* Pushes the query, or raises: 1 result. */
+int zkl_push_query(lua_State *L, void **box, zkl_query *query);
+
+#endif

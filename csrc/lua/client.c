@@ -1,0 +1,270 @@
+/* client: the userdata around a zkl_client. */
+#include "binding.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+static zkl_client *check(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_CLIENT);
+    luaL_argcheck(L, *box, 1, "the client was collected");
+    return *box;
+}
+
+static const char *field(lua_State *L, const char *name) {
+    lua_getfield(L, 1, name);
+    const char *text = lua_tostring(L, -1); /* kept alive by the table */
+    lua_pop(L, 1);
+    return text;
+}
+
+static double number_field(lua_State *L, const char *name) {
+    lua_getfield(L, 1, name);
+    const double number = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return number;
+}
+
+/* The list at field "auth": scheme, credential, scheme, credential, ... */
+static zkl_auth *auths_of(lua_State *L, size_t *count) {
+    lua_getfield(L, 1, "auth");
+    *count = 0;
+    const int list = lua_gettop(L);
+    for (;; ++*count) {
+        lua_rawgeti(L, list, 2 * (int)*count + 1);
+        const int more = !lua_isnil(L, -1);
+        lua_pop(L, 1);
+        if (!more)
+            break;
+    }
+    zkl_auth *auths = lua_newuserdata(L, (*count + 1) * sizeof *auths); /* stays on the stack */
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, list, 2 * (int)i + 1);
+        lua_rawgeti(L, list, 2 * (int)i + 2);
+        auths[i] = (zkl_auth){lua_tostring(L, -2), lua_tostring(L, -1)};
+        lua_pop(L, 2);
+    }
+    return auths;
+}
+
+/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client; the table is lua/zklock's,
+ * checked there. */
+int zkl_lua_connect(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    zkl_config config = {
+        .hosts = field(L, "hosts"),
+        .session_timeout = number_field(L, "session_timeout"),
+        .acl = (zkl_acl)number_field(L, "acl"),
+        .identifier = field(L, "identifier"),
+        .tls = field(L, "tls"),
+    };
+    lua_getfield(L, 1, "log");
+    config.log = lua_toboolean(L, -1);
+    config.auths = auths_of(L, &config.auth_count);
+    zkl_client *client = NULL;
+    void **box = zkl_new_box(L, ZKL_CLIENT);
+    const zkl_status status = zkl_open(&config, &client);
+    if (status != ZKL_OK)
+        return luaL_error(L, "cannot open a client: %s", zkl_status_text(status));
+    *box = client;
+    return 1;
+}
+
+static int client_gc(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_CLIENT);
+    zkl_client *client = *box;
+    *box = NULL;
+    if (client)
+        zkl_free(client);
+    return 0;
+}
+
+static int client_close(lua_State *L) {
+    zkl_close(check(L));
+    return 0;
+}
+
+static int client_ended(lua_State *L) {
+    lua_pushboolean(L, zkl_ended(check(L)));
+    return 1;
+}
+
+static int client_state(lua_State *L) {
+    lua_pushstring(L, zkl_state_text(zkl_client_state(check(L))));
+    return 1;
+}
+
+static int client_session_timeout(lua_State *L) {
+    lua_pushnumber(L, zkl_session_timeout(check(L)));
+    return 1;
+}
+
+static void push_session(lua_State *L, int64_t session) {
+    char text[24];
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)session);
+    lua_pushstring(L, text);
+}
+
+/* nil while there is no session */
+static int client_session_id(lua_State *L) {
+    const int64_t session = zkl_session_id(check(L));
+    if (session)
+        push_session(L, session);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int client_stats(lua_State *L) {
+    zkl_stats s;
+    zkl_client_stats(check(L), &s);
+    const struct {
+        const char *name;
+        uint64_t count;
+    } fields[] = {
+        {"acquired", s.acquired},
+        {"released", s.released},
+        {"timeouts", s.timeouts},
+        {"lost", s.lost},
+        {"revoked", s.revoked},
+        {"abandoned", s.abandoned},
+        {"sessions", s.sessions},
+        {"requests_sent", s.requests_sent},
+        {"waiting", s.waiting},
+        {"held", s.held},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        lua_pushinteger(L, (lua_Integer)fields[i].count);
+        lua_setfield(L, -2, fields[i].name);
+    }
+    return 1;
+}
+
+static int client_fd(lua_State *L) {
+    lua_pushinteger(L, zkl_fd(check(L)));
+    return 1;
+}
+
+static int client_wake(lua_State *L) {
+    zkl_wake(check(L));
+    return 0;
+}
+
+/* client:wait(moment): until there is something to take, or the moment, or a signal: the caller looks which. A signal
+ * must get back to Lua, where its hook runs. */
+static int client_wait(lua_State *L) {
+    struct pollfd fd = {.fd = zkl_fd(check(L)), .events = POLLIN};
+    const zkl_nanos until = zkl_check_moment(L, 2);
+    struct timespec left, *timeout = NULL;
+    if (until != ZKL_NEVER) {
+        const zkl_nanos now = zkl_now(), nanos = until > now ? until - now : 0;
+        left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
+        timeout = &left;
+    }
+    if (ppoll(&fd, 1, timeout, NULL) < 0 && errno != EINTR)
+        return luaL_error(L, "cannot wait for the client's descriptor: error %d", errno);
+    return 0;
+}
+
+/* client:take() -> kind, tag, err, token of the oldest event; for "state" the state instead of the tag; nothing when
+ * there is none */
+static int client_take(lua_State *L) {
+    static const char *const kinds[] = {
+        [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
+        [ZKL_EVENT_ANSWER] = "answer",   [ZKL_EVENT_STATE] = "state",   [ZKL_EVENT_LOG] = "log",
+    };
+    zkl_event event;
+    if (!zkl_take(check(L), &event))
+        return 0;
+    lua_pushstring(L, kinds[event.kind]);
+    if (event.kind == ZKL_EVENT_STATE)
+        lua_pushstring(L, zkl_state_text((zkl_state)event.status));
+    else
+        lua_pushnumber(L, (lua_Number)event.tag);
+    if (event.status == ZKL_OK)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, event.kind == ZKL_EVENT_STATE ? NULL : zkl_status_text(event.status));
+    lua_pushinteger(L, (lua_Integer)event.token);
+    return 4;
+}
+
+/* client:take_log() -> level, text; nothing when there is none */
+static int client_take_log(lua_State *L) {
+    const char *level;
+    char text[1024];
+    if (!zkl_log_take(check(L), &level, text, sizeof text))
+        return 0;
+    lua_pushstring(L, level);
+    lua_pushstring(L, text);
+    return 2;
+}
+
+/* client:join(path, tag, moment, once) -> contender, or nil, err */
+static int client_join(lua_State *L) {
+    zkl_client *client = check(L);
+    const char *path = luaL_checkstring(L, 2);
+    const uint64_t tag = zkl_check_tag(L, 3);
+    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    zkl_contender *contender = NULL;
+    void **box = zkl_new_box(L, ZKL_CONTENDER);
+    const zkl_status status =
+        zkl_join(client, path, tag, deadline, lua_toboolean(L, 5), &contender);
+    if (status != ZKL_OK)
+        return zkl_push_error(L, status);
+    *box = contender;
+    return 1;
+}
+
+/* client:ask_session(tag, moment) -> query, answered when there is a session */
+static int client_ask_session(lua_State *L) {
+    zkl_client *client = check(L);
+    const uint64_t tag = zkl_check_tag(L, 2);
+    const zkl_nanos deadline = zkl_check_moment(L, 3);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_push_query(L, box, zkl_query_session(client, tag, deadline));
+}
+
+/* client:ask_flush(tag, moment) -> query, answered when every release so far is confirmed */
+static int client_ask_flush(lua_State *L) {
+    zkl_client *client = check(L);
+    const uint64_t tag = zkl_check_tag(L, 2);
+    const zkl_nanos deadline = zkl_check_moment(L, 3);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_push_query(L, box, zkl_query_flush(client, tag, deadline));
+}
+
+/* client:ask_participants(path, tag, moment, once) -> query; when it is answered, query:participants() */
+static int client_ask_participants(lua_State *L) {
+    zkl_client *client = check(L);
+    const char *path = luaL_checkstring(L, 2);
+    const uint64_t tag = zkl_check_tag(L, 3);
+    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_push_query(
+        L, box, zkl_query_participants(client, path, tag, deadline, lua_toboolean(L, 5)));
+}
+
+void zkl_open_client(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"__gc", client_gc},
+        {"close", client_close},
+        {"ended", client_ended},
+        {"state", client_state},
+        {"session_timeout", client_session_timeout},
+        {"session_id", client_session_id},
+        {"stats", client_stats},
+        {"fd", client_fd},
+        {"wake", client_wake},
+        {"wait", client_wait},
+        {"take", client_take},
+        {"take_log", client_take_log},
+        {"join", client_join},
+        {"ask_session", client_ask_session},
+        {"ask_flush", client_ask_flush},
+        {"ask_participants", client_ask_participants},
+        {NULL, NULL},
+    };
+    zkl_metatable(L, ZKL_CLIENT, methods);
+}

@@ -1,0 +1,108 @@
+/* core: the module zklock.core: what lua/zklock builds on. Nobody else should. */
+#include "binding.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods) {
+    luaL_newmetatable(L, name);
+    for (const luaL_Reg *m = methods; m->name; m++) {
+        lua_pushcfunction(L, m->func);
+        lua_setfield(L, -2, m->name);
+    }
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "__name");
+    lua_pop(L, 1);
+}
+
+int zkl_push_error(lua_State *L, zkl_status status) {
+    if (status == ZKL_NO_MEMORY)
+        return luaL_error(L, "not enough memory");
+    lua_pushnil(L);
+    lua_pushstring(L, zkl_status_text(status));
+    return 2;
+}
+
+zkl_nanos zkl_check_moment(lua_State *L, int arg) {
+    const lua_Number seconds = luaL_checknumber(L, arg);
+    luaL_argcheck(L, !isnan(seconds), arg, "NaN is no moment");
+    return zkl_clock_after(0, seconds > 0 ? seconds : 0);
+}
+
+uint64_t zkl_check_tag(lua_State *L, int arg) {
+    return (uint64_t)luaL_checknumber(L, arg);
+}
+
+void **zkl_new_box(lua_State *L, const char *name) {
+    void **box = lua_newuserdata(L, sizeof *box);
+    *box = NULL;
+    luaL_getmetatable(L, name);
+    lua_setmetatable(L, -2);
+    return box;
+}
+
+/* core.now() -> seconds since boot, suspended time included */
+static int core_now(lua_State *L) {
+    lua_pushnumber(L, (lua_Number)zkl_now() / 1e9);
+    return 1;
+}
+
+/* core.has_tls() -> was libzookeeper built with TLS? */
+static int core_has_tls(lua_State *L) {
+    lua_pushboolean(L, zkl_has_tls());
+    return 1;
+}
+
+/* core.identity() -> "HOST:PID" */
+static int core_identity(lua_State *L) {
+    char host[256] = "localhost", text[300];
+    gethostname(host, sizeof host - 1);
+    snprintf(text, sizeof text, "%s:%ld", host, (long)getpid());
+    lua_pushstring(L, text);
+    return 1;
+}
+
+/* core.check_hosts(text) -> nil, or what is wrong with the connect string */
+static int core_check_hosts(lua_State *L) {
+    char why[256];
+    if (zkl_hosts_valid(luaL_checkstring(L, 1), why, sizeof why))
+        return 0;
+    lua_pushstring(L, why);
+    return 1;
+}
+
+/* Our threads run this code; lua_close must not unload it under them. */
+static void pin(void) {
+    Dl_info info;
+    if (dladdr((void *)&pin, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
+}
+
+#pragma GCC visibility push(default)
+int luaopen_zklock_core(lua_State *L);
+#pragma GCC visibility pop
+
+int luaopen_zklock_core(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"now", core_now},
+        {"has_tls", core_has_tls},
+        {"identity", core_identity},
+        {"check_hosts", core_check_hosts},
+        {"connect", zkl_lua_connect},
+        {NULL, NULL},
+    };
+    pin();
+    zkl_open_client(L);
+    zkl_open_contender(L);
+    zkl_open_query(L);
+    lua_newtable(L);
+    for (const luaL_Reg *f = functions; f->name; f++) {
+        lua_pushcfunction(L, f->func);
+        lua_setfield(L, -2, f->name);
+    }
+    return 1;
+}

@@ -1,0 +1,62 @@
+/* query: the userdata around a zkl_query. */
+#include "binding.h"
+
+#include <stdio.h>
+
+int zkl_push_query(lua_State *L, void **box, zkl_query *query) {
+    if (!query)
+        return luaL_error(L, "not enough memory");
+    *box = query;
+    return 1;
+}
+
+static int query_drop(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_QUERY);
+    zkl_query *query = *box;
+    *box = NULL;
+    zkl_query_drop(query);
+    return 0;
+}
+
+static void push_participant(lua_State *L, const zkl_participant *p) {
+    char session[24];
+    snprintf(session, sizeof session, "0x%llx", (unsigned long long)p->session);
+    lua_newtable(L);
+    lua_pushstring(L, p->node);
+    lua_setfield(L, -2, "node");
+    lua_pushinteger(L, p->sequence);
+    lua_setfield(L, -2, "sequence");
+    lua_pushstring(L, session);
+    lua_setfield(L, -2, "session");
+    lua_pushlstring(L, p->identifier, p->identifier_length);
+    lua_setfield(L, -2, "identifier");
+    lua_pushnumber(L, p->created);
+    lua_setfield(L, -2, "created");
+    lua_pushboolean(L, p->holder);
+    lua_setfield(L, -2, "holder");
+    lua_pushboolean(L, p->mine);
+    lua_setfield(L, -2, "mine");
+}
+
+/* query:participants() -> list in queue order */
+static int query_participants(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_QUERY);
+    luaL_argcheck(L, *box, 1, "the query was dropped");
+    zkl_participant participant;
+    lua_newtable(L);
+    for (int i = 0; zkl_participant_at(*box, (size_t)i, &participant); i++) {
+        push_participant(L, &participant);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+void zkl_open_query(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"__gc", query_drop},
+        {"drop", query_drop},
+        {"participants", query_participants},
+        {NULL, NULL},
+    };
+    zkl_metatable(L, ZKL_QUERY, methods);
+}

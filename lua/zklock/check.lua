@@ -1,0 +1,114 @@
+--- check: what a caller may pass. Everything here raises at the level of the public function's caller, with a message
+--- that names the argument.
+local core = require "zklock.core"
+
+local check = {}
+
+--- The level of the public function's caller, seen from a function of this module that it calls.
+local CALLER = 3
+
+local function refuse(name, expected, got, level)
+  error(("bad argument '%s' (%s expected, got %s)"):format(name, expected, got), (level or CALLER) + 1)
+end
+
+local function show(value)
+  return type(value) == "number" and ("%.14g"):format(value) or type(value)
+end
+
+--- A timeout as the moment at which it ends.
+---@param seconds any nil or math.huge: never; otherwise a number, not negative, not NaN
+---@return number moment, boolean once
+function check.deadline(seconds, name, level)
+  if seconds == nil then return math.huge, false end
+  if type(seconds) ~= "number" or seconds ~= seconds or seconds < 0 then
+    refuse(name, "seconds as a number of at least 0, or nil", show(seconds), level)
+  end
+  return core.now() + seconds, seconds == 0
+end
+
+function check.func(value, name, level)
+  if type(value) ~= "function" then refuse(name, "function", type(value), level) end
+  return value
+end
+
+--- A listener: a function, or nil for none.
+function check.listener(value, name, level)
+  if value ~= nil and type(value) ~= "function" then refuse(name, "function or nil", type(value), level) end
+  return value
+end
+
+function check.text(value, name, level)
+  if type(value) ~= "string" then refuse(name, "string", type(value), level) end
+  if value:find("\0", 1, true) then refuse(name, "string without NUL", "one with NUL", level) end
+  return value
+end
+
+function check.bool(value, name, level)
+  if type(value) ~= "boolean" then refuse(name, "boolean", type(value), level) end
+  return value
+end
+
+--- A number of seconds above 0.
+function check.seconds(value, name, level)
+  if type(value) ~= "number" or not (value > 0 and value <= 2e6) then
+    refuse(name, "seconds above 0 and up to 2000000", show(value), level)
+  end
+  return value
+end
+
+--- An owner: any value but NaN; nil is for the caller to replace.
+function check.owner(value, level)
+  if value ~= value then refuse("owner", "any value but NaN", "NaN", level) end
+  return value
+end
+
+local function bad_path(path)
+  if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
+  if path == "/" then return "it must name a node below '/'" end
+  if path:sub(-1) == "/" then return "it must not end with '/'" end
+  if path:find("[%z\1-\31\127]") then return "it must not hold control characters" end
+  for component in path:gmatch("/([^/]*)") do
+    if component == "" then return "it has an empty component" end
+    if component == "." or component == ".." then return "it has the component '" .. component .. "'" end
+    if #component > 255 then return "it has a component of more than 255 bytes" end
+  end
+  if path == "/zookeeper" or path:find("^/zookeeper/") then return "/zookeeper belongs to the servers" end
+  return nil
+end
+
+--- The path of a lock.
+function check.path(value, name, level)
+  level = level or CALLER
+  check.text(value, name, level + 1)
+  local wrong = bad_path(value)
+  if wrong then error(("bad argument '%s' (path '%s': %s)"):format(name, value, wrong), level) end
+  return value
+end
+
+--- A table of options, none of whose names is unknown.
+---@param known table<string, any>
+function check.options(options, name, known, level)
+  if options == nil then return {} end
+  level = level or CALLER
+  if type(options) ~= "table" then refuse(name, "table or nil", type(options), level) end
+  for key in pairs(options) do
+    if known[key] == nil then
+      error(("bad argument '%s' (unknown option '%s')"):format(name, tostring(key)), level)
+    end
+  end
+  return options
+end
+
+--- One of the words that are the keys of `known`; returns what stands there.
+function check.word(value, name, known, level)
+  local found = type(value) == "string" and known[value]
+  if not found then
+    local words = {}
+    for word in pairs(known) do words[#words + 1] = "'" .. word .. "'" end
+    table.sort(words)
+    refuse(name, table.concat(words, " or "), type(value) == "string" and "'" .. value .. "'" or type(value), level)
+  end
+  return found
+end
+
+return check

@@ -1,0 +1,301 @@
+--- client: one session with the servers: its events, its callbacks, the locks made from it.
+local check = require "zklock.check"
+local core = require "zklock.core"
+local mutex = require "zklock.mutex"
+
+--- How long `close` waits for the session's end; seconds.
+local CLOSE_MOST = 5
+--- `close` runs callbacks that make new callbacks, but not for ever.
+local CLOSE_ROUNDS = 1000
+
+---@class zklock.Client
+---@field private native userdata
+---@field private loop table
+---@field private subjects table<number, table> who gets the event of a tag; weak: what nobody wants is not told
+---@field private kept table<table, boolean> what must not be collected: waiting requests, losses not yet told
+---@field private places table<string, zklock.Place> by path
+---@field private threads table<thread, table<zklock.Stay, boolean>> what coroutines hold
+local Client = {}
+Client.__index = Client
+Client.__name = "zklock.Client"
+
+local function weak(mode, t)
+  return setmetatable(t or {}, { __mode = mode })
+end
+
+--- Made by zklock.connect.
+function Client.new(native, options)
+  return setmetatable({
+    native = native,
+    loop = options.loop,
+    handle_state = options.on_state,
+    handle_error = options.on_error,
+    handle_log = options.log,
+    subjects = weak("v"),
+    kept = {},
+    places = weak("v"),
+    threads = weak("k"),
+    last_tag = 0,
+    queue = {},
+    queue_first = 1,
+    queue_last = 0,
+  }, Client)
+end
+
+-- ---- for the modules of this library ------------------------------------------------------------------------------
+
+--- Why no call can be made: "closed", "forked", or nil.
+function Client:unusable()
+  local state = self.native:state()
+  if state == "closed" or state == "forked" then return state end
+  return nil
+end
+
+--- A number under which events reach `subject:event(kind, err, token)`.
+function Client:enter(subject)
+  local tag = self.last_tag + 1
+  self.last_tag = tag
+  self.subjects[tag] = subject
+  return tag
+end
+
+--- Queues a callback for the next poll.
+function Client:call_later(fn, ...)
+  self.queue_last = self.queue_last + 1
+  self.queue[self.queue_last] = { fn, select("#", ...), ... }
+end
+
+--- Blocks until something has arrived, the moment has come, or a signal has.
+function Client:sleep(moment)
+  self.native:wait(moment)
+end
+
+--- Takes what has arrived and runs the callbacks that are queued by then.
+---@return integer count
+function Client:turn()
+  self:take()
+  return self:run()
+end
+
+--- Waits, in the way of the loop, until `waiter.done`.
+function Client:wait(waiter)
+  self.loop.wait(self, waiter)
+end
+
+--- Ends the wait of `waiter`.
+function Client:wake(waiter)
+  waiter.done = true
+  self.loop.wake(waiter)
+end
+
+local Question = {}
+Question.__index = Question
+
+function Question:event(_, err)
+  self.err = err
+  self.client:wake(self)
+end
+
+--- Asks the engine something and waits for the answer. `ask(tag)` returns the query.
+---@return boolean|nil ok, string|userdata err_or_query
+function Client:ask(ask)
+  local unusable = self:unusable()
+  if unusable then return nil, unusable end
+  local question = setmetatable({ client = self }, Question)
+  local query = ask(self:enter(question))
+  local ok, raised = pcall(self.wait, self, question)
+  if not ok then
+    query:drop()
+    error(raised, 0)
+  end
+  if question.err then
+    query:drop()
+    return nil, question.err
+  end
+  return true, query
+end
+
+--- Gives back what dead coroutines hold.
+function Client:reap()
+  for thread, stays in pairs(self.threads) do
+    if coroutine.status(thread) == "dead" then
+      self.threads[thread] = nil
+      for stay in pairs(stays) do stay:abandon() end
+    end
+  end
+end
+
+--- Takes all events from the engine and hands them to whom they concern.
+function Client:take()
+  local native = self.native
+  while true do
+    local kind, tag, err, token = native:take()
+    if not kind then break end
+    if kind == "state" then
+      self:state_changed(tag)
+    elseif kind == "log" then
+      self:log_arrived()
+    else
+      local subject = self.subjects[tag]
+      if subject then subject:event(kind, err, token) end
+    end
+  end
+  self:reap()
+end
+
+function Client:state_changed(state)
+  if state == self.told_state then return end
+  self.told_state = state
+  if self.handle_state then self:call_later(self.handle_state, state) end
+end
+
+function Client:log_arrived()
+  while true do
+    local level, text = self.native:take_log()
+    if not level then return end
+    self:call_later(self.handle_log, level, text)
+  end
+end
+
+local function report(client, message)
+  local handler = client.handle_error
+  if handler then
+    local ok, second = pcall(handler, message)
+    if ok then return end
+    message = message .. "\non_error raised: " .. tostring(second)
+  end
+  io.stderr:write("zklock: error in a callback: ", message, "\n")
+end
+
+--- Runs what is queued now, each in a coroutine of its own; what that queues is left for the next time.
+function Client:run()
+  local last, count = self.queue_last, 0
+  while self.queue_first <= last do
+    local call = self.queue[self.queue_first]
+    self.queue[self.queue_first] = nil
+    self.queue_first = self.queue_first + 1
+    count = count + 1
+    local thread = coroutine.create(call[1])
+    local ok, err = coroutine.resume(thread, (table.unpack or unpack)(call, 3, 2 + call[2])) -- luacheck: ignore 113
+    if not ok then report(self, debug.traceback(thread, tostring(err))) end
+  end
+  if self.queue_first <= self.queue_last then self.native:wake() end
+  return count
+end
+
+-- ---- public -------------------------------------------------------------------------------------------------------
+
+--- The session's state, as far as this process knows: "connecting", "connected", "suspended" (no server in reach, the
+--- session perhaps alive), "expired" (a new one is being made), "auth failed", "closed"; in a forked child "forked".
+---@return string
+function Client:state()
+  return self.native:state()
+end
+
+--- Sets the listener for the session's state, or removes it. It runs from `poll` and from calls that wait.
+---@param fn fun(state: string)?
+function Client:on_state(fn)
+  self.handle_state = check.listener(fn, "fn")
+end
+
+--- How long the servers keep a session that they hear nothing from.
+---@return number? seconds what they granted; before there is a session, what was asked
+---@return string? err "forked"
+function Client:session_timeout()
+  if self:unusable() == "forked" then return nil, "forked" end
+  return self.native:session_timeout()
+end
+
+--- The session's id, as ZooKeeper's own tools print it.
+---@return string? id hexadecimal with 0x; nil while there is none
+---@return string? err "forked", or the state there is none in
+function Client:session_id()
+  local id = self.native:session_id()
+  if id then return id end
+  return nil, self.native:state()
+end
+
+--- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
+---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper
+---@param options { fair: boolean? }? belong to the path: other ones for the same path raise
+---@return zklock.Lock
+function Client:mutex(path, options)
+  check.path(path, "path")
+  local lock = mutex.new(self, path, mutex.check_options(options, 4), 3)
+  return lock
+end
+
+--- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.
+---@param timeout number? seconds to wait for the first; nil or 0 does not wait, math.huge waits for ever
+---@return integer count of callbacks run
+function Client:poll(timeout)
+  local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
+  self:take()
+  while self.queue_first > self.queue_last and core.now() < deadline and not self:unusable() do
+    self:sleep(deadline)
+    self:take()
+  end
+  return self:run()
+end
+
+--- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
+---@return integer
+function Client:getfd()
+  return self.native:fd()
+end
+
+--- For cqueues, which polls objects with these three.
+Client.pollfd = Client.getfd
+function Client:events() return "r" end -- luacheck: ignore 212
+function Client:timeout() return nil end -- luacheck: ignore 212
+
+--- Waits until the servers have confirmed every release made so far.
+---@param timeout number? seconds; nil waits for ever
+---@return boolean? ok
+---@return string? err "timeout", "disconnected", "closed", "forked"
+function Client:flush(timeout)
+  local deadline = check.deadline(timeout, "timeout")
+  local ok, query = self:ask(function(tag) return self.native:ask_flush(tag, deadline) end)
+  if not ok then return nil, query end
+  query:drop()
+  return true
+end
+
+--- Counters since the client was made; `waiting` and `held` are as of now.
+---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
+---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer }?
+---@return string? err "forked"
+function Client:stats()
+  if self:unusable() == "forked" then return nil, "forked" end
+  return self.native:stats()
+end
+
+--- Releases everything, ends the session, answers every waiter and callback with "closed". Takes 5 seconds at worst.
+--- Twice is fine; in a forked child it leaves the parent's session alone.
+---@return true
+function Client:close()
+  local native = self.native
+  if native:state() == "forked" then return true end
+  native:close()
+  local deadline = core.now() + CLOSE_MOST
+  self:turn()
+  while not native:ended() and core.now() < deadline do
+    native:wait(deadline)
+    self:turn()
+  end
+  for _ = 1, CLOSE_ROUNDS do
+    if self:turn() == 0 then break end
+  end
+  return true
+end
+
+--- Never raises, and is bounded like `close`.
+function Client:__close()
+  pcall(self.close, self)
+end
+
+function Client:__tostring()
+  return ("zklock.Client (%s)"):format(self.native:state())
+end
+
+return Client

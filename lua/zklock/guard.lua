@@ -1,0 +1,65 @@
+--- guard: a hold as a value, given back when its block or its life ends.
+local anchor = require "zklock.anchor"
+
+---@class zklock.Guard
+local Guard = {}
+Guard.__index = Guard
+Guard.__name = "zklock.Guard"
+
+local guard = {}
+
+local function collected(hold)
+  if not hold.open then return end
+  hold.open = false
+  local stay = hold.stay
+  if stay.state ~= "held" then return end
+  if stay.count > 1 then
+    stay:release()
+  else
+    stay:abandon()
+  end
+end
+
+--- Takes over one count of the stay.
+function guard.new(stay, token)
+  local hold = { stay = stay, open = true, token = token }
+  return setmetatable({ hold = hold, anchor = anchor(hold, collected) }, Guard)
+end
+
+--- Gives it back; twice is fine.
+---@return boolean? ok
+---@return string? err "lost", "closed", "forked"
+function Guard:release()
+  local hold = self.hold
+  if not hold.open then return true end
+  hold.open = false
+  local stay = hold.stay
+  local unusable = stay.place.client:unusable()
+  if unusable then return nil, unusable end
+  if stay.state ~= "held" then return nil, stay.state == "lost" and "lost" or "not owner" end
+  return stay:release()
+end
+
+---@return integer? token the fencing token, nil when it does not hold any more
+function Guard:token()
+  return self:is_open() and self.hold.token or nil
+end
+
+--- Does it hold, with validity above 0?
+---@return boolean
+function Guard:is_held()
+  return self:is_open() and self.hold.stay.contender:validity() > 0
+end
+
+---@private
+function Guard:is_open()
+  local hold = self.hold
+  return hold.open and hold.stay.state == "held" and hold.stay.contender:held()
+end
+
+--- Never raises.
+function Guard:__close()
+  pcall(self.release, self)
+end
+
+return guard

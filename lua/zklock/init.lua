@@ -1,0 +1,154 @@
+--- zklock: distributed locks over ZooKeeper.
+---
+---     local zklock = require "zklock"
+---     local client = assert(zklock.connect("127.0.0.1:2181"))
+---     local lock = client:mutex("/shop/stock")
+---     local token = assert(lock:acquire(5))
+---     -- ... one process at a time, anywhere ...
+---     lock:release()
+---     client:close()
+local check = require "zklock.check"
+local Client = require "zklock.client"
+local core = require "zklock.core"
+
+local zklock = {
+  _VERSION = "zklock 0.1.0",
+  --- What the linked libzookeeper can do.
+  ---@type { tls: boolean }
+  features = { tls = core.has_tls() },
+}
+
+local LOOPS = { blocking = require "zklock.loop.blocking" }
+local ACLS = { open = 0, creator = 1, read = 2 }
+local ACL_NAMES = { open = "open", creator = "creator", read = "read" }
+local IDENTIFIER_MOST = 65536
+
+local KNOWN = {
+  session_timeout = true,
+  connect_timeout = true,
+  auth = true,
+  acl = true,
+  identifier = true,
+  loop = true,
+  on_state = true,
+  on_error = true,
+  log = true,
+  tls = true,
+}
+
+-- Levels of connect's caller, seen from a function below that connect calls, and from a check called there.
+local CALLER, CHECK = 3, 4
+
+local function check_credential(entry, name)
+  if type(entry) ~= "table" then
+    error(("bad argument '%s' (table with scheme and credential expected, got %s)"):format(name, type(entry)), CALLER + 1)
+  end
+  check.options(entry, name, { scheme = true, credential = true }, CHECK + 1)
+  return check.text(entry.scheme, name .. ".scheme", CHECK + 1),
+    check.text(entry.credential, name .. ".credential", CHECK + 1)
+end
+
+--- One credential or a list of them, as scheme, credential, scheme, credential, ...
+local function check_auth(auth)
+  if auth == nil then return {} end
+  if type(auth) ~= "table" then
+    error(("bad argument 'options.auth' (table or nil expected, got %s)"):format(type(auth)), CALLER)
+  end
+  if auth[1] == nil then auth = { auth } end
+  local flat = {}
+  for i, entry in ipairs(auth) do
+    flat[2 * i - 1], flat[2 * i] = check_credential(entry, #auth > 1 and ("options.auth[%d]"):format(i) or "options.auth")
+  end
+  return flat
+end
+
+local function check_tls(tls)
+  if tls == nil then return nil end
+  if type(tls) ~= "table" then
+    error(("bad argument 'options.tls' (table or nil expected, got %s)"):format(type(tls)), CALLER)
+  end
+  if not zklock.features.tls then
+    error("bad argument 'options.tls' (the linked libzookeeper was built without TLS)", CALLER)
+  end
+  check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, CHECK)
+  local parts = {}
+  for i, name in ipairs { "ca", "cert", "key", "password" } do
+    parts[i] = check.text(tls[name] == nil and "" or tls[name], "options.tls." .. name, CHECK)
+    if parts[i]:find(",", 1, true) then
+      error(("bad argument 'options.tls.%s' (libzookeeper takes no comma in it)"):format(name), CALLER)
+    end
+  end
+  return table.concat(parts, ",")
+end
+
+local function check_acl(acl, auth)
+  if acl == nil then return auth[1] and ACLS.creator or ACLS.open end
+  local name = check.word(acl, "options.acl", ACL_NAMES, CHECK)
+  if name ~= "open" and not auth[1] then
+    error(("bad argument 'options.acl' ('%s' needs options.auth: without it there is no creator)"):format(name), CALLER)
+  end
+  return ACLS[name]
+end
+
+local function check_identifier(identifier)
+  if identifier == nil then return core.identity() end
+  check.text(identifier, "options.identifier", CHECK)
+  if #identifier > IDENTIFIER_MOST then
+    error(("bad argument 'options.identifier' (at most %d bytes expected, got %d)")
+      :format(IDENTIFIER_MOST, #identifier), CALLER)
+  end
+  return identifier
+end
+
+--- Connects to the servers. Everything that waits later reconnects by itself.
+---
+--- Options: `session_timeout` seconds asked of the servers (default 10: how long a dead process keeps its locks);
+--- `connect_timeout` seconds to wait here for the session (default `session_timeout`; 0 returns a client that is still
+--- connecting); `auth` a table `{ scheme = "digest", credential = "user:password" }` or a list of them; `acl` "open",
+--- "creator" (default with `auth`) or "read", of the nodes that are made; `identifier` text for people, in the lock's
+--- node (default "HOST:PID"); `loop` "blocking"; `on_state` function(state); `on_error` function(message) for errors in
+--- callbacks (default prints to stderr); `log` function(level, message) for libzookeeper's warnings and errors, which
+--- libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`.
+---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
+---@param options table?
+---@return zklock.Client? client
+---@return string? err "disconnected", "auth failed"
+function zklock.connect(hosts, options)
+  check.text(hosts, "hosts")
+  local wrong = core.check_hosts(hosts)
+  if wrong then error(("bad argument 'hosts' (%s)"):format(wrong), 2) end
+  options = check.options(options, "options", KNOWN)
+  local session_timeout = options.session_timeout == nil and 10
+    or check.seconds(options.session_timeout, "options.session_timeout")
+  local deadline, once = check.deadline(
+    options.connect_timeout == nil and session_timeout or options.connect_timeout, "options.connect_timeout")
+  local auth = check_auth(options.auth)
+  local config = {
+    hosts = hosts,
+    session_timeout = session_timeout,
+    auth = auth,
+    acl = check_acl(options.acl, auth),
+    identifier = check_identifier(options.identifier),
+    tls = check_tls(options.tls),
+    log = check.listener(options.log, "options.log") ~= nil,
+  }
+  local client = Client.new(nil, {
+    loop = check.word(options.loop == nil and "blocking" or options.loop, "options.loop", LOOPS),
+    on_state = check.listener(options.on_state, "options.on_state"),
+    on_error = check.listener(options.on_error, "options.on_error"),
+    log = options.log,
+  })
+  local native = core.connect(config)
+  client.native = native
+  if once then return client end
+  local ok, query = client:ask(function(tag) return native:ask_session(tag, deadline) end)
+  if not ok then
+    native:close() -- goes on behind the scenes
+    client:turn()
+    return nil, query
+  end
+  query:drop()
+  return client
+end
+
+return zklock

@@ -1,0 +1,21 @@
+--- blocking: the loop of a program that has none. Who waits, polls: callbacks run meanwhile.
+local blocking = { name = "blocking" }
+
+--- Waits until `waiter.done`. `client:turn()` takes what has arrived and runs callbacks, `client:sleep()` blocks until
+--- something arrives or a signal comes: a signal's hook runs as soon as it is back in Lua.
+function blocking.wait(client, waiter)
+  client:turn()
+  while not waiter.done do
+    client:sleep(math.huge)
+    client:turn()
+  end
+end
+
+--- Nothing to do: who waits looks at `waiter.done` himself.
+function blocking.wake(_) end
+
+-- Compiled code does not look for the hook that Ctrl-C sets.
+local jit = rawget(_G, "jit")
+if jit then jit.off(blocking.wait) end
+
+return blocking

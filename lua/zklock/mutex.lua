@@ -1,0 +1,245 @@
+--- mutex: the handle of a lock that one owner holds at a time.
+local check = require "zklock.check"
+local guard = require "zklock.guard"
+local owner = require "zklock.owner"
+local Place = require "zklock.place"
+local Request = require "zklock.request"
+
+local unpack = table.unpack or unpack -- luacheck: ignore 113
+
+---@class zklock.Lock
+local Lock = {}
+Lock.__index = Lock
+Lock.__name = "zklock.Lock"
+
+local mutex = {}
+
+--- Only what is strict arrival order so far.
+function mutex.check_options(options, level)
+  options = check.options(options, "options", { fair = true }, level)
+  local fair = options.fair == nil or check.bool(options.fair, "options.fair", level)
+  if not fair then error("bad argument 'options.fair' (only true is known so far)", level - 1) end
+  return { fair = fair }
+end
+
+local function same(a, b)
+  for key, value in pairs(a) do
+    if b[key] ~= value then return false end
+  end
+  return next(b) == nil or next(a) ~= nil
+end
+
+--- A handle on the lock at `path`.
+function mutex.new(client, path, options, level)
+  local place = client.places[path]
+  if not place then
+    place = Place.new(client, path, "mutex", options)
+    client.places[path] = place
+  elseif place.kind ~= "mutex" then
+    error(("bad argument 'path' ('%s' is in use as a %s)"):format(path, place.kind), level)
+  elseif not same(place.options, options) then
+    error(("bad argument 'options' (other handles of '%s' have other ones)"):format(path), level)
+  end
+  return setmetatable({ client = client, place = place }, Lock)
+end
+
+local function owner_or_current(who)
+  if who == nil then return owner.current() end
+  return who
+end
+
+--- Reentrant: the owner holds it already. With validity 0 it waits for the session.
+local function acquire_again(stay, deadline)
+  local contender = stay.contender
+  if contender:validity() > 0 then
+    stay.count = stay.count + 1
+    return stay.token
+  end
+  local client = stay.place.client
+  local ok, query = client:ask(function(tag) return contender:ask_validity(tag, deadline) end)
+  if not ok then
+    if query == "lost" and stay.state == "held" then stay:lose() end
+    return nil, query
+  end
+  query:drop()
+  if stay.state ~= "held" then return nil, "lost" end
+  stay.count = stay.count + 1
+  return stay.token
+end
+
+--- Waits for the answer; what is raised into the wait is raised again, and ends a stay of our own.
+local function await(stay, own)
+  local ok, raised = stay:await()
+  if ok then return end
+  if own then stay:end_now() end
+  error(raised, 0)
+end
+
+--- Acquires the lock, waiting for it in order of arrival.
+---
+--- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
+---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers, not for a holder
+---@param who any? the owner; default the running coroutine, or the main program
+---@return integer? token fencing token: grows with every new holder of this path
+---@return string? err "timeout", "disconnected", "closed", "lost", "wrong kind", "access denied", "auth failed",
+---  "forked", "zookeeper: NAME"
+function Lock:acquire(timeout, who)
+  local deadline, once = check.deadline(timeout, "timeout")
+  who = owner_or_current(check.owner(who))
+  local place, client = self.place, self.client
+  local unusable = client:unusable()
+  if unusable then return nil, unusable end
+  local stay = place:stay_of(who)
+  if stay and stay.state == "held" then return acquire_again(stay, deadline) end
+  client:reap()
+  while stay do -- the same owner waits already, in another coroutine
+    if once then return nil, "timeout" end
+    await(stay)
+    stay = place:stay_of(who)
+    if stay and stay.state == "held" then return acquire_again(stay, deadline) end
+  end
+  local err
+  stay, err = place:join(self, who, deadline, once)
+  if not stay then return nil, err end
+  await(stay, true)
+  if stay.state == "held" then
+    place.losers[who] = nil
+    return stay.token
+  end
+  return nil, stay.err
+end
+
+--- Gives the lock back, or one of several acquires of it. Returns when the release is on its way; it is repeated behind
+--- the scenes until the servers confirm it (`client:flush` waits for that).
+---@param who any? the owner; default the running coroutine, or the main program
+---@return boolean? ok
+---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
+function Lock:release(who)
+  who = owner_or_current(check.owner(who))
+  local unusable = self.client:unusable()
+  if unusable then return nil, unusable end
+  local place = self.place
+  local stay = place:stay_of(who)
+  if stay and stay.state == "held" then
+    local ok, err = stay:release()
+    if err == "lost" then place.losers[who] = nil end
+    return ok, err
+  end
+  if place.losers[who] then
+    place.losers[who] = nil
+    return nil, "lost"
+  end
+  return nil, "not owner"
+end
+
+--- The stay of an owner that holds, or nil.
+local function held(lock, who)
+  who = owner_or_current(check.owner(who, 4))
+  if lock.client:unusable() then return nil end
+  local stay = lock.place:stay_of(who)
+  return stay and stay.state == "held" and stay or nil
+end
+
+--- Does this owner hold it, with `validity` above 0?
+---@param who any?
+---@return boolean
+function Lock:is_held(who)
+  local stay = held(self, who)
+  return stay ~= nil and stay.contender:validity() > 0
+end
+
+--- The fencing token, for the resource to refuse a smaller one than it has seen. Print it with %d.
+---@param who any?
+---@return integer? token nil when this owner does not hold it
+function Lock:token(who)
+  local stay = held(self, who)
+  return stay and stay.token or nil
+end
+
+--- For how long the servers cannot have given the lock to somebody else. Read from the clock at the moment of asking: a
+--- process that was stopped wakes up with 0.
+---@param who any?
+---@return number seconds 0 when this owner does not hold it
+function Lock:validity(who)
+  local stay = held(self, who)
+  return stay and stay.contender:validity() or 0
+end
+
+--- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again.
+---@param timeout number|function? seconds, may be left out
+---@param fn function
+---@return boolean? ok true and fn's results
+---@return string? err not acquired: as `acquire`; or "lost" and fn's results, when it was lost meanwhile
+function Lock:with(timeout, fn, ...)
+  if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end
+  check.deadline(timeout, "timeout")
+  check.func(fn, "fn")
+  local who = owner.current()
+  local token, err = self:acquire(timeout, who)
+  if not token then return nil, err end
+  local results = { n = 0 }
+  local function keep(...) results = { n = select("#", ...), ... } end
+  keep(pcall(fn, token, ...))
+  local released
+  released, err = self:release(who)
+  if not results[1] then error(results[2], 0) end
+  if released then return unpack(results, 1, results.n) end
+  results[1] = err
+  return nil, unpack(results, 1, results.n)
+end
+
+--- Acquires for a block: `local g <close> = assert(lock:guard(5))`. Dropped while held, it releases when collected.
+---@param timeout number? seconds
+---@return zklock.Guard? guard
+---@return string? err as `acquire`
+function Lock:guard(timeout)
+  check.deadline(timeout, "timeout")
+  local who = owner.current()
+  local token, err = self:acquire(timeout, who)
+  if not token then return nil, err end
+  return guard.new(self.place:stay_of(who), token)
+end
+
+--- Asks for the lock without waiting. The request is the owner of what it gets.
+---@param timeout number? seconds
+---@param callback fun(token: integer?, err: string?) called once, from `poll`
+---@return zklock.Request
+function Lock:request(timeout, callback)
+  local deadline, once = check.deadline(timeout, "timeout")
+  check.func(callback, "callback")
+  return Request.new(self, deadline, once, callback)
+end
+
+--- Sets this handle's listener for losses: a session that expired, a node that was deleted. Once per loss of a hold
+--- that was taken through this handle; `close` is not a loss.
+---@param fn fun(err: string, owner: any, token: integer)?
+function Lock:on_lost(fn)
+  self.handle_lost = check.listener(fn, "fn")
+end
+
+--- Who is in the line, in order. `created` is seconds since 1970 by the servers' clock; `mine`: this client's.
+---@param timeout number? seconds
+---@return { node: string, sequence: integer, session: string, identifier: string, created: number, holder: boolean,
+---   mine: boolean }[]?
+---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "zookeeper: NAME"
+function Lock:participants(timeout)
+  local deadline, once = check.deadline(timeout, "timeout")
+  local native, path = self.client.native, self.place.path
+  local ok, query = self.client:ask(function(tag) return native:ask_participants(path, tag, deadline, once) end)
+  if not ok then return nil, query end
+  local list = query:participants()
+  query:drop()
+  return list
+end
+
+--- The path it was made with, without the chroot.
+---@return string
+function Lock:path()
+  return self.place.path
+end
+
+function Lock:__tostring()
+  return ("zklock.Lock (%s)"):format(self.place.path)
+end
+
+return mutex

@@ -1,0 +1,166 @@
+--- place: what this process does at one path: who of its owners holds or waits there. All handles with one path share
+--- one place, so reentrancy and exclusion span them.
+local owner = require "zklock.owner"
+
+--- One owner's wait or hold.
+---@class zklock.Stay
+---@field place zklock.Place
+---@field lock zklock.Lock the handle it was taken through; its listeners are told
+---@field owner fun(): any a reference that does not keep a coroutine alive
+---@field state string "waiting", "held", "failed", "released", "lost"
+---@field count integer how often its owner acquired it
+---@field contender userdata collected, it gives back what it holds
+local Stay = {}
+Stay.__index = Stay
+
+---@class zklock.Place
+---@field path string
+---@field kind string
+---@field options table
+local Place = {}
+Place.__index = Place
+
+function Place.new(client, path, kind, options)
+  return setmetatable({
+    client = client,
+    path = path,
+    kind = kind,
+    options = options,
+    stays = {},
+    weak_stays = setmetatable({}, { __mode = "k" }), -- of owners that may be collected
+    losers = setmetatable({}, { __mode = "k" }), -- owners whose next release answers "lost"
+  }, Place)
+end
+
+function Place:set(who, stay)
+  local threads = self.client.threads
+  if owner.is_weak(who) then
+    self.weak_stays[who] = stay
+  else
+    local former = self.stays[who]
+    if former then self.client.kept[former] = nil end
+    self.stays[who] = stay
+    if stay then self.client.kept[stay] = true end -- nobody else need have it
+  end
+  if type(who) ~= "thread" then return end
+  if stay then
+    threads[who] = threads[who] or {}
+    threads[who][stay] = true
+  end
+end
+
+--- The owner's stay, as the engine sees it now: a loss counts before its event was taken.
+---@return zklock.Stay?
+function Place:stay_of(who)
+  local stay = self.stays[who] or self.weak_stays[who]
+  if stay and stay.state == "held" and not stay.contender:held() and not self.client:unusable() then
+    stay:lose()
+    return nil
+  end
+  return stay
+end
+
+--- Joins the line; the answer comes to `stay:event`.
+---@return zklock.Stay? stay
+---@return string? err
+function Place:join(lock, who, deadline, once)
+  local client = self.client
+  local stay = setmetatable({
+    place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0,
+  }, Stay)
+  stay.tag = client:enter(stay)
+  local contender, err = client.native:join(self.path, stay.tag, deadline, once)
+  if not contender then return nil, err end
+  stay.contender = contender
+  self:set(who, stay)
+  return stay
+end
+
+-- ---- stays --------------------------------------------------------------------------------------------------------
+
+--- Not this owner's any more.
+function Stay:leave(state)
+  self.state = state
+  local who = self.owner()
+  if who == nil then return end
+  local place = self.place
+  if (place.stays[who] or place.weak_stays[who]) == self then place:set(who, nil) end
+  local stays = place.client.threads[who]
+  if stays then
+    stays[self] = nil
+    if next(stays) == nil then place.client.threads[who] = nil end
+  end
+end
+
+--- What the engine says of it.
+function Stay:event(kind, err, token)
+  if kind == "granted" then
+    self.state, self.count, self.token = "held", 1, token
+  elseif kind == "failed" then
+    self.err = err
+    self:leave("failed")
+  else
+    if self.state == "held" then self:lose() end
+    self.place.client.kept[self] = nil
+    local on_lost = self.lock.handle_lost
+    if on_lost then self.place.client:call_later(on_lost, err, self.owner(), token) end
+    return
+  end
+  if self.answered then self:answered() end
+  for waiter in pairs(self.waiters or {}) do self.place.client:wake(waiter) end
+  self.waiters = nil
+end
+
+--- Waits until it is not waiting any more.
+---@return boolean ok false: something was raised into the wait
+---@return any raised
+function Stay:await()
+  local waiter, client = {}, self.place.client
+  self.waiters = self.waiters or {}
+  self.waiters[waiter] = true
+  local ok, raised = pcall(client.wait, client, waiter)
+  if not ok and self.waiters then self.waiters[waiter] = nil end
+  return ok, raised
+end
+
+--- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
+function Stay:lose()
+  local who = self.owner()
+  self:leave("lost")
+  if who ~= nil then self.place.losers[who] = true end
+  self.place.client.kept[self] = true
+end
+
+--- Gives back one count, and with the last one the lock.
+---@return boolean? ok, string? err
+function Stay:release()
+  if self.count > 1 then
+    self.count = self.count - 1
+    return true
+  end
+  local ok, err = self.contender:release()
+  if ok then
+    self:leave("released")
+  elseif err == "lost" then
+    self:lose()
+  end
+  return ok, err
+end
+
+--- Ends it, whatever it was: nobody wants it any more, and no event is told.
+function Stay:end_now()
+  local contender = self.contender
+  self:leave("released")
+  if not contender then return end
+  contender:cancel()
+  contender:release()
+  contender:drop()
+end
+
+--- Its owner has come to its end without giving it back; the engine counts it.
+function Stay:abandon()
+  self:leave("released")
+  self.contender:drop()
+end
+
+return Place

@@ -1,0 +1,101 @@
+--- request: a wait for a lock without a waiter: its callback is called from `poll`. It is the owner of what it gets.
+local owner = require "zklock.owner"
+
+---@class zklock.Request
+local Request = {}
+Request.__index = Request
+Request.__name = "zklock.Request"
+
+--- Asks; the callback is told exactly once, also when nothing could be asked.
+function Request.new(lock, deadline, once, callback)
+  local client = lock.client
+  local request = setmetatable({ client = client, callback = callback }, Request)
+  owner.declare_weak(request)
+  local err = client:unusable()
+  if not err then
+    client:reap()
+    request.stay, err = lock.place:join(lock, request, deadline, once)
+  end
+  if not request.stay then
+    request.failed = true
+    client:call_later(callback, nil, err)
+    client.native:wake()
+    return request
+  end
+  client.kept[request] = true -- a waiting one is not collected
+  local back = owner.reference(request)
+  request.stay.answered = function(stay)
+    local waiting = back()
+    if waiting then waiting:answered(stay) end
+  end
+  return request
+end
+
+---@private
+function Request:answered(stay)
+  local client, callback = self.client, self.callback
+  client.kept[self] = nil
+  self.callback = nil
+  if stay.state ~= "held" then
+    client:call_later(callback, nil, stay.err)
+  elseif self.cancelled then -- too late for the engine, not for the caller
+    stay:release()
+    stay.state = "failed"
+    client:call_later(callback, nil, "cancelled")
+  else
+    client:call_later(function(token)
+      callback(token)
+      return self -- not collected before its callback has run
+    end, stay.token)
+  end
+end
+
+--- Ends the wait: the callback hears "cancelled". Without effect once it was answered.
+---@return boolean cancelled
+function Request:cancel()
+  local stay = self.stay
+  if not stay or stay.state ~= "waiting" or self.client:unusable() then return false end
+  self.cancelled = true
+  stay.contender:cancel()
+  return true
+end
+
+--- Gives back what it holds.
+---@return boolean? ok
+---@return string? err "not owner", "lost" (once), "closed", "forked"
+function Request:release()
+  local unusable = self.client:unusable()
+  if unusable then return nil, unusable end
+  local stay = self.stay
+  if stay and stay.state == "held" then
+    local ok, err = stay:release()
+    if err == "lost" then self.told_lost = true end
+    return ok, err
+  end
+  if stay and stay.state == "lost" and not self.told_lost then
+    self.told_lost = true
+    return nil, "lost"
+  end
+  return nil, "not owner"
+end
+
+--- The fencing token while it holds.
+---@return integer?
+function Request:token()
+  if self:state() == "held" then return self.stay.token end
+  return nil
+end
+
+---@return "waiting"|"held"|"released"|"failed"|"lost"
+function Request:state()
+  local stay = self.stay
+  if self.failed or not stay then return "failed" end
+  if stay.state == "held" and not self.client:unusable() and not stay.contender:held() then return "lost" end
+  return stay.state
+end
+
+function Request:__tostring()
+  return ("zklock.Request (%s)"):format(self:state())
+end
+
+return Request

@@ -1,0 +1,112 @@
+--- The judge of the resource's log: it must find what is wrong, and for the right reason.
+
+local judge = require "spec.support.judge"
+local resource = require "spec.support.resource"
+local wait = require "spec.support.wait"
+
+describe("the judge", function()
+  it("refuses tokens that fall, and finds nothing wrong in that", function()
+    local store = resource.start()
+    local a, b = resource.open(store.address), resource.open(store.address)
+    a:ask("a")
+    assert.is_true(a:enter(10, "a"))
+    assert.is_true(b:enter(11, "b"))
+    assert.is_false(a:write(10, "a"))
+    assert.is_true(b:leave(11, "b"))
+    a:ask("a")
+    a:close()
+    local report = wait.eventually(function()
+      local found = store:judge { faults = true, grants = 2 }
+      return found.lines == 7 and found
+    end)
+    assert.same({}, report.violations)
+    assert.is_false(store:judge().ok)
+    store:close()
+  end)
+
+  local function long(log) return (log:gsub("%+", "accepted"):gsub("%-", "refused"):gsub(";", "\n")) end
+
+  local sound = "0 a ask +;0 b ask +;5 a enter +;5 a write +;5 a leave +;9 b enter +;9 b leave +;0 a ask +;0 a quit +;"
+  local overtaken = "5 a enter +;9 b enter +;"
+
+  it("finds nothing in a sound log", function()
+    local function assert_sound(log, options) assert.same({}, judge.text(long(log), options).violations) end
+    assert_sound(sound, { grants = 2 })
+    assert_sound(overtaken .. "5 a write -;9 b leave +;", { faults = true })
+    assert_sound(overtaken .. "5 a lost +;9 b gone +;", { faults = true })
+    assert_sound("5 a enter +;5 a gone +;9 b enter +;9 b leave +;")
+    assert_sound("5 a enter +;5 a leave +;5 b enter +;5 b leave +;", { shared_tokens = true })
+    assert_sound("0 a ask +;5 b enter +;", { open_end = true })
+  end)
+
+  local FAULTS, SHARED, BOTH = { faults = true }, { shared_tokens = true }, { faults = true, shared_tokens = true }
+
+  -- What is wrong, the log (";" ends a line, "+" stands for accepted, "-" for refused), what the judge says first, how
+  -- the run was.
+  local seeded = {
+    { "a smaller token that enters", "9 b enter +;9 b leave +;5 a enter +;5 a leave +;", "token 5 accepted after 9" },
+    { "a smaller token that writes", overtaken .. "5 a write +;5 a lost +;9 b leave +;", "write.* after 9", FAULTS },
+    { "a smaller token that leaves", overtaken .. "5 a leave +;9 b leave +;", "leave.* accepted after 9", FAULTS },
+    { "a token of two owners", "5 a enter +;5 a leave +;5 b enter +;5 b leave +;", "token 5 of a is also b's" },
+    { "a refused token that is another's", overtaken .. "5 c write -;5 a lost +;9 b leave +;", "is also c's", FAULTS },
+    { "a token that serves two grants", "9 b enter +;9 b leave +;9 b enter +;9 b leave +;", "a second grant" },
+    { "two inside", overtaken .. "9 b leave +;5 a gone +;", "b enters while a is inside" },
+    { "two inside with one token", "5 a enter +;5 b enter +;5 b leave +;5 a leave +;", "b enters while a is", SHARED },
+    { "two inside with one token, among faults", "5 a enter +;5 b enter +;5 b leave +;5 a leave +;",
+      "b enters with the token of a", BOTH },
+    { "an owner that enters twice", "5 a enter +;6 a enter +;6 a leave +;", "a enters twice" },
+    { "a step of one who never entered", "5 a write +;", "write of a, who is not inside" },
+    { "a leave of one who never entered", "5 a leave +;", "leave of a, who is not inside" },
+    { "a step after leaving", "5 a enter +;5 a leave +;5 a write +;", "write of a, who is not inside" },
+    { "a step with another token", "5 a enter +;6 a write +;5 a gone +;", "token 6, but it entered with 5" },
+    { "a live holder refused", overtaken .. "5 a write -;5 a live +;9 b leave +;", "live holder a refused", FAULTS },
+    { "an entry refused for nothing", "5 a enter -;", "enter of a refused although no token", FAULTS },
+    { "a step refused for nothing", "5 a enter +;5 a write -;", "write of a refused although no token", FAULTS },
+    { "a leave refused for nothing", "5 a enter +;5 a leave -;", "leave of a refused although no token", FAULTS },
+    { "a refusal without faults", "9 a enter +;9 a leave +;8 c enter -;", "refused in a run without faults" },
+    { "a loss without faults", "5 a enter +;5 a lost +;", "a lost its lock in a run without faults" },
+    { "a step after a reported loss", "5 a enter +;5 a lost +;5 a write +;", "after it reported its loss", FAULTS },
+    { "an entry after a reported loss", "5 a lost +;5 a enter +;5 a leave +;", "after it reported its loss", FAULTS },
+    { "a waiter forgotten", "0 c ask +;", "c asked in line 1 and was neither served nor answered" },
+    { "a holder that never leaves", "10 c enter +;", "c entered in line 1 and neither left" },
+    { "an overtaken holder never heard of again", overtaken .. "9 b leave +;", "a entered in line 1", FAULTS },
+    { "a step by the dead", "5 a enter +;5 a gone +;5 a write +;", "whose process ended in line 2", FAULTS },
+    { "a question by the dead", "5 a gone +;0 a ask +;0 a quit +;", "whose process ended in line 1" },
+    { "a question asked twice", "0 a ask +;0 a ask +;0 a quit +;", "a asks twice" },
+    { "a question from inside", "5 a enter +;0 a ask +;5 a leave +;0 a quit +;", "asks while it is inside" },
+    { "an answer without a question", "0 a quit +;", "gives up what it did not ask for" },
+    { "an entry without a token", "0 a enter +;", "enter of a with token 0" },
+    { "a question with a token", "3 a ask +;", "ask of a with token 3" },
+    { "a token beyond what numbers hold", "99999999999999999 a enter +;", "with token 99999999999999999" },
+    { "an unknown step", "5 a jump +;", "unknown step jump" },
+    { "an unknown verdict", "5 a enter perhaps;", "unknown verdict perhaps" },
+    { "a line that is none", "hello;", "not a log line: hello" },
+    { "an empty line", ";", "not a log line" },
+    { "a last line cut off", "12 c en", "cut off: 12 c en" },
+    { "a last line that only lacks its end", "0 c ask +", "cut off", { open_end = true } },
+    { "too few grants", "5 a enter +;5 a leave +;", "only 1 grants, not 2", { grants = 2 } },
+    { "an empty log", "", "only 0 grants", { grants = 1 } },
+  }
+
+  for _, case in ipairs(seeded) do
+    local what, short, said, options = case[1], case[2], case[3], case[4]
+    it("finds " .. what, function()
+      local report = judge.text(long(short), options)
+      assert.is_false(report.ok)
+      assert.matches(said, report.violations[1])
+    end)
+  end
+
+  it("reads a million lines in seconds", function()
+    local n = 0
+    local report = judge.lines(function()
+      n = n + 1
+      if n > 1000000 then return nil end
+      local token = math.floor((n + 3) / 4)
+      local verb = ({ "ask", "enter", "write", "leave" })[(n - 1) % 4 + 1]
+      return ("%d w%d %s accepted"):format(verb == "ask" and 0 or token, token % 8, verb)
+    end)
+    assert.is_true(report.ok)
+    assert.equal(250000, report.grants)
+  end)
+end)

@@ -1,0 +1,208 @@
+--- Reads a resource's log and says what in it no lock may ever allow.
+--
+-- Accepted tokens never fall, a token has one owner and serves one grant, nobody goes in while another is inside, no
+-- live holder is refused, and everybody who asked is served or answered. In a run with injected faults a holder may
+-- be overtaken, if it could know (its session ended, its validity was over): then the resource must refuse all it
+-- still tries. The log is read as a stream; the judge trusts nothing that the resource decided.
+
+local judge = {}
+
+local MOST = 100 -- violations that are described; all are counted
+local VERBS = { ask = true, quit = true, enter = true, write = true, leave = true, lost = true, live = true,
+  gone = true }
+
+---@class judge.options
+---@field faults boolean? holders may lose the lock: overtaking, refusals and losses are no violations by themselves
+---@field shared_tokens boolean? several owners and grants in a row may use one token (fair = false)
+---@field open_end boolean? the log was read in mid-run: somebody may still be inside or waiting
+---@field grants integer? at least so many entries must have been accepted
+
+local state = {}
+state.__index = state
+
+local function new_state(options)
+  return setmetatable({
+    options = options or {}, line = 0, largest = 0, grants = 0, refusals = 0, count = 0, violations = {},
+    owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {},
+  }, state)
+end
+
+function state:violation(text, ...)
+  self.count = self.count + 1
+  if self.count > MOST then return end
+  self.violations[self.count] = ("line %d: %s"):format(self.line, select("#", ...) > 0 and text:format(...) or text)
+end
+
+local function own_token(self, token, owner)
+  local known = self.owner_of[token]
+  if not known then
+    self.owner_of[token] = owner
+  elseif known ~= owner and not self.options.shared_tokens then
+    self:violation("token %d of %s is also %s's", token, known, owner)
+  end
+end
+
+local function check_accepted(self, token, owner, verb)
+  if token < self.largest then
+    self:violation("%s of %s with token %d accepted after %d", verb, owner, token, self.largest)
+  end
+  if token > self.largest then self.largest = token end
+  if self.lost[owner] == token then self:violation("%s of %s accepted after it reported its loss", verb, owner) end
+end
+
+local function check_refused(self, token, owner, verb)
+  self.refusals = self.refusals + 1
+  if token >= self.largest then self:violation("%s of %s refused although no token was larger", verb, owner) end
+  if not self.options.faults then self:violation("%s of %s refused in a run without faults", verb, owner) end
+end
+
+local on = {}
+
+function on.ask(self, _, owner)
+  if self.asking[owner] then self:violation("%s asks twice", owner) end
+  if self.inside[owner] then self:violation("%s asks while it is inside", owner) end
+  self.asking[owner] = self.line
+end
+
+function on.quit(self, _, owner)
+  if not self.asking[owner] then self:violation("%s gives up what it did not ask for", owner) end
+  self.asking[owner] = nil
+end
+
+function on.enter(self, token, owner, verdict)
+  self.asking[owner] = nil
+  if verdict == "refused" then return check_refused(self, token, owner, "enter") end
+  check_accepted(self, token, owner, "enter")
+  if self.granted[token] and not self.options.shared_tokens then
+    self:violation("token %d serves a second grant", token)
+  end
+  self.granted[token] = true
+  self.grants = self.grants + 1
+  for other, visit in pairs(self.inside) do
+    if other == owner then
+      self:violation("%s enters twice", owner)
+    elseif not self.options.faults then
+      self:violation("%s enters while %s is inside", owner, other)
+    elseif visit.token == token then
+      self:violation("%s enters with the token of %s, who is inside", owner, other)
+    end
+  end
+  self.inside[owner] = { token = token, line = self.line }
+end
+
+local function inside_step(self, token, owner, verdict, verb)
+  local visit = self.inside[owner]
+  if verdict == "refused" then
+    check_refused(self, token, owner, verb)
+    self.inside[owner] = nil
+    return
+  end
+  check_accepted(self, token, owner, verb)
+  if not visit then
+    self:violation("%s of %s, who is not inside", verb, owner)
+  elseif visit.token ~= token then
+    self:violation("%s of %s with token %d, but it entered with %d", verb, owner, token, visit.token)
+  end
+  if verb == "leave" then self.inside[owner] = nil end
+end
+
+on.write, on.leave = inside_step, inside_step
+
+function on.lost(self, token, owner)
+  if not self.options.faults then self:violation("%s lost its lock in a run without faults", owner) end
+  self.lost[owner] = token
+  self.inside[owner] = nil
+end
+
+function on.live(self, token, owner)
+  self:violation("live holder %s refused with token %d", owner, token)
+end
+
+function on.gone(self, _, owner)
+  self.gone[owner] = self.line
+  self.inside[owner], self.asking[owner] = nil, nil
+end
+
+local function take(self, text)
+  self.line = self.line + 1
+  local digits, owner, verb, verdict = text:match("^(%d+) (%S+) (%l+) (%l+)$")
+  if not digits then return self:violation("not a log line: %s", text:sub(1, 80)) end
+  if not VERBS[verb] then return self:violation("unknown step %s", verb) end
+  if verdict ~= "accepted" and verdict ~= "refused" then return self:violation("unknown verdict %s", verdict) end
+  local token = tonumber(digits)
+  local without = verb == "ask" or verb == "quit"
+  if #digits > 15 or without ~= (token == 0) and verb ~= "gone" then
+    return self:violation("%s of %s with token %s", verb, owner, digits)
+  end
+  if self.gone[owner] then self:violation("%s of %s, whose process ended in line %d", verb, owner, self.gone[owner]) end
+  if not without and verb ~= "gone" then own_token(self, token, owner) end
+  return on[verb](self, token, owner, verdict, verb)
+end
+
+local function finish(self)
+  if not self.options.open_end then
+    for owner, line in pairs(self.asking) do
+      self:violation("%s asked in line %d and was neither served nor answered", owner, line)
+    end
+    for owner, visit in pairs(self.inside) do
+      self:violation("%s entered in line %d and neither left nor heard of its loss", owner, visit.line)
+    end
+  end
+  if self.options.grants and self.grants < self.options.grants then
+    self:violation("only %d grants, not %d", self.grants, self.options.grants)
+  end
+  return { ok = self.count == 0, count = self.count, violations = self.violations, lines = self.line,
+    grants = self.grants, refusals = self.refusals, largest = self.largest }
+end
+
+--- Judges a log given as an iterator of lines (without their ends).
+---@param lines fun(): string?
+---@param options judge.options?
+---@return table report { ok =, count =, violations = first hundred texts, lines =, grants =, refusals =, largest = }
+function judge.lines(lines, options)
+  local self = new_state(options)
+  for text in lines do take(self, text) end
+  return finish(self)
+end
+
+--- Judges a log given as text.
+function judge.text(text, options)
+  local self = new_state(options)
+  for line, ending in text:gmatch("([^\n]*)(\n?)") do
+    if ending == "\n" then
+      take(self, line)
+    elseif line ~= "" then
+      self.line = self.line + 1
+      self:violation("the last line is cut off: %s", line:sub(1, 80))
+    end
+  end
+  return finish(self)
+end
+
+--- Judges a log file.
+---@param path string
+---@param options judge.options?
+function judge.read(path, options)
+  local file = assert(io.open(path, "rb"))
+  local size = file:seek("end")
+  local whole = true
+  if size > 0 then
+    file:seek("set", size - 1)
+    whole = file:read(1) == "\n"
+  end
+  file:seek("set", 0)
+  local self = new_state(options)
+  for text in file:lines() do take(self, text) end
+  file:close()
+  if not whole then self:violation("the last line is cut off") end
+  return finish(self)
+end
+
+--- Raises with what the judge found, if it found anything.
+function judge.demand(report)
+  if report.ok then return report end
+  error(("%d violations in %d lines:\n%s"):format(report.count, report.lines, table.concat(report.violations, "\n", 1,
+    math.min(#report.violations, 10))), 2)
+end
+
+return judge

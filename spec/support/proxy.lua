@@ -1,0 +1,136 @@
+--- A fault proxy between a client and its servers, driven by verbs.
+--
+-- It runs as a process of its own, so that faults happen while the spec waits in a call. Every verb is acknowledged
+-- before it returns: what comes next sees its effect. Ops are named as in ZooKeeper's protocol ("create2",
+-- "getChildren", "delete"); "*" is any request of the client but pings and the connect handshake ("connect").
+-- Counting starts anew with each rule: `cut_before("delete", 2)` means the second delete from now on. A rule works
+-- once; several can wait at a time.
+
+local codec = require "spec.support.codec"
+local process = require "spec.support.process"
+local session = require "spec.support.session"
+
+local proxy = {}
+proxy.__index = proxy
+
+local function call(self, verb, ...)
+  self.process:write(codec.encode(verb, ...))
+  return self:answer(20)
+end
+
+--- The proxy's next answer; raises when it reports an error or nothing.
+function proxy:answer(timeout)
+  local line, err = self.process:read_line(timeout)
+  if not line then error(("the proxy does not answer (%s): %s"):format(err, self.process:stderr()), 4) end
+  local ok, result = codec.decode(line)
+  if not ok then error("the proxy: " .. tostring(result), 4) end
+  return result
+end
+
+--- Starts a proxy in front of `hosts`. Clients connect to its `.hosts`.
+---@param hosts string "127.0.0.1:PORT[,...]": with several, each new link goes to the next that answers
+---@param options { raw: boolean? }? raw: do not look into the bytes (for the servers' links among themselves)
+---@return table proxy
+function proxy.start(hosts, options)
+  local self = setmetatable({ upstream = hosts }, proxy)
+  self.process = process.spawn { "lua5.4", "spec/support/proxy_main.lua", hosts,
+    options and options.raw and "raw" or "frames", env = process.PLAIN_LUA }
+  self.port = self:answer(20)
+  self.hosts = "127.0.0.1:" .. self.port
+  self.pid = self.process.pid
+  return self
+end
+
+--- Delays every byte by so many seconds, each way.
+function proxy:delay(seconds) call(self, "delay", seconds) end
+
+--- Closes the link instead of forwarding the n-th such request. What came before it is forwarded.
+---@param op string
+---@param n integer? 1
+function proxy:cut_before(op, n) call(self, "rule", "cut_before", op, n or 1) end
+
+--- Forwards the n-th such request, then closes the link at once: the reply finds nobody.
+function proxy:cut_after(op, n) call(self, "rule", "cut_after", op, n or 1) end
+
+--- Forwards the n-th such request, waits for its reply (the server has done it), drops that, and closes the link.
+function proxy:lose_reply(op, n) call(self, "rule", "lose_reply", op, n or 1) end
+
+--- Holds up the n-th such request and everything after it, both ways, until `heal`: a black hole that begins there.
+function proxy:hold_before(op, n) call(self, "rule", "hold_before", op, n or 1) end
+
+--- Forwards the n-th such request, holds up its reply and everything after it to the client until `heal`.
+function proxy:hold_reply(op, n) call(self, "rule", "hold_reply", op, n or 1) end
+
+--- A silent partition: nothing comes through, links stay open, new ones are accepted and get no answer. As with
+--- TCP, what was sent meanwhile arrives after `heal`, if it is not cut before.
+---@param direction "both"|"to_server"|"to_client"|nil both
+function proxy:black_hole(direction) call(self, "black_hole", direction or "both") end
+
+local NONSENSE = "\0\0\0\48" .. ("\170\85nonsense"):rep(5):sub(1, 48)
+
+--- Sends every client nonsense.
+---@param bytes string? default: a frame of 48 bytes that answers no request
+function proxy:garbage(bytes) call(self, "garbage", bytes or NONSENSE) end
+
+--- Closes all links now. New ones are accepted.
+function proxy:cut() call(self, "cut") end
+
+--- Refuses new links until `heal`; those there are stay.
+function proxy:refuse() call(self, "refuse") end
+
+--- Ends every fault: rules that did not strike yet, black hole, delay, refusal.
+function proxy:heal() call(self, "heal") end
+
+--- Forgets what was counted and logged.
+function proxy:reset() call(self, "reset") end
+
+--- Requests seen since `reset`, by op; `total` is all but pings and connects. What was not seen is 0.
+---@return table<string, integer>
+function proxy:counts()
+  return setmetatable(call(self, "counts"), { __index = function() return 0 end })
+end
+
+--- Requests seen since `reset`, in order: { op =, path =, link =, xid =, at = seconds, round = }. The round says how
+--- many round trips, one after another, must have gone before: requests sent together share theirs. Rounds start
+--- at 1 on each link.
+function proxy:log() return call(self, "log") end
+
+--- The number of round trips, one after another, since `reset`.
+---@return integer
+function proxy:rounds()
+  local most = 0
+  for _, entry in ipairs(self:log()) do most = math.max(most, entry.round or 0) end
+  return most
+end
+
+--- Sessions that servers granted through this proxy: { id = hex, passwd =, timeout = seconds }, the latest last.
+function proxy:sessions() return call(self, "sessions") end
+
+--- How many links are open.
+function proxy:links() return call(self, "links") end
+
+--- Waits until n requests of the op ("*": any) were seen since `reset`.
+---@return true ; raises when the time is over
+function proxy:await(op, n, timeout)
+  timeout = timeout or 20
+  self.process:write(codec.encode("await", op, n or 1, timeout))
+  if not self:answer(timeout + 20) then
+    error(("only %d %s in %g s, not %d"):format(self:counts()[op == "*" and "total" or op], op, timeout, n or 1), 2)
+  end
+  return true
+end
+
+--- Makes the servers end a session that was granted through this proxy.
+---@param id string? hexadecimal, as `client:session_id()` gives it; nil: the latest
+function proxy:expire_session(id)
+  local list = self:sessions()
+  for i = #list, 1, -1 do
+    if not id or session.same(list[i].id, id) then return session.expire(self.upstream, list[i]) end
+  end
+  error("no such session was granted through this proxy: " .. tostring(id), 2)
+end
+
+--- Ends the proxy and with it all links.
+function proxy:close() self.process:kill() end
+
+return proxy

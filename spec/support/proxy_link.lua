@@ -1,0 +1,213 @@
+--- One client's link through the proxy, and its counterpart to a server.
+--
+-- Both directions are cut into frames and travel through a delay line each. What is to happen to a request is
+-- decided by the proxy's `plan` when the frame arrives; it happens when the frame comes out of its line, so that
+-- everything before it was forwarded. The server's side is never closed with a reset, only half-closed and drained:
+-- a reset would throw away requests that the server has not read yet.
+
+local uv = require "luv"
+local delay_line = require "spec.support.delay_line"
+local wire = require "spec.support.wire"
+
+local link = {}
+link.__index = link
+
+local function close(stream)
+  if not stream:is_closing() then stream:close() end
+end
+
+local function send(stream, bytes)
+  if not stream:is_closing() then stream:write(bytes) end
+end
+
+local function half_close(stream)
+  if not stream:is_closing() and not stream:shutdown() then close(stream) end
+end
+
+--- Cuts the link: at once for the client; the server gets to read what was forwarded.
+function link:cut()
+  if self.over then return end
+  self.over = true
+  close(self.client)
+  half_close(self.server)
+  if not self.connected then close(self.server) end
+  self.to_server:close()
+  self.to_client:close()
+  self.proxy:forget(self)
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- From the client
+
+local function note_request(self, frame)
+  local xid, op, path
+  if not self.greeted and not self.proxy.raw then
+    self.greeted = true
+    xid, op = 0, "connect"
+  else
+    xid, op, path = wire.request_head(frame)
+  end
+  local entry = { op = op, path = path, xid = xid, link = self.number, round = op ~= "ping" and self.round + 1 or nil }
+  self.pending[xid] = entry
+  return entry
+end
+
+local function take_request(self, frame)
+  local entry = note_request(self, frame)
+  local action = self.proxy:saw(entry)
+  local bytes = wire.frame(frame)
+  if action == "cut_before" then
+    self.deaf = true
+    self.to_server:push({ cut = true }, self.proxy.delay)
+  elseif action == "cut_after" then
+    self.deaf = true
+    self.to_server:push({ bytes = bytes, then_cut = true }, self.proxy.delay)
+  elseif action == "hold_before" then
+    self.proxy:black_hole("both")
+    self.to_server:push({ bytes = bytes }, self.proxy.delay)
+  else
+    entry.reply_action = action -- lose_reply, hold_reply or nothing
+    self.to_server:push({ bytes = bytes }, self.proxy.delay)
+  end
+end
+
+local function out_to_server(self, item)
+  if item.bytes then send(self.server, item.bytes) end
+  if item.cut or item.then_cut then return self:cut() end
+  if item.fin then half_close(self.server) end
+end
+
+local function from_client(self, chunk)
+  if self.over or self.deaf then return end
+  if not chunk then
+    self.deaf = true
+    if self.born_dark and self.proxy.hole then return self:cut() end -- it was never answered: as if it never was
+    return self.to_server:push(self.lost and { cut = true } or { fin = true }, self.proxy.delay)
+  end
+  if self.proxy.raw then return self.to_server:push({ bytes = chunk }, self.proxy.delay) end
+  for _, frame in ipairs(self.client_frames:feed(chunk)) do
+    if self.deaf then return end
+    take_request(self, frame)
+  end
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- From the server
+
+local function take_reply(self, frame)
+  local xid = 0
+  if not self.welcomed then
+    self.welcomed = true
+    self.proxy:saw_session(wire.connect_response(frame))
+  else
+    xid = wire.reply(frame)
+  end
+  local entry = self.pending[xid]
+  self.pending[xid] = nil
+  local action = entry and entry.reply_action
+  if action == "lose_reply" then
+    self.lost = true
+    return self.to_client:push({ cut = true }, self.proxy.delay)
+  end
+  if action == "hold_reply" then self.proxy:black_hole("to_client") end
+  self.to_client:push({ bytes = wire.frame(frame), round = entry and entry.round }, self.proxy.delay)
+end
+
+local function out_to_client(self, item)
+  if item.round and item.round > self.round then self.round = item.round end
+  if item.bytes then send(self.client, item.bytes) end
+  if item.cut then return self:cut() end
+  if item.fin then
+    half_close(self.client)
+    if self.deaf then self:cut() end
+  end
+end
+
+local function from_server(self, chunk)
+  if self.over then
+    if not chunk then close(self.server) end
+    return
+  end
+  if self.lost then return end
+  if not chunk then
+    self.lost = true
+    return self.to_client:push({ fin = true }, self.proxy.delay)
+  end
+  if self.proxy.raw then return self.to_client:push({ bytes = chunk }, self.proxy.delay) end
+  for _, frame in ipairs(self.server_frames:feed(chunk)) do
+    if self.lost then return end
+    take_reply(self, frame)
+  end
+end
+
+---------------------------------------------------------------------------------------------------------------
+
+local RETRY, PATIENCE = 20, 250 -- ms, times
+
+local connect
+
+--- Tries again. Servers among themselves (raw) expect a refusal where nobody listens yet, and take a link that is
+--- accepted and then closed for a failed election: theirs waits.
+local function connect_elsewhere(self, tries)
+  if tries < #self.proxy.targets then return connect(self, tries + 1) end
+  if not self.proxy.raw or tries > PATIENCE then return self:cut() end
+  local timer = uv.new_timer()
+  timer:start(RETRY, 0, function()
+    timer:close()
+    if not self.over then connect(self, tries + 1) end
+  end)
+end
+
+function connect(self, tries)
+  local targets = self.proxy.targets
+  local target = targets[(self.number + tries - 2) % #targets + 1]
+  self.server = uv.new_tcp()
+  self.server:nodelay(true)
+  self.server:connect(target.host, target.port, function(err)
+    if self.over then return close(self.server) end
+    if err then
+      close(self.server)
+      return connect_elsewhere(self, tries)
+    end
+    self.connected = true
+    self.server:read_start(function(_, chunk) from_server(self, chunk) end)
+    self.client:read_start(function(_, chunk) from_client(self, chunk) end)
+  end)
+end
+
+--- Takes an accepted client and connects it to one of the targets.
+---@param proxy table the proxy's main object: its faults, its plan, its counters
+function link.new(proxy, client, number)
+  local self = setmetatable({
+    proxy = proxy, client = client, number = number, round = 0, pending = {}, connected = false,
+    client_frames = wire.splitter(), server_frames = wire.splitter(), born_dark = proxy.hole ~= nil,
+  }, link)
+  self.to_server = delay_line.new(function(item) out_to_server(self, item) end)
+  self.to_client = delay_line.new(function(item) out_to_client(self, item) end)
+  self:apply_hole()
+  client:nodelay(true)
+  connect(self, 1)
+  return self
+end
+
+--- Holds or lets go both directions as the proxy's black hole says.
+function link:apply_hole()
+  for _, direction in ipairs { "to_server", "to_client" } do
+    if self.proxy:holds(direction) then
+      self[direction]:hold()
+    elseif not self.over then
+      self[direction]:let_go()
+    end
+  end
+end
+
+--- Counts round trips from here on.
+function link:reset()
+  self.round = 0
+  for _, entry in pairs(self.pending) do entry.round = nil end
+end
+
+--- Sends the client bytes that no server sent.
+function link:inject(bytes) self.to_client:push({ bytes = bytes }, self.proxy.delay) end
+
+return link

@@ -1,0 +1,174 @@
+--- The fault proxy's process: listens, links clients to servers, and does what the lines on its stdin say.
+--
+-- Started by `spec.support.proxy` with the servers' hosts as its argument. Each line is an encoded list: a verb and
+-- its arguments; each gets one line back: true and results, or false and what went wrong. It ends with its stdin.
+
+local uv = require "luv"
+local codec = require "spec.support.codec"
+local link = require "spec.support.proxy_link"
+local port = require "spec.support.port"
+local wire = require "spec.support.wire"
+
+local HOLES = { both = true, to_server = true, to_client = true }
+
+local proxy = { links = {}, delay = 0, accepted = 0, targets = {}, raw = arg[2] == "raw" }
+local verbs = {}
+
+for host, number in arg[1]:gmatch("([%w%.%-]+):(%d+)") do
+  proxy.targets[#proxy.targets + 1] = { host = host, port = tonumber(number) }
+end
+
+local function reply(...) io.stdout:write(codec.encode(...), "\n") io.stdout:flush() end
+
+---------------------------------------------------------------------------------------------------------------
+-- What links ask and tell
+
+local counts, log, rules, sessions, awaited = { total = 0 }, {}, {}, {}, nil
+local started = uv.hrtime()
+
+local function is_request(op) return op ~= "ping" and op ~= "connect" end
+
+local function answer_await(in_time)
+  local await = awaited
+  awaited = nil
+  await.timer:close()
+  reply(true, in_time)
+end
+
+local function next_action(op)
+  for i, rule in ipairs(rules) do
+    if rule.op == op or rule.op == "*" and is_request(op) then
+      rule.left = rule.left - 1
+      if rule.left == 0 then return table.remove(rules, i).action end
+    end
+  end
+end
+
+--- A request arrived. Counts it and says what is to happen to it: an action's name, or nil for nothing special.
+function proxy:saw(entry) -- luacheck: ignore self
+  local op = entry.op
+  counts[op] = (counts[op] or 0) + 1
+  if is_request(op) then counts.total = counts.total + 1 end
+  if op ~= "ping" then
+    log[#log + 1] = { op = op, path = entry.path, link = entry.link, round = entry.round, xid = entry.xid,
+      at = (uv.hrtime() - started) / 1e9 }
+  end
+  local action = next_action(op)
+  if awaited and (counts[awaited.op] or 0) >= awaited.n then answer_await(true) end
+  return action
+end
+
+--- A server answered a connect request.
+function proxy:saw_session(session) -- luacheck: ignore self
+  if session.id == wire.NO_SESSION then return end
+  for i, known in ipairs(sessions) do
+    if known.id == session.id then table.remove(sessions, i) break end
+  end
+  sessions[#sessions + 1] = session
+end
+
+function proxy:holds(direction) return self.hole == "both" or self.hole == direction end
+
+function proxy:black_hole(direction)
+  if self.hole and self.hole ~= direction then direction = "both" end
+  self.hole = direction
+  for _, each in pairs(self.links) do each:apply_hole() end
+end
+
+function proxy:forget(one) self.links[one.number] = nil end
+
+---------------------------------------------------------------------------------------------------------------
+-- Listening
+
+local function accept()
+  local client = uv.new_tcp()
+  if not proxy.listener:accept(client) then return client:close() end
+  proxy.accepted = proxy.accepted + 1
+  proxy.links[proxy.accepted] = link.new(proxy, client, proxy.accepted)
+end
+
+local function listen_on(number)
+  local listener = uv.new_tcp()
+  local ok = listener:bind("127.0.0.1", number) and listener:listen(128, accept)
+  if not ok then
+    listener:close()
+    return nil
+  end
+  proxy.listener, proxy.port = listener, number
+  return true
+end
+
+local function each_link(fn)
+  local all = {}
+  for _, one in pairs(proxy.links) do all[#all + 1] = one end
+  for _, one in ipairs(all) do fn(one) end
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- Verbs
+
+function verbs.delay(seconds) proxy.delay = seconds end
+
+function verbs.rule(action, op, n) table.insert(rules, { action = action, op = op, left = n }) end
+
+function verbs.black_hole(direction)
+  assert(HOLES[direction], "no such direction")
+  proxy:black_hole(direction)
+end
+
+function verbs.garbage(bytes) each_link(function(one) one:inject(bytes) end) end
+
+function verbs.cut() each_link(link.cut) end
+
+function verbs.refuse()
+  if proxy.listener then proxy.listener:close() end
+  proxy.listener = nil
+end
+
+function verbs.heal()
+  rules, proxy.delay, proxy.hole = {}, 0, nil
+  each_link(link.apply_hole)
+  if not proxy.listener then assert(listen_on(proxy.port), "the port is taken") end
+end
+
+function verbs.counts() return counts end
+function verbs.log() return log end
+function verbs.sessions() return sessions end
+
+function verbs.links()
+  local n = 0
+  each_link(function() n = n + 1 end)
+  return n
+end
+
+function verbs.reset()
+  counts, log, started = { total = 0 }, {}, uv.hrtime()
+  each_link(link.reset)
+end
+
+--- Answers later: when the n-th request of the kind was seen, or when the time is over.
+function verbs.await(op, n, timeout)
+  awaited = { op = op == "*" and "total" or op, n = n, timer = uv.new_timer() }
+  awaited.timer:start(math.ceil(timeout * 1000), 0, function() answer_await(false) end)
+  if (counts[awaited.op] or 0) >= n then answer_await(true) end
+end
+
+local function perform(verb, ...)
+  local results = { pcall(verbs[verb], ...) }
+  if verb ~= "await" or not results[1] then reply(results[1], results[2]) end
+end
+
+---------------------------------------------------------------------------------------------------------------
+
+local stdin, text = uv.new_pipe(false), ""
+stdin:open(0)
+stdin:read_start(function(_, chunk)
+  if not chunk then os.exit(0) end
+  text = text .. chunk
+  for line in text:gmatch("([^\n]*)\n") do perform(codec.decode(line)) end
+  text = text:match("[^\n]*$")
+end)
+
+repeat until listen_on(port.free())
+reply(true, proxy.port)
+uv.run()

@@ -1,0 +1,91 @@
+--- The resource that locks protect, and its log, by which exclusion is judged.
+--
+-- One process owns the resource and writes the log; whoever uses it sends its token with every step. It refuses a
+-- token smaller than the largest it has seen, as a real resource would. One line a step:
+--
+--     TOKEN OWNER VERB accepted|refused
+--
+--   ask    OWNER begins to wait for the lock (token 0)      quit  it got an answer, but not the lock (token 0)
+--   enter  it was granted the lock and goes in              write a step inside
+--   leave  it goes out, still holding                       lost  it says that it was told of its loss
+--   live   it was refused although it still was sure to hold (validity above 0): always a violation
+--   gone   its process ended (written by the resource itself)
+--
+-- An owner's name is used by one process only, and holds no blanks.
+
+local socket = require "socket"
+
+local resource = {}
+resource.__index = resource
+
+local writer = {}
+writer.__index = writer
+
+---------------------------------------------------------------------------------------------------------------
+-- For those who use it: any process, with no more than luasocket
+
+--- Opens a link to the resource.
+---@param address string `resource.address`
+function resource.open(address)
+  local host, port = address:match("^(.*):(%d+)$")
+  local link = assert(socket.connect(host, tonumber(port)))
+  link:setoption("tcp-nodelay", true)
+  link:settimeout(30)
+  return setmetatable({ link = link }, writer)
+end
+
+local function step(self, verb, token, owner)
+  assert(self.link:send(("%s %d %s\n"):format(verb, token, owner)))
+  return assert(self.link:receive("*l")) == "accepted"
+end
+
+function writer:ask(owner) return step(self, "ask", 0, owner) end
+function writer:quit(owner) return step(self, "quit", 0, owner) end
+
+--- The steps with a token give whether the resource accepted it.
+---@return boolean
+function writer:enter(token, owner) return step(self, "enter", token, owner) end
+function writer:write(token, owner) return step(self, "write", token, owner) end
+function writer:leave(token, owner) return step(self, "leave", token, owner) end
+function writer:lost(token, owner) return step(self, "lost", token, owner) end
+function writer:live(token, owner) return step(self, "live", token, owner) end
+
+--- Waits until every step so far is in the log file.
+function writer:sync() return step(self, "sync", 0, "-") end
+
+--- Closes the link. Owners that were inside or waiting through it count as gone.
+function writer:close() self.link:close() end
+
+---------------------------------------------------------------------------------------------------------------
+-- For the spec
+
+--- Starts the resource.
+---@return table resource with `.address` and `.path` of its log
+function resource.start()
+  -- Not at the top: workers use this module too, and need none of it.
+  local folder = require "spec.support.folder"
+  local process = require "spec.support.process"
+  local self = setmetatable({ path = folder.new("resource") .. "/log" }, resource)
+  self.process = process.spawn { "lua5.4", "spec/support/resource_main.lua", self.path, env = process.PLAIN_LUA }
+  local port, err = self.process:read_line(20)
+  if not port then error(("the resource does not start (%s): %s"):format(err, self.process:stderr()), 2) end
+  self.address = "127.0.0.1:" .. port
+  self.own = resource.open(self.address)
+  return self
+end
+
+--- Judges what was logged so far.
+---@param options judge.options?
+---@return table report of `judge.read`
+function resource:judge(options)
+  self.own:sync()
+  return require("spec.support.judge").read(self.path, options)
+end
+
+--- Ends the resource.
+function resource:close()
+  self.own:close()
+  self.process:kill()
+end
+
+return resource

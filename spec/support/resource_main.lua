@@ -1,0 +1,71 @@
+--- The resource's process: see `spec.support.resource`. Its argument is the log's path; it prints its port.
+
+local uv = require "luv"
+local port = require "spec.support.port"
+
+local log = assert(io.open(arg[1], "ab"))
+log:setvbuf("full", 65536)
+
+local largest = 0
+
+local CHECKED = { enter = true, write = true, leave = true }
+
+local function decide(verb, token)
+  if not CHECKED[verb] then return "accepted" end
+  if token < largest then return "refused" end
+  largest = token
+  return "accepted"
+end
+
+local function present(owners, verb, token, owner, verdict)
+  if verb == "ask" or verb == "enter" and verdict == "accepted" then
+    owners[owner] = token
+  elseif verb ~= "write" or verdict == "refused" then
+    owners[owner] = nil
+  end
+end
+
+local function take(owners, line)
+  local verb, number, owner = line:match("^(%l+) (%d+) (%S+)$")
+  if verb == "sync" then
+    log:flush()
+    return "accepted\n"
+  end
+  if not verb then return "refused\n" end
+  local token = tonumber(number)
+  local verdict = decide(verb, token)
+  log:write(("%d %s %s %s\n"):format(token, owner, verb, verdict))
+  present(owners, verb, token, owner, verdict)
+  return verdict .. "\n"
+end
+
+local listener = uv.new_tcp()
+
+local function accept()
+  local client, owners, text = uv.new_tcp(), {}, ""
+  if not listener:accept(client) then return client:close() end
+  client:nodelay(true)
+  client:read_start(function(_, chunk)
+    if not chunk then
+      for owner, token in pairs(owners) do log:write(("%d %s gone accepted\n"):format(token, owner)) end
+      return client:close()
+    end
+    text = text .. chunk
+    local answers = {}
+    for line in text:gmatch("([^\n]*)\n") do answers[#answers + 1] = take(owners, line) end
+    text = text:match("[^\n]*$")
+    if #answers > 0 then client:write(table.concat(answers)) end
+  end)
+end
+
+local number
+repeat number = port.free() until listener:bind("127.0.0.1", number) and listener:listen(128, accept)
+
+local stdin = uv.new_pipe(false)
+stdin:open(0)
+stdin:read_start(function(_, chunk)
+  if not chunk then os.exit(0, true) end
+end)
+io.stdout:write(number, "\n")
+io.stdout:flush()
+uv.run()

@@ -1,0 +1,192 @@
+--- A real ZooKeeper server on a free loopback port, in a folder of its own.
+--
+-- It is tuned to start and answer fast: short ticks, no fsync (a killed server still finds its data in the page
+-- cache), small transaction logs. `SUPER` is a credential that passes every ACL, for inspectors that clean up.
+
+local socket = require "socket"
+local folder = require "spec.support.folder"
+local loop = require "spec.support.loop"
+local port = require "spec.support.port"
+local process = require "spec.support.process"
+
+local server = {}
+server.__index = server
+
+--- `inspector:add_auth("digest", server.SUPER)` may do everything.
+server.SUPER = "super:test"
+local SUPER_DIGEST = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
+
+local JAVA = {
+  "java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
+  "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.preAllocSize=512", "-Djava.net.preferIPv4Stack=true",
+  "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+  "-Dzookeeper.DigestAuthenticationProvider.superDigest=" .. SUPER_DIGEST,
+}
+local CLASSPATH = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
+local MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+local function read_file(path)
+  local file = io.open(path, "r")
+  local text = file and file:read("*a") or ""
+  if file then file:close() end
+  return text
+end
+
+local function write_file(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+local function write_config(self)
+  local options = self.options
+  local tick = options.tick_time or 200
+  local config = {
+    tickTime = tick, initLimit = 25, syncLimit = 10, dataDir = self.folder .. "/data", clientPort = self.port,
+    clientPortAddress = "127.0.0.1", maxClientCnxns = 0, minSessionTimeout = options.min_session_timeout or 2 * tick,
+    maxSessionTimeout = options.max_session_timeout or 60000, forceSync = "no", syncEnabled = "false",
+    ["4lw.commands.whitelist"] = "*", ["admin.enableServer"] = "false", ["autopurge.purgeInterval"] = 0,
+  }
+  for name, value in pairs(options.config or {}) do config[name] = value end
+  local lines = {}
+  for name, value in pairs(config) do lines[#lines + 1] = ("%s=%s\n"):format(name, tostring(value)) end
+  table.sort(lines)
+  write_file(self.folder .. "/zoo.cfg", table.concat(lines))
+end
+
+local function launch(self)
+  write_config(self)
+  local command = { output = self.folder .. "/log", cwd = self.folder, env = process.PLAIN }
+  for _, word in ipairs(JAVA) do command[#command + 1] = word end
+  if self.options.container_check_interval then
+    table.insert(command, ("-Dznode.container.checkIntervalMs=%d"):format(self.options.container_check_interval))
+    table.insert(command, "-Dznode.container.maxPerMinute=100000")
+  end
+  for _, flag in ipairs(self.options.jvm or {}) do command[#command + 1] = flag end
+  for _, word in ipairs { "-cp", CLASSPATH, MAIN, self.folder .. "/zoo.cfg" } do command[#command + 1] = word end
+  self.log_start = #read_file(self.folder .. "/log")
+  self.process = process.spawn(command)
+  self.process:close_input()
+  self.pid = self.process.pid
+end
+
+--- What it logged since it was last started.
+function server:log() return read_file(self.folder .. "/log"):sub(self.log_start + 1) end
+
+local function choose_port(self)
+  self.port = port.free()
+  self.hosts = "127.0.0.1:" .. self.port
+end
+
+local function is_serving(self)
+  local answer = self:four_letter("srvr")
+  -- Somebody else may have been faster on this port: the answer must come from our folder.
+  return answer and answer:find("\nMode: ", 1, true) and (self:four_letter("conf") or ""):find(self.folder, 1, true)
+end
+
+--- Waits until a launched server serves. A server that ends at once has probably lost its port to somebody else: it
+--- may move to another so many times.
+local function await(self, moves)
+  local serving = loop.poll(function()
+    if is_serving(self) then return true end
+    if self.process:is_running() then return false end
+    moves = moves - 1
+    if moves < 0 then error(("the server ended at its start:\n%s"):format(self:log():sub(-2000)), 0) end
+    choose_port(self)
+    launch(self)
+  end, 30, 0.02)
+  if not serving then error(("the server does not serve:\n%s"):format(self:log():sub(-2000)), 3) end
+end
+
+---@class server.options
+---@field tick_time integer? ms, 200
+---@field min_session_timeout integer? ms, two ticks
+---@field max_session_timeout integer? ms, 60000
+---@field container_check_interval integer? ms between looks for empty containers (the server's default is a minute)
+---@field config table<string, any>? more lines for the configuration
+---@field jvm string[]? more flags for java
+
+--- Prepares a server without starting it (the ensemble launches its three together).
+---@param options server.options?
+function server.new(options)
+  local self = setmetatable({ options = options or {}, folder = folder.new("server") }, server)
+  choose_port(self)
+  return self
+end
+
+--- Starts a server; returns when it serves. Also starts one again, on its port and data, after `kill`.
+---@param options server.options?
+function server.start(options)
+  if getmetatable(options) == server then
+    options:launch()
+    await(options, 0)
+    return options
+  end
+  local self = server.new(options)
+  launch(self)
+  await(self, 3)
+  return self
+end
+
+--- Starts the process without waiting until it serves.
+function server:launch()
+  assert(not (self.process and self.process:is_running()), "the server is running")
+  launch(self)
+end
+
+--- Waits until a launched server serves.
+function server:await() await(self, 0) end
+
+--- SIGKILL; its data stays.
+function server:kill() self.process:kill() end
+
+--- Ends it and removes its folder.
+function server:stop()
+  self:kill()
+  folder.remove(self.folder)
+end
+
+--- SIGSTOP: connections stay open, nothing answers.
+function server:pause() self.process:stop() end
+
+--- SIGCONT.
+function server:resume() self.process:continue() end
+
+--- One of ZooKeeper's four-letter words.
+---@return string? answer, or nil and why not
+function server:four_letter(word)
+  local link = socket.tcp()
+  link:settimeout(2)
+  local ok, err = link:connect("127.0.0.1", self.port)
+  local answer
+  if ok then
+    link:send(word)
+    answer, err = link:receive("*a")
+  end
+  link:close()
+  if not answer or answer == "" then return nil, err or "empty" end
+  return answer
+end
+
+--- The `mntr` counters, numbers where they are numbers, without their "zk_".
+function server:mntr()
+  local list = {}
+  for name, value in assert(self:four_letter("mntr")):gmatch("zk_(%S+)\t([^\n]*)") do
+    list[name] = tonumber(value) or value
+  end
+  return list
+end
+
+local one_for_all
+
+--- One server for all specs of this process, started when first asked for, started again if a spec killed it.
+function server.shared()
+  if not one_for_all then
+    one_for_all = server.start()
+  elseif not one_for_all.process:is_running() then
+    server.start(one_for_all)
+  end
+  return one_for_all
+end
+
+return server

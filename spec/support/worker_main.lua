@@ -1,0 +1,116 @@
+--- A worker's process: loads zklock and does what the lines on its stdin say. See `spec.support.worker`.
+
+local codec = require "spec.support.codec"
+local resource = require "spec.support.resource"
+local zklock = require "zklock"
+
+local verbs, locks, events = {}, {}, {}
+local client
+
+print = function(...) -- luacheck: ignore 121
+  local words = { ... }
+  for i = 1, select("#", ...) do words[i] = tostring(words[i]) end
+  io.stderr:write(table.concat(words, "\t"), "\n")
+end
+
+local function note(kind) return function(...) events[#events + 1] = { kind, ... } end end
+
+local function lock_at(path, ...)
+  if not locks[path] then
+    locks[path] = client:mutex(path, ...)
+    locks[path]:on_lost(function(err, _, token) events[#events + 1] = { "lost", path, err, token } end)
+  end
+  return locks[path]
+end
+
+function verbs.connect(hosts, options)
+  options = options or {}
+  options.on_state, options.on_error, options.log = note("state"), note("error"), note("log")
+  local err
+  locks = {}
+  client, err = zklock.connect(hosts, options)
+  return client ~= nil, err
+end
+
+function verbs.lock(path, options) lock_at(path, options) end
+function verbs.acquire(path, timeout, owner) return lock_at(path):acquire(timeout, owner) end
+function verbs.release(path, owner) return lock_at(path):release(owner) end
+function verbs.is_held(path, owner) return lock_at(path):is_held(owner) end
+function verbs.validity(path, owner) return lock_at(path):validity(owner) end
+function verbs.token(path, owner) return lock_at(path):token(owner) end
+function verbs.participants(path, timeout) return lock_at(path):participants(timeout) end
+
+for _, name in ipairs { "state", "session_id", "session_timeout", "poll", "flush", "stats", "close" } do
+  verbs[name] = function(...) return client[name](client, ...) end
+end
+
+function verbs.events()
+  if client then client:poll() end
+  local list = events
+  events = {}
+  return list
+end
+
+--- One turn at the resource: what a user's critical section is. Gives whether the lock was granted.
+local function turn(writer, lock, order)
+  local owner = order.owner
+  writer:ask(owner)
+  local token, err = lock:acquire(order.timeout)
+  if not token then
+    writer:quit(owner)
+    return nil, err
+  end
+  local inside = writer:enter(token, owner)
+  for _ = 1, order.writes or 1 do inside = inside and writer:write(token, owner) end
+  inside = inside and writer:leave(token, owner)
+  if not inside and lock:validity() > 0 then writer:live(token, owner) end
+  lock:release()
+  return true
+end
+
+function verbs.contend(order)
+  local writer, lock = resource.open(order.resource), lock_at(order.path)
+  local report = { granted = 0, failed = {} }
+  for _ = 1, order.rounds do
+    local ok, err = turn(writer, lock, order)
+    if ok then
+      report.granted = report.granted + 1
+    else
+      report.failed[err] = (report.failed[err] or 0) + 1
+    end
+  end
+  writer:close()
+  return report
+end
+
+function verbs.eval(code, ...)
+  local chunk, err = (loadstring or load)(code, "=eval") -- luacheck: ignore 113
+  if not chunk then error(err, 0) end
+  return chunk(...)
+end
+
+function verbs.exit(code)
+  io.stdout:write(codec.encode(true), "\n")
+  io.stdout:flush()
+  os.exit(code or 0, true)
+end
+
+--- For chunks of `eval`: the client, the locks by path, and the verbs.
+worker = setmetatable({ lock = lock_at, verbs = verbs }, { -- luacheck: ignore 111
+  __index = function(_, name) return name == "client" and client or name == "locks" and locks or nil end,
+})
+
+local function answer(...)
+  io.stdout:write(codec.encode(...), "\n")
+  io.stdout:flush()
+end
+
+local function perform(verb, ...)
+  if not verbs[verb] then return answer(false, "no verb " .. tostring(verb)) end
+  local args, n = { ... }, select("#", ...)
+  local unpack = unpack or table.unpack -- luacheck: ignore 113 143
+  answer(xpcall(function() return verbs[verb](unpack(args, 1, n)) end, debug.traceback))
+end
+
+answer(true)
+for line in io.stdin:lines() do perform(codec.decode(line)) end

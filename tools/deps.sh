@@ -1,0 +1,73 @@
+#!/bin/sh
+# Installs the Debian packages that the given make goals need and that are missing; nothing else.
+# usage: tools/deps.sh [build|test|demo|lint|asan|tsan|bench]...     without a goal: all of them
+set -eu
+
+# PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
+cc='gcc|/usr/bin/cc libc6-dev pkg-config|/usr/bin/pkg-config libzookeeper-mt-dev'
+lua54='lua5.4 liblua5.4-dev'
+luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
+    luajit2|/usr/bin/luajit libluajit2-5.1-dev"
+server='default-jre-headless|/usr/bin/java libzookeeper-java'
+specs="$server lua-busted lua-luv lua-socket lua-filesystem"
+
+wanted=
+[ $# -gt 0 ] || set -- build test demo lint asan tsan bench
+for goal; do
+    case $goal in
+    test) wanted="$wanted $cc $luas $specs luarocks" ;;
+    asan | tsan | bench) wanted="$wanted $cc $lua54 $specs" ;;
+    demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
+    lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
+    *) wanted="$wanted $cc $luas" ;;
+    esac
+done
+
+if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg-query >/dev/null 2>&1; then
+    echo 'note: no apt-get here; README.md lists the packages to install' >&2
+    exit 0 # if one is missing, the build says so
+fi
+
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n')
+missing=
+for item in $wanted; do
+    package=${item%%|*}
+    case $item in
+    *\|*) if [ -e "${item#*|}" ]; then continue; fi ;;
+    esac
+    case " $missing " in
+    *" $package "*) continue ;;
+    esac
+    if ! printf '%s\n' "$installed" | grep -qx "installed $package"; then
+        missing="$missing $package"
+    fi
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -eq 0 ]; then
+    root='env'
+elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    root='sudo -n env'
+else
+    if command -v sudo >/dev/null 2>&1; then
+        sudo='sudo '
+        echo 'Packages are missing. Run this line, then make again:' >&2
+    else
+        sudo=
+        echo 'Packages are missing. Run this line as root, then make again:' >&2
+    fi
+    echo "${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends$missing" >&2
+    exit 1
+fi
+
+install() { # install OPTION...
+    # shellcheck disable=SC2086 # both variables are lists of words
+    $root DEBIAN_FRONTEND=noninteractive apt-get "$@" --no-install-recommends install $missing </dev/null
+}
+
+echo "installing:$missing" >&2
+# The package lists are fetched only if these packages cannot be had with the ones at hand.
+if ! install -s >/dev/null 2>&1 || ! install -y -qq >&2; then
+    $root apt-get -qq update >&2
+    install -y -qq >&2
+fi

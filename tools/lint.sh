@@ -1,0 +1,56 @@
+#!/bin/sh
+# Every static check, each counted: ends with `N passed, N failed`.
+set -u
+
+passed=0
+failed=0
+step() { # step NAME COMMAND...
+    name=$1
+    shift
+    if output=$("$@" 2>&1 </dev/null); then
+        echo "ok      $name"
+        passed=$((passed + 1))
+    else
+        printf '%s\n' "$output"
+        echo "FAILED  $name"
+        failed=$((failed + 1))
+    fi
+}
+
+c_files() { # c_files PATTERN DIR...
+    pattern=$1
+    shift
+    for dir; do
+        if [ -d "$dir" ]; then find "$dir" -name "$pattern" -print0; fi
+    done
+}
+
+formatted() {
+    c_files '*.[ch]' csrc spec/unit | xargs -0 -r clang-format --dry-run --Werror
+}
+
+tidy() {
+    # shellcheck disable=SC2046 # pkg-config's answer is a list of words
+    set -- -std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc/engine $(pkg-config --cflags lua5.4)
+    c_files '*.c' csrc | xargs -0 -r -P "$(nproc)" -I FILE clang-tidy --quiet FILE -- "$@"
+}
+
+luacheck_all() {
+    set -- rockspec/*.rockspec tools
+    for dir in lua spec examples bench; do
+        if [ -d "$dir" ]; then set -- "$@" "$dir"; fi
+    done
+    luacheck --quiet --codes "$@"
+}
+
+step 'clang-format' formatted
+step 'clang-tidy' tidy
+step 'luacheck' luacheck_all
+step 'shellcheck' shellcheck tools/*.sh .ci/run
+for rockspec in rockspec/*.rockspec; do
+    step "luarocks lint $rockspec" luarocks lint "$rockspec"
+done
+step 'the rockspec lists every source' lua5.4 tools/rockspec.lua rockspec/zklock-scm-1.rockspec
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

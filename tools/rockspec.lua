@@ -1,0 +1,37 @@
+-- Checks that a rockspec lists every C source and Lua module of this tree, each under its name, and none besides.
+-- usage: lua5.4 tools/rockspec.lua ROCKSPEC
+
+local rockspec = {}
+assert(loadfile(arg[1], "t", rockspec))()
+
+local listed, wrong = {}, {}
+for name, module in pairs(rockspec.build.modules) do
+  if type(module) == "table" then
+    for _, source in ipairs(module.sources) do
+      listed[source] = true
+    end
+  else
+    listed[module] = true
+    if name ~= module:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".") then
+      wrong[#wrong + 1] = name .. " is not the name of " .. module
+    end
+  end
+end
+
+local find = assert(io.popen("find csrc -name '*.c'; find lua -name '*.lua'"))
+for file in find:lines() do
+  if not listed[file] then
+    wrong[#wrong + 1] = "not listed: " .. file
+  end
+  listed[file] = nil
+end
+find:close()
+for file in pairs(listed) do
+  wrong[#wrong + 1] = "listed, but not there: " .. file
+end
+
+table.sort(wrong)
+for _, line in ipairs(wrong) do
+  print(arg[1] .. ": " .. line)
+end
+os.exit(#wrong == 0)

@@ -1,0 +1,241 @@
+-- Runs test suites side by side and adds up what they counted.
+--
+--   lua5.4 tools/suites.lua [-j JOBS] [-l SECONDS] [-o DIR] NAME=COMMAND...
+--
+-- Each suite's output goes to DIR/NAME.log and is shown if it fails. A suite's count is busted's (`-o gtest`), or else
+-- its last line, `N passed, N failed`. One that dies without a count, takes longer than -l seconds, or leaves
+-- processes behind has one more failure. The last line printed is the sum.
+
+local uv = require "luv"
+
+local jobs, limit, dir = 2, 900, "build/test"
+local waiting, running, done = {}, {}, {}
+local terminal = uv.guess_handle(1) == "tty"
+local began = uv.hrtime()
+local interrupted
+
+local function seconds(since)
+  return (uv.hrtime() - since) / 1e9
+end
+
+local function say(text)
+  io.write(terminal and "\r\27[K" or "", text, "\n")
+  io.flush()
+end
+
+-- The living processes of a suite's process group. Zombies are the business of whoever is to reap them.
+local function group(pgid)
+  local found = {}
+  local scan = uv.fs_scandir("/proc")
+  for name in uv.fs_scandir_next, scan do
+    local file = name:find("^%d+$") and io.open("/proc/" .. name .. "/stat")
+    if file then
+      local command, state, pgrp = (file:read("a") or ""):match("%((.*)%) (%a) %d+ (%d+)")
+      file:close()
+      if tonumber(pgrp) == pgid and state ~= "Z" then
+        found[#found + 1] = command .. " " .. name
+      end
+    end
+  end
+  return found
+end
+
+local function read(path)
+  local file <close> = assert(io.open(path))
+  return file:read("a")
+end
+
+-- passed, failed, skipped; nil if the log does not end in a count
+local function count(log)
+  local tests, summary = log:match("\n%[==========%] (%d+) tests? from [^\n]* ran%.[^\n]*\n(%[  PASSED  %].*)$")
+  if summary then
+    local passed = tonumber(summary:match("^%[  PASSED  %] (%d+) "))
+    local skipped = tonumber(summary:match("\n%[ SKIPPED  %] (%d+) tests?, listed") or 0)
+    local failed = tonumber(summary:match("\n%[  FAILED  %] (%d+) tests?, listed") or 0)
+    local errors = tonumber(summary:match("\n%[  ERROR   %] (%d+) errors?, listed") or 0)
+    return passed, math.max(failed + errors, tests - passed - skipped), skipped
+  end
+  local passed, failed = log:match("(%d+) passed, (%d+) failed\n$")
+  return tonumber(passed), tonumber(failed), 0
+end
+
+-- The log without the tests that passed in silence.
+local function interesting(log)
+  local kept, held = {}, nil
+  for line in log:gmatch("[^\n]*") do
+    if line:find("^%[ RUN      %]") then
+      kept[#kept + 1] = held
+      held = line
+    elseif held and line:find("^%[       OK %]") then
+      held = nil
+    else
+      kept[#kept + 1] = held
+      kept[#kept + 1] = line
+      held = nil
+    end
+  end
+  kept[#kept + 1] = held
+  return table.concat(kept, "\n", math.max(1, #kept - 999))
+end
+
+local start
+
+local function finish(suite)
+  local log = read(suite.log)
+  local passed, failed, skipped = count(log)
+  local complaint = suite.complaint
+  if not passed then
+    local _, oks = log:gsub("%f[^\n\0]%[       OK %]", "")
+    passed, failed, skipped = oks, 0, 0
+    complaint = complaint or "it ended without a count"
+  end
+  if not complaint and failed == 0 and suite.status ~= 0 then
+    complaint = "all passed, but it ended with status " .. suite.status
+  end
+  if not complaint and passed + failed == 0 then
+    complaint = "it ran no test"
+  end
+  if complaint then
+    failed = failed + 1
+  end
+  suite.passed, suite.failed = passed, failed
+  running[suite] = nil
+  done[#done + 1] = suite
+
+  if failed > 0 then
+    say(("---- %s: %s"):format(suite.name, suite.log))
+    say(interesting(log))
+    say(("---- %s: %s"):format(suite.name, complaint or "see above"))
+  end
+  say(("%-12s %4d passed, %d failed%s   %.0f s"):format(
+    suite.name, passed, failed, skipped > 0 and (", %d skipped"):format(skipped) or "", seconds(suite.began)))
+  start()
+end
+
+local function kill(suite, signal)
+  pcall(uv.kill, -suite.pid, signal)
+end
+
+-- The suite has ended: its helpers get a few seconds to do so too.
+local function ended(suite)
+  local tries = 0
+  local timer = uv.new_timer()
+  timer:start(0, 100, function()
+    local left = group(suite.pid)
+    tries = tries + 1
+    if #left > 0 and tries < 50 then
+      return
+    end
+    timer:close()
+    if #left > 0 then
+      kill(suite, "sigkill")
+      suite.complaint = suite.complaint or "it left processes behind: " .. table.concat(left, ", ")
+    end
+    finish(suite)
+  end)
+end
+
+function start()
+  while not interrupted and #waiting > 0 do
+    local busy = 0
+    for _ in pairs(running) do
+      busy = busy + 1
+    end
+    if busy >= jobs then
+      return
+    end
+    local suite = table.remove(waiting, 1)
+    local out = assert(uv.fs_open(suite.log, "w", tonumber("644", 8)))
+    local handle
+    handle, suite.pid = uv.spawn("/bin/sh", {
+      args = { "-c", suite.command },
+      stdio = { nil, out, out },
+      detached = true, -- a process group of its own, so that it can be ended whole
+    }, function(status, signal)
+      handle:close()
+      suite.status = signal > 0 and 128 + signal or status
+      ended(suite)
+    end)
+    assert(handle, suite.pid)
+    uv.fs_close(out)
+    suite.began = uv.hrtime()
+    running[suite] = true
+    if not terminal then
+      say(suite.name .. " ...")
+    end
+  end
+end
+
+local function stop(signal)
+  interrupted = interrupted or signal
+  waiting = {}
+  for suite in pairs(running) do
+    kill(suite, "sigterm")
+    suite.complaint = "interrupted"
+  end
+end
+
+-- How far each suite is: on a terminal one line that is kept up to date, elsewhere a line now and then.
+local function progress()
+  local parts = {}
+  for suite in pairs(running) do
+    local _, ran = read(suite.log):gsub("%f[^\n\0]%[[ A-Z]+%] [^\n]+ %([%d.]+ ms%)\n", "")
+    parts[#parts + 1] = ("%s: %d"):format(suite.name, ran)
+    if seconds(suite.began) > limit then
+      suite.complaint = ("it took longer than %d s"):format(limit)
+      kill(suite, suite.warned and "sigkill" or "sigterm")
+      suite.warned = true
+    elseif interrupted and seconds(interrupted) > 5 then
+      kill(suite, "sigkill")
+    end
+  end
+  table.sort(parts)
+  if #parts > 0 then
+    io.write(terminal and "\r\27[K" or "", ("%4.0f s  "):format(seconds(began)), table.concat(parts, "   "),
+      terminal and "" or "\n")
+    io.flush()
+  end
+end
+
+local index = 1
+while arg[index] do
+  local word = arg[index]
+  if word == "-j" or word == "-l" or word == "-o" then
+    index = index + 1
+    if word == "-j" then
+      jobs = tonumber(arg[index])
+    elseif word == "-l" then
+      limit = tonumber(arg[index])
+    else
+      dir = arg[index]
+    end
+  else
+    local name, command = word:match("^([^=]+)=(.+)$")
+    assert(name, "NAME=COMMAND expected: " .. word)
+    waiting[#waiting + 1] = { name = name, command = command, log = dir .. "/" .. name .. ".log" }
+  end
+  index = index + 1
+end
+
+local signals = {}
+for index_, name in ipairs { "sigint", "sigterm", "sighup" } do
+  signals[index_] = uv.new_signal()
+  signals[index_]:start(name, function()
+    stop(uv.hrtime())
+  end)
+  signals[index_]:unref()
+end
+local ticker = uv.new_timer()
+local interval = terminal and 500 or 20000
+ticker:start(interval, interval, progress)
+ticker:unref()
+
+start()
+uv.run()
+
+local passed, failed = 0, 0
+for _, suite in ipairs(done) do
+  passed, failed = passed + suite.passed, failed + suite.failed
+end
+say(("%d passed, %d failed"):format(passed, failed))
+os.exit(failed == 0 and not interrupted and #done > 0)
