@@ -48,7 +48,7 @@ struct zkl_contender {
 
     bool once;          /* a single try */
     zkl_nanos deadline; /* of the wait */
-    zkl_timer timer;    /* waiting: the deadline; held: arms the watch; over: tries the delete again */
+    zkl_timer timer; /* waiting: the deadline; held: arms the watch; over: tries the delete again */
     zkl_nanos patience; /* over: the pause before that */
 
     bool hosted; /* the host still has it */

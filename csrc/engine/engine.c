@@ -17,7 +17,7 @@
 struct zkl_client {
     pthread_mutex_t mutex; /* of everything below but what says otherwise */
     unsigned generation;   /* the process it belongs to; never changes */
-    atomic_uint users;     /* the host, the errand thread, each contender and query that the host has */
+    atomic_uint users; /* the host, the errand thread, each contender and query that the host has */
     atomic_bool ended;
 
     zkl_floor floor;
@@ -82,8 +82,7 @@ static void refresh(zkl_floor *floor) {
 }
 
 static void sooner(zkl_timers *timers) {
-    zkl_client *client =
-        client_of((zkl_floor *)((char *)timers - offsetof(zkl_floor, timers)));
+    zkl_client *client = client_of((zkl_floor *)((char *)timers - offsetof(zkl_floor, timers)));
     zkl_keeper_wake_at(&client->keeper, zkl_timers_next(timers));
 }
 
@@ -436,8 +435,7 @@ double zkl_validity(zkl_contender *contender) {
     if (forked(client))
         return 0;
     enter(client);
-    const zkl_nanos left =
-        zkl_contender_trusted_until(contender) - zkl_floor_now(&client->floor);
+    const zkl_nanos left = zkl_contender_trusted_until(contender) - zkl_floor_now(&client->floor);
     leave(client);
     return left > 0 ? zkl_clock_seconds(left) : 0;
 }
@@ -480,8 +478,9 @@ static void fill_validity(zkl_query *query, void *with) {
 
 zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline) {
     zkl_client *client = client_of(contender->floor);
-    return forked(client) ? NULL
-                          : ask(client, ZKL_ASKED_VALIDITY, tag, deadline, fill_validity, contender);
+    return forked(client)
+               ? NULL
+               : ask(client, ZKL_ASKED_VALIDITY, tag, deadline, fill_validity, contender);
 }
 
 typedef struct directory {

@@ -19,17 +19,18 @@ struct zkl_floor {
     zkl_subjects subjects;
     zkl_stats counters;
 
-    int64_t session;             /* the id that our nodes bear as ephemeralOwner */
-    zkl_nanos trusted_until;     /* until then the servers cannot have ended the session */
+    int64_t session;              /* the id that our nodes bear as ephemeralOwner */
+    zkl_nanos trusted_until;      /* until then the servers cannot have ended the session */
     void (*refresh)(zkl_floor *); /* asks the servers, so that trusted_until moves on */
 
-    uint64_t guid;         /* the client's half of every GUID */
+    uint64_t guid; /* the client's half of every GUID */
     const char *identifier;
     zkl_acl acl;
-    size_t chroot;         /* bytes at the front of every path that are the chroot */
-    bool no_containers;    /* the servers are too old for container nodes */
+    size_t chroot;      /* bytes at the front of every path that are the chroot */
+    bool no_containers; /* the servers are too old for container nodes */
 
-    struct zkl_contender *departing, *last_departing; /* nodes that must go, in order of departure */
+    struct zkl_contender *departing,
+        *last_departing; /* nodes that must go, in order of departure */
     uint64_t departures;
 
     struct zkl_line *idle;         /* perhaps empty: see lines.c */

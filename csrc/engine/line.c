@@ -68,9 +68,9 @@ static void send_erase(zkl_contender *c) {
     if (!floor->port)
         return;
     char *path = node_path(c->line, c->name);
-    const int rc = path ? floor->port->call->erase(floor->port, path,
-                                                   (zkl_return){c->subject.id, ERASE, 0})
-                        : ZMARSHALLINGERROR;
+    const int rc =
+        path ? floor->port->call->erase(floor->port, path, (zkl_return){c->subject.id, ERASE, 0})
+             : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZOK)
         c->node = ZKL_NODE_ERASING;
@@ -82,8 +82,7 @@ static void send_erase(zkl_contender *c) {
 static bool send_watch(zkl_line *line, const char *name, zkl_return back) {
     zkl_floor *floor = line->floor;
     char *path = node_path(line, name);
-    const int rc =
-        path ? floor->port->call->get(floor->port, path, true, back) : ZMARSHALLINGERROR;
+    const int rc = path ? floor->port->call->get(floor->port, path, true, back) : ZMARSHALLINGERROR;
     free(path);
     if (rc != ZOK)
         retry_soon(line);
@@ -111,10 +110,11 @@ static void send_list(zkl_line *line) {
     line->list_synced = false;
     for (zkl_contender *c = line->first; c && !line->list_synced; c = c->next)
         if (c->node == ZKL_NODE_LOST)
-            line->list_synced = floor->port->call->sync(floor->port, line->path,
-                                                        (zkl_return){line->subject.id, SYNC, 0}) == ZOK;
-    const int rc = floor->port->call->list(floor->port, line->path,
-                                           (zkl_return){line->subject.id, LIST, 0});
+            line->list_synced =
+                floor->port->call->sync(floor->port, line->path,
+                                        (zkl_return){line->subject.id, SYNC, 0}) == ZOK;
+    const int rc =
+        floor->port->call->list(floor->port, line->path, (zkl_return){line->subject.id, LIST, 0});
     if (rc != ZOK) {
         retry_soon(line);
         return;
@@ -248,7 +248,8 @@ static void settle(zkl_line *line) {
             evaluate(c, false);
         }
     }
-    if (line->list_wanted && !line->listing && !line->retry.pending && line->floor->port && line->first)
+    if (line->list_wanted && !line->listing && !line->retry.pending && line->floor->port &&
+        line->first)
         send_list(line);
 }
 
@@ -258,8 +259,8 @@ static void settle(zkl_line *line) {
  * this one made it. It is deleted and not trusted. */
 static void erase_stray(zkl_line *line, const char *name) {
     char *path = node_path(line, name);
-    if (path && line->floor->port->call->erase(line->floor->port, path,
-                                               (zkl_return){line->subject.id, ERASE_STRAY, 0}) != ZOK)
+    if (path && line->floor->port->call->erase(
+                    line->floor->port, path, (zkl_return){line->subject.id, ERASE_STRAY, 0}) != ZOK)
         retry_soon(line);
     free(path);
 }
@@ -438,7 +439,8 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         if (index != ZKL_NOT_FOUND)
             child_gone(c->line, index);
         retire(c);
-    } else if (!zkl_status_unknown(reply->rc)) { /* refused: again, for as long as the session lives */
+    } else if (!zkl_status_unknown(
+                   reply->rc)) { /* refused: again, for as long as the session lives */
         c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
         if (c->patience > PATIENCE_MOST)
             c->patience = PATIENCE_MOST;

@@ -26,8 +26,9 @@ struct zkl_line {
     zkl_timer retry;       /* what could not be sent, or was refused for now, is sent again */
     zkl_nanos pause;       /* before the next retry */
 
-    zkl_line *chain;     /* lines.c */
-    zkl_line *next_idle; /* floor->idle: nobody was in it at some moment; freed at the end of the step if still so */
+    zkl_line *chain; /* lines.c */
+    zkl_line *
+        next_idle; /* floor->idle: nobody was in it at some moment; freed at the end of the step if still so */
     bool idle;
 };
 

@@ -5,8 +5,8 @@
 
 #include "event.h"
 
-#define ZKL_LOG_LINE 512  /* bytes, the rest of a line is cut off */
-#define ZKL_LOG_LINES 64  /* kept; beyond that the oldest goes */
+#define ZKL_LOG_LINE 512 /* bytes, the rest of a line is cut off */
+#define ZKL_LOG_LINES 64 /* kept; beyond that the oldest goes */
 
 typedef struct zkl_log {
     struct zkl_log *next;

@@ -17,7 +17,8 @@ static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_re
         return;
     case ZUNIMPLEMENTED:
     case ZBADARGUMENTS:
-        parents->floor->no_containers = true; /* servers before 3.5: the next round makes plain nodes */
+        parents->floor->no_containers =
+            true; /* servers before 3.5: the next round makes plain nodes */
         return;
     default:
         if (!zkl_status_unknown(reply->rc) && !zkl_status_throttled(reply->rc))

@@ -9,9 +9,9 @@
 typedef struct zkl_parents {
     zkl_subject subject; /* gets the answers */
     zkl_floor *floor;
-    const char *path;    /* the innermost one; the owner's */
-    unsigned round;      /* how often they were asked for */
-    int refused;         /* why a level of this round could not be made; ZOK: nothing known against it */
+    const char *path; /* the innermost one; the owner's */
+    unsigned round;   /* how often they were asked for */
+    int refused; /* why a level of this round could not be made; ZOK: nothing known against it */
 } zkl_parents;
 
 void zkl_parents_init(zkl_parents *parents, zkl_floor *floor, const char *path);

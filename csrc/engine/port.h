@@ -34,7 +34,7 @@ typedef struct zkl_reply {
 /* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by then. */
 typedef struct zkl_return {
     uint64_t subject;
-    int what;       /* the subject's own marks for the request */
+    int what; /* the subject's own marks for the request */
     int32_t detail;
 } zkl_return;
 

@@ -32,8 +32,9 @@ struct zkl_link {
     const zkl_clock *clock;
     uint64_t *sent_count;
     const zkl_config *config;
-    size_t auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
-    zhandle_t *handle;  /* set once, under the mutex, by whoever hears of it first */
+    size_t
+        auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
+    zhandle_t *handle; /* set once, under the mutex, by whoever hears of it first */
 
     pthread_mutex_t mutex; /* a leaf; for what follows */
     pthread_cond_t idle;

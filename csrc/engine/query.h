@@ -7,7 +7,7 @@
 
 typedef struct zkl_queries {
     zkl_floor *floor;
-    const zkl_state *state; /* the session's */
+    const zkl_state *state;  /* the session's */
     struct zkl_query *first; /* those not answered yet */
 } zkl_queries;
 
@@ -23,7 +23,7 @@ struct zkl_query {
     zkl_queries *all;
     zkl_query *prev, *next;
     zkl_asked asked;
-    bool once;           /* PARTICIPANTS: not beyond the first cut of the link */
+    bool once; /* PARTICIPANTS: not beyond the first cut of the link */
     bool pending;
     zkl_timer timer;
     zkl_event answer;

@@ -10,7 +10,7 @@ typedef struct zkl_servers {
     char *chroot; /* "" or "/a/b" */
     struct zkl_server {
         const char *host, *port;
-    } *list;
+    } * list;
     size_t count;
 } zkl_servers;
 

@@ -24,7 +24,7 @@ typedef enum zkl_session_news {
 struct zkl_session {
     zkl_floor *floor;
     zkl_errands *errands;
-    zkl_log *log; /* or NULL */
+    zkl_log *log;      /* or NULL */
     zkl_config config; /* its own copy */
     zkl_servers servers;
     void (*enter)(void *ctx), (*leave)(void *ctx); /* the client's mutex */

@@ -38,14 +38,14 @@ typedef struct zkl_auth {
 
 /* Everything is copied. */
 typedef struct zkl_config {
-    const char *hosts;         /* ZooKeeper's connect string, with or without chroot */
-    double session_timeout;    /* seconds asked of the servers */
+    const char *hosts;      /* ZooKeeper's connect string, with or without chroot */
+    double session_timeout; /* seconds asked of the servers */
     const zkl_auth *auths;
     size_t auth_count;
     zkl_acl acl;
-    const char *identifier;    /* data of the lock nodes */
-    const char *tls;           /* "ca,cert,key,password", or NULL; needs zkl_has_tls() */
-    bool log;                  /* keep the log lines for zkl_log_take */
+    const char *identifier; /* data of the lock nodes */
+    const char *tls;        /* "ca,cert,key,password", or NULL; needs zkl_has_tls() */
+    bool log;               /* keep the log lines for zkl_log_take */
 } zkl_config;
 
 zkl_nanos zkl_now(void);
@@ -119,12 +119,12 @@ zkl_query *zkl_query_participants(zkl_client *client, const char *path, uint64_t
                                   zkl_nanos deadline, bool once);
 
 typedef struct zkl_participant {
-    const char *node;       /* name below the path; the query's */
+    const char *node; /* name below the path; the query's */
     int32_t sequence;
     int64_t session;
     const char *identifier; /* the node's data; the query's */
     size_t identifier_length;
-    double created;         /* seconds since 1970 by the servers' clock */
+    double created; /* seconds since 1970 by the servers' clock */
     bool holder, mine;
 } zkl_participant;
 

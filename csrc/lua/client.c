@@ -122,16 +122,11 @@ static int client_stats(lua_State *L) {
         const char *name;
         uint64_t count;
     } fields[] = {
-        {"acquired", s.acquired},
-        {"released", s.released},
-        {"timeouts", s.timeouts},
-        {"lost", s.lost},
-        {"revoked", s.revoked},
-        {"abandoned", s.abandoned},
-        {"sessions", s.sessions},
-        {"requests_sent", s.requests_sent},
-        {"waiting", s.waiting},
-        {"held", s.held},
+        {"acquired", s.acquired}, {"released", s.released},
+        {"timeouts", s.timeouts}, {"lost", s.lost},
+        {"revoked", s.revoked},   {"abandoned", s.abandoned},
+        {"sessions", s.sessions}, {"requests_sent", s.requests_sent},
+        {"waiting", s.waiting},   {"held", s.held},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -242,8 +237,8 @@ static int client_ask_participants(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_push_query(
-        L, box, zkl_query_participants(client, path, tag, deadline, lua_toboolean(L, 5)));
+    return zkl_push_query(L, box,
+                          zkl_query_participants(client, path, tag, deadline, lua_toboolean(L, 5)));
 }
 
 void zkl_open_client(lua_State *L) {

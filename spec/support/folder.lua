@@ -4,12 +4,10 @@
 -- process ends, in whatever way, and the guard removes the folder. Ctrl-C and signals to our group do not reach it.
 
 local uv = require "luv"
+local kept = require "spec.support.kept" "folder"
 local process = require "spec.support.process"
 
 local folder = {}
-
-local root, guard
-local count = 0
 
 local GUARD = [[
 trap '' HUP INT TERM
@@ -24,21 +22,23 @@ done
 --- The harness's own temporary folder.
 ---@return string path
 function folder.root()
-  if not root then
-    root = assert(uv.fs_mkdtemp(uv.os_tmpdir() .. "/zklock-spec-XXXXXX"))
-    guard = process.spawn { "sh", "-c", GUARD, root, detached = true, survive = true, cwd = "/",
+  if not kept.root then
+    local root = assert(uv.fs_mkdtemp(uv.os_tmpdir() .. "/zklock-spec-XXXXXX"))
+    kept.root, kept.count = root, 0
+    kept.guard = process.spawn { "sh", "-c", GUARD, root, detached = true, survive = true, cwd = "/",
       env = process.PLAIN }
-    assert(guard:read_line(10) == "ready", "the temporary folder's guard did not start")
+    assert(kept.guard:read_line(10) == "ready", "the temporary folder's guard did not start")
   end
-  return root
+  return kept.root
 end
 
 --- A fresh folder below it.
 ---@param purpose string becomes part of the name
 ---@return string path
 function folder.new(purpose)
-  count = count + 1
-  local path = ("%s/%s-%d"):format(folder.root(), purpose, count)
+  local root = folder.root()
+  kept.count = kept.count + 1
+  local path = ("%s/%s-%d"):format(root, purpose, kept.count)
   assert(uv.fs_mkdir(path, 448))
   return path
 end
@@ -55,7 +55,8 @@ end
 
 --- Removes a folder and what is in it.
 function folder.remove(path)
-  assert(root and path:sub(1, #root + 1) == root .. "/", "not a folder of the harness: " .. tostring(path))
+  local root = folder.root()
+  assert(path:sub(1, #root + 1) == root .. "/", "not a folder of the harness: " .. tostring(path))
   process.spawn({ "rm", "-rf", "--", path, env = process.PLAIN }):wait(30)
 end
 

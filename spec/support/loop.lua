@@ -5,6 +5,7 @@
 -- (`uv.run()`) still comes back.
 
 local uv = require "luv"
+local kept = require "spec.support.kept" "loop"
 
 local loop = {}
 
@@ -13,8 +14,6 @@ local loop = {}
 function loop.now() return tonumber(uv.hrtime()) / 1e9 end
 
 local function ignore() end
-
-local timer
 
 --- Lets what was closed go through the loop once. A handle whose close is still pending when the Lua state ends
 --- crashes luv 1.44; therefore also one timer for all waits, which is never closed.
@@ -30,7 +29,8 @@ function loop.turn_until(condition, timeout)
   if value then return value end
   if uv.loop_mode() then error("the harness cannot wait inside a luv callback", 2) end
   local deadline = timeout and loop.now() + timeout or math.huge
-  timer = timer or uv.new_timer()
+  kept.timer = kept.timer or uv.new_timer()
+  local timer = kept.timer
   timer:start(math.ceil(math.min(timeout or 1e6, 1e6) * 1000), 1000, ignore)
   repeat
     uv.run("once")

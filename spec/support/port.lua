@@ -8,7 +8,7 @@ local socket = require "socket"
 
 local port = {}
 
-local given = {}
+local given = require "spec.support.kept" "ports"
 
 local function is_free(number)
   local listener = socket.bind("127.0.0.1", number)

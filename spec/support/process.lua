@@ -5,6 +5,7 @@
 -- the moment it is asked for, so the child then looks whether its parent is still there.
 
 local uv = require "luv"
+local kept = require "spec.support.kept" "children"
 local loop = require "spec.support.loop"
 
 local process = {}
@@ -20,7 +21,7 @@ process.PLAIN = { LD_PRELOAD = false }
 process.PLAIN_LUA = { LD_PRELOAD = false, LUA_PATH_5_4 = "./?.lua;;", LUA_CPATH_5_4 = ";;", LUA_INIT = false,
   LUA_INIT_5_4 = false }
 
-local children = {} -- pid -> process, those that were not seen to end
+local children = kept -- pid -> process, those that were not seen to end
 
 --- The environment as uv wants it, and what a sanitizer preloads: that is for the command alone, because it crashes
 --- the shell of the leash.

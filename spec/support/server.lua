@@ -5,6 +5,7 @@
 
 local socket = require "socket"
 local folder = require "spec.support.folder"
+local kept = require "spec.support.kept" "server"
 local loop = require "spec.support.loop"
 local port = require "spec.support.port"
 local process = require "spec.support.process"
@@ -177,16 +178,14 @@ function server:mntr()
   return list
 end
 
-local one_for_all
-
 --- One server for all specs of this process, started when first asked for, started again if a spec killed it.
 function server.shared()
-  if not one_for_all then
-    one_for_all = server.start()
-  elseif not one_for_all.process:is_running() then
-    server.start(one_for_all)
+  if not kept.shared then
+    kept.shared = server.start()
+  elseif not kept.shared.process:is_running() then
+    kept.shared:start()
   end
-  return one_for_all
+  return kept.shared
 end
 
 return server

@@ -82,8 +82,8 @@ end
 ---@param timeout number seconds
 function wire.connect_request(session, timeout, last_zxid)
   return wire.frame(wire.int(0) .. wire.long(last_zxid or 0) .. wire.int(floor(timeout * 1000))
-    .. wire.from_hex(session and session.id or wire.NO_SESSION) .. wire.buffer(session and session.passwd or ("\0"):rep(16))
-    .. wire.bool(false))
+    .. wire.from_hex(session and session.id or wire.NO_SESSION)
+    .. wire.buffer(session and session.passwd or ("\0"):rep(16)) .. wire.bool(false))
 end
 
 ---------------------------------------------------------------------------------------------------------------
