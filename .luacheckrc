@@ -4,4 +4,3 @@ exclude_files = { "build" }
 
 files["**/*_spec.lua"].std = "+busted"
 files["spec"].std = "+busted"
-files["rockspec"].std = "+rockspec"

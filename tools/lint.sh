@@ -36,7 +36,7 @@ tidy() {
 }
 
 luacheck_all() {
-    set -- rockspec/*.rockspec tools
+    set -- tools
     for dir in lua spec examples bench; do
         if [ -d "$dir" ]; then set -- "$@" "$dir"; fi
     done

@@ -115,6 +115,10 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_lines_each(&client->lines, zkl_line_suspend);
         zkl_queries_suspend(&client->queries);
         break;
+    case ZKL_SESSION_RELINKED:
+        zkl_lines_each(&client->lines, zkl_line_relink);
+        zkl_queries_suspend(&client->queries);
+        break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);

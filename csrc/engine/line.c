@@ -668,6 +668,19 @@ void zkl_line_resume(zkl_line *line) {
     settle(line);
 }
 
+void zkl_line_relink(zkl_line *line) {
+    zkl_line_suspend(line);
+    line->listing = false;
+    zkl_subject_enter(&line->floor->subjects, &line->subject);
+    for (zkl_contender *c = line->first; c; c = c->next) {
+        c->watch = ZKL_WATCH_NONE;
+        if (c->node == ZKL_NODE_ASKED)
+            c->node = ZKL_NODE_LOST;
+        else if (c->node == ZKL_NODE_ERASING)
+            c->node = ZKL_NODE_THERE;
+    }
+}
+
 void zkl_line_expire(zkl_line *line) {
     zkl_line_suspend(line);
     line->listing = line->list_wanted = false;

@@ -53,6 +53,8 @@ void zkl_line_drop(zkl_contender *c);
 void zkl_line_suspend(zkl_line *line);
 /* The link is there, in the same session or a new one; floor->port and floor->session are set. */
 void zkl_line_resume(zkl_line *line);
+/* Another link takes over the same session: what was on its way is lost, and the watches with it. */
+void zkl_line_relink(zkl_line *line);
 /* The session has ended: holders have lost, waiters queue anew in the next. */
 void zkl_line_expire(zkl_line *line);
 /* trusted_until has moved on. */

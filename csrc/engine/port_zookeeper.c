@@ -1,5 +1,6 @@
 #include "port_zookeeper.h"
 
+#include "descriptors.h"
 #include "log.h"
 #include "process.h"
 
@@ -252,6 +253,14 @@ static bool add_auths(zkl_link *link) {
     return true;
 }
 
+static void mark_socket(zhandle_t *handle) {
+    struct sockaddr_storage server;
+    socklen_t length = sizeof server;
+    memset(&server, 0, sizeof server);
+    if (zookeeper_get_connected_host(handle, (struct sockaddr *)&server, &length))
+        zkl_descriptors_mark_sockets((struct sockaddr *)&server, length);
+}
+
 /* Connected is told once the servers have taken new credentials too, so that a refusal is heard before a success. */
 static void connected(zkl_link *link, zhandle_t *handle) {
     pthread_mutex_lock(&link->mutex);
@@ -259,6 +268,7 @@ static void connected(zkl_link *link, zhandle_t *handle) {
         link->handle = handle; /* zookeeper_init2 has not returned yet */
     link->connected = true;
     pthread_mutex_unlock(&link->mutex);
+    mark_socket(handle);
     if (link->auths_added < link->config->auth_count) {
         add_auths(link); /* on_auth goes on; or the next CONNECTED, if the link is down again */
         return;
@@ -308,7 +318,8 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
-static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config) {
+static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config,
+                               const clientid_t *session) {
     const int timeout = (int)(config->session_timeout * 1000);
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     zoo_deterministic_conn_order(1);
@@ -319,22 +330,26 @@ static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_
             nowhere = fopen("/dev/null", "we");
         if (nowhere)
             zoo_set_log_stream(nowhere);
-        zhandle_t *handle = zookeeper_init_ssl(addresses, config->tls, on_session, timeout, NULL,
+        zhandle_t *handle = zookeeper_init_ssl(addresses, config->tls, on_session, timeout, session,
                                                link, ZOO_NO_LOG_CLIENTENV);
         if (handle)
             zoo_set_log_callback(handle, zkl_log_library);
         return handle;
     }
-    return zookeeper_init2(addresses, on_session, timeout, NULL, link, ZOO_NO_LOG_CLIENTENV,
+    return zookeeper_init2(addresses, on_session, timeout, session, link, ZOO_NO_LOG_CLIENTENV,
                            zkl_log_library);
 }
 
-bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config) {
+bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
+                    const zkl_link *former) {
+    const clientid_t *session = former ? zoo_client_id(former->handle) : NULL;
     sigset_t before;
     link->config = config;
     zkl_signals_block(&before);
-    zhandle_t *handle = start_handle(link, addresses, config);
+    zkl_descriptors *pipes = zkl_descriptors_pipes();
+    zhandle_t *handle = start_handle(link, addresses, config, session);
     const int error = errno;
+    zkl_descriptors_mark_new_pipes(pipes);
     zkl_signals_restore(&before);
     if (!handle) {
         errno = error;

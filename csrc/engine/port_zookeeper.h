@@ -27,8 +27,11 @@ typedef struct zkl_link_owner {
 /* Only makes the object: nothing is called yet. `requests` counts what is sent, under the client's mutex.
  * NULL: no memory. */
 zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests);
-/* Starts the handle and its threads for numeric addresses; `config` must outlive the link. false: errno says why; free it with zkl_link_close. */
-bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config);
+/* Starts the handle and its threads for numeric addresses; `config` must outlive the link. With
+ * `former`, a link that is down, the session is carried on. false: errno says why; free it with
+ * zkl_link_close. */
+bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
+                    const zkl_link *former);
 
 zkl_port *zkl_link_port(zkl_link *link);
 /* After ZKL_TURN_CONNECTED: what the servers gave. */

@@ -1,5 +1,6 @@
 #include "servers.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -168,4 +169,35 @@ char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size) {
     char *text = all->count ? join(all) : NULL;
     free(all);
     return text;
+}
+
+bool zkl_servers_named(const zkl_servers *servers) {
+    for (size_t i = 0; i < servers->count; i++) {
+        unsigned char address[sizeof(struct in6_addr)];
+        const char *host = servers->list[i].host;
+        if (inet_pton(AF_INET, host, address) != 1 && inet_pton(AF_INET6, host, address) != 1)
+            return true;
+    }
+    return false;
+}
+
+/* Is every address of `a` in `b`? */
+static bool within(const char *a, const char *b) {
+    while (*a) {
+        const size_t length = strcspn(a, ",");
+        const char *p = b;
+        while (*p && (strcspn(p, ",") != length || strncmp(p, a, length) != 0)) {
+            p += strcspn(p, ",");
+            p += *p == ',';
+        }
+        if (!*p)
+            return false;
+        a += length;
+        a += *a == ',';
+    }
+    return true;
+}
+
+bool zkl_servers_same(const char *a, const char *b) {
+    return within(a, b) && within(b, a);
 }

@@ -24,4 +24,9 @@ void zkl_servers_free(zkl_servers *servers);
  * The caller frees the result. */
 char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size);
 
+/* Are names among them, so that looking again may give other addresses? */
+bool zkl_servers_named(const zkl_servers *servers);
+/* Do two results of zkl_servers_resolve name the same addresses? */
+bool zkl_servers_same(const char *a, const char *b);
+
 #endif

@@ -7,6 +7,8 @@
 
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
+#define LOOK_AFTER                                                                                 \
+    (2 * ZKL_SECOND) /* at least; without a server for so long, names are looked up again */
 #define DRAIN_MOST (2 * ZKL_SECOND)
 
 /* locked */
@@ -99,19 +101,31 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
 }
 
 /* locked */
-static void link_down(zkl_session *session) {
-    session->floor->port = NULL;
-    zkl_timer_clear(&session->floor->timers, &session->beat);
+static void look_later(zkl_session *session) {
+    const zkl_nanos after = session->timeout < LOOK_AFTER ? LOOK_AFTER : session->timeout;
+    zkl_timer_set(&session->floor->timers, &session->look, zkl_floor_now(session->floor) + after);
 }
 
 /* locked */
-static void link_dead(zkl_session *session) {
-    link_down(session);
+static void link_down(zkl_session *session) {
+    session->floor->port = NULL;
+    zkl_timer_clear(&session->floor->timers, &session->beat);
+    look_later(session);
+}
+
+/* locked */
+static void forget_session(zkl_session *session) {
     session->floor->session = 0;
     session->floor->trusted_until = 0;
     session->confirmed = 0;
     session->syncing = false;
     zkl_subject_enter(&session->floor->subjects, &session->heart);
+}
+
+/* locked */
+static void link_dead(zkl_session *session) {
+    link_down(session);
+    forget_session(session);
     session->retired = session->link;
     session->link = NULL;
     zkl_errand_send(session->errands, &session->renew);
@@ -120,13 +134,19 @@ static void link_dead(zkl_session *session) {
 /* locked */
 static void connected(zkl_session *session) {
     zkl_floor *floor = session->floor;
-    const bool fresh = floor->session == 0;
+    const int64_t id = zkl_link_session(session->link);
+    const bool fresh = floor->session != id;
     if (floor->port)
         return;
+    if (fresh && floor->session) {
+        forget_session(session); /* it was to be carried on, and could not */
+        session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+    }
     floor->port = zkl_link_port(session->link);
-    floor->session = zkl_link_session(session->link);
+    floor->session = id;
     session->timeout = zkl_link_timeout(session->link);
     session->pause = 0;
+    zkl_timer_clear(&floor->timers, &session->look);
     floor->counters.sessions += fresh;
     set_state(session, ZKL_STATE_CONNECTED);
     if (!fresh)
@@ -180,23 +200,21 @@ static void reopen(zkl_timer *timer) {
 }
 
 /* errand thread. The link counts before it is started: its first words may come before this returns. */
-static void open_link(zkl_session *session) {
-    static const char failed[] = "cannot start a ZooKeeper handle";
-    char why[256];
-    char *addresses = zkl_servers_resolve(&session->servers, why, sizeof why);
-    if (why[0])
-        zkl_log_warn(session->log, "%s", why);
+static void open_link(zkl_session *session, char *addresses, zkl_link *former) {
     const zkl_link_owner owner = {session, on_answered, on_watched, on_turned};
     zkl_link *link = addresses ? zkl_link_new(&owner, session->floor->clock,
                                               &session->floor->counters.requests_sent)
                                : NULL;
     session->enter(session->ctx);
     session->link = link;
+    if (link)
+        look_later(session);
     session->leave(session->ctx);
-    const bool started = link && zkl_link_start(link, addresses, &session->config);
+    const bool started = link && zkl_link_start(link, addresses, &session->config, former);
     if (link && !started)
-        zkl_log_warn(session->log, "%s: %s", failed, strerror(errno));
-    free(addresses);
+        zkl_log_warn(session->log, "cannot start a ZooKeeper handle: %s", strerror(errno));
+    free(session->addresses);
+    session->addresses = addresses;
     if (started)
         return;
     session->enter(session->ctx);
@@ -206,6 +224,48 @@ static void open_link(zkl_session *session) {
     session->leave(session->ctx);
     if (link)
         zkl_link_close(link);
+}
+
+static char *resolve(zkl_session *session) {
+    char why[256];
+    char *addresses = zkl_servers_resolve(&session->servers, why, sizeof why);
+    if (why[0])
+        zkl_log_warn(session->log, "%s", why);
+    return addresses;
+}
+
+static void look(zkl_timer *timer) {
+    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, look));
+    if (session->link && !session->floor->port && !session->ending)
+        zkl_errand_send(session->errands, &session->look_again);
+}
+
+/* errand thread: no server in reach for a while. If the names mean other addresses by now, a new link carries the session
+ * there: changing the addresses of a running handle races inside the library. */
+static void look_again(zkl_errand *errand) {
+    zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, look_again));
+    if (!zkl_servers_named(&session->servers))
+        return;
+    char *addresses = resolve(session);
+    session->enter(session->ctx);
+    zkl_link *former = session->link;
+    const bool moved = addresses && session->addresses && former && !session->floor->port &&
+                       !session->ending && !zkl_servers_same(addresses, session->addresses);
+    if (moved) {
+        session->link = NULL;
+        session->syncing = false;
+        session->tell(session->ctx, ZKL_SESSION_RELINKED);
+    } else if (former && !session->floor->port && !session->ending) {
+        look_later(session);
+    }
+    const bool alive = session->floor->session != 0;
+    session->leave(session->ctx);
+    if (moved) {
+        open_link(session, addresses, alive ? former : NULL);
+        zkl_link_close(former);
+    } else {
+        free(addresses);
+    }
 }
 
 /* errand thread: closes what has died, opens the next */
@@ -218,7 +278,7 @@ static void renew(zkl_errand *errand) {
         !session->link && !session->ending && session->state != ZKL_STATE_AUTH_FAILED;
     session->leave(session->ctx);
     if (wanted)
-        open_link(session);
+        open_link(session, resolve(session), NULL);
     if (dead)
         zkl_link_close(dead);
 }
@@ -230,6 +290,7 @@ void zkl_session_start(zkl_session *session) {
 void zkl_session_ending(zkl_session *session) {
     session->ending = true;
     zkl_timer_clear(&session->floor->timers, &session->reopen);
+    zkl_timer_clear(&session->floor->timers, &session->look);
     set_state(session, ZKL_STATE_CLOSED);
 }
 
@@ -247,6 +308,7 @@ void zkl_session_end(zkl_session *session) {
     died = session->retired; /* the same one, if it came to its end meanwhile */
     session->link = session->retired = NULL;
     link_down(session);
+    zkl_timer_clear(&session->floor->timers, &session->look);
     session->leave(session->ctx);
     if (link)
         zkl_link_close(link);
@@ -300,7 +362,9 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     session->timeout = (zkl_nanos)(config->session_timeout * 1e9);
     session->beat.fire = beat;
     session->reopen.fire = reopen;
+    session->look.fire = look;
     session->renew.run = renew;
+    session->look_again.run = look_again;
     session->heart.answer = heart_answered;
     zkl_subject_enter(&session->floor->subjects, &session->heart);
     session->floor->acl = config->acl;
@@ -311,5 +375,6 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
 
 void zkl_session_destroy(zkl_session *session) {
     free_config(&session->config);
+    free(session->addresses);
     zkl_servers_free(&session->servers);
 }

@@ -16,6 +16,7 @@ typedef struct zkl_session zkl_session;
 typedef enum zkl_session_news {
     ZKL_SESSION_RESUMED,   /* floor->port is there */
     ZKL_SESSION_SUSPENDED, /* floor->port is gone, the session perhaps not */
+    ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
     ZKL_SESSION_EXPIRED,   /* a new one is being made */
     ZKL_SESSION_REFUSED,   /* the credentials were not taken: there will be none */
     ZKL_SESSION_REFRESHED  /* trusted_until has moved on from the past */
@@ -43,8 +44,9 @@ struct zkl_session {
     zkl_subject heart; /* gets the answers to syncs */
     bool syncing;
     zkl_nanos confirmed; /* when the latest answered write or sync was sent */
-    zkl_timer beat, reopen;
-    zkl_errand renew;
+    zkl_timer beat, reopen, look;
+    zkl_errand renew, look_again;
+    char *addresses; /* of the link; errand thread */
 
     zkl_event states[ZKL_STATES_KEPT]; /* changes the host has not heard of yet */
     size_t state_next;
