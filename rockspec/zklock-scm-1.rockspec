@@ -24,6 +24,7 @@ build = {
       sources = {
         "csrc/engine/clock.c",
         "csrc/engine/contender.c",
+        "csrc/engine/descriptors.c",
         "csrc/engine/engine.c",
         "csrc/engine/errand.c",
         "csrc/engine/event.c",

@@ -1,0 +1,10 @@
+local zklock = require "zklock"
+
+local client = assert(zklock.connect(os.getenv("ZOOKEEPER") or "127.0.0.1:2181"))
+local lock = client:mutex("/shop/item-42")
+
+local token = assert(lock:acquire(5)) -- waits 5 seconds at most
+print(("mine alone, on every machine, with token %d"):format(token))
+assert(lock:release())
+
+client:close()
