@@ -53,6 +53,11 @@ static void leave(void *ctx) {
     pthread_mutex_unlock(&client->mutex);
 }
 
+/* The end of a step that only looked. */
+static void unlock(zkl_client *client) {
+    pthread_mutex_unlock(&client->mutex);
+}
+
 static void release_memory(zkl_client *client) {
     zkl_session_destroy(&client->session);
     zkl_lines_destroy(&client->lines);
@@ -94,7 +99,7 @@ static void run_timers(void *ctx) {
     leave(client);
     enter(client); /* leaving may have set timers */
     zkl_keeper_wake_at(&client->keeper, zkl_timers_next(&client->floor.timers));
-    pthread_mutex_unlock(&client->mutex);
+    unlock(client);
 }
 
 static void refuse_line(zkl_line *line) {
@@ -300,7 +305,7 @@ zkl_state zkl_client_state(zkl_client *client) {
         return ZKL_STATE_FORKED;
     enter(client);
     const zkl_state state = client->session.state;
-    leave(client);
+    unlock(client);
     return state;
 }
 
@@ -309,7 +314,7 @@ double zkl_session_timeout(zkl_client *client) {
         return 0;
     enter(client);
     const zkl_nanos timeout = client->session.timeout;
-    leave(client);
+    unlock(client);
     return zkl_clock_seconds(timeout);
 }
 
@@ -318,7 +323,7 @@ int64_t zkl_session_id(zkl_client *client) {
         return 0;
     enter(client);
     const int64_t id = client->floor.session;
-    leave(client);
+    unlock(client);
     return id;
 }
 
@@ -328,7 +333,7 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
         return;
     enter(client);
     *stats = client->floor.counters;
-    leave(client);
+    unlock(client);
 }
 
 /* ---- events: the queue has a lock of its own ---- */
@@ -420,7 +425,7 @@ bool zkl_held(zkl_contender *contender) {
         return false;
     enter(client);
     const bool held = contender->phase == ZKL_HELD;
-    leave(client);
+    unlock(client);
     return held;
 }
 
@@ -430,7 +435,7 @@ int64_t zkl_token(zkl_contender *contender) {
         return 0;
     enter(client);
     const int64_t token = contender->phase == ZKL_HELD ? contender->token : 0;
-    leave(client);
+    unlock(client);
     return token;
 }
 
@@ -440,7 +445,7 @@ double zkl_validity(zkl_contender *contender) {
         return 0;
     enter(client);
     const zkl_nanos left = zkl_contender_trusted_until(contender) - zkl_floor_now(&client->floor);
-    leave(client);
+    unlock(client);
     return left > 0 ? zkl_clock_seconds(left) : 0;
 }
 
@@ -520,7 +525,7 @@ bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *partici
         return false;
     enter(client);
     const bool found = zkl_roster_at(&query->roster, index, participant);
-    leave(client);
+    unlock(client);
     return found;
 }
 

@@ -122,8 +122,9 @@ function Lock:release(who)
   local stay = place:stay_of(who)
   if stay and stay.state == "held" then
     local ok, err = stay:release()
+    if ok then return true end
     if err == "lost" then place.losers[who] = nil end
-    return ok, err
+    return nil, err
   end
   if place.losers[who] then
     place.losers[who] = nil

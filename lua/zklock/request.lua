@@ -69,8 +69,9 @@ function Request:release()
   local stay = self.stay
   if stay and stay.state == "held" then
     local ok, err = stay:release()
+    if ok then return true end
     if err == "lost" then self.told_lost = true end
-    return ok, err
+    return nil, err
   end
   if stay and stay.state == "lost" and not self.told_lost then
     self.told_lost = true
