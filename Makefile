@@ -129,9 +129,9 @@ submake = $(MAKE) -s --no-print-directory $(if $(findstring jobserver,$(MAKEFLAG
 # $(call instrumented,asan|tsan,TARGETS)
 instrumented = $(submake) B=build/$1 SANITIZE="$(if $(filter asan,$1),$(ASAN),$(TSAN))" $2
 
-# The interpreter is not instrumented, so the sanitizer's library is loaded before it. ZKLOCK_PRELOAD hands it on to the
-# Lua processes that a spec starts; spec/support keeps it from all others.
-preload = LD_PRELOAD=$1 ZKLOCK_PRELOAD=$1
+# The interpreter is not instrumented, so the sanitizer's library is loaded before it. Lua processes that a spec starts
+# inherit it; spec/support keeps it from Java and from sh, which would crash with ThreadSanitizer's.
+preload = LD_PRELOAD=$1
 runtime = $(shell realpath "$$($(CC) -print-file-name=lib$1.so)")
 
 # gcc's ThreadSanitizer cannot live with as much address randomization as new kernels use.

@@ -41,7 +41,8 @@ local CALLER, CHECK = 3, 4
 
 local function check_credential(entry, name)
   if type(entry) ~= "table" then
-    error(("bad argument '%s' (table with scheme and credential expected, got %s)"):format(name, type(entry)), CALLER + 1)
+    error(("bad argument '%s' (table with scheme and credential expected, got %s)")
+      :format(name, type(entry)), CALLER + 1)
   end
   check.options(entry, name, { scheme = true, credential = true }, CHECK + 1)
   return check.text(entry.scheme, name .. ".scheme", CHECK + 1),
@@ -57,7 +58,8 @@ local function check_auth(auth)
   if auth[1] == nil then auth = { auth } end
   local flat = {}
   for i, entry in ipairs(auth) do
-    flat[2 * i - 1], flat[2 * i] = check_credential(entry, #auth > 1 and ("options.auth[%d]"):format(i) or "options.auth")
+    local name = #auth > 1 and ("options.auth[%d]"):format(i) or "options.auth"
+    flat[2 * i - 1], flat[2 * i] = check_credential(entry, name)
   end
   return flat
 end

@@ -78,7 +78,8 @@ end
 --- Acquires the lock, waiting for it in order of arrival.
 ---
 --- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
----@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers, not for a holder
+---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers' answer, never
+---  for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
 ---@return string? err "timeout", "disconnected", "closed", "lost", "wrong kind", "access denied", "auth failed",
