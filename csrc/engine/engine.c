@@ -242,7 +242,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     client->queries = (zkl_queries){.floor = &client->floor, .state = &client->session.state};
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
-    client->registered = (zkl_registered){.client = client, .generation = client->generation};
+    client->registered = (zkl_registered){.client = client};
     atomic_init(&client->users, 1);
     atomic_init(&client->ended, false);
     zkl_status status = init_session(client, config);

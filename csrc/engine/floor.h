@@ -32,6 +32,7 @@ struct zkl_floor {
     struct zkl_contender *departing,
         *last_departing; /* nodes that must go, in order of departure */
     uint64_t departures;
+    size_t own_watches; /* set by contenders on their own nodes */
 
     struct zkl_line *idle;         /* perhaps empty: see lines.c */
     struct zkl_contender *retired; /* free to go, once nobody is in the middle of one */

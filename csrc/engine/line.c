@@ -7,6 +7,9 @@
 
 /* A hold shorter than this never pays for a watch on its own node. */
 #define WATCH_AFTER (ZKL_SECOND / 20)
+/* All watches go out in one packet on reconnect, and servers refuse one of more than 1 MB. Who comes beyond that has its
+ * watch armed when its turn comes, for a round trip. */
+#define OWN_WATCHES_MOST 2000
 #define RETRY_FIRST (ZKL_SECOND / 10)
 #define RETRY_MOST (5 * ZKL_SECOND)
 #define PATIENCE_MOST (30 * ZKL_SECOND)
@@ -14,7 +17,7 @@
 #define ROUNDS_MOST 50
 
 /* What was asked. WATCH_BLOCKER carries the blocker's sequence. */
-enum { CREATE, ERASE, WATCH_OWN, LIST, SYNC, WATCH_BLOCKER, ERASE_STRAY };
+enum { CREATE, ERASE, WATCH_OWN, LIST, SYNC, WATCH_BLOCKER, UNWATCH, ERASE_STRAY };
 
 static void contender_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
 static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
@@ -35,12 +38,17 @@ static void retry_soon(zkl_line *line) {
     zkl_timer_set(&line->floor->timers, &line->retry, zkl_floor_now(line->floor) + line->pause);
 }
 
+static void set_watch(zkl_contender *c, zkl_watch watch) {
+    c->floor->own_watches += (watch != ZKL_WATCH_NONE) - (c->watch != ZKL_WATCH_NONE);
+    c->watch = watch;
+}
+
 /* Asks for the node. Without a link it stays NONE, and resume asks. */
 static void send_create(zkl_contender *c) {
     zkl_line *line = c->line;
     zkl_floor *floor = c->floor;
     c->first = c->blocked = false;
-    c->watch = ZKL_WATCH_NONE;
+    set_watch(c, ZKL_WATCH_NONE);
     c->token = 0;
     free(c->name);
     c->name = NULL;
@@ -93,7 +101,7 @@ static void watch_own(zkl_contender *c) {
     if (!c->floor->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
         return;
     if (send_watch(c->line, c->name, (zkl_return){c->subject.id, WATCH_OWN, 0}))
-        c->watch = ZKL_WATCH_ASKED;
+        set_watch(c, ZKL_WATCH_ASKED);
 }
 
 static void watch_blocker(zkl_line *line, zkl_child *child) {
@@ -125,18 +133,11 @@ static void send_list(zkl_line *line) {
 
 /* ---- members ---- */
 
-static void retire(zkl_contender *c) {
-    zkl_line *line = c->line;
-    if (line->first == line->last)
-        zkl_line_idle(line);
-    *(c->prev ? &c->prev->next : &line->first) = c->next;
-    *(c->next ? &c->next->prev : &line->last) = c->prev;
-    c->node = ZKL_NODE_NONE;
-    zkl_contender_retire(c);
-}
-
 /* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
-static void child_gone(zkl_line *line, size_t index) {
+static void child_gone(zkl_line *line, const char *name) {
+    const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
+    if (index == ZKL_NOT_FOUND)
+        return;
     const int32_t sequence = line->snapshot.children[index].sequence;
     zkl_snapshot_remove(&line->snapshot, index);
     for (zkl_contender *c = line->first; c; c = c->next) {
@@ -145,6 +146,19 @@ static void child_gone(zkl_line *line, size_t index) {
         c->blocked = false;
         c->review = line->review = true;
     }
+}
+
+/* Its node is gone for good. */
+static void retire(zkl_contender *c) {
+    zkl_line *line = c->line;
+    child_gone(line, c->name);
+    if (line->first == line->last)
+        zkl_line_idle(line);
+    *(c->prev ? &c->prev->next : &line->first) = c->next;
+    *(c->next ? &c->next->prev : &line->last) = c->prev;
+    c->node = ZKL_NODE_NONE;
+    set_watch(c, ZKL_WATCH_NONE);
+    zkl_contender_retire(c);
 }
 
 /* One that is over sees to it that its node goes. */
@@ -159,9 +173,8 @@ static void depart(zkl_contender *c) {
         return; /* asked or lost: its create's answer, or the synced list, runs it again */
     send_erase(c);
     /* Our requests are carried out in order: what we do from here on comes after the delete. */
-    const size_t index = zkl_snapshot_find(&line->snapshot, c->name);
-    if (c->node == ZKL_NODE_ERASING && index != ZKL_NOT_FOUND)
-        child_gone(line, index);
+    if (c->node == ZKL_NODE_ERASING)
+        child_gone(line, c->name);
 }
 
 static void fail(zkl_contender *c, zkl_status status) {
@@ -182,6 +195,7 @@ static void fail_waiting(zkl_line *line, zkl_status status) {
 static void missing(zkl_contender *c) {
     c->node = ZKL_NODE_NONE;
     if (c->phase == ZKL_WAITING) {
+        child_gone(c->line, c->name);
         send_create(c);
         return;
     }
@@ -214,8 +228,10 @@ static void try_grant(zkl_contender *c, bool seen) {
 
 static void evaluate(zkl_contender *c, bool seen) {
     zkl_line *line = c->line;
-    const size_t own = c->name ? zkl_snapshot_find(&line->snapshot, c->name) : ZKL_NOT_FOUND;
-    if (c->phase != ZKL_WAITING || own == ZKL_NOT_FOUND)
+    if (c->phase != ZKL_WAITING || !c->name || line->stale)
+        return;
+    const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
+    if (own == ZKL_NOT_FOUND)
         return; /* a list that has it is wanted or on its way */
     const zkl_verdict v =
         zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, line->rule);
@@ -231,7 +247,8 @@ static void evaluate(zkl_contender *c, bool seen) {
         zkl_child *blocker = &line->snapshot.children[v.blocker];
         c->blocker = blocker->sequence;
         watch_blocker(line, blocker);
-        watch_own(c);
+        if (c->floor->own_watches < OWN_WATCHES_MOST)
+            watch_own(c);
     }
 }
 
@@ -309,6 +326,7 @@ static void read_list(zkl_line *line, const char *const *names, size_t count) {
         retry_soon(line);
         return;
     }
+    line->stale = false;
     mark_own(line);
     if (zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, line->rule))
         fail_waiting(line, ZKL_WRONG_KIND);
@@ -375,7 +393,7 @@ static void line_answered(zkl_subject *subject, const zkl_return *asked, const z
     case WATCH_BLOCKER:
         blocker_watched(line, asked->detail, reply);
         break;
-    default: /* ERASE_STRAY: if it failed, the next list shows it again */
+    default: /* ERASE_STRAY: if it failed, the next list shows it again. UNWATCH: nobody is there to hear it */
         break;
     }
     settle(line);
@@ -390,8 +408,9 @@ static void no_parents(zkl_contender *c) {
     }
     if (c->parents == parents->round) {
         const int refused = parents->round ? parents->refused : ZOK;
-        if (refused != ZOK || parents->round >= ROUNDS_MOST) {
+        if (refused != ZOK || ++c->line->vain_rounds > ROUNDS_MOST) {
             parents->refused = ZOK; /* the next to come tries again */
+            c->line->vain_rounds = 0;
             fail(c, zkl_status_of(refused != ZOK ? refused : ZNONODE));
             return;
         }
@@ -413,12 +432,14 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         }
         c->node = ZKL_NODE_THERE;
         c->token = reply->stat->czxid;
+        c->line->vain_rounds = 0;
         if (c->phase == ZKL_OVER)
             send_erase(c);
     } else if (reply->rc == ZNONODE) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        c->node = ZKL_NODE_LOST; /* resume has it looked for */
+        c->node = ZKL_NODE_LOST; /* looked for when there is a link */
+        c->line->list_wanted = true;
     } else {
         c->node = ZKL_NODE_NONE;
         if (c->phase == ZKL_OVER)
@@ -435,12 +456,11 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         return;
     c->node = ZKL_NODE_THERE;
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
-        const size_t index = zkl_snapshot_find(&c->line->snapshot, c->name);
-        if (index != ZKL_NOT_FOUND)
-            child_gone(c->line, index);
         retire(c);
-    } else if (!zkl_status_unknown(
-                   reply->rc)) { /* refused: again, for as long as the session lives */
+    } else if (zkl_status_unknown(reply->rc)) {
+        retry_soon(c->line); /* or resume, if that comes first */
+    } else { /* refused: again, for as long as the session lives, unless somebody else does it */
+        watch_own(c);
         c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
         if (c->patience > PATIENCE_MOST)
             c->patience = PATIENCE_MOST;
@@ -449,11 +469,16 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
 }
 
 static void own_watched(zkl_contender *c, const zkl_reply *reply) {
-    c->watch = ZKL_WATCH_NONE;
-    if (c->node != ZKL_NODE_THERE || c->phase == ZKL_OVER)
+    set_watch(c, ZKL_WATCH_NONE);
+    if (c->node != ZKL_NODE_THERE)
         return;
-    if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
-        c->watch = ZKL_WATCH_ARMED;
+    if (c->phase == ZKL_OVER) {
+        if (reply->rc == ZOK)
+            set_watch(c, ZKL_WATCH_ARMED);
+        else if (reply->rc == ZNONODE)
+            retire(c);
+    } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
+        set_watch(c, ZKL_WATCH_ARMED);
         c->token = reply->stat->czxid;
         try_grant(c, false);
     } else if (reply->rc == ZOK) {
@@ -481,36 +506,37 @@ static void contender_answered(zkl_subject *subject, const zkl_return *asked,
     settle(line);
 }
 
-void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
-    for (zkl_contender *c = line->first; c; c = c->next) {
-        if (!c->name || strcmp(c->name, name) != 0)
-            continue;
-        c->watch = ZKL_WATCH_NONE;
-        if (c->phase == ZKL_OVER || c->node != ZKL_NODE_THERE)
-            return; /* we did that ourselves */
-        if (change == ZKL_CHANGE_DELETED) {
-            const size_t own = zkl_snapshot_find(&line->snapshot, name);
-            if (own != ZKL_NOT_FOUND)
-                child_gone(line, own);
-            missing(c);
-        } else {
-            watch_own(c); /* somebody wrote to it: a watch fires once */
-        }
-        settle(line);
-        return;
-    }
-    const size_t index = zkl_snapshot_find(&line->snapshot, name);
-    if (index == ZKL_NOT_FOUND)
-        return; /* of somebody we do not wait for any more, or of before the cut: a list is wanted then anyway */
-    zkl_child *child = &line->snapshot.children[index];
+/* Of our own node: deleted by us, by an operator, or written to. */
+static void own_changed(zkl_contender *c, zkl_change change) {
+    set_watch(c, ZKL_WATCH_NONE);
+    if (c->node != ZKL_NODE_THERE)
+        return; /* our own delete: its answer is coming */
+    if (change == ZKL_CHANGE_DELETED)
+        missing(c);
+    else
+        watch_own(c); /* a watch fires once */
+}
+
+static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
     const bool armed = child->watch == ZKL_WATCH_ARMED;
     child->watch = ZKL_WATCH_NONE;
-    if (change == ZKL_CHANGE_DELETED && armed)
-        child_gone(line, index);
-    else if (change == ZKL_CHANGE_DELETED)
-        line->list_wanted = true;
-    else
+    if (change == ZKL_CHANGE_OTHER)
         watch_blocker(line, child);
+    else if (armed)
+        child_gone(line, child->name);
+    else
+        line->list_wanted = true;
+}
+
+void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
+    zkl_contender *c = line->first;
+    while (c && (!c->name || strcmp(c->name, name) != 0))
+        c = c->next;
+    const size_t index = zkl_snapshot_find(&line->snapshot, name);
+    if (c)
+        own_changed(c, change);
+    else if (index != ZKL_NOT_FOUND) /* otherwise of somebody we do not wait for any more */
+        blocker_changed(line, &line->snapshot.children[index], change);
     settle(line);
 }
 
@@ -561,7 +587,26 @@ void zkl_line_idle(zkl_line *line) {
     line->floor->idle = line;
 }
 
+bool zkl_line_done(const zkl_line *line) {
+    for (size_t i = 0; !line->first && i < line->snapshot.count; i++)
+        if (line->snapshot.children[i].watch == ZKL_WATCH_ASKED)
+            return false; /* its answer comes back to tidy */
+    return !line->first;
+}
+
+/* A watch on a node that stays would be carried along for the session's life. */
+static void unwatch(zkl_line *line, const char *name) {
+    char *path = node_path(line, name);
+    if (path)
+        line->floor->port->call->unwatch(line->floor->port, path,
+                                         (zkl_return){line->subject.id, UNWATCH, 0});
+    free(path);
+}
+
 void zkl_line_free(zkl_line *line) {
+    for (size_t i = 0; line->floor->port && i < line->snapshot.count; i++)
+        if (line->snapshot.children[i].watch == ZKL_WATCH_ARMED)
+            unwatch(line, line->snapshot.children[i].name);
     zkl_timer_clear(&line->floor->timers, &line->retry);
     zkl_subject_leave(&line->floor->subjects, &line->subject);
     zkl_parents_done(&line->parents);
@@ -637,7 +682,8 @@ void zkl_line_drop(zkl_contender *c) {
 /* ---- the connection's turns ---- */
 
 void zkl_line_suspend(zkl_line *line) {
-    zkl_snapshot_clear(&line->snapshot);
+    line->stale =
+        true; /* kept only for its watches, which the library sets again when it reconnects */
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
@@ -668,12 +714,19 @@ void zkl_line_resume(zkl_line *line) {
     settle(line);
 }
 
-void zkl_line_relink(zkl_line *line) {
+/* The handle is gone, and with it its watches and what was on its way. */
+static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
+    zkl_snapshot_clear(&line->snapshot);
     line->listing = false;
     zkl_subject_enter(&line->floor->subjects, &line->subject);
+    for (zkl_contender *c = line->first; c; c = c->next)
+        set_watch(c, ZKL_WATCH_NONE);
+}
+
+void zkl_line_relink(zkl_line *line) {
+    lose_handle(line);
     for (zkl_contender *c = line->first; c; c = c->next) {
-        c->watch = ZKL_WATCH_NONE;
         if (c->node == ZKL_NODE_ASKED)
             c->node = ZKL_NODE_LOST;
         else if (c->node == ZKL_NODE_ERASING)
@@ -682,15 +735,13 @@ void zkl_line_relink(zkl_line *line) {
 }
 
 void zkl_line_expire(zkl_line *line) {
-    zkl_line_suspend(line);
-    line->listing = line->list_wanted = false;
-    zkl_subject_enter(&line->floor->subjects, &line->subject);
+    lose_handle(line);
+    line->list_wanted = false;
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
         zkl_subject_leave(&line->floor->subjects, &c->subject);
         c->node = ZKL_NODE_NONE;
-        c->watch = ZKL_WATCH_NONE;
         if (c->phase == ZKL_HELD)
             zkl_contender_lost(c);
         if (c->phase == ZKL_OVER)

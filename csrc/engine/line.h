@@ -17,8 +17,10 @@ struct zkl_line {
     zkl_rule rule;
     zkl_contender *first, *last; /* members, in order of arrival */
     zkl_parents parents;
+    unsigned vain_rounds; /* of parents, since a create last found them */
 
-    zkl_snapshot snapshot; /* of this connection; empty after every cut */
+    bool stale;            /* the snapshot is of before the last cut: good for its watches only */
+    zkl_snapshot snapshot; /* the children as last listed */
     bool list_wanted;      /* somebody's place is not in the snapshot: settle asks */
     bool listing;          /* a list is on its way */
     bool list_synced;      /* ... and a sync went before it */
@@ -35,6 +37,8 @@ struct zkl_line {
 /* `path` is full, with the chroot. NULL: no memory. */
 zkl_line *zkl_line_new(zkl_floor *floor, const char *path);
 void zkl_line_free(zkl_line *line);
+/* Nobody is in it, and nothing is on its way that would have to be taken back. */
+bool zkl_line_done(const zkl_line *line);
 /* Puts it among those that lines.c looks at to free. */
 void zkl_line_idle(zkl_line *line);
 

@@ -84,12 +84,18 @@ void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line)) {
 }
 
 void zkl_lines_tidy(zkl_lines *lines) {
-    zkl_line *next;
+    zkl_line *next, *later = NULL;
     for (zkl_line *line = lines->floor->idle; line; line = next) {
         next = line->next_idle;
         line->idle = false;
         if (line->first)
             continue;
+        if (!zkl_line_done(line)) {
+            line->idle = true;
+            line->next_idle = later;
+            later = line;
+            continue;
+        }
         zkl_line **p = bucket(lines, line->path, strlen(line->path));
         while (*p != line)
             p = &(*p)->chain;
@@ -97,5 +103,5 @@ void zkl_lines_tidy(zkl_lines *lines) {
         lines->count--;
         zkl_line_free(line);
     }
-    lines->floor->idle = NULL;
+    lines->floor->idle = later;
 }

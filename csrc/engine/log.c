@@ -5,12 +5,24 @@
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static zkl_log *logs;
+
+/* The parent's logs are none of the child's; and a thread that the child does not have may hold the mutex. */
+static void in_child(void) {
+    logs = NULL;
+    pthread_mutex_init(&mutex, NULL);
+}
+
+static void prepare(void) {
+    pthread_atfork(NULL, NULL, in_child);
+}
 
 void zkl_log_open(zkl_log *log, zkl_events *events) {
     memset(log, 0, sizeof *log);
     log->events = events;
     log->event.kind = ZKL_EVENT_LOG;
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
     log->next = logs;
     logs = log;

@@ -46,6 +46,7 @@ typedef struct zkl_port_table {
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*erase)(zkl_port *, const char *path, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
+    int (*unwatch)(zkl_port *, const char *path, zkl_return); /* takes all watches on it back */
 } zkl_port_table;
 
 struct zkl_port {

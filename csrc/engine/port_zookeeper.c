@@ -216,7 +216,17 @@ static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     return r ? sent(r, zoo_async(link->handle, path, on_string, r)) : ZMARSHALLINGERROR;
 }
 
-static const zkl_port_table table = {port_create, port_list, port_get, port_erase, port_sync};
+/* The library's declaration takes a pointer to the completion's type, and uses it as the completion. */
+static int port_unwatch(zkl_port *port, const char *path, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, false);
+    return r ? sent(r, zoo_aremove_all_watches(link->handle, path, ZWATCHTYPE_DATA, 0,
+                                               (void_completion_t *)on_void, r))
+             : ZMARSHALLINGERROR;
+}
+
+static const zkl_port_table table = {port_create, port_list, port_get,
+                                     port_erase,  port_sync, port_unwatch};
 
 /* ---- the session's turns ---- */
 

@@ -2,6 +2,7 @@
 
 #include "process.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -11,12 +12,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fewer;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static zkl_registered *all;
-static unsigned generation; /* of the process that `all` speaks of */
 
 /* Clients cannot leave while the mutex is held, and closing takes no lock that a leaving one holds. */
 static void at_exit(void) {
-    if (generation != zkl_process_generation())
-        return; /* a forked child: the sessions are its parent's */
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += WAIT_AT_EXIT;
@@ -28,22 +26,30 @@ static void at_exit(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-static void prepare(void) {
+static void init_fewer(void) {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&fewer, &attr);
     pthread_condattr_destroy(&attr);
+}
+
+/* What the parent had open is none of the child's; and a thread that the child does not have may hold the mutex. */
+static void in_child(void) {
+    all = NULL;
+    pthread_mutex_init(&mutex, NULL);
+    init_fewer();
+}
+
+static void prepare(void) {
+    init_fewer();
+    pthread_atfork(NULL, NULL, in_child);
     atexit(at_exit);
 }
 
 void zkl_registry_enter(zkl_registered *entry) {
     pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
-    if (generation != entry->generation) {
-        generation = entry->generation;
-        all = NULL; /* what the parent had open is none of ours */
-    }
     entry->prev = NULL;
     entry->next = all;
     if (all)

@@ -7,7 +7,6 @@
 typedef struct zkl_registered {
     struct zkl_registered *prev, *next;
     zkl_client *client;
-    unsigned generation;
 } zkl_registered;
 
 /* From now on the end of the process closes the client and waits, for all of them together a second at most. */

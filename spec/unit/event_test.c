@@ -1,0 +1,203 @@
+#include "check.h"
+#include "event.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static zkl_events events;
+static zkl_event pool[64];
+
+static void begin(void) {
+    memset(pool, 0, sizeof pool);
+    for (size_t i = 0; i < sizeof pool / sizeof *pool; i++)
+        pool[i].tag = i;
+    CHECK(zkl_events_init(&events));
+}
+
+static void end(void) {
+    zkl_events_destroy(&events);
+}
+
+static bool readable(void) {
+    struct pollfd p = {.fd = events.fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void takes_in_order_of_posting(void) {
+    zkl_event event;
+    CHECK(!zkl_events_take(&events, &event));
+    for (int i = 0; i < 5; i++)
+        zkl_events_post(&events, &pool[i], i, 100 + i);
+    for (int i = 0; i < 5; i++) {
+        CHECK(zkl_events_take(&events, &event));
+        CHECK_INT(event.tag, i);
+        CHECK_INT(event.status, i);
+        CHECK_INT(event.token, 100 + i);
+    }
+    CHECK(!zkl_events_take(&events, &event));
+}
+
+static void readable_while_something_is_queued(void) {
+    zkl_event event;
+    CHECK(!readable());
+    zkl_events_post(&events, &pool[0], 0, 0);
+    zkl_events_post(&events, &pool[1], 0, 0);
+    CHECK(readable());
+    CHECK(zkl_events_take(&events, &event));
+    CHECK(readable());
+    CHECK(zkl_events_take(&events, &event));
+    CHECK(!zkl_events_take(&events, &event)); /* the empty take quiets it */
+    CHECK(!readable());
+    zkl_events_post(&events, &pool[0], 0, 0);
+    CHECK(readable());
+}
+
+static void quiet_after_a_drop_and_an_empty_take(void) {
+    zkl_event event;
+    zkl_events_post(&events, &pool[0], 0, 0);
+    zkl_events_drop(&events, &pool[0]);
+    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!readable());
+}
+
+static void drops_from_anywhere(void) {
+    zkl_event event;
+    for (int i = 0; i < 5; i++)
+        zkl_events_post(&events, &pool[i], 0, 0);
+    zkl_events_drop(&events, &pool[2]);
+    zkl_events_drop(&events, &pool[0]);
+    zkl_events_drop(&events, &pool[4]);
+    zkl_events_drop(&events, &pool[4]); /* not queued any more: fine */
+    zkl_events_post(&events, &pool[5], 0, 0);
+    static const uint64_t left[] = {1, 3, 5};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(zkl_events_take(&events, &event));
+        CHECK_INT(event.tag, left[i]);
+    }
+    CHECK(!zkl_events_take(&events, &event));
+}
+
+static void posting_again_changes_it_in_place(void) {
+    zkl_event event;
+    zkl_events_post(&events, &pool[0], 1, 10);
+    zkl_events_post(&events, &pool[1], 2, 20);
+    zkl_events_post(&events, &pool[0], 3, 30);
+    CHECK(zkl_events_take(&events, &event));
+    CHECK(event.tag == 0 && event.status == 3 && event.token == 30);
+    CHECK(zkl_events_take(&events, &event));
+    CHECK_INT(event.tag, 1);
+    CHECK(!zkl_events_take(&events, &event));
+}
+
+static void may_be_posted_again_once_taken(void) {
+    zkl_event event;
+    for (int i = 0; i < 3; i++) {
+        zkl_events_post(&events, &pool[0], i, 0);
+        CHECK(zkl_events_take(&events, &event));
+        CHECK_INT(event.status, i);
+    }
+}
+
+static void wakes_without_an_event(void) {
+    zkl_event event;
+    zkl_events_wake(&events);
+    zkl_events_wake(&events);
+    CHECK(readable());
+    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!readable());
+}
+
+#define EACH 50000 /* by each of two threads */
+
+typedef struct poster {
+    pthread_t thread;
+    zkl_event *events;
+    uint64_t base;
+} poster;
+
+static void *post_all(void *ctx) {
+    poster *p = ctx;
+    for (uint64_t i = 0; i < EACH; i++) {
+        p->events[i].tag = p->base + i;
+        zkl_events_post(&events, &p->events[i], 0, (int64_t)i);
+    }
+    return NULL;
+}
+
+static void none_is_lost_between_threads(void) {
+    poster posters[2];
+    for (size_t i = 0; i < 2; i++) {
+        posters[i].events = calloc(EACH, sizeof(zkl_event));
+        posters[i].base = i * EACH;
+        CHECK(posters[i].events != NULL);
+        CHECK(pthread_create(&posters[i].thread, NULL, post_all, &posters[i]) == 0);
+    }
+    uint64_t taken = 0, next[2] = {0, 0};
+    while (taken < UINT64_C(2) * EACH) {
+        struct pollfd p = {.fd = events.fd, .events = POLLIN};
+        CHECK(poll(&p, 1, 30000) == 1); /* a lost wake-up would end here */
+        zkl_event event;
+        while (zkl_events_take(&events, &event)) {
+            const size_t who = event.tag / EACH;
+            CHECK_INT(event.tag % EACH, next[who]);
+            next[who]++;
+            taken++;
+        }
+    }
+    for (size_t i = 0; i < 2; i++) {
+        pthread_join(posters[i].thread, NULL);
+        free(posters[i].events);
+    }
+    CHECK(!readable());
+}
+
+static atomic_bool dropping;
+
+static void *drop_and_post(void *ctx) {
+    (void)ctx;
+    for (unsigned i = 0; i < 20000; i++) {
+        zkl_event *event = &pool[i % 8];
+        if (i % 3)
+            zkl_events_post(&events, event, (int)i, 0);
+        else
+            zkl_events_drop(&events, event);
+    }
+    for (size_t i = 0; i < 8; i++)
+        zkl_events_drop(&events, &pool[i]);
+    atomic_store(&dropping, false);
+    return NULL;
+}
+
+static void drops_race_with_takes(void) {
+    pthread_t thread;
+    zkl_event event;
+    atomic_store(&dropping, true);
+    CHECK(pthread_create(&thread, NULL, drop_and_post, NULL) == 0);
+    while (atomic_load(&dropping))
+        if (zkl_events_take(&events, &event))
+            CHECK(event.tag < 8);
+    pthread_join(thread, NULL);
+    CHECK(!zkl_events_take(&events, &event));
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"events are taken in the order they were posted", takes_in_order_of_posting},
+        {"the descriptor is readable while something is queued",
+         readable_while_something_is_queued},
+        {"the descriptor is quiet once the last event was dropped",
+         quiet_after_a_drop_and_an_empty_take},
+        {"an event can be dropped from anywhere in the queue", drops_from_anywhere},
+        {"posting what is queued changes it in its place", posting_again_changes_it_in_place},
+        {"what was taken can be posted again", may_be_posted_again_once_taken},
+        {"a wake makes the descriptor readable until the next empty take",
+         wakes_without_an_event},
+        {"two threads post a hundred thousand events and none is lost or out of order",
+         none_is_lost_between_threads},
+        {"dropping and taking at the same time do no harm", drops_race_with_takes},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}

@@ -1,0 +1,184 @@
+/* The client around the fake port: what engine.c and session.c are to a real one. */
+#include "fake_port.h"
+
+#include "check.h"
+
+#include <stdlib.h>
+#include <zookeeper/zookeeper.h>
+
+zkl_nanos fake_now;
+
+static zkl_nanos read_clock(void) {
+    return fake_now;
+}
+
+static const zkl_clock fake_clock = {read_clock};
+
+static void must(bool good) {
+    if (!good)
+        abort();
+}
+
+/* ---- life ---- */
+
+void fake_leave(fake_client *client) {
+    zkl_queries_check(&client->queries);
+    zkl_lines_tidy(&client->lines);
+    zkl_contenders_sweep(&client->floor);
+    fake_hear(client);
+}
+
+static void refresh(zkl_floor *floor) {
+    fake_client *client = (fake_client *)((char *)floor - offsetof(fake_client, floor));
+    client->refreshes++;
+    if (!floor->port || client->syncing)
+        return;
+    client->syncing =
+        floor->port->call->sync(floor->port, "/", (zkl_return){client->heart.id, 0, 0}) == ZOK;
+}
+
+static void heart_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+    (void)asked;
+    (void)reply;
+    ((fake_client *)((char *)subject - offsetof(fake_client, heart)))->syncing = false;
+}
+
+fake_client *fake_client_new(fake_servers *servers) {
+    static uint64_t guids;
+    fake_client *client = calloc(1, sizeof *client);
+    must(client != NULL);
+    client->servers = servers;
+    fake_port_init(client);
+    client->next = servers->clients;
+    servers->clients = client;
+    client->view = FAKE_LATEST;
+    client->timeout = 30 * ZKL_SECOND;
+    client->state = ZKL_STATE_CONNECTING;
+    zkl_floor *floor = &client->floor;
+    floor->clock = &fake_clock;
+    floor->refresh = refresh;
+    floor->guid = (UINT64_C(0xabc000) + ++guids) & ZKL_GUID_MASK;
+    floor->identifier = "me";
+    must(zkl_events_init(&floor->events) && zkl_subjects_init(&floor->subjects) &&
+         zkl_lines_init(&client->lines, floor));
+    client->queries = (zkl_queries){.floor = floor, .state = &client->state};
+    client->heart.answer = heart_answered;
+    zkl_subject_enter(&floor->subjects, &client->heart);
+    return client;
+}
+
+void fake_client_free(fake_client *client) {
+    client->floor.port = NULL;
+    zkl_lines_each(&client->lines, zkl_line_expire);
+    for (fake_place *p = client->places, *next; p; p = next) {
+        next = p->next;
+        zkl_line_drop(p->contender);
+        free(p);
+    }
+    zkl_lines_tidy(&client->lines);
+    zkl_contenders_sweep(&client->floor);
+    zkl_lines_destroy(&client->lines);
+    zkl_subjects_destroy(&client->floor.subjects);
+    zkl_events_destroy(&client->floor.events);
+    fake_port_done(client);
+    fake_client **c = &client->servers->clients;
+    while (*c != client)
+        c = &(*c)->next;
+    *c = client->next;
+    free(client);
+}
+
+/* ---- the host's side ---- */
+
+static fake_place *join(fake_client *client, const char *path, zkl_nanos deadline, bool once) {
+    fake_place *place = calloc(1, sizeof *place);
+    must(place != NULL);
+    place->client = client;
+    place->tag = ++client->tags;
+    place->next = client->places;
+    client->places = place;
+    zkl_line *line = zkl_lines_at(&client->lines, path);
+    must(line != NULL);
+    place->contender = zkl_line_join(line, place->tag, deadline, once);
+    must(place->contender != NULL);
+    fake_leave(client);
+    return place;
+}
+
+fake_place *fake_join(fake_client *client, const char *path, double seconds) {
+    return join(client, path, zkl_clock_after(fake_now, seconds), false);
+}
+
+fake_place *fake_try(fake_client *client, const char *path) {
+    return join(client, path, fake_now, true);
+}
+
+zkl_status fake_release(fake_place *place) {
+    const zkl_status status = zkl_line_release(place->contender);
+    fake_leave(place->client);
+    return status;
+}
+
+void fake_cancel(fake_place *place) {
+    zkl_line_cancel(place->contender, ZKL_CANCELLED);
+    fake_leave(place->client);
+}
+
+void fake_drop(fake_place *place) {
+    fake_client *client = place->client;
+    fake_place **p = &client->places;
+    while (*p != place)
+        p = &(*p)->next;
+    *p = place->next;
+    zkl_queries_forget(&client->queries, place->contender);
+    zkl_line_drop(place->contender);
+    free(place);
+    fake_leave(client);
+}
+
+bool fake_held(const fake_place *place) {
+    return place->contender->phase == ZKL_HELD;
+}
+
+bool fake_waits(const fake_place *place) {
+    return place->answers == 0;
+}
+
+zkl_query *fake_flush(fake_client *client) {
+    zkl_query *query = zkl_query_new(&client->queries, ZKL_ASKED_FLUSH, 0);
+    must(query != NULL);
+    query->departures = client->floor.departures;
+    zkl_query_start(query, ZKL_NEVER);
+    fake_leave(client);
+    return query;
+}
+
+static void hear(fake_client *client, const zkl_event *event) {
+    fake_place *place = client->places;
+    while (place && place->tag != event->tag)
+        place = place->next;
+    CHECK(place != NULL); /* one that was dropped hears nothing */
+    client->events++;
+    if (event->kind == ZKL_EVENT_LOST) {
+        CHECK(place->granted && place->losses == 0);
+        CHECK_INT(event->token, place->token);
+        place->losses++;
+        place->lost_at = client->events;
+        return;
+    }
+    CHECK(place->answers == 0); /* each is answered once */
+    place->answers++;
+    place->answered_at = client->events;
+    place->granted = event->kind == ZKL_EVENT_GRANTED;
+    place->status = event->status;
+    place->token = event->token;
+    CHECK(place->granted == (event->status == ZKL_OK));
+    CHECK(!place->granted || event->token > 0);
+}
+
+void fake_hear(fake_client *client) {
+    zkl_event event;
+    while (zkl_events_take(&client->floor.events, &event))
+        if (event.kind != ZKL_EVENT_ANSWER)
+            hear(client, &event);
+}

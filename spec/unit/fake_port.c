@@ -1,0 +1,562 @@
+#include "fake_port.h"
+
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* A request on its way, then its reply on its way back; or, with `watch_event`, what a watch says. */
+typedef struct fake_item {
+    struct fake_item *next;
+    fake_op op;
+    char *path, *data;
+    zkl_mode mode;
+    bool watch, watch_event, carried;
+    zkl_change change;
+    zkl_return back;
+    zkl_nanos at; /* when it was sent */
+
+    int rc;
+    char *made;
+    zkl_stat stat;
+    char **names;
+    size_t count;
+    int64_t zxid; /* of the server when it answered */
+} fake_item;
+
+typedef struct fake_watch {
+    struct fake_watch *next;
+    char *path;
+    int64_t mzxid; /* of the node when it was set */
+} fake_watch;
+
+static void must(bool good) {
+    if (!good)
+        abort();
+}
+
+static char *copy(const char *text) {
+    char *c = strdup(text);
+    must(c != NULL);
+    return c;
+}
+
+static fake_item *item_new(fake_item **queue, const char *path) {
+    fake_item *item = calloc(1, sizeof *item);
+    must(item != NULL);
+    item->path = copy(path);
+    while (*queue)
+        queue = &(*queue)->next;
+    *queue = item;
+    return item;
+}
+
+static fake_item *item_take(fake_item **queue) {
+    fake_item *item = *queue;
+    if (item)
+        *queue = item->next;
+    return item;
+}
+
+static void item_free(fake_item *item) {
+    for (size_t i = 0; i < item->count; i++)
+        free(item->names[i]);
+    free(item->names);
+    free(item->made);
+    free(item->path);
+    free(item->data);
+    free(item);
+}
+
+static void items_free(fake_item **queue) {
+    for (fake_item *item; (item = item_take(queue));)
+        item_free(item);
+}
+
+static void watches_free(fake_watch **watches) {
+    for (fake_watch *w = *watches, *next; w; w = next) {
+        next = w->next;
+        free(w->path);
+        free(w);
+    }
+    *watches = NULL;
+}
+
+static fake_watch **watch_at(fake_watch **watches, const char *path) {
+    while (*watches && strcmp((*watches)->path, path) != 0)
+        watches = &(*watches)->next;
+    return watches;
+}
+
+static void watch_set(fake_watch **watches, const char *path, int64_t mzxid) {
+    fake_watch **w = watch_at(watches, path);
+    if (!*w) {
+        *w = calloc(1, sizeof **w);
+        must(*w != NULL);
+        (*w)->path = copy(path);
+    }
+    (*w)->mzxid = mzxid;
+}
+
+static void watch_remove(fake_watch **w) {
+    fake_watch *gone = *w;
+    if (!gone)
+        return;
+    *w = gone->next;
+    free(gone->path);
+    free(gone);
+}
+
+/* ---- the port ---- */
+
+static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, fake_item **item) {
+    fake_client *client = (fake_client *)port;
+    CHECK(client->floor.port == port);           /* nothing is asked without a link */
+    CHECK(path[0] == '/' && !strstr(path, "//")); /* full paths */
+    CHECK(back.subject != 0);
+    if (client->deaf)
+        return ZINVALIDSTATE;
+    fake_item *made = item_new(&client->sent, path);
+    made->op = op;
+    made->back = back;
+    made->at = fake_now;
+    client->counts[op]++;
+    client->floor.counters.requests_sent++;
+    if (item)
+        *item = made;
+    return ZOK;
+}
+
+static int fake_port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
+                            zkl_acl acl, zkl_return back) {
+    (void)acl;
+    fake_item *item;
+    const int rc = take(port, FAKE_CREATE, path, back, &item);
+    if (rc != ZOK)
+        return rc;
+    item->data = copy(data);
+    item->mode = mode;
+    return ZOK;
+}
+
+static bool asked_twice(const fake_item *item, zkl_return back) {
+    for (; item; item = item->next)
+        if (!item->watch_event && item->op == FAKE_LIST && item->back.subject == back.subject)
+            return true;
+    return false;
+}
+
+static int fake_port_list(zkl_port *port, const char *path, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    /* One line, one list in flight. */
+    CHECK(!asked_twice(client->sent, back) && !asked_twice(client->inbound, back));
+    return take(port, FAKE_LIST, path, back, NULL);
+}
+
+static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_GET, path, back, &item);
+    if (rc == ZOK)
+        item->watch = watch;
+    return rc;
+}
+
+static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    zkl_guid guid;
+    /* Nobody's node but our own is ever deleted. */
+    CHECK(zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->floor.guid);
+    return take(port, FAKE_ERASE, path, back, NULL);
+}
+
+static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
+    return take(port, FAKE_SYNC, path, back, NULL);
+}
+
+/* The library takes back only what it knows of. */
+static int fake_port_unwatch(zkl_port *port, const char *path, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    CHECK(client->floor.port == port);
+    if (!*watch_at(&client->listeners, path))
+        return ZNOWATCHER;
+    return take(port, FAKE_UNWATCH, path, back, NULL);
+}
+
+static const zkl_port_table table = {fake_port_create, fake_port_list, fake_port_get,
+                                     fake_port_erase,  fake_port_sync, fake_port_unwatch};
+
+void fake_port_init(fake_client *client) {
+    client->port.call = &table;
+}
+
+void fake_port_done(fake_client *client) {
+    items_free(&client->sent);
+    items_free(&client->inbound);
+    items_free(&client->late);
+    watches_free(&client->watches);
+    watches_free(&client->listeners);
+}
+
+/* ---- at the servers ---- */
+
+static fake_item *told(fake_client *client, const char *path, zkl_change change) {
+    fake_item *item = item_new(&client->inbound, path);
+    item->watch_event = true;
+    item->change = change;
+    item->zxid = client->view < client->servers->zxid ? client->view : client->servers->zxid;
+    return item;
+}
+
+void fake_fire(fake_client *client) {
+    for (fake_watch **w = &client->watches; *w;) {
+        const fake_node *node = fake_find(client->servers, (*w)->path, client->view);
+        if (node && (node->mzxid == (*w)->mzxid || node->mzxid > client->view)) {
+            w = &(*w)->next;
+            continue;
+        }
+        told(client, (*w)->path, node ? ZKL_CHANGE_OTHER : ZKL_CHANGE_DELETED);
+        watch_remove(w);
+    }
+}
+
+static void caught_up(fake_client *client, int64_t zxid) {
+    if (client->view < zxid)
+        client->view = zxid;
+    fake_fire(client);
+}
+
+static void list_children(fake_client *client, fake_item *item) {
+    size_t room = 0;
+    for (const char *name;
+         (name = fake_child(client->servers, item->path, item->count, client->view));) {
+        if (item->count == room) {
+            room = room ? 2 * room : 16;
+            item->names = realloc(item->names, room * sizeof(char *));
+            must(item->names != NULL);
+        }
+        item->names[item->count++] = copy(name);
+    }
+}
+
+static int execute(fake_client *client, fake_item *item) {
+    fake_servers *servers = client->servers;
+    fake_node *node = NULL;
+    int rc = fake_refused(servers, item->op, item->path);
+    if (rc != ZOK)
+        return rc;
+    switch (item->op) {
+    case FAKE_CREATE:
+        rc = fake_make(servers, item->path, item->data, item->mode, client->floor.session, &node);
+        caught_up(client, servers->zxid);
+        break;
+    case FAKE_ERASE:
+        rc = fake_remove(servers, item->path);
+        caught_up(client, servers->zxid);
+        return rc;
+    case FAKE_SYNC:
+        caught_up(client, servers->zxid);
+        return ZOK;
+    case FAKE_UNWATCH:
+        watch_remove(watch_at(&client->watches, item->path));
+        return ZOK;
+    default:
+        node = fake_find(servers, item->path, client->view);
+        rc = node ? ZOK : ZNONODE;
+    }
+    if (rc != ZOK)
+        return rc;
+    item->stat = (zkl_stat){node->czxid, node->owner, 1000};
+    if (item->op == FAKE_CREATE)
+        item->made = copy(node->path);
+    else if (item->op == FAKE_LIST)
+        list_children(client, item);
+    else
+        item->made = copy(node->data);
+    if (item->watch)
+        watch_set(&client->watches, item->path, node->mzxid);
+    return ZOK;
+}
+
+bool fake_carry(fake_client *client) {
+    fake_item *item = client->alive ? item_take(&client->sent) : NULL;
+    if (!item)
+        return false;
+    item->next = NULL;
+    item->rc = execute(client, item);
+    item->carried = true;
+    item->zxid = client->view < client->servers->zxid ? client->view : client->servers->zxid;
+    client->heard = fake_now;
+    fake_item **last = &client->inbound;
+    while (*last)
+        last = &(*last)->next;
+    *last = item;
+    return true;
+}
+
+/* ---- back at the client ---- */
+
+static void confirm(fake_client *client, const fake_item *item) {
+    zkl_floor *floor = &client->floor;
+    const bool written = item->op == FAKE_CREATE || item->op == FAKE_ERASE || item->op == FAKE_SYNC;
+    if (!written || (item->rc != ZOK && item->rc != ZNONODE && item->rc != ZNODEEXISTS) ||
+        item->at <= client->confirmed)
+        return;
+    client->confirmed = item->at;
+    const bool past = floor->trusted_until <= fake_now;
+    floor->trusted_until = item->at + client->timeout * 2 / 3;
+    if (past && floor->trusted_until > fake_now)
+        zkl_lines_each(&client->lines, zkl_line_refreshed);
+}
+
+static void hand_over(fake_client *client, const fake_item *item) {
+    const zkl_reply reply = {
+        .rc = item->rc,
+        .path = item->op == FAKE_CREATE ? item->made : NULL,
+        .stat = item->rc == ZOK ? &item->stat : NULL,
+        .data = item->op == FAKE_GET ? item->made : NULL,
+        .length = item->op == FAKE_GET && item->made ? strlen(item->made) : 0,
+        .names = (const char *const *)item->names,
+        .count = item->count,
+    };
+    if (item->rc == ZOK && item->watch)
+        watch_set(&client->listeners, item->path, 0);
+    if (item->rc == ZOK && item->op == FAKE_UNWATCH)
+        watch_remove(watch_at(&client->listeners, item->path));
+    confirm(client, item);
+    zkl_subject *subject = zkl_subject_find(&client->floor.subjects, item->back.subject);
+    if (subject)
+        subject->answer(subject, &item->back, &reply);
+}
+
+static void hand_watch(fake_client *client, const fake_item *item) {
+    const char *name;
+    fake_watch **listener = watch_at(&client->listeners, item->path);
+    if (!*listener)
+        return; /* the reply that would have told of the watch was lost: the library does not know it */
+    watch_remove(listener);
+    zkl_line *line = zkl_lines_around(&client->lines, item->path, &name);
+    if (line)
+        zkl_line_watch(line, name, item->change);
+}
+
+bool fake_deliver(fake_client *client) {
+    fake_item *item = item_take(&client->inbound);
+    if (!item)
+        return false;
+    if (item->zxid > client->seen)
+        client->seen = item->zxid;
+    if (item->watch_event)
+        hand_watch(client, item);
+    else
+        hand_over(client, item);
+    item_free(item);
+    fake_leave(client);
+    return true;
+}
+
+bool fake_answer(fake_client *client) {
+    const bool carried = fake_carry(client);
+    bool delivered = false;
+    while (fake_deliver(client))
+        delivered = true;
+    return carried || delivered;
+}
+
+void fake_settle(fake_client *client) {
+    for (unsigned i = 0; fake_answer(client); i++)
+        CHECK(i < 10000); /* else it goes on for ever */
+}
+
+void fake_settle_all(fake_servers *servers) {
+    bool more = true;
+    for (unsigned i = 0; more; i++) {
+        more = false;
+        CHECK(i < 10000);
+        for (fake_client *c = servers->clients; c; c = c->next)
+            more = fake_answer(c) || more;
+    }
+}
+
+void fake_wait(fake_servers *servers, double seconds) {
+    const zkl_nanos until = fake_now + (zkl_nanos)(seconds * 1e9);
+    for (;;) {
+        fake_client *next = NULL;
+        zkl_nanos at = until;
+        for (fake_client *c = servers->clients; c; c = c->next) {
+            const zkl_nanos first = zkl_timers_next(&c->floor.timers);
+            if (first <= at) {
+                at = first;
+                next = c;
+            }
+        }
+        if (at > fake_now)
+            fake_now = at;
+        if (!next)
+            return;
+        zkl_timers_run(&next->floor.timers, fake_now);
+        fake_leave(next);
+    }
+}
+
+/* ---- the link ---- */
+
+/* What was watched is asked for again before anything else; what changed meanwhile is told at once. */
+static void restore_watches(fake_client *client) {
+    for (fake_watch *l = client->listeners; l; l = l->next) {
+        const fake_node *node = fake_find(client->servers, l->path, client->view);
+        if (!node)
+            told(client, l->path, ZKL_CHANGE_DELETED);
+        else if (node->mzxid > client->seen)
+            told(client, l->path, ZKL_CHANGE_OTHER);
+        else
+            watch_set(&client->watches, l->path, node->mzxid);
+    }
+}
+
+void fake_connect(fake_client *client) {
+    zkl_floor *floor = &client->floor;
+    CHECK(!floor->port);
+    CHECK(client->alive || floor->session == 0); /* else it is told of the end: fake_expire */
+    if (client->view < client->seen)
+        client->view = client->seen; /* servers that are behind us refuse us */
+    const bool carried_on = client->alive;
+    if (!client->alive) {
+        floor->session = ++client->servers->sessions;
+        floor->counters.sessions++;
+        client->alive = true;
+    } else {
+        restore_watches(client);
+    }
+    client->heard = fake_now;
+    client->state = ZKL_STATE_CONNECTED;
+    floor->port = &client->port;
+    if (carried_on && client->syncs_first)
+        floor->refresh(floor);
+    zkl_lines_each(&client->lines, zkl_line_resume);
+    fake_leave(client);
+}
+
+static void doom(fake_client *client, fake_item **queue) {
+    for (fake_item *item; (item = item_take(queue));) {
+        if (item->watch_event) {
+            item_free(item);
+            continue;
+        }
+        item->rc = ZCONNECTIONLOSS;
+        item->next = NULL;
+        fake_item **last = &client->late;
+        while (*last)
+            last = &(*last)->next;
+        *last = item;
+    }
+}
+
+void fake_cut_quietly(fake_client *client) {
+    CHECK(client->floor.port != NULL);
+    client->floor.port = NULL;
+    client->state = ZKL_STATE_SUSPENDED;
+    watches_free(&client->watches);
+    doom(client, &client->inbound);
+    doom(client, &client->sent);
+    zkl_lines_each(&client->lines, zkl_line_suspend);
+    zkl_queries_suspend(&client->queries);
+    fake_leave(client);
+}
+
+void fake_deliver_late(fake_client *client) {
+    for (fake_item *item; (item = item_take(&client->late));) {
+        item->watch = false;
+        hand_over(client, item);
+        item_free(item);
+        fake_leave(client);
+    }
+}
+
+void fake_cut(fake_client *client) {
+    fake_cut_quietly(client);
+    fake_deliver_late(client);
+}
+
+void fake_relink(fake_client *client) {
+    CHECK(!client->floor.port && client->floor.session != 0);
+    watches_free(&client->listeners);
+    items_free(&client->late);
+    client->seen = 0;
+    client->syncing = false;
+    zkl_lines_each(&client->lines, zkl_line_relink);
+    zkl_queries_suspend(&client->queries);
+    fake_leave(client);
+}
+
+void fake_bury(fake_client *client) {
+    client->alive = false;
+    watches_free(&client->watches);
+    fake_end_session(client->servers, client->floor.session);
+}
+
+void fake_expire(fake_client *client) {
+    zkl_floor *floor = &client->floor;
+    if (client->alive)
+        fake_bury(client);
+    /* The link that this was on does not count any more: its last words are not heard. */
+    items_free(&client->sent);
+    items_free(&client->inbound);
+    items_free(&client->late);
+    watches_free(&client->listeners);
+    floor->port = NULL;
+    floor->session = 0;
+    floor->trusted_until = 0;
+    client->confirmed = client->seen = 0;
+    client->syncing = false;
+    client->state = ZKL_STATE_EXPIRED;
+    zkl_subject_enter(&floor->subjects, &client->heart);
+    zkl_lines_each(&client->lines, zkl_line_expire);
+    zkl_queries_suspend(&client->queries);
+    fake_leave(client);
+}
+
+void fake_lag(fake_client *client, int64_t zxid) {
+    client->view = zxid < client->seen ? client->seen : zxid;
+}
+
+void fake_catch_up(fake_client *client) {
+    client->view = FAKE_LATEST;
+    fake_fire(client);
+}
+
+/* ---- looking ---- */
+
+const char *fake_node_of(const fake_place *place) {
+    const zkl_contender *c = place->contender;
+    if (!c->line || !c->name)
+        return NULL;
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", c->line->path, c->name);
+    const fake_node *node = fake_find(place->client->servers, path, FAKE_LATEST);
+    return node ? node->path : NULL;
+}
+
+unsigned fake_pending(const fake_client *client, fake_op op, const char *path) {
+    unsigned n = 0;
+    for (const fake_item *item = client->sent; item; item = item->next)
+        n += item->op == op && (!path || strcmp(item->path, path) == 0);
+    return n;
+}
+
+const char *fake_batch(const fake_client *client) {
+    static char text[256];
+    size_t n = 0;
+    for (const fake_item *item = client->sent; item && n + 1 < sizeof text; item = item->next)
+        text[n++] = "CLGDSU"[item->op];
+    text[n] = '\0';
+    return text;
+}
+
+size_t fake_watched(const fake_client *client) {
+    size_t n = 0;
+    for (const fake_watch *w = client->listeners; w; w = w->next)
+        n++;
+    return n;
+}

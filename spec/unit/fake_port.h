@@ -1,0 +1,127 @@
+/* fake_port: a client as the engine builds it, but on a fake connection to fake servers, under a clock that only the test
+ * moves. Requests wait in order until the test has them carried out; what the servers say waits in order until the test
+ * has it delivered. Between the two the link may be cut. Some rules of the protocol are checked as it goes. */
+#ifndef FAKE_PORT_H
+#define FAKE_PORT_H
+
+#include "fake_servers.h"
+#include "lines.h"
+#include "query.h"
+
+/* What the host has: a contender, and what it was told of it. */
+typedef struct fake_place {
+    struct fake_place *next;
+    struct fake_client *client;
+    zkl_contender *contender;
+    uint64_t tag;
+    unsigned answers, losses;
+    uint64_t answered_at, lost_at; /* the how-manieth event of the client that was */
+    bool granted;
+    zkl_status status; /* of the answer */
+    int64_t token;
+} fake_place;
+
+typedef struct fake_client {
+    zkl_port port;
+    fake_servers *servers;
+    struct fake_client *next;
+    zkl_floor floor;
+    zkl_lines lines;
+    zkl_queries queries;
+    zkl_state state;
+    fake_place *places;
+    uint64_t tags, events;
+
+    bool alive;         /* the servers have its session */
+    int64_t view;       /* what its server has seen; FAKE_LATEST: everything */
+    int64_t seen;       /* the latest zxid it was told */
+    zkl_nanos heard;    /* when the servers last heard of it */
+    zkl_nanos timeout;
+    struct fake_item *sent, *inbound, *late;
+    struct fake_watch *watches;   /* at the servers */
+    struct fake_watch *listeners; /* in the library: told again after a reconnect */
+    unsigned counts[FAKE_OPS];    /* requests taken */
+    unsigned refreshes;
+    bool deaf;        /* the port takes no request: ZINVALIDSTATE */
+    bool syncs_first; /* on reconnecting, as a session does; a line relies on it only after a relink */
+
+    zkl_subject heart;
+    bool syncing;
+    zkl_nanos confirmed;
+} fake_client;
+
+extern zkl_nanos fake_now; /* the clock of all clients */
+
+/* Not connected yet. */
+fake_client *fake_client_new(fake_servers *servers);
+/* Whatever it was doing. */
+void fake_client_free(fake_client *client);
+
+/* ---- the host's side; each ends as the engine's calls do ---- */
+
+fake_place *fake_join(fake_client *client, const char *path, double seconds);
+fake_place *fake_try(fake_client *client, const char *path); /* once */
+zkl_status fake_release(fake_place *place);
+void fake_cancel(fake_place *place);
+void fake_drop(fake_place *place); /* it is gone then */
+bool fake_held(const fake_place *place);
+bool fake_waits(const fake_place *place); /* not answered yet */
+/* Asks for a flush; the query is the caller's until zkl_query_free. */
+zkl_query *fake_flush(fake_client *client);
+/* Takes all events: each place hears what it was told. Called by the functions above and below. */
+void fake_hear(fake_client *client);
+
+/* ---- the schedule ---- */
+
+/* Carries out the next request; its reply, and the watches it fires, are on their way back. false: there is none. */
+bool fake_carry(fake_client *client);
+/* Delivers what has been on its way back for longest. false: nothing. */
+bool fake_deliver(fake_client *client);
+/* Carries out the next request and delivers all that is on its way back. */
+bool fake_answer(fake_client *client);
+/* Until nothing is on its way. */
+void fake_settle(fake_client *client);
+void fake_settle_all(fake_servers *servers);
+/* Moves the clock; timers fire at their moments, and nothing is answered meanwhile. */
+void fake_wait(fake_servers *servers, double seconds);
+
+/* ---- the link ---- */
+
+/* A new session, or the old one if the servers still have it and the client does not know better. */
+void fake_connect(fake_client *client);
+/* The link goes. What is on its way, either way, is lost: the client hears ZCONNECTIONLOSS for each. */
+void fake_cut(fake_client *client);
+/* The same, but it hears so only when fake_deliver_late is called. */
+void fake_cut_quietly(fake_client *client);
+void fake_deliver_late(fake_client *client);
+/* Another link takes over the session, which forgets how far the servers were. The link is down. */
+void fake_relink(fake_client *client);
+/* The servers end the session; the client does not know. */
+void fake_bury(fake_client *client);
+/* The client hears that its session has ended. */
+void fake_expire(fake_client *client);
+/* Its server lags: it shows nothing younger than `zxid` until a sync or a write of ours, or fake_catch_up. */
+void fake_lag(fake_client *client, int64_t zxid);
+void fake_catch_up(fake_client *client);
+
+/* ---- between the files of the fake ---- */
+
+/* Tells the client of what has come true for its watches. */
+void fake_fire(fake_client *client);
+/* The end of every step, as the engine does it; then hears. */
+void fake_leave(fake_client *client);
+void fake_port_init(fake_client *client);
+void fake_port_done(fake_client *client);
+
+/* ---- looking ---- */
+
+/* The path of the node that the place has at the servers; NULL: none. */
+const char *fake_node_of(const fake_place *place);
+/* Requests of the kind that wait to be carried out; path NULL: whatever the path. */
+unsigned fake_pending(const fake_client *client, fake_op op, const char *path);
+/* Nodes that the library would ask to watch again after a reconnect. */
+size_t fake_watched(const fake_client *client);
+/* The kinds of all waiting requests, in order: "CLGDSU". */
+const char *fake_batch(const fake_client *client);
+
+#endif

@@ -1,0 +1,52 @@
+#include "fake_world.h"
+
+fake_servers *zk;
+fake_client *one, *two;
+
+void fake_world_begin(void) {
+    fake_now = 1000 * ZKL_SECOND;
+    zk = fake_servers_new();
+    fake_directory(zk, LINE);
+    one = fake_client_new(zk);
+    two = fake_client_new(zk);
+    fake_connect(one);
+    fake_connect(two);
+}
+
+void fake_world_end(void) {
+    while (zk->clients)
+        fake_client_free(zk->clients);
+    fake_servers_free(zk);
+}
+
+fake_place *fake_holder(fake_client *client) {
+    fake_place *place = fake_join(client, LINE, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(place));
+    return place;
+}
+
+fake_place *fake_waiter(fake_client *client) {
+    fake_place *place = fake_join(client, LINE, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_waits(place) && fake_node_of(place));
+    return place;
+}
+
+void fake_check_failed(const char *file, int line, const fake_place *place, zkl_status status) {
+    check_int(file, line, "answers", place->answers, 1);
+    check_int(file, line, "granted", place->granted, 0);
+    check_text(file, line, "status", zkl_status_text(place->status), zkl_status_text(status));
+}
+
+void fake_check_clean(const char *file, int line) {
+    check_int(file, line, "nodes left", (int64_t)fake_children(zk, LINE), 0);
+    for (fake_client *c = zk->clients; c; c = c->next) {
+        check_int(file, line, "lines left", (int64_t)c->lines.count, 0);
+        check_int(file, line, "requests left", c->sent || c->inbound, 0);
+        check_int(file, line, "places that must go", c->floor.departing != NULL, 0);
+        check_int(file, line, "waiting", (int64_t)c->floor.counters.waiting, 0);
+        check_int(file, line, "held", (int64_t)c->floor.counters.held, 0);
+        check_int(file, line, "next timer", zkl_timers_next(&c->floor.timers), ZKL_NEVER);
+    }
+}

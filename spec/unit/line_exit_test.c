@@ -1,0 +1,393 @@
+/* Every way out of a line deletes the node: after a timeout, a cancel, an error, whatever the servers answered. */
+#include "fake_world.h"
+
+static void a_timeout_deletes(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_settle(one);
+    fake_wait(zk, 4.99);
+    CHECK(fake_waits(p));
+    fake_wait(zk, 0.02);
+    CHECK_FAILED(p, ZKL_TIMEOUT);
+    CHECK_TEXT(fake_batch(one), "D");
+    fake_settle(one);
+    CHECK_INT(fake_children(zk, LINE), 1);
+    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(one->floor.counters.timeouts, 1);
+}
+
+static void a_timeout_without_a_link_says_so(void) {
+    fake_cut(one);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_wait(zk, 5);
+    CHECK_FAILED(p, ZKL_DISCONNECTED);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_cancel_deletes(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_cancel(p);
+    CHECK_FAILED(p, ZKL_CANCELLED);
+    fake_cancel(p); /* twice is fine */
+    fake_settle(one);
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+static void a_cancel_of_what_is_held_does_nothing(void) {
+    fake_place *p = fake_holder(one);
+    fake_cancel(p);
+    CHECK(fake_held(p));
+}
+
+static void a_drop_deletes_and_is_counted(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_waiter(one);
+    fake_drop(q);
+    fake_drop(p);
+    CHECK_INT(one->floor.counters.abandoned, 2);
+    CHECK(fake_held(r));
+    fake_release(r);
+    fake_drop(r);
+    CHECK_INT(one->floor.counters.abandoned, 2); /* it had come to its end */
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_drop_while_the_create_is_on_its_way(void) {
+    fake_drop(fake_join(one, LINE, 5));
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_create_answered_after_giving_up(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_carry(one);
+    fake_cancel(p);
+    CHECK_FAILED(p, ZKL_CANCELLED);
+    CHECK_TEXT(fake_batch(one), ""); /* it has no name yet */
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_create_refused_after_giving_up(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 0);
+    fake_cancel(p);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_create_whose_reply_was_lost_after_giving_up(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cancel(p);
+    fake_cut(one);
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "SL"); /* looked for */
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void giving_up_after_the_reply_was_lost(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cut(one);
+    fake_wait(zk, 5);
+    CHECK_FAILED(p, ZKL_DISCONNECTED);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_create_that_never_happened_after_giving_up(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_cut(one);
+    fake_cancel(p);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    CHECK_CLEAN();
+}
+
+/* A server that lags shows neither the node nor its absence. */
+static void given_up_and_hidden_by_a_server_that_lags(void) {
+    const int64_t before = zk->zxid;
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cancel(p);
+    fake_cut(one);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+/* What is watched is asked for again on every reconnect: it must not grow for the session's life. */
+static void the_last_to_leave_takes_the_watch_back(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    fake_cancel(p);
+    fake_settle(one);
+    CHECK(fake_watched(one) == 2); /* the stranger and its own node */
+    fake_cancel(q);
+    fake_settle(one);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 1);
+    CHECK_INT(one->lines.count, 0);
+}
+
+static void a_watch_answered_after_the_last_left_is_taken_back(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 60);
+    fake_answer(one);
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "GG");
+    fake_cancel(p);
+    fake_settle(one);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT(one->lines.count, 0);
+}
+
+static void who_comes_after_a_watch_was_taken_back_sets_it_again(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_cancel(p);
+    while (one->lines.count)
+        CHECK(fake_answer(one));
+    CHECK_TEXT(fake_batch(one), "U");
+    fake_place *q = fake_join(one, LINE, 60);
+    fake_settle(one);
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(q));
+}
+
+static void a_watch_is_taken_back_after_a_cut_too(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_cut(one);
+    fake_cancel(p);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT(one->lines.count, 0);
+}
+
+/* ---- the delete ---- */
+
+static void a_delete_whose_reply_was_lost_is_repeated(void) {
+    fake_place *p = fake_holder(one);
+    fake_release(p);
+    fake_carry(one); /* carried out, and never told */
+    fake_cut(one);
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "D");
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_delete_that_was_cut_off_is_repeated(void) {
+    fake_place *p = fake_holder(one);
+    fake_release(p);
+    fake_cut(one);
+    CHECK(fake_node_of(p));
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_release_without_a_link_goes_out_with_the_next(void) {
+    fake_place *p = fake_holder(one);
+    fake_cut(one);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_refused_delete_is_repeated_with_growing_pauses(void) {
+    fake_place *p = fake_holder(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
+    fake_release(p);
+    fake_settle(one);
+    CHECK(fake_node_of(p));
+    unsigned last = one->counts[FAKE_ERASE], often = 0;
+    double pause = 0, longest = 0;
+    for (double at = 0; at < 300; at += 0.25) {
+        fake_wait(zk, 0.25);
+        fake_settle(one);
+        pause += 0.25;
+        if (one->counts[FAKE_ERASE] == last)
+            continue;
+        CHECK(pause >= longest - 0.25);
+        if (pause > longest)
+            longest = pause;
+        pause = 0;
+        often += one->counts[FAKE_ERASE] - last;
+        last = one->counts[FAKE_ERASE];
+    }
+    CHECK(often >= 8 && often <= 25);
+    CHECK(longest <= 31);
+    fake_allow(zk);
+    fake_wait(zk, 31);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_throttled_delete_is_repeated(void) {
+    fake_place *p = fake_holder(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
+    fake_release(p);
+    fake_settle(one);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_delete_the_port_does_not_take_is_repeated(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    one->deaf = true;
+    fake_release(p);
+    CHECK(fake_waits(q)); /* nothing was sent that its node could be behind */
+    one->deaf = false;
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(fake_held(q));
+    fake_release(q);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_refused_delete_that_an_operator_does_for_us_lets_the_next_in(void) {
+    fake_place *p = fake_holder(one);
+    fake_wait(zk, 1);
+    fake_settle(one); /* its own watch is armed */
+    fake_place *q = fake_waiter(one);
+    fake_cut(one); /* so that the hand-over has to wait for the servers */
+    fake_release(p);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
+    fake_connect(one);
+    for (unsigned i = 0; i < 100; i++) {
+        fake_wait(zk, 1);
+        fake_settle(one); /* by now it pauses for half a minute */
+    }
+    CHECK(fake_waits(q));
+    fake_remove(zk, fake_node_of(p));
+    fake_settle(one);
+    fake_wait(zk, 2);
+    fake_settle(one);
+    CHECK(fake_held(q));
+}
+
+/* ---- flush ---- */
+
+static void a_flush_waits_for_what_had_departed(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    zkl_query *early = fake_flush(one);
+    CHECK(!early->pending); /* nothing to wait for */
+    fake_release(p);
+    zkl_query *first = fake_flush(one);
+    fake_release(q);
+    zkl_query *second = fake_flush(one);
+    CHECK(first->pending && second->pending);
+    fake_answer(one);
+    CHECK(!first->pending && second->pending);
+    fake_answer(one);
+    CHECK(!second->pending);
+    zkl_query_free(early);
+    zkl_query_free(first);
+    zkl_query_free(second);
+}
+
+static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
+    fake_place *p = fake_holder(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
+    fake_place *q = fake_waiter(one);
+    fake_release(p);
+    fake_release(q);
+    zkl_query *flush = fake_flush(one);
+    fake_settle(one);
+    CHECK(flush->pending);
+    CHECK(!fake_node_of(q) && fake_node_of(p));
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(!flush->pending);
+    zkl_query_free(flush);
+    CHECK_CLEAN();
+}
+
+static void a_flush_waits_for_a_create_that_was_given_up(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_cut(one);
+    fake_cancel(p);
+    zkl_query *flush = fake_flush(one);
+    CHECK(flush->pending);
+    fake_connect(one);
+    CHECK(flush->pending);
+    fake_settle(one);
+    CHECK(!flush->pending);
+    zkl_query_free(flush);
+}
+
+static void the_end_of_the_session_ends_a_flush(void) {
+    fake_place *p = fake_holder(one);
+    fake_release(p);
+    zkl_query *flush = fake_flush(one);
+    fake_cut(one);
+    CHECK(flush->pending);
+    fake_expire(one);
+    CHECK(!flush->pending);
+    zkl_query_free(flush);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a timeout deletes the node", a_timeout_deletes},
+        {"a timeout without a link says disconnected", a_timeout_without_a_link_says_so},
+        {"a cancel deletes the node", a_cancel_deletes},
+        {"a cancel of what is held does nothing", a_cancel_of_what_is_held_does_nothing},
+        {"a drop deletes the node, hands over, and is counted as abandoned",
+         a_drop_deletes_and_is_counted},
+        {"a drop while the create is on its way leaves nothing",
+         a_drop_while_the_create_is_on_its_way},
+        {"a create that is answered after giving up is undone", a_create_answered_after_giving_up},
+        {"a create that is refused after giving up leaves nothing",
+         a_create_refused_after_giving_up},
+        {"a create whose reply was lost after giving up is looked for and deleted",
+         a_create_whose_reply_was_lost_after_giving_up},
+        {"giving up after the create's reply was lost leaves nothing",
+         giving_up_after_the_reply_was_lost},
+        {"a create that never happened is not repeated after giving up",
+         a_create_that_never_happened_after_giving_up},
+        {"a node that was given up is found behind a server that lags",
+         given_up_and_hidden_by_a_server_that_lags},
+        {"the last to leave takes the watch on the blocker back",
+         the_last_to_leave_takes_the_watch_back},
+        {"a watch that is answered after the last left is taken back",
+         a_watch_answered_after_the_last_left_is_taken_back},
+        {"who comes after a watch was taken back sets it again",
+         who_comes_after_a_watch_was_taken_back_sets_it_again},
+        {"a watch is taken back after a cut, too", a_watch_is_taken_back_after_a_cut_too},
+        {"a delete whose reply was lost is repeated", a_delete_whose_reply_was_lost_is_repeated},
+        {"a delete that was cut off is repeated", a_delete_that_was_cut_off_is_repeated},
+        {"a release without a link goes out with the next",
+         a_release_without_a_link_goes_out_with_the_next},
+        {"a refused delete is repeated with growing pauses",
+         a_refused_delete_is_repeated_with_growing_pauses},
+        {"a throttled delete is repeated", a_throttled_delete_is_repeated},
+        {"a delete that cannot be sent hands nothing over and is repeated",
+         a_delete_the_port_does_not_take_is_repeated},
+        {"when an operator does the delete that was refused to us, the next gets in at once",
+         a_refused_delete_that_an_operator_does_for_us_lets_the_next_in},
+        {"a flush waits for what had departed, and no longer", a_flush_waits_for_what_had_departed},
+        {"a flush waits for the oldest even if later ones are gone",
+         a_flush_waits_for_the_oldest_even_if_later_ones_are_gone},
+        {"a flush waits for a create that was given up",
+         a_flush_waits_for_a_create_that_was_given_up},
+        {"the end of the session ends a flush", the_end_of_the_session_ends_a_flush},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

@@ -1,0 +1,367 @@
+/* Replies that are lost, links that go and come back, servers that lag or refuse. */
+#include "fake_world.h"
+
+/* ---- the create's reply is lost ---- */
+
+static void a_lost_create_is_looked_for_after_a_sync_and_adopted(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cut(one);
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "SL");
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    CHECK_INT(p->token, fake_find(zk, fake_node_of(p), FAKE_LATEST)->czxid);
+    fake_release(p);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_lost_create_that_waits_keeps_its_place(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cut(one);
+    fake_stranger(zk, LINE, NULL);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_waits(p));
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+}
+
+static void a_create_that_never_happened_is_made_again(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+static void a_server_that_lags_hides_no_lost_create(void) {
+    const int64_t before = zk->zxid;
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cut(one);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
+    const int64_t before = zk->zxid;
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cut(one);
+    fake_lag(one, before);
+    fake_refuse(zk, FAKE_SYNC, LINE, ZTHROTTLEDOP, 1);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+}
+
+static void a_reply_lost_again_while_looking(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    for (unsigned i = 0; i < 5; i++) {
+        fake_cut(one);
+        fake_connect(one);
+        for (unsigned j = 0; j < i; j++)
+            fake_carry(one);
+    }
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+/* The link is back, and only then is it known that the create was cut off. */
+static void a_create_cut_off_by_an_older_link_is_looked_for(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_carry(one);
+    fake_cut_quietly(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_deliver_late(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+static void a_list_cut_off_by_an_older_link_is_asked_again(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    CHECK(fake_carry(one) && fake_deliver(one));
+    fake_cut_quietly(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_deliver_late(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+static void a_delete_cut_off_by_an_older_link_is_asked_again(void) {
+    fake_place *p = fake_holder(one);
+    fake_release(p);
+    fake_cut_quietly(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_deliver_late(one);
+    fake_wait(zk, 31);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+/* ---- suspended and resumed ---- */
+
+static void a_holder_keeps_its_lock_through_a_cut(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(two);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(p) && fake_waits(q));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    fake_release(p);
+    fake_settle_all(zk);
+    CHECK(fake_held(q));
+}
+
+static void a_waiter_keeps_its_place_through_a_cut(void) {
+    fake_place *p = fake_holder(two), *q = fake_waiter(one), *r = fake_waiter(two);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    fake_release(p);
+    fake_settle_all(zk);
+    CHECK(fake_held(q) && fake_waits(r));
+}
+
+static void a_blocker_that_went_during_the_cut_is_noticed(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_cut(one);
+    fake_remove(zk, stranger);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+static void what_was_seen_before_the_cut_grants_nothing(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_place *q = fake_waiter(one);
+    fake_cut(one);
+    fake_remove(zk, stranger);
+    fake_remove(zk, fake_node_of(p));
+    fake_stranger(zk, LINE, NULL);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_waits(p)); /* it lost its place, and queues anew behind the stranger */
+    CHECK(fake_held(q));
+}
+
+static void a_deadline_goes_on_through_a_cut(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_settle(one);
+    fake_wait(zk, 3);
+    fake_cut(one);
+    fake_wait(zk, 1);
+    fake_connect(one);
+    fake_settle(one);
+    fake_wait(zk, 1.5);
+    CHECK_FAILED(p, ZKL_TIMEOUT);
+}
+
+static void a_join_without_a_link_waits_for_it(void) {
+    fake_cut(one);
+    fake_place *p = fake_join(one, LINE, 5), *q = fake_join(one, LINE, 5);
+    CHECK_TEXT(fake_batch(one), "");
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "CCL");
+    fake_settle(one);
+    CHECK(fake_held(p) && fake_waits(q));
+}
+
+static void a_hand_over_whose_delete_was_cut_off_stands(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(one), *other = fake_waiter(two);
+    fake_release(p);
+    CHECK(fake_held(q));
+    fake_cut(one);
+    CHECK(fake_held(q));
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(q) && fake_waits(other));
+    fake_release(q);
+    fake_settle_all(zk);
+    CHECK(fake_held(other));
+}
+
+/* ---- another link for the same session ---- */
+
+static void a_new_link_for_the_session_keeps_places(void) {
+    fake_place *p = fake_holder(two), *q = fake_waiter(one), *r = fake_waiter(one);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+    fake_release(p);
+    fake_settle_all(zk);
+    CHECK(fake_held(q) && fake_waits(r));
+}
+
+static void a_new_link_repeats_what_the_old_one_lost(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_join(one, LINE, 5);
+    fake_carry(one); /* the create of the last */
+    fake_release(p); /* its delete never gets out */
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(q) && fake_waits(r));
+    CHECK_INT(one->counts[FAKE_CREATE], 3);
+    CHECK_INT(fake_children(zk, LINE), 2);
+}
+
+/* The new link does not know how far the servers were, so one that lags may take it. */
+static void a_new_link_to_a_server_that_lags_loses_no_place(void) {
+    const int64_t before = zk->zxid;
+    one->syncs_first = true;
+    fake_place *p = fake_holder(two), *q = fake_waiter(one);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+    CHECK(fake_waits(q));
+    fake_release(p);
+    fake_settle_all(zk);
+    fake_catch_up(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(q));
+}
+
+static void a_new_link_to_a_server_that_lags_loses_no_hold(void) {
+    const int64_t before = zk->zxid;
+    one->syncs_first = true;
+    fake_place *p = fake_holder(one);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(p->losses, 0);
+}
+
+/* ---- refusals ---- */
+
+static void a_refused_create_is_told(void) {
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 0);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(one->lines.count, 0);
+}
+
+static void a_refused_list_is_told_and_the_node_deleted(void) {
+    fake_refuse(zk, FAKE_LIST, LINE, ZNOAUTH, 0);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(fake_children(zk, LINE), 0);
+}
+
+static void a_blocker_that_may_not_be_read_is_told(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_GET, stranger, ZNOAUTH, 0);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+static void a_throttled_request_is_repeated(void) {
+    static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
+    for (size_t i = 0; i < 3; i++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_refuse(zk, ops[i], LINE, ZTHROTTLEDOP, 3);
+        fake_place *p = fake_join(one, LINE, 60);
+        for (unsigned j = 0; j < 10; j++) {
+            fake_settle(one);
+            fake_wait(zk, 1);
+        }
+        fake_settle(one);
+        fake_remove(zk, stranger);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        fake_release(p);
+        fake_settle(one);
+        CHECK_INT(fake_children(zk, LINE), 0);
+    }
+}
+
+static void what_the_port_does_not_take_is_asked_later(void) {
+    one->deaf = true;
+    fake_place *p = fake_join(one, LINE, 60);
+    fake_wait(zk, 5);
+    CHECK(fake_waits(p));
+    one->deaf = false;
+    fake_wait(zk, 5);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a create whose reply was lost is looked for after a sync, and adopted",
+         a_lost_create_is_looked_for_after_a_sync_and_adopted},
+        {"a create whose reply was lost keeps its place in the line",
+         a_lost_create_that_waits_keeps_its_place},
+        {"a create that never happened is made again", a_create_that_never_happened_is_made_again},
+        {"a server that lags hides no lost create", a_server_that_lags_hides_no_lost_create},
+        {"nothing is concluded from a list whose sync failed",
+         nothing_is_concluded_from_a_list_whose_sync_failed},
+        {"replies that are lost again and again leave one node", a_reply_lost_again_while_looking},
+        {"a create that an older link cut off is looked for when that is heard late",
+         a_create_cut_off_by_an_older_link_is_looked_for},
+        {"a list that an older link cut off is asked again when that is heard late",
+         a_list_cut_off_by_an_older_link_is_asked_again},
+        {"a delete that an older link cut off is asked again when that is heard late",
+         a_delete_cut_off_by_an_older_link_is_asked_again},
+        {"a holder keeps its lock through a cut", a_holder_keeps_its_lock_through_a_cut},
+        {"a waiter keeps its place through a cut", a_waiter_keeps_its_place_through_a_cut},
+        {"a blocker that went during the cut is noticed",
+         a_blocker_that_went_during_the_cut_is_noticed},
+        {"what was seen before the cut grants nothing after it",
+         what_was_seen_before_the_cut_grants_nothing},
+        {"a deadline goes on through a cut", a_deadline_goes_on_through_a_cut},
+        {"a join without a link waits for it", a_join_without_a_link_waits_for_it},
+        {"a hand-over whose delete was cut off stands",
+         a_hand_over_whose_delete_was_cut_off_stands},
+        {"a new link for the session keeps the places", a_new_link_for_the_session_keeps_places},
+        {"a new link repeats what the old one lost", a_new_link_repeats_what_the_old_one_lost},
+        {"a new link to a server that lags loses no place",
+         a_new_link_to_a_server_that_lags_loses_no_place},
+        {"a new link to a server that lags loses no hold",
+         a_new_link_to_a_server_that_lags_loses_no_hold},
+        {"a refused create is told", a_refused_create_is_told},
+        {"a refused list is told, and the node deleted",
+         a_refused_list_is_told_and_the_node_deleted},
+        {"a blocker that may not be read is told: nobody would wake us",
+         a_blocker_that_may_not_be_read_is_told},
+        {"a throttled request is repeated", a_throttled_request_is_repeated},
+        {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

@@ -1,0 +1,201 @@
+/* The directories above a lock: made when they are missing, in one batch with the create. */
+#include "fake_world.h"
+
+#include <string.h>
+
+#define DEEP "/x/y/z"
+
+static fake_node *node_at(const char *path) {
+    return fake_find(zk, path, FAKE_LATEST);
+}
+
+static void missing_parents_are_made_in_one_batch(void) {
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_answer(one); /* NONODE */
+    CHECK_TEXT(fake_batch(one), "LCCCC");
+    CHECK_INT(fake_pending(one, FAKE_CREATE, "/x"), 1);
+    CHECK_INT(fake_pending(one, FAKE_CREATE, "/x/y"), 1);
+    CHECK_INT(fake_pending(one, FAKE_CREATE, "/x/y/z"), 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at("/x/y/z")->mode, ZKL_CONTAINER);
+}
+
+static void those_of_the_chroot_stay(void) {
+    one->floor.chroot = strlen("/x/y");
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x/y/z")->mode, ZKL_CONTAINER);
+}
+
+static void old_servers_get_plain_nodes(void) {
+    zk->old = true;
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+    CHECK(one->floor.no_containers);
+}
+
+static void those_that_exist_are_left_alone(void) {
+    fake_directory(zk, "/x/y");
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
+}
+
+/* The node's create passes the refusals and finds no parent; the level's does not pass. */
+static void refuse_level(const char *level) {
+    fake_answer(one);
+    fake_refuse(zk, FAKE_CREATE, level, ZNOAUTH, 1);
+}
+
+static void an_acl_above_them_does_not_matter_if_they_exist(void) {
+    fake_directory(zk, "/x/y");
+    fake_place *p = fake_join(one, DEEP, 60);
+    refuse_level("/x"); /* its parent is closed to us; ZooKeeper says so before it says that it exists */
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+static void a_level_that_cannot_be_made_gives_access_denied(void) {
+    fake_place *p = fake_join(one, "/y/z", 60);
+    refuse_level("/y");
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(one->lines.count, 0);
+    fake_place *q = fake_join(one, "/y/z", 60); /* the refusal is over */
+    fake_settle(one);
+    CHECK(fake_held(q));
+}
+
+static void many_share_the_making(void) {
+    fake_place *places[10];
+    for (size_t i = 0; i < 10; i++)
+        places[i] = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_CREATE], 10 + 3 + 10);
+    for (size_t i = 0; i < 10; i++) {
+        CHECK(fake_held(places[i]));
+        fake_release(places[i]);
+    }
+    fake_settle(one);
+    CHECK_INT(fake_children(zk, DEEP), 0);
+}
+
+static void a_directory_cleared_away_between_is_made_again(void) {
+    fake_directory(zk, DEEP);
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_remove(zk, DEEP); /* the create is on its way */
+    fake_settle(one);
+    CHECK(fake_held(p));
+    fake_release(p);
+    fake_settle(one);
+    fake_remove(zk, DEEP);
+    fake_remove(zk, "/x/y");
+    fake_place *q = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK(fake_held(q));
+}
+
+static void giving_up_while_they_are_made_leaves_no_node(void) {
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_answer(one);
+    fake_cancel(p);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_CANCELLED);
+    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(fake_children(zk, DEEP), 0);
+}
+
+static void a_cut_while_they_are_made_does_not_matter(void) {
+    for (unsigned carried = 0; carried < 6; carried++) {
+        fake_place *p = fake_join(one, DEEP, 60);
+        fake_answer(one);
+        for (unsigned i = 0; i < carried; i++)
+            fake_carry(one);
+        fake_cut(one);
+        fake_connect(one);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        fake_release(p);
+        fake_settle(one);
+        fake_remove(zk, DEEP);
+        fake_remove(zk, "/x/y");
+        fake_remove(zk, "/x");
+    }
+}
+
+static void parents_that_vanish_again_and_again_end_with_an_error(void) {
+    fake_place *p = fake_join(one, DEEP, 1e12);
+    for (unsigned i = 0; i < 2000 && fake_waits(p); i++) {
+        fake_carry(one);
+        fake_remove(zk, DEEP);
+        while (fake_deliver(one))
+            continue;
+    }
+    CHECK_FAILED(p, ZNONODE);
+    CHECK(one->counts[FAKE_CREATE] < 300);
+    fake_settle(one);
+    fake_place *q = fake_join(one, DEEP, 60); /* the next to come tries again */
+    fake_settle(one);
+    CHECK(fake_held(q));
+}
+
+/* Each of these vanished once, in the course of a long life. */
+static void parents_that_vanish_now_and_then_do_not_add_up(void) {
+    fake_place *last = fake_holder(one);
+    for (unsigned i = 0; i < 200; i++) {
+        fake_place *p = fake_join(one, LINE, 1e12);
+        const char *gone = fake_node_of(last);
+        fake_wait(zk, 1);
+        if (gone)
+            fake_remove(zk, gone);
+        fake_remove(zk, LINE); /* while the create is on its way */
+        fake_settle(one);
+        CHECK(fake_held(p));
+        last = p;
+    }
+}
+
+static void a_directory_deleted_under_a_holder_loses_the_lock(void) {
+    fake_place *p = fake_holder(one);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    fake_remove(zk, fake_node_of(p));
+    fake_remove(zk, LINE);
+    fake_settle(one);
+    CHECK_INT(p->losses, 1);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"missing parents are made in one batch with the create",
+         missing_parents_are_made_in_one_batch},
+        {"what belongs to the chroot is made to stay", those_of_the_chroot_stay},
+        {"servers without containers get plain nodes", old_servers_get_plain_nodes},
+        {"parents that exist are left alone", those_that_exist_are_left_alone},
+        {"an ACL above parents that exist does not matter",
+         an_acl_above_them_does_not_matter_if_they_exist},
+        {"parents that cannot be made give access denied",
+         a_level_that_cannot_be_made_gives_access_denied},
+        {"many share the making of their parents", many_share_the_making},
+        {"a directory that was cleared away in between is made again",
+         a_directory_cleared_away_between_is_made_again},
+        {"giving up while parents are made leaves no node",
+         giving_up_while_they_are_made_leaves_no_node},
+        {"a cut while parents are made does not matter", a_cut_while_they_are_made_does_not_matter},
+        {"parents that vanish again and again end with an error",
+         parents_that_vanish_again_and_again_end_with_an_error},
+        {"parents that vanish now and then do not add up to an error",
+         parents_that_vanish_now_and_then_do_not_add_up},
+        {"a directory deleted under a holder loses the lock",
+         a_directory_deleted_under_a_holder_loses_the_lock},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

@@ -1,0 +1,234 @@
+#include "check.h"
+#include "servers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static zkl_servers servers;
+static char why[256];
+
+static void begin(void) {
+    memset(&servers, 0, sizeof servers);
+}
+
+static void end(void) {
+    zkl_servers_free(&servers);
+}
+
+static void parse(const char *text) {
+    check_note("connect string: %s", text);
+    zkl_servers_free(&servers);
+    CHECK(zkl_servers_parse(&servers, text, why, sizeof why));
+    CHECK_TEXT(why, "");
+}
+
+static void check_server(size_t index, const char *host, const char *port) {
+    CHECK(index < servers.count);
+    CHECK_TEXT(servers.list[index].host, host);
+    CHECK_TEXT(servers.list[index].port, port);
+}
+
+static void reads_hosts_and_ports(void) {
+    parse("zk1:2181,zk2:12181,10.0.0.3:1,h:65535");
+    CHECK_INT(servers.count, 4);
+    check_server(0, "zk1", "2181");
+    check_server(1, "zk2", "12181");
+    check_server(2, "10.0.0.3", "1");
+    check_server(3, "h", "65535");
+    CHECK_TEXT(servers.chroot, "");
+}
+
+static void the_port_defaults(void) {
+    parse("zk1,zk2:2182");
+    check_server(0, "zk1", "2181");
+    check_server(1, "zk2", "2182");
+    parse("[::1]");
+    check_server(0, "::1", "2181");
+}
+
+static void reads_ipv6_in_brackets(void) {
+    parse("[::1]:2182,[fe80::1%eth0]:2183,h");
+    CHECK_INT(servers.count, 3);
+    check_server(0, "::1", "2182");
+    check_server(1, "fe80::1%eth0", "2183");
+    check_server(2, "h", "2181");
+}
+
+static void reads_a_chroot(void) {
+    parse("h:2181/a");
+    CHECK_TEXT(servers.chroot, "/a");
+    check_server(0, "h", "2181");
+    parse("h1,[::1]:2182/a/b.c/..d");
+    CHECK_INT(servers.count, 2);
+    CHECK_TEXT(servers.chroot, "/a/b.c/..d");
+    parse("h:2181/");
+    CHECK_TEXT(servers.chroot, "");
+    parse("h/zookeeperx");
+    CHECK_TEXT(servers.chroot, "/zookeeperx");
+    parse("h/a/zookeeper");
+    CHECK_TEXT(servers.chroot, "/a/zookeeper");
+}
+
+static void refuses_what_it_cannot_read(void) {
+    static const struct {
+        const char *text, *why; /* a part of what is said */
+    } bad[] = {
+        {"", "empty server"},
+        {",", "empty server"},
+        {"h,", "empty server"},
+        {",h", "empty server"},
+        {"h1,,h2", "empty server"},
+        {"/a", "empty server"},
+        {":2181", "empty host"},
+        {"h,:2181", "empty host"},
+        {"[]:2181", "empty host"},
+        {"h:", "bad port"},
+        {"h:0", "bad port"},
+        {"h:65536", "bad port"},
+        {"h:99999999999999999999", "bad port"},
+        {"h:-1", "bad port"},
+        {"h:+1", "bad port"},
+        {"h: 1", "bad port"},
+        {"h:1 ", "bad port"},
+        {"h:21x", "bad port"},
+        {"[::1", "IPv6"},
+        {"[::1]x", "IPv6"},
+        {"[::1]:", "bad port"},
+        {"::1", "brackets"},
+        {"::1:2181", "brackets"},
+        {"h1:1:2", "brackets"},
+        {"h 1:2181", "white space"},
+        {"h1, h2", "white space"},
+        {"\th", "white space"},
+        {"h//a", "bad chroot"},
+        {"h/a/", "bad chroot"},
+        {"h/a//b", "bad chroot"},
+        {"h/.", "bad chroot"},
+        {"h/a/..", "bad chroot"},
+        {"h/a/./b", "bad chroot"},
+        {"h/a\x01", "bad chroot"},
+        {"h/a\x7f", "bad chroot"},
+        {"h/zookeeper", "bad chroot"},
+        {"h/zookeeper/a", "bad chroot"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        check_note("connect string: %s", bad[i].text);
+        zkl_servers_free(&servers);
+        CHECK(!zkl_servers_parse(&servers, bad[i].text, why, sizeof why));
+        if (!strstr(why, bad[i].why))
+            check_fail(__FILE__, __LINE__, "'%s' does not speak of '%s'", why, bad[i].why);
+        CHECK(servers.text == NULL && servers.list == NULL);
+    }
+}
+
+static void a_long_reason_is_cut(void) {
+    char text[2000], small[16];
+    memset(text, 'x', sizeof text);
+    memcpy(text + sizeof text - 5, ":bad", 5);
+    CHECK(!zkl_servers_parse(&servers, text, small, sizeof small));
+    CHECK(strlen(small) < sizeof small);
+}
+
+static void a_component_of_the_chroot_has_an_end(void) {
+    char text[300] = "h/";
+    memset(text + 2, 'x', 255);
+    parse(text);
+    text[257] = 'x';
+    zkl_servers_free(&servers);
+    CHECK(!zkl_servers_parse(&servers, text, why, sizeof why));
+}
+
+static size_t count_of(const char *all, const char *one) {
+    size_t n = 0;
+    for (const char *p = all; (p = strstr(p, one)); p += strlen(one))
+        n++;
+    return n;
+}
+
+static size_t addresses(const char *all) {
+    return count_of(all, ",") + 1;
+}
+
+static void resolves_to_an_odd_number(void) {
+    static const struct {
+        const char *text;
+        size_t count;
+    } table[] = {
+        {"127.0.0.1:1", 1},
+        {"127.0.0.1:1,127.0.0.2:2", 3},
+        {"127.0.0.1:1,127.0.0.2:2,127.0.0.3:3", 3},
+        {"127.0.0.1:1,127.0.0.2:2,127.0.0.3:3,127.0.0.4:4", 5},
+        {"127.0.0.1:1,127.0.0.1:1", 1}, /* twice the same is one */
+        {"127.0.0.1:1,127.0.0.1:1,127.0.0.2:2", 3},
+        {"127.0.0.1:1,127.0.0.1:2,127.0.0.1:1,127.0.0.1:3", 3},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        parse(table[i].text);
+        char *all = zkl_servers_resolve(&servers, why, sizeof why);
+        CHECK(all != NULL);
+        CHECK_TEXT(why, "");
+        const size_t count = addresses(all);
+        for (size_t j = 0; j < servers.count; j++) {
+            char one[64];
+            snprintf(one, sizeof one, "%s:%s", servers.list[j].host, servers.list[j].port);
+            CHECK(count_of(all, one) >= 1);
+        }
+        free(all);
+        CHECK_INT(count, table[i].count);
+    }
+}
+
+static void all_orders_occur(void) {
+    parse("127.0.0.1:1,127.0.0.2:2,127.0.0.3:3");
+    bool first[3] = {false, false, false};
+    for (unsigned i = 0; i < 1000; i++) {
+        char *all = zkl_servers_resolve(&servers, why, sizeof why);
+        CHECK(all != NULL);
+        first[all[strlen("127.0.0.")] - '1'] = true;
+        free(all);
+    }
+    CHECK(first[0] && first[1] && first[2]);
+}
+
+static void the_chroot_is_not_among_the_addresses(void) {
+    parse("127.0.0.1:5/a/b");
+    char *all = zkl_servers_resolve(&servers, why, sizeof why);
+    const bool same = all && strcmp(all, "127.0.0.1:5") == 0;
+    free(all);
+    CHECK(same);
+}
+
+static void a_name_without_address_is_left_out_and_told(void) {
+    parse("127.0.0.1:5,300.300.300.300:6");
+    char *all = zkl_servers_resolve(&servers, why, sizeof why);
+    const bool same = all && strcmp(all, "127.0.0.1:5") == 0;
+    free(all);
+    CHECK(same);
+    CHECK(strstr(why, "300.300.300.300") != NULL);
+    parse("300.300.300.300:6");
+    all = zkl_servers_resolve(&servers, why, sizeof why);
+    const bool none = all == NULL;
+    free(all);
+    CHECK(none);
+    CHECK(why[0]);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"reads hosts and ports", reads_hosts_and_ports},
+        {"the port defaults to 2181", the_port_defaults},
+        {"reads IPv6 addresses in brackets", reads_ipv6_in_brackets},
+        {"reads a chroot", reads_a_chroot},
+        {"refuses a bad connect string and says why", refuses_what_it_cannot_read},
+        {"a reason that is too long is cut", a_long_reason_is_cut},
+        {"a component of the chroot has at most 255 bytes", a_component_of_the_chroot_has_an_end},
+        {"numeric addresses resolve to an odd number, duplicates dropped first",
+         resolves_to_an_odd_number},
+        {"every server comes first at times", all_orders_occur},
+        {"the chroot is not among the addresses", the_chroot_is_not_among_the_addresses},
+        {"a name without an address is left out, and told",
+         a_name_without_address_is_left_out_and_told},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}

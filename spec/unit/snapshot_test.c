@@ -1,0 +1,137 @@
+#include "check.h"
+#include "snapshot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static zkl_snapshot snapshot;
+
+static void begin(void) {
+    snapshot = (zkl_snapshot){0};
+}
+
+static void end(void) {
+    zkl_snapshot_clear(&snapshot);
+}
+
+#define TAKE(...)                                                                                  \
+    do {                                                                                           \
+        static const char *const taken[] = {__VA_ARGS__};                                          \
+        CHECK(zkl_snapshot_take(&snapshot, taken, sizeof taken / sizeof *taken));                  \
+    } while (0)
+
+static void sorts_by_sequence_whatever_the_name(void) {
+    TAKE("a-lock-0000000009", "z-lock-0000000001", "m__lock__0000000005");
+    CHECK_INT(snapshot.count, 3);
+    CHECK_TEXT(snapshot.children[0].name, "z-lock-0000000001");
+    CHECK_TEXT(snapshot.children[1].name, "m__lock__0000000005");
+    CHECK_TEXT(snapshot.children[2].name, "a-lock-0000000009");
+}
+
+static void sorts_across_the_wrap(void) {
+    TAKE("a-lock--2147483648", "b-lock-2147483647", "c-lock--2147483647", "d-lock-2147483646");
+    CHECK_TEXT(snapshot.children[0].name, "d-lock-2147483646");
+    CHECK_TEXT(snapshot.children[1].name, "b-lock-2147483647");
+    CHECK_TEXT(snapshot.children[2].name, "a-lock--2147483648");
+    CHECK_TEXT(snapshot.children[3].name, "c-lock--2147483647");
+}
+
+static void leaves_out_what_is_no_lock(void) {
+    TAKE("config", "a-lock-0000000001", "b-lease-0000000002", "", "b-__READ__0000000003");
+    CHECK_INT(snapshot.count, 2);
+    CHECK_INT(snapshot.children[0].kind, ZKL_KIND_LOCK);
+    CHECK_INT(snapshot.children[1].kind, ZKL_KIND_READ);
+}
+
+static void keeps_the_watches_of_what_stays(void) {
+    TAKE("a-lock-0000000001", "b-lock-0000000002", "c-lock-0000000003", "d-lock-0000000003");
+    snapshot.children[0].watch = ZKL_WATCH_ARMED;
+    snapshot.children[1].watch = ZKL_WATCH_ASKED;
+    snapshot.children[3].watch = ZKL_WATCH_ARMED;
+    snapshot.children[0].mine = (struct zkl_contender *)&snapshot;
+    TAKE("e-lock-0000000004", "d-lock-0000000003", "x-lock-0000000001", "b-lock-0000000002",
+         "c-lock-0000000003");
+    CHECK_INT(snapshot.count, 5);
+    CHECK_TEXT(snapshot.children[0].name, "x-lock-0000000001");
+    CHECK_INT(snapshot.children[0].watch, ZKL_WATCH_NONE); /* the same sequence, another node */
+    CHECK(snapshot.children[0].mine == NULL);
+    CHECK_INT(snapshot.children[1].watch, ZKL_WATCH_ASKED);
+    CHECK_INT(snapshot.children[2].watch, ZKL_WATCH_NONE);
+    CHECK_INT(snapshot.children[3].watch, ZKL_WATCH_ARMED);
+    CHECK_INT(snapshot.children[4].watch, ZKL_WATCH_NONE);
+}
+
+static void finds_by_name(void) {
+    TAKE("a-lock-0000000001", "b-lock-0000000002", "c-lock-0000000002", "d-lock-0000000003");
+    CHECK_INT(zkl_snapshot_find(&snapshot, "a-lock-0000000001"), 0);
+    CHECK_INT(zkl_snapshot_find(&snapshot, "b-lock-0000000002"), 1);
+    CHECK_INT(zkl_snapshot_find(&snapshot, "c-lock-0000000002"), 2);
+    CHECK_INT(zkl_snapshot_find(&snapshot, "d-lock-0000000003"), 3);
+    CHECK(zkl_snapshot_find(&snapshot, "x-lock-0000000002") == ZKL_NOT_FOUND);
+    CHECK(zkl_snapshot_find(&snapshot, "garbage") == ZKL_NOT_FOUND);
+}
+
+static void an_empty_one_has_nobody(void) {
+    CHECK(zkl_snapshot_find(&snapshot, "a-lock-0000000001") == ZKL_NOT_FOUND);
+    CHECK(zkl_snapshot_take(&snapshot, NULL, 0));
+    CHECK_INT(snapshot.count, 0);
+    CHECK(zkl_snapshot_find(&snapshot, "a-lock-0000000001") == ZKL_NOT_FOUND);
+    TAKE("garbage");
+    CHECK_INT(snapshot.count, 0);
+}
+
+static void removes_from_anywhere(void) {
+    TAKE("a-lock-0000000001", "b-lock-0000000002", "c-lock-0000000003");
+    zkl_snapshot_remove(&snapshot, 1);
+    CHECK_INT(snapshot.count, 2);
+    CHECK_TEXT(snapshot.children[1].name, "c-lock-0000000003");
+    zkl_snapshot_remove(&snapshot, 1);
+    zkl_snapshot_remove(&snapshot, 0);
+    CHECK_INT(snapshot.count, 0);
+}
+
+#define MANY 10000
+
+static void takes_ten_thousand(void) {
+    char (*names)[32] = calloc(MANY, sizeof *names);
+    const char **list = calloc(MANY, sizeof *list);
+    CHECK(names && list);
+    for (uint32_t i = 0; i < MANY; i++) {
+        /* 7919 and 10000 have no common factor: every sequence once, out of order, across the wrap */
+        const int32_t sequence = (int32_t)(INT32_MAX - 5000u + i * UINT32_C(7919) % MANY);
+        snprintf(names[i], sizeof *names, "n%05" PRIu32 "-lock-%010" PRId32, i, sequence);
+        list[i] = names[i];
+    }
+    CHECK(zkl_snapshot_take(&snapshot, list, MANY));
+    CHECK_INT(snapshot.count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        CHECK_INT(snapshot.children[i].sequence, (int32_t)(INT32_MAX - 5000u + (uint32_t)i));
+        const size_t found = zkl_snapshot_find(&snapshot, names[i]);
+        CHECK(found != ZKL_NOT_FOUND);
+        CHECK_TEXT(snapshot.children[found].name, names[i]);
+        if (i % 3 == 0)
+            snapshot.children[i].watch = ZKL_WATCH_ARMED;
+    }
+    CHECK(zkl_snapshot_take(&snapshot, list, MANY));
+    for (size_t i = 0; i < MANY; i++)
+        CHECK_INT(snapshot.children[i].watch, i % 3 == 0 ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
+    free(names);
+    free(list);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"children are in order of their sequences, whatever their names",
+         sorts_by_sequence_whatever_the_name},
+        {"order goes across the wrap", sorts_across_the_wrap},
+        {"what is no lock's node is left out", leaves_out_what_is_no_lock},
+        {"a fresh list keeps the watches of the nodes that stay", keeps_the_watches_of_what_stays},
+        {"a child is found by its name, twins of one sequence too", finds_by_name},
+        {"an empty snapshot has nobody in it", an_empty_one_has_nobody},
+        {"a child can be removed from anywhere", removes_from_anywhere},
+        {"ten thousand children are sorted, found, and keep their watches", takes_ten_thousand},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}
