@@ -22,6 +22,7 @@ build = {
   modules = {
     ["zklock.core"] = {
       sources = {
+        "csrc/engine/ask.c",
         "csrc/engine/clock.c",
         "csrc/engine/contender.c",
         "csrc/engine/descriptors.c",

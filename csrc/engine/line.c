@@ -1,6 +1,7 @@
 #include "line.h"
 
-#include <stdio.h>
+#include "ask.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -10,126 +11,12 @@
 /* All watches go out in one packet on reconnect, and servers refuse one of more than 1 MB. Who comes beyond that has its
  * watch armed when its turn comes, for a round trip. */
 #define OWN_WATCHES_MOST 2000
-#define RETRY_FIRST (ZKL_SECOND / 10)
-#define RETRY_MOST (5 * ZKL_SECOND)
 #define PATIENCE_MOST (30 * ZKL_SECOND)
 /* Parents that vanish as often as they are made: somebody else deletes them on purpose. */
 #define ROUNDS_MOST 50
 
-/* What was asked. WATCH_BLOCKER carries the blocker's sequence. */
-enum { CREATE, ERASE, WATCH_OWN, LIST, SYNC, WATCH_BLOCKER, UNWATCH, ERASE_STRAY };
-
 static void contender_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
 static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
-
-/* ---- requests ---- */
-
-static char *node_path(const zkl_line *line, const char *name) {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", line->path, name) < 0 ? NULL : path;
-}
-
-static void retry_soon(zkl_line *line) {
-    if (line->retry.pending)
-        return;
-    line->pause = line->pause ? 2 * line->pause : RETRY_FIRST;
-    if (line->pause > RETRY_MOST)
-        line->pause = RETRY_MOST;
-    zkl_timer_set(&line->floor->timers, &line->retry, zkl_floor_now(line->floor) + line->pause);
-}
-
-static void set_watch(zkl_contender *c, zkl_watch watch) {
-    c->floor->own_watches += (watch != ZKL_WATCH_NONE) - (c->watch != ZKL_WATCH_NONE);
-    c->watch = watch;
-}
-
-/* Asks for the node. Without a link it stays NONE, and resume asks. */
-static void send_create(zkl_contender *c) {
-    zkl_line *line = c->line;
-    zkl_floor *floor = c->floor;
-    c->first = c->blocked = false;
-    set_watch(c, ZKL_WATCH_NONE);
-    c->token = 0;
-    free(c->name);
-    c->name = NULL;
-    if (!floor->port)
-        return;
-    zkl_subject_enter(&floor->subjects, &c->subject);
-    char name[ZKL_ZNODE_SIZE];
-    zkl_znode_make(name, (zkl_guid){floor->guid, c->subject.id}, ZKL_KIND_LOCK);
-    char *path = node_path(line, name);
-    c->parents = line->parents.round;
-    const int rc = path ? floor->port->call->create(floor->port, path, floor->identifier,
-                                                    ZKL_EPHEMERAL_SEQUENCE, floor->acl,
-                                                    (zkl_return){c->subject.id, CREATE, 0})
-                        : ZMARSHALLINGERROR;
-    free(path);
-    if (rc == ZOK)
-        c->node = ZKL_NODE_ASKED;
-    else
-        retry_soon(line);
-    line->list_wanted = true;
-}
-
-static void send_erase(zkl_contender *c) {
-    zkl_floor *floor = c->floor;
-    if (!floor->port)
-        return;
-    char *path = node_path(c->line, c->name);
-    const int rc =
-        path ? floor->port->call->erase(floor->port, path, (zkl_return){c->subject.id, ERASE, 0})
-             : ZMARSHALLINGERROR;
-    free(path);
-    if (rc == ZOK)
-        c->node = ZKL_NODE_ERASING;
-    else
-        retry_soon(c->line);
-}
-
-/* With get, never exists: exists leaves a watch behind on a node that is gone. */
-static bool send_watch(zkl_line *line, const char *name, zkl_return back) {
-    zkl_floor *floor = line->floor;
-    char *path = node_path(line, name);
-    const int rc = path ? floor->port->call->get(floor->port, path, true, back) : ZMARSHALLINGERROR;
-    free(path);
-    if (rc != ZOK)
-        retry_soon(line);
-    return rc == ZOK;
-}
-
-static void watch_own(zkl_contender *c) {
-    if (!c->floor->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
-        return;
-    if (send_watch(c->line, c->name, (zkl_return){c->subject.id, WATCH_OWN, 0}))
-        set_watch(c, ZKL_WATCH_ASKED);
-}
-
-static void watch_blocker(zkl_line *line, zkl_child *child) {
-    if (!line->floor->port || child->mine || child->watch != ZKL_WATCH_NONE)
-        return;
-    const zkl_return back = {line->subject.id, WATCH_BLOCKER, child->sequence};
-    if (send_watch(line, child->name, back))
-        child->watch = ZKL_WATCH_ASKED;
-}
-
-/* After a lost answer: sync, then list. A server that lags could hide our own node from a list alone. */
-static void send_list(zkl_line *line) {
-    zkl_floor *floor = line->floor;
-    line->list_synced = false;
-    for (zkl_contender *c = line->first; c && !line->list_synced; c = c->next)
-        if (c->node == ZKL_NODE_LOST)
-            line->list_synced =
-                floor->port->call->sync(floor->port, line->path,
-                                        (zkl_return){line->subject.id, SYNC, 0}) == ZOK;
-    const int rc =
-        floor->port->call->list(floor->port, line->path, (zkl_return){line->subject.id, LIST, 0});
-    if (rc != ZOK) {
-        retry_soon(line);
-        return;
-    }
-    line->listing = true;
-    line->list_wanted = false;
-}
 
 /* ---- members ---- */
 
@@ -157,7 +44,7 @@ static void retire(zkl_contender *c) {
     *(c->prev ? &c->prev->next : &line->first) = c->next;
     *(c->next ? &c->next->prev : &line->last) = c->prev;
     c->node = ZKL_NODE_NONE;
-    set_watch(c, ZKL_WATCH_NONE);
+    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     zkl_contender_retire(c);
 }
 
@@ -171,7 +58,7 @@ static void depart(zkl_contender *c) {
     zkl_contender_depart(c);
     if (c->node != ZKL_NODE_THERE)
         return; /* asked or lost: its create's answer, or the synced list, runs it again */
-    send_erase(c);
+    zkl_ask_erase(c);
     /* Our requests are carried out in order: what we do from here on comes after the delete. */
     if (c->node == ZKL_NODE_ERASING)
         child_gone(line, c->name);
@@ -196,7 +83,7 @@ static void missing(zkl_contender *c) {
     c->node = ZKL_NODE_NONE;
     if (c->phase == ZKL_WAITING) {
         child_gone(c->line, c->name);
-        send_create(c);
+        zkl_ask_create(c);
         return;
     }
     if (c->phase == ZKL_HELD)
@@ -213,7 +100,7 @@ static void try_grant(zkl_contender *c, bool seen) {
     if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
         return;
     if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
-        watch_own(c); /* its answer comes back here */
+        zkl_ask_own(c); /* its answer comes back here */
         return;
     }
     const zkl_nanos now = zkl_floor_now(c->floor);
@@ -246,9 +133,9 @@ static void evaluate(zkl_contender *c, bool seen) {
     } else {
         zkl_child *blocker = &line->snapshot.children[v.blocker];
         c->blocker = blocker->sequence;
-        watch_blocker(line, blocker);
+        zkl_ask_blocker(line, blocker);
         if (c->floor->own_watches < OWN_WATCHES_MOST)
-            watch_own(c);
+            zkl_ask_own(c);
     }
 }
 
@@ -267,20 +154,10 @@ static void settle(zkl_line *line) {
     }
     if (line->list_wanted && !line->listing && !line->retry.pending && line->floor->port &&
         line->first)
-        send_list(line);
+        zkl_ask_list(line);
 }
 
 /* ---- reading a list ---- */
-
-/* A node that bears our GUID, and whose create nobody waits for any more: an answer was lost, or the session before
- * this one made it. It is deleted and not trusted. */
-static void erase_stray(zkl_line *line, const char *name) {
-    char *path = node_path(line, name);
-    if (path && line->floor->port->call->erase(
-                    line->floor->port, path, (zkl_return){line->subject.id, ERASE_STRAY, 0}) != ZOK)
-        retry_soon(line);
-    free(path);
-}
 
 static zkl_contender *owner_of(zkl_line *line, const char *name) {
     zkl_guid guid;
@@ -290,7 +167,7 @@ static zkl_contender *owner_of(zkl_line *line, const char *name) {
     if (subject && subject->answer == contender_answered)
         return (zkl_contender *)subject;
     if (line->floor->port)
-        erase_stray(line, name);
+        zkl_ask_erase_stray(line, name);
     return NULL;
 }
 
@@ -301,7 +178,7 @@ static bool adopt(zkl_contender *c, const char *name) {
         return false; /* stays LOST: the next list */
     c->node = ZKL_NODE_THERE;
     if (c->phase == ZKL_OVER)
-        send_erase(c);
+        zkl_ask_erase(c);
     return true;
 }
 
@@ -314,7 +191,7 @@ static void mark_own(zkl_line *line) {
         if (!c || c->line != line)
             continue;
         if (c->node == ZKL_NODE_LOST && !adopt(c, child->name))
-            retry_soon(line);
+            zkl_ask_again_later(line);
         child->mine = c;
         c->seen = true;
     }
@@ -323,7 +200,7 @@ static void mark_own(zkl_line *line) {
 static void read_list(zkl_line *line, const char *const *names, size_t count) {
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
         line->list_wanted = true;
-        retry_soon(line);
+        zkl_ask_again_later(line);
         return;
     }
     line->stale = false;
@@ -357,10 +234,10 @@ static void list_answered(zkl_line *line, const zkl_reply *reply) {
         line->list_wanted = true; /* resume runs it */
     } else if (zkl_status_throttled(reply->rc)) {
         line->list_wanted = true;
-        retry_soon(line);
+        zkl_ask_again_later(line);
     } else {
         fail_waiting(line, zkl_status_of(reply->rc));
-        retry_soon(line); /* whoever is lost is looked for as long as the session lives */
+        zkl_ask_again_later(line); /* whoever is lost is looked for as long as the session lives */
     }
 }
 
@@ -375,7 +252,7 @@ static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *r
     if (reply->rc == ZNONODE)
         line->list_wanted = true;
     else if (zkl_status_throttled(reply->rc))
-        retry_soon(line);
+        zkl_ask_again_later(line);
     else if (reply->rc != ZOK && !zkl_status_unknown(reply->rc))
         fail_waiting(line, zkl_status_of(reply->rc)); /* not readable: nobody would wake us */
 }
@@ -383,17 +260,17 @@ static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *r
 static void line_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
     zkl_line *line = (zkl_line *)subject;
     switch (asked->what) {
-    case LIST:
+    case ZKL_ASK_LIST:
         list_answered(line, reply);
         break;
-    case SYNC:
+    case ZKL_ASK_SYNC:
         if (reply->rc != ZOK)
             line->list_synced = false;
         break;
-    case WATCH_BLOCKER:
+    case ZKL_ASK_WATCH_BLOCKER:
         blocker_watched(line, asked->detail, reply);
         break;
-    default: /* ERASE_STRAY: if it failed, the next list shows it again. UNWATCH: nobody is there to hear it */
+    default: /* ZKL_ASK_ERASE_STRAY: if it failed, the next list shows it again. ZKL_ASK_UNWATCH: nobody is there to hear it */
         break;
     }
     settle(line);
@@ -415,9 +292,9 @@ static void no_parents(zkl_contender *c) {
             return;
         }
         if (zkl_parents_make(parents) != ZOK)
-            retry_soon(c->line);
+            zkl_ask_again_later(c->line);
     }
-    send_create(c);
+    zkl_ask_create(c);
 }
 
 static void created(zkl_contender *c, const zkl_reply *reply) {
@@ -434,7 +311,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         c->token = reply->stat->czxid;
         c->line->vain_rounds = 0;
         if (c->phase == ZKL_OVER)
-            send_erase(c);
+            zkl_ask_erase(c);
     } else if (reply->rc == ZNONODE) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
@@ -445,7 +322,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         if (c->phase == ZKL_OVER)
             retire(c);
         else if (zkl_status_throttled(reply->rc))
-            retry_soon(c->line);
+            zkl_ask_again_later(c->line);
         else
             fail(c, zkl_status_of(reply->rc));
     }
@@ -458,9 +335,9 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
         retire(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        retry_soon(c->line); /* or resume, if that comes first */
+        zkl_ask_again_later(c->line); /* or resume, if that comes first */
     } else { /* refused: again, for as long as the session lives, unless somebody else does it */
-        watch_own(c);
+        zkl_ask_own(c);
         c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
         if (c->patience > PATIENCE_MOST)
             c->patience = PATIENCE_MOST;
@@ -469,25 +346,25 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
 }
 
 static void own_watched(zkl_contender *c, const zkl_reply *reply) {
-    set_watch(c, ZKL_WATCH_NONE);
+    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
         return;
     if (c->phase == ZKL_OVER) {
         if (reply->rc == ZOK)
-            set_watch(c, ZKL_WATCH_ARMED);
+            zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
         else if (reply->rc == ZNONODE)
             retire(c);
     } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
-        set_watch(c, ZKL_WATCH_ARMED);
+        zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
         c->token = reply->stat->czxid;
         try_grant(c, false);
     } else if (reply->rc == ZOK) {
-        erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
+        zkl_ask_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
         missing(c);
     } else if (reply->rc == ZNONODE) {
         missing(c);
     } else if (zkl_status_throttled(reply->rc)) {
-        retry_soon(c->line);
+        zkl_ask_again_later(c->line);
     } else if (!zkl_status_unknown(reply->rc) && c->phase == ZKL_WAITING) {
         fail(c, zkl_status_of(reply->rc));
     }
@@ -497,9 +374,9 @@ static void contender_answered(zkl_subject *subject, const zkl_return *asked,
                                const zkl_reply *reply) {
     zkl_contender *c = (zkl_contender *)subject;
     zkl_line *line = c->line;
-    if (asked->what == CREATE)
+    if (asked->what == ZKL_ASK_CREATE)
         created(c, reply);
-    else if (asked->what == ERASE)
+    else if (asked->what == ZKL_ASK_ERASE)
         erased(c, reply);
     else
         own_watched(c, reply);
@@ -508,20 +385,20 @@ static void contender_answered(zkl_subject *subject, const zkl_return *asked,
 
 /* Of our own node: deleted by us, by an operator, or written to. */
 static void own_changed(zkl_contender *c, zkl_change change) {
-    set_watch(c, ZKL_WATCH_NONE);
+    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
         return; /* our own delete: its answer is coming */
     if (change == ZKL_CHANGE_DELETED)
         missing(c);
     else
-        watch_own(c); /* a watch fires once */
+        zkl_ask_own(c); /* a watch fires once */
 }
 
 static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
     const bool armed = child->watch == ZKL_WATCH_ARMED;
     child->watch = ZKL_WATCH_NONE;
     if (change == ZKL_CHANGE_OTHER)
-        watch_blocker(line, child);
+        zkl_ask_blocker(line, child);
     else if (armed)
         child_gone(line, child->name);
     else
@@ -548,9 +425,9 @@ static void contender_timer(zkl_timer *timer) {
     if (c->phase == ZKL_WAITING)
         fail(c, c->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (c->phase == ZKL_HELD)
-        watch_own(c);
+        zkl_ask_own(c);
     else if (c->node == ZKL_NODE_THERE)
-        send_erase(c);
+        zkl_ask_erase(c);
     settle(line);
 }
 
@@ -594,19 +471,10 @@ bool zkl_line_done(const zkl_line *line) {
     return !line->first;
 }
 
-/* A watch on a node that stays would be carried along for the session's life. */
-static void unwatch(zkl_line *line, const char *name) {
-    char *path = node_path(line, name);
-    if (path)
-        line->floor->port->call->unwatch(line->floor->port, path,
-                                         (zkl_return){line->subject.id, UNWATCH, 0});
-    free(path);
-}
-
 void zkl_line_free(zkl_line *line) {
     for (size_t i = 0; line->floor->port && i < line->snapshot.count; i++)
         if (line->snapshot.children[i].watch == ZKL_WATCH_ARMED)
-            unwatch(line, line->snapshot.children[i].name);
+            zkl_ask_unwatch(line, line->snapshot.children[i].name);
     zkl_timer_clear(&line->floor->timers, &line->retry);
     zkl_subject_leave(&line->floor->subjects, &line->subject);
     zkl_parents_done(&line->parents);
@@ -642,7 +510,7 @@ zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, zkl_nanos deadline, b
         fail(c, ZKL_DISCONNECTED);
     } else {
         zkl_timer_set(&line->floor->timers, &c->timer, once ? ZKL_NEVER : deadline);
-        send_create(c);
+        zkl_ask_create(c);
         settle(line);
     }
     return c;
@@ -702,11 +570,11 @@ void zkl_line_resume(zkl_line *line) {
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
         if (c->node == ZKL_NODE_NONE && c->phase == ZKL_WAITING) {
-            send_create(c);
+            zkl_ask_create(c);
         } else if (c->node == ZKL_NODE_THERE && c->phase == ZKL_OVER) {
-            send_erase(c);
+            zkl_ask_erase(c);
         } else if (c->node == ZKL_NODE_THERE && c->phase == ZKL_HELD) {
-            watch_own(c);
+            zkl_ask_own(c);
         } else if (c->node == ZKL_NODE_THERE || c->node == ZKL_NODE_LOST) {
             line->list_wanted = true;
         }
@@ -721,7 +589,7 @@ static void lose_handle(zkl_line *line) {
     line->listing = false;
     zkl_subject_enter(&line->floor->subjects, &line->subject);
     for (zkl_contender *c = line->first; c; c = c->next)
-        set_watch(c, ZKL_WATCH_NONE);
+        zkl_ask_set_watch(c, ZKL_WATCH_NONE);
 }
 
 void zkl_line_relink(zkl_line *line) {

@@ -1,0 +1,135 @@
+#include "ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <zookeeper/zookeeper.h>
+
+#define RETRY_FIRST (ZKL_SECOND / 10)
+#define RETRY_MOST (5 * ZKL_SECOND)
+
+static char *node_path(const zkl_line *line, const char *name) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", line->path, name) < 0 ? NULL : path;
+}
+
+void zkl_ask_again_later(zkl_line *line) {
+    if (line->retry.pending)
+        return;
+    line->pause = line->pause ? 2 * line->pause : RETRY_FIRST;
+    if (line->pause > RETRY_MOST)
+        line->pause = RETRY_MOST;
+    zkl_timer_set(&line->floor->timers, &line->retry, zkl_floor_now(line->floor) + line->pause);
+}
+
+void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch) {
+    c->floor->own_watches += (watch != ZKL_WATCH_NONE) - (c->watch != ZKL_WATCH_NONE);
+    c->watch = watch;
+}
+
+/* Asks for the node. Without a link it stays NONE, and resume asks. */
+void zkl_ask_create(zkl_contender *c) {
+    zkl_line *line = c->line;
+    zkl_floor *floor = c->floor;
+    c->first = c->blocked = false;
+    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
+    c->token = 0;
+    free(c->name);
+    c->name = NULL;
+    if (!floor->port)
+        return;
+    zkl_subject_enter(&floor->subjects, &c->subject);
+    char name[ZKL_ZNODE_SIZE];
+    zkl_znode_make(name, (zkl_guid){floor->guid, c->subject.id}, ZKL_KIND_LOCK);
+    char *path = node_path(line, name);
+    c->parents = line->parents.round;
+    const int rc = path ? floor->port->call->create(floor->port, path, floor->identifier,
+                                                    ZKL_EPHEMERAL_SEQUENCE, floor->acl,
+                                                    (zkl_return){c->subject.id, ZKL_ASK_CREATE, 0})
+                        : ZMARSHALLINGERROR;
+    free(path);
+    if (rc == ZOK)
+        c->node = ZKL_NODE_ASKED;
+    else
+        zkl_ask_again_later(line);
+    line->list_wanted = true;
+}
+
+void zkl_ask_erase(zkl_contender *c) {
+    zkl_floor *floor = c->floor;
+    if (!floor->port)
+        return;
+    char *path = node_path(c->line, c->name);
+    const int rc = path ? floor->port->call->erase(floor->port, path,
+                                                   (zkl_return){c->subject.id, ZKL_ASK_ERASE, 0})
+                        : ZMARSHALLINGERROR;
+    free(path);
+    if (rc == ZOK)
+        c->node = ZKL_NODE_ERASING;
+    else
+        zkl_ask_again_later(c->line);
+}
+
+/* With get, never exists: exists leaves a watch behind on a node that is gone. */
+static bool send_watch(zkl_line *line, const char *name, zkl_return back) {
+    zkl_floor *floor = line->floor;
+    char *path = node_path(line, name);
+    const int rc = path ? floor->port->call->get(floor->port, path, true, back) : ZMARSHALLINGERROR;
+    free(path);
+    if (rc != ZOK)
+        zkl_ask_again_later(line);
+    return rc == ZOK;
+}
+
+void zkl_ask_own(zkl_contender *c) {
+    if (!c->floor->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
+        return;
+    if (send_watch(c->line, c->name, (zkl_return){c->subject.id, ZKL_ASK_WATCH_OWN, 0}))
+        zkl_ask_set_watch(c, ZKL_WATCH_ASKED);
+}
+
+void zkl_ask_blocker(zkl_line *line, zkl_child *child) {
+    if (!line->floor->port || child->mine || child->watch != ZKL_WATCH_NONE)
+        return;
+    const zkl_return back = {line->subject.id, ZKL_ASK_WATCH_BLOCKER, child->sequence};
+    if (send_watch(line, child->name, back))
+        child->watch = ZKL_WATCH_ASKED;
+}
+
+/* After a lost answer: sync, then list. A server that lags could hide our own node from a list alone. */
+void zkl_ask_list(zkl_line *line) {
+    zkl_floor *floor = line->floor;
+    line->list_synced = false;
+    for (zkl_contender *c = line->first; c && !line->list_synced; c = c->next)
+        if (c->node == ZKL_NODE_LOST)
+            line->list_synced =
+                floor->port->call->sync(floor->port, line->path,
+                                        (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
+    const int rc = floor->port->call->list(floor->port, line->path,
+                                           (zkl_return){line->subject.id, ZKL_ASK_LIST, 0});
+    if (rc != ZOK) {
+        zkl_ask_again_later(line);
+        return;
+    }
+    line->listing = true;
+    line->list_wanted = false;
+}
+
+/* A node that bears our GUID, and whose create nobody waits for any more: an answer was lost, or the session before
+ * this one made it. It is deleted and not trusted. */
+void zkl_ask_erase_stray(zkl_line *line, const char *name) {
+    char *path = node_path(line, name);
+    if (path &&
+        line->floor->port->call->erase(
+            line->floor->port, path, (zkl_return){line->subject.id, ZKL_ASK_ERASE_STRAY, 0}) != ZOK)
+        zkl_ask_again_later(line);
+    free(path);
+}
+
+/* A watch on a node that stays would be carried along for the session's life. */
+void zkl_ask_unwatch(zkl_line *line, const char *name) {
+    char *path = node_path(line, name);
+    if (path)
+        line->floor->port->call->unwatch(line->floor->port, path,
+                                         (zkl_return){line->subject.id, ZKL_ASK_UNWATCH, 0});
+    free(path);
+}

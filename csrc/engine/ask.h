@@ -1,0 +1,40 @@
+/* ask: the requests that a line makes, for itself and for its contenders. What cannot be sent (no link, no memory) leaves
+ * things as they were, and zkl_line_resume, or the line's retry timer, comes by again. */
+#ifndef ZKL_ASK_H
+#define ZKL_ASK_H
+
+#include "line.h"
+
+/* zkl_return.what of the answers. Those about one contender's own node come to the contender, the others to the line. */
+typedef enum zkl_asked_for {
+    ZKL_ASK_CREATE,
+    ZKL_ASK_ERASE,
+    ZKL_ASK_WATCH_OWN,
+    ZKL_ASK_LIST,
+    ZKL_ASK_SYNC,
+    ZKL_ASK_WATCH_BLOCKER, /* detail: the blocker's sequence */
+    ZKL_ASK_UNWATCH,
+    ZKL_ASK_ERASE_STRAY
+} zkl_asked_for;
+
+/* Makes the node, under a new GUID; whatever was known of a former one is forgotten. Wants a list after it. */
+void zkl_ask_create(zkl_contender *c);
+/* Deletes the node. */
+void zkl_ask_erase(zkl_contender *c);
+/* Arms the watch on its own node, unless it is armed or asked for. */
+void zkl_ask_own(zkl_contender *c);
+void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch);
+
+/* Lists the children; after a lost create, with a sync before it. */
+void zkl_ask_list(zkl_line *line);
+/* Arms a watch on somebody else's node, unless it is armed or asked for. */
+void zkl_ask_blocker(zkl_line *line, zkl_child *child);
+/* Takes the watch on a node that stays back. */
+void zkl_ask_unwatch(zkl_line *line, const char *name);
+/* Deletes a node that bears our GUID and that no contender has. */
+void zkl_ask_erase_stray(zkl_line *line, const char *name);
+
+/* The line looks at everything again, after a pause that grows until a list succeeds. */
+void zkl_ask_again_later(zkl_line *line);
+
+#endif

@@ -1,0 +1,464 @@
+--- How a client ends: by close, by a script's end in whatever way, by the collector, and in a forked child.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local SESSION = 60 -- seconds: what goes "at once" goes long before the servers would let it go
+local PATIENCE = 20
+
+describe("the end of a client", function()
+  local zk, tree, client, other, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/close")
+    other = worker.start()
+    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/close/%d"):format(count)
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+  end)
+
+  after_each(function() client:close() end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/close")
+    tree:close()
+  end)
+
+  local function nodes() return tree:children(path) or {} end
+
+  local function becomes(n)
+    return wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
+  end
+
+  --- A list of a callback's calls, and the callback.
+  local function calls()
+    local list = {}
+    return list, function(...) list[#list + 1] = { ... } end
+  end
+
+  describe("by close()", function()
+    it("frees at once what it held", function()
+      assert(client:mutex(path):acquire(PATIENCE))
+      assert(client:mutex(path .. "/more"):acquire(PATIENCE))
+      other:begin("acquire", path, PATIENCE)
+      becomes(3)
+      assert.is_true(client:close())
+      assert.is_number((other:finish()))
+      assert.is_true(other:release(path))
+      assert.same({}, tree:children(path .. "/more"))
+    end)
+
+    it("ends the session", function()
+      local id = client:session_id()
+      assert.is_truthy(zk:four_letter("dump"):find(id, 1, true))
+      client:close()
+      wait.eventually(function() return not zk:four_letter("dump"):find(id, 1, true) end)
+    end)
+
+    it("answers every request with 'closed' before it returns", function()
+      local list, callback = calls()
+      assert(other:acquire(path, PATIENCE))
+      local requests = {}
+      for i = 1, 5 do requests[i] = client:mutex(path):request(nil, callback) end
+      becomes(6)
+      client:close()
+      assert.equal(5, #list)
+      for i = 1, 5 do
+        assert.same({ nil, "closed" }, list[i])
+        assert.equal("failed", requests[i]:state())
+      end
+      becomes(1)
+      assert.equal(0, client:poll())
+      assert.equal(5, #list)
+      other:release(path)
+    end)
+
+    it("answers who waits with 'closed', when a callback closes the client", function()
+      local list, closed = {}, nil
+      assert(other:acquire(path, PATIENCE))
+      client:mutex(path):request(nil, function(...) list[#list + 1] = { ... } end)
+      client:mutex(path .. "-free"):request(PATIENCE, function() closed = client:close() end)
+      assert.same({ nil, "closed" }, { client:mutex(path):acquire() })
+      assert.is_true(closed)
+      assert.same({ { nil, "closed" } }, list)
+      becomes(1)
+      other:release(path)
+    end)
+
+    it("runs the callbacks of what was answered before", function()
+      local list, callback = calls()
+      client:mutex(path):request(PATIENCE, callback)
+      becomes(1)
+      assert.same({}, list)
+      client:close()
+      assert.equal(1, #list)
+      becomes(0)
+    end)
+
+    it("may come twice", function()
+      assert.is_true(client:close())
+      assert.is_true(client:close())
+      assert.equal("closed", client:state())
+    end)
+
+    it("is no loss", function()
+      local list, callback = calls()
+      local lock = client:mutex(path)
+      lock:on_lost(callback)
+      assert(lock:acquire(PATIENCE))
+      client:close()
+      client:poll()
+      assert.same({}, list)
+      assert.equal(0, client:stats().lost)
+    end)
+
+    it("leaves handles whose calls answer 'closed'", function()
+      local list, callback = calls()
+      local lock = client:mutex(path)
+      assert(lock:acquire(PATIENCE))
+      local guard = assert(client:mutex(path .. "/guarded"):guard(PATIENCE))
+      local held = client:mutex(path .. "/requested"):request(PATIENCE, callback)
+      wait.eventually(function()
+        client:poll(0.02)
+        return held:state() == "held"
+      end)
+      client:close()
+      for _, handle in ipairs { lock, client:mutex(path), client:mutex(path .. "/new") } do
+        assert.same({ nil, "closed" }, { handle:acquire() })
+        assert.same({ nil, "closed" }, { handle:acquire(0, "somebody") })
+        assert.same({ nil, "closed" }, { handle:release() })
+        assert.same({ nil, "closed" }, { handle:guard(1) })
+        assert.same({ nil, "closed" }, { handle:with(error) })
+        assert.same({ nil, "closed" }, { handle:participants() })
+        assert.is_false(handle:is_held())
+        assert.is_nil(handle:token())
+        assert.equal(0, handle:validity())
+      end
+      assert.same({ nil, "closed" }, { client:flush() })
+      assert.equal(0, client:poll())
+      assert.equal(0, client:poll(math.huge))
+      assert.equal("number", type(client:stats().acquired))
+      assert.equal(0, client:stats().held)
+
+      assert.is_false(guard:is_held())
+      assert.is_nil(guard:token())
+      assert.is_nil(held:token())
+      assert.not_equal("held", held:state())
+      assert.same({ nil, "closed" }, { held:release() })
+
+      local late = client:mutex(path):request(PATIENCE, callback)
+      assert.equal(1, #list)
+      assert.equal(1, client:poll())
+      assert.same({ nil, "closed" }, list[2])
+      assert.equal("failed", late:state())
+      late:cancel()
+      assert.equal(0, client:poll())
+    end)
+
+    it("ends a client that is still connecting", function()
+      local faulty = proxy.start(zk.hosts)
+      faulty:black_hole()
+      local list, callback = calls()
+      local mine = assert(zklock.connect(faulty.hosts, { connect_timeout = 0 }))
+      mine:mutex(path):request(nil, callback)
+      assert.is_true(mine:close())
+      assert.same({ { nil, "closed" } }, list)
+      assert.equal("closed", mine:state())
+      faulty:close()
+    end)
+
+    it("ends within its time when no server answers any more #slow", function()
+      local faulty = proxy.start(zk.hosts)
+      local list, callback = calls()
+      local mine = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+      assert(mine:mutex(path):acquire(PATIENCE))
+      local requests = { mine:mutex(path):request(nil, callback), mine:mutex(path .. "-2"):request(nil, callback) }
+      wait.eventually(function() return requests[2]:state() == "held" or mine:poll(0.02) > 0 end)
+      faulty:black_hole()
+      local began = wait.now()
+      assert.is_true(mine:close())
+      assert.is_true(wait.now() - began < 5 + 10, "5 s, and 10 for a busy machine")
+      assert.equal("closed", mine:state())
+      assert.is_true(#list > 0)
+      for _, answer in ipairs(list) do assert.is_true(answer[2] == "closed" or answer[1] ~= nil) end
+      faulty:close()
+      assert.is_true(tree:delete_tree(path))
+    end)
+
+    it("comes at the end of the client's block", function()
+      if _VERSION ~= "Lua 5.4" then return pending("only Lua 5.4 has to-be-closed variables") end
+      local run = assert(load([[
+        local zklock, hosts, path = ...
+        local mine <close> = assert(zklock.connect(hosts, { session_timeout = 60 }))
+        assert(mine:mutex(path):acquire(20))
+        return mine
+      ]]))
+      assert.equal("closed", run(zklock, zk.hosts, path):state())
+      becomes(0)
+    end)
+  end)
+
+  describe("by the collector", function()
+    it("frees at once what it held and waited for", function()
+      local function use()
+        local mine = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+        assert(mine:mutex(path):acquire(PATIENCE))
+        mine:mutex(path):request(nil, function() end)
+        becomes(2)
+      end
+      use()
+      wait.eventually(function()
+        collectgarbage()
+        return #nodes() == 0
+      end, PATIENCE, "the end of a collected client's nodes")
+    end)
+
+    it("does not come while a lock of the client is in use", function()
+      local function use() return assert(zklock.connect(zk.hosts, { session_timeout = SESSION })):mutex(path) end
+      local lock = use()
+      assert(lock:acquire(PATIENCE))
+      collectgarbage()
+      collectgarbage()
+      assert.is_true(lock:is_held())
+      assert.is_true(lock:release())
+    end)
+  end)
+
+  describe("by the end of its script", function()
+    local PROLOGUE = [[
+      zklock = require "zklock"
+      client = assert(zklock.connect(arg[1], { session_timeout = 60 }))
+      lock = client:mutex(arg[2])
+    ]]
+
+    for title, ending in pairs {
+      ["that just ends"] = "",
+      ["that closes its client"] = "client:close()",
+      ["that calls os.exit(0)"] = "os.exit(0)",
+      ["that calls os.exit(0, true)"] = "os.exit(0, true)",
+      ["that ends inside a coroutine that holds"] =
+        "thread = coroutine.wrap(function() lock:release() lock:acquire(20) coroutine.yield() end) thread()",
+      ["that has more clients"] =
+        "second = assert(zklock.connect(arg[1])) assert(second:mutex(arg[2] .. '-2'):acquire(20))",
+      ["that still waits in a request"] = "lock:request(nil, print)",
+      ["that dropped it before"] = "lock, client = nil collectgarbage() collectgarbage()",
+    } do
+      it(("frees at once what it held: %s"):format(title), function()
+        local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\n" .. ending, zk.hosts, path)
+        assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
+        becomes(0)
+      end)
+    end
+
+    it("frees at once what it held: that raises an error", function()
+      local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\nerror('an uncaught one')", zk.hosts, path)
+      assert.equal(1, result.code)
+      assert.matches("an uncaught one", result.stderr)
+      becomes(0)
+    end)
+
+    --- Runs a script that waits for a held lock, interrupts it there, and gives its process.
+    local function interrupt(code)
+      assert(other:acquire(path, PATIENCE))
+      local child = wait.spawn_lua(PROLOGUE .. code, { zk.hosts, path })
+      becomes(2)
+      child:signal("sigint")
+      return child
+    end
+
+    for title, code in pairs {
+      ["acquire"] = "lock:acquire()",
+      ["with"] = "lock:with(print)",
+      ["guard"] = "lock:guard(3600)",
+      ["poll"] = "lock:request(nil, print) client:poll(math.huge)",
+      ["a callback's acquire"] = [[
+        client:mutex(arg[2] .. '-free'):request(nil, function() lock:acquire() end)
+        while true do client:poll(3600) end
+      ]],
+    } do
+      it(("by Ctrl-C in %s ends it, and its node goes at once"):format(title), function()
+        local child = interrupt(code)
+        if title == "a callback's acquire" then
+          -- What is raised there is the callback's error: it is reported, and the script goes on.
+          becomes(1)
+          child:signal("sigint")
+        end
+        assert.equal(1, (child:wait(PATIENCE)))
+        assert.matches("interrupted!", child:stderr())
+        becomes(1)
+        other:release(path)
+      end)
+    end
+
+    it("can be averted: a script that catches Ctrl-C goes on, and no node is left", function()
+      local child = interrupt [[
+        print(pcall(lock.acquire, lock))
+        io.stdout:flush()
+        io.read()
+        print(lock:acquire(0))
+        io.stdout:flush()
+        io.read()
+        print(lock:acquire(20) ~= nil, lock:release())
+      ]]
+      assert.matches("^false\t.*interrupted!$", child:read_line(PATIENCE))
+      becomes(1)
+      child:write("")
+      assert.equal("nil\ttimeout", child:read_line(PATIENCE))
+      other:release(path)
+      child:write("")
+      assert.equal("true\ttrue", child:read_line(PATIENCE))
+      assert.equal(0, (child:wait(PATIENCE)))
+      becomes(0)
+    end)
+
+    it("leaves no node of an acquire into which a hook raised, wherever that was", function()
+      local result = wait.run_lua([[
+        if jit then jit.off() end
+        local path, patience = arg[2], 20
+        local zklock = require "zklock"
+        local client = assert(zklock.connect(arg[1], { session_timeout = 60 }))
+        local lock, wrong = client:mutex(path), 0
+        local function attempt(n)
+          debug.sethook(function() debug.sethook() error("hooked", 0) end, "", n)
+          local ok, token = pcall(lock.acquire, lock, patience)
+          debug.sethook()
+          return ok, token
+        end
+        local n = 0
+        repeat
+          n = n + 1
+          local ok = attempt(n)
+          if ok then assert(lock:release()) end
+          client:poll()
+          local stats = client:stats()
+          if lock:is_held() or stats.held + stats.waiting > 0 then
+            wrong = wrong + 1
+            if wrong <= 5 then print("after instruction", n, stats.held, stats.waiting) end
+            lock:release()
+          end
+          assert(client:flush(patience))
+        until ok and n > 50
+        print(wrong)
+        client:close()
+      ]], zk.hosts, path)
+      assert.same({ 0, "0\n", "" }, { result.code, result.stdout, result.stderr })
+      becomes(0)
+    end)
+  end)
+
+  describe("in a forked child", function()
+    local PROLOGUE = [[
+      local ffi = require "ffi"
+      ffi.cdef "int fork(void); int waitpid(int, int *, int); void _exit(int);"
+      local zklock = require "zklock"
+      local client = assert(zklock.connect(arg[1], { session_timeout = 60 }))
+      local lock = client:mutex(arg[2])
+      local token = assert(lock:acquire(20))
+      local held = client:mutex(arg[2] .. "-2"):request(20, function() end)
+      while held:state() ~= "held" do client:poll(1) end
+      local id, child = client:session_id(), ffi.C.fork()
+    ]]
+    local EPILOGUE = [[
+      local status = ffi.new("int[1]")
+      assert(ffi.C.waitpid(child, status, 0) == child)
+      print("parent", status[0], lock:is_held(), lock:token() == token, client:state(), client:session_id() == id)
+      print(lock:release(), held:release(), client:flush(20), lock:acquire(20) > token, client:close())
+    ]]
+    local WELL = "parent\t0\ttrue\ttrue\tconnected\ttrue\ntrue\ttrue\ttrue\ttrue\ttrue\n"
+
+    local function run(code)
+      local result = wait.run_lua(PROLOGUE .. "if child == 0 then\n" .. code .. "\nend\n" .. EPILOGUE, zk.hosts, path)
+      assert.equal("", result.stderr)
+      assert.equal(0, result.code)
+      becomes(0)
+      return result.stdout
+    end
+
+    local function forks() return rawget(_G, "jit") ~= nil end
+    local NO_FORK = "only LuaJIT can fork without more modules"
+
+    it("every call answers 'forked'", function()
+      if not forks() then return pending(NO_FORK) end
+      assert.equal([[
+forked
+nil	forked
+nil	forked
+nil	forked
+nil	forked
+nil	forked
+nil	forked
+nil	forked
+false	nil	0
+nil	nil	forked
+nil	forked
+false	nil	0
+true
+]] .. WELL, run [[
+        print(client:state())
+        print(lock:acquire(5))
+        print(lock:acquire(0, "somebody"))
+        print(lock:release())
+        print(lock:with(5, print))
+        print(lock:guard(5))
+        print(lock:participants(5))
+        print(client:flush(5))
+        print(lock:is_held(), lock:token(), lock:validity())
+        print(held:token(), held:release())
+        local fresh = client:mutex(arg[2] .. "-new")
+        print(fresh:acquire(5))
+        print(fresh:is_held(), fresh:token(), fresh:validity())
+        print(client:close())
+        io.stdout:flush()
+        ffi.C._exit(0)
+      ]])
+    end)
+
+    it("requests hear 'forked' from poll", function()
+      if not forks() then return pending(NO_FORK) end
+      assert.equal("asked\n1\tnil\tforked\tfailed\n" .. WELL, run [[
+        local a, b
+        local request = lock:request(5, function(...) a, b = ... end)
+        print "asked"
+        print(client:poll(5), a, b, request:state())
+        io.stdout:flush()
+        ffi.C._exit(0)
+      ]])
+    end)
+
+    for title, ending in pairs {
+      ["close()"] = "client:close() client:close() os.exit(0)",
+      ["os.exit(0)"] = "os.exit(0)",
+      ["the end of its Lua"] = "os.exit(0, true)",
+      ["the collector"] = "lock, client, held = nil collectgarbage() collectgarbage() os.exit(0)",
+    } do
+      it(("%s leaves the parent's session and locks alone"):format(title), function()
+        if not forks() then return pending(NO_FORK) end
+        assert.equal(WELL, run(ending))
+      end)
+    end
+
+    it("a new client works", function()
+      if not forks() then return pending(NO_FORK) end
+      assert.equal("nil\ttimeout\ntrue\ttrue\n" .. WELL, run [[
+        local mine = assert(zklock.connect(arg[1]))
+        print(mine:mutex(arg[2]):acquire(0))
+        print(mine:mutex(arg[2] .. "-own"):acquire(20) ~= nil, mine:close())
+        io.stdout:flush()
+        os.exit(0, true)
+      ]])
+    end)
+  end)
+end)
