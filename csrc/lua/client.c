@@ -146,6 +146,19 @@ static int client_wake(lua_State *L) {
     return 0;
 }
 
+/* The interpreter's Ctrl-C sets a hook on the main coroutine only. When another one waits, it takes the hook over. */
+static void take_over_hook(lua_State *L) {
+#ifdef LUA_RIDX_MAINTHREAD
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    lua_State *main = lua_tothread(L, -1);
+    if (main && main != L && lua_gethook(main) && !lua_gethook(L))
+        lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));
+    lua_pop(L, 1);
+#else
+    (void)L; /* LuaJIT has one hook for all; plain 5.1 does not say which is the main one */
+#endif
+}
+
 /* client:wait(moment): until there is something to take, or the moment, or a signal: the caller looks which. A signal
  * must get back to Lua, where its hook runs. */
 static int client_wait(lua_State *L) {
@@ -157,8 +170,11 @@ static int client_wait(lua_State *L) {
         left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
         timeout = &left;
     }
-    if (ppoll(&fd, 1, timeout, NULL) < 0 && errno != EINTR)
+    if (ppoll(&fd, 1, timeout, NULL) >= 0)
+        return 0;
+    if (errno != EINTR)
         return luaL_error(L, "cannot wait for the client's descriptor: error %d", errno);
+    take_over_hook(L);
     return 0;
 }
 

@@ -3,6 +3,8 @@ local check = require "zklock.check"
 local core = require "zklock.core"
 local mutex = require "zklock.mutex"
 
+local unpack = table.unpack or unpack -- luacheck: ignore 113
+
 --- How long `close` waits for the session's end; seconds.
 local CLOSE_MOST = 5
 --- `close` runs callbacks that make new callbacks, but not for ever.
@@ -39,6 +41,8 @@ function Client.new(native, options)
     queue = {},
     queue_first = 1,
     queue_last = 0,
+    callbacks = weak("k"), -- the coroutines in which callbacks run
+    parked = {}, -- those of them that wait
   }, Client)
 end
 
@@ -77,15 +81,43 @@ function Client:turn()
   return self:run()
 end
 
---- Waits, in the way of the loop, until `waiter.done`.
+-- A callback that waits lets the others run: its coroutine is parked, and the poll that runs it goes on. Plain Lua 5.1
+-- cannot: it does not yield across pcall, and cannot tell that it could not.
+local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+local is_yieldable = coroutine.isyieldable or function() return true end
+
+--- The running coroutine, if it is a callback's and may be parked.
+function Client:parkable()
+  local thread = coroutine.running()
+  return can_park and thread and self.callbacks[thread] and is_yieldable() and thread or nil
+end
+
+--- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
 function Client:wait(waiter)
-  self.loop.wait(self, waiter)
+  local thread = self:parkable()
+  if not thread then return self.loop.wait(self, waiter) end
+  waiter.thread = thread
+  self.parked[thread] = true
+  while not waiter.done do coroutine.yield() end
+  self.parked[thread] = nil
 end
 
 --- Ends the wait of `waiter`.
 function Client:wake(waiter)
   waiter.done = true
-  self.loop.wake(waiter)
+  if waiter.thread then
+    self.queue_last = self.queue_last + 1
+    self.queue[self.queue_last] = waiter.thread
+  else
+    self.loop.wake(waiter)
+  end
+end
+
+--- Calls a function that waits so that an error raised into it comes back: like pcall, but a callback, into which
+--- nobody raises while it is parked, is called directly.
+function Client:attempt(fn, ...)
+  if self:parkable() then return true, fn(...) end
+  return pcall(fn, ...)
 end
 
 local Question = {}
@@ -102,17 +134,15 @@ function Client:ask(ask)
   local unusable = self:unusable()
   if unusable then return nil, unusable end
   local question = setmetatable({ client = self }, Question)
-  local query = ask(self:enter(question))
-  local ok, raised = pcall(self.wait, self, question)
-  if not ok then
-    query:drop()
-    error(raised, 0)
-  end
-  if question.err then
-    query:drop()
-    return nil, question.err
-  end
-  return true, query
+  local ok, raised = self:attempt(function()
+    question.query = ask(self:enter(question))
+    self:wait(question)
+  end)
+  local query, err = question.query, question.err
+  if ok and not err then return true, query end
+  if query then query:drop() end
+  if not ok then error(raised, 0) end
+  return nil, err
 end
 
 --- Gives back what dead coroutines hold.
@@ -167,17 +197,27 @@ local function report(client, message)
   io.stderr:write("zklock: error in a callback: ", message, "\n")
 end
 
---- Runs what is queued now, each in a coroutine of its own; what that queues is left for the next time.
+function Client:resume(thread, ...)
+  local ok, err = coroutine.resume(thread, ...)
+  if not ok then report(self, debug.traceback(thread, tostring(err))) end
+end
+
+--- Runs what is queued now, each callback in a coroutine of its own; what that queues is left for the next time.
+---@return integer count of callbacks begun
 function Client:run()
   local last, count = self.queue_last, 0
   while self.queue_first <= last do
     local call = self.queue[self.queue_first]
     self.queue[self.queue_first] = nil
     self.queue_first = self.queue_first + 1
-    count = count + 1
-    local thread = coroutine.create(call[1])
-    local ok, err = coroutine.resume(thread, (table.unpack or unpack)(call, 3, 2 + call[2])) -- luacheck: ignore 113
-    if not ok then report(self, debug.traceback(thread, tostring(err))) end
+    if type(call) == "thread" then
+      self:resume(call)
+    else
+      count = count + 1
+      local thread = coroutine.create(call[1])
+      self.callbacks[thread] = true
+      self:resume(thread, unpack(call, 3, 2 + call[2]))
+    end
   end
   if self.queue_first <= self.queue_last then self.native:wake() end
   return count
@@ -230,12 +270,12 @@ end
 ---@return integer count of callbacks run
 function Client:poll(timeout)
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
-  self:take()
-  while self.queue_first > self.queue_last and core.now() < deadline and not self:unusable() do
+  local count = self:turn()
+  while count == 0 and core.now() < deadline and not self:unusable() do
     self:sleep(deadline)
-    self:take()
+    count = self:turn()
   end
-  return self:run()
+  return count
 end
 
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
@@ -284,7 +324,8 @@ function Client:close()
     self:turn()
   end
   for _ = 1, CLOSE_ROUNDS do
-    if self:turn() == 0 then break end
+    self:turn()
+    if self.queue_first > self.queue_last then break end
   end
   return true
 end

@@ -54,7 +54,8 @@ end
 ---@private
 function Guard:is_open()
   local hold = self.hold
-  return hold.open and hold.stay.state == "held" and hold.stay.contender:held()
+  local stay = hold.stay
+  return hold.open and stay.state == "held" and not stay.place.client:unusable() and stay.contender:held()
 end
 
 --- Never raises.

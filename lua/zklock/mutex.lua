@@ -67,19 +67,26 @@ local function acquire_again(stay, deadline)
   return stay.token
 end
 
---- Waits for the answer; what is raised into the wait is raised again, and ends a stay of our own.
-local function await(stay, own)
-  local ok, raised = stay:await()
-  if ok then return end
-  if own then stay:end_now() end
-  error(raised, 0)
+local function join_and_wait(stay, deadline, once)
+  local err = stay:join(deadline, once)
+  if not err then stay:await() end
+  return err
+end
+
+--- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again.
+---@return string? err
+local function settle(stay, deadline, once)
+  local ok, err = stay.place.client:attempt(join_and_wait, stay, deadline, once)
+  if ok then return err or stay.err end
+  stay:end_now()
+  error(err, 0)
 end
 
 --- Acquires the lock, waiting for it in order of arrival.
 ---
 --- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
----@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers' answer, never
----  for a holder
+---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers' answer,
+---  never for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
 ---@return string? err "timeout", "disconnected", "closed", "lost", "wrong kind", "access denied", "auth failed",
@@ -95,19 +102,15 @@ function Lock:acquire(timeout, who)
   client:reap()
   while stay do -- the same owner waits already, in another coroutine
     if once then return nil, "timeout" end
-    await(stay)
+    stay:await()
     stay = place:stay_of(who)
     if stay and stay.state == "held" then return acquire_again(stay, deadline) end
   end
-  local err
-  stay, err = place:join(self, who, deadline, once)
-  if not stay then return nil, err end
-  await(stay, true)
-  if stay.state == "held" then
-    place.losers[who] = nil
-    return stay.token
-  end
-  return nil, stay.err
+  stay = place:new_stay(self, who)
+  local err = settle(stay, deadline, once)
+  if stay.state ~= "held" then return nil, err end
+  place.losers[who] = nil
+  return stay.token
 end
 
 --- Gives the lock back, or one of several acquires of it. Returns when the release is on its way; it is repeated behind

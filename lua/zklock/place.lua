@@ -60,23 +60,28 @@ function Place:stay_of(who)
   return stay
 end
 
---- Joins the line; the answer comes to `stay:event`.
----@return zklock.Stay? stay
----@return string? err
-function Place:join(lock, who, deadline, once)
-  local client = self.client
-  local stay = setmetatable({
-    place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0,
-  }, Stay)
-  stay.tag = client:enter(stay)
-  local contender, err = client.native:join(self.path, stay.tag, deadline, once)
-  if not contender then return nil, err end
-  stay.contender = contender
-  self:set(who, stay)
-  return stay
+--- A stay that has not joined the line yet.
+---@return zklock.Stay
+function Place:new_stay(lock, who)
+  return setmetatable({ place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0 }, Stay)
 end
 
 -- ---- stays --------------------------------------------------------------------------------------------------------
+
+--- Joins the line; the answer comes to `event`.
+---@return string? err
+function Stay:join(deadline, once)
+  local place = self.place
+  local client = place.client
+  local contender, err = client.native:join(place.path, client:enter(self), deadline, once)
+  if not contender then
+    self.state = "failed"
+    return err
+  end
+  self.contender = contender
+  place:set(self.owner(), self)
+  return nil
+end
 
 --- Not this owner's any more.
 function Stay:leave(state)
@@ -107,20 +112,17 @@ function Stay:event(kind, err, token)
     return
   end
   if self.answered then self:answered() end
-  for waiter in pairs(self.waiters or {}) do self.place.client:wake(waiter) end
+  local waiters = self.waiters or {}
   self.waiters = nil
+  for waiter in pairs(waiters) do self.place.client:wake(waiter) end
 end
 
 --- Waits until it is not waiting any more.
----@return boolean ok false: something was raised into the wait
----@return any raised
 function Stay:await()
-  local waiter, client = {}, self.place.client
+  local waiter = {}
   self.waiters = self.waiters or {}
   self.waiters[waiter] = true
-  local ok, raised = pcall(client.wait, client, waiter)
-  if not ok and self.waiters then self.waiters[waiter] = nil end
-  return ok, raised
+  self.place.client:wait(waiter)
 end
 
 --- It was held and is not any more, without its owner's doing; the event of it is here or on its way.

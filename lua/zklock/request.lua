@@ -14,20 +14,22 @@ function Request.new(lock, deadline, once, callback)
   local err = client:unusable()
   if not err then
     client:reap()
-    request.stay, err = lock.place:join(lock, request, deadline, once)
+    local stay = lock.place:new_stay(lock, request)
+    local back = owner.reference(request)
+    stay.answered = function(answered)
+      local waiting = back()
+      if waiting then waiting:answered(answered) end
+    end
+    request.stay = stay
+    err = stay:join(deadline, once)
   end
-  if not request.stay then
-    request.failed = true
+  if err then
+    request.stay = nil
     client:call_later(callback, nil, err)
     client.native:wake()
     return request
   end
   client.kept[request] = true -- a waiting one is not collected
-  local back = owner.reference(request)
-  request.stay.answered = function(stay)
-    local waiting = back()
-    if waiting then waiting:answered(stay) end
-  end
   return request
 end
 
@@ -90,8 +92,12 @@ end
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   local stay = self.stay
-  if self.failed or not stay then return "failed" end
-  if stay.state == "held" and not self.client:unusable() and not stay.contender:held() then return "lost" end
+  if not stay then return "failed" end
+  if stay.state == "held" then
+    local unusable = self.client:unusable()
+    if unusable then return unusable == "closed" and "released" or "failed" end
+    if not stay.contender:held() then return "lost" end
+  end
   return stay.state
 end
 

@@ -21,10 +21,18 @@ static void must(bool good) {
 
 /* ---- life ---- */
 
+static void beat(fake_client *client) {
+    const zkl_stats *count = &client->floor.counters;
+    if (client->beats && client->floor.port && count->waiting + count->held > 0 &&
+        client->confirmed + client->timeout / 6 <= fake_now)
+        client->floor.refresh(&client->floor);
+}
+
 void fake_leave(fake_client *client) {
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
+    beat(client);
     fake_hear(client);
 }
 

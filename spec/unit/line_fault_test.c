@@ -205,6 +205,16 @@ static void a_hand_over_whose_delete_was_cut_off_stands(void) {
     CHECK(fake_held(other));
 }
 
+static void a_reconnect_asks_for_everything_at_once(void) {
+    fake_place *p = fake_holder(one);
+    fake_stranger(zk, LINE, NULL);
+    fake_waiter(one);
+    fake_release(p);
+    fake_cut(one); /* the delete, and the waiter's place */
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "DL");
+}
+
 /* ---- another link for the same session ---- */
 
 static void a_new_link_for_the_session_keeps_places(void) {
@@ -349,6 +359,7 @@ int main(int argc, char **argv) {
         {"a join without a link waits for it", a_join_without_a_link_waits_for_it},
         {"a hand-over whose delete was cut off stands",
          a_hand_over_whose_delete_was_cut_off_stands},
+        {"a reconnect asks for everything at once", a_reconnect_asks_for_everything_at_once},
         {"a new link for the session keeps the places", a_new_link_for_the_session_keeps_places},
         {"a new link repeats what the old one lost", a_new_link_repeats_what_the_old_one_lost},
         {"a new link to a server that lags loses no place",

@@ -219,6 +219,24 @@ static void a_list_on_its_way_does_not_count_for_a_later_create(void) {
     CHECK(fake_held(q));
 }
 
+/* On a reconnect all watches go out in one packet, and servers refuse one that is too large. */
+static void a_long_line_does_not_watch_all_its_own_nodes(void) {
+    enum { MANY = 2100, WATCHED = 2000 };
+    static fake_place *places[MANY];
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    for (size_t i = 0; i < MANY; i++)
+        places[i] = fake_join(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_GET], WATCHED + 1);
+    for (size_t i = 0; i < MANY - 1; i++)
+        fake_cancel(places[i]);
+    fake_remove(zk, stranger);
+    while (fake_deliver(one))
+        continue;
+    CHECK(fake_waits(places[MANY - 1])); /* its own watch is armed now that its turn has come */
+    CHECK_INT(fake_pending(one, FAKE_GET, fake_node_of(places[MANY - 1])), 1);
+}
+
 /* ---- all kinds of neighbours ---- */
 
 static void strangers_of_all_libraries_count(void) {
@@ -379,6 +397,8 @@ int main(int argc, char **argv) {
          fifty_joins_share_their_lists},
         {"a list on its way does not count for a create sent later",
          a_list_on_its_way_does_not_count_for_a_later_create},
+        {"a line of two thousand does not watch all its own nodes",
+         a_long_line_does_not_watch_all_its_own_nodes},
         {"nodes of Curator, Go's zk and kazoo are waited for", strangers_of_all_libraries_count},
         {"what is no lock's node is ignored and left alone",
          what_is_no_lock_is_ignored_and_left_alone},

@@ -1,0 +1,195 @@
+/* Questions that are answered once: who is in line, is the hold still good, is there a session. */
+#include "fake_world.h"
+
+#include <string.h>
+
+static zkl_query *query;
+
+static void end(void) {
+    if (query)
+        zkl_query_free(query);
+    query = NULL;
+    fake_world_end();
+}
+
+static void ask(zkl_asked asked, double seconds) {
+    query = zkl_query_new(&one->queries, asked, 0);
+    CHECK(query != NULL);
+    if (asked == ZKL_ASKED_PARTICIPANTS)
+        CHECK(zkl_roster_init(&query->roster, &one->floor, LINE));
+    zkl_query_start(query, zkl_clock_after(fake_now, seconds));
+}
+
+static void check_answered(zkl_status status) {
+    CHECK(!query->pending);
+    CHECK_TEXT(zkl_status_text(query->answer.status), zkl_status_text(status));
+}
+
+static void tells_who_is_in_line_in_order(void) {
+    fake_holder(two);
+    fake_waiter(one);
+    fake_stranger(zk, LINE, "%s0123456789abcdef01234567__lock__");
+    fake_make(zk, LINE "/garbage", "", ZKL_PERSISTENT, 0, NULL);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    CHECK_TEXT(fake_batch(one), "L");
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "GGG");
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    zkl_participant who;
+    CHECK(zkl_roster_at(&query->roster, 0, &who));
+    CHECK(who.holder && !who.mine && who.session == two->floor.session && who.sequence == 0);
+    CHECK(who.identifier_length == 2 && memcmp(who.identifier, "me", 2) == 0);
+    CHECK(zkl_roster_at(&query->roster, 1, &who));
+    CHECK(!who.holder && who.mine && who.created == 1.0);
+    CHECK(zkl_roster_at(&query->roster, 2, &who));
+    CHECK(!who.holder && !who.mine && who.identifier_length == strlen("stranger"));
+    CHECK(!zkl_roster_at(&query->roster, 3, &who));
+}
+
+static void leaves_out_who_left_meanwhile(void) {
+    fake_place *p = fake_holder(two);
+    fake_waiter(one);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_answer(one);
+    fake_remove(zk, fake_node_of(p));
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    zkl_participant who;
+    CHECK(zkl_roster_at(&query->roster, 0, &who));
+    CHECK(who.holder && who.mine);
+    CHECK(!zkl_roster_at(&query->roster, 1, &who));
+}
+
+static void nobody_is_in_a_line_that_is_not_there(void) {
+    fake_remove(zk, LINE);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    zkl_participant who;
+    CHECK(!zkl_roster_at(&query->roster, 0, &who));
+}
+
+static void asks_again_after_a_cut(void) {
+    fake_holder(two);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    for (unsigned carried = 0; carried < 3; carried++) {
+        fake_leave(one);
+        for (unsigned i = 0; i < carried; i++)
+            fake_answer(one);
+        if (!query->pending)
+            break;
+        fake_cut(one);
+        CHECK(query->pending);
+        fake_connect(one);
+    }
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    zkl_participant who;
+    CHECK(zkl_roster_at(&query->roster, 0, &who));
+    CHECK(!zkl_roster_at(&query->roster, 1, &who));
+}
+
+static void asked_once_it_ends_with_the_link(void) {
+    ask(ZKL_ASKED_PARTICIPANTS, 1e12);
+    query->once = true;
+    fake_leave(one);
+    CHECK(query->pending);
+    fake_cut(one);
+    check_answered(ZKL_DISCONNECTED);
+}
+
+static void a_refusal_is_told(void) {
+    fake_refuse(zk, FAKE_LIST, LINE, ZNOAUTH, 0);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_ACCESS_DENIED);
+}
+
+static void a_deadline_ends_it(void) {
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_wait(zk, 5);
+    check_answered(ZKL_TIMEOUT);
+    fake_settle(one); /* late answers find nobody */
+    zkl_query_free(query);
+    fake_cut(one);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_wait(zk, 5);
+    check_answered(ZKL_DISCONNECTED);
+}
+
+static void ask_validity(fake_place *p) {
+    query = zkl_query_new(&one->queries, ZKL_ASKED_VALIDITY, 0);
+    CHECK(query != NULL);
+    query->held = p->contender;
+    zkl_query_start(query, zkl_clock_after(fake_now, 5));
+    fake_leave(one);
+}
+
+static void validity_is_answered_at_once_while_it_lasts(void) {
+    ask_validity(fake_holder(one));
+    check_answered(ZKL_OK);
+    CHECK_TEXT(fake_batch(one), "");
+}
+
+static void validity_that_ran_out_asks_the_servers(void) {
+    fake_place *p = fake_holder(one);
+    fake_wait(zk, 25);
+    fake_settle(one);
+    ask_validity(p);
+    CHECK(query->pending);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+}
+
+static void validity_of_what_was_lost_says_so(void) {
+    fake_place *p = fake_holder(one);
+    fake_wait(zk, 25);
+    fake_settle(one);
+    ask_validity(p);
+    fake_expire(one);
+    check_answered(ZKL_LOST);
+}
+
+static void validity_of_what_was_dropped_says_so(void) {
+    fake_place *p = fake_holder(one);
+    fake_wait(zk, 25);
+    fake_settle(one);
+    ask_validity(p);
+    fake_drop(p);
+    check_answered(ZKL_LOST);
+}
+
+static void a_session_is_waited_for(void) {
+    fake_cut(one);
+    ask(ZKL_ASKED_SESSION, 5);
+    fake_leave(one);
+    CHECK(query->pending);
+    fake_connect(one);
+    check_answered(ZKL_OK);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"tells who is in line, in order", tells_who_is_in_line_in_order},
+        {"leaves out who left meanwhile", leaves_out_who_left_meanwhile},
+        {"nobody is in a line that is not there", nobody_is_in_a_line_that_is_not_there},
+        {"asks again after a cut", asks_again_after_a_cut},
+        {"asked once, it ends with the link", asked_once_it_ends_with_the_link},
+        {"a refusal is told", a_refusal_is_told},
+        {"a deadline ends it", a_deadline_ends_it},
+        {"validity is answered at once while it lasts",
+         validity_is_answered_at_once_while_it_lasts},
+        {"validity that ran out asks the servers", validity_that_ran_out_asks_the_servers},
+        {"validity of what was lost says so", validity_of_what_was_lost_says_so},
+        {"validity of what was dropped says so", validity_of_what_was_dropped_says_so},
+        {"a session is waited for", a_session_is_waited_for},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, end);
+}
