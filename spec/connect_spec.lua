@@ -175,7 +175,8 @@ describe("connect", function()
     it("is what the servers grant of what was asked", function()
       -- This server grants 0.4 s to 60 s.
       for asked, granted in pairs { [3] = 3, [2.5] = 2.5, [0.001] = 0.4, [3600] = 60 } do
-        assert.equal(granted, assert(connect(zk.hosts, { session_timeout = asked, connect_timeout = PATIENCE })):session_timeout())
+        local client = assert(connect(zk.hosts, { session_timeout = asked, connect_timeout = PATIENCE }))
+        assert.equal(granted, client:session_timeout())
       end
     end)
 
@@ -285,7 +286,7 @@ describe("connect", function()
       wait.eventually(function() return client:poll(0.05) > 0 end)
       assert.same({ { nil, "disconnected" } }, list)
       assert.equal("failed", request:state())
-      assert.is_true(client:flush(0.2) or true)
+      assert.is_true(client:flush(0))
       assert.is_true(client:close())
     end)
 
@@ -470,7 +471,7 @@ describe("connect", function()
       }))
       assert.same({ nil, "auth failed" }, { client:mutex(path):acquire(PATIENCE) })
       assert.equal("auth failed", client:state())
-      assert.same({ nil, "auth failed" }, { client:mutex(path):participants(PATIENCE) })
+      assert.same({ nil, "auth failed" }, { client:mutex(path):participants(5) })
       local list = {}
       client:mutex(path):request(PATIENCE, function(...) list[#list + 1] = { ... } end)
       wait.eventually(function() return client:poll(0.05) > 0 and #list > 0 end)

@@ -278,6 +278,10 @@ function Client:poll(timeout)
   return count
 end
 
+-- Compiled code does not look for the hook that Ctrl-C sets.
+local jit = rawget(_G, "jit")
+if jit then jit.off(Client.poll) end
+
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
 ---@return integer
 function Client:getfd()

@@ -186,7 +186,7 @@ static void hear(fake_client *client, const zkl_event *event) {
 
 void fake_hear(fake_client *client) {
     zkl_event event;
-    while (zkl_events_take(&client->floor.events, &event))
+    while (!client->busy && zkl_events_take(&client->floor.events, &event))
         if (event.kind != ZKL_EVENT_ANSWER)
             hear(client, &event);
 }

@@ -44,6 +44,7 @@ typedef struct fake_client {
     unsigned refreshes;
     bool deaf;        /* the port takes no request: ZINVALIDSTATE */
     bool syncs_first; /* on reconnecting, as a session does; a line relies on it only after a relink */
+    bool busy;        /* the host does not poll */
     bool beats;       /* asks for trust before it runs out, as a session does */
 
     zkl_subject heart;

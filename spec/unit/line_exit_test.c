@@ -140,15 +140,30 @@ static void the_last_to_leave_takes_the_watch_back(void) {
 }
 
 static void a_watch_answered_after_the_last_left_is_taken_back(void) {
-    fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 60);
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    fake_write(zk, stranger, "__REVOKE__"); /* so that it is watched once more */
+    CHECK(fake_deliver(one));
+    CHECK_TEXT(fake_batch(one), "DG");
     fake_answer(one);
-    fake_answer(one);
-    CHECK_TEXT(fake_batch(one), "GG");
-    fake_cancel(p);
+    CHECK_INT(fake_children(zk, LINE), 1);
     fake_settle(one);
     CHECK_INT(fake_watched(one), 0);
     CHECK_INT(one->lines.count, 0);
+}
+
+static void what_was_not_taken_is_withdrawn_by_a_drop(void) {
+    fake_place *p = fake_join(one, LINE, 5), *q = fake_join(one, LINE, 5);
+    one->busy = true;
+    fake_settle(one); /* granted, but the host has not heard */
+    fake_cancel(q);
+    fake_drop(p);
+    fake_drop(q);
+    fake_settle(one);
+    one->busy = false;
+    fake_hear(one); /* knows neither any more */
+    CHECK_INT(one->events, 0);
+    CHECK_CLEAN();
 }
 
 static void who_comes_after_a_watch_was_taken_back_sets_it_again(void) {
@@ -368,6 +383,8 @@ int main(int argc, char **argv) {
          the_last_to_leave_takes_the_watch_back},
         {"a watch that is answered after the last left is taken back",
          a_watch_answered_after_the_last_left_is_taken_back},
+        {"what the host has not taken is withdrawn by a drop",
+         what_was_not_taken_is_withdrawn_by_a_drop},
         {"who comes after a watch was taken back sets it again",
          who_comes_after_a_watch_was_taken_back_sets_it_again},
         {"a watch is taken back after a cut, too", a_watch_is_taken_back_after_a_cut_too},

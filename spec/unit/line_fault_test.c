@@ -240,6 +240,29 @@ static void a_new_link_repeats_what_the_old_one_lost(void) {
     CHECK(fake_held(q) && fake_waits(r));
     CHECK_INT(one->counts[FAKE_CREATE], 3);
     CHECK_INT(fake_children(zk, LINE), 2);
+    fake_release(q);
+    fake_settle(one);
+    CHECK(fake_held(r));
+}
+
+static void a_new_link_watches_what_the_old_one_watched(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p) && fake_waits(q));
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_remove(zk, fake_node_of(p));
+    fake_settle(one);
+    CHECK_INT(p->losses, 1);
+    CHECK(fake_held(q));
 }
 
 /* The new link does not know how far the servers were, so one that lags may take it. */
@@ -362,6 +385,8 @@ int main(int argc, char **argv) {
         {"a reconnect asks for everything at once", a_reconnect_asks_for_everything_at_once},
         {"a new link for the session keeps the places", a_new_link_for_the_session_keeps_places},
         {"a new link repeats what the old one lost", a_new_link_repeats_what_the_old_one_lost},
+        {"a new link watches again what the old one watched",
+         a_new_link_watches_what_the_old_one_watched},
         {"a new link to a server that lags loses no place",
          a_new_link_to_a_server_that_lags_loses_no_place},
         {"a new link to a server that lags loses no hold",

@@ -164,11 +164,13 @@ static void come_back(fake_client *client) {
 
 static void turn_link(fake_client *client) {
     if (client->floor.port) {
-        fake_cut(client);
+        fake_cut_quietly(client);
         if (chance(LAG, 2))
             fake_lag(client, client->seen + any((unsigned)(zk->zxid - client->seen) + 1));
         if (chance(RELINK, 2))
-            fake_relink(client);
+            fake_relink(client); /* what the old link had on its way is not heard of */
+        else
+            fake_deliver_late(client);
         return;
     }
     if (client->alive && chance(EXPIRE, 3)) {

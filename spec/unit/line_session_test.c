@@ -166,9 +166,11 @@ static void the_next_of_ours_gets_in_even_if_the_watch_came_too_late(void) {
 static void a_waiter_whose_node_is_deleted_queues_anew(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    const uint64_t number = p->contender->subject.id;
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
     CHECK(fake_waits(p) && fake_node_of(p));
+    CHECK(p->contender->subject.id != number); /* and so the GUID is new */
     CHECK_INT(one->counts[FAKE_CREATE], 3);
     fake_remove(zk, stranger);
     fake_settle(one);

@@ -1,0 +1,483 @@
+--- What a lock does when the network fails at the worst moment.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local SESSION = 30 -- seconds: no fault here lasts as long, so nothing is lost
+local PATIENCE = 20
+
+describe("with a faulty network", function()
+  local zk, tree, faulty, client, direct, lock, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/fault")
+    direct = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    faulty = proxy.start(zk.hosts)
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/fault/%d"):format(count)
+    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
+    lock = client:mutex(path)
+  end)
+
+  after_each(function()
+    faulty:heal()
+    client:close()
+  end)
+
+  teardown(function()
+    direct:close()
+    faulty:close()
+    tree:delete_tree("/fault")
+    tree:close()
+  end)
+
+  local function nodes(at) return tree:children(at or path) or {} end
+
+  local function becomes(n)
+    return wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
+  end
+
+  local function poll_until(condition, what)
+    return wait.eventually(function()
+      client:poll(0.02)
+      return condition()
+    end, PATIENCE, what)
+  end
+
+  --- Acquires once, so that the path is there, and nothing but the lock itself goes over the wire.
+  local function warm_up()
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(lock:release())
+    assert.is_true(client:flush(PATIENCE))
+    faulty:reset()
+  end
+
+  local function suspend()
+    faulty:refuse()
+    faulty:cut()
+    wait.eventually(function() return client:state() == "suspended" end)
+  end
+
+  --- A request that waits behind `direct`, and a list of what its callback heard.
+  local function waiting_request(timeout)
+    assert(direct:mutex(path):acquire(PATIENCE))
+    local list = {}
+    local request = lock:request(timeout, function(...) list[#list + 1] = { ... } end)
+    becomes(2)
+    return request, list
+  end
+
+  local function is_alone_and_held(token)
+    local names = nodes()
+    assert.equal(1, #names)
+    assert.equal(tree:exists(path .. "/" .. names[1]).czxid, token)
+    assert.is_true(lock:is_held())
+    assert.equal(token, lock:token())
+  end
+
+  describe("a create", function()
+    it("whose reply is lost has made one node, which is adopted", function()
+      warm_up()
+      faulty:lose_reply("create2")
+      is_alone_and_held(assert(lock:acquire(PATIENCE)))
+      assert.equal(1, faulty:counts().create2)
+      assert.is_true(lock:release())
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, nodes())
+    end)
+
+    it("whose reply is lost keeps its place in the line", function()
+      warm_up()
+      assert(direct:mutex(path):acquire(PATIENCE))
+      faulty:lose_reply("create2")
+      local granted
+      local request = lock:request(PATIENCE, function(token) granted = token end)
+      becomes(2)
+      local third = direct:mutex(path):request(PATIENCE, function() end)
+      becomes(3)
+      assert.is_true(direct:mutex(path):release())
+      poll_until(function() return granted end)
+      direct:poll()
+      assert.equal("waiting", third:state())
+      assert.is_true(request:release())
+      wait.eventually(function()
+        direct:poll(0.02)
+        return third:state() == "held"
+      end)
+      third:release()
+      becomes(0)
+    end)
+
+    it("that never arrived is made again", function()
+      warm_up()
+      faulty:cut_before("create2")
+      is_alone_and_held(assert(lock:acquire(PATIENCE)))
+      lock:release()
+      becomes(0)
+    end)
+
+    it("whose link broke before the reply is made once", function()
+      for _ = 1, 3 do
+        faulty:cut_after("create2")
+        is_alone_and_held(assert(lock:acquire(PATIENCE)))
+        lock:release()
+        becomes(0)
+      end
+    end)
+
+    it("that is answered after its caller gave up is deleted", function()
+      warm_up()
+      faulty:hold_reply("create2")
+      assert.same({ nil, "timeout" }, { lock:acquire(0.2) })
+      becomes(1)
+      faulty:heal()
+      becomes(0)
+      assert.equal("connected", client:state())
+      assert.equal(1, client:stats().sessions)
+    end)
+
+    it("whose reply was lost after its caller gave up is found and deleted", function()
+      warm_up()
+      faulty:lose_reply("create2")
+      faulty:refuse()
+      assert.same({ nil, "disconnected" }, { lock:acquire(0.2) })
+      becomes(1)
+      faulty:heal()
+      becomes(0)
+      assert.equal(1, client:stats().sessions)
+      is_alone_and_held(assert(lock:acquire(PATIENCE)))
+    end)
+
+    it("whose reply was lost after its request was cancelled is found and deleted", function()
+      warm_up()
+      faulty:hold_reply("create2")
+      local list = {}
+      local request = lock:request(nil, function(...) list[#list + 1] = { ... } end)
+      becomes(1)
+      request:cancel()
+      poll_until(function() return #list > 0 end)
+      assert.same({ { nil, "cancelled" } }, list)
+      faulty:refuse()
+      faulty:cut()
+      faulty:heal()
+      becomes(0)
+      assert.equal(1, client:stats().sessions)
+    end)
+
+    it("whose reply is lost together with its path's goes on", function()
+      faulty:lose_reply("createContainer")
+      is_alone_and_held(assert(lock:acquire(PATIENCE)))
+    end)
+  end)
+
+  describe("a release", function()
+    it("returns at once, and its delete is repeated when the reply is lost", function()
+      warm_up()
+      assert(lock:acquire(PATIENCE))
+      faulty:lose_reply("delete")
+      assert.is_true(lock:release())
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, nodes())
+      assert.equal("connected", client:state())
+      is_alone_and_held(assert(lock:acquire(PATIENCE)))
+    end)
+
+    it("leaves no orphan when its delete is lost", function()
+      warm_up()
+      for _, cut in ipairs { "cut_before", "cut_after" } do
+        assert(lock:acquire(PATIENCE))
+        faulty[cut](faulty, "delete")
+        assert.is_true(lock:release())
+        assert.is_true(client:flush(PATIENCE))
+        assert.same({}, nodes())
+      end
+      assert.equal(1, client:stats().sessions)
+    end)
+
+    it("that is made without a link reaches the servers later", function()
+      assert(lock:acquire(PATIENCE))
+      suspend()
+      assert.is_true(lock:release())
+      assert.is_false(lock:is_held())
+      assert.same({ nil, "not owner" }, { lock:release() })
+      assert.equal(1, #nodes())
+      faulty:heal()
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, nodes())
+    end)
+
+    it("hands over within the process also when its delete is lost", function()
+      assert(lock:acquire(PATIENCE))
+      local granted
+      local request = lock:request(PATIENCE, function(token) granted = token end)
+      becomes(2)
+      faulty:lose_reply("delete")
+      assert.is_true(lock:release())
+      poll_until(function() return granted end)
+      becomes(1)
+      assert.equal(tree:exists(path .. "/" .. nodes()[1]).czxid, granted)
+      assert.is_true(request:release())
+      becomes(0)
+    end)
+  end)
+
+  describe("a waiter", function()
+    it("keeps its place when the link is cut", function()
+      local request, list = waiting_request(PATIENCE)
+      local names = nodes()
+      local third = direct:mutex(path):request(PATIENCE, function() end)
+      becomes(3)
+      suspend()
+      faulty:heal()
+      wait.eventually(function() return client:state() == "connected" end)
+      assert.is_true(direct:mutex(path):release())
+      poll_until(function() return #list > 0 end)
+      assert.equal(tree:exists(path .. "/" .. names[2]).czxid, list[1][1])
+      direct:poll()
+      assert.equal("waiting", third:state())
+      assert.is_true(request:release())
+      wait.eventually(function()
+        direct:poll(0.02)
+        return third:state() == "held"
+      end)
+      third:release()
+      assert.equal(1, client:stats().sessions)
+    end)
+
+    it("is granted when the holder went while nobody could say so", function()
+      local request, list = waiting_request(PATIENCE)
+      suspend()
+      assert.is_true(direct:mutex(path):release())
+      assert.is_true(direct:flush(PATIENCE))
+      faulty:heal()
+      poll_until(function() return #list > 0 end)
+      assert.equal(request:token(), list[1][1])
+      assert.is_number(list[1][1])
+      request:release()
+    end)
+
+    it("is granted when what told it so was lost", function()
+      for _, op in ipairs { "getData", "getChildren" } do
+        faulty:lose_reply(op)
+        local request, list = waiting_request(PATIENCE)
+        assert.is_true(direct:mutex(path):release())
+        poll_until(function() return #list > 0 end)
+        assert.is_number(list[1][1])
+        assert.is_true(request:release())
+        assert.is_true(client:flush(PATIENCE))
+        becomes(0)
+      end
+    end)
+
+    it("is not granted by a lost link alone", function()
+      local request, list = waiting_request(PATIENCE)
+      for _ = 1, 3 do
+        faulty:cut()
+        wait.eventually(function() return client:state() == "suspended" end)
+        wait.eventually(function() return client:state() == "connected" end)
+        client:poll(0.05)
+      end
+      assert.same({}, list)
+      assert.equal("waiting", request:state())
+      assert.equal(2, #nodes())
+      request:cancel()
+      direct:mutex(path):release()
+    end)
+
+    it("without a link answers 'disconnected' at its deadline, and its node goes later", function()
+      assert(direct:mutex(path):acquire(PATIENCE))
+      local list = {}
+      local request = lock:request(1.5, function(...) list[#list + 1] = { ... } end)
+      becomes(2)
+      suspend()
+      assert.same({ nil, "disconnected" }, { lock:acquire(0.1) })
+      assert.same({ nil, "disconnected" }, { lock:acquire(0) })
+      poll_until(function() return #list > 0 end)
+      assert.same({ { nil, "disconnected" } }, list)
+      assert.equal("failed", request:state())
+      assert.equal(2, #nodes())
+      faulty:heal()
+      becomes(1)
+      direct:mutex(path):release()
+    end)
+
+    it("is cancelled without a link, and its node goes later", function()
+      local request, list = waiting_request(nil)
+      suspend()
+      request:cancel()
+      poll_until(function() return #list > 0 end)
+      assert.same({ { nil, "cancelled" } }, list)
+      faulty:heal()
+      becomes(1)
+      direct:mutex(path):release()
+    end)
+
+    it("may begin without a link, if it comes in time", function()
+      suspend()
+      local list = {}
+      local request = lock:request(PATIENCE, function(...) list[#list + 1] = { ... } end)
+      client:poll(0.05)
+      assert.same({}, list)
+      faulty:heal()
+      poll_until(function() return #list > 0 end)
+      assert.equal(request:token(), list[1][1])
+    end)
+  end)
+
+  describe("a sweep over every request of an acquire and a release", function()
+    for verb, title in pairs {
+      cut_before = "cut before it", cut_after = "cut behind it", lose_reply = "its reply lost",
+    } do
+      it(("finds the lock held once and nothing left behind: %s"):format(title), function()
+        local last, n = 0, 0
+        repeat
+          n = n + 1
+          path = ("/fault/%d-%d/a"):format(count, n)
+          lock = client:mutex(path)
+          faulty:reset()
+          faulty[verb](faulty, "*", n)
+          local token = assert(lock:acquire(PATIENCE))
+          is_alone_and_held(token)
+          assert.is_true(token > last)
+          last = token
+          assert.is_true(lock:release())
+          assert.is_true(client:flush(PATIENCE))
+          assert.same({}, nodes())
+          local struck = faulty:counts().total >= n
+          faulty:heal()
+        until not struck
+        assert.is_true(n > 4)
+        local stats = client:stats()
+        assert.same({ 1, 0, 0, 0 }, { stats.sessions, stats.lost, stats.held, stats.waiting })
+      end)
+    end
+
+    it("finds a waiter in its place: its reply lost", function()
+      local n = 0
+      repeat
+        n = n + 1
+        path = ("/fault/%d-%d/a"):format(count, n)
+        lock = client:mutex(path)
+        assert(direct:mutex(path):acquire(PATIENCE))
+        faulty:reset()
+        faulty:lose_reply("*", n)
+        local list = {}
+        local request = lock:request(PATIENCE, function(...) list[#list + 1] = { ... } end)
+        becomes(2)
+        local own = nodes()[2]
+        assert.is_true(direct:mutex(path):release())
+        poll_until(function() return #list > 0 end)
+        assert.equal(request:token(), list[1][1])
+        assert.equal(own, nodes()[1])
+        assert.is_true(request:release())
+        assert.is_true(client:flush(PATIENCE))
+        assert.same({}, nodes())
+        local struck = faulty:counts().total >= n
+        faulty:heal()
+      until not struck
+      assert.equal(1, client:stats().sessions)
+    end)
+  end)
+
+  describe("a black hole", function()
+    it("ends the holder's belief before the servers may give the lock away #slow", function()
+      for _, direction in ipairs { "both", "to_server", "to_client" } do
+        local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 3 }))
+        local held = mine:mutex(path)
+        local token = assert(held:acquire(PATIENCE))
+        faulty:black_hole(direction)
+        local began, believed = wait.now(), 0
+        wait.eventually(function()
+          local at = wait.now() -- before the question: it is no later than the answer
+          if not held:is_held() then return true end
+          believed = at - began
+        end, PATIENCE, "the end of the belief")
+        assert.is_true(believed <= mine:session_timeout() * 2 / 3 + 0.001, believed)
+        assert.equal(0, held:validity())
+        local again, err = held:acquire(0)
+        assert.is_nil(again)
+        assert.is_true(err == "timeout" or err == "disconnected" or err == "lost", err)
+        faulty:heal()
+        -- In time the servers have kept the lock; on a slow machine it may be lost: nothing else.
+        again, err = held:acquire(PATIENCE)
+        if again then
+          assert.equal(token, again)
+          assert.is_true(held:is_held())
+        else
+          assert.equal("lost", err)
+        end
+        mine:close()
+        becomes(0)
+      end
+    end)
+
+    it("does not hold up those calls that need no answer", function()
+      assert(lock:acquire(PATIENCE))
+      faulty:black_hole()
+      assert.equal(lock:token(), lock:acquire(0))
+      assert.is_true(lock:release())
+      assert.is_true(lock:release())
+      assert.is_false(lock:is_held())
+      assert.equal(0, client:poll())
+      assert.same({ nil, "timeout" }, { client:flush(0.05) })
+      faulty:heal()
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, nodes())
+    end)
+
+    it("does not hold up an acquire beyond its deadline", function()
+      warm_up()
+      faulty:black_hole()
+      assert.same({ nil, "timeout" }, { lock:acquire(0.1) })
+      assert.same({ nil, "timeout" }, { lock:participants(0.1) })
+      faulty:heal()
+      is_alone_and_held(assert(lock:acquire(PATIENCE)))
+    end)
+  end)
+
+  describe("a slow network", function()
+    it("costs an acquire one round trip, and a release none", function()
+      warm_up()
+      faulty:delay(0.02)
+      for _ = 1, 5 do
+        faulty:reset()
+        assert(lock:acquire(PATIENCE))
+        assert.equal(1, faulty:rounds())
+        assert.is_true(lock:release())
+        assert.is_true(client:flush(PATIENCE))
+        assert.equal(2, faulty:rounds())
+      end
+    end)
+
+    it("changes nothing for those who wait", function()
+      faulty:delay(0.05)
+      local request, list = waiting_request(PATIENCE)
+      assert.is_true(direct:mutex(path):release())
+      poll_until(function() return #list > 0 end)
+      assert.is_true(request:release())
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, nodes())
+    end)
+  end)
+
+  it("that talks nonsense, the client finds another link", function()
+    assert(lock:acquire(PATIENCE))
+    local token = lock:token()
+    faulty:garbage()
+    wait.eventually(function() return client:stats().sessions > 0 and client:state() == "connected" end)
+    assert.equal(token, lock:acquire(PATIENCE))
+    assert.is_true(lock:release())
+    assert.is_true(lock:release())
+    assert.is_true(client:flush(PATIENCE))
+    assert.same({}, nodes())
+  end)
+end)
