@@ -40,7 +40,12 @@ describe("with a faulty network", function()
     tree:close()
   end)
 
-  local function nodes(at) return tree:children(at or path) or {} end
+  --- The names below the path, in the order in which they came.
+  local function nodes()
+    local names = tree:children(path) or {}
+    table.sort(names, function(a, b) return a:match("%d+$") < b:match("%d+$") end)
+    return names
+  end
 
   local function becomes(n)
     return wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
@@ -281,8 +286,8 @@ describe("with a faulty network", function()
     it("is not granted by a lost link alone", function()
       local request, list = waiting_request(PATIENCE)
       for _ = 1, 3 do
-        faulty:cut()
-        wait.eventually(function() return client:state() == "suspended" end)
+        suspend()
+        faulty:heal()
         wait.eventually(function() return client:state() == "connected" end)
         client:poll(0.05)
       end

@@ -113,7 +113,7 @@ static void watch_remove(fake_watch **w) {
 
 static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, fake_item **item) {
     fake_client *client = (fake_client *)port;
-    CHECK(client->floor.port == port);           /* nothing is asked without a link */
+    CHECK(client->floor.port == port);            /* nothing is asked without a link */
     CHECK(path[0] == '/' && !strstr(path, "//")); /* full paths */
     CHECK(back.subject != 0);
     if (client->deaf)

@@ -32,20 +32,21 @@ typedef struct fake_client {
     fake_place *places;
     uint64_t tags, events;
 
-    bool alive;         /* the servers have its session */
-    int64_t view;       /* what its server has seen; FAKE_LATEST: everything */
-    int64_t seen;       /* the latest zxid it was told */
-    zkl_nanos heard;    /* when the servers last heard of it */
+    bool alive;      /* the servers have its session */
+    int64_t view;    /* what its server has seen; FAKE_LATEST: everything */
+    int64_t seen;    /* the latest zxid it was told */
+    zkl_nanos heard; /* when the servers last heard of it */
     zkl_nanos timeout;
     struct fake_item *sent, *inbound, *late;
     struct fake_watch *watches;   /* at the servers */
     struct fake_watch *listeners; /* in the library: told again after a reconnect */
     unsigned counts[FAKE_OPS];    /* requests taken */
     unsigned refreshes;
-    bool deaf;        /* the port takes no request: ZINVALIDSTATE */
-    bool syncs_first; /* on reconnecting, as a session does; a line relies on it only after a relink */
-    bool busy;        /* the host does not poll */
-    bool beats;       /* asks for trust before it runs out, as a session does */
+    bool deaf; /* the port takes no request: ZINVALIDSTATE */
+    bool
+        syncs_first; /* on reconnecting, as a session does; a line relies on it only after a relink */
+    bool busy;       /* the host does not poll */
+    bool beats;      /* asks for trust before it runs out, as a session does */
 
     zkl_subject heart;
     bool syncing;

@@ -58,7 +58,8 @@ static void refuse_level(const char *level) {
 static void an_acl_above_them_does_not_matter_if_they_exist(void) {
     fake_directory(zk, "/x/y");
     fake_place *p = fake_join(one, DEEP, 60);
-    refuse_level("/x"); /* its parent is closed to us; ZooKeeper says so before it says that it exists */
+    refuse_level(
+        "/x"); /* its parent is closed to us; ZooKeeper says so before it says that it exists */
     fake_settle(one);
     CHECK(fake_held(p));
 }

@@ -95,7 +95,7 @@ static void removes_from_anywhere(void) {
 #define MANY 10000
 
 static void takes_ten_thousand(void) {
-    char (*names)[32] = calloc(MANY, sizeof *names);
+    char(*names)[32] = calloc(MANY, sizeof *names);
     const char **list = calloc(MANY, sizeof *list);
     CHECK(names && list);
     for (uint32_t i = 0; i < MANY; i++) {

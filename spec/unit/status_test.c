@@ -52,7 +52,7 @@ static void refusals_become_ours(void) {
 static void only_cut_off_requests_are_in_doubt(void) {
     static const int doubtful[] = {ZCONNECTIONLOSS, ZOPERATIONTIMEOUT, ZSESSIONEXPIRED,
                                    ZSESSIONMOVED,   ZCLOSING,          ZINVALIDSTATE};
-    static const int certain[] = {ZOK,      ZNONODE,    ZNODEEXISTS,   ZNOAUTH,
+    static const int certain[] = {ZOK,       ZNONODE,      ZNODEEXISTS,    ZNOAUTH,
                                   ZNOTEMPTY, ZTHROTTLEDOP, ZUNIMPLEMENTED, ZBADARGUMENTS};
     for (size_t i = 0; i < sizeof doubtful / sizeof *doubtful; i++)
         CHECK(zkl_status_unknown(doubtful[i]));

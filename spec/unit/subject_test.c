@@ -73,8 +73,7 @@ static void many_are_told_apart(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a subject is found by its number until it leaves", is_found_until_it_leaves},
-        {"entering again makes the former number stale",
-         entering_again_makes_the_old_number_stale},
+        {"entering again makes the former number stale", entering_again_makes_the_old_number_stale},
         {"no number is given twice", no_number_comes_twice},
         {"leaving twice is fine", leaving_twice_is_fine},
         {"a thousand subjects are told apart", many_are_told_apart},

@@ -10,7 +10,8 @@ typedef struct line {
     size_t blocker;
 } line;
 
-#define L(n) {.name = (char *)"x", .sequence = (n), .kind = ZKL_KIND_LOCK}
+#define L(n)                                                                                       \
+    { .name = (char *)"x", .sequence = (n), .kind = ZKL_KIND_LOCK }
 
 static const line lines[] = {
     {"alone", {L(0)}, 1, 0, ZKL_VERDICT_GRANTED, 0},

@@ -63,7 +63,7 @@ static void reads_the_names_of_others(void) {
 
 static void reads_all_that_the_servers_print(void) {
     static const int32_t sequences[] = {
-        0,  1,  9,  999999999,   1000000000,   INT32_MAX - 1, INT32_MAX,
+        0,  1,  9,   999999999,  1000000000,  INT32_MAX - 1, INT32_MAX,
         -1, -9, -10, -999999999, -1000000000, INT32_MIN + 1, INT32_MIN,
     };
     static const char *const heads[] = {CURATOR "lock-", "ab__lock__", CURATOR "__WRIT__"};
@@ -165,8 +165,11 @@ static void order_is_transitive_within_half_a_turn(void) {
 /* ---- any bytes ---- */
 
 static const char *const pieces[] = {
-    "_c_", "lock-", "__lock__", "__READ__", "__WRIT__", "-", "--", "0", "1", "9", "00000", "214748364",
-    "7", "8", "5a3c8a0e-9d1f-4c53-80a8-6d8e1f0c2b77-", "lease-", "\x80", "\n", "f", "-4", "-8",
+    "_c_",    "lock-",     "__lock__", "__READ__", "__WRIT__",
+    "-",      "--",        "0",        "1",        "9",
+    "00000",  "214748364", "7",        "8",        "5a3c8a0e-9d1f-4c53-80a8-6d8e1f0c2b77-",
+    "lease-", "\x80",      "\n",       "f",        "-4",
+    "-8",
 };
 
 /* Half of them out of pieces of real names, so that many come close. Exactly as long as it must be, so that reading one

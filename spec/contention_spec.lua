@@ -1,0 +1,153 @@
+--- Many processes at one lock, judged at the resource that it protects.
+
+local folder = require "spec.support.folder"
+local inspector = require "spec.support.inspector"
+local judge = require "spec.support.judge"
+local resource = require "spec.support.resource"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+
+local WORKERS, ROUNDS = 8, 20
+local SESSION = 4 -- seconds: a killed holder's lock is free after so long
+local PATIENCE = 60
+
+describe("contention", function()
+  local zk, tree, store, crew, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/contention")
+    crew = {}
+    for i = 1, WORKERS do
+      crew[i] = worker.start()
+      assert(crew[i]:connect(zk.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
+    end
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/contention/%d"):format(count)
+    store = resource.start()
+  end)
+
+  after_each(function() store:close() end)
+
+  teardown(function()
+    for i = 1, WORKERS do crew[i]:kill() end
+    tree:delete_tree("/contention")
+    tree:close()
+  end)
+
+  local function nothing_left()
+    for i = 1, WORKERS do assert.is_true(crew[i]:flush(PATIENCE)) end
+    assert.same({}, tree:children(path))
+    for i = 1, WORKERS do
+      local stats = crew[i]:stats()
+      assert.same({ 0, 0, 0 }, { stats.held, stats.waiting, stats.lost })
+    end
+  end
+
+  it("lets one in at a time, loses no turn, and its tokens grow", function()
+    for i = 1, WORKERS do
+      crew[i]:begin("contend", {
+        path = path, rounds = ROUNDS, owner = "worker-" .. i, resource = store.address, writes = 2,
+      })
+    end
+    for i = 1, WORKERS do
+      assert.same({ granted = ROUNDS, failed = {} }, crew[i]:finish(PATIENCE))
+    end
+    local report = judge.demand(store:judge { grants = WORKERS * ROUNDS })
+    assert.equal(WORKERS * ROUNDS, report.grants)
+    assert.equal(0, report.refusals)
+    nothing_left()
+  end)
+
+  it("with impatient contenders serves or answers each, and leaves nothing behind", function()
+    for i = 1, WORKERS do
+      crew[i]:begin("contend", {
+        path = path, rounds = ROUNDS, owner = "worker-" .. i, resource = store.address,
+        timeout = i % 2 == 0 and 0.002 * i or i == 1 and 0 or nil,
+      })
+    end
+    local granted = 0
+    for i = 1, WORKERS do
+      local report = crew[i]:finish(PATIENCE)
+      granted = granted + report.granted
+      for err in pairs(report.failed) do assert.equal("timeout", err) end
+      assert.equal(ROUNDS, report.granted + (report.failed.timeout or 0))
+      if i % 2 == 1 and i > 1 then assert.equal(ROUNDS, report.granted) end
+    end
+    assert.equal(granted, judge.demand(store:judge()).grants)
+    nothing_left()
+  end)
+
+  it("loses no update of a file that is read, then written", function()
+    local file = folder.file("counter", "0")
+    for i = 1, WORKERS do
+      crew[i]:begin("eval", [[
+        local path, name, rounds = ...
+        local lock = worker.lock(path)
+        for _ = 1, rounds do
+          assert(lock:with(function()
+            local input = assert(io.open(name))
+            local value = tonumber(input:read("*a"))
+            input:close()
+            local output = assert(io.open(name, "w"))
+            output:write(("%d"):format(value + 1))
+            output:close()
+          end))
+        end
+      ]], path, file, ROUNDS)
+    end
+    for i = 1, WORKERS do crew[i]:finish(PATIENCE) end
+    local counter = assert(io.open(file))
+    assert.equal(("%d"):format(WORKERS * ROUNDS), counter:read("*a"))
+    counter:close()
+    nothing_left()
+  end)
+
+  it("goes on when one is killed inside #slow", function()
+    local victim = worker.start()
+    assert(victim:connect(zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
+    victim:begin("eval", [[
+      local path, address = ...
+      local resource = require "spec.support.resource"
+      local writer = resource.open(address)
+      writer:ask("victim")
+      local token = assert(worker.lock(path):acquire())
+      assert(writer:enter(token, "victim"))
+      assert(writer:write(token, "victim"))
+      while true do worker.client:poll(60) end
+    ]], path, store.address)
+    wait.eventually(function() return #(tree:children(path) or {}) == 1 end)
+    for i = 1, WORKERS do
+      crew[i]:begin("contend", { path = path, rounds = 3, owner = "worker-" .. i, resource = store.address })
+    end
+    wait.eventually(function() return #tree:children(path) == 1 + WORKERS end)
+    victim:kill()
+    for i = 1, WORKERS do
+      assert.same({ granted = 3, failed = {} }, crew[i]:finish(PATIENCE))
+    end
+    local report = judge.demand(store:judge { grants = 1 + WORKERS * 3 })
+    assert.equal(0, report.refusals)
+    nothing_left()
+  end)
+
+  it("goes on when one is killed while it waits", function()
+    local victim = worker.start()
+    assert(victim:connect(zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
+    assert.is_number((crew[1]:acquire(path, PATIENCE)))
+    victim:begin("acquire", path)
+    wait.eventually(function() return #tree:children(path) == 2 end)
+    crew[2]:begin("acquire", path, PATIENCE)
+    wait.eventually(function() return #tree:children(path) == 3 end)
+    victim:kill()
+    assert.is_true(crew[1]:release(path))
+    assert.is_number((crew[2]:finish(PATIENCE)))
+    assert.is_true(crew[2]:release(path))
+    nothing_left()
+  end)
+end)

@@ -1,0 +1,369 @@
+--- What holders, waiters and listeners hear when the session is over, or a lock's node was deleted.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local session = require "spec.support.session"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local SESSION = 30 -- seconds: longer than anything here takes, if the spec does not end it
+local PATIENCE = 20
+
+describe("a session that expires", function()
+  local zk, tree, faulty, client, direct, lock, path, count, states, losses
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/session")
+    direct = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    faulty = proxy.start(zk.hosts)
+    count = 0
+  end)
+
+  local function note_loss(...) losses[#losses + 1] = { ... } end
+
+  before_each(function()
+    count = count + 1
+    path = ("/session/%d"):format(count)
+    states, losses = {}, {}
+    client = assert(zklock.connect(faulty.hosts, {
+      session_timeout = SESSION, on_state = function(state) states[#states + 1] = state end,
+    }))
+    lock = client:mutex(path)
+    lock:on_lost(note_loss)
+  end)
+
+  after_each(function()
+    faulty:heal()
+    client:close()
+  end)
+
+  teardown(function()
+    direct:close()
+    faulty:close()
+    tree:delete_tree("/session")
+    tree:close()
+  end)
+
+  local function nodes() return tree:children(path) or {} end
+
+  local function poll_until(condition, what)
+    return wait.eventually(function()
+      client:poll(0.02)
+      return condition()
+    end, PATIENCE, what)
+  end
+
+  --- Ends the session; returns when the client has a new one.
+  local function expire()
+    local sessions = client:stats().sessions
+    faulty:expire_session(client:session_id())
+    wait.eventually(function()
+      return client:stats().sessions > sessions and client:state() == "connected"
+    end, PATIENCE, "a new session")
+  end
+
+  local function delete_node()
+    local names = nodes()
+    assert.equal(1, #names)
+    assert.is_true(tree:delete(path .. "/" .. names[1]))
+  end
+
+  it("is followed by a new one, and the listener hears of both", function()
+    local old = client:session_id()
+    expire()
+    assert.is_false(session.same(old, client:session_id()))
+    assert.equal(2, client:stats().sessions)
+    client:close()
+    local heard = {}
+    for _, state in ipairs(states) do
+      -- Whether the link went and came before that is the network's affair.
+      local told = state ~= "suspended" and state ~= "connecting" and state ~= heard[#heard]
+      if told then heard[#heard + 1] = state end
+    end
+    assert.same({ "connected", "expired", "connected", "closed" }, heard)
+  end)
+
+  for title, lose in pairs { ["the session expired"] = expire, ["its node was deleted"] = delete_node } do
+    describe("and a holder, when " .. title .. ",", function()
+      local function lost() return client:stats().lost > 0 end
+
+      it("hears of it once, with its owner and its token", function()
+        local token = assert(lock:acquire(PATIENCE, "an owner"))
+        lose()
+        poll_until(function() return #losses > 0 end)
+        client:poll(0.05)
+        assert.same({ { "lost", "an owner", token } }, losses)
+        assert.equal(1, client:stats().lost)
+        assert.equal(0, client:stats().held)
+      end)
+
+      it("hears of it from poll alone, but does not hold any more at once", function()
+        assert(lock:acquire(PATIENCE))
+        assert.is_true(lock:is_held())
+        lose()
+        wait.eventually(lost)
+        assert.is_false(lock:is_held())
+        assert.equal(0, lock:validity())
+        assert.is_nil(lock:token())
+        assert.same({}, losses)
+        poll_until(function() return #losses > 0 end)
+        assert.equal(1, #losses)
+      end)
+
+      it("gets 'lost' for its next release, then 'not owner'", function()
+        assert(lock:acquire(PATIENCE))
+        assert(lock:acquire(PATIENCE))
+        assert(lock:acquire(PATIENCE))
+        lose()
+        wait.eventually(lost)
+        assert.same({ nil, "lost" }, { lock:release() })
+        assert.same({ nil, "not owner" }, { lock:release() })
+        assert.same({ nil, "not owner" }, { lock:release() })
+        poll_until(function() return #losses > 0 end)
+        assert.same({ nil, "not owner" }, { lock:release() })
+        assert.equal(1, #losses)
+      end)
+
+      it("gets 'lost' also when it has heard of it", function()
+        assert(lock:acquire(PATIENCE))
+        lose()
+        poll_until(function() return #losses > 0 end)
+        assert.same({ nil, "not owner" }, { lock:release("somebody else") })
+        assert.same({ nil, "lost" }, { lock:release() })
+        assert.same({ nil, "not owner" }, { lock:release() })
+      end)
+
+      it("queues anew for its next acquire, which is no reentrant one", function()
+        local token = assert(lock:acquire(PATIENCE))
+        lose()
+        wait.eventually(lost)
+        local again = assert(lock:acquire(PATIENCE))
+        assert.is_true(again > token)
+        assert.equal(1, #nodes())
+        assert.is_true(lock:release())
+        assert.same({ nil, "not owner" }, { lock:release() })
+        poll_until(function() return #losses > 0 end)
+        assert.equal(1, #losses)
+      end)
+
+      it("as a request is 'lost'", function()
+        local request = lock:request(PATIENCE, function() end)
+        poll_until(function() return request:state() == "held" end)
+        local token = request:token()
+        lose()
+        wait.eventually(lost)
+        assert.equal("lost", request:state())
+        assert.is_nil(request:token())
+        poll_until(function() return #losses > 0 end)
+        assert.same({ { "lost", request, token } }, losses)
+        assert.equal("lost", request:state())
+        assert.same({ nil, "lost" }, { request:release() })
+        assert.same({ nil, "not owner" }, { request:release() })
+      end)
+
+      it("as a guard hears so from its release", function()
+        local guard = assert(lock:guard(PATIENCE))
+        lose()
+        wait.eventually(lost)
+        assert.is_false(guard:is_held())
+        assert.is_nil(guard:token())
+        assert.same({ nil, "lost" }, { guard:release() })
+        assert.is_true(guard:release())
+      end)
+
+      it("in with() is told behind the function's results", function()
+        local results = { lock:with(PATIENCE, function(token, word)
+          lose()
+          wait.eventually(lost)
+          return word, lock:is_held(), token ~= nil
+        end, "word") }
+        assert.same({ nil, "lost", "word", false, true }, results)
+        assert.same({ nil, "not owner" }, { lock:release() })
+        local ok, err = pcall(lock.with, lock, PATIENCE, function()
+          local before = client:stats().lost
+          lose()
+          wait.eventually(function() return client:stats().lost > before end)
+          error("its own", 0)
+        end)
+        assert.same({ false, "its own" }, { ok, err })
+      end)
+
+      it("is told by the listener of the handle through which it acquired", function()
+        local second, heard = client:mutex(path), 0
+        second:on_lost(function() heard = heard + 1 end)
+        assert(second:acquire(PATIENCE))
+        assert(lock:acquire(PATIENCE)) -- reentrant: the hold was taken through `second`
+        lose()
+        poll_until(function() return heard > 0 end)
+        client:poll(0.05)
+        assert.equal(1, heard)
+        assert.same({}, losses)
+      end)
+
+      it("is not told when its listener was removed", function()
+        assert(lock:acquire(PATIENCE))
+        lock:on_lost(nil)
+        lose()
+        wait.eventually(lost)
+        client:poll(0.05)
+        assert.same({}, losses)
+        assert.same({ nil, "lost" }, { lock:release() })
+      end)
+
+      it("is told although the handle was dropped", function()
+        assert(lock:acquire(PATIENCE, "an owner"))
+        lock = nil
+        collectgarbage()
+        collectgarbage()
+        lose()
+        poll_until(function() return #losses > 0 end)
+        assert.equal("an owner", losses[1][2])
+      end)
+    end)
+  end
+
+  it("loses every lock that was held, each told once", function()
+    local locks, tokens, heard = {}, {}, {}
+    for i = 1, 5 do
+      locks[i] = client:mutex(path .. "/" .. i)
+      locks[i]:on_lost(function(err, owner, token) heard[i] = { err, owner, token } end)
+      tokens[i] = assert(locks[i]:acquire(PATIENCE, "me"))
+    end
+    expire()
+    poll_until(function() return #heard == 5 end)
+    for i = 1, 5 do assert.same({ "lost", "me", tokens[i] }, heard[i]) end
+    assert.equal(5, client:stats().lost)
+    for i = 1, 5 do assert.is_number((locks[i]:acquire(PATIENCE, "me"))) end
+  end)
+
+  it("lets waiters queue anew, in their order", function()
+    assert(direct:mutex(path):acquire(PATIENCE))
+    local order, requests = {}, {}
+    for i = 1, 3 do
+      requests[i] = lock:request(PATIENCE, function(token)
+        order[#order + 1] = token and i or "failed"
+        requests[i]:release()
+      end)
+    end
+    wait.eventually(function() return #nodes() == 4 end)
+    expire()
+    wait.eventually(function() return #nodes() == 4 end)
+    for _, name in ipairs(nodes()) do
+      local owner = tree:exists(path .. "/" .. name).ephemeralOwner
+      assert.is_true(session.same(owner, client:session_id()) or session.same(owner, direct:session_id()))
+    end
+    assert.same({}, order)
+    assert.is_true(direct:mutex(path):release())
+    poll_until(function() return #order == 3 end)
+    assert.same({ 1, 2, 3 }, order)
+    assert.same({}, losses)
+    assert.equal(0, client:stats().lost)
+  end)
+
+  it("does not give waiters more time", function()
+    assert(direct:mutex(path):acquire(PATIENCE))
+    local list = {}
+    lock:request(1, function(...) list[#list + 1] = { ... } end)
+    wait.eventually(function() return #nodes() == 2 end)
+    expire()
+    poll_until(function() return #list > 0 end)
+    assert.same({ { nil, "timeout" } }, list)
+    wait.eventually(function() return #nodes() == 1 end)
+    direct:mutex(path):release()
+  end)
+
+  it("makes who waits in acquire wait on, and get the lock", function()
+    assert(direct:mutex(path):acquire(PATIENCE, "a holder"))
+    client:mutex(path .. "-free"):request(PATIENCE, function()
+      wait.eventually(function() return #nodes() == 2 end)
+      expire()
+      wait.eventually(function() return #nodes() == 2 end)
+      direct:mutex(path):release("a holder")
+    end)
+    local token = assert(lock:acquire(PATIENCE))
+    assert.equal(tree:exists(path .. "/" .. nodes()[1]).czxid, token)
+    assert.is_true(lock:release())
+  end)
+
+  it("while it was held gives the lock to the next, whose token is larger", function()
+    local token = assert(lock:acquire(PATIENCE))
+    local list = {}
+    direct:mutex(path):request(PATIENCE, function(...) list[#list + 1] = { ... } end)
+    wait.eventually(function() return #nodes() == 2 end)
+    expire()
+    wait.eventually(function()
+      direct:poll(0.02)
+      return #list > 0
+    end)
+    assert.is_true(list[1][1] > token)
+    assert.is_false(lock:is_held())
+    assert.same({ nil, "timeout" }, { lock:acquire(0) })
+  end)
+
+  it("again and again leaves nothing behind", function()
+    for i = 1, 5 do
+      assert(lock:acquire(PATIENCE))
+      expire()
+      assert.same({ nil, "lost" }, { lock:release() })
+      assert.equal(i + 1, client:stats().sessions)
+    end
+    assert.is_true(client:flush(PATIENCE))
+    assert.same({}, nodes())
+    poll_until(function() return #losses == 5 end)
+  end)
+
+  it("out of reach is not believed in: the lock is another's, and the old holder knows #slow", function()
+    local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 1 }))
+    local held = mine:mutex(path)
+    local heard = {}
+    held:on_lost(function(...) heard[#heard + 1] = { ... } end)
+    local token = assert(held:acquire(PATIENCE, "me"))
+    faulty:black_hole()
+    local next_token = assert(direct:mutex(path):acquire(PATIENCE))
+    assert.is_false(held:is_held("me"))
+    assert.equal(0, held:validity("me"))
+    assert.is_true(next_token > token)
+    faulty:heal()
+    wait.eventually(function()
+      mine:poll(0.02)
+      return #heard > 0
+    end)
+    assert.same({ { "lost", "me", token } }, heard)
+    wait.eventually(function() return mine:state() == "connected" end)
+    assert.same({ nil, "timeout" }, { held:acquire(0, "me") })
+    assert.is_true(direct:mutex(path):release())
+    assert(held:acquire(PATIENCE, "me"))
+    mine:close()
+  end)
+
+  it("while its process was stopped is not believed in when that goes on #slow", function()
+    local sleeper = worker.start()
+    assert(sleeper:connect(zk.hosts, { session_timeout = 1 }))
+    local token = assert(sleeper:acquire(path, PATIENCE))
+    assert.is_true(sleeper:validity(path) > 0)
+    sleeper:stop()
+    local next_token = assert(direct:mutex(path):acquire(PATIENCE))
+    assert.is_true(next_token > token)
+    sleeper:continue()
+    assert.same({ false, 0 }, sleeper:eval([[
+      local lock = worker.lock(...)
+      return { lock:is_held(), lock:validity() }
+    ]], path))
+    wait.eventually(function()
+      for _, event in ipairs(sleeper:events()) do
+        if event[1] == "lost" then
+          assert.same({ "lost", path, "lost", token }, event)
+          return true
+        end
+      end
+    end)
+    assert.same({ nil, "lost" }, { sleeper:release(path) })
+    sleeper:close()
+    sleeper:kill()
+    direct:mutex(path):release()
+  end)
+end)
