@@ -269,7 +269,11 @@ describe("a client", function()
       assert.is_true(second:release())
     end)
 
+    -- Plain Lua 5.1 cannot yield across pcall: there a callback that waits holds up who polls.
+    local can_yield = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+
     it("may wait for a lock for which another callback waits", function()
+      if not can_yield then return pending("not in plain Lua 5.1") end
       local lock, order = client:mutex(path .. "/wanted"), {}
       granted_requests(3, function()
         assert(lock:acquire(PATIENCE))
@@ -281,6 +285,7 @@ describe("a client", function()
     end)
 
     it("may wait for a lock for which the call that polls waits", function()
+      if not can_yield then return pending("not in plain Lua 5.1") end
       local wanted, got = path .. "/wanted", nil
       local lock = client:mutex(wanted)
       assert(other:acquire(wanted, PATIENCE))

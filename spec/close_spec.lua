@@ -270,6 +270,9 @@ describe("the end of a client", function()
       becomes(0)
     end)
 
+    -- Plain Lua 5.1 interrupts its main program only, and does not say what that is.
+    local interrupts_coroutines = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+
     --- Runs a script that waits for a held lock, interrupts it there, and gives its process.
     local function interrupt(code)
       assert(other:acquire(path, PATIENCE))
@@ -284,9 +287,12 @@ describe("the end of a client", function()
       ["with"] = "lock:with(print)",
       ["guard"] = "lock:guard(3600)",
       ["poll"] = "lock:request(nil, print) client:poll(math.huge)",
+      ["a callback's acquire"] = "client:mutex(arg[2] .. '-free'):request(nil, function() lock:acquire() end) "
+        .. "while true do client:poll(3600) end",
       ["a coroutine's acquire"] = "coroutine.wrap(function() lock:acquire() end)()",
     } do
       it(("by Ctrl-C in %s ends it, and its node goes at once"):format(title), function()
+        if title:find("coroutine") and not interrupts_coroutines then return pending("not in plain Lua 5.1") end
         local child = interrupt(code)
         assert.equal(1, (child:wait(PATIENCE)))
         assert.matches("interrupted!", child:stderr())
@@ -294,17 +300,6 @@ describe("the end of a client", function()
         other:release(path)
       end)
     end
-
-    it("need not be Ctrl-C in a callback's acquire, but the node goes at once", function()
-      local child = interrupt [[
-        client:mutex(arg[2] .. '-free'):request(nil, function() lock:acquire() end)
-        client:poll(3600)
-      ]]
-      becomes(1)
-      assert.equal("", child:stdout())
-      child:kill()
-      other:release(path)
-    end)
 
     it("can be averted: a script that catches Ctrl-C goes on, and no node is left", function()
       local child = interrupt [[

@@ -265,6 +265,23 @@ describe("a mutex", function()
   end)
 
   describe("owners", function()
+    it("that wait twice wait with two deadlines", function()
+      local lock, first = client:mutex(path), nil
+      taken()
+      local signal = client:mutex(path .. "-signal"):request(PATIENCE, function()
+        first = { lock:acquire(5, "x") }
+      end)
+      poll_until(function() return signal:state() == "held" and #nodes() == 2 end)
+      assert.same({ nil, "timeout" }, { lock:acquire(0.1, "x") })
+      assert.is_nil(first)
+      poll_until(function() return first end)
+      assert.same({ nil, "timeout" }, first)
+      assert.is_true(signal:release())
+      other:release(path)
+      assert(lock:acquire(PATIENCE, "x"))
+      assert.is_true(lock:release("x"))
+    end)
+
     it("are coroutines: one does not release or enter what another holds", function()
       local lock = client:mutex(path)
       local thread, token = start(function() return lock:acquire(PATIENCE) end)

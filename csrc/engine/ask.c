@@ -106,12 +106,10 @@ void zkl_ask_list(zkl_line *line) {
                                         (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
     const int rc = floor->port->call->list(floor->port, line->path,
                                            (zkl_return){line->subject.id, ZKL_ASK_LIST, 0});
-    if (rc != ZOK) {
-        zkl_ask_again_later(line);
-        return;
-    }
-    line->listing = true;
     line->list_wanted = false;
+    line->listing = rc == ZOK;
+    if (rc != ZOK)
+        zkl_ask_again_later(line);
 }
 
 /* A node that bears our GUID, and whose create nobody waits for any more: an answer was lost, or the session before

@@ -1,5 +1,6 @@
 #include "event.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -70,7 +71,7 @@ bool zkl_events_take(zkl_events *events, zkl_event *copy) {
         *copy = *event;
     } else if (events->signalled) {
         uint64_t count;
-        while (read(events->fd, &count, sizeof count) < 0)
+        while (read(events->fd, &count, sizeof count) < 0 && errno == EINTR)
             continue;
         events->signalled = false;
     }

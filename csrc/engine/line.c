@@ -152,8 +152,7 @@ static void settle(zkl_line *line) {
             evaluate(c, false);
         }
     }
-    if (line->list_wanted && !line->listing && !line->retry.pending && line->floor->port &&
-        line->first)
+    if (line->list_wanted && !line->listing && line->floor->port && line->first)
         zkl_ask_list(line);
 }
 
@@ -207,16 +206,20 @@ static void read_list(zkl_line *line, const char *const *names, size_t count) {
     mark_own(line);
     if (zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, line->rule))
         fail_waiting(line, ZKL_WRONG_KIND);
+    /* First who has lost: the host hears of it before the next one holds. */
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        if (c->node == ZKL_NODE_THERE && !c->seen)
-            missing(c);
-        else if (c->node == ZKL_NODE_LOST && line->list_synced && !c->seen)
+        const bool known =
+            c->node == ZKL_NODE_THERE || (c->node == ZKL_NODE_LOST && line->list_synced);
+        if (known && !c->seen)
             missing(c);
         else if (c->node == ZKL_NODE_LOST)
-            line->list_wanted = true;
-        else
+            zkl_ask_again_later(line); /* the sync was refused */
+    }
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->node == ZKL_NODE_THERE)
             evaluate(c, true);
     }
 }
@@ -233,7 +236,6 @@ static void list_answered(zkl_line *line, const zkl_reply *reply) {
     } else if (zkl_status_unknown(reply->rc)) {
         line->list_wanted = true; /* resume runs it */
     } else if (zkl_status_throttled(reply->rc)) {
-        line->list_wanted = true;
         zkl_ask_again_later(line);
     } else {
         fail_waiting(line, zkl_status_of(reply->rc));
@@ -276,6 +278,17 @@ static void line_answered(zkl_subject *subject, const zkl_return *asked, const z
     settle(line);
 }
 
+/* All who asked after this round of parents hear the same: each for itself would ask for one more round. */
+static void refuse_round(zkl_line *line, zkl_status status) {
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->phase == ZKL_WAITING && c->node != ZKL_NODE_THERE &&
+            c->parents == line->parents.round)
+            fail(c, status);
+    }
+}
+
 static void no_parents(zkl_contender *c) {
     zkl_parents *parents = &c->line->parents;
     c->node = ZKL_NODE_NONE;
@@ -288,7 +301,7 @@ static void no_parents(zkl_contender *c) {
         if (refused != ZOK || ++c->line->vain_rounds > ROUNDS_MOST) {
             parents->refused = ZOK; /* the next to come tries again */
             c->line->vain_rounds = 0;
-            fail(c, zkl_status_of(refused != ZOK ? refused : ZNONODE));
+            refuse_round(c->line, zkl_status_of(refused != ZOK ? refused : ZNONODE)); /* c, too */
             return;
         }
         if (zkl_parents_make(parents) != ZOK)
@@ -335,7 +348,8 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
         retire(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        zkl_ask_again_later(c->line); /* or resume, if that comes first */
+        if (c->floor->port)
+            zkl_ask_again_later(c->line); /* otherwise resume runs it */
     } else { /* refused: again, for as long as the session lives, unless somebody else does it */
         zkl_ask_own(c);
         c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
@@ -566,6 +580,7 @@ void zkl_line_suspend(zkl_line *line) {
 void zkl_line_resume(zkl_line *line) {
     if (!line->floor->port)
         return;
+    zkl_timer_clear(&line->floor->timers, &line->retry); /* everything is looked at now */
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;

@@ -79,6 +79,7 @@ void zkl_log_warn(zkl_log *log, const char *format, ...) {
 
 void zkl_log_library(const char *message) {
     const char *level = strstr(message, ":ZOO_ERROR@") ? "error" : "warn";
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
     for (zkl_log *log = logs; log; log = log->next)
         append(log, level, message);

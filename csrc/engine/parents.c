@@ -16,7 +16,6 @@ static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_re
     case ZNONODE: /* the level above was cleared away meanwhile: the next round */
         return;
     case ZUNIMPLEMENTED:
-    case ZBADARGUMENTS:
         parents->floor->no_containers =
             true; /* servers before 3.5: the next round makes plain nodes */
         return;

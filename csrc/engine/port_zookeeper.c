@@ -11,6 +11,9 @@
 #include <time.h>
 #include <zookeeper/zookeeper.h>
 
+/* Milliseconds. The library gives a server a third of it to answer at first; the servers grant their own least anyway. */
+#define TIMEOUT_LEAST 300
+
 /* Builds of libzookeeper without TLS do not have it; the header names it only for those that do. */
 extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher_fn fn,
                                      int recv_timeout, const clientid_t *clientid, void *context,
@@ -330,7 +333,8 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
 
 static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config,
                                const clientid_t *session) {
-    const int timeout = (int)(config->session_timeout * 1000);
+    const double asked = config->session_timeout * 1000;
+    const int timeout = asked < TIMEOUT_LEAST ? TIMEOUT_LEAST : (int)asked;
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     zoo_deterministic_conn_order(1);
     if (config->tls) {
@@ -351,13 +355,17 @@ static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_
 }
 
 bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
-                    const zkl_link *former) {
-    const clientid_t *session = former ? zoo_client_id(former->handle) : NULL;
+                    const zkl_identity *carried) {
+    clientid_t session;
+    if (carried) {
+        session.client_id = carried->id;
+        memcpy(session.passwd, carried->password, sizeof session.passwd);
+    }
     sigset_t before;
     link->config = config;
     zkl_signals_block(&before);
     zkl_descriptors *pipes = zkl_descriptors_pipes();
-    zhandle_t *handle = start_handle(link, addresses, config, session);
+    zhandle_t *handle = start_handle(link, addresses, config, carried ? &session : NULL);
     const int error = errno;
     zkl_descriptors_mark_new_pipes(pipes);
     zkl_signals_restore(&before);
@@ -375,6 +383,13 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
 
 zkl_port *zkl_link_port(zkl_link *link) {
     return &link->port;
+}
+
+zkl_identity zkl_link_identity(zkl_link *link) {
+    const clientid_t *session = zoo_client_id(link->handle);
+    zkl_identity identity = {.id = session->client_id};
+    memcpy(identity.password, session->passwd, sizeof identity.password);
+    return identity;
 }
 
 int64_t zkl_link_session(zkl_link *link) {

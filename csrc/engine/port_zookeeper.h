@@ -24,17 +24,24 @@ typedef struct zkl_link_owner {
     void (*turned)(void *ctx, zkl_link *link, zkl_turn turn);
 } zkl_link_owner;
 
+/* Who a session is, to the servers. */
+typedef struct zkl_identity {
+    int64_t id;
+    char password[16];
+} zkl_identity;
+
 /* Only makes the object: nothing is called yet. `requests` counts what is sent, under the client's mutex.
  * NULL: no memory. */
 zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests);
 /* Starts the handle and its threads for numeric addresses; `config` must outlive the link. With
- * `former`, a link that is down, the session is carried on. false: errno says why; free it with
+ * `carried` (or NULL) that session is carried on. false: errno says why; free it with
  * zkl_link_close. */
 bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
-                    const zkl_link *former);
+                    const zkl_identity *carried);
 
 zkl_port *zkl_link_port(zkl_link *link);
 /* After ZKL_TURN_CONNECTED: what the servers gave. */
+zkl_identity zkl_link_identity(zkl_link *link);
 int64_t zkl_link_session(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
 

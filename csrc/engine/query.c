@@ -37,6 +37,10 @@ static void check_validity(zkl_query *query) {
 }
 
 static void check_participants(zkl_query *query) {
+    if (*query->all->state == ZKL_STATE_AUTH_FAILED) {
+        resolve(query, ZKL_AUTH_FAILED);
+        return;
+    }
     if (query->once && !query->all->floor->port) {
         resolve(query, ZKL_DISCONNECTED);
         return;

@@ -150,7 +150,9 @@ static void connected(zkl_session *session) {
     floor->counters.sessions += fresh;
     set_state(session, ZKL_STATE_CONNECTED);
     if (!fresh)
-        zkl_session_refresh(session); /* whoever holds wants to know at once */
+        zkl_session_refresh(
+            session); /* whoever holds wants to know at once; and after a relink the sync keeps a server
+                                         that lags from showing us a list without our nodes */
     session->tell(session->ctx, ZKL_SESSION_RESUMED);
 }
 
@@ -200,7 +202,7 @@ static void reopen(zkl_timer *timer) {
 }
 
 /* errand thread. The link counts before it is started: its first words may come before this returns. */
-static void open_link(zkl_session *session, char *addresses, zkl_link *former) {
+static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
     const zkl_link_owner owner = {session, on_answered, on_watched, on_turned};
     zkl_link *link = addresses ? zkl_link_new(&owner, session->floor->clock,
                                               &session->floor->counters.requests_sent)
@@ -210,7 +212,7 @@ static void open_link(zkl_session *session, char *addresses, zkl_link *former) {
     if (link)
         look_later(session);
     session->leave(session->ctx);
-    const bool started = link && zkl_link_start(link, addresses, &session->config, former);
+    const bool started = link && zkl_link_start(link, addresses, &session->config, carried);
     if (link && !started)
         zkl_log_warn(session->log, "cannot start a ZooKeeper handle: %s", strerror(errno));
     free(session->addresses);
@@ -261,8 +263,11 @@ static void look_again(zkl_errand *errand) {
     const bool alive = session->floor->session != 0;
     session->leave(session->ctx);
     if (moved) {
-        open_link(session, addresses, alive ? former : NULL);
+        /* First the old link is gone: should it have found a server after all, closing it ends the session, and two
+         * links of one session take it from each other for ever. Nobody trusts in it meanwhile. */
+        const zkl_identity carried = zkl_link_identity(former);
         zkl_link_close(former);
+        open_link(session, addresses, alive ? &carried : NULL);
     } else {
         free(addresses);
     }

@@ -10,6 +10,9 @@
 /* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
+/* An integer where Lua has 64 of its bits, else a number, exact up to 2^53. */
+void zkl_push_token(lua_State *L, int64_t token);
+
 /* Pushes nil and the text of the status: 2 results. Raises when memory ran out. */
 int zkl_push_error(lua_State *L, zkl_status status);
 

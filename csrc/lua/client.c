@@ -146,17 +146,15 @@ static int client_wake(lua_State *L) {
     return 0;
 }
 
-/* The interpreter's Ctrl-C sets a hook on the main coroutine only. When another one waits, it takes the hook over. */
-static void take_over_hook(lua_State *L) {
-#ifdef LUA_RIDX_MAINTHREAD
+/* The hook of the main coroutine, and that coroutine; NULL where they are the running one's. */
+static lua_Hook main_hook(lua_State *L, lua_State **main) {
+    *main = NULL;
+#ifdef LUA_RIDX_MAINTHREAD /* LuaJIT has one hook for all; plain 5.1 does not say which is the main one */
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-    lua_State *main = lua_tothread(L, -1);
-    if (main && main != L && lua_gethook(main) && !lua_gethook(L))
-        lua_sethook(L, lua_gethook(main), lua_gethookmask(main), lua_gethookcount(main));
+    *main = lua_tothread(L, -1);
     lua_pop(L, 1);
-#else
-    (void)L; /* LuaJIT has one hook for all; plain 5.1 does not say which is the main one */
 #endif
+    return *main && *main != L ? lua_gethook(*main) : NULL;
 }
 
 /* client:wait(moment): until there is something to take, or the moment, or a signal: the caller looks which. A signal
@@ -170,11 +168,16 @@ static int client_wait(lua_State *L) {
         left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
         timeout = &left;
     }
+    lua_State *main;
+    const lua_Hook before = main_hook(L, &main);
     if (ppoll(&fd, 1, timeout, NULL) >= 0)
         return 0;
     if (errno != EINTR)
         return luaL_error(L, "cannot wait for the client's descriptor: error %d", errno);
-    take_over_hook(L);
+    /* The interpreter's Ctrl-C sets a hook on the main coroutine only: another one that waits takes it over. */
+    const lua_Hook hook = main_hook(L, &main);
+    if (hook && hook != before)
+        lua_sethook(L, hook, lua_gethookmask(main), lua_gethookcount(main));
     return 0;
 }
 
@@ -197,7 +200,7 @@ static int client_take(lua_State *L) {
         lua_pushnil(L);
     else
         lua_pushstring(L, event.kind == ZKL_EVENT_STATE ? NULL : zkl_status_text(event.status));
-    lua_pushinteger(L, (lua_Integer)event.token);
+    zkl_push_token(L, event.token);
     return 4;
 }
 

@@ -39,7 +39,7 @@ static int contender_held(lua_State *L) {
 static int contender_token(lua_State *L) {
     const int64_t token = zkl_token(check(L));
     if (token)
-        lua_pushinteger(L, (lua_Integer)token);
+        zkl_push_token(L, token);
     else
         lua_pushnil(L);
     return 1;

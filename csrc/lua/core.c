@@ -19,6 +19,13 @@ void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods) {
     lua_pop(L, 1);
 }
 
+void zkl_push_token(lua_State *L, int64_t token) {
+    if (sizeof(lua_Integer) >= sizeof token)
+        lua_pushinteger(L, (lua_Integer)token);
+    else
+        lua_pushnumber(L, (lua_Number)token);
+}
+
 int zkl_push_error(lua_State *L, zkl_status status) {
     if (status == ZKL_NO_MEMORY)
         return luaL_error(L, "not enough memory");

@@ -63,10 +63,16 @@ function Client:enter(subject)
   return tag
 end
 
+--- The counter last of all: a hook may break this off anywhere, and the queue must stay whole.
+function Client:enqueue(call)
+  local last = self.queue_last + 1
+  self.queue[last] = call
+  self.queue_last = last
+end
+
 --- Queues a callback for the next poll.
 function Client:call_later(fn, ...)
-  self.queue_last = self.queue_last + 1
-  self.queue[self.queue_last] = { fn, select("#", ...), ... }
+  self:enqueue { fn, select("#", ...), ... }
 end
 
 --- Blocks until something has arrived, the moment has come, or a signal has.
@@ -95,7 +101,8 @@ end
 --- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
 function Client:wait(waiter)
   local thread = self:parkable()
-  if not thread then return self.loop.wait(self, waiter) end
+  -- Nothing wakes a parked one at a deadline of its own: it waits like the main program.
+  if not thread or waiter.deadline then return self.loop.wait(self, waiter) end
   waiter.thread = thread
   self.parked[thread] = true
   while not waiter.done do coroutine.yield() end
@@ -106,18 +113,10 @@ end
 function Client:wake(waiter)
   waiter.done = true
   if waiter.thread then
-    self.queue_last = self.queue_last + 1
-    self.queue[self.queue_last] = waiter.thread
+    self:enqueue(waiter.thread)
   else
     self.loop.wake(waiter)
   end
-end
-
---- Calls a function that waits so that an error raised into it comes back: like pcall, but a callback, into which
---- nobody raises while it is parked, is called directly.
-function Client:attempt(fn, ...)
-  if self:parkable() then return true, fn(...) end
-  return pcall(fn, ...)
 end
 
 local Question = {}
@@ -134,15 +133,15 @@ function Client:ask(ask)
   local unusable = self:unusable()
   if unusable then return nil, unusable end
   local question = setmetatable({ client = self }, Question)
-  local ok, raised = self:attempt(function()
+  local ok, raised = pcall(function()
     question.query = ask(self:enter(question))
     self:wait(question)
   end)
   local query, err = question.query, question.err
-  if ok and not err then return true, query end
+  if ok and not err and question.done then return true, query end
   if query then query:drop() end
   if not ok then error(raised, 0) end
-  return nil, err
+  return nil, err or self:unusable()
 end
 
 --- Gives back what dead coroutines hold.
@@ -207,9 +206,10 @@ end
 function Client:run()
   local last, count = self.queue_last, 0
   while self.queue_first <= last do
-    local call = self.queue[self.queue_first]
-    self.queue[self.queue_first] = nil
-    self.queue_first = self.queue_first + 1
+    local first = self.queue_first
+    local call = self.queue[first]
+    self.queue_first = first + 1
+    self.queue[first] = nil
     if type(call) == "thread" then
       self:resume(call)
     else
@@ -219,6 +219,7 @@ function Client:run()
       self:resume(thread, unpack(call, 3, 2 + call[2]))
     end
   end
+  self:reap() -- nobody is to sleep on what a callback's coroutine held at its end
   if self.queue_first <= self.queue_last then self.native:wake() end
   return count
 end

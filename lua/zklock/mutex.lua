@@ -76,8 +76,9 @@ end
 --- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again.
 ---@return string? err
 local function settle(stay, deadline, once)
-  local ok, err = stay.place.client:attempt(join_and_wait, stay, deadline, once)
-  if ok then return err or stay.err end
+  local ok, err = pcall(join_and_wait, stay, deadline, once)
+  if ok and stay.state == "held" then return nil end
+  if ok then return err or stay.err or (stay.state == "lost" and "lost") or stay.place.client:unusable() end
   stay:end_now()
   error(err, 0)
 end
@@ -102,13 +103,19 @@ function Lock:acquire(timeout, who)
   client:reap()
   while stay do -- the same owner waits already, in another coroutine
     if once then return nil, "timeout" end
-    stay:await()
+    stay:await(deadline)
+    if stay.state == "waiting" then
+      return nil, client:unusable() or (client:state() == "connected" and "timeout" or "disconnected")
+    end
     stay = place:stay_of(who)
     if stay and stay.state == "held" then return acquire_again(stay, deadline) end
   end
   stay = place:new_stay(self, who)
   local err = settle(stay, deadline, once)
-  if stay.state ~= "held" then return nil, err end
+  if stay.state ~= "held" then
+    if err == "lost" then place.losers[who] = nil end -- told here
+    return nil, err
+  end
   place.losers[who] = nil
   return stay.token
 end
@@ -202,7 +209,12 @@ function Lock:guard(timeout)
   local who = owner.current()
   local token, err = self:acquire(timeout, who)
   if not token then return nil, err end
-  return guard.new(self.place:stay_of(who), token)
+  local stay = self.place:stay_of(who)
+  if not stay then
+    self.place.losers[who] = nil
+    return nil, "lost"
+  end
+  return guard.new(stay, token)
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets.

@@ -112,17 +112,23 @@ function Stay:event(kind, err, token)
     return
   end
   if self.answered then self:answered() end
+  self:wake()
+end
+
+--- Ends the waits for it: it is not waiting any more.
+function Stay:wake()
   local waiters = self.waiters or {}
   self.waiters = nil
   for waiter in pairs(waiters) do self.place.client:wake(waiter) end
 end
 
---- Waits until it is not waiting any more.
-function Stay:await()
-  local waiter = {}
+--- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it).
+function Stay:await(deadline)
+  local waiter = { deadline = deadline }
   self.waiters = self.waiters or {}
   self.waiters[waiter] = true
   self.place.client:wait(waiter)
+  if self.waiters then self.waiters[waiter] = nil end
 end
 
 --- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
@@ -152,17 +158,22 @@ end
 --- Ends it, whatever it was: nobody wants it any more, and no event is told.
 function Stay:end_now()
   local contender = self.contender
-  self:leave("released")
-  if not contender then return end
-  contender:cancel()
-  contender:release()
-  contender:drop()
+  self.err = "cancelled"
+  self:leave("failed")
+  if contender then
+    contender:cancel()
+    contender:release()
+    contender:drop()
+  end
+  self:wake()
 end
 
 --- Its owner has come to its end without giving it back; the engine counts it.
 function Stay:abandon()
+  self.err = "cancelled" -- for whoever waits in the owner's name
   self:leave("released")
   self.contender:drop()
+  self:wake()
 end
 
 return Place

@@ -65,6 +65,9 @@ static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
     fake_refuse(zk, FAKE_SYNC, LINE, ZTHROTTLEDOP, 1);
     fake_connect(one);
     fake_settle(one);
+    CHECK(fake_waits(p));
+    fake_wait(zk, 1); /* it asks again after a pause */
+    fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(one->counts[FAKE_CREATE], 1);
 }
