@@ -266,14 +266,15 @@ describe("a mutex", function()
 
   describe("owners", function()
     it("that wait twice wait with two deadlines", function()
+      if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("a callback holds up who polls there") end
       local lock, first = client:mutex(path), nil
       taken()
       local signal = client:mutex(path .. "-signal"):request(PATIENCE, function()
-        first = { lock:acquire(5, "x") }
+        first = { lock:acquire(3, "x") }
       end)
       poll_until(function() return signal:state() == "held" and #nodes() == 2 end)
       assert.same({ nil, "timeout" }, { lock:acquire(0.1, "x") })
-      assert.is_nil(first)
+      assert.equal(1, client:stats().waiting, "the first waits on")
       poll_until(function() return first end)
       assert.same({ nil, "timeout" }, first)
       assert.is_true(signal:release())

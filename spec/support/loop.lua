@@ -31,7 +31,8 @@ function loop.turn_until(condition, timeout)
   local deadline = timeout and loop.now() + timeout or math.huge
   kept.timer = kept.timer or uv.new_timer()
   local timer = kept.timer
-  timer:start(math.ceil(math.min(timeout or 1e6, 1e6) * 1000), 1000, ignore)
+  uv.update_time() -- it stood still while the loop did, and the timer counts from it
+  timer:start(math.ceil(math.min(timeout or 1e6, 1e6) * 1000), 2, ignore)
   repeat
     uv.run("once")
     value = condition()
