@@ -250,7 +250,7 @@ describe("the end of a client", function()
       ["that calls os.exit(0)"] = "os.exit(0)",
       ["that calls os.exit(0, true)"] = "os.exit(0, true)",
       ["that ends inside a coroutine that holds"] =
-        "thread = coroutine.wrap(function() lock:release() lock:acquire(20) coroutine.yield() end) thread()",
+        "lock:release() thread = coroutine.wrap(function() lock:acquire(20) coroutine.yield() end) thread()",
       ["that has more clients"] =
         "second = assert(zklock.connect(arg[1])) assert(second:mutex(arg[2] .. '-2'):acquire(20))",
       ["that still waits in a request"] = "lock:request(nil, print)",
@@ -292,7 +292,7 @@ describe("the end of a client", function()
       ["a coroutine's acquire"] = "coroutine.wrap(function() lock:acquire() end)()",
     } do
       it(("by Ctrl-C in %s ends it, and its node goes at once"):format(title), function()
-        if title:find("coroutine") and not interrupts_coroutines then return pending("not in plain Lua 5.1") end
+        if title:find("^a c") and not interrupts_coroutines then return pending("not in plain Lua 5.1") end
         local child = interrupt(code)
         assert.equal(1, (child:wait(PATIENCE)))
         assert.matches("interrupted!", child:stderr())

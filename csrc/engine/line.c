@@ -233,9 +233,7 @@ static void list_answered(zkl_line *line, const zkl_reply *reply) {
         read_list(line, reply->names, reply->count);
     } else if (reply->rc == ZNONODE) {
         read_list(line, NULL, 0); /* no directory: nobody in it */
-    } else if (zkl_status_unknown(reply->rc)) {
-        line->list_wanted = true; /* resume runs it */
-    } else if (zkl_status_throttled(reply->rc)) {
+    } else if (zkl_status_passes(reply->rc)) {
         zkl_ask_again_later(line);
     } else {
         fail_waiting(line, zkl_status_of(reply->rc));
@@ -253,9 +251,9 @@ static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *r
     }
     if (reply->rc == ZNONODE)
         line->list_wanted = true;
-    else if (zkl_status_throttled(reply->rc))
+    else if (zkl_status_passes(reply->rc))
         zkl_ask_again_later(line);
-    else if (reply->rc != ZOK && !zkl_status_unknown(reply->rc))
+    else if (reply->rc != ZOK)
         fail_waiting(line, zkl_status_of(reply->rc)); /* not readable: nobody would wake us */
 }
 
@@ -377,9 +375,9 @@ static void own_watched(zkl_contender *c, const zkl_reply *reply) {
         missing(c);
     } else if (reply->rc == ZNONODE) {
         missing(c);
-    } else if (zkl_status_throttled(reply->rc)) {
+    } else if (zkl_status_passes(reply->rc)) {
         zkl_ask_again_later(c->line);
-    } else if (!zkl_status_unknown(reply->rc) && c->phase == ZKL_WAITING) {
+    } else if (c->phase == ZKL_WAITING) {
         fail(c, zkl_status_of(reply->rc));
     }
 }

@@ -20,7 +20,7 @@ static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_re
             true; /* servers before 3.5: the next round makes plain nodes */
         return;
     default:
-        if (!zkl_status_unknown(reply->rc) && !zkl_status_throttled(reply->rc))
+        if (!zkl_status_passes(reply->rc))
             parents->refused = reply->rc;
     }
 }

@@ -72,7 +72,7 @@ static void read_answered(zkl_roster *roster, size_t index, const zkl_reply *rep
 
 static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
     zkl_roster *roster = (zkl_roster *)subject;
-    if (zkl_status_unknown(reply->rc) || zkl_status_throttled(reply->rc))
+    if (zkl_status_passes(reply->rc))
         zkl_roster_stop(roster); /* the next step asks again */
     else if (reply->rc != ZOK && reply->rc != ZNONODE)
         finish(roster, zkl_status_of(reply->rc));

@@ -34,6 +34,7 @@ static const struct {
     {ZINVALIDSTATE, "zookeeper: INVALIDSTATE"},
     {ZNEWCONFIGNOQUORUM, "zookeeper: NEWCONFIGNOQUORUM"},
     {ZRECONFIGINPROGRESS, "zookeeper: RECONFIGINPROGRESS"},
+    {ZSSLCONNECTIONERROR, "zookeeper: SSLCONNECTIONERROR"},
     {ZAPIERROR, "zookeeper: APIERROR"},
     {ZNONODE, "zookeeper: NONODE"},
     {ZBADVERSION, "zookeeper: BADVERSION"},
@@ -82,7 +83,11 @@ bool zkl_status_unknown(int rc) {
     case ZSESSIONMOVED:
     case ZCLOSING:
     case ZINVALIDSTATE:
-    case ZMARSHALLINGERROR: /* the answer could not be read */
+    case ZMARSHALLINGERROR:     /* the answer could not be read */
+    case ZRUNTIMEINCONSISTENCY: /* it was not the answer to this request: the library hangs up */
+    case ZDATAINCONSISTENCY:
+    case ZSYSTEMERROR:
+    case ZSSLCONNECTIONERROR:
         return true;
     default:
         return false;
@@ -91,4 +96,8 @@ bool zkl_status_unknown(int rc) {
 
 bool zkl_status_throttled(int rc) {
     return rc == ZTHROTTLEDOP;
+}
+
+bool zkl_status_passes(int rc) {
+    return zkl_status_unknown(rc) || zkl_status_throttled(rc);
 }

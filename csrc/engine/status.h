@@ -36,4 +36,7 @@ bool zkl_status_unknown(int rc);
 /* Did the servers refuse for now, without carrying it out? */
 bool zkl_status_throttled(int rc);
 
+/* Either of the two: what only reads may simply be asked again. */
+bool zkl_status_passes(int rc);
+
 #endif

@@ -50,8 +50,10 @@ static void refusals_become_ours(void) {
 }
 
 static void only_cut_off_requests_are_in_doubt(void) {
-    static const int doubtful[] = {ZCONNECTIONLOSS, ZOPERATIONTIMEOUT, ZSESSIONEXPIRED,
-                                   ZSESSIONMOVED,   ZCLOSING,          ZINVALIDSTATE};
+    static const int doubtful[] = {
+        ZCONNECTIONLOSS,    ZOPERATIONTIMEOUT, ZSESSIONEXPIRED,    ZSESSIONMOVED,
+        ZCLOSING,           ZINVALIDSTATE,     ZMARSHALLINGERROR,  ZRUNTIMEINCONSISTENCY,
+        ZDATAINCONSISTENCY, ZSYSTEMERROR,      ZSSLCONNECTIONERROR};
     static const int certain[] = {ZOK,       ZNONODE,      ZNODEEXISTS,    ZNOAUTH,
                                   ZNOTEMPTY, ZTHROTTLEDOP, ZUNIMPLEMENTED, ZBADARGUMENTS};
     for (size_t i = 0; i < sizeof doubtful / sizeof *doubtful; i++)
@@ -64,6 +66,10 @@ static void only_throttling_passes(void) {
     CHECK(zkl_status_throttled(ZTHROTTLEDOP));
     for (int rc = -130; rc <= 0; rc++)
         CHECK(rc == ZTHROTTLEDOP || !zkl_status_throttled(rc));
+    CHECK(zkl_status_passes(ZTHROTTLEDOP));
+    CHECK(zkl_status_passes(ZCONNECTIONLOSS));
+    CHECK(!zkl_status_passes(ZNOAUTH));
+    CHECK(!zkl_status_passes(ZOK));
 }
 
 int main(int argc, char **argv) {
