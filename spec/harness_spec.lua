@@ -44,7 +44,8 @@ end)
 
 describe("a child process", function()
   it("is talked to by lines and reports its end", function()
-    local child = process.spawn { "sh", "-c", "read x; echo got $x $Y; echo oops >&2; exit 3", env = { Y = "y", LD_PRELOAD = false } }
+    local script = "read x; echo got $x $Y; echo oops >&2; exit 3"
+    local child = process.spawn { "sh", "-c", script, env = { Y = "y", LD_PRELOAD = false } }
     child:write("it")
     assert.equal("got it y", child:read_line())
     assert.same({ 3, 0 }, { child:wait() })

@@ -4,8 +4,8 @@ local core = require "zklock.core"
 local blocking = { name = "blocking" }
 
 --- Waits until `waiter.done` or `waiter.deadline`; in a forked child, where nothing arrives, not at all.
---- `client:turn()` takes what has arrived and runs callbacks, `client:sleep()` blocks until something arrives or a signal
---- comes: a signal's hook runs as soon as it is back in Lua.
+--- `client:turn()` takes what has arrived and runs callbacks, `client:sleep()` blocks until something arrives or a
+--- signal comes: a signal's hook runs as soon as it is back in Lua.
 function blocking.wait(client, waiter)
   client:turn()
   local deadline = waiter.deadline or math.huge
