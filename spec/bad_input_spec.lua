@@ -173,7 +173,7 @@ describe("misuse", function()
     end)
 
     it("raises for unknown options, also those that are to come", function()
-      for _, name in ipairs { "Fair", "timeout", "session_timeout", "linger", "handoffs", "max_hold", 1, "" } do
+      for _, name in ipairs { "Fair", "timeout", "session_timeout", "linger", "handoffs", 1, "" } do
         raises("options", client.mutex, client, "/misuse", { [name] = 1 })
         raises(tostring(name), client.mutex, client, "/misuse", { [name] = 1 })
       end
@@ -184,6 +184,9 @@ describe("misuse", function()
         raises("options.fair", client.mutex, client, "/misuse", { fair = value })
       end
       raises("options.fair", client.mutex, client, "/misuse", { fair = false }) -- to come
+      for _, value in ipairs { 0, -1, 0 / 0, "1", true, {} } do
+        raises("options.max_hold", client.mutex, client, "/misuse", { max_hold = value })
+      end
     end)
 
     for _, path in ipairs(GOOD_PATHS) do

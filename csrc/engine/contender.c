@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
-zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag) {
+zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag, const zkl_terms *terms) {
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->floor = floor;
+    c->terms = *terms;
     c->hosted = true;
     c->answer.tag = c->loss.tag = tag;
     c->loss.kind = ZKL_EVENT_LOST;
@@ -27,6 +28,9 @@ void zkl_contender_granted(zkl_contender *c) {
     c->floor->counters.held++;
     c->floor->counters.acquired++;
     zkl_timer_clear(&c->floor->timers, &c->timer);
+    c->hold_until = ZKL_NEVER;
+    if (c->terms.max_hold)
+        c->hold_until = zkl_floor_now(c->floor) + c->terms.max_hold;
     tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
 }
 
@@ -99,7 +103,10 @@ void zkl_contender_unhost(zkl_contender *c) {
 }
 
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
-    return c->phase == ZKL_HELD ? c->floor->trusted_until : 0;
+    const zkl_nanos trusted = c->floor->trusted_until;
+    if (c->phase != ZKL_HELD)
+        return 0;
+    return c->hold_until < trusted ? c->hold_until : trusted;
 }
 
 void zkl_contenders_sweep(zkl_floor *floor) {

@@ -46,9 +46,10 @@ struct zkl_contender {
     int32_t blocker;    /* sequence of the child it waits for */
     unsigned parents;   /* the line's round of parents that its create was sent after */
 
-    bool once;          /* a single try */
-    zkl_nanos deadline; /* of the wait */
-    zkl_timer timer; /* waiting: the deadline; held: arms the watch; over: tries the delete again */
+    zkl_terms terms;
+    zkl_nanos hold_until; /* held: ZKL_NEVER, or the moment at which max_hold is over */
+    zkl_timer
+        timer; /* waiting: the deadline; held: the watch, max_hold; over: tries the delete again */
     zkl_nanos patience; /* over: the pause before that */
 
     bool hosted; /* the host still has it */
@@ -56,7 +57,7 @@ struct zkl_contender {
 };
 
 /* Waiting, without a node; `tag` is the host's number for it. NULL: no memory. */
-zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag);
+zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag, const zkl_terms *terms);
 
 /* The legal moves of the phase; each tells the host what it must hear. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */

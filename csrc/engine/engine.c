@@ -369,8 +369,8 @@ static zkl_status usable(const zkl_client *client) {
     return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
 }
 
-zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, zkl_nanos deadline,
-                    bool once, zkl_contender **contender) {
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
+                    zkl_contender **contender) {
     if (forked(client))
         return ZKL_FORKED;
     char *full = full_path(client, path);
@@ -378,7 +378,7 @@ zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, zkl_nano
     zkl_status status = usable(client);
     if (status == ZKL_OK) {
         zkl_line *line = full ? zkl_lines_at(&client->lines, full) : NULL;
-        *contender = line ? zkl_line_join(line, tag, deadline, once) : NULL;
+        *contender = line ? zkl_line_join(line, tag, terms) : NULL;
         if (*contender)
             atomic_fetch_add(&client->users, 1);
         else

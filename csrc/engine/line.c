@@ -93,6 +93,17 @@ static void missing(zkl_contender *c) {
 
 /* ---- who holds ---- */
 
+static void set_hold_timer(zkl_contender *c, bool watch) {
+    const zkl_nanos soon = watch ? zkl_floor_now(c->floor) + WATCH_AFTER : ZKL_NEVER;
+    zkl_timer_set(&c->floor->timers, &c->timer, soon < c->hold_until ? soon : c->hold_until);
+}
+
+/* The node goes at the moment at which the holder stopped believing in it, whatever the host is doing. */
+static void end_hold(zkl_contender *c) {
+    zkl_contender_lost(c);
+    depart(c);
+}
+
 /* Grants the first in line, if that is still true as we speak: `seen`, its node stood in the list just read; otherwise
  * the watch on its own node must be armed, so that its deletion would have been told before its blocker's. And never
  * with a validity of nothing: a process that slept reads old news. */
@@ -109,8 +120,7 @@ static void try_grant(zkl_contender *c, bool seen) {
         return;
     }
     zkl_contender_granted(c);
-    if (c->watch == ZKL_WATCH_NONE)
-        zkl_timer_set(&c->floor->timers, &c->timer, now + WATCH_AFTER);
+    set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
 }
 
 static void evaluate(zkl_contender *c, bool seen) {
@@ -128,7 +138,7 @@ static void evaluate(zkl_contender *c, bool seen) {
         fail(c, ZDATAINCONSISTENCY);
     } else if (c->first) {
         try_grant(c, seen);
-    } else if (c->once) {
+    } else if (c->terms.once) {
         fail(c, ZKL_TIMEOUT);
     } else {
         zkl_child *blocker = &line->snapshot.children[v.blocker];
@@ -431,13 +441,22 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
 
 /* ---- timers ---- */
 
+static void hold_timer(zkl_contender *c) {
+    if (c->hold_until <= zkl_floor_now(c->floor)) {
+        end_hold(c);
+        return;
+    }
+    zkl_ask_own(c);
+    set_hold_timer(c, false);
+}
+
 static void contender_timer(zkl_timer *timer) {
     zkl_contender *c = (zkl_contender *)((char *)timer - offsetof(zkl_contender, timer));
     zkl_line *line = c->line;
     if (c->phase == ZKL_WAITING)
         fail(c, c->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (c->phase == ZKL_HELD)
-        zkl_ask_own(c);
+        hold_timer(c);
     else if (c->node == ZKL_NODE_THERE)
         zkl_ask_erase(c);
     settle(line);
@@ -503,16 +522,14 @@ static bool held_here(const zkl_line *line) {
     return false;
 }
 
-zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, zkl_nanos deadline, bool once) {
-    const bool vain = once && held_here(line);
-    zkl_contender *c = zkl_contender_new(line->floor, tag);
+zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
+    const bool once = terms->once, vain = once && held_here(line);
+    zkl_contender *c = zkl_contender_new(line->floor, tag, terms);
     if (!c)
         return NULL;
     c->line = line;
     c->subject.answer = contender_answered;
     c->timer.fire = contender_timer;
-    c->once = once;
-    c->deadline = deadline;
     c->prev = line->last;
     *(c->prev ? &c->prev->next : &line->first) = c;
     line->last = c;
@@ -521,7 +538,7 @@ zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, zkl_nanos deadline, b
     } else if (once && !line->floor->port) {
         fail(c, ZKL_DISCONNECTED);
     } else {
-        zkl_timer_set(&line->floor->timers, &c->timer, once ? ZKL_NEVER : deadline);
+        zkl_timer_set(&line->floor->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
         zkl_ask_create(c);
         settle(line);
     }
@@ -568,7 +585,7 @@ void zkl_line_suspend(zkl_line *line) {
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
         c->first = c->blocked = c->review = false;
-        if (c->phase == ZKL_WAITING && c->once)
+        if (c->phase == ZKL_WAITING && c->terms.once)
             fail(c, ZKL_DISCONNECTED);
     }
     line->review = false;

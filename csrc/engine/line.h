@@ -42,9 +42,9 @@ bool zkl_line_done(const zkl_line *line);
 /* Puts it among those that lines.c looks at to free. */
 void zkl_line_idle(zkl_line *line);
 
-/* Joins the line. The host is answered by one event, GRANTED or FAILED, at the latest at `deadline`; `once`: as soon as
- * the servers have answered one try. The host has the contender until zkl_line_drop. NULL: no memory. */
-zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, zkl_nanos deadline, bool once);
+/* Joins the line. The host is answered by one event, GRANTED or FAILED, and has the contender until zkl_line_drop.
+ * NULL: no memory. */
+zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms);
 
 /* Gives a held place back: ZKL_OK, ZKL_LOST, or ZKL_NOT_OWNER when it is not held, or not any more. */
 zkl_status zkl_line_release(zkl_contender *c);

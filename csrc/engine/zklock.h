@@ -89,11 +89,18 @@ bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t siz
 
 /* ---- locks ---- */
 
+/* What a caller asks of a line. */
+typedef struct zkl_terms {
+    zkl_nanos deadline; /* of the wait */
+    bool once;          /* a single try: answered as soon as the servers have answered it */
+    zkl_nanos max_hold; /* how long it may hold before it has lost; 0: as long as it likes */
+} zkl_terms;
+
 /* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag` answers: GRANTED or
- * FAILED, at the latest at `deadline`; with `once`, as soon as the servers have answered one try.
+ * FAILED, at the latest at the deadline.
  * ZKL_OK, and *contender is the host's until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
-zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, zkl_nanos deadline,
-                    bool once, zkl_contender **contender);
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
+                    zkl_contender **contender);
 /* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
 zkl_status zkl_release(zkl_contender *contender);
 /* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */

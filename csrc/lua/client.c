@@ -215,16 +215,19 @@ static int client_take_log(lua_State *L) {
     return 2;
 }
 
-/* client:join(path, tag, moment, once) -> contender, or nil, err */
+/* client:join(path, tag, moment, once, max_hold) -> contender, or nil, err; max_hold in seconds, or nil */
 static int client_join(lua_State *L) {
     zkl_client *client = check(L);
     const char *path = luaL_checkstring(L, 2);
     const uint64_t tag = zkl_check_tag(L, 3);
-    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    const zkl_terms terms = {
+        .deadline = zkl_check_moment(L, 4),
+        .once = lua_toboolean(L, 5),
+        .max_hold = lua_isnoneornil(L, 6) ? 0 : zkl_check_moment(L, 6),
+    };
     zkl_contender *contender = NULL;
     void **box = zkl_new_box(L, ZKL_CONTENDER);
-    const zkl_status status =
-        zkl_join(client, path, tag, deadline, lua_toboolean(L, 5), &contender);
+    const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
     if (status != ZKL_OK)
         return zkl_push_error(L, status);
     *box = contender;

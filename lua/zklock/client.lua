@@ -258,7 +258,8 @@ end
 
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper
----@param options { fair: boolean? }? belong to the path: other ones for the same path raise
+---@param options { fair: boolean?, max_hold: number? }? belong to the path: other ones for the same path raise.
+---  `max_hold`: seconds after which a hold is lost, also when the script never comes back to look
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.path(path, "path")

@@ -16,17 +16,16 @@ local mutex = {}
 
 --- Only what is strict arrival order so far.
 function mutex.check_options(options, level)
-  options = check.options(options, "options", { fair = true }, level)
+  options = check.options(options, "options", { fair = true, max_hold = true }, level)
   local fair = options.fair == nil or check.bool(options.fair, "options.fair", level)
   if not fair then error("bad argument 'options.fair' (only true is known so far)", level - 1) end
-  return { fair = fair }
+  local max_hold = options.max_hold
+  if max_hold ~= nil then check.seconds(max_hold, "options.max_hold", level) end
+  return { fair = fair, max_hold = max_hold }
 end
 
 local function same(a, b)
-  for key, value in pairs(a) do
-    if b[key] ~= value then return false end
-  end
-  return next(b) == nil or next(a) ~= nil
+  return a.fair == b.fair and a.max_hold == b.max_hold
 end
 
 --- A handle on the lock at `path`.

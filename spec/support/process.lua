@@ -167,10 +167,17 @@ function process:signal(name)
   return uv.process_kill(self.handle, name:match("^sig") and name or "sig" .. name) == 0
 end
 
+--- To the end, without which the scan's memory is not given back.
+local function entries(directory)
+  local scan, names = uv.fs_scandir(directory), {}
+  if scan then
+    for name in function() return uv.fs_scandir_next(scan) end do names[#names + 1] = name end
+  end
+  return names
+end
+
 local function threads_stopped(pid)
-  local scan = uv.fs_scandir(("/proc/%d/task"):format(pid))
-  if not scan then return true end
-  for task in function() return uv.fs_scandir_next(scan) end do
+  for _, task in ipairs(entries(("/proc/%d/task"):format(pid))) do
     local file = io.open(("/proc/%d/task/%s/stat"):format(pid, task))
     local state = file and file:read("*a"):match("%) (%a)")
     if file then file:close() end

@@ -98,7 +98,7 @@ void fake_client_free(fake_client *client) {
 
 /* ---- the host's side ---- */
 
-static fake_place *join(fake_client *client, const char *path, zkl_nanos deadline, bool once) {
+static fake_place *join(fake_client *client, const char *path, zkl_terms terms) {
     fake_place *place = calloc(1, sizeof *place);
     must(place != NULL);
     place->client = client;
@@ -107,18 +107,23 @@ static fake_place *join(fake_client *client, const char *path, zkl_nanos deadlin
     client->places = place;
     zkl_line *line = zkl_lines_at(&client->lines, path);
     must(line != NULL);
-    place->contender = zkl_line_join(line, place->tag, deadline, once);
+    place->contender = zkl_line_join(line, place->tag, &terms);
     must(place->contender != NULL);
     fake_leave(client);
     return place;
 }
 
 fake_place *fake_join(fake_client *client, const char *path, double seconds) {
-    return join(client, path, zkl_clock_after(fake_now, seconds), false);
+    return join(client, path, (zkl_terms){.deadline = zkl_clock_after(fake_now, seconds)});
 }
 
 fake_place *fake_try(fake_client *client, const char *path) {
-    return join(client, path, fake_now, true);
+    return join(client, path, (zkl_terms){.deadline = fake_now, .once = true});
+}
+
+fake_place *fake_join_for(fake_client *client, const char *path, double max_hold) {
+    return join(client, path,
+                (zkl_terms){.deadline = ZKL_NEVER, .max_hold = zkl_clock_after(0, max_hold)});
 }
 
 zkl_status fake_release(fake_place *place) {

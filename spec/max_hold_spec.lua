@@ -1,0 +1,81 @@
+--- The longest hold: ended on time, also when the host never comes back to look.
+
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local PATIENCE = 20 -- seconds
+
+describe("max_hold", function()
+  local zk, client, other, path, lock
+  local count = 0
+
+  setup(function() zk = server.shared() end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/max_hold/%d"):format(count)
+    client, other = assert(zklock.connect(zk.hosts)), assert(zklock.connect(zk.hosts))
+    lock = client:mutex(path, { max_hold = 0.5 })
+  end)
+
+  after_each(function()
+    client:close()
+    other:close()
+  end)
+
+  it("releases in time while the host hangs in an endless loop, which hears 'lost' on its return", function()
+    local request
+    local token = assert(lock:acquire(PATIENCE))
+    local losses = {}
+    lock:on_lost(function(...) losses[#losses + 1] = { ... } end)
+    local granted
+    request = other:mutex(path):request(PATIENCE, function(t) granted = t end)
+    local polls = 0
+    repeat -- the first client's host never comes back to it
+      other:poll(0.05)
+      polls = polls + 1
+    until granted or polls > PATIENCE / 0.05
+    assert.is_true(granted > token)
+    assert.is_false(lock:is_held())
+    assert.equal(0, lock:validity())
+    assert.is_nil(lock:token())
+    assert.same({ nil, "lost" }, { lock:release() })
+    assert.same({ nil, "not owner" }, { lock:release() })
+    client:poll()
+    assert.equal(1, #losses)
+    assert.equal("lost", losses[1][1])
+    assert.equal(token, losses[1][3])
+    assert.equal(1, client:stats().lost)
+    request:release()
+  end)
+
+  it("bounds validity", function()
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(lock:validity() <= 0.5)
+    assert.is_true(lock:is_held())
+    lock:release()
+  end)
+
+  it("is not prolonged by a reentrant acquire", function()
+    local token = assert(lock:acquire(PATIENCE))
+    wait.eventually(function() return lock:validity() < 0.3 end)
+    if lock:acquire(PATIENCE) == token then assert.is_true(lock:validity() < 0.3) end
+    wait.eventually(function() return not lock:is_held() end)
+    assert.same({ nil, "lost" }, { lock:release() })
+    assert.same({ nil, "not owner" }, { lock:release() })
+  end)
+
+  it("leaves a hold that is shorter alone", function()
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(lock:release())
+    assert.is_true(client:flush(PATIENCE))
+    assert.equal(0, client:stats().lost)
+  end)
+
+  it("belongs to the path", function()
+    assert.has_error(function() client:mutex(path) end,
+      "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+    assert.equal(path, client:mutex(path, { max_hold = 0.5 }):path())
+  end)
+end)

@@ -1,0 +1,116 @@
+/* How long a hold may last: max_hold ends it, whatever the host is doing. */
+#include "fake_world.h"
+
+static fake_place *hold_for(double seconds) {
+    fake_place *p = fake_join_for(one, LINE, seconds);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    return p;
+}
+
+static zkl_nanos validity(const fake_place *p) {
+    return zkl_contender_trusted_until(p->contender) - fake_now;
+}
+
+static void it_is_lost_when_the_time_is_over(void) {
+    fake_place *p = hold_for(2);
+    fake_place *next = fake_waiter(two);
+    fake_wait(zk, 1.9);
+    CHECK(fake_held(p));
+    fake_wait(zk, 0.1);
+    CHECK(!fake_held(p));
+    CHECK_INT(p->losses, 1);
+    CHECK_INT(fake_release(p), ZKL_LOST);
+    fake_settle_all(zk);
+    CHECK(fake_held(next));
+    CHECK_INT(one->floor.counters.lost, 1);
+    CHECK_INT(one->floor.counters.released, 0);
+}
+
+static void it_does_not_wait_for_the_host(void) {
+    fake_place *p = hold_for(2);
+    fake_place *next = fake_waiter(two);
+    one->busy = true;
+    fake_wait(zk, 2);
+    fake_settle_all(zk);
+    CHECK(fake_held(next));
+    CHECK_INT(p->losses, 0);
+    one->busy = false;
+    fake_hear(one);
+    CHECK_INT(p->losses, 1);
+}
+
+static void validity_is_never_more_than_what_is_left(void) {
+    fake_place *p = hold_for(2);
+    CHECK_INT(validity(p), 2 * ZKL_SECOND);
+    fake_wait(zk, 1.5);
+    fake_settle(one);
+    CHECK_INT(validity(p), ZKL_SECOND / 2);
+    fake_now += ZKL_SECOND; /* stopped: no timer ran */
+    CHECK(fake_held(p));
+    CHECK(validity(p) < 0);
+}
+
+static void nor_more_than_the_servers_vouch_for(void) {
+    fake_place *p = hold_for(1000);
+    CHECK_INT(validity(p), one->floor.trusted_until - fake_now);
+}
+
+static void a_hold_shorter_than_the_watch_is_over_in_time(void) {
+    fake_place *p = hold_for(0.01);
+    fake_wait(zk, 0.01);
+    CHECK_INT(p->losses, 1);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void the_time_is_counted_from_the_grant(void) {
+    fake_place *holder = fake_holder(two);
+    fake_place *p = fake_join_for(one, LINE, 2);
+    fake_settle(one);
+    fake_wait(zk, 5);
+    CHECK(fake_waits(p));
+    fake_release(holder);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    fake_wait(zk, 1.9);
+    CHECK(fake_held(p));
+    fake_wait(zk, 0.1);
+    CHECK_INT(p->losses, 1);
+}
+
+static void one_that_was_released_is_not_lost_later(void) {
+    fake_place *p = hold_for(2);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    fake_settle(one);
+    fake_wait(zk, 5);
+    CHECK_INT(p->losses, 0);
+    CHECK_CLEAN();
+}
+
+static void without_a_link_the_node_goes_with_the_next_one(void) {
+    fake_place *p = hold_for(2);
+    fake_cut(one);
+    fake_wait(zk, 2);
+    CHECK_INT(p->losses, 1);
+    CHECK_INT(fake_children(zk, LINE), 1);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a hold is lost when its time is over", it_is_lost_when_the_time_is_over},
+        {"whatever the host is doing", it_does_not_wait_for_the_host},
+        {"validity is at most what is left", validity_is_never_more_than_what_is_left},
+        {"and at most what the servers vouch for", nor_more_than_the_servers_vouch_for},
+        {"a hold shorter than the own watch's delay",
+         a_hold_shorter_than_the_watch_is_over_in_time},
+        {"the time is counted from the grant", the_time_is_counted_from_the_grant},
+        {"what was released is not lost later", one_that_was_released_is_not_lost_later},
+        {"without a link the node goes with the next",
+         without_a_link_the_node_goes_with_the_next_one},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
