@@ -1038,7 +1038,7 @@ describe("a mutex", function()
     end)
 
     it("of later issues raise, as do their kinds", function()
-      for _, options in ipairs { { fair = false }, { linger = 1 }, { handoffs = 8 }, { max_hold = 5 } } do
+      for _, options in ipairs { { fair = false }, { linger = 1 }, { handoffs = 8 } } do
         assert.is_false(pcall(client.mutex, client, path, options))
       end
       for _, kind in ipairs { "rwlock", "semaphore", "multilock" } do

@@ -26,6 +26,14 @@ void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch) {
     c->watch = watch;
 }
 
+/* The write that a read was taken under is still held. */
+static bool still_written(const zkl_contender *read) {
+    for (const zkl_contender *c = read->line->first; c; c = c->next)
+        if (c->phase == ZKL_HELD && c->terms.kind == ZKL_KIND_WRITE && c->token == read->borrowed)
+            return true;
+    return false;
+}
+
 /* Asks for the node. Without a link it stays NONE, and resume asks. */
 void zkl_ask_create(zkl_contender *c) {
     zkl_line *line = c->line;
@@ -38,14 +46,19 @@ void zkl_ask_create(zkl_contender *c) {
     if (!floor->port)
         return;
     zkl_subject_enter(&floor->subjects, &c->subject);
+    if (c->borrowed && !still_written(c))
+        c->borrowed = 0;
     char name[ZKL_ZNODE_SIZE];
-    zkl_znode_make(name, (zkl_guid){floor->guid, c->subject.id}, ZKL_KIND_LOCK);
+    zkl_znode_make(name, (zkl_guid){floor->guid, c->subject.id}, c->terms.kind);
+    if (c->borrowed)
+        zkl_znode_append(name, c->sequence);
     char *path = node_path(line, name);
     c->parents = line->parents.round;
-    const int rc = path ? floor->port->call->create(floor->port, path, floor->identifier,
-                                                    ZKL_EPHEMERAL_SEQUENCE, floor->acl,
-                                                    (zkl_return){c->subject.id, ZKL_ASK_CREATE, 0})
-                        : ZMARSHALLINGERROR;
+    const int rc =
+        path ? floor->port->call->create(floor->port, path, floor->identifier,
+                                         c->borrowed ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
+                                         floor->acl, (zkl_return){c->subject.id, ZKL_ASK_CREATE, 0})
+             : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZOK)
         c->node = ZKL_NODE_ASKED;

@@ -20,12 +20,27 @@ static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
 
 /* ---- members ---- */
 
+/* Blockers vanish and never appear, with one exception: a writer that takes read leaves a node as old as its own. Could
+ * this child have, without our having seen it? */
+static bool may_have_read(zkl_line *line, const zkl_child *child) {
+    if (child->kind != ZKL_KIND_WRITE)
+        return false;
+    if (!child->mine)
+        return true;
+    for (const zkl_contender *c = line->first; c; c = c->next)
+        if (c->borrowed && c->sequence == child->sequence &&
+            (!c->name || zkl_snapshot_find(&line->snapshot, c->name) == ZKL_NOT_FOUND))
+            return true;
+    return false;
+}
+
 /* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
 static void child_gone(zkl_line *line, const char *name) {
     const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
     if (index == ZKL_NOT_FOUND)
         return;
     const int32_t sequence = line->snapshot.children[index].sequence;
+    line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
     zkl_snapshot_remove(&line->snapshot, index);
     for (zkl_contender *c = line->first; c; c = c->next) {
         if (c->phase != ZKL_WAITING || !c->blocked || c->blocker != sequence)
@@ -48,20 +63,23 @@ static void retire(zkl_contender *c) {
     zkl_contender_retire(c);
 }
 
+/* Our requests are carried out in order: what we do from here on comes after the delete. */
+static void send_erase(zkl_contender *c) {
+    zkl_ask_erase(c);
+    if (c->node == ZKL_NODE_ERASING)
+        child_gone(c->line, c->name);
+}
+
 /* One that is over sees to it that its node goes. */
 static void depart(zkl_contender *c) {
-    zkl_line *line = c->line;
     if (c->node == ZKL_NODE_NONE) {
         retire(c);
         return;
     }
     zkl_contender_depart(c);
-    if (c->node != ZKL_NODE_THERE)
-        return; /* asked or lost: its create's answer, or the synced list, runs it again */
-    zkl_ask_erase(c);
-    /* Our requests are carried out in order: what we do from here on comes after the delete. */
-    if (c->node == ZKL_NODE_ERASING)
-        child_gone(line, c->name);
+    if (c->node == ZKL_NODE_THERE)
+        send_erase(c);
+    /* asked, lost, erasing: its create's answer, the synced list, or its delete's answer runs it again */
 }
 
 static void fail(zkl_contender *c, zkl_status status) {
@@ -130,8 +148,11 @@ static void evaluate(zkl_contender *c, bool seen) {
     const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
     if (own == ZKL_NOT_FOUND)
         return; /* a list that has it is wanted or on its way */
-    const zkl_verdict v =
-        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, line->rule);
+    if (!seen && line->doubtful && c->terms.kind == ZKL_KIND_WRITE) {
+        line->list_wanted = true;
+        return;
+    }
+    const zkl_verdict v = zkl_verdict_of(line->snapshot.children, line->snapshot.count, own);
     c->first = v.outcome == ZKL_VERDICT_GRANTED;
     c->blocked = v.outcome == ZKL_VERDICT_WAIT;
     if (v.outcome == ZKL_VERDICT_TIED) {
@@ -206,16 +227,37 @@ static void mark_own(zkl_line *line) {
     }
 }
 
+static void refuse_mixed(zkl_line *line) {
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->phase == ZKL_WAITING &&
+            zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, c->terms.kind))
+            fail(c, ZKL_WRONG_KIND);
+    }
+}
+
+/* A read under a write is as old as the write: it holds if the two stood in one list. If the write was gone by then, a
+ * later writer may hold, and the read has to wait its turn with a sequence of its own. */
+static bool stood_together(zkl_line *line, const zkl_contender *read) {
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        const zkl_child *child = &line->snapshot.children[i];
+        zkl_guid guid;
+        if (child->kind == ZKL_KIND_WRITE && child->sequence == read->sequence)
+            return zkl_znode_guid(child->name, &guid) && guid.client == line->floor->guid;
+    }
+    return false;
+}
+
 static void read_list(zkl_line *line, const char *const *names, size_t count) {
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
         line->list_wanted = true;
         zkl_ask_again_later(line);
         return;
     }
-    line->stale = false;
+    line->stale = line->doubtful = false;
     mark_own(line);
-    if (zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, line->rule))
-        fail_waiting(line, ZKL_WRONG_KIND);
+    refuse_mixed(line);
     /* First who has lost: the host hears of it before the next one holds. */
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
@@ -229,7 +271,11 @@ static void read_list(zkl_line *line, const char *const *names, size_t count) {
     }
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        if (c->node == ZKL_NODE_THERE)
+        if (c->node != ZKL_NODE_THERE)
+            continue;
+        if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(line, c))
+            send_erase(c); /* erased() queues it anew */
+        else
             evaluate(c, true);
     }
 }
@@ -329,7 +375,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
             return;
         }
         c->node = ZKL_NODE_THERE;
-        c->token = reply->stat->czxid;
+        c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
         c->line->vain_rounds = 0;
         if (c->phase == ZKL_OVER)
             zkl_ask_erase(c);
@@ -354,7 +400,13 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         return;
     c->node = ZKL_NODE_THERE;
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
-        retire(c);
+        if (c->phase == ZKL_OVER)
+            retire(c);
+        else
+            missing(c);
+    } else if (c->phase == ZKL_WAITING) {
+        if (c->floor->port)
+            zkl_ask_again_later(c->line); /* the list that it asks for tells what to do */
     } else if (zkl_status_unknown(reply->rc)) {
         if (c->floor->port)
             zkl_ask_again_later(c->line); /* otherwise resume runs it */
@@ -378,7 +430,7 @@ static void own_watched(zkl_contender *c, const zkl_reply *reply) {
             retire(c);
     } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
         zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
-        c->token = reply->stat->czxid;
+        c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
         try_grant(c, false);
     } else if (reply->rc == ZOK) {
         zkl_ask_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
@@ -478,7 +530,6 @@ zkl_line *zkl_line_new(zkl_floor *floor, const char *path) {
         return NULL;
     }
     line->floor = floor;
-    line->rule = ZKL_RULE_MUTEX;
     line->subject.answer = line_answered;
     line->retry.fire = retry_timer;
     zkl_subject_enter(&floor->subjects, &line->subject);
@@ -514,22 +565,31 @@ void zkl_line_free(zkl_line *line) {
     free(line);
 }
 
-/* Somebody of ours holds: a single try needs no answer of the servers. */
-static bool held_here(const zkl_line *line) {
+/* Somebody of ours holds what is asked for: a single try needs no answer of the servers. */
+static bool held_here(const zkl_line *line, const zkl_terms *terms) {
     for (const zkl_contender *c = line->first; c; c = c->next)
-        if (c->phase == ZKL_HELD)
+        if (c->phase == ZKL_HELD && c != terms->under &&
+            zkl_verdict_blocks(&(zkl_child){.kind = c->terms.kind}, terms->kind))
             return true;
     return false;
 }
 
+/* What a read under a write takes over from it. */
+static void borrow(zkl_contender *read, const zkl_contender *write) {
+    if (write && write->phase == ZKL_HELD && zkl_znode_parse(write->name, &read->sequence))
+        read->borrowed = write->token;
+}
+
 zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
-    const bool once = terms->once, vain = once && held_here(line);
+    const bool once = terms->once, vain = once && held_here(line, terms);
     zkl_contender *c = zkl_contender_new(line->floor, tag, terms);
     if (!c)
         return NULL;
     c->line = line;
     c->subject.answer = contender_answered;
     c->timer.fire = contender_timer;
+    borrow(c, terms->under);
+    c->terms.under = NULL; /* it may be gone before us */
     c->prev = line->last;
     *(c->prev ? &c->prev->next : &line->first) = c;
     line->last = c;

@@ -14,7 +14,6 @@ struct zkl_line {
     zkl_subject subject; /* gets the answers that concern more than one contender */
     zkl_floor *floor;
     char *path;
-    zkl_rule rule;
     zkl_contender *first, *last; /* members, in order of arrival */
     zkl_parents parents;
     unsigned vain_rounds; /* of parents, since a create last found them */
@@ -24,9 +23,10 @@ struct zkl_line {
     bool list_wanted;      /* somebody's place is not in the snapshot: settle asks */
     bool listing;          /* a list is on its way */
     bool list_synced;      /* ... and a sync went before it */
-    bool review;           /* some member has to be looked at again: settle does */
-    zkl_timer retry;       /* what could not be sent, or was refused for now, is sent again */
-    zkl_nanos pause;       /* before the next retry */
+    bool doubtful;   /* a writer left it that may have taken read before: a waiting writer lists */
+    bool review;     /* some member has to be looked at again: settle does */
+    zkl_timer retry; /* what could not be sent, or was refused for now, is sent again */
+    zkl_nanos pause; /* before the next retry */
 
     zkl_line *chain; /* lines.c */
     zkl_line *

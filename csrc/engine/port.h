@@ -9,7 +9,12 @@
 
 typedef struct zkl_port zkl_port;
 
-typedef enum zkl_mode { ZKL_EPHEMERAL_SEQUENCE, ZKL_CONTAINER, ZKL_PERSISTENT } zkl_mode;
+typedef enum zkl_mode {
+    ZKL_EPHEMERAL,
+    ZKL_EPHEMERAL_SEQUENCE,
+    ZKL_CONTAINER,
+    ZKL_PERSISTENT
+} zkl_mode;
 
 typedef enum zkl_acl { ZKL_ACL_OPEN, ZKL_ACL_CREATOR, ZKL_ACL_READ } zkl_acl;
 

@@ -174,6 +174,8 @@ static const struct ACL_vector *acl_of(zkl_acl acl) {
 
 static int mode_of(zkl_mode mode) {
     switch (mode) {
+    case ZKL_EPHEMERAL:
+        return ZOO_EPHEMERAL;
     case ZKL_EPHEMERAL_SEQUENCE:
         return ZOO_EPHEMERAL_SEQUENTIAL;
     case ZKL_CONTAINER:

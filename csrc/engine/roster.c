@@ -118,6 +118,16 @@ void zkl_roster_free(zkl_roster *roster) {
     free(roster->path);
 }
 
+/* Nobody who is still there is before it and in its way. */
+static bool holds(const zkl_roster *roster, size_t index) {
+    const zkl_child *children = roster->snapshot.children;
+    for (size_t i = 0; i < index; i++)
+        if (!roster->entries[i].gone && children[i].sequence != children[index].sequence &&
+            zkl_verdict_blocks(&children[i], children[index].kind))
+            return false;
+    return true;
+}
+
 bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *participant) {
     if (!roster->done || roster->status != ZKL_OK)
         return false;
@@ -129,12 +139,13 @@ bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *part
         const zkl_child *child = &roster->snapshot.children[i];
         *participant = (zkl_participant){
             .node = child->name,
+            .kind = child->kind,
             .sequence = child->sequence,
             .session = entry->stat.session,
             .identifier = entry->identifier,
             .identifier_length = entry->length,
             .created = (double)entry->stat.ctime / 1000,
-            .holder = index == 0,
+            .holder = holds(roster, i),
             .mine = entry->stat.session == roster->floor->session,
         };
         return true;

@@ -4,10 +4,6 @@
 
 #include "znode.h"
 
-typedef enum zkl_rule {
-    ZKL_RULE_MUTEX /* the smallest sequence holds; everybody else waits for the one before */
-} zkl_rule;
-
 typedef enum zkl_watch {
     ZKL_WATCH_NONE,
     ZKL_WATCH_ASKED, /* a get with a watch is on its way */
@@ -34,10 +30,14 @@ typedef struct zkl_verdict {
     size_t blocker;
 } zkl_verdict;
 
-/* `children` sorted by sequence; `own` is the index of the one who asks. */
-zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, zkl_rule rule);
+/* The rule of each kind: does one of `kind` wait for `ahead`, which came before it? A mutex waits for every other one, a
+ * writer for readers and writers, a reader for writers only. */
+bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 
-/* Does another kind of lock use this directory? */
-bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_rule rule);
+/* `children` sorted by sequence; `own` is the index of the one who asks. It waits for the nearest that blocks it. */
+zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own);
+
+/* Does a lock use this directory that one of `kind` cannot share it with? */
+bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_kind kind);
 
 #endif

@@ -14,6 +14,7 @@
 #include "event.h"
 #include "port.h"
 #include "status.h"
+#include "znode.h"
 
 typedef struct zkl_client zkl_client;
 typedef struct zkl_contender zkl_contender;
@@ -91,9 +92,11 @@ bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t siz
 
 /* What a caller asks of a line. */
 typedef struct zkl_terms {
-    zkl_nanos deadline; /* of the wait */
-    bool once;          /* a single try: answered as soon as the servers have answered it */
-    zkl_nanos max_hold; /* how long it may hold before it has lost; 0: as long as it likes */
+    zkl_kind kind;        /* LOCK, READ or WRITE */
+    zkl_nanos deadline;   /* of the wait */
+    bool once;            /* a single try: answered as soon as the servers have answered it */
+    zkl_nanos max_hold;   /* how long it may hold before it has lost; 0: as long as it likes */
+    zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
 } zkl_terms;
 
 /* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag` answers: GRANTED or
@@ -127,6 +130,7 @@ zkl_query *zkl_query_participants(zkl_client *client, const char *path, uint64_t
 
 typedef struct zkl_participant {
     const char *node; /* name below the path; the query's */
+    zkl_kind kind;
     int32_t sequence;
     int64_t session;
     const char *identifier; /* the node's data; the query's */

@@ -33,6 +33,11 @@ void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
              n & 0xffffffffffff, marker_of(kind));
 }
 
+void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence) {
+    const size_t length = strlen(name);
+    snprintf(name + length, ZKL_ZNODE_SIZE - length, "%010" PRId32, sequence);
+}
+
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }

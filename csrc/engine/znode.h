@@ -24,6 +24,9 @@ typedef struct zkl_guid {
 /* Writes "_c_<uuid>-lock-" (or the marker of the kind), to which the servers append the sequence. */
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind);
 
+/* Appends a sequence as the servers would: for the one node that bears another one's. */
+void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence);
+
 /* Reads kind and sequence off a name of any client we share paths with. ZKL_KIND_NONE: not a lock's node. */
 zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
 

@@ -27,6 +27,9 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_CONTENDER "zklock.contender"
 #define ZKL_QUERY "zklock.query"
 
+/* The contender in argument `arg`. */
+zkl_contender *zkl_check_contender(lua_State *L, int arg);
+
 void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);

@@ -215,15 +215,21 @@ static int client_take_log(lua_State *L) {
     return 2;
 }
 
-/* client:join(path, tag, moment, once, max_hold) -> contender, or nil, err; max_hold in seconds, or nil */
+/* client:join(path, kind, tag, moment, once, max_hold, under) -> contender, or nil, err; kind "lock", "read" or "write";
+ * max_hold in seconds, or nil; under, for "read": the contender of a write that the owner holds, or nil */
 static int client_join(lua_State *L) {
     zkl_client *client = check(L);
     const char *path = luaL_checkstring(L, 2);
-    const uint64_t tag = zkl_check_tag(L, 3);
+    static const char *const names[] = {"lock", "read", "write", NULL};
+    static const zkl_kind kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
+    const zkl_kind kind = kinds[luaL_checkoption(L, 3, NULL, names)];
+    const uint64_t tag = zkl_check_tag(L, 4);
     const zkl_terms terms = {
-        .deadline = zkl_check_moment(L, 4),
-        .once = lua_toboolean(L, 5),
-        .max_hold = lua_isnoneornil(L, 6) ? 0 : zkl_check_moment(L, 6),
+        .kind = kind,
+        .deadline = zkl_check_moment(L, 5),
+        .once = lua_toboolean(L, 6),
+        .max_hold = lua_isnoneornil(L, 7) ? 0 : zkl_check_moment(L, 7),
+        .under = lua_isnoneornil(L, 8) ? NULL : zkl_check_contender(L, 8),
     };
     zkl_contender *contender = NULL;
     void **box = zkl_new_box(L, ZKL_CONTENDER);

@@ -1,10 +1,14 @@
 /* contender: the userdata around a zkl_contender; collected, it gives back what it holds or waits for. */
 #include "binding.h"
 
-static zkl_contender *check(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_CONTENDER);
-    luaL_argcheck(L, *box, 1, "the place was dropped");
+zkl_contender *zkl_check_contender(lua_State *L, int arg) {
+    void **box = luaL_checkudata(L, arg, ZKL_CONTENDER);
+    luaL_argcheck(L, *box, arg, "the place was dropped");
     return *box;
+}
+
+static zkl_contender *check(lua_State *L) {
+    return zkl_check_contender(L, 1);
 }
 
 static int contender_drop(lua_State *L) {

@@ -19,11 +19,19 @@ static int query_drop(lua_State *L) {
 }
 
 static void push_participant(lua_State *L, const zkl_participant *p) {
+    static const char *const kinds[] = {
+        [ZKL_KIND_NONE] = NULL,
+        [ZKL_KIND_LOCK] = "lock",
+        [ZKL_KIND_READ] = "read",
+        [ZKL_KIND_WRITE] = "write",
+    };
     char session[24];
     snprintf(session, sizeof session, "0x%llx", (unsigned long long)p->session);
     lua_newtable(L);
     lua_pushstring(L, p->node);
     lua_setfield(L, -2, "node");
+    lua_pushstring(L, kinds[p->kind]);
+    lua_setfield(L, -2, "kind");
     lua_pushinteger(L, p->sequence);
     lua_setfield(L, -2, "sequence");
     lua_pushstring(L, session);

@@ -73,7 +73,7 @@ end
 function Stay:join(deadline, once)
   local place = self.place
   local client = place.client
-  local contender, err = client.native:join(place.path, client:enter(self), deadline, once, place.options.max_hold)
+  local contender, err = client.native:join(place.path, "lock", client:enter(self), deadline, once, place.options.max_hold)
   if not contender then
     self.state = "failed"
     return err

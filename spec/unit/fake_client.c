@@ -101,6 +101,8 @@ void fake_client_free(fake_client *client) {
 static fake_place *join(fake_client *client, const char *path, zkl_terms terms) {
     fake_place *place = calloc(1, sizeof *place);
     must(place != NULL);
+    if (!terms.kind)
+        terms.kind = ZKL_KIND_LOCK;
     place->client = client;
     place->tag = ++client->tags;
     place->next = client->places;
@@ -117,8 +119,26 @@ fake_place *fake_join(fake_client *client, const char *path, double seconds) {
     return join(client, path, (zkl_terms){.deadline = zkl_clock_after(fake_now, seconds)});
 }
 
+fake_place *fake_try_kind(fake_client *client, const char *path, zkl_kind kind) {
+    return join(client, path, (zkl_terms){.kind = kind, .deadline = fake_now, .once = true});
+}
+
 fake_place *fake_try(fake_client *client, const char *path) {
-    return join(client, path, (zkl_terms){.deadline = fake_now, .once = true});
+    return fake_try_kind(client, path, ZKL_KIND_LOCK);
+}
+
+fake_place *fake_read(fake_client *client, const char *path) {
+    return join(client, path, (zkl_terms){.kind = ZKL_KIND_READ, .deadline = ZKL_NEVER});
+}
+
+fake_place *fake_read_under(fake_place *write, const char *path) {
+    return join(
+        write->client, path,
+        (zkl_terms){.kind = ZKL_KIND_READ, .deadline = ZKL_NEVER, .under = write->contender});
+}
+
+fake_place *fake_write_lock(fake_client *client, const char *path) {
+    return join(client, path, (zkl_terms){.kind = ZKL_KIND_WRITE, .deadline = ZKL_NEVER});
 }
 
 fake_place *fake_join_for(fake_client *client, const char *path, double max_hold) {

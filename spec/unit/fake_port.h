@@ -63,8 +63,12 @@ void fake_client_free(fake_client *client);
 /* ---- the host's side; each ends as the engine's calls do ---- */
 
 fake_place *fake_join(fake_client *client, const char *path, double seconds);
-fake_place *fake_try(fake_client *client, const char *path);                       /* once */
+fake_place *fake_try(fake_client *client, const char *path); /* once */
+fake_place *fake_try_kind(fake_client *client, const char *path, zkl_kind kind);
 fake_place *fake_join_for(fake_client *client, const char *path, double max_hold); /* seconds */
+fake_place *fake_read(fake_client *client, const char *path);
+fake_place *fake_read_under(fake_place *write, const char *path);
+fake_place *fake_write_lock(fake_client *client, const char *path);
 zkl_status fake_release(fake_place *place);
 void fake_cancel(fake_place *place);
 void fake_drop(fake_place *place); /* it is gone then */

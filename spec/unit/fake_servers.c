@@ -79,6 +79,10 @@ size_t fake_children(const fake_servers *servers, const char *path) {
     return n;
 }
 
+static bool is_ephemeral(zkl_mode mode) {
+    return mode == ZKL_EPHEMERAL || mode == ZKL_EPHEMERAL_SEQUENCE;
+}
+
 int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mode mode,
               int64_t owner, fake_node **made) {
     char full[512], parent[512];
@@ -87,7 +91,7 @@ int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mod
     fake_node *above = parent[0] ? fake_find(servers, parent, FAKE_LATEST) : NULL;
     if (parent[0] && !above)
         return ZNONODE;
-    if (above && above->mode == ZKL_EPHEMERAL_SEQUENCE)
+    if (above && is_ephemeral(above->mode))
         return ZNOCHILDRENFOREPHEMERALS;
     if (mode == ZKL_CONTAINER && servers->old)
         return ZUNIMPLEMENTED;
@@ -108,7 +112,7 @@ int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mod
     must(node != NULL);
     *node = (fake_node){.path = copy(full), .data = copy(data), .mode = mode};
     node->czxid = node->mzxid = ++servers->zxid;
-    node->owner = mode == ZKL_EPHEMERAL_SEQUENCE ? owner : 0;
+    node->owner = is_ephemeral(mode) ? owner : 0;
     servers->nodes[servers->count++] = node;
     if (made)
         *made = node;

@@ -14,7 +14,8 @@ enum {
     OPERATOR = 8,
     REFUSE = 16,
     RELINK = 32,
-    SLOW = 64, /* time passes, trust runs out */
+    SLOW = 64,    /* time passes, trust runs out */
+    SHARED = 128, /* readers and writers in the place of a mutex */
 };
 
 #define STEPS 6000
@@ -51,24 +52,53 @@ static const zkl_contender *contender_named(const char *name) {
     return NULL;
 }
 
+static zkl_kind parse(const char *name, zkl_child *child) {
+    *child = (zkl_child){.name = (char *)name};
+    return child->kind = zkl_znode_parse(name, &child->sequence);
+}
+
+/* A read that was sent under a write which has gone since: it will not be granted. */
+static bool late_read(const char *name, const zkl_contender *reader) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", LINE, name);
+    return fake_find(zk, path, FAKE_LATEST)->mode == ZKL_EPHEMERAL &&
+           (reader ? reader->phase != ZKL_HELD : (faults & OPERATOR) != 0);
+}
+
 /* Nobody is before it but nodes of its own session that are on their way out. */
 static void check_first(const fake_place *place, const fake_node *node) {
-    int32_t own = 0, other = 0;
-    CHECK(zkl_znode_parse(strrchr(node->path, '/') + 1, &own));
+    zkl_child own, other;
+    CHECK(parse(strrchr(node->path, '/') + 1, &own));
     for (size_t i = 0;; i++) {
         const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
         if (!name)
             return;
-        if (!zkl_znode_parse(name, &other) || !zkl_znode_before(other, own))
+        if (!parse(name, &other) || !zkl_znode_before(other.sequence, own.sequence) ||
+            !zkl_verdict_blocks(&other, own.kind))
             continue;
         const zkl_contender *before = contender_named(name);
+        if (late_read(name, before))
+            continue;
         CHECK(before && before->floor == place->contender->floor);
-        CHECK_INT(before->phase, ZKL_OVER);
+        CHECK(before->phase == ZKL_OVER || before->node == ZKL_NODE_ERASING);
     }
 }
 
+static bool writes(const fake_place *place) {
+    return place->contender->terms.kind == ZKL_KIND_WRITE;
+}
+
+/* Two that both believe to hold: readers, or a writer and the read that it took over. */
+static void check_pair(const fake_place *a, const fake_place *b) {
+    if (!(faults & SHARED))
+        CHECK(a == b);
+    else if (writes(a) || writes(b))
+        CHECK(a == b || (writes(a) != writes(b) && a->token == b->token));
+}
+
 static void check_exclusion(void) {
-    unsigned holders = 0;
+    const fake_place *holders[64];
+    size_t count = 0;
     for (fake_client *c = zk->clients; c; c = c->next) {
         const bool trusted = c->floor.trusted_until > fake_now;
         CHECK(c->alive || !trusted); /* nobody trusts a session that is over */
@@ -77,12 +107,15 @@ static void check_exclusion(void) {
             if (!node)
                 continue; /* an operator's deed, or the end of the session, that it has not heard of yet */
             CHECK_INT(node->owner, c->floor.session);
-            CHECK_INT(p->token, node->czxid);
+            CHECK_INT(p->token, p->contender->borrowed ? p->contender->borrowed : node->czxid);
             check_first(p, node);
-            holders += trusted;
+            if (trusted)
+                holders[count++] = p;
         }
     }
-    CHECK(holders <= 1);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j <= i; j++)
+            check_pair(holders[i], holders[j]);
 }
 
 /* ---- what may happen ---- */
@@ -103,10 +136,24 @@ static fake_place *any_place(fake_client *client) {
     return p;
 }
 
+static void share(fake_client *client) {
+    fake_place *p = client->places;
+    while (p && !(fake_held(p) && writes(p)))
+        p = p->next;
+    if (p && any(2))
+        fake_read_under(p, LINE);
+    else if (any(3))
+        fake_read(client, LINE);
+    else
+        fake_write_lock(client, LINE);
+}
+
 static void join(fake_client *client) {
     if (client->floor.counters.waiting >= WAITING_MOST)
         return;
-    if (any(8) == 0)
+    if (faults & SHARED)
+        share(client);
+    else if (any(8) == 0)
         fake_try(client, LINE);
     else
         fake_join(client, LINE, any(2) ? 1e12 : 0.1 * any(300));
@@ -127,8 +174,27 @@ static void touch(fake_place *place) {
     }
 }
 
+/* Another client's writer that is first takes read as well, before it goes. */
+static void take_over(const char *write) {
+    zkl_child own, other;
+    char path[256];
+    fake_node *node;
+    if (parse(write, &own) != ZKL_KIND_WRITE || any(2))
+        return;
+    for (size_t i = 0; fake_child(zk, LINE, i, FAKE_LATEST); i++) {
+        const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
+        if (strcmp(name, write) != 0 && parse(name, &other) &&
+            !zkl_znode_before(own.sequence, other.sequence))
+            return;
+    }
+    snprintf(path, sizeof path, "%s/_c_other-__READ__%010d", LINE, own.sequence);
+    CHECK_INT(fake_make(zk, path, "stranger", ZKL_EPHEMERAL, 0xdead, &node), ZOK);
+}
+
 static void some_stranger(void) {
-    static const char *const forms[] = {NULL, "%s0123456789abcdef01234567__lock__"};
+    static const char *const mutexes[] = {NULL, "%s0123456789abcdef01234567__lock__"};
+    static const char *const shared[] = {"_c_%s-__READ__", "_c_%s-__WRIT__"};
+    const char *const *forms = faults & SHARED ? shared : mutexes;
     for (size_t i = 0;; i++) {
         const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
         char path[256];
@@ -137,6 +203,7 @@ static void some_stranger(void) {
             break;
         if (fake_find(zk, path, FAKE_LATEST)->owner != 0xdead)
             continue;
+        take_over(name);
         fake_remove(zk, path);
         return;
     }
@@ -235,6 +302,23 @@ static void heal(void) {
     fake_settle_all(zk);
 }
 
+/* A reader waits for a writer, or holds. */
+static void check_readers(void) {
+    zkl_child reader, other;
+    for (size_t i = 0; fake_child(zk, LINE, i, FAKE_LATEST); i++) {
+        const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
+        const zkl_contender *c = contender_named(name);
+        bool free = true;
+        if (!c || parse(name, &reader) != ZKL_KIND_READ)
+            continue;
+        for (size_t j = 0; fake_child(zk, LINE, j, FAKE_LATEST); j++)
+            if (parse(fake_child(zk, LINE, j, FAKE_LATEST), &other) == ZKL_KIND_WRITE &&
+                zkl_znode_before(other.sequence, reader.sequence))
+                free = false;
+        CHECK(!free || c->phase == ZKL_HELD);
+    }
+}
+
 static void check_rest(void) {
     int32_t first = 0, sequence = 0;
     const char *smallest = NULL;
@@ -257,6 +341,8 @@ static void check_rest(void) {
     }
     const zkl_contender *c = smallest ? contender_named(smallest) : NULL;
     CHECK(!c || c->phase == ZKL_HELD); /* nobody waits for nobody */
+    if (faults & SHARED)
+        check_readers();
     for (fake_client *client = zk->clients; client; client = client->next)
         for (fake_place *p = client->places; p; p = p->next)
             CHECK(!fake_waits(p) || node_of(p));
@@ -360,6 +446,13 @@ static void everything(void) {
     run(CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
 }
 
+static void readers_and_writers(void) {
+    run(SHARED);
+    run(SHARED | CUT | LAG | RELINK | SLOW);
+    run(SHARED | OPERATOR | REFUSE | SLOW);
+    run(SHARED | CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
+}
+
 static unsigned chosen_kinds, chosen_seed;
 
 static void the_chosen(void) {
@@ -376,6 +469,7 @@ int main(int argc, char **argv) {
         {"holds when servers refuse", servers_refuse},
         {"holds when sessions move to other links", sessions_move},
         {"holds when everything happens at once", everything},
+        {"holds for readers and writers, whatever happens", readers_and_writers},
     };
     static const check_case chosen[] = {{"holds in the chosen course", the_chosen}};
     if (argc == 3) {

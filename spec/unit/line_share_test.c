@@ -1,0 +1,214 @@
+/* Readers and writers in one line: who is let in with whom, and a writer that goes on as a reader. */
+#include "fake_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static fake_place *writer(fake_client *client) {
+    fake_place *p = fake_write_lock(client, LINE);
+    fake_settle_all(zk);
+    return p;
+}
+
+static fake_place *reader(fake_client *client) {
+    fake_place *p = fake_read(client, LINE);
+    fake_settle_all(zk);
+    return p;
+}
+
+static void release(fake_place *place) {
+    CHECK_INT(fake_release(place), ZKL_OK);
+    fake_settle_all(zk);
+}
+
+static int32_t sequence_of(const fake_place *place) {
+    int32_t sequence = 0;
+    CHECK(zkl_znode_parse(strrchr(fake_node_of(place), '/') + 1, &sequence));
+    return sequence;
+}
+
+static void readers_hold_together(void) {
+    fake_place *a = reader(one), *b = reader(two), *c = reader(one);
+    CHECK(fake_held(a) && fake_held(b) && fake_held(c));
+    CHECK(strstr(fake_node_of(a), "-__READ__") != NULL);
+    CHECK(a->token < b->token && b->token < c->token);
+}
+
+static void a_writer_holds_alone(void) {
+    fake_place *a = reader(one), *w = writer(two);
+    CHECK(strstr(fake_node_of(w), "-__WRIT__") != NULL);
+    CHECK(fake_waits(w));
+    release(a);
+    CHECK(fake_held(w));
+    fake_place *second = writer(one), *late = reader(two);
+    CHECK(fake_waits(second) && fake_waits(late));
+    release(w);
+    CHECK(fake_held(second) && fake_waits(late));
+    release(second);
+    CHECK(fake_held(late));
+}
+
+static void a_reader_does_not_pass_a_writer(void) {
+    fake_place *a = reader(one), *w = writer(two), *b = reader(one);
+    CHECK(fake_held(a) && fake_waits(w) && fake_waits(b));
+}
+
+static void readers_behind_a_writer_come_in_together(void) {
+    fake_place *w = writer(two), *a = reader(one), *b = reader(one), *c = reader(two);
+    CHECK(fake_waits(a) && fake_waits(b) && fake_waits(c));
+    release(w);
+    CHECK(fake_held(a) && fake_held(b) && fake_held(c));
+}
+
+static void a_reader_watches_the_nearest_writer(void) {
+    fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    const char *nearest = fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    const char *between = fake_stranger(zk, LINE, "_c_%s-__READ__");
+    fake_read(one, LINE);
+    fake_carry(one);
+    fake_answer(one);
+    CHECK_INT(fake_pending(one, FAKE_GET, nearest), 1);
+    CHECK_INT(fake_pending(one, FAKE_GET, between), 0);
+}
+
+static void a_writer_goes_on_as_a_reader(void) {
+    fake_place *w = writer(one), *queued = writer(two), *behind = reader(two);
+    fake_place *r = fake_read_under(w, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(r));
+    CHECK_INT(r->token, w->token);
+    CHECK_INT(sequence_of(r), sequence_of(w));
+    release(w);
+    CHECK(fake_held(r) && fake_waits(queued) && fake_waits(behind));
+    release(r);
+    CHECK(fake_held(queued));
+    release(queued);
+    CHECK(fake_held(behind));
+}
+
+/* The read is on its way when the write is given back: our own next writer must know of it. */
+static void a_queued_writer_does_not_slip_in_between(void) {
+    fake_place *w = writer(one), *queued = writer(one);
+    fake_place *r = fake_read_under(w, LINE);
+    CHECK_INT(fake_release(w), ZKL_OK);
+    while (fake_answer(one))
+        CHECK(!(fake_held(queued) && !r->answers));
+    CHECK(fake_held(r) != fake_held(queued));
+}
+
+static void nor_when_others_go_on_as_readers(void) {
+    const char *theirs = fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    char write[256], path[256];
+    int32_t sequence;
+    fake_node *node;
+    snprintf(write, sizeof write, "%s", theirs);
+    fake_place *r = reader(one), *w = writer(one);
+    CHECK(fake_waits(r) && fake_waits(w));
+    CHECK(zkl_znode_parse(strrchr(write, '/') + 1, &sequence));
+    snprintf(path, sizeof path, "%s/_c_other-__READ__%010d", LINE, sequence);
+    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xdead, &node), ZOK);
+    fake_remove(zk, write);
+    fake_settle_all(zk);
+    CHECK(fake_held(r));
+    release(r); /* nobody was seen before the writer since */
+    CHECK(fake_waits(w));
+    fake_remove(zk, path);
+    fake_settle_all(zk);
+    CHECK(fake_held(w));
+}
+
+/* The write was gone when the read was made, and another writer may hold since: the read must not. */
+static void a_read_whose_write_was_deleted_queues_anew(void) {
+    fake_place *w = writer(one), *next = writer(two);
+    fake_place *r = fake_read_under(w, LINE);
+    fake_remove(zk, fake_node_of(w));
+    fake_settle(two);
+    CHECK(fake_held(next));
+    fake_settle_all(zk);
+    CHECK_INT(w->losses, 1);
+    CHECK(fake_waits(r));
+    CHECK(zkl_znode_before(sequence_of(next), sequence_of(r)));
+    release(next);
+    CHECK(fake_held(r));
+    CHECK(r->token > next->token);
+}
+
+static void a_read_whose_session_ended_queues_anew(void) {
+    fake_place *w = writer(one);
+    fake_place *r = fake_read_under(w, LINE);
+    fake_cut(one);
+    fake_bury(one);
+    fake_expire(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(w->losses, 1);
+    CHECK(fake_held(r));
+    CHECK(r->token != w->token);
+}
+
+static void a_read_whose_answer_was_lost_is_found(void) {
+    fake_place *w = writer(one);
+    fake_place *r = fake_read_under(w, LINE);
+    fake_carry(one);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(w) && fake_held(r));
+    CHECK_INT(r->token, w->token);
+    CHECK_INT(fake_children(zk, LINE), 2);
+}
+
+static void a_try_knows_what_is_held_here(void) {
+    fake_place *r = reader(one);
+    const unsigned before = one->counts[FAKE_CREATE];
+    fake_place *w = fake_try_kind(one, LINE, ZKL_KIND_WRITE);
+    CHECK_FAILED(w, ZKL_TIMEOUT);
+    CHECK_INT(one->counts[FAKE_CREATE], before);
+    fake_place *second = fake_try_kind(one, LINE, ZKL_KIND_READ);
+    fake_settle_all(zk);
+    CHECK(fake_held(r) && fake_held(second));
+}
+
+static void a_mutex_and_readers_do_not_share_a_path(void) {
+    fake_place *r = reader(one);
+    fake_place *m = fake_join(two, LINE, 60);
+    fake_settle_all(zk);
+    CHECK_FAILED(m, ZKL_WRONG_KIND);
+    CHECK(fake_held(r));
+    release(r);
+    m = fake_join(two, LINE, 60);
+    fake_settle_all(zk);
+    CHECK(fake_held(m));
+    CHECK_FAILED(reader(one), ZKL_WRONG_KIND);
+    CHECK_FAILED(writer(one), ZKL_WRONG_KIND);
+}
+
+static void nothing_is_left(void) {
+    fake_place *w = writer(one);
+    fake_place *r = fake_read_under(w, LINE), *b = writer(two);
+    fake_settle_all(zk);
+    fake_cancel(b);
+    release(w);
+    release(r);
+    CHECK_CLEAN();
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"readers hold together, with tokens of their own", readers_hold_together},
+        {"a writer holds alone", a_writer_holds_alone},
+        {"a reader does not pass a writer", a_reader_does_not_pass_a_writer},
+        {"readers behind one writer come in together", readers_behind_a_writer_come_in_together},
+        {"a reader watches the nearest writer", a_reader_watches_the_nearest_writer},
+        {"a writer goes on as a reader, with its token", a_writer_goes_on_as_a_reader},
+        {"no writer of ours slips in between", a_queued_writer_does_not_slip_in_between},
+        {"nor when others go on as readers", nor_when_others_go_on_as_readers},
+        {"a read whose write was deleted queues anew", a_read_whose_write_was_deleted_queues_anew},
+        {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
+        {"a read whose answer was lost is found", a_read_whose_answer_was_lost_is_found},
+        {"a single try knows what is held here", a_try_knows_what_is_held_here},
+        {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},
+        {"nothing is left", nothing_is_left},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
