@@ -21,15 +21,25 @@ static void forget(zkl_roster *roster) {
     zkl_snapshot_clear(&roster->snapshot);
 }
 
-static bool ask_for(zkl_roster *roster, size_t index) {
+static int ask_for(zkl_roster *roster, size_t index) {
     zkl_floor *floor = roster->floor;
     char *path = NULL;
     if (asprintf(&path, "%s/%s", roster->path, roster->snapshot.children[index].name) < 0)
-        return false;
+        return ZMARSHALLINGERROR;
     const zkl_return back = {roster->subject.id, READ, (int32_t)index};
     const int rc = floor->port->call->get(floor->port, path, false, back);
     free(path);
-    return rc == ZOK;
+    return rc;
+}
+
+/* No answer will come. Nobody would come by to ask again for want of memory; if the link is down, the next does. */
+static void not_sent(zkl_roster *roster, int rc) {
+    if (rc == ZMARSHALLINGERROR)
+        finish(roster, ZKL_NO_MEMORY);
+    else if (zkl_status_unknown(rc))
+        zkl_roster_stop(roster);
+    else
+        finish(roster, zkl_status_of(rc));
 }
 
 static void list_answered(zkl_roster *roster, const zkl_reply *reply) {
@@ -44,12 +54,11 @@ static void list_answered(zkl_roster *roster, const zkl_reply *reply) {
         return;
     }
     roster->entries = calloc(roster->open, sizeof *roster->entries);
-    for (size_t i = 0; i < roster->snapshot.count; i++) {
-        if (!roster->entries || !roster->floor->port || !ask_for(roster, i)) {
-            finish(roster, roster->entries ? ZSYSTEMERROR : ZKL_NO_MEMORY);
-            return;
-        }
-    }
+    int rc = roster->entries ? ZOK : ZMARSHALLINGERROR;
+    for (size_t i = 0; rc == ZOK && i < roster->open; i++)
+        rc = ask_for(roster, i);
+    if (rc != ZOK)
+        not_sent(roster, rc);
 }
 
 static void read_answered(zkl_roster *roster, size_t index, const zkl_reply *reply) {
@@ -98,8 +107,8 @@ void zkl_roster_step(zkl_roster *roster) {
     const int rc = floor->port->call->list(floor->port, roster->path, back);
     if (rc == ZOK)
         roster->asked = true;
-    else if (!zkl_status_unknown(rc))
-        finish(roster, zkl_status_of(rc));
+    else
+        not_sent(roster, rc);
 }
 
 void zkl_roster_stop(zkl_roster *roster) {
