@@ -27,6 +27,7 @@ ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
+HOSTS = $(LUAS:%=$(B)/%/host)
 
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
 	-Icsrc/engine $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP
@@ -35,8 +36,10 @@ LIBS = -lzookeeper_mt -pthread
 
 # Distributions name Lua's pkg-config file differently. Asked late, when `deps` has run.
 lua_names = $(if $(filter luajit,$1),luajit,lua$1 lua-$1 lua$(subst .,,$1))
-lua_cflags = $(or $(shell for name in $(lua_names); do pkg-config --cflags $$name 2>/dev/null && break; done),\
+lua_config = $(or $(shell for name in $(lua_names); do pkg-config $2 $$name 2>/dev/null && break; done),\
 	$(error pkg-config finds no headers of Lua $1: $(lua_names)))
+lua_cflags = $(call lua_config,$1,--cflags)
+lua_libs = $(call lua_config,$1,--libs)
 
 LUA_5.1 = lua5.1
 LUA_5.2 = lua5.2
@@ -51,7 +54,7 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build unit test demo lint format asan tsan bench clean
+.PHONY: help deps build hosts unit test demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -75,6 +78,7 @@ deps:
 	@$(DEPS)
 
 build: $(MODULES)
+hosts: $(HOSTS)
 
 $(B)/%.o: csrc/%.c Makefile | deps
 	@mkdir -p $(@D) && echo "CC $@"
@@ -104,6 +108,12 @@ $(B)/$1/%.o: csrc/lua/%.c Makefile | deps
 $(B)/$1/zklock/core.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(ENGINE_O)
 	@mkdir -p $$(@D) && echo "LD $$@"
 	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+
+# For the specs: a program that has this Lua in it. Instrumented is what it loads.
+$(B)/$1/host: spec/support/host.c Makefile | deps
+	@mkdir -p $$(@D) && echo "LD $$@"
+	$Q$$(CC) -std=c11 -D_GNU_SOURCE $$(WARNINGS) $$(CPPFLAGS) $$(CFLAGS) $$(call lua_cflags,$1) $$(LDFLAGS) \
+		-o $$@ $$< $$(call lua_libs,$1)
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
@@ -139,7 +149,7 @@ fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build
+	@$(submake) build hosts
 	@$(call instrumented,asan,unit)
 	@exec $(SUITES) -l 580 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
@@ -151,7 +161,7 @@ test: deps
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
-	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so)
+	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host)
 	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'5.4=$(ASAN_ENV) tools/sanitized.sh build/asan/report \
@@ -159,7 +169,7 @@ asan: deps
 
 tsan: deps
 	@rm -rf build/tsan/log && mkdir -p build/tsan/log
-	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so)
+	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so build/tsan/5.4/host)
 	@exec $(SUITES) -j 1 -l 1800 -o build/tsan/log \
 		'unit=$(TSAN_ENV) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit' \
 		'5.4=$(TSAN_ENV) $(fixed_addresses) tools/sanitized.sh build/tsan/report \
@@ -169,7 +179,7 @@ lint: deps
 	@tools/lint.sh
 
 format:
-	@find csrc spec/unit -name '*.[ch]' -exec clang-format -i {} +
+	@find csrc spec -name '*.[ch]' -exec clang-format -i {} +
 
 demo: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) examples/flash_sale/demo.lua

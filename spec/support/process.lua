@@ -186,10 +186,15 @@ local function threads_stopped(pid)
   return true
 end
 
+--- Waits until every thread stands still.
+function process:await_stop()
+  return loop.poll(function() return threads_stopped(self.pid) end, 20, 0.001)
+end
+
 --- SIGSTOP; returns when every thread stands still.
 function process:stop()
   self:signal("sigstop")
-  loop.poll(function() return threads_stopped(self.pid) end, 5, 0.001)
+  self:await_stop()
 end
 
 --- SIGCONT.

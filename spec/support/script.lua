@@ -15,7 +15,10 @@ function script.version() return rawget(_G, "jit") and "luajit" or _VERSION:matc
 ---@return string path of the running interpreter
 function script.interpreter() return uv.exepath() end
 
-local function environment(additions)
+--- Where a process finds what the spec finds.
+---@param additions table<string, string|false>? to the environment
+---@return table<string, string|false>
+function script.environment(additions)
   local env = {}
   for name, value in pairs(additions or {}) do env[name] = value end
   local suffix = _VERSION:gsub("Lua (%d)%.(%d)", "_%1_%2")
@@ -38,7 +41,7 @@ function script.spawn(source, args, options)
   for name, value in pairs(options or {}) do
     if type(name) == "string" then command[name] = value end
   end
-  command.env = environment(command.env)
+  command.env = script.environment(command.env)
   local file = not source:find("\n") and #source < 1024 and io.open(source, "r")
   if file then file:close() end
   command[2] = file and source or folder.file("script.lua", source)
@@ -46,15 +49,18 @@ function script.spawn(source, args, options)
   return process.spawn(command)
 end
 
---- Runs a script to its end (60 s at most, then it is killed).
----@param source string path or code
+--- Waits for a child's end (60 s at most, then it is killed).
 ---@return table result { code =, signal =, stdout =, stderr = }; code nil and signal "timeout" if it had to be killed
-function script.run(source, ...)
-  local child = script.spawn(source, { ... })
+function script.finish(child)
   child:close_input()
   local code, signal = child:wait(60)
   if not code then child:kill() end
   return { code = code, signal = signal, stdout = child:stdout(), stderr = child:stderr() }
 end
+
+--- Runs a script to its end.
+---@param source string path or code
+---@return table result of `script.finish`
+function script.run(source, ...) return script.finish(script.spawn(source, { ... })) end
 
 return script

@@ -1,0 +1,136 @@
+/* host: a program that has Lua in it, for specs about what a plain interpreter cannot do: it opens and closes one Lua
+ * state after the other and lives on, forks, and becomes another program. See spec/support/host.lua.
+ *
+ *     host SCRIPT... -- ARGUMENT...
+ *
+ * Each script runs in a new state, with the arguments as its `arg`; the state is closed before the next is opened. */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#define WORDS_MOST 32
+
+static int failure(lua_State *L) {
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+}
+
+/* host.fork() -> 0 in the child, its process id in the parent */
+static int host_fork(lua_State *L) {
+    fflush(NULL); /* what is buffered is written once */
+    const pid_t pid = fork();
+    if (pid < 0)
+        return failure(L);
+    lua_pushinteger(L, pid);
+    return 1;
+}
+
+/* host.wait(child) -> exit code; or nil, signal */
+static int host_wait(lua_State *L) {
+    int status;
+    if (waitpid((pid_t)luaL_checkinteger(L, 1), &status, 0) < 0)
+        return failure(L);
+    if (WIFEXITED(status)) {
+        lua_pushinteger(L, WEXITSTATUS(status));
+        return 1;
+    }
+    lua_pushnil(L);
+    lua_pushinteger(L, WTERMSIG(status));
+    return 2;
+}
+
+/* host.exec(program, ...): becomes another program; returns only when it cannot */
+static int host_exec(lua_State *L) {
+    const char *words[WORDS_MOST + 1];
+    const int count = lua_gettop(L);
+    luaL_argcheck(L, count >= 1 && count <= WORDS_MOST, count, "too many or no words");
+    for (int i = 0; i < count; i++)
+        words[i] = luaL_checkstring(L, i + 1);
+    words[count] = NULL;
+    fflush(NULL);
+    execvp(words[0], (char *const *)words);
+    return failure(L);
+}
+
+/* host.exit(code): at once, nothing is cleaned up */
+static int host_exit(lua_State *L) {
+    fflush(NULL);
+    _exit((int)luaL_checkinteger(L, 1));
+}
+
+/* host.stop(): all threads stand still until somebody sends SIGCONT */
+static int host_stop(lua_State *L) {
+    (void)L;
+    raise(SIGSTOP); /* the thread's own stop stops the process */
+    return 0;
+}
+
+/* host.pid() -> this process's id */
+static int host_pid(lua_State *L) {
+    lua_pushinteger(L, getpid());
+    return 1;
+}
+
+static void open_host(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"fork", host_fork}, {"wait", host_wait}, {"exec", host_exec},
+        {"exit", host_exit}, {"stop", host_stop}, {"pid", host_pid},
+    };
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        lua_pushcfunction(L, functions[i].func);
+        lua_setfield(L, -2, functions[i].name);
+    }
+    lua_setglobal(L, "host");
+}
+
+static void push_arguments(lua_State *L, char **arguments) {
+    lua_newtable(L);
+    for (int i = 0; arguments[i]; i++) {
+        lua_pushstring(L, arguments[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setglobal(L, "arg");
+}
+
+static bool run(const char *script, char **arguments) {
+    lua_State *L = luaL_newstate();
+    if (!L) {
+        fputs("host: no memory for a Lua state\n", stderr);
+        return false;
+    }
+    luaL_openlibs(L);
+    open_host(L);
+    push_arguments(L, arguments);
+    const bool good = luaL_loadfile(L, script) == 0 && lua_pcall(L, 0, 0, 0) == 0;
+    if (!good) {
+        const char *message = lua_tostring(L, -1);
+        fprintf(stderr, "host: %s\n", message ? message : "an error that is no string");
+    }
+    lua_close(L);
+    return good;
+}
+
+int main(int argc, char **argv) {
+    int scripts = 1;
+    while (scripts < argc && strcmp(argv[scripts], "--") != 0)
+        scripts++;
+    if (scripts == 1 || scripts == argc) {
+        fputs("usage: host SCRIPT... -- ARGUMENT...\n", stderr);
+        return 2;
+    }
+    bool good = true;
+    for (int i = 1; i < scripts; i++)
+        good = run(argv[i], argv + scripts + 1) && good;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
