@@ -1,4 +1,4 @@
---- How a client ends: by close, by a script's end in whatever way, by the collector, and in a forked child.
+--- How a client ends: by close, by a script's end in whatever way, and by the collector.
 
 local inspector = require "spec.support.inspector"
 local proxy = require "spec.support.proxy"
@@ -380,109 +380,6 @@ describe("the end of a client", function()
       ]], zk.hosts, path)
       assert.same({ 0, "nobody waits\n", "" }, { result.code, result.stdout, result.stderr })
       becomes(0)
-    end)
-  end)
-
-  describe("in a forked child", function()
-    local PROLOGUE = [[
-      local ffi = require "ffi"
-      ffi.cdef "int fork(void); int waitpid(int, int *, int); void _exit(int);"
-      local zklock = require "zklock"
-      local client = assert(zklock.connect(arg[1], { session_timeout = 60 }))
-      local lock = client:mutex(arg[2])
-      local token = assert(lock:acquire(20))
-      local held = client:mutex(arg[2] .. "-2"):request(20, function() end)
-      while held:state() ~= "held" do client:poll(1) end
-      local id, child = client:session_id(), ffi.C.fork()
-    ]]
-    local EPILOGUE = [[
-      local status = ffi.new("int[1]")
-      assert(ffi.C.waitpid(child, status, 0) == child)
-      print("parent", status[0], lock:is_held(), lock:token() == token, client:state(), client:session_id() == id)
-      print(lock:release(), held:release(), client:flush(20), lock:acquire(20) > token, client:close())
-    ]]
-    local WELL = "parent\t0\ttrue\ttrue\tconnected\ttrue\ntrue\ttrue\ttrue\ttrue\ttrue\n"
-
-    local function run(code)
-      local result = wait.run_lua(PROLOGUE .. "if child == 0 then\n" .. code .. "\nend\n" .. EPILOGUE, zk.hosts, path)
-      assert.equal("", result.stderr)
-      assert.equal(0, result.code)
-      becomes(0)
-      return result.stdout
-    end
-
-    local function forks() return rawget(_G, "jit") ~= nil end
-    local NO_FORK = "only LuaJIT can fork without more modules"
-
-    it("every call answers 'forked'", function()
-      if not forks() then return pending(NO_FORK) end
-      assert.equal([[
-forked
-nil	forked
-nil	forked
-nil	forked
-nil	forked
-nil	forked
-nil	forked
-nil	forked
-false	nil	0
-nil	nil	forked
-nil	forked
-false	nil	0
-true
-]] .. WELL, run [[
-        print(client:state())
-        print(lock:acquire(5))
-        print(lock:acquire(0, "somebody"))
-        print(lock:release())
-        print(lock:with(5, print))
-        print(lock:guard(5))
-        print(lock:participants(5))
-        print(client:flush(5))
-        print(lock:is_held(), lock:token(), lock:validity())
-        print(held:token(), held:release())
-        local fresh = client:mutex(arg[2] .. "-new")
-        print(fresh:acquire(5))
-        print(fresh:is_held(), fresh:token(), fresh:validity())
-        print(client:close())
-        io.stdout:flush()
-        ffi.C._exit(0)
-      ]])
-    end)
-
-    it("requests hear 'forked' from poll", function()
-      if not forks() then return pending(NO_FORK) end
-      assert.equal("asked\n1\tnil\tforked\tfailed\n" .. WELL, run [[
-        local a, b
-        local request = lock:request(5, function(...) a, b = ... end)
-        print "asked"
-        print(client:poll(5), a, b, request:state())
-        io.stdout:flush()
-        ffi.C._exit(0)
-      ]])
-    end)
-
-    for title, ending in pairs {
-      ["close()"] = "client:close() client:close() os.exit(0)",
-      ["os.exit(0)"] = "os.exit(0)",
-      ["the end of its Lua"] = "os.exit(0, true)",
-      ["the collector"] = "lock, client, held = nil collectgarbage() collectgarbage() os.exit(0)",
-    } do
-      it(("%s leaves the parent's session and locks alone"):format(title), function()
-        if not forks() then return pending(NO_FORK) end
-        assert.equal(WELL, run(ending))
-      end)
-    end
-
-    it("a new client works", function()
-      if not forks() then return pending(NO_FORK) end
-      assert.equal("nil\ttimeout\ntrue\ttrue\n" .. WELL, run [[
-        local mine = assert(zklock.connect(arg[1]))
-        print(mine:mutex(arg[2]):acquire(0))
-        print(mine:mutex(arg[2] .. "-own"):acquire(20) ~= nil, mine:close())
-        io.stdout:flush()
-        os.exit(0, true)
-      ]])
     end)
   end)
 end)

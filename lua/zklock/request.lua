@@ -93,8 +93,9 @@ end
 function Request:state()
   local stay = self.stay
   if not stay then return "failed" end
+  local unusable = self.client:unusable()
+  if unusable == "forked" and stay.state == "waiting" then return "failed" end -- the answer is the parent's
   if stay.state == "held" then
-    local unusable = self.client:unusable()
     if unusable then return unusable == "closed" and "released" or "failed" end
     if not stay.contender:held() then return "lost" end
   end
