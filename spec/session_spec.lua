@@ -5,7 +5,6 @@ local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: longer than anything here takes, if the spec does not end it
@@ -338,32 +337,5 @@ describe("a session that expires", function()
     assert.is_true(direct:mutex(path):release())
     assert(held:acquire(PATIENCE, "me"))
     mine:close()
-  end)
-
-  it("while its process was stopped is not believed in when that goes on #slow", function()
-    local sleeper = worker.start()
-    assert(sleeper:connect(zk.hosts, { session_timeout = 1 }))
-    local token = assert(sleeper:acquire(path, PATIENCE))
-    assert.is_true(sleeper:validity(path) > 0)
-    sleeper:stop()
-    local next_token = assert(direct:mutex(path):acquire(PATIENCE))
-    assert.is_true(next_token > token)
-    sleeper:continue()
-    assert.same({ false, 0 }, sleeper:eval([[
-      local lock = worker.lock(...)
-      return { lock:is_held(), lock:validity() }
-    ]], path))
-    wait.eventually(function()
-      for _, event in ipairs(sleeper:events()) do
-        if event[1] == "lost" then
-          assert.same({ "lost", path, "lost", token }, event)
-          return true
-        end
-      end
-    end)
-    assert.same({ nil, "lost" }, { sleeper:release(path) })
-    sleeper:close()
-    sleeper:kill()
-    direct:mutex(path):release()
   end)
 end)
