@@ -144,13 +144,16 @@ function Client:ask(ask)
   return nil, err or self:unusable()
 end
 
---- Gives back what dead coroutines hold.
+--- Gives back what dead coroutines hold, and forgets the callbacks that somebody closed while they waited.
 function Client:reap()
   for thread, stays in pairs(self.threads) do
     if coroutine.status(thread) == "dead" then
       self.threads[thread] = nil
       for stay in pairs(stays) do stay:abandon() end
     end
+  end
+  for thread in pairs(self.parked) do
+    if coroutine.status(thread) == "dead" then self.parked[thread] = nil end
   end
 end
 
@@ -211,7 +214,7 @@ function Client:run()
     self.queue_first = first + 1
     self.queue[first] = nil
     if type(call) == "thread" then
-      self:resume(call)
+      if coroutine.status(call) == "suspended" then self:resume(call) end -- else it was closed meanwhile
     else
       count = count + 1
       local thread = coroutine.create(call[1])

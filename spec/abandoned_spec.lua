@@ -1,0 +1,215 @@
+--- Owners that end without giving back what they hold or wait for: it is given back for them, and counted.
+
+local inspector = require "spec.support.inspector"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
+local PATIENCE = 20
+
+describe("what is abandoned", function()
+  local zk, tree, client, other, lock, path, count, errors
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/abandoned")
+    other = worker.start()
+    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/abandoned/%d"):format(count)
+    errors = {}
+    client = assert(zklock.connect(zk.hosts, {
+      session_timeout = SESSION, on_error = function(message) errors[#errors + 1] = message end,
+    }))
+    lock = client:mutex(path)
+  end)
+
+  after_each(function()
+    client:close()
+    assert.same({}, errors)
+  end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/abandoned")
+    tree:close()
+  end)
+
+  local function nodes(at) return tree:children(at or path) or {} end
+
+  --- Polls and collects until n were given back, and looks at the servers that they really were.
+  local function given_back(n, at)
+    wait.eventually(function()
+      collectgarbage()
+      client:poll(0.01)
+      return client:stats().abandoned >= n and #nodes(at) == 0
+    end, PATIENCE, ("%d given back"):format(n))
+    local stats = client:stats()
+    assert.same({ n, 0, 0 }, { stats.abandoned, stats.held, stats.waiting })
+  end
+
+  local function poll_until(condition, what)
+    return wait.eventually(function()
+      client:poll(0.01)
+      return condition()
+    end, PATIENCE, what)
+  end
+
+  it("by an owner that raised is given back", function()
+    local thread = coroutine.create(function()
+      assert(lock:acquire(PATIENCE))
+      error("in the middle")
+    end)
+    assert.is_false((coroutine.resume(thread)))
+    given_back(1)
+    assert.is_false(lock:is_held(thread))
+    assert.same({ nil, "not owner" }, { lock:release(thread) })
+  end)
+
+  it("by an owner that was closed is given back", function()
+    if not coroutine.close then return pending("only Lua 5.4 closes coroutines") end
+    local thread = coroutine.create(function()
+      assert(lock:acquire(PATIENCE))
+      coroutine.yield()
+    end)
+    assert(coroutine.resume(thread))
+    client:poll()
+    assert.is_true(lock:is_held(thread))
+    assert.is_true(coroutine.close(thread))
+    given_back(1)
+  end)
+
+  it("is all that the owner held, however often and in whatever way", function()
+    local thread = coroutine.create(function()
+      for _ = 1, 3 do assert(lock:acquire(PATIENCE)) end
+      assert(lock:guard(PATIENCE))
+      local guard = assert(client:mutex(path .. "/guarded"):guard(PATIENCE))
+      assert(client:mutex(path .. "/more"):acquire(PATIENCE))
+      coroutine.yield(guard)
+    end)
+    local _, guard = coroutine.resume(thread)
+    coroutine.resume(thread)
+    given_back(3, path .. "/guarded")
+    assert.is_false(guard:is_held())
+    assert.is_nil(guard:token())
+    assert.same({ "guarded", "more" }, nodes())
+    assert.same({}, nodes(path .. "/more"))
+  end)
+
+  it("goes to the next who waits, in this process and in others", function()
+    local tokens = {}
+    local thread = coroutine.create(function()
+      tokens[1] = lock:acquire(PATIENCE)
+      coroutine.yield()
+    end)
+    coroutine.resume(thread)
+    other:begin("acquire", path, PATIENCE)
+    wait.eventually(function() return #nodes() == 2 end)
+    local request = lock:request(PATIENCE, function(token) tokens[3] = token end)
+    wait.eventually(function() return #nodes() == 3 end)
+    coroutine.resume(thread)
+    client:poll()
+    tokens[2] = other:finish(PATIENCE)
+    assert.is_nil(tokens[3])
+    assert.is_true(other:release(path))
+    poll_until(function() return tokens[3] end)
+    assert.is_true(tokens[1] < tokens[2] and tokens[2] < tokens[3])
+    assert.is_true(request:release())
+    assert.equal(1, client:stats().abandoned)
+  end)
+
+  it("is given back for hundreds that are collected, and keeps none of them alive", function()
+    local many, seen = 100, setmetatable({}, { __mode = "k" })
+    local function hold(i)
+      local thread = coroutine.create(function()
+        assert(client:mutex(path .. "/" .. i):acquire(PATIENCE))
+        coroutine.yield()
+      end)
+      assert(coroutine.resume(thread))
+      seen[thread] = true
+    end
+    for i = 1, many do hold(i) end
+    assert.is_true(client:stats().held > 0)
+    wait.eventually(function()
+      collectgarbage()
+      client:poll()
+      return client:stats().abandoned == many
+    end)
+    assert.is_true(client:flush(PATIENCE))
+    for i = 1, many do assert.same({}, nodes(path .. "/" .. i)) end
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil((next(seen)))
+  end)
+
+  it("while somebody waits in its name ends that wait", function()
+    local thread = coroutine.create(function() coroutine.yield() end)
+    coroutine.resume(thread)
+    assert(other:acquire(path, PATIENCE))
+    local alarm = client:mutex(path .. "-alarm"):request(PATIENCE, function() coroutine.resume(thread) end)
+    assert.same({ nil, "cancelled" }, { lock:acquire(PATIENCE, thread) })
+    assert.equal("dead", coroutine.status(thread))
+    wait.eventually(function() return #nodes() == 1 end)
+    assert.is_true(other:release(path))
+    assert.is_true(alarm:release())
+    given_back(1)
+  end)
+
+  -- A callback may wait: then its coroutine sleeps, and another may end it.
+  it("by a callback that is closed while it waits is given back, and no error is told", function()
+    if not coroutine.close then return pending("only Lua 5.4 closes coroutines") end
+    local thread, answered
+    assert(other:acquire(path, PATIENCE))
+    local seen = setmetatable({}, { __mode = "k" })
+    client:mutex(path .. "-first"):request(PATIENCE, function()
+      thread = coroutine.running()
+      seen[thread] = true
+      answered = { lock:acquire(PATIENCE) }
+    end)
+    poll_until(function() return #nodes() == 2 end, "the callback's wait")
+    assert.is_true(coroutine.close(thread))
+    thread = nil
+    poll_until(function() return #nodes() == 1 end, "the end of its node")
+    assert.is_true(other:release(path))
+    given_back(2) -- the wait, and the request that was dropped
+    assert.is_nil(answered)
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil((next(seen)))
+  end)
+
+  it("by a guard takes only the guard's share", function()
+    assert(lock:acquire(PATIENCE))
+    assert(lock:guard(PATIENCE)) -- and dropped
+    for _ = 1, 3 do collectgarbage() end
+    client:poll()
+    assert.is_true(lock:is_held())
+    assert.equal(1, #nodes())
+    assert.is_true(lock:release())
+    assert.same({ nil, "not owner" }, { lock:release() })
+    assert.is_true(client:flush(PATIENCE))
+    given_back(0)
+  end)
+
+  it("by guards and requests that were dropped is given back, each once", function()
+    local granted = 0
+    for i = 1, 10 do
+      assert(client:mutex(path .. "/guard-" .. i):guard(PATIENCE))
+      client:mutex(path .. "/request-" .. i):request(PATIENCE, function() granted = granted + 1 end)
+    end
+    poll_until(function() return granted == 10 end)
+    given_back(20, path .. "/request-10")
+    assert.is_true(client:flush(PATIENCE))
+    for _, name in ipairs(nodes()) do assert.same({}, nodes(path .. "/" .. name)) end
+    assert.equal(20, client:stats().acquired)
+    assert.equal(20, client:stats().released)
+  end)
+end)
