@@ -2,7 +2,8 @@
 --
 -- It runs as a process of its own, so that faults happen while the spec waits in a call. Every verb is acknowledged
 -- before it returns: what comes next sees its effect. Ops are named as in ZooKeeper's protocol ("create2",
--- "getChildren", "delete"); "*" is any request of the client but pings and the connect handshake ("connect").
+-- "getChildren", "delete"); "*" is any request of the client but pings and the connect handshake ("connect"); "event"
+-- is what a server tells a watcher: it can be cut before, cut after and held before, on its way to the client.
 -- Counting starts anew with each rule: `cut_before("delete", 2)` means the second delete from now on. A rule works
 -- once; several can wait at a time.
 
@@ -79,7 +80,12 @@ function proxy:cut() call(self, "cut") end
 function proxy:refuse() call(self, "refuse") end
 
 --- Ends every fault: rules that did not strike yet, black hole, delay, refusal.
-function proxy:heal() call(self, "heal") end
+---@param direction "to_server"|"to_client"|nil only the black hole, and only that way
+function proxy:heal(direction) call(self, "heal", direction) end
+
+--- How many rules have not struck yet.
+---@return integer
+function proxy:pending() return call(self, "pending") end
 
 --- Forgets what was counted and logged.
 function proxy:reset() call(self, "reset") end

@@ -94,6 +94,22 @@ end
 ---------------------------------------------------------------------------------------------------------------
 -- From the server
 
+--- What a watch has to say: nobody asked for it just now.
+local function take_event(self, frame)
+  local action = self.proxy:saw { op = "event", link = self.number }
+  local item = { bytes = wire.frame(frame) }
+  if action == "cut_before" then
+    self.lost = true
+    item = { cut = true }
+  elseif action == "cut_after" then
+    self.lost = true
+    item.fin = true -- the client hangs up when it has read so far
+  elseif action == "hold_before" then
+    self.proxy:black_hole("to_client")
+  end
+  self.to_client:push(item, self.proxy.delay)
+end
+
 local function take_reply(self, frame)
   local xid = 0
   if not self.welcomed then
@@ -102,6 +118,7 @@ local function take_reply(self, frame)
   else
     xid = wire.reply(frame)
   end
+  if xid == wire.xid.notification then return take_event(self, frame) end
   local entry = self.pending[xid]
   self.pending[xid] = nil
   local action = entry and entry.reply_action

@@ -26,7 +26,9 @@ local function reply(...) io.stdout:write(codec.encode(...), "\n") io.stdout:flu
 local counts, log, rules, sessions, awaited = { total = 0 }, {}, {}, {}, nil
 local started = uv.hrtime()
 
-local function is_request(op) return op ~= "ping" and op ~= "connect" end
+local NO_REQUESTS = { ping = true, connect = true, event = true }
+
+local function is_request(op) return not NO_REQUESTS[op] end
 
 local function answer_await(in_time)
   local await = awaited
@@ -35,16 +37,20 @@ local function answer_await(in_time)
   reply(true, in_time)
 end
 
+--- Every rule counts every request; of two that are due at the same, the younger strikes at the next.
 local function next_action(op)
+  local due
   for i, rule in ipairs(rules) do
     if rule.op == op or rule.op == "*" and is_request(op) then
       rule.left = rule.left - 1
-      if rule.left == 0 then return table.remove(rules, i).action end
+      if rule.left <= 0 then due = due or i end
     end
   end
+  return due and table.remove(rules, due).action
 end
 
---- A request arrived. Counts it and says what is to happen to it: an action's name, or nil for nothing special.
+--- A request or an event arrived. Counts it and says what is to happen to it: an action's name, or nil for nothing
+--- special.
 function proxy:saw(entry) -- luacheck: ignore self
   local op = entry.op
   counts[op] = (counts[op] or 0) + 1
@@ -72,6 +78,13 @@ function proxy:holds(direction) return self.hole == "both" or self.hole == direc
 function proxy:black_hole(direction)
   if self.hole and self.hole ~= direction then direction = "both" end
   self.hole = direction
+  for _, each in pairs(self.links) do each:apply_hole() end
+end
+
+function proxy:open(direction)
+  assert(HOLES[direction], "no such direction")
+  local other = direction == "to_client" and "to_server" or "to_client"
+  self.hole = direction ~= "both" and self:holds(other) and other or nil
   for _, each in pairs(self.links) do each:apply_hole() end
 end
 
@@ -125,7 +138,8 @@ function verbs.refuse()
   proxy.listener = nil
 end
 
-function verbs.heal()
+function verbs.heal(direction)
+  if direction then return proxy:open(direction) end
   rules, proxy.delay, proxy.hole = {}, 0, nil
   each_link(link.apply_hole)
   if not proxy.listener then assert(listen_on(proxy.port), "the port is taken") end
@@ -133,6 +147,7 @@ end
 
 function verbs.counts() return counts end
 function verbs.log() return log end
+function verbs.pending() return #rules end
 function verbs.sessions() return sessions end
 
 function verbs.links()
