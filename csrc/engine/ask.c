@@ -119,8 +119,8 @@ void zkl_ask_list(zkl_line *line) {
                                         (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
     const int rc = floor->port->call->list(floor->port, line->path,
                                            (zkl_return){line->subject.id, ZKL_ASK_LIST, 0});
-    line->list_wanted = false;
     line->listing = rc == ZOK;
+    line->list_wanted = !line->listing;
     if (rc != ZOK)
         zkl_ask_again_later(line);
 }
@@ -128,19 +128,22 @@ void zkl_ask_list(zkl_line *line) {
 /* A node that bears our GUID, and whose create nobody waits for any more: an answer was lost, or the session before
  * this one made it. It is deleted and not trusted. */
 void zkl_ask_erase_stray(zkl_line *line, const char *name) {
+    const zkl_return back = {line->subject.id, ZKL_ASK_ERASE_STRAY, 0};
     char *path = node_path(line, name);
-    if (path &&
-        line->floor->port->call->erase(
-            line->floor->port, path, (zkl_return){line->subject.id, ZKL_ASK_ERASE_STRAY, 0}) != ZOK)
+    if (!path || line->floor->port->call->erase(line->floor->port, path, back) != ZOK)
         zkl_ask_again_later(line);
     free(path);
 }
 
 /* A watch on a node that stays would be carried along for the session's life. */
-void zkl_ask_unwatch(zkl_line *line, const char *name) {
-    char *path = node_path(line, name);
-    if (path)
-        line->floor->port->call->unwatch(line->floor->port, path,
-                                         (zkl_return){line->subject.id, ZKL_ASK_UNWATCH, 0});
+void zkl_ask_unwatch(zkl_line *line, zkl_child *child) {
+    const zkl_return back = {line->subject.id, ZKL_ASK_UNWATCH, 0};
+    char *path = node_path(line, child->name);
+    const int rc =
+        path ? line->floor->port->call->unwatch(line->floor->port, path, back) : ZMARSHALLINGERROR;
     free(path);
+    if (rc == ZMARSHALLINGERROR)
+        zkl_ask_again_later(line);
+    else
+        child->watch = ZKL_WATCH_NONE; /* or the library knows of none */
 }

@@ -29,8 +29,8 @@ void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch);
 void zkl_ask_list(zkl_line *line);
 /* Arms a watch on somebody else's node, unless it is armed or asked for. */
 void zkl_ask_blocker(zkl_line *line, zkl_child *child);
-/* Takes the watch on a node that stays back. */
-void zkl_ask_unwatch(zkl_line *line, const char *name);
+/* Takes the watch on a node that stays back; it stands as armed until that could be sent. */
+void zkl_ask_unwatch(zkl_line *line, zkl_child *child);
 /* Deletes a node that bears our GUID and that no contender has. */
 void zkl_ask_erase_stray(zkl_line *line, const char *name);
 

@@ -251,7 +251,7 @@ static bool stood_together(zkl_line *line, const zkl_contender *read) {
 
 static void read_list(zkl_line *line, const char *const *names, size_t count) {
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
-        line->list_wanted = true;
+        line->stale = line->list_wanted = true;
         zkl_ask_again_later(line);
         return;
     }
@@ -546,17 +546,24 @@ void zkl_line_idle(zkl_line *line) {
     line->floor->idle = line;
 }
 
-bool zkl_line_done(const zkl_line *line) {
-    for (size_t i = 0; !line->first && i < line->snapshot.count; i++)
-        if (line->snapshot.children[i].watch == ZKL_WATCH_ASKED)
+bool zkl_line_quit(zkl_line *line) {
+    if (line->first)
+        return false;
+    const zkl_snapshot *snapshot = &line->snapshot;
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (snapshot->children[i].watch == ZKL_WATCH_ASKED)
             return false; /* its answer comes back to tidy */
-    return !line->first;
+    bool all = true;
+    for (size_t i = 0; line->floor->port && i < snapshot->count; i++) {
+        zkl_child *child = &snapshot->children[i];
+        if (child->watch == ZKL_WATCH_ARMED)
+            zkl_ask_unwatch(line, child);
+        all = all && child->watch == ZKL_WATCH_NONE; /* else the retry timer does */
+    }
+    return all;
 }
 
 void zkl_line_free(zkl_line *line) {
-    for (size_t i = 0; line->floor->port && i < line->snapshot.count; i++)
-        if (line->snapshot.children[i].watch == ZKL_WATCH_ARMED)
-            zkl_ask_unwatch(line, line->snapshot.children[i].name);
     zkl_timer_clear(&line->floor->timers, &line->retry);
     zkl_subject_leave(&line->floor->subjects, &line->subject);
     zkl_parents_done(&line->parents);

@@ -18,15 +18,16 @@ struct zkl_line {
     zkl_parents parents;
     unsigned vain_rounds; /* of parents, since a create last found them */
 
-    bool stale;            /* the snapshot is of before the last cut: good for its watches only */
     zkl_snapshot snapshot; /* the children as last listed */
-    bool list_wanted;      /* somebody's place is not in the snapshot: settle asks */
-    bool listing;          /* a list is on its way */
-    bool list_synced;      /* ... and a sync went before it */
-    bool doubtful;   /* a writer left it that may have taken read before: a waiting writer lists */
-    bool review;     /* some member has to be looked at again: settle does */
-    zkl_timer retry; /* what could not be sent, or was refused for now, is sent again */
-    zkl_nanos pause; /* before the next retry */
+    bool
+        stale; /* there was a cut since, or no memory for a newer list: good for its watches only */
+    bool list_wanted; /* somebody's place is not in the snapshot: settle asks */
+    bool listing;     /* a list is on its way */
+    bool list_synced; /* ... and a sync went before it */
+    bool doubtful;    /* a writer left it that may have taken read before: a waiting writer lists */
+    bool review;      /* some member has to be looked at again: settle does */
+    zkl_timer retry;  /* what could not be sent, or was refused for now, is sent again */
+    zkl_nanos pause;  /* before the next retry */
 
     zkl_line *chain; /* lines.c */
     zkl_line *
@@ -37,8 +38,8 @@ struct zkl_line {
 /* `path` is full, with the chroot. NULL: no memory. */
 zkl_line *zkl_line_new(zkl_floor *floor, const char *path);
 void zkl_line_free(zkl_line *line);
-/* Nobody is in it, and nothing is on its way that would have to be taken back. */
-bool zkl_line_done(const zkl_line *line);
+/* Takes back its watches on nodes that stay. true: nobody is in it, nothing is left to be taken back: free it. */
+bool zkl_line_quit(zkl_line *line);
 /* Puts it among those that lines.c looks at to free. */
 void zkl_line_idle(zkl_line *line);
 

@@ -90,7 +90,7 @@ void zkl_lines_tidy(zkl_lines *lines) {
         line->idle = false;
         if (line->first)
             continue;
-        if (!zkl_line_done(line)) {
+        if (!zkl_line_quit(line)) {
             line->idle = true;
             line->next_idle = later;
             later = line;

@@ -44,10 +44,8 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
         }
         children[n++] = (zkl_child){.name = name, .sequence = sequence, .kind = kind};
     }
-    if (!children) {
-        zkl_snapshot_clear(snapshot);
+    if (!children)
         return false;
-    }
     qsort(children, n, sizeof *children, by_sequence);
     keep_watches(snapshot, children, n);
     zkl_snapshot_clear(snapshot);
