@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* The pipes that are open now and would survive an exec. Freed by zkl_descriptors_mark_new_pipes. NULL: unknown. */
+/* The pipes that are open now and would survive an exec. Freed by zkl_descriptors_mark_new_pipes. NULL: no memory. */
 typedef struct zkl_descriptors zkl_descriptors;
 
 zkl_descriptors *zkl_descriptors_pipes(void);

@@ -367,7 +367,9 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
     link->config = config;
     zkl_signals_block(&before);
     zkl_descriptors *pipes = zkl_descriptors_pipes();
-    zhandle_t *handle = start_handle(link, addresses, config, carried ? &session : NULL);
+    zhandle_t *handle = NULL;
+    if (pipes) /* or its pipes could not be told from others */
+        handle = start_handle(link, addresses, config, carried ? &session : NULL);
     const int error = errno;
     zkl_descriptors_mark_new_pipes(pipes);
     zkl_signals_restore(&before);
