@@ -5,6 +5,7 @@ CFLAGS = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wwrite-strings -Wundef -Wformat=2 -Wvla
 JOBS = $(shell nproc 2>/dev/null || echo 2)
+OBJCOPY = objcopy
 Q = @
 BUSTED = $(shell command -v busted)
 # More arguments for busted, such as --filter='waits for ever'
@@ -93,9 +94,20 @@ $(B)/libengine.a: $(ENGINE_O)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/libengine.a
+# The same engine, but with an allocator of its own, spec/unit/scarce.c. A name that is not there does not link.
+ALLOCATE = malloc calloc realloc reallocarray strdup strndup asprintf vasprintf aligned_alloc posix_memalign getline \
+	open_memstream
+$(B)/libscarce.a: $(B)/libengine.a
+	@echo "AR $@"
+	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
+
+MEMORY = $(filter %/memory_test,$(UNIT))
+$(MEMORY): $(B)/libscarce.a
+$(filter-out $(MEMORY),$(UNIT)): $(B)/libengine.a
+
+$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O)
 	@echo "LD $@"
-	$Q$(LINK) -o $@ $^ $(LIBS)
+	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
 unit: $(UNIT)
 

@@ -98,6 +98,7 @@ void fake_client_free(fake_client *client) {
 
 /* ---- the host's side ---- */
 
+/* NULL: the engine has no memory. */
 static fake_place *join(fake_client *client, const char *path, zkl_terms terms) {
     fake_place *place = calloc(1, sizeof *place);
     must(place != NULL);
@@ -105,12 +106,15 @@ static fake_place *join(fake_client *client, const char *path, zkl_terms terms) 
         terms.kind = ZKL_KIND_LOCK;
     place->client = client;
     place->tag = ++client->tags;
-    place->next = client->places;
-    client->places = place;
     zkl_line *line = zkl_lines_at(&client->lines, path);
-    must(line != NULL);
-    place->contender = zkl_line_join(line, place->tag, &terms);
-    must(place->contender != NULL);
+    place->contender = line ? zkl_line_join(line, place->tag, &terms) : NULL;
+    if (place->contender) {
+        place->next = client->places;
+        client->places = place;
+    } else {
+        free(place);
+        place = NULL;
+    }
     fake_leave(client);
     return place;
 }

@@ -1,6 +1,7 @@
 #include "fake_port.h"
 
 #include "check.h"
+#include "scarce.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,8 @@ static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, f
     CHECK(back.subject != 0);
     if (client->deaf)
         return ZINVALIDSTATE;
+    if (!scarce_room())
+        return ZMARSHALLINGERROR;
     fake_item *made = item_new(&client->sent, path);
     made->op = op;
     made->back = back;

@@ -62,6 +62,7 @@ void fake_client_free(fake_client *client);
 
 /* ---- the host's side; each ends as the engine's calls do ---- */
 
+/* NULL: no memory; see scarce.h. */
 fake_place *fake_join(fake_client *client, const char *path, double seconds);
 fake_place *fake_try(fake_client *client, const char *path); /* once */
 fake_place *fake_try_kind(fake_client *client, const char *path, zkl_kind kind);

@@ -1,0 +1,495 @@
+/* A line whose allocations fail: in every scenario each one in turn, alone and with all that come after it. Whatever
+ * that does: who joined is answered, who waits is served when there is memory again, and nothing is left. A failure
+ * prints the allocation. */
+#include "fake_world.h"
+#include "scarce.h"
+
+#include <stdio.h>
+
+#define LATER 1e12
+#define DRY 1000000 /* in a row: all */
+#define ROUNDS_MOST 100
+
+static bool upset; /* the scenario takes holds away */
+static zkl_query *query;
+
+static void begin(void) {
+    upset = false;
+    fake_world_begin();
+}
+
+static void end(void) {
+    scarce_plan(0, 0);
+    if (query)
+        zkl_query_free(query);
+    query = NULL;
+    fake_world_end();
+}
+
+/* ---- there is memory again ---- */
+
+static void pass_time(void) {
+    fake_settle_all(zk);
+    fake_wait(zk, 6); /* what could not be sent is sent again */
+    fake_settle_all(zk);
+}
+
+static bool anybody(void) {
+    return one->floor.counters.waiting + two->floor.counters.waiting + one->floor.counters.held +
+               two->floor.counters.held >
+           0;
+}
+
+static void heal(void) {
+    for (fake_client *c = zk->clients; c; c = c->next) {
+        if (!c->alive && c->floor.session)
+            fake_expire(c);
+        if (!c->floor.port)
+            fake_connect(c);
+        fake_catch_up(c);
+    }
+    pass_time();
+    if (!anybody())
+        CHECK_INT(fake_watched(one) + fake_watched(two), 0); /* nobody wants to know */
+    fake_end_session(zk, 0xdead);                            /* strangers do not stay for ever */
+    pass_time();
+}
+
+static void release_all(void) {
+    for (fake_client *c = zk->clients; c; c = c->next)
+        for (fake_place *p = c->places; p; p = p->next)
+            if (fake_held(p))
+                CHECK_INT(fake_release(p), ZKL_OK);
+}
+
+static void check_answers(void) {
+    for (fake_client *c = zk->clients; c; c = c->next) {
+        for (fake_place *p = c->places; p; p = p->next) {
+            CHECK_INT(p->answers, 1);
+            CHECK(p->losses == 0 || upset);
+            if (p->status == ZKL_TIMEOUT)
+                CHECK(p->contender->terms.once || p->contender->terms.deadline <= fake_now);
+            else if (p->status == ZKL_DISCONNECTED)
+                CHECK(p->contender->terms.once);
+            else
+                CHECK(p->granted || p->status == ZKL_CANCELLED);
+        }
+    }
+}
+
+/* Nothing that a session of ours made. */
+static void check_no_nodes(void) {
+    for (size_t i = 0; i < zk->count; i++)
+        if (zk->nodes[i]->owner && !zk->nodes[i]->dzxid)
+            check_fail(__FILE__, __LINE__, "left: %s", zk->nodes[i]->path);
+}
+
+static void check_rest(void) {
+    heal();
+    for (unsigned i = 0; anybody(); i++) {
+        CHECK(i < ROUNDS_MOST);
+        release_all();
+        pass_time();
+    }
+    check_answers();
+    for (fake_client *c = zk->clients; c; c = c->next)
+        while (c->places)
+            fake_drop(c->places);
+    if (query) {
+        CHECK(!query->pending);
+        zkl_query_free(query);
+        query = NULL;
+    }
+    pass_time();
+    check_no_nodes();
+    CHECK_CLEAN();
+    CHECK_INT(fake_watched(one) + fake_watched(two), 0);
+}
+
+/* ---- what may happen to whom ---- */
+
+static void release(fake_place *place) {
+    if (place && fake_held(place))
+        fake_release(place);
+}
+
+static void cancel(fake_place *place) {
+    if (place)
+        fake_cancel(place);
+}
+
+static void drop(fake_place *place) {
+    if (place)
+        fake_drop(place);
+}
+
+static const char *node_of(fake_place *place) {
+    return place ? fake_node_of(place) : NULL;
+}
+
+static void acquires_and_releases(void) {
+    fake_place *p = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    fake_wait(zk, 0.1); /* a hold that lasts watches its node */
+    fake_settle_all(zk);
+    release(p);
+    fake_settle_all(zk);
+    drop(p);
+}
+
+static void waits_and_is_granted(void) {
+    fake_place *p = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    fake_place *q = fake_join(two, LINE, LATER), *r = fake_join(two, LINE, LATER);
+    fake_settle_all(zk);
+    release(p);
+    fake_settle_all(zk);
+    release(q);
+    fake_settle_all(zk);
+    release(r);
+    fake_settle_all(zk);
+}
+
+static void answers_come_late(void) {
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(two, LINE, LATER);
+    fake_wait(zk, 2);
+    for (unsigned i = 0; i < 40; i++) {
+        fake_wait(zk, 0.3);
+        fake_carry(i % 2 ? one : two);
+        fake_deliver(i % 2 ? one : two);
+    }
+    release(p);
+    release(q);
+}
+
+static void a_hold_is_over(void) {
+    upset = true;
+    fake_place *p = fake_join_for(one, LINE, 5);
+    fake_settle_all(zk);
+    fake_place *q = fake_join(two, LINE, LATER);
+    fake_settle_all(zk);
+    fake_wait(zk, 6);
+    fake_settle_all(zk);
+    drop(p);
+    release(q);
+}
+
+static void waiters_give_up(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
+    cancel(p); /* with its create on the way */
+    fake_settle_all(zk);
+    cancel(q);
+    fake_place *r = fake_join(one, LINE, 5), *s = fake_join(two, LINE, LATER);
+    fake_settle_all(zk);
+    fake_wait(zk, 6);
+    drop(s);
+    fake_settle_all(zk);
+    drop(r);
+}
+
+static void tries_once(void) {
+    fake_place *p = fake_try(one, LINE);
+    fake_settle_all(zk);
+    fake_place *q = fake_try(two, LINE);
+    fake_settle_all(zk);
+    fake_place *r = fake_try(one, LINE);
+    fake_settle_all(zk);
+    release(p);
+    release(q);
+    release(r);
+}
+
+static void makes_the_parents(void) {
+    fake_place *p = fake_join(one, "/new/way/down", LATER);
+    fake_settle_all(zk);
+    zk->old = true;
+    fake_place *q = fake_join(two, "/new/way/up", LATER);
+    fake_settle_all(zk);
+    release(p);
+    release(q);
+}
+
+static void the_link_goes_at(unsigned requests) {
+    fake_place *p = fake_join(two, LINE, LATER);
+    fake_settle_all(zk);
+    fake_place *q = fake_join(one, LINE, LATER), *r = fake_join(one, LINE, LATER);
+    for (unsigned i = 0; i < requests; i++)
+        fake_answer(one);
+    fake_cut(one);
+    release(p);
+    fake_settle_all(zk);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(q);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(r);
+}
+
+static void the_link_goes_early(void) {
+    the_link_goes_at(0);
+}
+
+static void the_link_goes_late(void) {
+    the_link_goes_at(4);
+}
+
+static void an_answer_is_lost(void) {
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
+    fake_carry(one);
+    fake_carry(one);
+    fake_carry(one);
+    fake_cut(one);
+    cancel(q);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(p);
+}
+
+static void another_link_takes_over(void) {
+    one->syncs_first = true;
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(p);
+    release(q);
+}
+
+static void the_session_ends(void) {
+    upset = true;
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER),
+               *r = fake_join(two, LINE, LATER);
+    fake_settle_all(zk);
+    fake_expire(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(p);
+    release(q);
+    release(r);
+}
+
+static void operators_delete(void) {
+    upset = true;
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(two, LINE, LATER),
+               *r = fake_join(two, LINE, LATER);
+    fake_settle_all(zk);
+    fake_wait(zk, 0.1);
+    fake_settle_all(zk);
+    if (node_of(q))
+        fake_remove(zk, node_of(q));
+    if (node_of(p))
+        fake_remove(zk, node_of(p));
+    fake_settle_all(zk);
+    release(r);
+}
+
+static void servers_refuse(void) {
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_GET, LINE, ZTHROTTLEDOP, 2);
+    fake_refuse(zk, FAKE_LIST, LINE, ZTHROTTLEDOP, 1);
+    waits_and_is_granted();
+}
+
+static void strangers_come_and_go(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_settle_all(zk);
+    fake_remove(zk, stranger);
+    fake_settle_all(zk);
+    fake_wait(zk, 6); /* it gives up, and takes its watch back */
+    fake_settle_all(zk);
+    drop(p);
+}
+
+/* The last one leaves before a list that failed is repeated, while the stranger stays. */
+static void a_watch_is_taken_back(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    fake_place *q = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    cancel(p);
+    cancel(q);
+    fake_settle_all(zk);
+}
+
+static fake_place *join_another(void) {
+    char path[32];
+    snprintf(path, sizeof path, "/many/%u", (unsigned)one->tags);
+    fake_directory(zk, path);
+    return fake_join(one, path, LATER);
+}
+
+/* The tables hold 64 and as many again; a line is three subjects. */
+static void subjects_are_at_the_brim(void) {
+    while (one->floor.subjects.count + 3 <= 64)
+        join_another();
+    fake_settle_all(zk);
+}
+
+static void lines_are_at_the_brim(void) {
+    while (one->lines.count < 64)
+        join_another();
+    fake_settle_all(zk);
+}
+
+static void more_come(void) {
+    fake_place *p = join_another(), *q = join_another();
+    fake_settle_all(zk);
+    release(p);
+    release(q);
+    fake_settle_all(zk);
+}
+
+static void there_are_many_subjects(void) {
+    more_come();
+}
+
+static void there_are_many_lines(void) {
+    more_come();
+}
+
+/* ---- questions ---- */
+
+static void ask(zkl_asked asked) {
+    query = zkl_query_new(&one->queries, asked, 0);
+    if (!query)
+        return;
+    if (asked == ZKL_ASKED_PARTICIPANTS && !zkl_roster_init(&query->roster, &one->floor, LINE)) {
+        zkl_query_free(query);
+        query = NULL;
+        return;
+    }
+    query->departures = one->floor.departures;
+    zkl_query_start(query, ZKL_NEVER);
+    fake_leave(one);
+}
+
+/* Answered at once, with the only error there can be. */
+static void check_query(void) {
+    fake_settle_all(zk);
+    if (!query)
+        return;
+    CHECK(!query->pending);
+    CHECK(query->answer.status == ZKL_OK || query->answer.status == ZKL_NO_MEMORY);
+    zkl_participant who;
+    size_t count = 0;
+    while (zkl_roster_at(&query->roster, count, &who))
+        count++;
+    CHECK_INT(count, query->answer.status == ZKL_OK ? 4 : 0);
+}
+
+static void somebody_asks_who_is_there(void) {
+    for (unsigned i = 0; i < 4; i++)
+        fake_stranger(zk, LINE, NULL);
+    ask(ZKL_ASKED_PARTICIPANTS);
+    check_query();
+}
+
+static void somebody_asks_and_the_link_goes(void) {
+    for (unsigned i = 0; i < 4; i++)
+        fake_stranger(zk, LINE, NULL);
+    ask(ZKL_ASKED_PARTICIPANTS);
+    fake_answer(one);
+    fake_answer(one);
+    fake_cut(one);
+    fake_connect(one);
+    check_query();
+}
+
+static void somebody_waits_for_releases(void) {
+    fake_place *p = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    release(p);
+    ask(ZKL_ASKED_FLUSH);
+    fake_settle_all(zk);
+}
+
+/* ---- each allocation in turn ---- */
+
+static void nothing(void) {
+}
+
+static void sweep(void (*before)(void), void (*scenario)(void), unsigned count) {
+    bool through = false;
+    for (unsigned nth = 1; !through; nth++) {
+        check_note("%u allocations fail from number %u on", count, nth);
+        before();
+        scarce_plan(nth, count);
+        scenario();
+        through = scarce_asked() < nth;
+        CHECK(!through || nth > 4); /* else it has asked for next to nothing */
+        scarce_plan(0, 0);
+        check_rest();
+        end();
+        begin();
+    }
+}
+
+#define SCENARIO(name) SCENARIO_WHEN(nothing, name)
+#define SCENARIO_WHEN(before, name)                                                                \
+    static void name##_but_for_one(void) {                                                         \
+        sweep(before, name, 1);                                                                    \
+    }                                                                                              \
+    static void name##_with_none_left(void) {                                                      \
+        sweep(before, name, DRY);                                                                  \
+    }
+#define CASES(text, name)                                                                          \
+    {text ", and one allocation fails", name##_but_for_one}, {                                     \
+        text ", and memory runs out", name##_with_none_left                                        \
+    }
+
+SCENARIO(acquires_and_releases)
+SCENARIO(waits_and_is_granted)
+SCENARIO(answers_come_late)
+SCENARIO(a_hold_is_over)
+SCENARIO(waiters_give_up)
+SCENARIO(tries_once)
+SCENARIO(makes_the_parents)
+SCENARIO(the_link_goes_early)
+SCENARIO(the_link_goes_late)
+SCENARIO(an_answer_is_lost)
+SCENARIO(another_link_takes_over)
+SCENARIO(the_session_ends)
+SCENARIO(operators_delete)
+SCENARIO(servers_refuse)
+SCENARIO(strangers_come_and_go)
+SCENARIO(a_watch_is_taken_back)
+SCENARIO_WHEN(subjects_are_at_the_brim, there_are_many_subjects)
+SCENARIO_WHEN(lines_are_at_the_brim, there_are_many_lines)
+SCENARIO(somebody_asks_who_is_there)
+SCENARIO(somebody_asks_and_the_link_goes)
+SCENARIO(somebody_waits_for_releases)
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        CASES("acquires and releases", acquires_and_releases),
+        CASES("waits and is granted", waits_and_is_granted),
+        CASES("answers come late", answers_come_late),
+        CASES("a hold is over", a_hold_is_over),
+        CASES("waiters give up", waiters_give_up),
+        CASES("tries once", tries_once),
+        CASES("makes the parents", makes_the_parents),
+        CASES("the link goes early", the_link_goes_early),
+        CASES("the link goes late", the_link_goes_late),
+        CASES("an answer is lost", an_answer_is_lost),
+        CASES("another link takes over", another_link_takes_over),
+        CASES("the session ends", the_session_ends),
+        CASES("operators delete", operators_delete),
+        CASES("servers refuse", servers_refuse),
+        CASES("strangers come and go", strangers_come_and_go),
+        CASES("a watch is taken back", a_watch_is_taken_back),
+        CASES("there are many subjects", there_are_many_subjects),
+        CASES("there are many lines", there_are_many_lines),
+        CASES("somebody asks who is there", somebody_asks_who_is_there),
+        CASES("somebody asks and the link goes", somebody_asks_and_the_link_goes),
+        CASES("somebody waits for releases", somebody_waits_for_releases),
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}

@@ -1,0 +1,22 @@
+/* scarce: memory that runs out. The engine in libscarce.a asks here instead of asking the C library, and the fake port
+ * for its requests: what the tests and libzookeeper allocate for themselves is not touched. Any thread. */
+#ifndef SCARCE_H
+#define SCARCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From now on `count` allocations fail, the first of them is the nth (1: the next). With 0: none fails. */
+void scarce_plan(unsigned nth, unsigned count);
+/* Allocations since the plan was made. */
+unsigned scarce_asked(void);
+/* Is there room for one more? It counts as an allocation. */
+bool scarce_room(void);
+
+/* What the engine's calls are renamed to; see the Makefile. */
+void *scarce_malloc(size_t size);
+void *scarce_calloc(size_t count, size_t size);
+char *scarce_strdup(const char *text);
+int scarce_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
