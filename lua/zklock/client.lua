@@ -1,7 +1,10 @@
 --- client: one session with the servers: its events, its callbacks, the locks made from it.
 local check = require "zklock.check"
 local core = require "zklock.core"
-local mutex = require "zklock.mutex"
+local Lock = require "zklock.lock"
+local lock_options = require "zklock.options"
+local Place = require "zklock.place"
+local RwLock = require "zklock.rwlock"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
@@ -266,8 +269,17 @@ end
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.path(path, "path")
-  local lock = mutex.new(self, path, mutex.check_options(options, 4), 3)
-  return lock
+  return (Lock.new(self, Place.at(self, path, "mutex", lock_options.check(options, 4), 3)))
+end
+
+--- A read-write lock: many readers or one writer, across all processes, in order of arrival. Who holds write may take
+--- read and keep it when it gives write back; who holds read and asks for write gets "deadlock". No traffic.
+---@param path string as for `mutex`
+---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
+---@return zklock.RwLock
+function Client:rwlock(path, options)
+  check.path(path, "path")
+  return (RwLock.new(self, Place.at(self, path, "rwlock", lock_options.check(options, 4), 3)))
 end
 
 --- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.

@@ -1,5 +1,6 @@
 --- place: what this process does at one path: who of its owners holds or waits there. All handles with one path share
 --- one place, so reentrancy and exclusion span them.
+local options = require "zklock.options"
 local owner = require "zklock.owner"
 
 --- One owner's wait or hold.
@@ -15,21 +16,65 @@ Stay.__index = Stay
 
 ---@class zklock.Place
 ---@field path string
----@field kind string
+---@field kind string "mutex" or "rwlock"
+---@field node string what its nodes are: "lock", "read" or "write"
+---@field read zklock.Place? of a place of writers: that of the readers at the same path
+---@field write zklock.Place? and the reverse
 ---@field options table
 local Place = {}
 Place.__index = Place
 
-function Place.new(client, path, kind, options)
+local function new(client, path, kind, node, settings)
   return setmetatable({
     client = client,
     path = path,
     kind = kind,
-    options = options,
+    node = node,
+    options = settings,
     stays = {},
     weak_stays = setmetatable({}, { __mode = "k" }), -- of owners that may be collected
     losers = setmetatable({}, { __mode = "k" }), -- owners whose next release answers "lost"
   }, Place)
+end
+
+local makers = {}
+
+function makers.mutex(client, path, settings)
+  return new(client, path, "mutex", "lock", settings)
+end
+
+function makers.rwlock(client, path, settings)
+  local place = new(client, path, "rwlock", "write", settings)
+  place.read = new(client, path, "rwlock", "read", settings)
+  place.read.write = place
+  return place
+end
+
+--- The place of that kind at `path`: the one that there is, or a new one.
+function Place.at(client, path, kind, settings, level)
+  local place = client.places[path]
+  if not place then
+    place = makers[kind](client, path, settings)
+    client.places[path] = place
+  elseif place.kind ~= kind then
+    error(("bad argument 'path' ('%s' is in use as a %s)"):format(path, place.kind), level)
+  elseif not options.same(place.options, settings) then
+    error(("bad argument 'options' (other handles of '%s' have other ones)"):format(path), level)
+  end
+  return place
+end
+
+--- Whoever holds read and asks for write would wait for himself.
+---@return string? err
+function Place:forbids(who)
+  local stay = self.read and self.read:stay_of(who)
+  return stay and stay.state == "held" and "deadlock" or nil
+end
+
+--- The contender of the write under which an owner takes read.
+function Place:under(who)
+  local stay = self.write and self.write:stay_of(who)
+  return stay and stay.state == "held" and stay.contender or nil
 end
 
 function Place:set(who, stay)
@@ -73,7 +118,8 @@ end
 function Stay:join(deadline, once)
   local place = self.place
   local client = place.client
-  local contender, err = client.native:join(place.path, "lock", client:enter(self), deadline, once, place.options.max_hold)
+  local contender, err = client.native:join(place.path, place.node, client:enter(self), deadline, once,
+    place.options.max_hold, place:under(self.owner()))
   if not contender then
     self.state = "failed"
     return err

@@ -1,8 +1,7 @@
---- mutex: the handle of a lock that one owner holds at a time.
+--- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
 local check = require "zklock.check"
 local guard = require "zklock.guard"
 local owner = require "zklock.owner"
-local Place = require "zklock.place"
 local Request = require "zklock.request"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -12,33 +11,9 @@ local Lock = {}
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
-local mutex = {}
-
---- Only what is strict arrival order so far.
-function mutex.check_options(options, level)
-  options = check.options(options, "options", { fair = true, max_hold = true }, level)
-  local fair = options.fair == nil or check.bool(options.fair, "options.fair", level)
-  if not fair then error("bad argument 'options.fair' (only true is known so far)", level - 1) end
-  local max_hold = options.max_hold
-  if max_hold ~= nil then check.seconds(max_hold, "options.max_hold", level) end
-  return { fair = fair, max_hold = max_hold }
-end
-
-local function same(a, b)
-  return a.fair == b.fair and a.max_hold == b.max_hold
-end
-
---- A handle on the lock at `path`.
-function mutex.new(client, path, options, level)
-  local place = client.places[path]
-  if not place then
-    place = Place.new(client, path, "mutex", options)
-    client.places[path] = place
-  elseif place.kind ~= "mutex" then
-    error(("bad argument 'path' ('%s' is in use as a %s)"):format(path, place.kind), level)
-  elseif not same(place.options, options) then
-    error(("bad argument 'options' (other handles of '%s' have other ones)"):format(path), level)
-  end
+--- A handle on what is at a place.
+---@return zklock.Lock
+function Lock.new(client, place)
   return setmetatable({ client = client, place = place }, Lock)
 end
 
@@ -89,7 +64,7 @@ end
 ---  never for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
----@return string? err "timeout", "disconnected", "closed", "lost", "wrong kind", "access denied", "auth failed",
+---@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied", "auth failed",
 ---  "forked", "zookeeper: NAME"
 function Lock:acquire(timeout, who)
   local deadline, once = check.deadline(timeout, "timeout")
@@ -110,7 +85,7 @@ function Lock:acquire(timeout, who)
     if stay and stay.state == "held" then return acquire_again(stay, deadline) end
   end
   stay = place:new_stay(self, who)
-  local err = settle(stay, deadline, once)
+  local err = place:forbids(who) or settle(stay, deadline, once)
   if stay.state ~= "held" then
     if err == "lost" then place.losers[who] = nil end -- told here
     return nil, err
@@ -258,4 +233,4 @@ function Lock:__tostring()
   return ("zklock.Lock (%s)"):format(self.place.path)
 end
 
-return mutex
+return Lock

@@ -1,0 +1,27 @@
+--- rwlock: two locks at one path, one for readers and one for writers.
+local Lock = require "zklock.lock"
+
+---@class zklock.RwLock
+---@field read zklock.Lock many owners may hold it together
+---@field write zklock.Lock one owner holds it alone
+local RwLock = {}
+RwLock.__index = RwLock
+RwLock.__name = "zklock.RwLock"
+
+--- A handle on what is at a place of writers.
+---@return zklock.RwLock
+function RwLock.new(client, place)
+  return setmetatable({ read = Lock.new(client, place.read), write = Lock.new(client, place) }, RwLock)
+end
+
+--- The path it was made with, without the chroot.
+---@return string
+function RwLock:path()
+  return self.write:path()
+end
+
+function RwLock:__tostring()
+  return ("zklock.RwLock (%s)"):format(self:path())
+end
+
+return RwLock
