@@ -34,17 +34,17 @@ static bool still_written(const zkl_contender *read) {
     return false;
 }
 
-/* Asks for the node. Without a link it stays NONE, and resume asks. */
-void zkl_ask_create(zkl_contender *c) {
-    zkl_line *line = c->line;
-    zkl_floor *floor = c->floor;
+static void forget_node(zkl_contender *c) {
     c->first = c->blocked = false;
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     c->token = 0;
     free(c->name);
     c->name = NULL;
-    if (!floor->port)
-        return;
+}
+
+char *zkl_ask_new_path(zkl_contender *c) {
+    zkl_line *line = c->line;
+    zkl_floor *floor = c->floor;
     zkl_subject_enter(&floor->subjects, &c->subject);
     if (c->borrowed && !still_written(c))
         c->borrowed = 0;
@@ -52,8 +52,23 @@ void zkl_ask_create(zkl_contender *c) {
     zkl_znode_make(name, (zkl_guid){floor->guid, c->subject.id}, c->terms.kind);
     if (c->borrowed)
         zkl_znode_append(name, c->sequence);
-    char *path = node_path(line, name);
     c->parents = line->parents.round;
+    line->list_wanted = true;
+    return node_path(line, name);
+}
+
+/* Asks for the node. Without a link it stays NONE, and resume asks. */
+void zkl_ask_create(zkl_contender *c) {
+    zkl_line *line = c->line;
+    zkl_floor *floor = c->floor;
+    forget_node(c);
+    if (!floor->port)
+        return;
+    if (c->whole && c->whole->wanted) {
+        c->whole->wanted(c->whole);
+        return;
+    }
+    char *path = zkl_ask_new_path(c);
     const int rc =
         path ? floor->port->call->create(floor->port, path, floor->identifier,
                                          c->borrowed ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
@@ -64,7 +79,6 @@ void zkl_ask_create(zkl_contender *c) {
         c->node = ZKL_NODE_ASKED;
     else
         zkl_ask_again_later(line);
-    line->list_wanted = true;
 }
 
 void zkl_ask_erase(zkl_contender *c) {
@@ -117,8 +131,11 @@ void zkl_ask_list(zkl_line *line) {
             line->list_synced =
                 floor->port->call->sync(floor->port, line->path,
                                         (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
-    const int rc = floor->port->call->list(floor->port, line->path,
-                                           (zkl_return){line->subject.id, ZKL_ASK_LIST, 0});
+    /* Whoever waits for any lease to go is told by a watch on the directory. */
+    const bool watch = zkl_line_counts(line) && !line->watched;
+    const int rc = floor->port->call->list(floor->port, line->path, watch,
+                                           (zkl_return){line->subject.id, ZKL_ASK_LIST, watch});
+    line->watched |= watch && rc == ZOK;
     line->listing = rc == ZOK;
     line->list_wanted = !line->listing;
     if (rc != ZOK)
@@ -139,11 +156,20 @@ void zkl_ask_erase_stray(zkl_line *line, const char *name) {
 void zkl_ask_unwatch(zkl_line *line, zkl_child *child) {
     const zkl_return back = {line->subject.id, ZKL_ASK_UNWATCH, 0};
     char *path = node_path(line, child->name);
-    const int rc =
-        path ? line->floor->port->call->unwatch(line->floor->port, path, back) : ZMARSHALLINGERROR;
+    const int rc = path ? line->floor->port->call->unwatch(line->floor->port, path, false, back)
+                        : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZMARSHALLINGERROR)
         zkl_ask_again_later(line);
     else
         child->watch = ZKL_WATCH_NONE; /* or the library knows of none */
+}
+
+void zkl_ask_unwatch_directory(zkl_line *line) {
+    const zkl_return back = {line->subject.id, ZKL_ASK_UNWATCH, 0};
+    const int rc = line->floor->port->call->unwatch(line->floor->port, line->path, true, back);
+    if (rc == ZMARSHALLINGERROR)
+        zkl_ask_again_later(line);
+    else
+        line->watched = false;
 }

@@ -19,6 +19,9 @@ typedef enum zkl_asked_for {
 
 /* Makes the node, under a new GUID; whatever was known of a former one is forgotten. Wants a list after it. */
 void zkl_ask_create(zkl_contender *c);
+/* A full path for a new node of its own, without the sequence, under a new GUID; wants a list after it. The caller's to
+ * free; NULL: no memory. */
+char *zkl_ask_new_path(zkl_contender *c);
 /* Deletes the node. */
 void zkl_ask_erase(zkl_contender *c);
 /* Arms the watch on its own node, unless it is armed or asked for. */
@@ -31,6 +34,8 @@ void zkl_ask_list(zkl_line *line);
 void zkl_ask_blocker(zkl_line *line, zkl_child *child);
 /* Takes the watch on a node that stays back; it stands as armed until that could be sent. */
 void zkl_ask_unwatch(zkl_line *line, zkl_child *child);
+/* Takes the watch on the directory back. */
+void zkl_ask_unwatch_directory(zkl_line *line);
 /* Deletes a node that bears our GUID and that no contender has. */
 void zkl_ask_erase_stray(zkl_line *line, const char *name);
 

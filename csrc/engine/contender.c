@@ -2,17 +2,23 @@
 
 #include <stdlib.h>
 
-zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag, const zkl_terms *terms) {
-    zkl_contender *c = calloc(1, sizeof *c);
-    if (!c)
-        return NULL;
+void zkl_contender_init(zkl_contender *c, zkl_floor *floor, uint64_t tag, const zkl_terms *terms,
+                        zkl_whole *whole) {
     c->floor = floor;
+    c->whole = whole;
     c->terms = *terms;
     c->hosted = true;
     c->answer.tag = c->loss.tag = tag;
     c->loss.kind = ZKL_EVENT_LOST;
-    floor->counters.waiting++;
-    return c;
+    if (!whole)
+        floor->counters.waiting++;
+}
+
+/* A part is not counted, and has nothing to tell the host. */
+static bool is_part(zkl_contender *c) {
+    if (c->whole)
+        c->whole->changed(c->whole);
+    return c->whole != NULL;
 }
 
 static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_status status) {
@@ -24,42 +30,51 @@ static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_st
 
 void zkl_contender_granted(zkl_contender *c) {
     c->phase = ZKL_HELD;
-    c->floor->counters.waiting--;
-    c->floor->counters.held++;
-    c->floor->counters.acquired++;
     zkl_timer_clear(&c->floor->timers, &c->timer);
     c->hold_until = ZKL_NEVER;
     if (c->terms.max_hold)
         c->hold_until = zkl_floor_now(c->floor) + c->terms.max_hold;
+    if (is_part(c))
+        return;
+    c->floor->counters.waiting--;
+    c->floor->counters.held++;
+    c->floor->counters.acquired++;
     tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     c->phase = ZKL_OVER;
     c->outcome = status;
+    zkl_timer_clear(&c->floor->timers, &c->timer);
+    if (is_part(c))
+        return;
     c->floor->counters.waiting--;
     if (status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED)
         c->floor->counters.timeouts++;
-    zkl_timer_clear(&c->floor->timers, &c->timer);
     tell(c, &c->answer, ZKL_EVENT_FAILED, status);
 }
 
-static void give_up_hold(zkl_contender *c, zkl_status outcome) {
+/* Is it the host's to hear of? */
+static bool give_up_hold(zkl_contender *c, zkl_status outcome) {
     c->phase = ZKL_OVER;
     c->outcome = outcome;
-    c->floor->counters.held--;
     zkl_timer_clear(&c->floor->timers, &c->timer);
+    if (is_part(c))
+        return false;
+    c->floor->counters.held--;
+    return true;
 }
 
 void zkl_contender_lost(zkl_contender *c) {
-    give_up_hold(c, ZKL_LOST);
+    if (!give_up_hold(c, ZKL_LOST))
+        return;
     c->floor->counters.lost++;
     tell(c, &c->loss, ZKL_EVENT_LOST, ZKL_LOST);
 }
 
 void zkl_contender_released(zkl_contender *c) {
-    give_up_hold(c, ZKL_OK);
-    c->floor->counters.released++;
+    if (give_up_hold(c, ZKL_OK))
+        c->floor->counters.released++;
 }
 
 void zkl_contender_depart(zkl_contender *c) {
@@ -113,8 +128,7 @@ void zkl_contenders_sweep(zkl_floor *floor) {
     zkl_contender *next;
     for (zkl_contender *c = floor->retired; c; c = next) {
         next = c->next;
-        free(c->name);
-        free(c);
+        c->call->free(c);
     }
     floor->retired = NULL;
 }

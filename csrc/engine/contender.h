@@ -24,8 +24,26 @@ typedef enum zkl_node {
     ZKL_NODE_ERASING /* a delete is on its way: its answer moves on */
 } zkl_node;
 
+/* What the host does to a contender: one in a line, or one that stands for several (group.c). */
+typedef struct zkl_contender_table {
+    zkl_status (*release)(zkl_contender *c);
+    void (*cancel)(zkl_contender *c, zkl_status status);
+    void (*drop)(zkl_contender *c);
+    void (*free)(zkl_contender *c);
+} zkl_contender_table;
+
+/* What a contender is a part of: it hears of it in the place of the host. */
+typedef struct zkl_whole zkl_whole;
+struct zkl_whole {
+    void (*changed)(zkl_whole *whole);
+    /* Its node has to be made; NULL: the line makes it. */
+    void (*wanted)(zkl_whole *whole);
+};
+
 struct zkl_contender {
     zkl_subject subject; /* its number is the node's half of the GUID; a new one for every create */
+    const zkl_contender_table *call;
+    zkl_whole *whole; /* NULL: none, it is the host's */
     zkl_floor *floor;
     zkl_line *line;             /* NULL once retired */
     zkl_contender *prev, *next; /* the line's members, in order of arrival */
@@ -59,8 +77,9 @@ struct zkl_contender {
     zkl_event answer, loss;
 };
 
-/* Waiting, without a node; `tag` is the host's number for it. NULL: no memory. */
-zkl_contender *zkl_contender_new(zkl_floor *floor, uint64_t tag, const zkl_terms *terms);
+/* Waiting, without a node; `tag` is the host's number for it, unless it is part of a whole. */
+void zkl_contender_init(zkl_contender *c, zkl_floor *floor, uint64_t tag, const zkl_terms *terms,
+                        zkl_whole *whole);
 
 /* The legal moves of the phase; each tells the host what it must hear. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */

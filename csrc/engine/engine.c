@@ -1,5 +1,6 @@
 /* engine: wires the rooms together: a client is a mutex around a floor, its lines, its queries and its session. */
 #include "errand.h"
+#include "group.h"
 #include "keeper.h"
 #include "lines.h"
 #include "process.h"
@@ -46,6 +47,7 @@ static void enter(void *ctx) {
 /* Every step ends here: what has become free is freed, what has become answerable is answered. */
 static void leave(void *ctx) {
     zkl_client *client = ctx;
+    zkl_groups_step(&client->floor);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
@@ -149,8 +151,11 @@ static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) 
 static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_client *client = ctx;
     const char *name;
-    zkl_line *line = zkl_lines_around(&client->lines, path, &name);
-    if (line)
+    zkl_line *line = change == ZKL_CHANGE_CHILDREN ? zkl_lines_find(&client->lines, path)
+                                                   : zkl_lines_around(&client->lines, path, &name);
+    if (line && change == ZKL_CHANGE_CHILDREN)
+        zkl_line_children_changed(line);
+    else if (line)
         zkl_line_watch(line, name, change);
 }
 
@@ -369,23 +374,81 @@ static zkl_status usable(const zkl_client *client) {
     return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
 }
 
-zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
-                    zkl_contender **contender) {
+/* What is joined; its paths are full. */
+typedef struct joining {
+    char **paths;
+    size_t path_count;
+    size_t leases;
+    bool all;
+    uint64_t tag;
+    const zkl_terms *terms;
+} joining;
+
+/* locked */
+static zkl_contender *join(zkl_client *client, const joining *j) {
+    if (j->all)
+        return zkl_group_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
+                                  j->tag, j->terms);
+    if (j->leases)
+        return zkl_group_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
+                                     j->terms);
+    zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
+    return line ? zkl_line_join(line, j->tag, j->terms) : NULL;
+}
+
+/* Takes paths without the chroot. */
+static zkl_status join_at(zkl_client *client, const char *const *paths, joining j,
+                          zkl_contender **contender) {
     if (forked(client))
         return ZKL_FORKED;
-    char *full = full_path(client, path);
+    j.paths = calloc(j.path_count, sizeof *j.paths);
+    bool whole = j.paths != NULL;
+    for (size_t i = 0; whole && i < j.path_count; i++)
+        whole = (j.paths[i] = full_path(client, paths[i])) != NULL;
     enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK) {
-        zkl_line *line = full ? zkl_lines_at(&client->lines, full) : NULL;
-        *contender = line ? zkl_line_join(line, tag, terms) : NULL;
+        *contender = whole ? join(client, &j) : NULL;
         if (*contender)
             atomic_fetch_add(&client->users, 1);
         else
             status = ZKL_NO_MEMORY;
     }
     leave(client);
-    free(full);
+    for (size_t i = 0; j.paths && i < j.path_count; i++)
+        free(j.paths[i]);
+    free(j.paths);
+    return status;
+}
+
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
+                    zkl_contender **contender) {
+    return join_at(client, &path, (joining){.path_count = 1, .tag = tag, .terms = terms},
+                   contender);
+}
+
+zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
+                        const zkl_terms *terms, zkl_contender **contender) {
+    return join_at(client, paths,
+                   (joining){.path_count = count, .all = true, .tag = tag, .terms = terms},
+                   contender);
+}
+
+zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
+                           const zkl_terms *terms, zkl_contender **contender) {
+    if (forked(client))
+        return ZKL_FORKED;
+    char *gate = NULL, *leases = NULL;
+    zkl_status status = ZKL_NO_MEMORY;
+    if (asprintf(&gate, "%s/locks", path) >= 0) {
+        if (asprintf(&leases, "%s/leases", path) >= 0) {
+            status = join_at(
+                client, (const char *const[]){gate, leases},
+                (joining){.path_count = 2, .leases = count, .tag = tag, .terms = terms}, contender);
+            free(leases);
+        }
+        free(gate);
+    }
     return status;
 }
 
@@ -394,7 +457,7 @@ zkl_status zkl_release(zkl_contender *contender) {
     if (forked(client))
         return ZKL_FORKED;
     enter(client);
-    const zkl_status status = client->closing ? ZKL_CLOSED : zkl_line_release(contender);
+    const zkl_status status = client->closing ? ZKL_CLOSED : contender->call->release(contender);
     leave(client);
     return status;
 }
@@ -404,7 +467,7 @@ void zkl_cancel(zkl_contender *contender) {
     if (forked(client))
         return;
     enter(client);
-    zkl_line_cancel(contender, ZKL_CANCELLED);
+    contender->call->cancel(contender, ZKL_CANCELLED);
     leave(client);
 }
 
@@ -414,7 +477,7 @@ void zkl_drop(zkl_contender *contender) {
         return;
     enter(client);
     zkl_queries_forget(&client->queries, contender);
-    zkl_line_drop(contender);
+    contender->call->drop(contender);
     leave(client);
     unuse(client);
 }

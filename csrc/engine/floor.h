@@ -34,6 +34,7 @@ struct zkl_floor {
     uint64_t departures;
     size_t own_watches; /* set by contenders on their own nodes */
 
+    struct zkl_group *restless;    /* something happened to them: see group.c */
     struct zkl_line *idle;         /* perhaps empty: see lines.c */
     struct zkl_contender *retired; /* free to go, once nobody is in the middle of one */
 };

@@ -40,10 +40,12 @@ static void child_gone(zkl_line *line, const char *name) {
     if (index == ZKL_NOT_FOUND)
         return;
     const int32_t sequence = line->snapshot.children[index].sequence;
+    const bool lease = line->snapshot.children[index].kind == ZKL_KIND_LEASE;
     line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
     zkl_snapshot_remove(&line->snapshot, index);
     for (zkl_contender *c = line->first; c; c = c->next) {
-        if (c->phase != ZKL_WAITING || !c->blocked || c->blocker != sequence)
+        const bool waited = lease || (c->blocked && c->blocker == sequence);
+        if (c->phase != ZKL_WAITING || !waited)
             continue;
         c->blocked = false;
         c->review = line->review = true;
@@ -141,6 +143,11 @@ static void try_grant(zkl_contender *c, bool seen) {
     set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
 }
 
+static void watch_blocker(zkl_contender *c, zkl_child *blocker) {
+    c->blocker = blocker->sequence;
+    zkl_ask_blocker(c->line, blocker);
+}
+
 static void evaluate(zkl_contender *c, bool seen) {
     zkl_line *line = c->line;
     if (c->phase != ZKL_WAITING || !c->name || line->stale)
@@ -152,7 +159,8 @@ static void evaluate(zkl_contender *c, bool seen) {
         line->list_wanted = true;
         return;
     }
-    const zkl_verdict v = zkl_verdict_of(line->snapshot.children, line->snapshot.count, own);
+    const zkl_verdict v =
+        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
     c->first = v.outcome == ZKL_VERDICT_GRANTED;
     c->blocked = v.outcome == ZKL_VERDICT_WAIT;
     if (v.outcome == ZKL_VERDICT_TIED) {
@@ -162,9 +170,8 @@ static void evaluate(zkl_contender *c, bool seen) {
     } else if (c->terms.once) {
         fail(c, ZKL_TIMEOUT);
     } else {
-        zkl_child *blocker = &line->snapshot.children[v.blocker];
-        c->blocker = blocker->sequence;
-        zkl_ask_blocker(line, blocker);
+        if (c->blocked)
+            watch_blocker(c, &line->snapshot.children[v.blocker]);
         if (c->floor->own_watches < OWN_WATCHES_MOST)
             zkl_ask_own(c);
     }
@@ -185,6 +192,10 @@ static void settle(zkl_line *line) {
     }
     if (line->list_wanted && !line->listing && line->floor->port && line->first)
         zkl_ask_list(line);
+}
+
+void zkl_line_settle(zkl_line *line) {
+    settle(line);
 }
 
 /* ---- reading a list ---- */
@@ -282,8 +293,10 @@ static void read_list(zkl_line *line, const char *const *names, size_t count) {
 
 /* ---- answers ---- */
 
-static void list_answered(zkl_line *line, const zkl_reply *reply) {
+static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
     line->listing = false;
+    if (watch && reply->rc != ZOK)
+        line->watched = false;
     if (reply->rc == ZOK) {
         line->pause = 0;
         read_list(line, reply->names, reply->count);
@@ -317,7 +330,7 @@ static void line_answered(zkl_subject *subject, const zkl_return *asked, const z
     zkl_line *line = (zkl_line *)subject;
     switch (asked->what) {
     case ZKL_ASK_LIST:
-        list_answered(line, reply);
+        list_answered(line, reply, asked->detail != 0);
         break;
     case ZKL_ASK_SYNC:
         if (reply->rc != ZOK)
@@ -393,6 +406,12 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         else
             fail(c, zkl_status_of(reply->rc));
     }
+}
+
+void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
+    zkl_line *line = c->line;
+    created(c, reply);
+    settle(line);
 }
 
 static void erased(zkl_contender *c, const zkl_reply *reply) {
@@ -479,6 +498,19 @@ static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change)
         line->list_wanted = true;
 }
 
+bool zkl_line_counts(const zkl_line *line) {
+    for (const zkl_contender *c = line->first; c; c = c->next)
+        if (c->phase == ZKL_WAITING && c->terms.kind == ZKL_KIND_LEASE)
+            return true;
+    return false;
+}
+
+void zkl_line_children_changed(zkl_line *line) {
+    line->watched = false; /* it told once */
+    line->list_wanted |= zkl_line_counts(line);
+    settle(line);
+}
+
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
     zkl_contender *c = line->first;
     while (c && (!c->name || strcmp(c->name, name) != 0))
@@ -560,7 +592,9 @@ bool zkl_line_quit(zkl_line *line) {
             zkl_ask_unwatch(line, child);
         all = all && child->watch == ZKL_WATCH_NONE; /* else the retry timer does */
     }
-    return all;
+    if (line->watched && line->floor->port)
+        zkl_ask_unwatch_directory(line);
+    return all && !(line->watched && line->floor->port);
 }
 
 void zkl_line_free(zkl_line *line) {
@@ -587,11 +621,20 @@ static void borrow(zkl_contender *read, const zkl_contender *write) {
         read->borrowed = write->token;
 }
 
-zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
+static void free_contender(zkl_contender *c) {
+    free(c->name);
+    free(c);
+}
+
+static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms, zkl_whole *whole) {
+    static const zkl_contender_table table = {zkl_line_release, zkl_line_cancel, zkl_line_drop,
+                                              free_contender};
     const bool once = terms->once, vain = once && held_here(line, terms);
-    zkl_contender *c = zkl_contender_new(line->floor, tag, terms);
+    zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
+    zkl_contender_init(c, line->floor, tag, terms, whole);
+    c->call = &table;
     c->line = line;
     c->subject.answer = contender_answered;
     c->timer.fire = contender_timer;
@@ -610,6 +653,14 @@ zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *term
         settle(line);
     }
     return c;
+}
+
+zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
+    return join(line, tag, terms, NULL);
+}
+
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_whole *whole) {
+    return join(line, 0, terms, whole);
 }
 
 zkl_status zkl_line_release(zkl_contender *c) {
@@ -634,7 +685,7 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
 
 void zkl_line_drop(zkl_contender *c) {
     const zkl_phase phase = c->phase;
-    if (phase != ZKL_OVER)
+    if (phase != ZKL_OVER && !c->whole)
         c->floor->counters.abandoned++;
     zkl_contender_unhost(c);
     if (phase == ZKL_WAITING)
@@ -683,7 +734,7 @@ void zkl_line_resume(zkl_line *line) {
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
     zkl_snapshot_clear(&line->snapshot);
-    line->listing = false;
+    line->listing = line->watched = false;
     zkl_subject_enter(&line->floor->subjects, &line->subject);
     for (zkl_contender *c = line->first; c; c = c->next)
         zkl_ask_set_watch(c, ZKL_WATCH_NONE);

@@ -25,6 +25,7 @@ struct zkl_line {
     bool listing;     /* a list is on its way */
     bool list_synced; /* ... and a sync went before it */
     bool doubtful;    /* a writer left it that may have taken read before: a waiting writer lists */
+    bool watched;     /* the directory, for leases: the servers tell when its children change */
     bool review;      /* some member has to be looked at again: settle does */
     zkl_timer retry;  /* what could not be sent, or was refused for now, is sent again */
     zkl_nanos pause;  /* before the next retry */
@@ -46,6 +47,12 @@ void zkl_line_idle(zkl_line *line);
 /* Joins the line. The host is answered by one event, GRANTED or FAILED, and has the contender until zkl_line_drop.
  * NULL: no memory. */
 zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms);
+/* The same for a part of a whole, which hears instead of the host. */
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_whole *whole);
+/* The answer to a create that the whole has asked for; the reply may also be that nothing was sent. */
+void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
+/* The end of a step that was taken from outside: asks what has come to be wanted. */
+void zkl_line_settle(zkl_line *line);
 
 /* Gives a held place back: ZKL_OK, ZKL_LOST, or ZKL_NOT_OWNER when it is not held, or not any more. */
 zkl_status zkl_line_release(zkl_contender *c);
@@ -66,6 +73,10 @@ void zkl_line_expire(zkl_line *line);
 void zkl_line_refreshed(zkl_line *line);
 /* No more waiting: waiters are answered with `status`; `give_back`: holds are released too. */
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back);
+/* Does somebody in it wait until there are few enough? */
+bool zkl_line_counts(const zkl_line *line);
+/* The watch on the directory has told. */
+void zkl_line_children_changed(zkl_line *line);
 /* A watch has told of the node `name`. */
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change);
 

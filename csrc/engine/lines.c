@@ -65,6 +65,10 @@ zkl_line *zkl_lines_at(zkl_lines *lines, const char *path) {
     return line;
 }
 
+zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path) {
+    return find(lines, path, strlen(path));
+}
+
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name) {
     const char *slash = strrchr(path, '/');
     if (!slash)

@@ -16,6 +16,8 @@ void zkl_lines_destroy(zkl_lines *lines);
 
 /* The line at `path`, made if there is none; NULL: no memory. */
 zkl_line *zkl_lines_at(zkl_lines *lines, const char *path);
+/* NULL: nobody of ours is there. */
+zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 /* The line whose directory holds the node at `path`, and the node's name in it; NULL: nobody of ours is there. */
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
 void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line));

@@ -32,8 +32,8 @@ typedef struct zkl_reply {
     const zkl_stat *stat;     /* create, get */
     const char *data;         /* get */
     size_t length;            /* get: bytes of data */
-    const char *const *names; /* list */
-    size_t count;             /* list */
+    const char *const *names; /* list, create_all */
+    size_t count;
 } zkl_reply;
 
 /* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by then. */
@@ -43,22 +43,33 @@ typedef struct zkl_return {
     int32_t detail;
 } zkl_return;
 
+/* Nodes to be made together or not at all. */
+typedef struct zkl_batch {
+    const char *const *paths; /* each gets a sequence */
+    size_t count;
+    const char *data;
+    const char *touch; /* a node to write nothing to, so that its mzxid tells when; NULL: none */
+} zkl_batch;
+
 /* Every function returns ZOK, after which the answer comes once, from another thread; or an error, after which none
  * comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
     int (*create)(zkl_port *, const char *path, const char *data, zkl_mode, zkl_acl, zkl_return);
-    int (*list)(zkl_port *, const char *path, zkl_return);
+    /* The answer has the full paths as names and, if something was touched, stat->czxid, which is that of all nodes. */
+    int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
+    int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*erase)(zkl_port *, const char *path, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
-    int (*unwatch)(zkl_port *, const char *path, zkl_return); /* takes all watches on it back */
+    /* Takes all watches on it back: those that list set, or those that get set. */
+    int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
 } zkl_port_table;
 
 struct zkl_port {
     const zkl_port_table *call;
 };
 
-/* What a watch says of a node. */
-typedef enum zkl_change { ZKL_CHANGE_DELETED, ZKL_CHANGE_OTHER } zkl_change;
+/* What a watch says of a node. CHILDREN: of the directory at the path. */
+typedef enum zkl_change { ZKL_CHANGE_DELETED, ZKL_CHANGE_OTHER, ZKL_CHANGE_CHILDREN } zkl_change;
 
 #endif

@@ -21,6 +21,16 @@ extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher
 
 typedef struct request request;
 
+/* What a transaction's answer is written to. */
+typedef struct batch {
+    zoo_op_t *ops;
+    zoo_op_result_t *results;
+    char **names;
+    size_t count;
+    struct Stat stat;
+    bool touched;
+} batch;
+
 /* On its way; the library brings it back once, unless the handle is closed before. */
 struct request {
     request *prev, *next;
@@ -28,6 +38,7 @@ struct request {
     zkl_return back;
     zkl_nanos sent;
     bool written;
+    batch *batch; /* of a transaction */
 };
 
 struct zkl_link {
@@ -66,6 +77,17 @@ static request *request_new(zkl_link *link, zkl_return back, bool written) {
     return r;
 }
 
+static void batch_free(batch *b) {
+    for (size_t i = 0; b && b->names && i < b->count; i++)
+        free(b->names[i]);
+    if (b) {
+        free(b->names);
+        free(b->ops);
+        free(b->results);
+    }
+    free(b);
+}
+
 static void request_free(request *r) {
     zkl_link *link = r->link;
     pthread_mutex_lock(&link->mutex);
@@ -75,6 +97,7 @@ static void request_free(request *r) {
     if (!link->requests)
         pthread_cond_broadcast(&link->idle);
     pthread_mutex_unlock(&link->mutex);
+    batch_free(r->batch);
     free(r);
 }
 
@@ -145,8 +168,12 @@ static void on_watch(zhandle_t *handle, int type, int state, const char *path, v
     zkl_link *link = ctx;
     if (type == ZOO_SESSION_EVENT)
         return; /* every node watch hears those too */
-    link->owner.watched(link->owner.ctx, link, path,
-                        type == ZOO_DELETED_EVENT ? ZKL_CHANGE_DELETED : ZKL_CHANGE_OTHER);
+    zkl_change change = ZKL_CHANGE_OTHER;
+    if (type == ZOO_DELETED_EVENT)
+        change = ZKL_CHANGE_DELETED;
+    else if (type == ZOO_CHILD_EVENT)
+        change = ZKL_CHANGE_CHILDREN;
+    link->owner.watched(link->owner.ctx, link, path, change);
 }
 
 /* ---- the table ---- */
@@ -195,10 +222,69 @@ static int port_create(zkl_port *port, const char *path, const char *data, zkl_m
                                 mode_of(mode), on_create, r));
 }
 
-static int port_list(zkl_port *port, const char *path, zkl_return back) {
+static void on_batch(int rc, const void *data) {
+    request *r = (request *)data;
+    const batch *b = r->batch;
+    zkl_stat stat = {.czxid = b->touched ? b->stat.mzxid : 0};
+    zkl_reply reply = {.rc = rc, .stat = &stat};
+    if (rc == ZOK) {
+        reply.names = (const char *const *)b->names;
+        reply.count = b->count;
+    }
+    answer(r, &reply);
+}
+
+/* Room for a path and the sequence that comes after it. */
+static char *name_room(const char *path, size_t *size) {
+    *size = strlen(path) + sizeof "-2147483648";
+    return calloc(1, *size);
+}
+
+static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
+    batch *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    b->count = asked->count;
+    b->touched = asked->touch != NULL;
+    b->ops = calloc(b->count + 1, sizeof *b->ops);
+    b->results = calloc(b->count + 1, sizeof *b->results);
+    b->names = calloc(b->count, sizeof *b->names);
+    bool whole = b->ops && b->results && b->names;
+    for (size_t i = 0; whole && i < b->count; i++) {
+        size_t size;
+        b->names[i] = name_room(asked->paths[i], &size);
+        whole = b->names[i] != NULL;
+        zoo_create_op_init(&b->ops[i], asked->paths[i], asked->data, (int)strlen(asked->data), acl,
+                           ZOO_EPHEMERAL_SEQUENTIAL, b->names[i], (int)size);
+    }
+    if (!whole) {
+        batch_free(b);
+        return NULL;
+    }
+    if (b->touched)
+        zoo_set_op_init(&b->ops[b->count], asked->touch, "", 0, -1, &b->stat);
+    return b;
+}
+
+static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, true);
+    if (!r)
+        return ZMARSHALLINGERROR;
+    r->batch = batch_new(asked, acl_of(acl));
+    if (!r->batch)
+        return sent(r, ZMARSHALLINGERROR);
+    return sent(r, zoo_amulti(link->handle, (int)(asked->count + r->batch->touched), r->batch->ops,
+                              r->batch->results, on_batch, r));
+}
+
+static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
     request *r = request_new(link, back, false);
-    return r ? sent(r, zoo_aget_children(link->handle, path, 0, on_list, r)) : ZMARSHALLINGERROR;
+    if (!r)
+        return ZMARSHALLINGERROR;
+    return sent(r,
+                zoo_awget_children(link->handle, path, watch ? on_watch : NULL, link, on_list, r));
 }
 
 static int port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
@@ -222,16 +308,17 @@ static int port_sync(zkl_port *port, const char *path, zkl_return back) {
 }
 
 /* The library's declaration takes a pointer to the completion's type, and uses it as the completion. */
-static int port_unwatch(zkl_port *port, const char *path, zkl_return back) {
+static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
     request *r = request_new(link, back, false);
-    return r ? sent(r, zoo_aremove_all_watches(link->handle, path, ZWATCHTYPE_DATA, 0,
+    return r ? sent(r, zoo_aremove_all_watches(link->handle, path,
+                                               list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
                                                (void_completion_t *)on_void, r))
              : ZMARSHALLINGERROR;
 }
 
-static const zkl_port_table table = {port_create, port_list, port_get,
-                                     port_erase,  port_sync, port_unwatch};
+static const zkl_port_table table = {port_create, port_create_all, port_list,   port_get,
+                                     port_erase,  port_sync,       port_unwatch};
 
 /* ---- the session's turns ---- */
 
@@ -422,6 +509,7 @@ void zkl_link_close(zkl_link *link) {
         zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
     for (request *r = link->requests, *next; r; r = next) {
         next = r->next;
+        batch_free(r->batch);
         free(r);
     }
     pthread_cond_destroy(&link->idle);

@@ -104,7 +104,7 @@ void zkl_roster_step(zkl_roster *roster) {
         return;
     zkl_subject_enter(&floor->subjects, &roster->subject);
     const zkl_return back = {roster->subject.id, LIST, 0};
-    const int rc = floor->port->call->list(floor->port, roster->path, back);
+    const int rc = floor->port->call->list(floor->port, roster->path, false, back);
     if (rc == ZOK)
         roster->asked = true;
     else

@@ -6,6 +6,8 @@ bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
         return ahead->kind == ZKL_KIND_WRITE;
     case ZKL_KIND_WRITE:
         return ahead->kind == ZKL_KIND_WRITE || ahead->kind == ZKL_KIND_READ;
+    case ZKL_KIND_LEASE:
+        return false;
     default:
         return ahead->kind == kind;
     }
@@ -28,7 +30,16 @@ static bool tied(const zkl_child *children, size_t count, size_t own) {
     return false;
 }
 
-zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own) {
+static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t permits) {
+    size_t leases = 0;
+    for (size_t i = 0; i < count; i++)
+        leases += children[i].kind == ZKL_KIND_LEASE;
+    return (zkl_verdict){leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL, 0};
+}
+
+zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits) {
+    if (children[own].kind == ZKL_KIND_LEASE)
+        return of_lease(children, count, permits);
     if (tied(children, count, own))
         return (zkl_verdict){ZKL_VERDICT_TIED, 0};
     for (size_t i = own; i-- > 0;)
@@ -38,13 +49,15 @@ zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own) 
     return (zkl_verdict){ZKL_VERDICT_GRANTED, 0};
 }
 
-static bool is_mutex(zkl_kind kind) {
-    return kind == ZKL_KIND_LOCK;
+static bool shares(zkl_kind kind) {
+    return kind == ZKL_KIND_READ || kind == ZKL_KIND_WRITE;
 }
 
+/* Leases have a directory of their own; one that strayed into another is nobody's. */
 bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_kind kind) {
     for (size_t i = 0; i < count; i++)
-        if (is_mutex(children[i].kind) != is_mutex(kind))
+        if (kind == ZKL_KIND_LOCK ? shares(children[i].kind)
+                                  : shares(kind) && children[i].kind == ZKL_KIND_LOCK)
             return true;
     return false;
 }

@@ -22,6 +22,7 @@ typedef struct zkl_child {
 typedef enum zkl_outcome {
     ZKL_VERDICT_GRANTED,
     ZKL_VERDICT_WAIT, /* for the child at `blocker` */
+    ZKL_VERDICT_FULL, /* waits for any of them to go */
     ZKL_VERDICT_TIED /* another child bears the same sequence: the counter of the directory is used up */
 } zkl_outcome;
 
@@ -34,8 +35,9 @@ typedef struct zkl_verdict {
  * writer for readers and writers, a reader for writers only. */
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 
-/* `children` sorted by sequence; `own` is the index of the one who asks. It waits for the nearest that blocks it. */
-zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own);
+/* `children` sorted by sequence; `own` is the index of the one who asks. It waits for the nearest that blocks it. Leases
+ * have no order: they hold when there are `permits` of them at most. */
+zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits);
 
 /* Does a lock use this directory that one of `kind` cannot share it with? */
 bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_kind kind);

@@ -92,7 +92,8 @@ bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t siz
 
 /* What a caller asks of a line. */
 typedef struct zkl_terms {
-    zkl_kind kind;        /* LOCK, READ or WRITE */
+    zkl_kind kind;        /* LOCK, READ, WRITE or LEASE */
+    size_t permits;       /* LEASE: how many there may be */
     zkl_nanos deadline;   /* of the wait */
     bool once;            /* a single try: answered as soon as the servers have answered it */
     zkl_nanos max_hold;   /* how long it may hold before it has lost; 0: as long as it likes */
@@ -104,6 +105,12 @@ typedef struct zkl_terms {
  * ZKL_OK, and *contender is the host's until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
 zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
                     zkl_contender **contender);
+/* Joins several lines at once, all or none of which it will hold; the paths differ, and terms->kind is LOCK. */
+zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
+                        const zkl_terms *terms, zkl_contender **contender);
+/* `count` leases together of the semaphore at `path`, which has terms->permits; terms->kind is LEASE. */
+zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
+                           const zkl_terms *terms, zkl_contender **contender);
 /* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
 zkl_status zkl_release(zkl_contender *contender);
 /* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */

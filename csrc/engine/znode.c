@@ -8,10 +8,8 @@ static const struct {
     const char *text;
     zkl_kind kind;
 } markers[] = {
-    {"lock-", ZKL_KIND_LOCK},
-    {"__lock__", ZKL_KIND_LOCK},
-    {"__READ__", ZKL_KIND_READ},
-    {"__WRIT__", ZKL_KIND_WRITE},
+    {"lock-", ZKL_KIND_LOCK},     {"__lock__", ZKL_KIND_LOCK}, {"__READ__", ZKL_KIND_READ},
+    {"__WRIT__", ZKL_KIND_WRITE}, {"lease-", ZKL_KIND_LEASE},
 };
 
 static const char *marker_of(zkl_kind kind) {
@@ -20,6 +18,8 @@ static const char *marker_of(zkl_kind kind) {
         return "-__READ__";
     case ZKL_KIND_WRITE:
         return "-__WRIT__";
+    case ZKL_KIND_LEASE:
+        return "-lease-";
     default:
         return "-lock-";
     }

@@ -10,7 +10,8 @@ typedef enum zkl_kind {
     ZKL_KIND_NONE, /* not a name of any lock we know */
     ZKL_KIND_LOCK, /* ours, Curator's, Go's: ...lock-0000000001; kazoo's: ...__lock__0000000001 */
     ZKL_KIND_READ,
-    ZKL_KIND_WRITE
+    ZKL_KIND_WRITE,
+    ZKL_KIND_LEASE
 } zkl_kind;
 
 /* Which node is whose: 60 bits for the client, 60 for the node; they travel as a version 4 UUID in the name. */

@@ -3,6 +3,7 @@
 
 #include "check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>
 
@@ -29,6 +30,7 @@ static void beat(fake_client *client) {
 }
 
 void fake_leave(fake_client *client) {
+    zkl_groups_step(&client->floor);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
@@ -80,7 +82,7 @@ void fake_client_free(fake_client *client) {
     zkl_lines_each(&client->lines, zkl_line_expire);
     for (fake_place *p = client->places, *next; p; p = next) {
         next = p->next;
-        zkl_line_drop(p->contender);
+        p->contender->call->drop(p->contender);
         free(p);
     }
     zkl_lines_tidy(&client->lines);
@@ -98,25 +100,56 @@ void fake_client_free(fake_client *client) {
 
 /* ---- the host's side ---- */
 
-/* NULL: the engine has no memory. */
-static fake_place *join(fake_client *client, const char *path, zkl_terms terms) {
+static fake_place *place_new(fake_client *client) {
     fake_place *place = calloc(1, sizeof *place);
     must(place != NULL);
-    if (!terms.kind)
-        terms.kind = ZKL_KIND_LOCK;
     place->client = client;
     place->tag = ++client->tags;
-    zkl_line *line = zkl_lines_at(&client->lines, path);
-    place->contender = line ? zkl_line_join(line, place->tag, &terms) : NULL;
-    if (place->contender) {
-        place->next = client->places;
-        client->places = place;
-    } else {
+    return place;
+}
+
+/* NULL: the engine had no memory. */
+static fake_place *entered(fake_place *place) {
+    fake_client *client = place->client;
+    if (!place->contender) { /* no memory */
         free(place);
         place = NULL;
+    } else {
+        place->next = client->places;
+        client->places = place;
     }
     fake_leave(client);
     return place;
+}
+
+static fake_place *join(fake_client *client, const char *path, zkl_terms terms) {
+    fake_place *place = place_new(client);
+    if (!terms.kind)
+        terms.kind = ZKL_KIND_LOCK;
+    zkl_line *line = zkl_lines_at(&client->lines, path);
+    place->contender = line ? zkl_line_join(line, place->tag, &terms) : NULL;
+    return entered(place);
+}
+
+fake_place *fake_join_all(fake_client *client, const char *const *paths, size_t count,
+                          double seconds) {
+    fake_place *place = place_new(client);
+    const zkl_terms terms = {.kind = ZKL_KIND_LOCK,
+                             .deadline = zkl_clock_after(fake_now, seconds),
+                             .once = seconds == 0};
+    place->contender = zkl_group_join_all(&client->lines, paths, count, place->tag, &terms);
+    return entered(place);
+}
+
+fake_place *fake_lease(fake_client *client, const char *path, size_t count, size_t permits) {
+    fake_place *place = place_new(client);
+    char gate[256], leases[256];
+    snprintf(gate, sizeof gate, "%s/locks", path);
+    snprintf(leases, sizeof leases, "%s/leases", path);
+    const zkl_terms terms = {.kind = ZKL_KIND_LEASE, .permits = permits, .deadline = ZKL_NEVER};
+    place->contender =
+        zkl_group_join_leases(&client->lines, gate, leases, count, place->tag, &terms);
+    return entered(place);
 }
 
 fake_place *fake_join(fake_client *client, const char *path, double seconds) {
@@ -151,13 +184,13 @@ fake_place *fake_join_for(fake_client *client, const char *path, double max_hold
 }
 
 zkl_status fake_release(fake_place *place) {
-    const zkl_status status = zkl_line_release(place->contender);
+    const zkl_status status = place->contender->call->release(place->contender);
     fake_leave(place->client);
     return status;
 }
 
 void fake_cancel(fake_place *place) {
-    zkl_line_cancel(place->contender, ZKL_CANCELLED);
+    place->contender->call->cancel(place->contender, ZKL_CANCELLED);
     fake_leave(place->client);
 }
 
@@ -168,7 +201,7 @@ void fake_drop(fake_place *place) {
         p = &(*p)->next;
     *p = place->next;
     zkl_queries_forget(&client->queries, place->contender);
-    zkl_line_drop(place->contender);
+    place->contender->call->drop(place->contender);
     free(place);
     fake_leave(client);
 }

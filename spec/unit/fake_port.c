@@ -13,7 +13,11 @@ typedef struct fake_item {
     struct fake_item *next;
     fake_op op;
     char *path, *data;
+    char **paths; /* of a transaction */
+    size_t path_count;
+    char *touch;
     zkl_mode mode;
+    bool watch_list; /* of a list's watch, not of a get's */
     bool watch, watch_event, carried;
     zkl_change change;
     zkl_return back;
@@ -30,7 +34,8 @@ typedef struct fake_item {
 typedef struct fake_watch {
     struct fake_watch *next;
     char *path;
-    int64_t mzxid; /* of the node when it was set */
+    bool list;     /* set by a list */
+    int64_t mzxid; /* of the node, or the pzxid of the directory, when it was set */
 } fake_watch;
 
 static void must(bool good) {
@@ -64,6 +69,10 @@ static fake_item *item_take(fake_item **queue) {
 static void item_free(fake_item *item) {
     for (size_t i = 0; i < item->count; i++)
         free(item->names[i]);
+    for (size_t i = 0; i < item->path_count; i++)
+        free(item->paths[i]);
+    free(item->paths);
+    free(item->touch);
     free(item->names);
     free(item->made);
     free(item->path);
@@ -85,18 +94,19 @@ static void watches_free(fake_watch **watches) {
     *watches = NULL;
 }
 
-static fake_watch **watch_at(fake_watch **watches, const char *path) {
-    while (*watches && strcmp((*watches)->path, path) != 0)
+static fake_watch **watch_at(fake_watch **watches, const char *path, bool list) {
+    while (*watches && (strcmp((*watches)->path, path) != 0 || (*watches)->list != list))
         watches = &(*watches)->next;
     return watches;
 }
 
-static void watch_set(fake_watch **watches, const char *path, int64_t mzxid) {
-    fake_watch **w = watch_at(watches, path);
+static void watch_set(fake_watch **watches, const char *path, bool list, int64_t mzxid) {
+    fake_watch **w = watch_at(watches, path, list);
     if (!*w) {
         *w = calloc(1, sizeof **w);
         must(*w != NULL);
         (*w)->path = copy(path);
+        (*w)->list = list;
     }
     (*w)->mzxid = mzxid;
 }
@@ -151,11 +161,31 @@ static bool asked_twice(const fake_item *item, zkl_return back) {
     return false;
 }
 
-static int fake_port_list(zkl_port *port, const char *path, zkl_return back) {
+static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl,
+                                zkl_return back) {
+    (void)acl;
+    fake_item *item;
+    const int rc = take(port, FAKE_BATCH, batch->paths[0], back, &item);
+    if (rc != ZOK)
+        return rc;
+    item->data = copy(batch->data);
+    item->paths = calloc(batch->count, sizeof(char *));
+    must(item->paths != NULL);
+    for (; item->path_count < batch->count; item->path_count++)
+        item->paths[item->path_count] = copy(batch->paths[item->path_count]);
+    item->touch = batch->touch ? copy(batch->touch) : NULL;
+    return ZOK;
+}
+
+static int fake_port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
     fake_client *client = (fake_client *)port;
     /* One line, one list in flight. */
     CHECK(!asked_twice(client->sent, back) && !asked_twice(client->inbound, back));
-    return take(port, FAKE_LIST, path, back, NULL);
+    fake_item *item;
+    const int rc = take(port, FAKE_LIST, path, back, &item);
+    if (rc == ZOK)
+        item->watch = watch;
+    return rc;
 }
 
 static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
@@ -179,16 +209,21 @@ static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
 }
 
 /* The library takes back only what it knows of. */
-static int fake_port_unwatch(zkl_port *port, const char *path, zkl_return back) {
+static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     fake_client *client = (fake_client *)port;
     CHECK(client->floor.port == port);
-    if (!*watch_at(&client->listeners, path))
+    if (!*watch_at(&client->listeners, path, list))
         return ZNOWATCHER;
-    return take(port, FAKE_UNWATCH, path, back, NULL);
+    fake_item *item;
+    const int rc = take(port, FAKE_UNWATCH, path, back, &item);
+    if (rc == ZOK)
+        item->watch_list = list;
+    return rc;
 }
 
-static const zkl_port_table table = {fake_port_create, fake_port_list, fake_port_get,
-                                     fake_port_erase,  fake_port_sync, fake_port_unwatch};
+static const zkl_port_table table = {fake_port_create, fake_port_create_all, fake_port_list,
+                                     fake_port_get,    fake_port_erase,      fake_port_sync,
+                                     fake_port_unwatch};
 
 void fake_port_init(fake_client *client) {
     client->port.call = &table;
@@ -212,14 +247,21 @@ static fake_item *told(fake_client *client, const char *path, zkl_change change)
     return item;
 }
 
+static zkl_change change_of(const fake_node *node, const fake_watch *w) {
+    if (!node)
+        return ZKL_CHANGE_DELETED;
+    return w->list ? ZKL_CHANGE_CHILDREN : ZKL_CHANGE_OTHER;
+}
+
 void fake_fire(fake_client *client) {
     for (fake_watch **w = &client->watches; *w;) {
         const fake_node *node = fake_find(client->servers, (*w)->path, client->view);
-        if (node && (node->mzxid == (*w)->mzxid || node->mzxid > client->view)) {
+        const int64_t changed = !node ? 0 : (*w)->list ? node->pzxid : node->mzxid;
+        if (node && (changed == (*w)->mzxid || changed > client->view)) {
             w = &(*w)->next;
             continue;
         }
-        told(client, (*w)->path, node ? ZKL_CHANGE_OTHER : ZKL_CHANGE_DELETED);
+        told(client, (*w)->path, change_of(node, *w))->watch_list = (*w)->list;
         watch_remove(w);
     }
 }
@@ -243,6 +285,34 @@ static void list_children(fake_client *client, fake_item *item) {
     }
 }
 
+static int make_all(fake_client *client, fake_item *item) {
+    fake_servers *servers = client->servers;
+    fake_node *nodes[16] = {NULL};
+    must(item->path_count <= 16);
+    for (size_t i = 0; i < item->path_count; i++) {
+        char parent[512];
+        snprintf(parent, sizeof parent, "%s", item->paths[i]);
+        *strrchr(parent, '/') = '\0';
+        const int rc = fake_refused(servers, FAKE_CREATE, item->paths[i]);
+        if (rc != ZOK)
+            return rc;
+        if (!fake_find(servers, parent, FAKE_LATEST))
+            return ZNONODE;
+    }
+    item->names = calloc(item->path_count, sizeof(char *));
+    must(item->names != NULL);
+    for (size_t i = 0; i < item->path_count; i++) {
+        CHECK_INT(fake_make(servers, item->paths[i], item->data, ZKL_EPHEMERAL_SEQUENCE,
+                            client->floor.session, &nodes[i]),
+                  ZOK);
+        item->names[item->count++] = copy(nodes[i]->path);
+    }
+    for (size_t i = 0; i < item->path_count; i++)
+        nodes[i]->czxid = nodes[i]->mzxid = servers->zxid;
+    item->stat = (zkl_stat){.czxid = item->touch ? servers->zxid : 0};
+    return ZOK;
+}
+
 static int execute(fake_client *client, fake_item *item) {
     fake_servers *servers = client->servers;
     fake_node *node = NULL;
@@ -262,8 +332,12 @@ static int execute(fake_client *client, fake_item *item) {
         caught_up(client, servers->zxid);
         return ZOK;
     case FAKE_UNWATCH:
-        watch_remove(watch_at(&client->watches, item->path));
+        watch_remove(watch_at(&client->watches, item->path, item->watch_list));
         return ZOK;
+    case FAKE_BATCH:
+        rc = make_all(client, item);
+        caught_up(client, servers->zxid);
+        return rc;
     default:
         node = fake_find(servers, item->path, client->view);
         rc = node ? ZOK : ZNONODE;
@@ -277,8 +351,11 @@ static int execute(fake_client *client, fake_item *item) {
         list_children(client, item);
     else
         item->made = copy(node->data);
-    if (item->watch)
-        watch_set(&client->watches, item->path, node->mzxid);
+    if (item->watch) {
+        item->watch_list = item->op == FAKE_LIST;
+        watch_set(&client->watches, item->path, item->watch_list,
+                  item->watch_list ? node->pzxid : node->mzxid);
+    }
     return ZOK;
 }
 
@@ -302,7 +379,8 @@ bool fake_carry(fake_client *client) {
 
 static void confirm(fake_client *client, const fake_item *item) {
     zkl_floor *floor = &client->floor;
-    const bool written = item->op == FAKE_CREATE || item->op == FAKE_ERASE || item->op == FAKE_SYNC;
+    const bool written = item->op == FAKE_CREATE || item->op == FAKE_ERASE ||
+                         item->op == FAKE_SYNC || item->op == FAKE_BATCH;
     if (!written || (item->rc != ZOK && item->rc != ZNONODE && item->rc != ZNODEEXISTS) ||
         item->at <= client->confirmed)
         return;
@@ -324,9 +402,9 @@ static void hand_over(fake_client *client, const fake_item *item) {
         .count = item->count,
     };
     if (item->rc == ZOK && item->watch)
-        watch_set(&client->listeners, item->path, 0);
+        watch_set(&client->listeners, item->path, item->watch_list, 0);
     if (item->rc == ZOK && item->op == FAKE_UNWATCH)
-        watch_remove(watch_at(&client->listeners, item->path));
+        watch_remove(watch_at(&client->listeners, item->path, item->watch_list));
     confirm(client, item);
     zkl_subject *subject = zkl_subject_find(&client->floor.subjects, item->back.subject);
     if (subject)
@@ -335,10 +413,16 @@ static void hand_over(fake_client *client, const fake_item *item) {
 
 static void hand_watch(fake_client *client, const fake_item *item) {
     const char *name;
-    fake_watch **listener = watch_at(&client->listeners, item->path);
+    fake_watch **listener = watch_at(&client->listeners, item->path, item->watch_list);
     if (!*listener)
         return; /* the reply that would have told of the watch was lost: the library does not know it */
     watch_remove(listener);
+    if (item->change == ZKL_CHANGE_CHILDREN) {
+        zkl_line *directory = zkl_lines_find(&client->lines, item->path);
+        if (directory)
+            zkl_line_children_changed(directory);
+        return;
+    }
     zkl_line *line = zkl_lines_around(&client->lines, item->path, &name);
     if (line)
         zkl_line_watch(line, name, item->change);
@@ -409,12 +493,11 @@ void fake_wait(fake_servers *servers, double seconds) {
 static void restore_watches(fake_client *client) {
     for (fake_watch *l = client->listeners; l; l = l->next) {
         const fake_node *node = fake_find(client->servers, l->path, client->view);
-        if (!node)
-            told(client, l->path, ZKL_CHANGE_DELETED);
-        else if (node->mzxid > client->seen)
-            told(client, l->path, ZKL_CHANGE_OTHER);
+        const int64_t changed = !node ? 0 : l->list ? node->pzxid : node->mzxid;
+        if (!node || changed > client->seen)
+            told(client, l->path, change_of(node, l))->watch_list = l->list;
         else
-            watch_set(&client->watches, l->path, node->mzxid);
+            watch_set(&client->watches, l->path, l->list, changed);
     }
 }
 
@@ -552,7 +635,7 @@ const char *fake_batch(const fake_client *client) {
     static char text[256];
     size_t n = 0;
     for (const fake_item *item = client->sent; item && n + 1 < sizeof text; item = item->next)
-        text[n++] = "CLGDSU"[item->op];
+        text[n++] = "CLGDSUM"[item->op];
     text[n] = '\0';
     return text;
 }

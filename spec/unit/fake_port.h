@@ -5,7 +5,7 @@
 #define FAKE_PORT_H
 
 #include "fake_servers.h"
-#include "lines.h"
+#include "group.h"
 #include "query.h"
 
 /* What the host has: a contender, and what it was told of it. */
@@ -70,6 +70,10 @@ fake_place *fake_join_for(fake_client *client, const char *path, double max_hold
 fake_place *fake_read(fake_client *client, const char *path);
 fake_place *fake_read_under(fake_place *write, const char *path);
 fake_place *fake_write_lock(fake_client *client, const char *path);
+fake_place *fake_join_all(fake_client *client, const char *const *paths, size_t count,
+                          double seconds);
+/* Leases of the semaphore at `path`, which has `permits`. */
+fake_place *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
 zkl_status fake_release(fake_place *place);
 void fake_cancel(fake_place *place);
 void fake_drop(fake_place *place); /* it is gone then */

@@ -79,6 +79,11 @@ size_t fake_children(const fake_servers *servers, const char *path) {
     return n;
 }
 
+static void fire_all(fake_servers *servers) {
+    for (fake_client *c = servers->clients; c; c = c->next)
+        fake_fire(c);
+}
+
 static bool is_ephemeral(zkl_mode mode) {
     return mode == ZKL_EPHEMERAL || mode == ZKL_EPHEMERAL_SEQUENCE;
 }
@@ -114,6 +119,9 @@ int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mod
     node->czxid = node->mzxid = ++servers->zxid;
     node->owner = is_ephemeral(mode) ? owner : 0;
     servers->nodes[servers->count++] = node;
+    if (above)
+        above->pzxid = node->czxid;
+    fire_all(servers);
     if (made)
         *made = node;
     return ZOK;
@@ -136,9 +144,14 @@ static void forget_old(fake_servers *servers) {
     servers->count = kept;
 }
 
-static void fire_all(fake_servers *servers) {
-    for (fake_client *c = servers->clients; c; c = c->next)
-        fake_fire(c);
+static void gone(fake_servers *servers, fake_node *node) {
+    char parent[512];
+    snprintf(parent, sizeof parent, "%s", node->path);
+    *strrchr(parent, '/') = '\0';
+    fake_node *above = parent[0] ? fake_find(servers, parent, FAKE_LATEST) : NULL;
+    node->dzxid = ++servers->zxid;
+    if (above)
+        above->pzxid = node->dzxid;
 }
 
 int fake_remove(fake_servers *servers, const char *path) {
@@ -147,7 +160,7 @@ int fake_remove(fake_servers *servers, const char *path) {
         return ZNONODE;
     if (fake_children(servers, path))
         return ZNOTEMPTY;
-    node->dzxid = ++servers->zxid;
+    gone(servers, node);
     fire_all(servers);
     if (servers->zxid % 256 == 0)
         forget_old(servers);
@@ -166,7 +179,7 @@ void fake_write(fake_servers *servers, const char *path, const char *data) {
 void fake_end_session(fake_servers *servers, int64_t session) {
     for (size_t i = 0; i < servers->count; i++)
         if (servers->nodes[i]->owner == session && servers->nodes[i]->dzxid == 0)
-            servers->nodes[i]->dzxid = ++servers->zxid;
+            gone(servers, servers->nodes[i]);
     fire_all(servers);
 }
 

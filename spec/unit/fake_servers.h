@@ -14,12 +14,14 @@ typedef enum fake_op {
     FAKE_ERASE,
     FAKE_SYNC,
     FAKE_UNWATCH,
+    FAKE_BATCH,
     FAKE_OPS
 } fake_op;
 
 typedef struct fake_node {
     char *path, *data;
     int64_t czxid, mzxid, dzxid; /* dzxid: when it was deleted; 0: it is there */
+    int64_t pzxid;               /* of the last change to its children */
     int64_t owner;               /* the session of an ephemeral node */
     zkl_mode mode;
     int32_t next; /* sequence of the next child */

@@ -39,7 +39,7 @@ static void sorts_across_the_wrap(void) {
 }
 
 static void leaves_out_what_is_no_lock(void) {
-    TAKE("config", "a-lock-0000000001", "b-lease-0000000002", "", "b-__READ__0000000003");
+    TAKE("config", "a-lock-0000000001", "b-leash-0000000002", "", "b-__READ__0000000003");
     CHECK_INT(snapshot.count, 2);
     CHECK_INT(snapshot.children[0].kind, ZKL_KIND_LOCK);
     CHECK_INT(snapshot.children[1].kind, ZKL_KIND_READ);

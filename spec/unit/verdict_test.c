@@ -54,7 +54,7 @@ static void agree(const line *table, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const line *l = &table[i];
         check_note("%s", l->what);
-        const zkl_verdict v = zkl_verdict_of(l->children, l->count, l->own);
+        const zkl_verdict v = zkl_verdict_of(l->children, l->count, l->own, 0);
         CHECK_INT(v.outcome, l->outcome);
         if (v.outcome == ZKL_VERDICT_WAIT)
             CHECK_INT(v.blocker, l->blocker);
@@ -74,7 +74,7 @@ static void at_most_one_is_granted(void) {
         const line *l = &lines[i];
         unsigned granted = 0;
         for (size_t own = 0; own < l->count; own++)
-            granted += zkl_verdict_of(l->children, l->count, own).outcome == ZKL_VERDICT_GRANTED;
+            granted += zkl_verdict_of(l->children, l->count, own, 0).outcome == ZKL_VERDICT_GRANTED;
         check_note("%s", l->what);
         CHECK(granted <= 1);
     }

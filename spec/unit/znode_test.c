@@ -21,14 +21,14 @@ static void check_garbage(const char *name) {
 }
 
 static void what_is_made_is_read(void) {
-    static const zkl_kind kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
+    static const zkl_kind kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE, ZKL_KIND_LEASE};
     static const zkl_guid guids[] = {
         {0, 0},
         {1, 2},
         {ZKL_GUID_MASK, ZKL_GUID_MASK},
         {UINT64_C(0x123456789abcdef), UINT64_C(0xfedcba987654321)},
     };
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 4; k++) {
         for (size_t g = 0; g < 4; g++) {
             char name[ZKL_ZNODE_SIZE], full[ZKL_ZNODE_SIZE + 16];
             zkl_guid guid;
@@ -98,8 +98,8 @@ static void garbage_is_nobody(void) {
         "lock---000000001",
         "lock- 000000001",
         "lock-+000000001",
-        "lease-0000000001",
-        CURATOR "lease-0000000001",
+        "leash-0000000001",
+        CURATOR "leash-0000000001",
         "__READ_0000000001",
         "__lock_0000000001",
         "Lock-0000000001",
@@ -197,7 +197,7 @@ static char *any_name(void) {
 }
 
 static void check_prints_back(const char *name, zkl_kind kind, int32_t sequence) {
-    static const char *const markers[] = {"", "lock-", "__READ__", "__WRIT__"};
+    static const char *const markers[] = {"", "lock-", "__READ__", "__WRIT__", "lease-"};
     char tail[40];
     const size_t length = strlen(name);
     size_t n = (size_t)snprintf(tail, sizeof tail, "%s%010" PRId32, markers[kind], sequence);
@@ -209,7 +209,7 @@ static void check_prints_back(const char *name, zkl_kind kind, int32_t sequence)
 }
 
 static void any_bytes_are_safe_and_print_back(void) {
-    unsigned kinds[4] = {0}, guids = 0;
+    unsigned kinds[5] = {0}, guids = 0;
     for (unsigned i = 0; i < 400000; i++) {
         char *name = any_name();
         check_note("name: %s", name);

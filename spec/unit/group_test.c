@@ -1,0 +1,385 @@
+/* Several places that are one: multilocks, and the leases of a semaphore. */
+#include "fake_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define A "/locks/a"
+#define B "/locks/b"
+#define C "/locks/c"
+#define POOL "/locks/pool"
+
+static const char *const ab[] = {A, B}, *const ba[] = {B, A}, *const bc[] = {B, C};
+
+static fake_place *both(fake_client *client, const char *const *paths) {
+    return fake_join_all(client, paths, 2, 1e12);
+}
+
+static fake_place *settled(fake_place *place) {
+    fake_settle_all(zk);
+    return place;
+}
+
+/* The directories are there. */
+static void begin(void) {
+    fake_world_begin();
+    fake_place *first = settled(both(one, ab)), *second = settled(both(one, bc));
+    CHECK_INT(fake_release(first), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK_INT(fake_release(second), ZKL_OK);
+    fake_settle_all(zk);
+    fake_drop(first);
+    fake_drop(second);
+    CHECK_CLEAN();
+}
+
+static size_t nodes(void) {
+    return fake_children(zk, A) + fake_children(zk, B) + fake_children(zk, C);
+}
+
+static void release(fake_place *place) {
+    CHECK_INT(fake_release(place), ZKL_OK);
+    fake_settle_all(zk);
+}
+
+static void expire(fake_client *client) {
+    fake_cut(client);
+    fake_bury(client);
+    fake_expire(client);
+}
+
+/* ---- multilocks ---- */
+
+static void all_in_one_round_trip(void) {
+    fake_place *p = both(one, ab);
+    CHECK_TEXT(fake_batch(one), "MLL");
+    settled(p);
+    CHECK(fake_held(p));
+    CHECK_INT(p->token, zk->zxid);
+    CHECK_INT(one->floor.counters.held, 1);
+    CHECK_INT(one->floor.counters.waiting, 0);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    CHECK_TEXT(fake_batch(one), "DD");
+    fake_settle(one);
+    CHECK_INT(one->floor.counters.released, 3);
+    CHECK_CLEAN();
+}
+
+static void all_or_none(void) {
+    fake_place *b = settled(fake_join(two, B, 60));
+    fake_place *p = settled(both(one, ab));
+    CHECK(fake_waits(p));
+    fake_place *a = settled(fake_join(two, A, 60));
+    CHECK(fake_waits(a)); /* it stands in both queues, in its place */
+    release(b);
+    CHECK(fake_held(p));
+    CHECK_INT(p->answers, 1);
+    release(p);
+    CHECK(fake_held(a));
+}
+
+static void two_never_wait_for_each_other(void) {
+    fake_place *p = both(one, ab), *q = both(two, ba);
+    fake_settle_all(zk);
+    CHECK(fake_held(p) != fake_held(q));
+    release(fake_held(p) ? p : q);
+    CHECK(fake_held(p) != fake_held(q) || p->answers + q->answers == 2);
+}
+
+static void makes_the_directories(void) {
+    static const char *const fresh[] = {"/new/x", "/new/y"};
+    fake_place *p = settled(fake_join_all(one, fresh, 2, 60));
+    CHECK(fake_held(p));
+    release(p);
+    CHECK_CLEAN();
+}
+
+static void a_deadline_ends_all(void) {
+    fake_place *b = settled(fake_join(two, B, 1e12));
+    fake_place *p = settled(fake_join_all(one, ab, 2, 5));
+    fake_wait(zk, 5);
+    CHECK_FAILED(p, ZKL_TIMEOUT);
+    fake_settle_all(zk);
+    CHECK_INT(nodes(), 1);
+    release(b);
+    CHECK_CLEAN();
+}
+
+static void a_deadline_before_the_answer_leaves_nothing(void) {
+    fake_place *p = fake_join_all(one, ab, 2, 5);
+    fake_carry(one); /* made, and the answer is on its way */
+    fake_wait(zk, 5);
+    CHECK_FAILED(p, ZKL_TIMEOUT);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void a_single_try_is_answered(void) {
+    fake_place *b = settled(fake_join(two, B, 1e12));
+    fake_place *p = settled(fake_join_all(one, ab, 2, 0));
+    CHECK_FAILED(p, ZKL_TIMEOUT);
+    CHECK_INT(nodes(), 1);
+    release(b);
+    p = settled(fake_join_all(one, ab, 2, 0));
+    CHECK(fake_held(p));
+}
+
+static void a_lost_answer_is_found_again(void) {
+    fake_place *p = both(one, ab);
+    fake_carry(one);
+    fake_cut(one);
+    CHECK_INT(nodes(), 2);
+    fake_connect(one);
+    settled(p);
+    CHECK(fake_held(p));
+    CHECK_INT(nodes(), 2);
+    CHECK(p->token > 0);
+}
+
+static void a_lost_request_is_sent_again(void) {
+    fake_place *p = both(one, ab);
+    fake_cut(one);
+    CHECK_INT(nodes(), 0);
+    fake_connect(one);
+    settled(p);
+    CHECK(fake_held(p));
+    CHECK_INT(nodes(), 2);
+}
+
+static void a_loss_of_one_is_a_loss_of_all(void) {
+    fake_place *p = settled(both(one, ab));
+    fake_wait(zk, 0.1); /* the watches on the own nodes */
+    fake_settle_all(zk);
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", B, fake_child(zk, B, 0, FAKE_LATEST));
+    fake_remove(zk, path);
+    fake_settle_all(zk);
+    CHECK_INT(p->losses, 1);
+    CHECK_INT(fake_release(p), ZKL_LOST);
+    CHECK_CLEAN();
+    CHECK_INT(one->floor.counters.lost, 1);
+}
+
+/* A single node made anew would stand behind those that came meanwhile, and the other one before them. */
+static void a_waiting_one_that_lost_a_node_enters_again_as_a_whole(void) {
+    fake_place *b = settled(fake_join(two, B, 1e12));
+    fake_place *p = settled(both(one, ab)), *q = settled(both(two, ba));
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", B, fake_child(zk, B, 1, FAKE_LATEST));
+    fake_remove(zk, path);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p) && fake_waits(q));
+    CHECK_INT(nodes(), 5);
+    release(b);
+    CHECK(fake_held(q) && fake_waits(p));
+    release(q);
+    CHECK(fake_held(p));
+    CHECK_INT(nodes(), 2);
+}
+
+static void a_session_that_ends_takes_all(void) {
+    fake_place *p = settled(both(one, ab)), *q = settled(both(two, ab));
+    expire(one);
+    CHECK_INT(p->losses, 1);
+    fake_settle_all(zk);
+    CHECK(fake_held(q));
+    expire(two);
+    fake_place *r = both(two, bc);
+    fake_connect(two);
+    fake_connect(one);
+    settled(r);
+    CHECK(fake_held(r));
+    CHECK_INT(q->losses, 1);
+    release(r);
+    CHECK_CLEAN();
+}
+
+static void a_waiter_enters_the_next_session(void) {
+    fake_place *b = settled(fake_join(two, B, 1e12)), *p = settled(both(one, ab));
+    expire(one);
+    CHECK(fake_waits(p));
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    CHECK_INT(nodes(), 3);
+    release(b);
+    CHECK(fake_held(p));
+}
+
+static void without_the_right_to_write_the_token_is_read(void) {
+    fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 1);
+    fake_place *p = settled(both(one, ab));
+    fake_wait(zk, 1);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", A, fake_child(zk, A, 0, FAKE_LATEST));
+    CHECK_INT(p->token, fake_find(zk, path, FAKE_LATEST)->czxid);
+}
+
+static void a_refusal_is_told(void) {
+    fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 0);
+    fake_place *p = both(one, ab);
+    for (unsigned i = 0; i < 3; i++) {
+        fake_settle_all(zk);
+        fake_wait(zk, 1);
+    }
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_CLEAN();
+}
+
+static void one_that_is_dropped_gives_all_back(void) {
+    fake_drop(settled(both(one, ab)));
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+    CHECK_INT(one->floor.counters.abandoned, 1);
+    fake_drop(both(one, ab));
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+/* ---- semaphores ---- */
+
+static size_t leases(void) {
+    return fake_children(zk, POOL "/leases");
+}
+
+static void as_many_hold_as_there_are_permits(void) {
+    fake_place *a = settled(fake_lease(one, POOL, 1, 2)), *b = settled(fake_lease(two, POOL, 1, 2));
+    fake_place *c = settled(fake_lease(one, POOL, 1, 2)), *d = settled(fake_lease(two, POOL, 1, 2));
+    CHECK(fake_held(a) && fake_held(b) && fake_waits(c) && fake_waits(d));
+    release(b);
+    CHECK(fake_held(c) && fake_waits(d));
+    release(a);
+    CHECK(fake_held(d));
+    release(c);
+    release(d);
+    CHECK_INT(leases(), 0);
+    CHECK_INT(fake_children(zk, POOL "/locks"), 0);
+    CHECK_CLEAN();
+}
+
+static void a_count_is_all_or_nothing(void) {
+    fake_place *a = settled(fake_lease(one, POOL, 1, 3));
+    fake_place *b = settled(fake_lease(two, POOL, 3, 3));
+    CHECK(fake_held(a) && fake_waits(b));
+    fake_place *c = settled(fake_lease(one, POOL, 1, 3));
+    CHECK(fake_waits(c)); /* in order of arrival */
+    release(a);
+    CHECK(fake_held(b) && fake_waits(c));
+    CHECK_INT(b->contender->floor->counters.held, 1);
+    release(b);
+    CHECK(fake_held(c));
+}
+
+static void who_gives_up_leaves_no_lease(void) {
+    fake_place *a = settled(fake_lease(one, POOL, 2, 2)), *b = settled(fake_lease(two, POOL, 1, 2));
+    CHECK_INT(leases(), 3);
+    fake_cancel(b);
+    fake_settle_all(zk);
+    CHECK_INT(leases(), 2);
+    CHECK_INT(fake_children(zk, POOL "/locks"), 0);
+    release(a);
+    CHECK_CLEAN();
+}
+
+/* Between the mutex and the lease the session ends: all of it goes, and comes again. */
+static void a_session_that_ends_in_between(void) {
+    fake_place *p = fake_lease(one, POOL, 1, 1);
+    for (unsigned steps = 0; steps < 12; steps++) {
+        for (unsigned i = 0; i < steps; i++)
+            fake_answer(one);
+        const bool held = fake_held(p);
+        expire(one);
+        fake_connect(one);
+        fake_settle_all(zk);
+        CHECK(fake_held(p) != held); /* one that held has lost */
+        CHECK_INT(p->losses, held);
+        CHECK_INT(leases(), !held);
+        fake_drop(p);
+        fake_settle_all(zk);
+        CHECK_CLEAN();
+        p = fake_lease(one, POOL, 1, 1);
+    }
+}
+
+static void a_cut_anywhere_leaves_no_lease(void) {
+    for (unsigned cut = 0; cut < 24; cut++) {
+        fake_place *p = fake_lease(one, POOL, 2, 2);
+        for (unsigned i = 0; i < cut / 2; i++)
+            fake_answer(one);
+        if (cut % 2)
+            fake_carry(one);
+        fake_cut(one);
+        fake_connect(one);
+        settled(p);
+        CHECK(fake_held(p));
+        CHECK_INT(leases(), 2);
+        fake_release(p);
+        fake_cut(one);
+        fake_connect(one);
+        fake_settle_all(zk);
+        fake_drop(p);
+        CHECK_CLEAN();
+    }
+}
+
+static void a_lease_that_is_deleted_is_lost(void) {
+    fake_place *p = settled(fake_lease(one, POOL, 2, 2));
+    fake_wait(zk, 0.1);
+    fake_settle_all(zk);
+    char path[256];
+    snprintf(path, sizeof path, POOL "/leases/%s", fake_child(zk, POOL "/leases", 1, FAKE_LATEST));
+    fake_remove(zk, path);
+    fake_settle_all(zk);
+    CHECK_INT(p->losses, 1);
+    CHECK_INT(leases(), 0);
+    CHECK_CLEAN();
+}
+
+static void a_waiting_lease_whose_gate_is_deleted_queues_again(void) {
+    fake_place *a = settled(fake_lease(two, POOL, 1, 1)), *b = settled(fake_lease(one, POOL, 1, 1));
+    fake_wait(zk, 0.1);
+    fake_settle_all(zk);
+    char path[256];
+    snprintf(path, sizeof path, POOL "/locks/%s", fake_child(zk, POOL "/locks", 0, FAKE_LATEST));
+    fake_remove(zk, path);
+    fake_settle_all(zk);
+    CHECK(fake_held(a) && fake_waits(b));
+    CHECK_INT(leases(), 2);
+    release(a);
+    CHECK(fake_held(b));
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a multilock takes one round trip", all_in_one_round_trip},
+        {"it holds all or none", all_or_none},
+        {"two of them never wait for each other", two_never_wait_for_each_other},
+        {"it makes the directories", makes_the_directories},
+        {"a deadline ends all", a_deadline_ends_all},
+        {"a deadline before the answer leaves nothing",
+         a_deadline_before_the_answer_leaves_nothing},
+        {"a single try is answered", a_single_try_is_answered},
+        {"a lost answer is found again", a_lost_answer_is_found_again},
+        {"a lost request is sent again", a_lost_request_is_sent_again},
+        {"losing one is losing all", a_loss_of_one_is_a_loss_of_all},
+        {"a waiting one that lost a node enters again as a whole",
+         a_waiting_one_that_lost_a_node_enters_again_as_a_whole},
+        {"a session that ends takes all", a_session_that_ends_takes_all},
+        {"a waiter enters the next session", a_waiter_enters_the_next_session},
+        {"without the right to write the token is read",
+         without_the_right_to_write_the_token_is_read},
+        {"a refusal is told", a_refusal_is_told},
+        {"one that is dropped gives all back", one_that_is_dropped_gives_all_back},
+        {"as many leases hold as there are permits", as_many_hold_as_there_are_permits},
+        {"a count is all or nothing, in order", a_count_is_all_or_nothing},
+        {"who gives up leaves no lease", who_gives_up_leaves_no_lease},
+        {"a session that ends between mutex and lease", a_session_that_ends_in_between},
+        {"a cut anywhere leaves no lease", a_cut_anywhere_leaves_no_lease},
+        {"a lease that is deleted is lost", a_lease_that_is_deleted_is_lost},
+        {"a waiting lease whose gate is deleted queues again",
+         a_waiting_lease_whose_gate_is_deleted_queues_again},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
+}
