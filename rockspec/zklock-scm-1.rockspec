@@ -62,6 +62,7 @@ build = {
     ["zklock.check"] = "lua/zklock/check.lua",
     ["zklock.client"] = "lua/zklock/client.lua",
     ["zklock.guard"] = "lua/zklock/guard.lua",
+    ["zklock.loop"] = "lua/zklock/loop.lua",
     ["zklock.loop.blocking"] = "lua/zklock/loop/blocking.lua",
     ["zklock.lock"] = "lua/zklock/lock.lua",
     ["zklock.options"] = "lua/zklock/options.lua",
@@ -69,5 +70,6 @@ build = {
     ["zklock.owner"] = "lua/zklock/owner.lua",
     ["zklock.place"] = "lua/zklock/place.lua",
     ["zklock.request"] = "lua/zklock/request.lua",
+    ["zklock.waiter"] = "lua/zklock/waiter.lua",
   },
 }

@@ -1,10 +1,14 @@
 --- client: one session with the servers: its events, its callbacks, the locks made from it.
+local anchor = require "zklock.anchor"
+local blocking = require "zklock.loop.blocking"
 local check = require "zklock.check"
 local core = require "zklock.core"
 local Lock = require "zklock.lock"
 local lock_options = require "zklock.options"
+local ownership = require "zklock.owner"
 local Place = require "zklock.place"
 local RwLock = require "zklock.rwlock"
+local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
@@ -19,7 +23,9 @@ local CLOSE_ROUNDS = 1000
 ---@field private subjects table<number, table> who gets the event of a tag; weak: what nobody wants is not told
 ---@field private kept table<table, boolean> what must not be collected: waiting requests, losses not yet told
 ---@field private places table<string, zklock.Place> by path
----@field private threads table<thread, table<zklock.Stay, boolean>> what coroutines hold
+---@field private threads table<any, table<zklock.Stay, boolean>> what coroutines hold, and those that stand for one
+---@field private guests table<any, table<zklock.Stay, boolean>> what other owners hold that may be collected
+---@field host any the adapter's own
 local Client = {}
 Client.__index = Client
 Client.__name = "zklock.Client"
@@ -28,11 +34,20 @@ local function weak(mode, t)
   return setmetatable(t or {}, { __mode = mode })
 end
 
+-- Plain Lua 5.1 does not yield across pcall.
+local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+
+--- Calls what may wait. What is raised into a wait there goes its own way: the owner's end gives its place back.
+local function call_unprotected(fn, ...)
+  return true, fn(...)
+end
+
 --- Made by zklock.connect.
 function Client.new(native, options)
   return setmetatable({
     native = native,
     loop = options.loop,
+    protected = (yields_across_pcall or options.loop == blocking) and pcall or call_unprotected,
     handle_state = options.on_state,
     handle_error = options.on_error,
     handle_log = options.log,
@@ -40,6 +55,9 @@ function Client.new(native, options)
     kept = {},
     places = weak("v"),
     threads = weak("k"),
+    guests = weak("k"),
+    endings = {}, -- who waits in `close` until the session has ended
+    pollers = {}, -- who waits in `poll` until a callback has run
     last_tag = 0,
     queue = {},
     queue_first = 1,
@@ -51,11 +69,58 @@ end
 
 -- ---- for the modules of this library ------------------------------------------------------------------------------
 
+--- With a loop that watches, callbacks run without a poll. The loop holds the engine's client; this one it holds only
+--- while somebody is to be told something, so that a client that was dropped is closed.
+local function watch(client)
+  local native, kept, back = client.native, client.kept, weak("v", { client })
+  local unwatch
+  local function stop()
+    local once = unwatch
+    unwatch = nil
+    if once then once() end
+  end
+  unwatch = client.loop.watch(client, function()
+    local living = back[1]
+    if living then
+      living:turn()
+    else
+      while native:take() do end
+    end
+    if kept and native:ended() then stop() end
+  end)
+  client.unwatch = stop
+  client.anchor = anchor(native, function() native:close() end)
+end
+
+--- Begins its life.
+function Client:start(native)
+  self.native = native
+  if self.loop.watch then watch(self) end
+end
+
+--- The owner of a call that names none.
+function Client:owner()
+  local owner = self.loop.owner
+  if owner then return owner(self) end
+  return ownership.current()
+end
+
 --- Why no call can be made: "closed", "forked", or nil.
 function Client:unusable()
   local state = self.native:state()
   if state == "closed" or state == "forked" then return state end
   return nil
+end
+
+--- Why no call can wait here: as `unusable`, or what the loop says.
+---@return string? err
+function Client:cannot_wait()
+  local unusable = self:unusable()
+  if unusable then return unusable end
+  local can_wait = self.loop.can_wait
+  if not can_wait then return nil end
+  local ok, err = can_wait()
+  return not ok and err or nil
 end
 
 --- A number under which events reach `subject:event(kind, err, token)`.
@@ -91,34 +156,33 @@ function Client:turn()
 end
 
 -- A callback that waits lets the others run: its coroutine is parked, and the poll that runs it goes on. Plain Lua 5.1
--- cannot: it does not yield across pcall, and cannot tell that it could not.
-local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+-- cannot, nor can it tell that it could not.
 local is_yieldable = coroutine.isyieldable or function() return true end
 
 --- The running coroutine, if it is a callback's and may be parked.
 function Client:parkable()
   local thread = coroutine.running()
-  return can_park and thread and self.callbacks[thread] and is_yieldable() and thread or nil
+  return yields_across_pcall and thread and self.callbacks[thread] and is_yieldable() and thread or nil
 end
 
---- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
-function Client:wait(waiter)
+--- Waits until `waiting.done`: a callback parked, everybody else in the way of the loop.
+function Client:wait(waiting)
   local thread = self:parkable()
   -- Nothing wakes a parked one at a deadline of its own: it waits like the main program.
-  if not thread or waiter.deadline then return self.loop.wait(self, waiter) end
-  waiter.thread = thread
+  if not thread or waiting.deadline then return self.loop.wait(self, waiting) end
+  waiting._parked = thread
   self.parked[thread] = true
-  while not waiter.done do coroutine.yield() end
+  while not waiting.done do coroutine.yield() end
   self.parked[thread] = nil
 end
 
---- Ends the wait of `waiter`.
-function Client:wake(waiter)
-  waiter.done = true
-  if waiter.thread then
-    self:enqueue(waiter.thread)
+--- Ends the wait.
+function Client:wake(waiting)
+  waiting.done = true
+  if waiting._parked then
+    self:enqueue(waiting._parked)
   else
-    self.loop.wake(waiter)
+    self.loop.wake(waiting)
   end
 end
 
@@ -127,21 +191,21 @@ Question.__index = Question
 
 function Question:event(_, err)
   self.err = err
-  self.client:wake(self)
+  self.client:wake(self.waiter)
 end
 
 --- Asks the engine something and waits for the answer. `ask(tag)` returns the query.
 ---@return boolean|nil ok, string|userdata err_or_query
 function Client:ask(ask)
-  local unusable = self:unusable()
-  if unusable then return nil, unusable end
-  local question = setmetatable({ client = self }, Question)
-  local ok, raised = pcall(function()
+  local refused = self:cannot_wait()
+  if refused then return nil, refused end
+  local question = setmetatable({ client = self, waiter = waiter.new() }, Question)
+  local ok, raised = self.protected(function()
     question.query = ask(self:enter(question))
-    self:wait(question)
+    self:wait(question.waiter)
   end)
   local query, err = question.query, question.err
-  if ok and not err and question.done then return true, query end
+  if ok and not err and question.waiter.done then return true, query end
   if query then query:drop() end
   if not ok then error(raised, 0) end
   return nil, err or self:unusable()
@@ -150,7 +214,7 @@ end
 --- Gives back what dead coroutines hold, and forgets the callbacks that somebody closed while they waited.
 function Client:reap()
   for thread, stays in pairs(self.threads) do
-    if coroutine.status(thread) == "dead" then
+    if ownership.is_dead(thread) then
       self.threads[thread] = nil
       for stay in pairs(stays) do stay:abandon() end
     end
@@ -158,6 +222,20 @@ function Client:reap()
   for thread in pairs(self.parked) do
     if coroutine.status(thread) == "dead" then self.parked[thread] = nil end
   end
+end
+
+--- Where it is noted what such an owner holds: nil for those that are never collected.
+function Client:holdings(who)
+  return ownership.is_mortal(who) and self.threads or ownership.is_weak(who) and self.guests or nil
+end
+
+--- An owner that may be collected has come to its end: gives back what it holds or waits for.
+function Client:abandon(who)
+  local holdings = self:holdings(who)
+  local stays = holdings and holdings[who]
+  if not stays then return end
+  holdings[who] = nil
+  for stay in pairs(stays) do stay:abandon() end
 end
 
 --- Takes all events from the engine and hands them to whom they concern.
@@ -176,6 +254,11 @@ function Client:take()
     end
   end
   self:reap()
+  if next(self.endings) and native:ended() then
+    local endings = self.endings
+    self.endings = {}
+    for ending in pairs(endings) do self:wake(ending) end
+  end
 end
 
 function Client:state_changed(state)
@@ -199,12 +282,28 @@ local function report(client, message)
     if ok then return end
     message = message .. "\non_error raised: " .. tostring(second)
   end
-  io.stderr:write("zklock: error in a callback: ", message, "\n")
+  message = "zklock: error in a callback: " .. message
+  if client.loop.report then return client.loop.report(message) end
+  io.stderr:write(message, "\n")
 end
 
 function Client:resume(thread, ...)
   local ok, err = coroutine.resume(thread, ...)
   if not ok then report(self, debug.traceback(thread, tostring(err))) end
+end
+
+--- Begins a callback, in a coroutine of the loop's where it makes some.
+function Client:begin(call)
+  local function run()
+    local ok, err = xpcall(function() return call[1](unpack(call, 3, 2 + call[2])) end, debug.traceback)
+    if not ok then report(self, err) end
+    self:abandon(self:owner()) -- of this coroutine, which is at its end
+  end
+  local spawn = self.loop.spawn
+  if yields_across_pcall and spawn and spawn(run) then return end
+  local thread = coroutine.create(call[1])
+  self.callbacks[thread] = true
+  self:resume(thread, unpack(call, 3, 2 + call[2]))
 end
 
 --- Runs what is queued now, each callback in a coroutine of its own; what that queues is left for the next time.
@@ -220,14 +319,30 @@ function Client:run()
       if coroutine.status(call) == "suspended" then self:resume(call) end -- else it was closed meanwhile
     else
       count = count + 1
-      local thread = coroutine.create(call[1])
-      self.callbacks[thread] = true
-      self:resume(thread, unpack(call, 3, 2 + call[2]))
+      self:begin(call)
     end
   end
+  if count > 0 then self:tell_pollers(count) end
   self:reap() -- nobody is to sleep on what a callback's coroutine held at its end
   if self.queue_first <= self.queue_last then self.native:wake() end
   return count
+end
+
+--- Ends the waits in `poll`, where it is the loop that runs callbacks.
+function Client:tell_pollers(count)
+  local pollers = self.pollers
+  if not next(pollers) then return end
+  self.pollers = {}
+  for poller in pairs(pollers) do
+    poller.count = count
+    self:wake(poller)
+  end
+end
+
+--- Closes without waiting; the session ends behind the scenes.
+function Client:let_go()
+  self.native:close()
+  self:turn()
 end
 
 -- ---- public -------------------------------------------------------------------------------------------------------
@@ -285,9 +400,11 @@ end
 --- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.
 ---@param timeout number? seconds to wait for the first; nil or 0 does not wait, math.huge waits for ever
 ---@return integer count of callbacks run
+---@return string? err "cannot wait in phase NAME", with nil
 function Client:poll(timeout)
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
   local count = self:turn()
+  if count == 0 and self.loop.watch and deadline > core.now() then return self:await_callback(deadline) end
   while count == 0 and core.now() < deadline and not self:unusable() do
     self:sleep(deadline)
     count = self:turn()
@@ -298,6 +415,19 @@ end
 -- Compiled code does not look for the hook that Ctrl-C sets.
 local jit = rawget(_G, "jit")
 if jit then jit.off(Client.poll) end
+
+--- `poll` where the loop runs the callbacks: waits until it has.
+---@private
+function Client:await_callback(deadline)
+  local refused = self:cannot_wait()
+  if refused == "closed" or refused == "forked" then return 0 end
+  if refused then return nil, refused end
+  local poller = waiter.new(deadline)
+  self.pollers[poller] = true
+  self.loop.wait(self, poller)
+  self.pollers[poller] = nil
+  return poller.count or 0
+end
 
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
 ---@return integer
@@ -331,23 +461,30 @@ function Client:stats()
   return self.native:stats()
 end
 
---- Releases everything, ends the session, answers every waiter and callback with "closed". Takes 5 seconds at worst.
---- Twice is fine; in a forked child it leaves the parent's session alone.
+--- Waits for the session's end, for a while.
+local function await_end(client)
+  if client.native:ended() then return end
+  local ending = waiter.new(core.now() + CLOSE_MOST)
+  client.endings[ending] = true
+  client.loop.wait(client, ending)
+  client.endings[ending] = nil
+end
+
+--- Releases everything, ends the session, answers every waiter and callback with "closed". Takes 5 seconds at worst;
+--- inside nginx no time, the session ends behind the scenes. Twice is fine; in a forked child it leaves the parent's
+--- session alone.
 ---@return true
 function Client:close()
   local native = self.native
   if native:state() == "forked" then return true end
-  native:close()
-  local deadline = core.now() + CLOSE_MOST
-  self:turn()
-  while not native:ended() and core.now() < deadline do
-    native:wait(deadline)
-    self:turn()
-  end
+  self:let_go()
+  if not self.loop.background then await_end(self) end
   for _ = 1, CLOSE_ROUNDS do
     self:turn()
     if self.queue_first > self.queue_last then break end
   end
+  self:tell_pollers(0)
+  if self.unwatch and (native:ended() or self.loop.background) then self.unwatch() end
   return true
 end
 

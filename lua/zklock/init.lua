@@ -10,6 +10,7 @@
 local check = require "zklock.check"
 local Client = require "zklock.client"
 local core = require "zklock.core"
+local loop = require "zklock.loop"
 
 local zklock = {
   _VERSION = "zklock 0.1.0",
@@ -18,7 +19,6 @@ local zklock = {
   features = { tls = core.has_tls() },
 }
 
-local LOOPS = { blocking = require "zklock.loop.blocking" }
 local ACLS = { open = 0, creator = 1, read = 2 }
 local ACL_NAMES = { open = "open", creator = "creator", read = "read" }
 local IDENTIFIER_MOST = 65536
@@ -105,16 +105,17 @@ end
 --- Connects to the servers. Everything that waits later reconnects by itself.
 ---
 --- Options: `session_timeout` seconds asked of the servers (default 10: how long a dead process keeps its locks);
---- `connect_timeout` seconds to wait here for the session (default `session_timeout`; 0 returns a client that is still
---- connecting); `auth` a table `{ scheme = "digest", credential = "user:password" }` or a list of them; `acl` "open",
---- "creator" (default with `auth`) or "read", of the nodes that are made; `identifier` text for people, in the lock's
---- node (default "HOST:PID"); `loop` "blocking"; `on_state` function(state); `on_error` function(message) for errors in
---- callbacks (default prints to stderr); `log` function(level, message) for libzookeeper's warnings and errors, which
---- libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`.
+--- `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 0 returns a client
+--- that is still connecting); `auth` a table `{ scheme = "digest", credential = "user:password" }` or a list of them;
+--- `acl` "open", "creator" (default with `auth`) or "read", of the nodes that are made; `identifier` text for people, in
+--- the lock's node (default "HOST:PID"); `loop` who waits: "blocking", inside nginx "openresty", or an adapter table as
+--- in docs/loops.md; `on_state` function(state); `on_error` function(message) for errors in callbacks (default prints to
+--- stderr); `log` function(level, message) for libzookeeper's warnings and errors, which libzookeeper does not tell apart
+--- by client; `tls` `{ ca=, cert=, key=, password= }`.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
 ---@param options table?
 ---@return zklock.Client? client
----@return string? err "disconnected", "auth failed"
+---@return string? err "disconnected", "auth failed", "cannot wait in phase NAME"
 function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
   local wrong = core.check_hosts(hosts)
@@ -122,8 +123,10 @@ function zklock.connect(hosts, options)
   options = check.options(options, "options", KNOWN)
   local session_timeout = options.session_timeout == nil and 10
     or check.seconds(options.session_timeout, "options.session_timeout")
-  local deadline, once = check.deadline(
-    options.connect_timeout == nil and session_timeout or options.connect_timeout, "options.connect_timeout")
+  local adapter = loop.choose(options.loop, CALLER)
+  local connect_timeout = options.connect_timeout
+  if connect_timeout == nil then connect_timeout = adapter.background and 0 or session_timeout end
+  local deadline, once = check.deadline(connect_timeout, "options.connect_timeout")
   local auth = check_auth(options.auth)
   local config = {
     hosts = hosts,
@@ -135,18 +138,21 @@ function zklock.connect(hosts, options)
     log = check.listener(options.log, "options.log") ~= nil,
   }
   local client = Client.new(nil, {
-    loop = check.word(options.loop == nil and "blocking" or options.loop, "options.loop", LOOPS),
+    loop = adapter,
     on_state = check.listener(options.on_state, "options.on_state"),
     on_error = check.listener(options.on_error, "options.on_error"),
     log = options.log,
   })
+  if not once and adapter.can_wait then
+    local ok, err = adapter.can_wait()
+    if not ok then return nil, err end
+  end
   local native = core.connect(config)
-  client.native = native
+  client:start(native)
   if once then return client end
   local ok, query = client:ask(function(tag) return native:ask_session(tag, deadline) end)
   if not ok then
-    native:close() -- goes on behind the scenes
-    client:turn()
+    client:let_go()
     return nil, query
   end
   query:drop()

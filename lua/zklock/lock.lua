@@ -1,7 +1,6 @@
 --- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
 local check = require "zklock.check"
 local guard = require "zklock.guard"
-local owner = require "zklock.owner"
 local Request = require "zklock.request"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -17,8 +16,8 @@ function Lock.new(client, place)
   return setmetatable({ client = client, place = place }, Lock)
 end
 
-local function owner_or_current(who)
-  if who == nil then return owner.current() end
+local function owner_or_current(client, who)
+  if who == nil then return client:owner() end
   return who
 end
 
@@ -50,7 +49,7 @@ end
 --- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again.
 ---@return string? err
 local function settle(stay, deadline, once)
-  local ok, err = pcall(join_and_wait, stay, deadline, once)
+  local ok, err = stay.place.client.protected(join_and_wait, stay, deadline, once)
   if ok and stay.state == "held" then return nil end
   if ok then return err or stay.err or (stay.state == "lost" and "lost") or stay.place.client:unusable() end
   stay:end_now()
@@ -64,13 +63,13 @@ end
 ---  never for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
----@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied", "auth failed",
----  "forked", "zookeeper: NAME"
+---@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied",
+---  "auth failed", "forked", "cannot wait in phase NAME", "zookeeper: NAME"
 function Lock:acquire(timeout, who)
   local deadline, once = check.deadline(timeout, "timeout")
-  who = owner_or_current(check.owner(who))
   local place, client = self.place, self.client
-  local unusable = client:unusable()
+  who = owner_or_current(client, check.owner(who))
+  local unusable = client:cannot_wait()
   if unusable then return nil, unusable end
   local stay = place:stay_of(who)
   if stay and stay.state == "held" then return acquire_again(stay, deadline) end
@@ -100,7 +99,7 @@ end
 ---@return boolean? ok
 ---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
-  who = owner_or_current(check.owner(who))
+  who = owner_or_current(self.client, check.owner(who))
   local unusable = self.client:unusable()
   if unusable then return nil, unusable end
   local place = self.place
@@ -120,7 +119,7 @@ end
 
 --- The stay of an owner that holds, or nil.
 local function held(lock, who)
-  who = owner_or_current(check.owner(who, 4))
+  who = owner_or_current(lock.client, check.owner(who, 4))
   if lock.client:unusable() then return nil end
   local stay = lock.place:stay_of(who)
   return stay and stay.state == "held" and stay or nil
@@ -160,7 +159,7 @@ function Lock:with(timeout, fn, ...)
   if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
-  local who = owner.current()
+  local who = self.client:owner()
   local token, err = self:acquire(timeout, who)
   if not token then return nil, err end
   local results = { n = 0 }
@@ -180,7 +179,7 @@ end
 ---@return string? err as `acquire`
 function Lock:guard(timeout)
   check.deadline(timeout, "timeout")
-  local who = owner.current()
+  local who = self.client:owner()
   local token, err = self:acquire(timeout, who)
   if not token then return nil, err end
   local stay = self.place:stay_of(who)

@@ -2,6 +2,7 @@
 --- one place, so reentrancy and exclusion span them.
 local options = require "zklock.options"
 local owner = require "zklock.owner"
+local waiter = require "zklock.waiter"
 
 --- One owner's wait or hold.
 ---@class zklock.Stay
@@ -78,7 +79,6 @@ function Place:under(who)
 end
 
 function Place:set(who, stay)
-  local threads = self.client.threads
   if owner.is_weak(who) then
     self.weak_stays[who] = stay
   else
@@ -87,10 +87,10 @@ function Place:set(who, stay)
     self.stays[who] = stay
     if stay then self.client.kept[stay] = true end -- nobody else need have it
   end
-  if type(who) ~= "thread" then return end
-  if stay then
-    threads[who] = threads[who] or {}
-    threads[who][stay] = true
+  local holdings = self.client:holdings(who)
+  if holdings and stay then
+    holdings[who] = holdings[who] or {}
+    holdings[who][stay] = true
   end
 end
 
@@ -136,10 +136,11 @@ function Stay:leave(state)
   if who == nil then return end
   local place = self.place
   if (place.stays[who] or place.weak_stays[who]) == self then place:set(who, nil) end
-  local stays = place.client.threads[who]
+  local holdings = place.client:holdings(who)
+  local stays = holdings and holdings[who]
   if stays then
     stays[self] = nil
-    if next(stays) == nil then place.client.threads[who] = nil end
+    if next(stays) == nil then holdings[who] = nil end
   end
 end
 
@@ -165,16 +166,16 @@ end
 function Stay:wake()
   local waiters = self.waiters or {}
   self.waiters = nil
-  for waiter in pairs(waiters) do self.place.client:wake(waiter) end
+  for waiting in pairs(waiters) do self.place.client:wake(waiting) end
 end
 
 --- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it).
 function Stay:await(deadline)
-  local waiter = { deadline = deadline }
+  local waiting = waiter.new(deadline)
   self.waiters = self.waiters or {}
-  self.waiters[waiter] = true
-  self.place.client:wait(waiter)
-  if self.waiters then self.waiters[waiter] = nil end
+  self.waiters[waiting] = true
+  self.place.client:wait(waiting)
+  if self.waiters then self.waiters[waiting] = nil end
 end
 
 --- It was held and is not any more, without its owner's doing; the event of it is here or on its way.

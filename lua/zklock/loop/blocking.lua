@@ -1,16 +1,13 @@
 --- blocking: the loop of a program that has none. Who waits, polls: callbacks run meanwhile.
-local core = require "zklock.core"
-
 local blocking = { name = "blocking" }
 
---- Waits until `waiter.done` or `waiter.deadline`; in a forked child, where nothing arrives, not at all.
+--- Waits until `waiter.done` or its time is over; in a forked child, where nothing arrives, not at all.
 --- `client:turn()` takes what has arrived and runs callbacks, `client:sleep()` blocks until something arrives or a
 --- signal comes: a signal's hook runs as soon as it is back in Lua.
 function blocking.wait(client, waiter)
   client:turn()
-  local deadline = waiter.deadline or math.huge
-  while not waiter.done and core.now() < deadline and client:unusable() ~= "forked" do
-    client:sleep(deadline)
+  while not waiter.done and waiter:left() ~= 0 and client:unusable() ~= "forked" do
+    client:sleep(waiter.deadline or math.huge)
     client:turn()
   end
 end

@@ -1,0 +1,90 @@
+--- loop: who waits, and how: one adapter for each event loop. An adapter knows nothing of locks. docs/loops.md is its
+--- contract.
+---
+--- Required:
+---   name                  a string
+---   wait(client, waiter)  suspends the caller until `waiter.done` is true or `waiter:left()` is 0; where the caller
+---                         cannot be suspended, `require("zklock.loop.blocking").wait(client, waiter)` does
+---   wake(waiter)          `waiter.done` has just become true: resumes who waits for it, now or later
+--- Optional:
+---   unfit()               why no client can be made here and now (connect raises it), or nil
+---   can_wait()            true; or nil and the error that every waiting call answers here and now
+---   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable; returns the function
+---                         that ends that. It may keep `ready`, but not the client, which must stay collectable
+---   spawn(fn)             runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
+---   owner(client)         the owner of a call that names none
+---   report(message)       an error in a callback, where `on_error` is not set
+---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
+---                         never does, and the session ends behind the scenes
+
+local loop = {}
+
+local FIELDS = {
+  name = "string",
+  wait = "function",
+  wake = "function",
+  unfit = "function?",
+  can_wait = "function?",
+  watch = "function?",
+  spawn = "function?",
+  owner = "function?",
+  report = "function?",
+  background = "boolean?",
+}
+
+--- The adapters that come with zklock. Loaded when asked for: they need their loop.
+local MODULES = {
+  blocking = "zklock.loop.blocking",
+}
+
+local function refuse(text, level)
+  error(("bad argument 'options.loop' (%s)"):format(text), level + 1)
+end
+
+local function names()
+  local list = {}
+  for name in pairs(MODULES) do list[#list + 1] = "'" .. name .. "'" end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local function named(name, level)
+  local module = MODULES[name]
+  if not module then
+    refuse(("%s or an adapter table expected, got '%s'"):format(names(), name), level + 1)
+  end
+  local ok, adapter = pcall(require, module)
+  if not ok then refuse(("'%s' cannot be loaded: %s"):format(name, tostring(adapter)), level + 1) end
+  return adapter
+end
+
+local function check_fields(adapter, level)
+  for field, expected in pairs(FIELDS) do
+    local got = type(adapter[field])
+    local wanted = expected:match("^%a+")
+    if got ~= wanted and not (expected:find("?", 1, true) and got == "nil") then
+      refuse(("the adapter's field '%s' must be a %s%s, is %s"):format(field, wanted,
+        wanted == expected and "" or " or nil", got == "nil" and "missing" or "a " .. got), level + 1)
+    end
+  end
+end
+
+--- The adapter for `options.loop`; raises for what is none, and where no client can be made.
+---@param value string|table|nil
+---@param level integer of connect's caller, seen from here
+function loop.choose(value, level)
+  if value == nil then value = "blocking" end
+  local adapter = value
+  if type(value) == "string" then
+    adapter = named(value, level)
+  elseif type(value) ~= "table" then
+    refuse(("%s or an adapter table expected, got %s"):format(names(), type(value)), level)
+  end
+  check_fields(adapter, level)
+  local unfit = adapter.unfit and adapter.unfit()
+  if unfit then error(unfit, level) end
+  return adapter
+end
+
+
+return loop

@@ -1,0 +1,27 @@
+--- waiter: what an adapter is given to wait for.
+local core = require "zklock.core"
+
+---@class zklock.Waiter
+---@field done boolean? set when the wait is over
+---@field deadline number? moment at which it is over all the same; nil: the engine ends it in time
+---@field private _parked thread? the callback that waits
+local Waiter = {}
+Waiter.__index = Waiter
+
+local waiter = {}
+
+---@param deadline number? moment as core.now() counts them
+function waiter.new(deadline)
+  return setmetatable({ deadline = deadline ~= math.huge and deadline or nil }, Waiter)
+end
+
+--- How long it may still wait.
+---@return number? seconds 0 when its time is over, nil when only `done` ends it
+function Waiter:left()
+  local deadline = self.deadline
+  if not deadline then return nil end
+  local left = deadline - core.now()
+  return left > 0 and left or 0
+end
+
+return waiter
