@@ -1,4 +1,5 @@
 /* engine: wires the rooms together: a client is a mutex around a floor, its lines, its queries and its session. */
+#include "client.h"
 #include "errand.h"
 #include "group.h"
 #include "keeper.h"
@@ -18,7 +19,8 @@
 struct zkl_client {
     pthread_mutex_t mutex; /* of everything below but what says otherwise */
     unsigned generation;   /* the process it belongs to; never changes */
-    atomic_uint users; /* the host, the errand thread, each contender and query that the host has */
+    atomic_uint
+        users; /* the host, the errand thread, each contender, query, bell and visit that the host has */
     atomic_bool ended;
 
     zkl_floor floor;
@@ -76,6 +78,22 @@ static void unuse(void *ctx) {
     zkl_client *client = ctx;
     if (atomic_fetch_sub(&client->users, 1) == 1)
         release_memory(client);
+}
+
+bool zkl_client_forked(const zkl_client *client) {
+    return forked(client);
+}
+
+zkl_events *zkl_client_events(zkl_client *client) {
+    return &client->floor.events;
+}
+
+void zkl_client_use(zkl_client *client) {
+    atomic_fetch_add(&client->users, 1);
+}
+
+void zkl_client_unuse(zkl_client *client) {
+    unuse(client);
 }
 
 /* ---- what the rooms call ---- */

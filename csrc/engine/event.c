@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 bool zkl_events_init(zkl_events *events) {
@@ -13,12 +14,19 @@ bool zkl_events_init(zkl_events *events) {
     events->first = NULL;
     events->last = &events->first;
     events->signalled = false;
+    events->bell = -1;
     return true;
 }
 
 void zkl_events_destroy(zkl_events *events) {
     close(events->fd);
     pthread_mutex_destroy(&events->mutex);
+}
+
+/* locked: a byte that does not fit need not: the host has not read the ones before it */
+static void ring(zkl_events *events) {
+    if (events->bell >= 0)
+        send(events->bell, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* locked: one write however many events: the counter stays set until the queue has run empty */
@@ -30,6 +38,7 @@ static void signal_once(zkl_events *events) {
     /* A write of 1 to an eventfd that holds at most 1 cannot fail or block. */
     while (write(events->fd, &one, sizeof one) < 0)
         continue;
+    ring(events);
 }
 
 void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token) {
@@ -77,6 +86,14 @@ bool zkl_events_take(zkl_events *events, zkl_event *copy) {
     }
     pthread_mutex_unlock(&events->mutex);
     return event != NULL;
+}
+
+void zkl_events_ring_at(zkl_events *events, int bell) {
+    pthread_mutex_lock(&events->mutex);
+    events->bell = bell;
+    if (events->signalled)
+        ring(events);
+    pthread_mutex_unlock(&events->mutex);
 }
 
 void zkl_events_wake(zkl_events *events) {

@@ -12,6 +12,7 @@ typedef enum zkl_event_kind {
     ZKL_EVENT_FAILED,  /* contender `tag` waits no more; `status` */
     ZKL_EVENT_LOST,    /* contender `tag` held, and does not any more; `status`, `token` */
     ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
+    ZKL_EVENT_ENDED,   /* visit `tag` has ended */
     ZKL_EVENT_STATE,   /* the session's state changed; `status` is a zkl_state */
     ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
 } zkl_event_kind;
@@ -29,7 +30,8 @@ typedef struct zkl_event {
 typedef struct zkl_events {
     pthread_mutex_t mutex;
     zkl_event *first, **last;
-    int fd; /* eventfd */
+    int fd;   /* eventfd */
+    int bell; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     bool signalled;
 } zkl_events;
 
@@ -43,6 +45,9 @@ void zkl_events_drop(zkl_events *events, zkl_event *event);
 
 /* Takes the oldest event: copies it and forgets it. false: there is none, and the descriptor is quiet again. */
 bool zkl_events_take(zkl_events *events, zkl_event *copy);
+
+/* Rings at this socket from now on, and at once if something is there already; -1: nowhere. The caller closes it. */
+void zkl_events_ring_at(zkl_events *events, int bell);
 
 /* Makes the descriptor readable until the next empty take: the host has work of its own left. */
 void zkl_events_wake(zkl_events *events);

@@ -63,7 +63,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **client);
  * zkl_ended becomes true, and the descriptor readable, when that is done. Twice is fine. */
 void zkl_close(zkl_client *client);
 bool zkl_ended(zkl_client *client);
-/* The host lets go of the client (and closes it, if it has not). Contenders and queries stay valid. */
+/* The host lets go of the client (and closes it, if it has not). Contenders, queries, bells and visits stay valid. */
 void zkl_free(zkl_client *client);
 
 zkl_state zkl_client_state(zkl_client *client);
@@ -87,6 +87,34 @@ bool zkl_take(zkl_client *client, zkl_event *event);
 void zkl_wake(zkl_client *client);
 /* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */
 bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size);
+
+/* ---- a bell: for a host whose loop connects to sockets by name and watches no foreign descriptor (nginx) ---- */
+
+typedef struct zkl_bell zkl_bell;
+
+/* Makes a Unix socket in a directory that only this user may enter. The host connects to zkl_bell_path, once, then
+ * calls zkl_bell_answer; from then on it reads a byte each time zkl_fd becomes readable. A client has one bell at a
+ * time. NULL: errno says why. One thread at a time for each bell. */
+zkl_bell *zkl_bell_open(zkl_client *client);
+const char *zkl_bell_path(const zkl_bell *bell);
+/* Takes the connection that this process has made, and removes socket and directory. false: errno says why. */
+bool zkl_bell_answer(zkl_bell *bell);
+/* Hangs up: the host reads the end. */
+void zkl_bell_drop(zkl_bell *bell);
+
+/* ---- visits: something of the host's (a request) whose end is told by a C function, without the host's script ---- */
+
+typedef struct zkl_visit zkl_visit;
+
+/* The host's until zkl_visit_drop. NULL: no memory, or forked. */
+zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
+/* One more user of it: who will call zkl_visit_end, once. */
+void zkl_visit_lend(zkl_visit *visit);
+/* `visit` has ended: one event ENDED of its tag. Has the type that C libraries want of a cleanup handler. */
+void zkl_visit_end(void *visit);
+bool zkl_visit_ended(const zkl_visit *visit);
+/* The host hears of its end no more, or soon no more. */
+void zkl_visit_drop(zkl_visit *visit);
 
 /* ---- locks ---- */
 

@@ -26,6 +26,8 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_CLIENT "zklock.client"
 #define ZKL_CONTENDER "zklock.contender"
 #define ZKL_QUERY "zklock.query"
+#define ZKL_BELL "zklock.bell"
+#define ZKL_VISIT "zklock.visit"
 
 /* The contender in argument `arg`. */
 zkl_contender *zkl_check_contender(lua_State *L, int arg);
@@ -33,6 +35,8 @@ zkl_contender *zkl_check_contender(lua_State *L, int arg);
 void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
+void zkl_open_bell(lua_State *L);
+void zkl_open_visit(lua_State *L);
 
 int zkl_lua_connect(lua_State *L);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 static zkl_client *check(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_CLIENT);
@@ -186,7 +187,8 @@ static int client_wait(lua_State *L) {
 static int client_take(lua_State *L) {
     static const char *const kinds[] = {
         [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
-        [ZKL_EVENT_ANSWER] = "answer",   [ZKL_EVENT_STATE] = "state",   [ZKL_EVENT_LOG] = "log",
+        [ZKL_EVENT_ANSWER] = "answer",   [ZKL_EVENT_ENDED] = "ended",   [ZKL_EVENT_STATE] = "state",
+        [ZKL_EVENT_LOG] = "log",
     };
     zkl_event event;
     if (!zkl_take(check(L), &event))
@@ -269,6 +271,27 @@ static int client_ask_participants(lua_State *L) {
                           zkl_query_participants(client, path, tag, deadline, lua_toboolean(L, 5)));
 }
 
+/* client:bell() -> bell, or nil, why not */
+static int client_bell(lua_State *L) {
+    zkl_client *client = check(L);
+    void **box = zkl_new_box(L, ZKL_BELL);
+    *box = zkl_bell_open(client);
+    if (*box)
+        return 1;
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+}
+
+/* client:visit(tag) -> visit */
+static int client_visit(lua_State *L) {
+    zkl_client *client = check(L);
+    const uint64_t tag = zkl_check_tag(L, 2);
+    void **box = zkl_new_box(L, ZKL_VISIT);
+    *box = zkl_visit_new(client, tag);
+    return *box ? 1 : luaL_error(L, "not enough memory");
+}
+
 void zkl_open_client(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", client_gc},
@@ -284,6 +307,8 @@ void zkl_open_client(lua_State *L) {
         {"take", client_take},
         {"take_log", client_take_log},
         {"join", client_join},
+        {"bell", client_bell},
+        {"visit", client_visit},
         {"ask_session", client_ask_session},
         {"ask_flush", client_ask_flush},
         {"ask_participants", client_ask_participants},

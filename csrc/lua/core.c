@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -82,6 +83,38 @@ static int core_check_hosts(lua_State *L) {
     return 1;
 }
 
+static atomic_int states;
+
+static int state_gc(lua_State *L) {
+    (void)L;
+    atomic_fetch_sub(&states, 1);
+    return 0;
+}
+
+/* Counts this Lua state until it is closed. */
+static void count_state(lua_State *L) {
+    static const luaL_Reg methods[] = {{"__gc", state_gc}, {NULL, NULL}};
+    lua_pushlightuserdata(L, &states);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    const int counted = !lua_isnil(L, -1);
+    lua_pop(L, 1);
+    if (counted)
+        return;
+    zkl_metatable(L, "zklock.state", methods);
+    lua_pushlightuserdata(L, &states);
+    lua_newuserdata(L, 1);
+    luaL_getmetatable(L, "zklock.state");
+    lua_setmetatable(L, -2);
+    atomic_fetch_add(&states, 1);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* core.states() -> how many Lua states of this process have loaded this module */
+static int core_states(lua_State *L) {
+    lua_pushinteger(L, atomic_load(&states));
+    return 1;
+}
+
 /* Our threads run this code; lua_close must not unload it under them. */
 static void pin(void) {
     Dl_info info;
@@ -99,13 +132,17 @@ int luaopen_zklock_core(lua_State *L) {
         {"has_tls", core_has_tls},
         {"identity", core_identity},
         {"check_hosts", core_check_hosts},
+        {"states", core_states},
         {"connect", zkl_lua_connect},
         {NULL, NULL},
     };
     pin();
+    count_state(L);
     zkl_open_client(L);
     zkl_open_contender(L);
     zkl_open_query(L);
+    zkl_open_bell(L);
+    zkl_open_visit(L);
     lua_newtable(L);
     for (const luaL_Reg *f = functions; f->name; f++) {
         lua_pushcfunction(L, f->func);

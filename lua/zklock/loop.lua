@@ -35,7 +35,14 @@ local FIELDS = {
 --- The adapters that come with zklock. Loaded when asked for: they need their loop.
 local MODULES = {
   blocking = "zklock.loop.blocking",
+  openresty = "zklock.loop.openresty",
 }
+
+--- In nginx a wait that blocks would stop a whole worker.
+local function default()
+  local ngx = rawget(_G, "ngx")
+  return type(ngx) == "table" and ngx.get_phase and "openresty" or "blocking"
+end
 
 local function refuse(text, level)
   error(("bad argument 'options.loop' (%s)"):format(text), level + 1)
@@ -73,7 +80,7 @@ end
 ---@param value string|table|nil
 ---@param level integer of connect's caller, seen from here
 function loop.choose(value, level)
-  if value == nil then value = "blocking" end
+  if value == nil then value = default() end
   local adapter = value
   if type(value) == "string" then
     adapter = named(value, level)

@@ -1,0 +1,121 @@
+--- visits: the requests (and timers, which are requests to nginx) in which this client is used. A request is an owner
+--- in all its phases and light threads; in a timer each light thread is one. nginx tells of a request's end through a
+--- cleanup handler, which is C; the engine's event of it comes with the others.
+local base = require "resty.core.base"
+local ffi = require "ffi"
+local ownership = require "zklock.owner"
+
+local ngx = ngx -- luacheck: globals ngx
+
+ffi.cdef [[
+  typedef struct zkl_ngx_cleanup {
+    void (*handler)(void *data);
+    void *data;
+    struct zkl_ngx_cleanup *next;
+  } zkl_ngx_cleanup;
+  zkl_ngx_cleanup *ngx_http_cleanup_add(void *r, size_t size);
+]]
+
+local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
+local THREAD = { __name = "zklock.light_thread", __tostring = function() return "a light thread of an nginx timer" end }
+
+local Visit = {}
+Visit.__index = Visit
+
+---@class zklock.Visits
+local Visits = {}
+Visits.__index = Visits
+
+---@param on_second fun() called when a second request is seen
+function Visits.new(client, on_second)
+  local back = setmetatable({ client }, { __mode = "v" })
+  return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, seen = 0 }, Visits)
+end
+
+function Visits:is_empty()
+  return next(self.list) == nil
+end
+
+local function address_of(request)
+  return tonumber(ffi.cast("uintptr_t", ffi.cast("void *", request)))
+end
+
+local function new_owner(metatable)
+  local owner = setmetatable({}, metatable)
+  ownership.declare_weak(owner)
+  return owner
+end
+
+local function begin(visits, address, request)
+  local visit = setmetatable({ visits = visits, address = address, owners = setmetatable({}, { __mode = "k" }) }, Visit)
+  local native = visits.native:visit(visits.back[1]:enter(visit))
+  local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
+  if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
+  local handler, data = native:lend()
+  cleanup.handler = ffi.cast("void (*)(void *)", handler)
+  cleanup.data = data
+  visit.native = native
+  visits.list[address] = visit
+  visits.seen = visits.seen + 1
+  if visits.seen == 2 then visits.on_second() end
+  return visit
+end
+
+--- The visit at this address; another request may be there already.
+local function find(visits, address)
+  local visit = visits.list[address]
+  if not visit or not visit.native:ended() then return visit end
+  visit:finish()
+  return nil
+end
+
+--- This request's visit.
+function Visits:here()
+  local request = base.get_request()
+  local address = address_of(request)
+  return find(self, address) or begin(self, address, request)
+end
+
+--- The owner of a call that names none. Where nobody can wait nobody can come to hold either: a request that is not
+--- known yet need not be.
+function Visits:owner(may_begin)
+  local request = base.get_request()
+  if not request then return new_owner(REQUEST) end
+  local visit = may_begin and self:here() or find(self, address_of(request))
+  if not visit then return new_owner(REQUEST) end
+  return ngx.get_phase() == "timer" and visit:thread() or visit:request()
+end
+
+function Visit:request()
+  if not self.owner then self.owner = new_owner(REQUEST) end
+  return self.owner
+end
+
+function Visit:thread()
+  local thread = coroutine.running()
+  local owner = self.owners[thread]
+  if not owner then
+    owner = setmetatable({}, THREAD)
+    ownership.declare_stand_in(owner, thread)
+    self.owners[thread] = owner
+  end
+  return owner
+end
+
+--- Gives back what its owners hold or wait for. Once.
+function Visit:finish()
+  local visits = self.visits
+  if visits.list[self.address] ~= self then return end
+  visits.list[self.address] = nil
+  local client = visits.back[1]
+  if not client then return end
+  if self.owner then client:abandon(self.owner) end
+  for _, owner in pairs(self.owners) do client:abandon(owner) end
+end
+
+--- The engine: it has ended.
+function Visit:event()
+  self:finish()
+end
+
+return Visits

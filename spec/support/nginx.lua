@@ -1,0 +1,244 @@
+--- A real nginx on a free loopback port, in a prefix of its own, with two workers that find this tree's zklock.
+--
+-- A shell stands between us and nginx's master: when its stdin ends, in whatever way we end, it ends nginx, which ends
+-- its workers.
+
+local lfs = require "lfs"
+local folder = require "spec.support.folder"
+local loop = require "spec.support.loop"
+local port = require "spec.support.port"
+local process = require "spec.support.process"
+local socket = require "socket"
+local uv = require "luv"
+
+local nginx = {}
+nginx.__index = nginx
+
+local PATIENCE = 30
+local MODULES = { "ndk_http_module", "ngx_http_lua_module" }
+local MODULES_DIR = "/usr/lib/nginx/modules"
+
+local GUARD = [[
+trap '' HUP INT TERM
+"$@" &
+echo "$!"
+while read -r line; do :; done
+kill -TERM "$!"
+wait "$!"
+]]
+
+local CONFIG = [[
+daemon off;
+worker_processes @workers@;
+error_log @prefix@/error.log @level@;
+pid @prefix@/nginx.pid;
+@modules@
+@main@
+events { worker_connections 4096; }
+http {
+  access_log off;
+  client_body_temp_path @prefix@/body;
+  proxy_temp_path @prefix@/proxy;
+  fastcgi_temp_path @prefix@/fastcgi;
+  uwsgi_temp_path @prefix@/uwsgi;
+  scgi_temp_path @prefix@/scgi;
+  lua_package_path "@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";
+  lua_package_cpath "@build@/?.so;;";
+  @http@
+  server {
+    listen 127.0.0.1:@port@ backlog=2048;
+    @server@
+  }
+}
+]]
+
+--- May these specs run here? nginx's Lua is LuaJIT, whose build they need.
+function nginx.is_testable()
+  return rawget(_G, "jit") ~= nil
+end
+
+local function read_file(path)
+  local file = io.open(path)
+  local text = file and file:read("*a") or ""
+  if file then file:close() end
+  return text
+end
+
+local function write_file(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+local function is_there(pid)
+  local state = read_file(("/proc/%d/stat"):format(pid)):match("%) (%a)")
+  return state and state ~= "Z" and state ~= "X" or false
+end
+
+local function load_modules()
+  local lines = {}
+  for _, name in ipairs(MODULES) do
+    local path = ("%s/%s.so"):format(MODULES_DIR, name)
+    if lfs.attributes(path) then lines[#lines + 1] = ("load_module %s;"):format(path) end
+  end
+  return table.concat(lines, "\n")
+end
+
+local function configure(self)
+  local options = self.options
+  local user = uv.getuid() == 0 and not options.user and "user root;" or options.user and ("user %s;"):format(options.user)
+  local values = {
+    workers = options.workers or 2,
+    prefix = self.prefix,
+    level = options.level or "info",
+    modules = load_modules(),
+    main = (user or "") .. "\n" .. (options.main or ""),
+    tree = options.tree or uv.cwd(),
+    build = options.build or uv.cwd() .. "/build/luajit",
+    http = options.http or "",
+    server = options.server or "",
+    port = self.port,
+  }
+  for _ = 1, 2 do -- what is put in may name values, too
+    for name, value in pairs(values) do values[name] = tostring(value):gsub("@(%w+)@", values) end
+  end
+  write_file(self.prefix .. "/nginx.conf", (CONFIG:gsub("@(%w+)@", values)))
+end
+
+---@class nginx.options
+---@field http string? for http {}
+---@field server string? for server {}
+---@field main string? for the top; in all three `@port@`, `@prefix@` and `@tree@` are replaced
+---@field workers integer? 2
+---@field user string? who the workers are; root, if we are
+---@field tree string? where lua/ is
+---@field build string? where zklock/core.so is
+
+--- Starts one; returns when it serves.
+---@param options nginx.options
+function nginx.start(options)
+  local self = setmetatable({ options = options, prefix = folder.new("nginx"), port = port.free() }, nginx)
+  self.url = "http://127.0.0.1:" .. self.port
+  configure(self)
+  self.guard = process.spawn { "sh", "-c", GUARD, "nginx", "nginx", "-p", self.prefix,
+    "-c", self.prefix .. "/nginx.conf", "-e", self.prefix .. "/error.log", "-g", options.globals or "",
+    survive = true, detached = true, cwd = self.prefix, env = options.env }
+  self.pid = tonumber((self.guard:read_line(PATIENCE)))
+  local serves = loop.poll(function()
+    local link = socket.connect("127.0.0.1", self.port)
+    if link then link:close() end
+    return link or not is_there(self.pid)
+  end, PATIENCE)
+  if not serves or not is_there(self.pid) then
+    error(("nginx does not serve:\n%s\n%s"):format(self.guard:stderr(), self:log()), 2)
+  end
+  return self
+end
+
+--- Everything in its error log.
+function nginx:log() return read_file(self.prefix .. "/error.log") end
+
+--- The lines of its error log that are worse than warnings.
+---@return string[]
+function nginx:errors()
+  local list = {}
+  for line in self:log():gmatch("[^\n]+") do
+    if line:find("%[error%]") or line:find("%[crit%]") or line:find("%[alert%]") or line:find("%[emerg%]")
+      or not line:find("^%d%d%d%d/") then
+      list[#list + 1] = line
+    end
+  end
+  return list
+end
+
+--- The pids of the processes whose parent is the master.
+---@return integer[]
+function nginx:workers()
+  local list = {}
+  for pid in read_file(("/proc/%d/task/%d/children"):format(self.pid, self.pid)):gmatch("%d+") do
+    list[#list + 1] = tonumber(pid)
+  end
+  return list
+end
+
+local function signal(pid, name) return uv.kill(pid, name) == 0 end
+
+--- SIGHUP; returns when the new workers are there, with the old ones' pids.
+---@return integer[] old
+function nginx:reload()
+  local old, before = self:workers(), {}
+  for _, pid in ipairs(old) do before[pid] = true end
+  signal(self.pid, "sighup")
+  local fresh = loop.poll(function()
+    local count = 0
+    for _, pid in ipairs(self:workers()) do count = count + (before[pid] and 0 or 1) end
+    return count >= (self.options.workers or 2)
+  end, PATIENCE)
+  assert(fresh, "no new workers")
+  return old
+end
+
+--- Waits until none of these processes is there.
+function nginx.await_end(pids, timeout)
+  return loop.poll(function()
+    for _, pid in ipairs(pids) do
+      if is_there(pid) then return false end
+    end
+    return true
+  end, timeout or PATIENCE)
+end
+
+--- SIGKILL to one worker; the master starts another.
+function nginx.kill_worker(pid)
+  signal(pid, "sigkill")
+  return nginx.await_end { pid }
+end
+
+--- Ends nginx and removes its prefix; `how` is "sigquit" for workers that finish what they do.
+function nginx:stop(how)
+  signal(self.pid, how or "sigterm")
+  nginx.await_end { self.pid }
+  self.guard:close_input()
+  self.guard:wait(PATIENCE)
+  folder.remove(self.prefix)
+end
+
+-- ---- requests ------------------------------------------------------------------------------------------------------
+
+local call = {}
+call.__index = call
+
+--- Sends a request and returns; `finish` waits for the answer.
+---@param path string
+---@return table call
+function nginx:begin(path)
+  local link = assert(socket.connect("127.0.0.1", self.port))
+  link:settimeout(PATIENCE)
+  assert(link:send(("GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n"):format(path)))
+  return setmetatable({ link = link }, call)
+end
+
+--- The answer.
+---@return integer? status nil: the connection ended without one
+---@return string body
+function call:finish(timeout)
+  self.link:settimeout(timeout or PATIENCE)
+  local answer, err, part = self.link:receive("*a")
+  if not answer and err == "timeout" then error("no answer from nginx", 2) end
+  self.link:close()
+  answer = answer or part
+  return tonumber(answer:match("^HTTP/%d%.%d (%d+)")), answer:match("\r\n\r\n(.*)$") or ""
+end
+
+--- Has an answer begun to arrive?
+function call:is_answered()
+  return #socket.select({ self.link }, nil, 0) > 0
+end
+
+--- Goes away without waiting for the answer.
+function call:hang_up() self.link:close() end
+
+--- Sends a request and waits for its answer.
+function nginx:get(path, timeout) return self:begin(path):finish(timeout) end
+
+return nginx
