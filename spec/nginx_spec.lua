@@ -2,6 +2,7 @@
 
 local inspector = require "spec.support.inspector"
 local nginx = require "spec.support.nginx"
+local process = require "spec.support.process"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
@@ -15,14 +16,6 @@ end
 
 local SESSION = 6
 local PATIENCE = 30
-
-local HTTP = [[
-  lua_shared_dict counts 1m;
-  init_worker_by_lua_block {
-    zklock = require "zklock"
-    client = assert(zklock.connect("%s", { session_timeout = %d }))
-  }
-]]
 
 describe("inside nginx", function()
   local zk, tree, other, web, path, count
@@ -53,8 +46,8 @@ describe("inside nginx", function()
   end)
 
   local function start(options)
-    options.http = HTTP:format(zk.hosts, SESSION) .. (options.http or "")
-    options.server = (options.server or ""):gsub("@path@", path)
+    options.http = nginx.CLIENT
+    options.values = { hosts = zk.hosts, path = path }
     web = nginx.start(options)
     return web
   end
@@ -74,5 +67,243 @@ describe("inside nginx", function()
     ]] }
     assert.same({ 200, "true true true nilnot owner\n" }, { web:get("/") })
     assert.same({}, web:errors())
+  end)
+
+  -- A counter that is read and written with a pause between, so that two inside at once lose a count; `made` is exact.
+  local COUNT = [[
+      location /count { content_by_lua_block {
+        local lock, counts = client:mutex("@path@"), ngx.shared.counts
+        local token, err = lock:acquire(20)
+        if not token then return ngx.exit(503) end
+        if token < (counts:get("token") or 0) then counts:incr("stale", 1, 0) end
+        counts:set("token", token)
+        local n = counts:get("n") or 0
+        ngx.sleep(0)
+        counts:set("n", n + 1)
+        counts:incr("made", 1, 0)
+        assert(lock:release())
+        ngx.say(n)
+      } }
+      location /sum { content_by_lua_block {
+        local counts = ngx.shared.counts
+        ngx.say(("n %d made %d stale %d"):format(counts:get("n") or 0, counts:get("made") or 0, counts:get("stale") or 0))
+      } }
+  ]]
+
+  local function sum()
+    local _, body = web:get("/sum")
+    local n, made, stale = body:match("n (%d+) made (%d+) stale (%d+)")
+    return tonumber(n), tonumber(made), tonumber(stale)
+  end
+
+  it("40 clients at once count exactly, over two workers", function()
+    start { server = COUNT }
+    local urls = ("%s/count?[1-300]"):format(web.url)
+    local curl = process.spawn { "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}\n", "--parallel",
+      "--parallel-max", "40", urls }
+    assert.equal(0, (curl:wait(60)))
+    local _, served = curl:stdout():gsub("200\n", "")
+    assert.equal(300, served)
+    assert.same({ 300, 300, 0 }, { sum() })
+    local wrk = process.spawn { "wrk", "-t2", "-c40", "-d2s", web.url .. "/count" }
+    assert.equal(0, (wrk:wait(60)))
+    assert.is_nil(wrk:stdout():match("Non%-2xx"))
+    become(0)
+    local n, made, stale = sum()
+    assert.is_true(made > 300)
+    assert.same({ made, 0 }, { n, stale })
+    assert.same({}, web:errors())
+  end)
+
+  it("a lock taken in access is held while the upstream answers: five requests at once, never two inside", function()
+    start { server = [[
+      location / {
+        access_by_lua_block { assert(client:mutex("@path@"):acquire(20)) }
+        proxy_pass http://127.0.0.1:@port@/inside;
+        log_by_lua_block {
+          if client:mutex("@path@"):is_held() then ngx.shared.counts:incr("held in log", 1, 0) end
+        }
+      }
+      location /inside { content_by_lua_block {
+        local counts = ngx.shared.counts
+        local n = counts:incr("inside", 1, 0)
+        if n > 1 then counts:incr("together", 1, 0) end
+        ngx.sleep(0.05)
+        counts:incr("inside", -1)
+        counts:incr("served", 1, 0)
+      } }
+      location /sum { content_by_lua_block {
+        local counts = ngx.shared.counts
+        ngx.say(counts:get("served"), " ", counts:get("together"), " ", counts:get("held in log"))
+      } }
+    ]] }
+    local calls = {}
+    for i = 1, 5 do calls[i] = web:begin("/") end
+    for i = 1, 5 do assert.equal(200, (calls[i]:finish())) end
+    become(0)
+    assert.same({ 200, "5 nil nil\n" }, { web:get("/sum") })
+    assert.same({}, web:errors())
+  end)
+
+  it("1,000 waiting requests on one lock are all served", function()
+    start { server = COUNT }
+    assert(other:acquire(path, PATIENCE))
+    local calls = {}
+    for i = 1, 1000 do calls[i] = web:begin("/count") end
+    become(1001)
+    assert(other:release(path))
+    for i = 1, 1000 do assert.equal(200, (calls[i]:finish(120))) end
+    assert.same({ 1000, 1000, 0 }, { sum() })
+    assert.same({}, web:errors())
+  end)
+
+  describe("the owner", function()
+    local OWNER = [[
+      location /stats { content_by_lua_block {
+        local stats = client:stats()
+        ngx.say(("held %d waiting %d abandoned %d"):format(stats.held, stats.waiting, stats.abandoned))
+      } }
+    ]]
+    local function start_one(text, options)
+      options = options or {}
+      options.workers = 1
+      options.server = OWNER .. text
+      return start(options)
+    end
+
+    local function stats(expected)
+      wait.eventually(function()
+        local _, body = web:get("/stats")
+        return body == expected .. "\n", body
+      end, PATIENCE, expected)
+    end
+
+    it("is the request, so that two of one worker exclude each other", function()
+      start_one [[
+        location /hold { content_by_lua_block {
+          assert(client:mutex("@path@"):acquire(20))
+          while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+        } }
+        location /try { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(0))) } }
+        location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
+      ]]
+      local holder = web:begin("/hold")
+      become(1)
+      for _ = 1, 5 do assert.same({ 200, "nil\n" }, { web:get("/try") }) end
+      web:get("/leave")
+      holder:finish()
+      stats "held 0 waiting 0 abandoned 1"
+      assert.not_equal("nil\n", select(2, web:get("/try")))
+    end)
+
+    it("is the request in all its phases, after ngx.exec, and in its light threads", function()
+      start_one [[
+        location / {
+          rewrite_by_lua_block { ngx.ctx.token = assert(client:mutex("@path@"):acquire(20)) }
+          access_by_lua_block {
+            local lock = client:mutex("@path@")
+            assert(lock:is_held() and lock:token() == ngx.ctx.token)
+            local thread = ngx.thread.spawn(function() return lock:is_held() and lock:acquire(0) end)
+            local _, token = ngx.thread.wait(thread)
+            assert(token == ngx.ctx.token)
+            local wrapped = coroutine.wrap(function() return lock:is_held() end)
+            assert(wrapped())
+          }
+          content_by_lua_block { ngx.exec("/next") }
+        }
+        location /next {
+          content_by_lua_block {
+            local lock = client:mutex("@path@")
+            ngx.say(tostring(ngx.ctx.token), " ", lock:is_held(), " ", lock:release(), " ", lock:release(), " ",
+              select(2, lock:release()))
+          }
+          header_filter_by_lua_block { ngx.header.held = tostring(client:mutex("@path@"):is_held()) }
+        }
+      ]]
+      assert.same({ 200, "nil true true true not owner\n" }, { web:get("/") })
+      stats "held 0 waiting 0 abandoned 0"
+      assert.same({}, web:errors())
+    end)
+
+    for title, ending in pairs {
+      ["that ends"] = "ngx.say('bye')",
+      ["whose handler raises an error"] = "error('a bad handler')",
+      ["that exits"] = "ngx.exit(403)",
+      ["that went to another location"] = "ngx.exec('/elsewhere')",
+    } do
+      it(("gives back at once what a request held %s"):format(title), function()
+        start_one([[
+          location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(20)) ]] .. ending .. [[ } }
+          location /elsewhere { return 200 "elsewhere"; }
+        ]])
+        for i = 1, 3 do
+          web:get("/hold")
+          become(0)
+          stats("held 0 waiting 0 abandoned " .. i)
+        end
+        local _, body = pcall(web.log, web)
+        assert.equal(title:find("error") and 3 or 0, select(2, body:gsub("%[error%]", "")))
+      end)
+    end
+
+    it("that hangs up while it waits leaves the line at once, and while it holds gives it back", function()
+      start_one([[
+        lua_check_client_abort on;
+        location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(20)) ngx.sleep(30) } }
+      ]])
+      local holder = web:begin("/hold")
+      become(1)
+      local waiter, last = web:begin("/hold"), nil
+      become(2)
+      last = web:begin("/hold")
+      become(3)
+      waiter:hang_up()
+      become(2)
+      holder:hang_up()
+      stats "held 1 waiting 0 abandoned 2"
+      last:hang_up()
+      become(0)
+      stats "held 0 waiting 0 abandoned 3"
+      assert.same({}, web:errors())
+    end)
+
+    it("in a timer is the light thread, and what it held is free when it or the timer ends", function()
+      start_one([[
+        location /timer { content_by_lua_block {
+          local results = {}
+          ngx.timer.at(0, function()
+            local lock = client:mutex("@path@")
+            local token = assert(lock:acquire(20))
+            local _, inner, err = ngx.thread.wait(ngx.thread.spawn(function()
+              local got, why = lock:acquire(0)
+              assert(client:mutex("@path@-2"):acquire(20)) -- it ends without giving it back
+              return got, why
+            end))
+            local second = client:mutex("@path@-2"):acquire(20)
+            results[1] = ("%s %s %s %s"):format(tostring(inner), err, lock:token() == token, second ~= nil)
+          end)
+          while not results[1] do ngx.sleep(0.01) end
+          ngx.say(results[1])
+        } }
+      ]])
+      for i = 1, 3 do
+        assert.same({ 200, "nil timeout true true\n" }, { web:get("/timer") })
+        stats("held 0 waiting 0 abandoned " .. 3 * i)
+      end
+      become(0)
+    end)
+
+    it("can be any value, and then outlives the request", function()
+      start_one [[
+        location /take { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(20, "shop"))) } }
+        location /give { content_by_lua_block { ngx.say(client:mutex("@path@"):release("shop")) } }
+      ]]
+      local _, token = web:get("/take")
+      assert.same({ 200, token }, { web:get("/take") })
+      assert.same({ 200, "true\n" }, { web:get("/give") })
+      become(1)
+      assert.same({ 200, "true\n" }, { web:get("/give") })
+      become(0)
+    end)
   end)
 end)

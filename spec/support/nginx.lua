@@ -52,6 +52,15 @@ http {
 }
 ]]
 
+--- For http {}: a client of `@hosts@` in each worker.
+nginx.CLIENT = [[
+  lua_shared_dict counts 1m;
+  init_worker_by_lua_block {
+    zklock = require "zklock"
+    client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+  }
+]]
+
 --- May these specs run here? nginx's Lua is LuaJIT, whose build they need.
 function nginx.is_testable()
   return rawget(_G, "jit") ~= nil
@@ -99,6 +108,7 @@ local function configure(self)
     server = options.server or "",
     port = self.port,
   }
+  for name, value in pairs(options.values or {}) do values[name] = value end
   for _ = 1, 2 do -- what is put in may name values, too
     for name, value in pairs(values) do values[name] = tostring(value):gsub("@(%w+)@", values) end
   end
@@ -110,6 +120,7 @@ end
 ---@field server string? for server {}
 ---@field main string? for the top; in all three `@port@`, `@prefix@` and `@tree@` are replaced
 ---@field workers integer? 2
+---@field values table<string, string>? more such names
 ---@field user string? who the workers are; root, if we are
 ---@field tree string? where lua/ is
 ---@field build string? where zklock/core.so is
@@ -132,6 +143,7 @@ function nginx.start(options)
   if not serves or not is_there(self.pid) then
     error(("nginx does not serve:\n%s\n%s"):format(self.guard:stderr(), self:log()), 2)
   end
+  loop.poll(function() return #self:workers() == (options.workers or 2) end, PATIENCE)
   return self
 end
 

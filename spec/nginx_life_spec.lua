@@ -1,0 +1,406 @@
+--- The life of nginx's workers: how they begin, are reloaded, killed, and leave; what each phase may do.
+
+local folder = require "spec.support.folder"
+local inspector = require "spec.support.inspector"
+local lfs = require "lfs"
+local nginx = require "spec.support.nginx"
+local process = require "spec.support.process"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local uv = require "luv"
+
+if not nginx.is_testable() then
+  describe("a worker of nginx", function()
+    it("is tested under LuaJIT, which is nginx's Lua", function() pending("not this one") end)
+  end)
+  return
+end
+
+local SESSION = 6
+local PATIENCE = 30
+
+describe("a worker of nginx", function()
+  local zk, tree, other, web, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    other = worker.start()
+    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = "/nginx-life/" .. count
+  end)
+
+  after_each(function()
+    if web then web:stop() end
+    web = nil
+  end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/nginx-life")
+    tree:close()
+  end)
+
+  local function start(options)
+    options.http = options.http or nginx.CLIENT
+    options.values = { hosts = zk.hosts, path = path }
+    web = nginx.start(options)
+    return web
+  end
+
+  local function nodes(at) return #(tree:children(at or path) or {}) end
+  local function become(n, at)
+    wait.eventually(function() return nodes(at) == n end, PATIENCE, n .. " nodes")
+  end
+
+  local COUNT = [[
+      location /count { content_by_lua_block {
+        local lock, counts = client:mutex("@path@"), ngx.shared.counts
+        local token, err = lock:acquire(20)
+        if not token then return ngx.exit(503) end
+        local n = counts:get("n") or 0
+        ngx.sleep(0.001)
+        counts:set("n", n + 1)
+        counts:incr("made", 1, 0)
+        ngx.say(n)
+      } }
+      location /sum { content_by_lua_block {
+        ngx.say(ngx.shared.counts:get("n"), " ", ngx.shared.counts:get("made"))
+      } }
+      location /hold { content_by_lua_block {
+        assert(client:mutex("@path@"):acquire(20))
+        while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+        ngx.say("held by ", ngx.worker.pid())
+      } }
+      location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
+      location /quick { content_by_lua_block { ngx.say(client:mutex("@path@-quick"):acquire(20) ~= nil) } }
+  ]]
+
+  describe("that is reloaded", function()
+    it("under load serves every request, counts exactly and leaves, without an error", function()
+      start { server = COUNT }
+      local wrk = process.spawn { "wrk", "-t2", "-c40", "-d4s", web.url .. "/count" }
+      local old = {}
+      for _ = 1, 3 do
+        local rest = wait.now() + 0.7
+        wait.eventually(function() return wait.now() > rest end)
+        for _, pid in ipairs(web:reload()) do old[#old + 1] = pid end
+      end
+      assert.equal(0, (wrk:wait(60)))
+      local report = wrk:stdout()
+      assert.is_nil(report:match("Non%-2xx[^\n]*"))
+      assert.is_true(nginx.await_end(old), "the old workers are still there")
+      become(0)
+      local _, body = web:get("/sum")
+      local n, made = body:match("(%d+) (%d+)")
+      assert.is_true(tonumber(made) > 10)
+      assert.equal(made, n)
+      assert.same({}, web:errors())
+    end)
+
+    it("lets its requests wait, be granted and finish, gives back what they held, and leaves", function()
+      start { server = COUNT, workers = 1 }
+      local holder = web:begin("/hold")
+      become(1)
+      local waiters = {}
+      for i = 1, 15 do waiters[i] = web:begin("/count") end
+      become(16)
+      local old = web:reload()
+      assert.same({ 200, "true\n" }, { web:get("/quick") }) -- by the new one
+      assert.equal(16, nodes())
+      web:get("/leave")
+      local _, body = holder:finish()
+      assert.equal(("held by %d\n"):format(old[1]), body)
+      for i = 1, 15 do assert.equal(200, (waiters[i]:finish())) end
+      assert.is_true(nginx.await_end(old), "the old worker is still there")
+      become(0)
+      assert.same({}, web:errors())
+    end)
+
+    it("can begin new waits in requests that it still has", function()
+      start { workers = 1, server = [[
+        location / { content_by_lua_block {
+          local counts = ngx.shared.counts
+          counts:set("here", true)
+          while not ngx.worker.exiting() do ngx.sleep(0.01) end
+          local tokens = 0
+          for i = 1, 3 do
+            local lock = client:mutex("@path@")
+            tokens = tokens + (lock:acquire(20) and 1 or 0)
+            lock:release()
+            ngx.sleep(0.05)
+          end
+          ngx.say(tokens)
+        } }
+        location /here { content_by_lua_block { ngx.say(ngx.shared.counts:get("here")) } }
+      ]] }
+      local call = web:begin("/")
+      wait.eventually(function() return select(2, web:get("/here")) == "true\n" end)
+      local old = web:reload()
+      assert.same({ 200, "3\n" }, { call:finish() })
+      assert.is_true(nginx.await_end(old), "the old worker is still there")
+      assert.same({}, web:errors())
+    end)
+
+    it("while idle leaves at once, and what it held in its own name is free at once", function()
+      start { workers = 2, server = [[
+        location /take { content_by_lua_block { ngx.say(client:mutex("@path@"):acquire(20, "worker") ~= nil) } }
+        location /ask { content_by_lua_block { client:mutex("@path@"):request(nil, function() end) ngx.say("asked") } }
+      ]] }
+      assert.same({ 200, "true\n" }, { web:get("/take") })
+      assert.same({ 200, "asked\n" }, { web:get("/ask") })
+      become(2)
+      local began = wait.now()
+      local old = web:reload()
+      assert.is_true(nginx.await_end(old), "the old workers are still there")
+      become(0)
+      assert.is_true(wait.now() - began < SESSION, "before the session timed out")
+      assert.same({}, web:errors())
+    end)
+
+    it("with a worker_shutdown_timeout leaves then, and its requests' places are free", function()
+      start { server = COUNT, workers = 1, main = "worker_shutdown_timeout 1s;" }
+      assert(other:acquire(path, PATIENCE))
+      local waiter = web:begin("/hold")
+      become(2)
+      local began = wait.now()
+      local old = web:reload()
+      assert.is_true(nginx.await_end(old), "the old worker is still there")
+      become(1)
+      assert.is_true(wait.now() - began < SESSION, "before the session timed out")
+      assert.is_nil((waiter:finish()))
+      assert(other:release(path))
+      assert.same({}, web:errors())
+    end)
+  end)
+
+  for title, how in pairs { ["is told to quit"] = "sigquit", ["is told to end"] = "sigterm" } do
+    it(("that %s gives back what it held at once"):format(title), function()
+      start { workers = 2, server = [[
+        location /take { content_by_lua_block { ngx.say(client:mutex("@path@"):acquire(20, "worker") ~= nil) } }
+      ]] }
+      assert.same({ 200, "true\n" }, { web:get("/take") })
+      become(1)
+      local began, log = wait.now(), nil
+      local errors = web.errors
+      uv.kill(web.pid, how)
+      assert.is_true(nginx.await_end { web.pid })
+      log = errors(web)
+      become(0)
+      assert.is_true(wait.now() - began < SESSION, "before the session timed out")
+      assert.same({}, log)
+    end)
+  end
+
+  it("that is killed keeps its locks until its session times out; the others go on", function()
+    start { server = COUNT, workers = 2 }
+    local holder = web:begin("/hold")
+    become(1)
+    local began = wait.now()
+    local owner = tonumber((tree:get(path .. "/" .. tree:children(path)[1])):match(":(%d+)$"))
+    local found
+    for _, pid in ipairs(web:workers()) do found = found or pid == owner end
+    assert.is_true(found, "its node names it")
+    local token = { other:acquire(path, 0) }
+    assert.same({ nil, "timeout" }, token)
+    nginx.kill_worker(owner)
+    assert.is_nil((holder:finish()))
+    assert.equal(1, nodes())
+    assert.is_number(other:acquire(path, PATIENCE))
+    assert.is_true(wait.now() - began > SESSION / 2, "not before")
+    assert(other:release(path))
+    for _ = 1, 4 do assert.equal(200, (web:get("/count"))) end
+    for _, line in ipairs(web:errors()) do assert.matches("exited on signal 9", line) end
+  end)
+
+  it("that is another user than root works as well", function()
+    if uv.getuid() ~= 0 then return pending("only root can start it as another") end
+    local shared = assert(uv.fs_mkdtemp(uv.os_tmpdir() .. "/zklock-shared-XXXXXX"))
+    local function run(...)
+      local command = { ... }
+      command.env = process.PLAIN
+      assert.equal(0, (process.spawn(command):wait(30)))
+    end
+    run("cp", "-r", "lua", "build/luajit/zklock", shared)
+    run("chmod", "-R", "a+rX", shared)
+    start { server = COUNT, user = "nobody nogroup", tree = shared, build = shared }
+    local ok, err = pcall(function()
+      local calls = {}
+      for i = 1, 20 do calls[i] = web:begin("/count") end
+      for i = 1, 20 do assert.equal(200, (calls[i]:finish())) end
+      assert.same({ 200, "20 20\n" }, { web:get("/sum") })
+      local old = web:reload()
+      assert.is_true(nginx.await_end(old))
+      assert.same({}, web:errors())
+      for _, pid in ipairs(web:workers()) do assert.is_true(lfs.attributes("/proc/" .. pid, "uid") ~= 0) end
+    end)
+    run("rm", "-rf", shared)
+    assert(ok, err)
+  end)
+
+  it("with lua_code_cache off gives each request a client of its own, whose locks end with it: 1,000 requests", function()
+    start { http = "lua_shared_dict counts 1m; lua_code_cache off;", server = [[
+      location / { content_by_lua_block {
+        local zklock, counts = require "zklock", ngx.shared.counts
+        local client = assert(zklock.connect("@hosts@", { session_timeout = 6, connect_timeout = 5 }))
+        local name = ("/%d"):format(ngx.var.args % 8)
+        assert(client:mutex("@path@" .. name):acquire(20))
+        local n = counts:get(name) or 0
+        ngx.sleep(0)
+        counts:set(name, n + 1)
+      } }
+      location /sum { content_by_lua_block {
+        local sum = 0
+        for i = 0, 7 do sum = sum + ngx.shared.counts:get("/" .. i) end
+        ngx.say(sum)
+      } }
+    ]] }
+    local curl = process.spawn { "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}\n", "--parallel",
+      "--parallel-max", "20", ("%s/?[1-1000]"):format(web.url) }
+    local before = web:workers()
+    assert.equal(0, (curl:wait(120)))
+    local _, served = curl:stdout():gsub("200\n", "")
+    assert.equal(1000, served)
+    for i = 0, 7 do become(0, path .. "/" .. i) end
+    assert.same({ 200, "1000\n" }, { web:get("/sum") })
+    assert.same(before, web:workers())
+    assert.same({}, web:errors())
+    -- What each request left behind is gone: its threads, its descriptors.
+    wait.eventually(function()
+      local most = 0
+      for _, pid in ipairs(web:workers()) do
+        for _, kind in ipairs { "task", "fd" } do
+          local scan, entries = uv.fs_scandir(("/proc/%d/%s"):format(pid, kind)), 0
+          while uv.fs_scandir_next(scan) do entries = entries + 1 end
+          most = math.max(most, entries)
+        end
+      end
+      return most < 60, most
+    end, PATIENCE, "the end of the requests' clients")
+    local old = web:reload()
+    assert.is_true(nginx.await_end(old), "the old workers are still there")
+    assert.same({}, web:errors())
+  end)
+
+  describe("in the phase", function()
+    local ASK = [[
+      local function try(name)
+        local lock = client:mutex("@path@-" .. name)
+        local token, err = lock:acquire(5)
+        local request = client:mutex("@path@-requested"):request(5, function() end)
+        local asked = request:state()
+        request:cancel()
+        local held, _, why = lock:is_held(), lock:release()
+        return ("%s: %s %s %s %s;"):format(name, token and "token" or err, held, tostring(why), asked)
+      end
+    ]]
+    local REFUSED = "%s: cannot wait in phase %s false not owner waiting;"
+    local GRANTED = "%s: token true nil waiting;"
+
+    it("that can be suspended acquires; elsewhere it says so, and the rest works", function()
+      start { workers = 1, http = [[
+        lua_shared_dict counts 1m;
+        init_worker_by_lua_block {
+          zklock = require "zklock"
+          client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+          ]] .. ASK .. [[
+          at_init_worker = try("init_worker")
+          connected_late = select(2, zklock.connect("@hosts@", { connect_timeout = 1 }))
+          ngx.timer.at(0, function() ngx.shared.counts:set("timer", try("timer")) end)
+        }
+      ]], server = [[
+        set_by_lua_block $seen { ]] .. ASK .. [[ return try("set") }
+        location / {
+          rewrite_by_lua_block { ]] .. ASK .. [[ ngx.ctx.seen = ngx.var.seen .. try("rewrite") }
+          access_by_lua_block { ]] .. ASK .. [[ ngx.ctx.seen = ngx.ctx.seen .. try("access") }
+          content_by_lua_block { ]] .. ASK .. [[
+            local seen = ngx.ctx.seen .. try("content")
+            local counts = ngx.shared.counts
+            while not counts:get("timer") do ngx.sleep(0.01) end
+            ngx.say(at_init_worker, connected_late, ";", counts:get("timer"), seen)
+          }
+          header_filter_by_lua_block { ]] .. ASK .. [[ ngx.shared.counts:set("header_filter", try("header_filter")) }
+          body_filter_by_lua_block { ]] .. ASK .. [[ ngx.shared.counts:set("body_filter", try("body_filter")) }
+          log_by_lua_block { ]] .. ASK .. [[ ngx.shared.counts:set("log", try("log")) }
+        }
+        location /after { content_by_lua_block {
+          local counts = ngx.shared.counts
+          ngx.say(counts:get("header_filter"), counts:get("body_filter"), counts:get("log"))
+        } }
+      ]] }
+      local _, body = web:get("/")
+      assert.equal(REFUSED:format("init_worker", "init_worker") .. "cannot wait in phase init_worker;"
+        .. GRANTED:format("timer") .. REFUSED:format("set", "set")
+        .. GRANTED:format("rewrite") .. GRANTED:format("access") .. GRANTED:format("content") .. "\n", body)
+      wait.eventually(function()
+        _, body = web:get("/after")
+        return not body:find("nil\n$")
+      end)
+      assert.equal(REFUSED:format("header_filter", "header_filter") .. REFUSED:format("body_filter", "body_filter")
+        .. REFUSED:format("log", "log") .. "\n", body)
+      assert.same({}, web:errors())
+    end)
+
+    it("header_filter, body_filter and log a lock of the request is released and looked at", function()
+      start { workers = 1, server = [[
+        location /header {
+          content_by_lua_block { assert(client:mutex("@path@"):acquire(5)) ngx.say("content") }
+          header_filter_by_lua_block {
+            local lock = client:mutex("@path@")
+            ngx.header.seen = ("%s %s %s"):format(lock:is_held(), lock:token() ~= nil, lock:release())
+          }
+          log_by_lua_block { ngx.shared.counts:set("log", select(2, client:mutex("@path@"):release())) }
+        }
+        location /seen { content_by_lua_block { ngx.say(ngx.shared.counts:get("log")) } }
+      ]] }
+      local curl = process.spawn { "curl", "-si", web.url .. "/header" }
+      curl:wait(30)
+      assert.matches("[Ss]een: true true true", curl:stdout())
+      become(0)
+      wait.eventually(function() return select(2, web:get("/seen")) == "not owner\n" end)
+      assert.same({}, web:errors())
+    end)
+
+    it("init connect raises, and says where to put it", function()
+      local ok, err = pcall(start, { http = [[
+        init_by_lua_block { require("zklock").connect("@hosts@") }
+      ]] })
+      assert.is_false(ok)
+      assert.matches("init_by_lua%(nginx.conf:%d+%):1: zklock.connect cannot be called in init_by_lua", err)
+      assert.matches("call it in init_worker_by_lua", err)
+    end)
+
+    it("ssl_certificate it acquires", function()
+      local at = path .. "-cert"
+      local dir = folder.new("certificate")
+      local key = process.spawn { "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+        "/CN=localhost", "-keyout", dir .. "/key.pem", "-out", dir .. "/cert.pem", env = process.PLAIN }
+      assert.equal(0, (key:wait(60)))
+      local tls = require("spec.support.port").free()
+      start { workers = 1, http = nginx.CLIENT .. ([[
+        server {
+          listen 127.0.0.1:%d ssl;
+          ssl_certificate %s;
+          ssl_certificate_key %s;
+          ssl_certificate_by_lua_block {
+            local lock = client:mutex("@path@-cert")
+            ngx.shared.counts:set("ssl", ngx.get_phase() .. " " .. tostring(lock:acquire(5) ~= nil))
+          }
+          location / { content_by_lua_block { ngx.say(ngx.shared.counts:get("ssl")) } }
+        }
+      ]]):format(tls, dir .. "/cert.pem", dir .. "/key.pem") }
+      local curl = process.spawn { "curl", "-sk", ("https://127.0.0.1:%d/"):format(tls) }
+      curl:wait(30)
+      assert.equal("ssl_cert true\n", curl:stdout())
+      become(0, at)
+      assert.same({}, web:errors())
+    end)
+  end)
+end)
