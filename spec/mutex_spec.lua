@@ -1037,12 +1037,9 @@ describe("a mutex", function()
       assert.equal(path, lock:path())
     end)
 
-    it("of later issues raise, as do their kinds", function()
+    it("of later issues raise", function()
       for _, options in ipairs { { fair = false }, { linger = 1 }, { handoffs = 8 } } do
         assert.is_false(pcall(client.mutex, client, path, options))
-      end
-      for _, kind in ipairs { "rwlock", "semaphore", "multilock" } do
-        assert.is_false(pcall(function() return client[kind](client, path, 1) end))
       end
     end)
   end)

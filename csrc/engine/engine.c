@@ -575,19 +575,20 @@ zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos 
 
 typedef struct directory {
     const char *path;
+    bool leases;
     bool once;
 } directory;
 
 static void fill_participants(zkl_query *query, void *with) {
     const directory *at = with;
     query->once = at->once;
-    if (!zkl_roster_init(&query->roster, query->all->floor, at->path)) {
+    if (!zkl_roster_init(&query->roster, query->all->floor, at->path, at->leases)) {
         query->roster.done = true;
         query->roster.status = ZKL_NO_MEMORY;
     }
 }
 
-zkl_query *zkl_query_participants(zkl_client *client, const char *path, uint64_t tag,
+zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                   zkl_nanos deadline, bool once) {
     if (forked(client))
         return NULL;
@@ -595,7 +596,7 @@ zkl_query *zkl_query_participants(zkl_client *client, const char *path, uint64_t
     if (!full)
         return NULL;
     zkl_query *query = ask(client, ZKL_ASKED_PARTICIPANTS, tag, once ? ZKL_NEVER : deadline,
-                           fill_participants, &(directory){full, once});
+                           fill_participants, &(directory){full, leases, once});
     free(full);
     return query;
 }

@@ -91,8 +91,9 @@ static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_re
         read_answered(roster, (size_t)asked->detail, reply);
 }
 
-bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path) {
+bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path, bool leases) {
     roster->floor = floor;
+    roster->leases = leases;
     roster->subject.answer = answered;
     roster->path = strdup(path);
     return roster->path != NULL;
@@ -127,11 +128,16 @@ void zkl_roster_free(zkl_roster *roster) {
     free(roster->path);
 }
 
+static bool counts(const zkl_roster *roster, size_t index) {
+    const bool lease = roster->snapshot.children[index].kind == ZKL_KIND_LEASE;
+    return !roster->entries[index].gone && lease == roster->leases;
+}
+
 /* Nobody who is still there is before it and in its way. */
 static bool holds(const zkl_roster *roster, size_t index) {
     const zkl_child *children = roster->snapshot.children;
     for (size_t i = 0; i < index; i++)
-        if (!roster->entries[i].gone && children[i].sequence != children[index].sequence &&
+        if (counts(roster, i) && children[i].sequence != children[index].sequence &&
             zkl_verdict_blocks(&children[i], children[index].kind))
             return false;
     return true;
@@ -143,7 +149,7 @@ bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *part
     size_t seen = 0;
     for (size_t i = 0; i < roster->snapshot.count; i++) {
         const zkl_entry *entry = &roster->entries[i];
-        if (entry->gone || seen++ != index)
+        if (!counts(roster, i) || seen++ != index)
             continue;
         const zkl_child *child = &roster->snapshot.children[i];
         *participant = (zkl_participant){

@@ -16,6 +16,7 @@ typedef struct zkl_roster {
     zkl_subject subject;
     zkl_floor *floor;
     char *path;
+    bool leases; /* its entries are leases; else they are whatever is not */
     bool asked, done;
     zkl_status status; /* once done */
     zkl_snapshot snapshot;
@@ -24,7 +25,7 @@ typedef struct zkl_roster {
 } zkl_roster;
 
 /* false: no memory */
-bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path);
+bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path, bool leases);
 void zkl_roster_free(zkl_roster *roster);
 /* Asks, if there is a link and nothing is on its way. */
 void zkl_roster_step(zkl_roster *roster);

@@ -217,8 +217,26 @@ static int client_take_log(lua_State *L) {
     return 2;
 }
 
+/* Pushes the contender of a join, or nil, err. */
+static int joined(lua_State *L, void **box, zkl_status status, zkl_contender *contender) {
+    if (status != ZKL_OK)
+        return zkl_push_error(L, status);
+    *box = contender;
+    return 1;
+}
+
+/* The arguments from `first` on: moment, once, max_hold; max_hold in seconds, or nil. */
+static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
+    return (zkl_terms){
+        .kind = kind,
+        .deadline = zkl_check_moment(L, first),
+        .once = lua_toboolean(L, first + 1),
+        .max_hold = lua_isnoneornil(L, first + 2) ? 0 : zkl_check_moment(L, first + 2),
+    };
+}
+
 /* client:join(path, kind, tag, moment, once, max_hold, under) -> contender, or nil, err; kind "lock", "read" or "write";
- * max_hold in seconds, or nil; under, for "read": the contender of a write that the owner holds, or nil */
+ * under, for "read": the contender of a write that the owner holds, or nil */
 static int client_join(lua_State *L) {
     zkl_client *client = check(L);
     const char *path = luaL_checkstring(L, 2);
@@ -226,20 +244,53 @@ static int client_join(lua_State *L) {
     static const zkl_kind kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
     const zkl_kind kind = kinds[luaL_checkoption(L, 3, NULL, names)];
     const uint64_t tag = zkl_check_tag(L, 4);
-    const zkl_terms terms = {
-        .kind = kind,
-        .deadline = zkl_check_moment(L, 5),
-        .once = lua_toboolean(L, 6),
-        .max_hold = lua_isnoneornil(L, 7) ? 0 : zkl_check_moment(L, 7),
-        .under = lua_isnoneornil(L, 8) ? NULL : zkl_check_contender(L, 8),
-    };
+    zkl_terms terms = check_terms(L, 5, kind);
+    terms.under = lua_isnoneornil(L, 8) ? NULL : zkl_check_contender(L, 8);
     zkl_contender *contender = NULL;
     void **box = zkl_new_box(L, ZKL_CONTENDER);
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
-    if (status != ZKL_OK)
-        return zkl_push_error(L, status);
-    *box = contender;
-    return 1;
+    return joined(L, box, status, contender);
+}
+
+/* client:join_all(paths, tag, moment, once, max_hold) -> contender, or nil, err; the strings stay in the table */
+static int client_join_all(lua_State *L) {
+    zkl_client *client = check(L);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    const uint64_t tag = zkl_check_tag(L, 3);
+    const zkl_terms terms = check_terms(L, 4, ZKL_KIND_LOCK);
+    int count = 0;
+    for (;; count++) {
+        lua_rawgeti(L, 2, count + 1);
+        const bool more = lua_type(L, -1) == LUA_TSTRING;
+        lua_pop(L, 1);
+        if (!more)
+            break;
+    }
+    zkl_contender *contender = NULL;
+    void **box = zkl_new_box(L, ZKL_CONTENDER);
+    const char **paths = lua_newuserdata(L, (size_t)(count + 1) * sizeof *paths);
+    for (int i = 0; i < count; i++) {
+        lua_rawgeti(L, 2, i + 1);
+        paths[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    const zkl_status status = zkl_join_all(client, paths, (size_t)count, tag, &terms, &contender);
+    lua_pop(L, 1);
+    return joined(L, box, status, contender);
+}
+
+/* client:join_leases(path, count, permits, tag, moment, once, max_hold) -> contender, or nil, err */
+static int client_join_leases(lua_State *L) {
+    zkl_client *client = check(L);
+    const char *path = luaL_checkstring(L, 2);
+    const size_t count = (size_t)luaL_checknumber(L, 3);
+    const uint64_t tag = zkl_check_tag(L, 5);
+    zkl_terms terms = check_terms(L, 6, ZKL_KIND_LEASE);
+    terms.permits = (size_t)luaL_checknumber(L, 4);
+    zkl_contender *contender = NULL;
+    void **box = zkl_new_box(L, ZKL_CONTENDER);
+    const zkl_status status = zkl_join_leases(client, path, count, tag, &terms, &contender);
+    return joined(L, box, status, contender);
 }
 
 /* client:ask_session(tag, moment) -> query, answered when there is a session */
@@ -260,15 +311,16 @@ static int client_ask_flush(lua_State *L) {
     return zkl_push_query(L, box, zkl_query_flush(client, tag, deadline));
 }
 
-/* client:ask_participants(path, tag, moment, once) -> query; when it is answered, query:participants() */
+/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered, query:participants() */
 static int client_ask_participants(lua_State *L) {
     zkl_client *client = check(L);
     const char *path = luaL_checkstring(L, 2);
-    const uint64_t tag = zkl_check_tag(L, 3);
-    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    const uint64_t tag = zkl_check_tag(L, 4);
+    const zkl_nanos deadline = zkl_check_moment(L, 5);
     void **box = zkl_new_box(L, ZKL_QUERY);
     return zkl_push_query(L, box,
-                          zkl_query_participants(client, path, tag, deadline, lua_toboolean(L, 5)));
+                          zkl_query_participants(client, path, lua_toboolean(L, 3), tag, deadline,
+                                                 lua_toboolean(L, 6)));
 }
 
 /* client:bell() -> bell, or nil, why not */
@@ -307,6 +359,8 @@ void zkl_open_client(lua_State *L) {
         {"take", client_take},
         {"take_log", client_take_log},
         {"join", client_join},
+        {"join_all", client_join_all},
+        {"join_leases", client_join_leases},
         {"bell", client_bell},
         {"visit", client_visit},
         {"ask_session", client_ask_session},

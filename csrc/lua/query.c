@@ -20,10 +20,8 @@ static int query_drop(lua_State *L) {
 
 static void push_participant(lua_State *L, const zkl_participant *p) {
     static const char *const kinds[] = {
-        [ZKL_KIND_NONE] = NULL,
-        [ZKL_KIND_LOCK] = "lock",
-        [ZKL_KIND_READ] = "read",
-        [ZKL_KIND_WRITE] = "write",
+        [ZKL_KIND_NONE] = NULL,     [ZKL_KIND_LOCK] = "lock",   [ZKL_KIND_READ] = "read",
+        [ZKL_KIND_WRITE] = "write", [ZKL_KIND_LEASE] = "lease",
     };
     char session[24];
     snprintf(session, sizeof session, "0x%llx", (unsigned long long)p->session);

@@ -56,6 +56,17 @@ function check.seconds(value, name, level)
   return value
 end
 
+--- A whole number in a range.
+---@param most integer?
+function check.integer(value, name, least, most, level)
+  if type(value) ~= "number" or value ~= math.floor(value) or value < least or value > (most or 2 ^ 31 - 1) then
+    local range = most and ("a whole number from %d to %d"):format(least, most)
+      or ("a whole number of at least %d"):format(least)
+    refuse(name, range, show(value), level)
+  end
+  return value
+end
+
 --- An owner: any value but NaN; nil is for the caller to replace.
 function check.owner(value, level)
   if value ~= value then refuse("owner", "any value but NaN", "NaN", level) end
@@ -82,6 +93,27 @@ function check.path(value, name, level)
   check.text(value, name, level + 1)
   local wrong = bad_path(value)
   if wrong then error(("bad argument '%s' (path '%s': %s)"):format(name, value, wrong), level) end
+  return value
+end
+
+--- Several paths, none of which is another's, or lies below it.
+function check.paths(value, name, level)
+  level = level or CALLER
+  if type(value) ~= "table" then refuse(name, "list of paths", type(value), level) end
+  local count = 0
+  for _ in pairs(value) do count = count + 1 end
+  if count == 0 or count ~= #value then
+    refuse(name, "list of paths", count == 0 and "an empty one" or "a table that is none", level)
+  end
+  for i, path in ipairs(value) do check.path(path, ("%s[%d]"):format(name, i), level + 1) end
+  for i, path in ipairs(value) do
+    for j, other in ipairs(value) do
+      if i ~= j and (other == path or other:sub(1, #path + 1) == path .. "/") then
+        local wrong = other == path and "is there twice" or "lies below '" .. path .. "'"
+        error(("bad argument '%s' (path '%s' %s)"):format(name, other, wrong), level)
+      end
+    end
+  end
   return value
 end
 

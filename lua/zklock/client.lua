@@ -8,6 +8,7 @@ local lock_options = require "zklock.options"
 local ownership = require "zklock.owner"
 local Place = require "zklock.place"
 local RwLock = require "zklock.rwlock"
+local Semaphore = require "zklock.semaphore"
 local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -395,6 +396,30 @@ end
 function Client:rwlock(path, options)
   check.path(path, "path")
   return (RwLock.new(self, Place.at(self, path, "rwlock", lock_options.check(options, 4), 3)))
+end
+
+--- Several locks that are held all or none. They are asked for in one transaction, so that two multilocks never wait
+--- for each other; a path that its owner holds otherwise answers "deadlock". Mixes with mutexes at the same paths.
+---@param paths string[] each as for `mutex`; none twice, none below another
+---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
+---@return zklock.Lock
+function Client:multilock(paths, options)
+  check.paths(paths, "paths")
+  return (Lock.new(self, Place.of_all(self, paths, lock_options.check(options, 4), 3)))
+end
+
+--- So many leases, across all processes, in order of arrival. Every process should say the same number: whoever takes a
+--- lease goes by his own. No traffic.
+---@param path string as for `mutex`
+---@param permits integer at least 1
+---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
+---@return zklock.Semaphore
+function Client:semaphore(path, permits, options)
+  check.path(path, "path")
+  check.integer(permits, "permits", 1)
+  local settings = lock_options.check(options, 4)
+  settings.permits = permits
+  return (Semaphore.new(self, Place.at(self, path, "semaphore", settings, 3)))
 end
 
 --- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.

@@ -1,6 +1,7 @@
 --- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
 local check = require "zklock.check"
 local guard = require "zklock.guard"
+local participants = require "zklock.participants"
 local Request = require "zklock.request"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -40,22 +41,6 @@ local function acquire_again(stay, deadline)
   return stay.token
 end
 
-local function join_and_wait(stay, deadline, once)
-  local err = stay:join(deadline, once)
-  if not err then stay:await() end
-  return err
-end
-
---- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again.
----@return string? err
-local function settle(stay, deadline, once)
-  local ok, err = stay.place.client.protected(join_and_wait, stay, deadline, once)
-  if ok and stay.state == "held" then return nil end
-  if ok then return err or stay.err or (stay.state == "lost" and "lost") or stay.place.client:unusable() end
-  stay:end_now()
-  error(err, 0)
-end
-
 --- Acquires the lock, waiting for it in order of arrival.
 ---
 --- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
@@ -84,7 +69,7 @@ function Lock:acquire(timeout, who)
     if stay and stay.state == "held" then return acquire_again(stay, deadline) end
   end
   stay = place:new_stay(self, who)
-  local err = place:forbids(who) or settle(stay, deadline, once)
+  local err = place:forbids(who) or stay:settle(deadline, once)
   if stay.state ~= "held" then
     if err == "lost" then place.losers[who] = nil end -- told here
     return nil, err
@@ -207,29 +192,25 @@ function Lock:on_lost(fn)
   self.handle_lost = check.listener(fn, "fn")
 end
 
---- Who is in the line, in order. `created` is seconds since 1970 by the servers' clock; `mine`: this client's.
+--- Who is in the line, in order; of a multilock: in one line after the other. `kind` is "lock", "read" or "write";
+--- `created` is seconds since 1970 by the servers' clock; `mine`: this client's.
 ---@param timeout number? seconds
----@return { node: string, sequence: integer, session: string, identifier: string, created: number, holder: boolean,
----   mine: boolean }[]?
+---@return zklock.Participant[]?
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "zookeeper: NAME"
 function Lock:participants(timeout)
   local deadline, once = check.deadline(timeout, "timeout")
-  local native, path = self.client.native, self.place.path
-  local ok, query = self.client:ask(function(tag) return native:ask_participants(path, tag, deadline, once) end)
-  if not ok then return nil, query end
-  local list = query:participants()
-  query:drop()
-  return list
+  return participants(self.client, self.place.paths or { self.place.path }, deadline, once)
 end
 
---- The path it was made with, without the chroot.
----@return string
+--- The path it was made with, without the chroot; of a multilock all its paths, sorted.
+---@return string ...
 function Lock:path()
+  if self.place.paths then return unpack(self.place.paths) end
   return self.place.path
 end
 
 function Lock:__tostring()
-  return ("zklock.Lock (%s)"):format(self.place.path)
+  return ("zklock.Lock (%s)"):format(table.concat({ self:path() }, ", "))
 end
 
 return Lock

@@ -15,7 +15,7 @@ function options.check(given, level)
 end
 
 function options.same(a, b)
-  return a.fair == b.fair and a.max_hold == b.max_hold
+  return a.fair == b.fair and a.max_hold == b.max_hold and a.permits == b.permits
 end
 
 return options

@@ -4,6 +4,8 @@ local options = require "zklock.options"
 local owner = require "zklock.owner"
 local waiter = require "zklock.waiter"
 
+local unpack = table.unpack or unpack -- luacheck: ignore 113
+
 --- One owner's wait or hold.
 ---@class zklock.Stay
 ---@field place zklock.Place
@@ -17,65 +19,142 @@ Stay.__index = Stay
 
 ---@class zklock.Place
 ---@field path string
----@field kind string "mutex" or "rwlock"
----@field node string what its nodes are: "lock", "read" or "write"
+---@field kind string "mutex", "rwlock", "multilock" or "semaphore"
+---@field node string? what its nodes are: "lock", "read" or "write"
+---@field enter function how a stay enters it: (place, stay, tag, deadline, once) -> contender, or nil, err
+---@field parts zklock.Place[]? of a multilock: the mutexes that it is all of
+---@field multilocks table<zklock.Place, boolean> of a mutex: those that it is a part of
 ---@field read zklock.Place? of a place of writers: that of the readers at the same path
 ---@field write zklock.Place? and the reverse
 ---@field options table
 local Place = {}
 Place.__index = Place
 
-local function new(client, path, kind, node, settings)
+local function weak(mode)
+  return setmetatable({}, { __mode = mode })
+end
+
+local function new(client, path, kind, settings, enter)
   return setmetatable({
     client = client,
     path = path,
     kind = kind,
-    node = node,
     options = settings,
+    enter = enter,
     stays = {},
-    weak_stays = setmetatable({}, { __mode = "k" }), -- of owners that may be collected
-    losers = setmetatable({}, { __mode = "k" }), -- owners whose next release answers "lost"
+    weak_stays = weak("k"), -- of owners that may be collected
+    losers = weak("k"), -- owners whose next release answers "lost"
   }, Place)
+end
+
+-- ---- kinds: each with how a stay enters it
+
+local function enter_line(place, stay, tag, deadline, once)
+  return place.client.native:join(place.path, place.node, tag, deadline, once, place.options.max_hold,
+    place:under(stay.owner()))
+end
+
+local function enter_lines(place, _, tag, deadline, once)
+  return place.client.native:join_all(place.paths, tag, deadline, once, place.options.max_hold)
+end
+
+local function enter_leases(place, stay, tag, deadline, once)
+  return place.client.native:join_leases(place.path, stay.leases, place.permits, tag, deadline, once,
+    place.options.max_hold)
 end
 
 local makers = {}
 
 function makers.mutex(client, path, settings)
-  return new(client, path, "mutex", "lock", settings)
-end
-
-function makers.rwlock(client, path, settings)
-  local place = new(client, path, "rwlock", "write", settings)
-  place.read = new(client, path, "rwlock", "read", settings)
-  place.read.write = place
+  local place = new(client, path, "mutex", settings, enter_line)
+  place.node = "lock"
+  place.multilocks = weak("k")
   return place
 end
 
+function makers.rwlock(client, path, settings)
+  local write = new(client, path, "rwlock", settings, enter_line)
+  local read = new(client, path, "rwlock", settings, enter_line)
+  write.node, write.read = "write", read
+  read.node, read.write = "read", write
+  return write
+end
+
+function makers.semaphore(client, path, settings)
+  local place = new(client, path, "semaphore", settings, enter_leases)
+  place.permits = settings.permits
+  return place
+end
+
+local function refuse(text, level, ...)
+  error(("bad argument " .. text):format(...), level + 1)
+end
+
 --- The place of that kind at `path`: the one that there is, or a new one.
+---@param settings table? nil: whatever the others have
 function Place.at(client, path, kind, settings, level)
   local place = client.places[path]
   if not place then
     place = makers[kind](client, path, settings)
     client.places[path] = place
   elseif place.kind ~= kind then
-    error(("bad argument 'path' ('%s' is in use as a %s)"):format(path, place.kind), level)
-  elseif not options.same(place.options, settings) then
-    error(("bad argument 'options' (other handles of '%s' have other ones)"):format(path), level)
+    refuse("'path' ('%s' is in use as a %s)", level, path, place.kind)
+  elseif settings and not place.options then
+    place.options = settings -- a part of multilocks so far
+  elseif settings and not options.same(place.options, settings) then
+    refuse("'options' (other handles of '%s' have other ones)", level, path)
   end
   return place
 end
 
---- Whoever holds read and asks for write would wait for himself.
+--- The place of a multilock: the one that there is for these paths, in whatever order, or a new one.
+function Place.of_all(client, paths, settings, level)
+  local sorted = { unpack(paths) }
+  table.sort(sorted)
+  local key = "all " .. table.concat(sorted, " ") -- no path begins so
+  local parts = {}
+  for i, path in ipairs(sorted) do parts[i] = Place.at(client, path, "mutex", nil, level + 1) end
+  local place = client.places[key]
+  if not place then
+    place = new(client, paths[1], "multilock", settings, enter_lines)
+    place.paths, place.parts = sorted, parts
+    for _, part in ipairs(parts) do part.multilocks[place] = true end
+    client.places[key] = place
+  elseif not options.same(place.options, settings) then
+    refuse("'options' (other handles of these paths have other ones)", level)
+  end
+  return place
+end
+
+-- ---- what an owner may not do to himself
+
+function Place:is_held_by(who)
+  local stay = self:stay_of(who)
+  return stay ~= nil and stay.state == "held"
+end
+
+local function is_held_in_others(part, who, but)
+  for multilock in pairs(part.multilocks) do
+    if multilock ~= but and multilock:is_held_by(who) then return true end
+  end
+  return false
+end
+
+--- Whoever holds read and asks for write would wait for himself, and so would he who holds a path of a multilock.
 ---@return string? err
 function Place:forbids(who)
-  local stay = self.read and self.read:stay_of(who)
-  return stay and stay.state == "held" and "deadlock" or nil
+  if self.read and self.read:is_held_by(who) then return "deadlock" end
+  if self.multilocks and is_held_in_others(self, who) then return "deadlock" end
+  for _, part in ipairs(self.parts or {}) do
+    if part:is_held_by(who) or is_held_in_others(part, who, self) then return "deadlock" end
+  end
+  return nil
 end
 
 --- The contender of the write under which an owner takes read.
 function Place:under(who)
-  local stay = self.write and self.write:stay_of(who)
-  return stay and stay.state == "held" and stay.contender or nil
+  local write = self.write
+  return write and write:is_held_by(who) and write:stay_of(who).contender or nil
 end
 
 function Place:set(who, stay)
@@ -118,8 +197,7 @@ end
 function Stay:join(deadline, once)
   local place = self.place
   local client = place.client
-  local contender, err = client.native:join(place.path, place.node, client:enter(self), deadline, once,
-    place.options.max_hold, place:under(self.owner()))
+  local contender, err = place:enter(self, client:enter(self), deadline, once)
   if not contender then
     self.state = "failed"
     return err
@@ -127,6 +205,22 @@ function Stay:join(deadline, once)
   self.contender = contender
   place:set(self.owner(), self)
   return nil
+end
+
+local function join_and_wait(stay, deadline, once)
+  local err = stay:join(deadline, once)
+  if not err then stay:await() end
+  return err
+end
+
+--- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again.
+---@return string? err
+function Stay:settle(deadline, once)
+  local ok, err = self.place.client.protected(join_and_wait, self, deadline, once)
+  if ok and self.state == "held" then return nil end
+  if ok then return err or self.err or (self.state == "lost" and "lost") or self.place.client:unusable() end
+  self:end_now()
+  error(err, 0)
 end
 
 --- Not this owner's any more.

@@ -7,14 +7,19 @@ Request.__index = Request
 Request.__name = "zklock.Request"
 
 --- Asks; the callback is told exactly once, also when nothing could be asked.
-function Request.new(lock, deadline, once, callback)
+---@param listener table? in whose handle_lost the stay finds its listener; default the lock
+---@param adapt (fun(stay: zklock.Stay): any)? sees the stay before it joins, and makes of the one that holds what the
+---  callback gets; default its token
+function Request.new(lock, deadline, once, callback, listener, adapt)
   local client = lock.client
   local request = setmetatable({ client = client, callback = callback }, Request)
   owner.declare_weak(request)
   local err = client:unusable()
   if not err then
     client:reap()
-    local stay = lock.place:new_stay(lock, request)
+    local stay = lock.place:new_stay(listener or lock, request)
+    if adapt then adapt(stay) end
+    request.adapt = adapt
     local back = owner.reference(request)
     stay.answered = function(answered)
       local waiting = back()
@@ -45,10 +50,10 @@ function Request:answered(stay)
     stay.state = "failed"
     client:call_later(callback, nil, "cancelled")
   else
-    client:call_later(function(token)
-      callback(token)
+    client:call_later(function(got)
+      callback(got)
       return self -- not collected before its callback has run
-    end, stay.token)
+    end, self.adapt and self.adapt(stay) or stay.token)
   end
 end
 

@@ -1,0 +1,38 @@
+--- participants: who holds and who waits, read off the servers.
+
+---@class zklock.Participant
+---@field path string
+---@field node string
+---@field kind "lock"|"read"|"write"|"lease"
+---@field sequence integer
+---@field session string
+---@field identifier string
+---@field created number seconds since 1970 by the servers' clock
+---@field holder boolean
+---@field mine boolean this client's
+
+--- Those in the lines at `paths`, and those with leases at `leases`, which come first.
+---@param leases string?
+---@return zklock.Participant[]?
+---@return string? err
+return function(client, paths, deadline, once, leases)
+  local all = {}
+  local function read(path, are_leases)
+    local ok, query = client:ask(function(tag)
+      return client.native:ask_participants(path, are_leases, tag, deadline, once)
+    end)
+    if not ok then return query end
+    for _, participant in ipairs(query:participants()) do
+      participant.path = path
+      all[#all + 1] = participant
+    end
+    query:drop()
+    return nil
+  end
+  local err = leases and read(leases, true)
+  for _, path in ipairs(paths) do
+    err = err or read(path, false)
+  end
+  if err then return nil, err end
+  return all
+end

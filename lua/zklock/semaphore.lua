@@ -1,0 +1,86 @@
+--- semaphore: the handle of so many leases at a path.
+local check = require "zklock.check"
+local Lease = require "zklock.lease"
+local participants = require "zklock.participants"
+local Request = require "zklock.request"
+
+---@class zklock.Semaphore
+local Semaphore = {}
+Semaphore.__index = Semaphore
+Semaphore.__name = "zklock.Semaphore"
+
+--- A handle on the semaphore at a place.
+---@return zklock.Semaphore
+function Semaphore.new(client, place)
+  return setmetatable({ client = client, place = place }, Semaphore)
+end
+
+local function check_count(count, permits)
+  if count == nil then return 1 end
+  return check.integer(count, "count", 1, permits, 4)
+end
+
+--- Waits for leases, in order of arrival: all of them or none. 0 answers "timeout" also while somebody else is just
+--- taking one.
+---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
+---@param count integer? how many together; default 1
+---@return zklock.Lease? lease of all of them
+---@return string? err as of a lock's `acquire`
+function Semaphore:acquire(timeout, count)
+  local deadline, once = check.deadline(timeout, "timeout")
+  count = check_count(count, self.place.permits)
+  local refused = self.client:cannot_wait()
+  if refused then return nil, refused end
+  self.client:reap()
+  local listener = {}
+  local stay = self.place:new_stay(listener, {}) -- nobody else is its owner
+  stay.leases = count
+  local err = stay:settle(deadline, once)
+  if stay.state ~= "held" then return nil, err end
+  return Lease.new(stay, listener)
+end
+
+--- Asks for leases without waiting.
+---@param timeout number? seconds
+---@param callback fun(lease: zklock.Lease?, err: string?) called once, from `poll`
+---@param count integer? how many together; default 1
+---@return zklock.Request
+function Semaphore:request(timeout, callback, count)
+  local deadline, once = check.deadline(timeout, "timeout")
+  check.func(callback, "callback")
+  count = check_count(count, self.place.permits)
+  local listener = {}
+  return Request.new(self, deadline, once, callback, listener, function(stay)
+    if stay.state == "waiting" then
+      stay.leases = count
+    else
+      return Lease.new(stay, listener)
+    end
+  end)
+end
+
+--- Who holds leases, then who waits for some, in order.
+---@param timeout number? seconds
+---@return zklock.Participant[]?
+---@return string? err as of a lock's `participants`
+function Semaphore:participants(timeout)
+  local deadline, once = check.deadline(timeout, "timeout")
+  local path = self.place.path
+  local list, err = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")
+  for _, participant in ipairs(list or {}) do
+    participant.holder = participant.kind == "lease"
+  end
+  return list, err
+end
+
+--- The path it was made with, without the chroot.
+---@return string
+function Semaphore:path()
+  return self.place.path
+end
+
+function Semaphore:__tostring()
+  return ("zklock.Semaphore (%s)"):format(self.place.path)
+end
+
+return Semaphore

@@ -1,0 +1,263 @@
+--- Several locks that are held all or none, on a real server.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local PATIENCE = 20 -- seconds
+local SESSION = 6
+
+describe("a multilock", function()
+  local zk, tree, client, other, base, paths
+  local count = 0
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+  end)
+
+  before_each(function()
+    count = count + 1
+    base = ("/multilock/%d"):format(count)
+    paths = { base .. "/a", base .. "/b", base .. "/c" }
+  end)
+
+  teardown(function()
+    client:close()
+    other:close()
+    tree:close()
+  end)
+
+  local function nodes()
+    local all = {}
+    for _, path in ipairs(paths) do
+      for _, name in ipairs(tree:children(path) or {}) do all[#all + 1] = path .. "/" .. name end
+    end
+    return all
+  end
+
+  local function ask(lock)
+    local heard = {}
+    local request = lock:request(PATIENCE, function(...) heard[#heard + 1] = { ... } end)
+    return request, heard
+  end
+
+  local function hear(heard)
+    return wait.eventually(function()
+      client:poll()
+      other:poll(0.01)
+      return heard[1]
+    end, PATIENCE)
+  end
+
+  local function empty()
+    assert(client:flush(PATIENCE))
+    assert(other:flush(PATIENCE))
+    assert.same({}, nodes())
+  end
+
+  it("holds all its paths, with the transaction's zxid as its token", function()
+    local all = client:multilock(paths)
+    local token = assert(all:acquire(PATIENCE))
+    assert.equal(3, #nodes())
+    for _, node in ipairs(nodes()) do
+      assert.matches("/_c_[%x-]+%-lock%-%d+$", node)
+      assert.equal(token, tree:exists(node).czxid)
+    end
+    assert.equal(token, all:token())
+    assert.is_true(all:is_held())
+    assert.is_true(all:validity() > 0)
+    for _, path in ipairs(paths) do assert.same({ nil, "timeout" }, { other:mutex(path):acquire(0) }) end
+    assert.equal(token, all:acquire(0)) -- reentrant
+    assert.is_true(all:release())
+    assert.is_true(all:is_held())
+    assert.is_true(all:release())
+    empty()
+    assert.is_true(assert(other:mutex(paths[2]):acquire(PATIENCE)) > token)
+    other:mutex(paths[2]):release()
+  end)
+
+  it("is none while one of its paths is held", function()
+    local b = other:mutex(paths[2])
+    assert(b:acquire(PATIENCE))
+    local all = client:multilock(paths)
+    assert.same({ nil, "timeout" }, { all:acquire(0) })
+    assert.same({ nil, "timeout" }, { all:acquire(0.1) })
+    local request, heard = ask(all)
+    wait.eventually(function() return #nodes() == 4 end)
+    assert.equal("waiting", request:state())
+    assert.same({ nil, "timeout" }, { other:mutex(paths[1]):acquire(0) }) -- its place in the queue
+    b:release()
+    assert.is_number(hear(heard)[1])
+    request:release()
+    empty()
+  end)
+
+  it("is the same for the same paths in another order", function()
+    local all = client:multilock(paths)
+    local same = client:multilock { paths[3], paths[1], paths[2] }
+    local token = assert(all:acquire(PATIENCE))
+    assert.equal(token, same:acquire(0))
+    assert.is_true(same:release())
+    assert.is_true(same:release())
+    assert.same({ paths[1], paths[2], paths[3] }, { same:path() })
+    empty()
+  end)
+
+  it("does not wait for another one that waits for it, in whatever order they name their paths", function()
+    local done, rounds = 0, 40
+    local orders = { { paths[1], paths[2] }, { paths[3], paths[2] }, { paths[3], paths[1] }, paths }
+    local held = {}
+    for i = 1, rounds do
+      local from = i % 2 == 0 and client or other
+      local names = orders[i % 4 + 1]
+      local request
+      request = from:multilock(names):request(PATIENCE, function(token)
+        assert(token)
+        held[request] = names
+      end)
+    end
+    wait.eventually(function()
+      client:poll(0.005)
+      other:poll(0.005)
+      local taken = {}
+      for _, names in pairs(held) do
+        for _, path in ipairs(names) do
+          assert.is_nil(taken[path])
+          taken[path] = true
+        end
+      end
+      local request = next(held)
+      if request then
+        held[request] = nil
+        request:release()
+        done = done + 1
+      end
+      return done == rounds
+    end, PATIENCE)
+    empty()
+  end)
+
+  it("answers 'deadlock' at once to an owner that holds one of its paths otherwise", function()
+    local all, some, a = client:multilock(paths), client:multilock { paths[1], paths[2] }, client:mutex(paths[1])
+    assert(a:acquire(PATIENCE))
+    assert.same({ nil, "deadlock" }, { all:acquire() })
+    a:release()
+    assert(all:acquire(PATIENCE))
+    assert.same({ nil, "deadlock" }, { a:acquire() })
+    assert.same({ nil, "deadlock" }, { some:acquire() })
+    assert.same({ nil, "timeout" }, { a:acquire(0, "somebody else") })
+    all:release()
+    assert(some:acquire(PATIENCE))
+    assert.same({ nil, "deadlock" }, { all:acquire(0) })
+    some:release()
+    empty()
+  end)
+
+  it("is lost as a whole when one of its nodes is deleted", function()
+    local all = client:multilock(paths)
+    local losses = {}
+    all:on_lost(function(...) losses[#losses + 1] = { ... } end)
+    local token = assert(all:acquire(PATIENCE))
+    wait.eventually(function() -- the watches on its own nodes
+      local b = nodes()[2]
+      return b and client:stats().requests_sent > 0
+    end)
+    tree:delete(nodes()[2])
+    wait.eventually(function()
+      client:poll(0.02)
+      return #losses == 1
+    end, PATIENCE)
+    assert.equal("lost", losses[1][1])
+    assert.equal(token, losses[1][3])
+    assert.is_false(all:is_held())
+    assert.same({ nil, "lost" }, { all:release() })
+    empty()
+  end)
+
+  it("shows who holds and who waits at each path", function()
+    local all = client:multilock(paths)
+    assert(all:acquire(PATIENCE))
+    local request = ask(other:mutex(paths[2]))
+    wait.eventually(function() return #nodes() == 4 end)
+    local list = assert(all:participants(PATIENCE))
+    local seen = {}
+    for i, p in ipairs(list) do seen[i] = ("%s %s %s"):format(p.path:sub(-1), tostring(p.holder), tostring(p.mine)) end
+    assert.same({ "a true true", "b true true", "b false false", "c true true" }, seen)
+    request:cancel()
+    all:release()
+    empty()
+  end)
+
+  it("has options of its own, and shares no path with another kind", function()
+    local mutex = client:mutex(paths[1], { max_hold = 5 })
+    local all = client:multilock(paths, { max_hold = 1 })
+    assert.has_error(function() client:multilock(paths) end,
+      "bad argument 'options' (other handles of these paths have other ones)")
+    assert(all:acquire(PATIENCE))
+    assert.is_true(all:validity() <= 1)
+    all:release()
+    assert.equal(paths[1], mutex:path())
+    local rw = client:rwlock(base .. "/rw")
+    assert.has_error(function() client:multilock { paths[1], base .. "/rw" } end,
+      "bad argument 'path' ('" .. base .. "/rw' is in use as a rwlock)")
+    assert.equal(base .. "/rw", rw:path())
+  end)
+
+  for what, bad in pairs {
+    ["no table"] = "/a",
+    ["an empty list"] = {},
+    ["a table that is no list"] = { a = "/a" },
+    ["a path that is none"] = { "/a", "b" },
+    ["a number"] = { "/a", 7 },
+    ["a path twice"] = { "/a", "/b", "/a" },
+    ["a path below another"] = { "/a", "/a/b" },
+  } do
+    it("raises for " .. what, function()
+      local ok, err = pcall(client.multilock, client, bad)
+      assert.is_false(ok)
+      assert.matches("bad argument 'paths", err)
+    end)
+  end
+
+  describe("behind a link that fails", function()
+    local faulty, cut
+
+    before_each(function()
+      faulty = proxy.start(zk.hosts)
+      cut = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+      assert(cut:multilock(paths):acquire(PATIENCE)) -- the directories
+      assert(cut:multilock(paths):release())
+      assert(cut:flush(PATIENCE))
+    end)
+
+    after_each(function()
+      cut:close()
+      faulty:close()
+    end)
+
+    it("enters all queues once though the answer was lost", function()
+      faulty:lose_reply("multi")
+      local token = assert(cut:multilock(paths):acquire(PATIENCE))
+      assert.equal(3, #nodes())
+      for _, node in ipairs(nodes()) do assert.equal(token, tree:exists(node).czxid) end
+      assert.is_true(cut:multilock(paths):release())
+      assert(cut:flush(PATIENCE))
+      empty()
+    end)
+
+    it("closes, with the transaction on its way into a black hole, and nothing crashes", function()
+      faulty:black_hole()
+      local heard = {}
+      cut:multilock(paths):request(nil, function(...) heard[#heard + 1] = { ... } end)
+      assert.is_true(cut:close())
+      assert.same({ { nil, "closed" } }, heard)
+      faulty:heal()
+      wait.eventually(function() return #nodes() == 0 end, PATIENCE)
+    end)
+  end)
+end)
