@@ -245,6 +245,17 @@ describe("on a real server", function()
     wait.eventually(function() return direct:exists("/harness/late") end)
   end)
 
+  it("a link that is made in a black hole is none, whichever way that is", function()
+    for _, direction in ipairs { "both", "to_server", "to_client" } do
+      faulty:reset()
+      faulty:black_hole(direction)
+      local sessions = zk:mntr().global_sessions
+      assert.is_false(pcall(inspector.connect, faulty.hosts, { timeout = 0.2 }))
+      assert.is_true(zk:mntr().global_sessions <= sessions)
+      faulty:heal()
+    end
+  end)
+
   it("a held reply comes after heal, and others wait for it", function()
     faulty:hold_reply("create")
     through.link:send(wire.request(55, "create", wire.buffer("/harness/held") .. wire.buffer("")

@@ -30,14 +30,17 @@ end
 
 --- Starts a proxy in front of `hosts`. Clients connect to its `.hosts`.
 ---@param hosts string "127.0.0.1:PORT[,...]": with several, each new link goes to the next that answers
----@param options { raw: boolean? }? raw: do not look into the bytes (for the servers' links among themselves)
+---@param options { raw: boolean?, doors: integer? }? raw: do not look into the bytes (for the servers' links among
+---  themselves); doors: ports to listen on, 1. libzookeeper makes a pause when it has been at every host of its list:
+---  with more doors it comes back at once
 ---@return table proxy
 function proxy.start(hosts, options)
   local self = setmetatable({ upstream = hosts }, proxy)
   self.process = process.spawn { "lua5.4", "spec/support/proxy_main.lua", hosts,
-    options and options.raw and "raw" or "frames", env = process.PLAIN_LUA }
-  self.port = self:answer(20)
-  self.hosts = "127.0.0.1:" .. self.port
+    options and options.raw and "raw" or "frames", options and options.doors or 1, env = process.PLAIN_LUA }
+  local ports = self:answer(20)
+  self.port = ports[1]
+  self.hosts = "127.0.0.1:" .. table.concat(ports, ",127.0.0.1:")
   self.pid = self.process.pid
   return self
 end

@@ -207,10 +207,12 @@ function link.new(proxy, client, number)
   return self
 end
 
---- Holds or lets go both directions as the proxy's black hole says.
+--- Holds or lets go both directions as the proxy's black hole says. A link that was made in a black hole is no link
+--- yet, whichever way that is: TCP's handshake goes both ways.
 function link:apply_hole()
+  local nothing = self.born_dark and self.proxy.hole
   for _, direction in ipairs { "to_server", "to_client" } do
-    if self.proxy:holds(direction) then
+    if nothing or self.proxy:holds(direction) then
       self[direction]:hold()
     elseif not self.over then
       self[direction]:let_go()

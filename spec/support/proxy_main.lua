@@ -1,7 +1,8 @@
 --- The fault proxy's process: listens, links clients to servers, and does what the lines on its stdin say.
 --
--- Started by `spec.support.proxy` with the servers' hosts as its argument. Each line is an encoded list: a verb and
--- its arguments; each gets one line back: true and results, or false and what went wrong. It ends with its stdin.
+-- Started by `spec.support.proxy` with the servers' hosts, "frames" or "raw", and how many ports to listen on. Each
+-- line is an encoded list: a verb and its arguments; each gets one line back: true and results, or false and what went
+-- wrong. It ends with its stdin.
 
 local uv = require "luv"
 local codec = require "spec.support.codec"
@@ -11,7 +12,7 @@ local wire = require "spec.support.wire"
 
 local HOLES = { both = true, to_server = true, to_client = true }
 
-local proxy = { links = {}, delay = 0, accepted = 0, targets = {}, raw = arg[2] == "raw" }
+local proxy = { links = {}, delay = 0, accepted = 0, targets = {}, doors = {}, raw = arg[2] == "raw" }
 local verbs = {}
 
 for host, number in arg[1]:gmatch("([%w%.%-]+):(%d+)") do
@@ -93,22 +94,31 @@ function proxy:forget(one) self.links[one.number] = nil end
 ---------------------------------------------------------------------------------------------------------------
 -- Listening
 
-local function accept()
+local function accept(listener)
   local client = uv.new_tcp()
-  if not proxy.listener:accept(client) then return client:close() end
+  if not listener:accept(client) then return client:close() end
   proxy.accepted = proxy.accepted + 1
   proxy.links[proxy.accepted] = link.new(proxy, client, proxy.accepted)
 end
 
 local function listen_on(number)
   local listener = uv.new_tcp()
-  local ok = listener:bind("127.0.0.1", number) and listener:listen(128, accept)
+  local ok = listener:bind("127.0.0.1", number) and listener:listen(128, function() accept(listener) end)
   if not ok then
     listener:close()
     return nil
   end
-  proxy.listener, proxy.port = listener, number
-  return true
+  return listener
+end
+
+--- Opens another port for clients.
+local function open_door()
+  local number, listener
+  repeat
+    number = port.free()
+    listener = listen_on(number)
+  until listener
+  proxy.doors[#proxy.doors + 1] = { port = number, listener = listener }
 end
 
 local function each_link(fn)
@@ -134,15 +144,19 @@ function verbs.garbage(bytes) each_link(function(one) one:inject(bytes) end) end
 function verbs.cut() each_link(link.cut) end
 
 function verbs.refuse()
-  if proxy.listener then proxy.listener:close() end
-  proxy.listener = nil
+  for _, door in ipairs(proxy.doors) do
+    if door.listener then door.listener:close() end
+    door.listener = nil
+  end
 end
 
 function verbs.heal(direction)
   if direction then return proxy:open(direction) end
   rules, proxy.delay, proxy.hole = {}, 0, nil
   each_link(link.apply_hole)
-  if not proxy.listener then assert(listen_on(proxy.port), "the port is taken") end
+  for _, door in ipairs(proxy.doors) do
+    if not door.listener then door.listener = assert(listen_on(door.port), "the port is taken") end
+  end
 end
 
 function verbs.counts() return counts end
@@ -184,6 +198,8 @@ stdin:read_start(function(_, chunk)
   text = text:match("[^\n]*$")
 end)
 
-repeat until listen_on(port.free())
-reply(true, proxy.port)
+for _ = 1, tonumber(arg[3]) do open_door() end
+local ports = {}
+for i, door in ipairs(proxy.doors) do ports[i] = door.port end
+reply(true, ports)
 uv.run()
