@@ -20,3 +20,25 @@ zkl_nanos zkl_clock_after(zkl_nanos now, double seconds) {
 double zkl_clock_seconds(zkl_nanos duration) {
     return (double)duration / 1e9;
 }
+
+/* No condition waits by CLOCK_BOOTTIME. */
+void zkl_clock_cond_init(pthread_cond_t *cond) {
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+bool zkl_clock_wait(const zkl_clock *clock, pthread_cond_t *cond, pthread_mutex_t *mutex,
+                    zkl_nanos until) {
+    const zkl_nanos left = until - clock->now();
+    if (left <= 0)
+        return false;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    const zkl_nanos nanos = at.tv_nsec + left % ZKL_SECOND;
+    at.tv_sec += left / ZKL_SECOND + nanos / ZKL_SECOND;
+    at.tv_nsec = nanos % ZKL_SECOND;
+    return pthread_cond_timedwait(cond, mutex, &at) == 0;
+}

@@ -2,6 +2,8 @@
 #ifndef ZKL_CLOCK_H
 #define ZKL_CLOCK_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef int64_t zkl_nanos; /* since boot; differences are durations */
@@ -21,5 +23,11 @@ zkl_nanos zkl_clock_after(zkl_nanos now, double seconds);
 
 /* Whole seconds and fractions between two moments. */
 double zkl_clock_seconds(zkl_nanos duration);
+
+/* A condition that zkl_clock_wait can wait for. */
+void zkl_clock_cond_init(pthread_cond_t *cond);
+/* As pthread_cond_timedwait, until a moment of this clock; false: the moment has come. */
+bool zkl_clock_wait(const zkl_clock *clock, pthread_cond_t *cond, pthread_mutex_t *mutex,
+                    zkl_nanos until);
 
 #endif

@@ -16,9 +16,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* How long a client that closes waits for the servers, before it closes its link, which takes some seconds by itself if
+ * they do not answer. */
+#define END_MOST (2 * ZKL_SECOND)
+
 struct zkl_client {
-    pthread_mutex_t mutex; /* of everything below but what says otherwise */
-    unsigned generation;   /* the process it belongs to; never changes */
+    pthread_mutex_t mutex;  /* of everything below but what says otherwise */
+    pthread_cond_t stepped; /* a step was made, once the client is closing */
+    unsigned generation;    /* the process it belongs to; never changes */
     atomic_uint
         users; /* the host, the errand thread, each contender, query, bell and visit that the host has */
     atomic_bool ended;
@@ -54,6 +59,8 @@ static void leave(void *ctx) {
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
     zkl_session_tend(&client->session);
+    if (client->closing)
+        pthread_cond_broadcast(&client->stepped);
     pthread_mutex_unlock(&client->mutex);
 }
 
@@ -70,6 +77,7 @@ static void release_memory(zkl_client *client) {
         zkl_log_close(client->log);
     free(client->log);
     zkl_events_destroy(&client->floor.events);
+    pthread_cond_destroy(&client->stepped);
     pthread_mutex_destroy(&client->mutex);
     free(client);
 }
@@ -177,10 +185,30 @@ static void watched(void *ctx, const char *path, zkl_change change) {
         zkl_line_watch(line, name, change);
 }
 
+/* locked: is a node left that goes as soon as the servers hear of it? What they refuse to delete goes with the session. */
+static bool unfinished(const zkl_client *client) {
+    for (const zkl_contender *c = client->floor.departing; c; c = c->behind)
+        if (!c->patience)
+            return true;
+    return false;
+}
+
+/* errand thread. Also while there is no link: it may come back, and what was given back is to be free then, and not
+ * only when the session has timed out. */
+static void see_off(zkl_client *client, zkl_nanos deadline) {
+    enter(client);
+    while (unfinished(client) &&
+           zkl_clock_wait(client->floor.clock, &client->stepped, &client->mutex, deadline))
+        continue;
+    unlock(client);
+}
+
 /* errand thread, the last errand */
 static void end(zkl_errand *errand) {
     zkl_client *client = (zkl_client *)((char *)errand - offsetof(zkl_client, end));
-    zkl_session_end(&client->session);
+    const zkl_nanos deadline = zkl_floor_now(&client->floor) + END_MOST;
+    see_off(client, deadline);
+    zkl_session_end(&client->session, deadline);
     enter(client);
     zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
     client->floor.timers.sooner = NULL;
@@ -262,6 +290,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
         return ZKL_NO_MEMORY;
     }
     pthread_mutex_init(&client->mutex, NULL);
+    zkl_clock_cond_init(&client->stepped);
     client->queries = (zkl_queries){.floor = &client->floor, .state = &client->session.state};
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;

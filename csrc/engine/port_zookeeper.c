@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <zookeeper/zookeeper.h>
 
 /* Milliseconds. The library gives a server a third of it to answer at first; the servers grant their own least anyway. */
@@ -412,11 +411,7 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     link->clock = clock;
     link->sent_count = requests;
     pthread_mutex_init(&link->mutex, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&link->idle, &attr);
-    pthread_condattr_destroy(&attr);
+    zkl_clock_cond_init(&link->idle);
     return link;
 }
 
@@ -492,14 +487,8 @@ zkl_nanos zkl_link_timeout(zkl_link *link) {
 }
 
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const zkl_nanos left = deadline - link->clock->now();
-    const zkl_nanos at = until.tv_sec * ZKL_SECOND + until.tv_nsec + (left > 0 ? left : 0);
-    until.tv_sec = at / ZKL_SECOND;
-    until.tv_nsec = at % ZKL_SECOND;
     pthread_mutex_lock(&link->mutex);
-    while (link->requests && pthread_cond_timedwait(&link->idle, &link->mutex, &until) == 0)
+    while (link->requests && zkl_clock_wait(link->clock, &link->idle, &link->mutex, deadline))
         continue;
     pthread_mutex_unlock(&link->mutex);
 }

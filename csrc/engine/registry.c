@@ -4,9 +4,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define WAIT_AT_EXIT 1 /* seconds */
+#define WAIT_AT_EXIT ZKL_SECOND
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fewer;
@@ -15,34 +14,24 @@ static zkl_registered *all;
 
 /* Clients cannot leave while the mutex is held, and closing takes no lock that a leaving one holds. */
 static void at_exit(void) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += WAIT_AT_EXIT;
+    const zkl_nanos until = zkl_clock_boot.now() + WAIT_AT_EXIT;
     pthread_mutex_lock(&mutex);
     for (zkl_registered *entry = all; entry; entry = entry->next)
         zkl_close(entry->client);
-    while (all && pthread_cond_timedwait(&fewer, &mutex, &until) == 0)
+    while (all && zkl_clock_wait(&zkl_clock_boot, &fewer, &mutex, until))
         continue;
     pthread_mutex_unlock(&mutex);
-}
-
-static void init_fewer(void) {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&fewer, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 /* What the parent had open is none of the child's; and a thread that the child does not have may hold the mutex. */
 static void in_child(void) {
     all = NULL;
     pthread_mutex_init(&mutex, NULL);
-    init_fewer();
+    zkl_clock_cond_init(&fewer);
 }
 
 static void prepare(void) {
-    init_fewer();
+    zkl_clock_cond_init(&fewer);
     pthread_atfork(NULL, NULL, in_child);
     atexit(at_exit);
 }

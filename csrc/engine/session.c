@@ -9,7 +9,6 @@
 #define PAUSE_MOST (2 * ZKL_SECOND)
 #define LOOK_AFTER                                                                                 \
     (2 * ZKL_SECOND) /* at least; without a server for so long, names are looked up again */
-#define DRAIN_MOST (2 * ZKL_SECOND)
 
 /* locked */
 static void set_state(zkl_session *session, zkl_state state) {
@@ -299,12 +298,11 @@ void zkl_session_ending(zkl_session *session) {
     set_state(session, ZKL_STATE_CLOSED);
 }
 
-void zkl_session_end(zkl_session *session) {
+void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->enter(session->ctx);
     zkl_link *link = session->link, *dead = session->retired, *died = NULL;
     session->retired = NULL;
     const bool reachable = session->floor->port != NULL;
-    const zkl_nanos deadline = zkl_floor_now(session->floor) + DRAIN_MOST;
     session->leave(session->ctx);
     if (link && reachable)
         zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */

@@ -65,7 +65,7 @@ void zkl_session_tend(zkl_session *session);
 void zkl_session_refresh(zkl_session *session);
 /* locked: no new link from now on; events say closed */
 void zkl_session_ending(zkl_session *session);
-/* errand thread, not locked: drains and closes what is open. Blocks for seconds at worst. */
-void zkl_session_end(zkl_session *session);
+/* errand thread, not locked: drains what is open, until the deadline, and closes it, which blocks for seconds at worst. */
+void zkl_session_end(zkl_session *session, zkl_nanos deadline);
 
 #endif

@@ -1,0 +1,214 @@
+--- How long the ends of things take when no server answers: `flush`, `close`, the collector, the end of a script.
+--
+-- What is bounded is timed, and a busy machine takes its time: what took too long is tried twice more. Sessions are so
+-- long that libzookeeper itself would notice nothing for most of a minute: an end without a bound of its own is seen.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local queue = require "spec.support.queue"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local SESSION = 60
+local PATIENCE = 20
+local DARK = { "both", "to_server", "to_client", "stopped" } -- ways of the link, and a server that was stopped
+
+describe("when no server answers,", function()
+  local zk, tree, other, dark, hosts, count
+
+  setup(function()
+    zk, other = server.shared(), server.start()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/bounded")
+    dark, hosts, count = {}, { stopped = other.hosts }, 0
+    for _, way in ipairs(DARK) do
+      if way ~= "stopped" then
+        dark[way] = proxy.start(zk.hosts)
+        hosts[way] = dark[way].hosts
+      end
+    end
+  end)
+
+  before_each(function() count = count + 1 end)
+
+  local function lights_out()
+    for way, each in pairs(dark) do each:black_hole(way) end
+    other:pause()
+  end
+
+  local function lights_on()
+    for _, each in pairs(dark) do each:heal() end
+    other:resume()
+  end
+
+  after_each(lights_on)
+
+  teardown(function()
+    for _, each in pairs(dark) do each:close() end
+    other:stop()
+    tree:delete_tree("/bounded")
+    tree:close()
+  end)
+
+  local function path_of(way) return ("/bounded/%d/%s"):format(count, way) end
+
+  --- Tries up to three times what should take so long at most; gives how long it took in the end.
+  local function within(seconds, slack, attempt)
+    local took
+    for _ = 1, 3 do
+      took = attempt()
+      lights_on()
+      if took <= seconds + slack then return end
+      count = count + 1
+    end
+    error(("it took %.2f s, three times, and not %g"):format(took, seconds), 2)
+  end
+
+  local function connect(way)
+    return assert(zklock.connect(hosts[way], { session_timeout = SESSION, connect_timeout = PATIENCE }))
+  end
+
+  -- ---- flush ------------------------------------------------------------------------------------------------------
+
+  for _, way in ipairs(DARK) do
+    it(("flush ends at its deadline, and at once where nothing was released: %s"):format(way), function()
+      local client = connect(way)
+      local lock = client:mutex(path_of(way))
+      assert(lock:acquire(PATIENCE))
+      lights_out()
+      assert.is_true(client:flush())
+      assert.is_true(lock:release())
+      local began = wait.now()
+      assert.same({ nil, "timeout" }, { client:flush(0.1) })
+      assert.is_true(wait.now() - began < PATIENCE)
+      assert.same({ nil, "timeout" }, { client:flush(0) })
+      lights_on()
+      assert.is_true(client:flush(PATIENCE))
+      client:close()
+    end)
+  end
+
+  it("flush without a deadline waits until one does", function()
+    local crew = worker.start()
+    assert(crew:connect(hosts.both, { session_timeout = SESSION, connect_timeout = PATIENCE }))
+    local line = queue.at(tree, path_of("worker"))
+    assert(crew:acquire(line.path, PATIENCE))
+    dark.both:black_hole()
+    assert.is_true(crew:release(line.path))
+    crew:begin("flush")
+    assert.is_false(pcall(wait.eventually, function() return crew:has_answered() end, 0.2))
+    assert.equal(1, #line:names())
+    dark.both:heal()
+    assert.is_true(crew:finish())
+    line:becomes(0)
+    crew:kill()
+  end)
+
+  -- ---- close ------------------------------------------------------------------------------------------------------
+
+  it("close takes five seconds at most, and has answered everybody #slow", function()
+    within(5, 1, function()
+      local crew, longest = {}, 0
+      for _, way in ipairs(DARK) do
+        crew[way] = worker.start()
+        assert(crew[way]:connect(hosts[way], { session_timeout = SESSION, connect_timeout = PATIENCE }))
+        assert(crew[way]:acquire(path_of(way), PATIENCE))
+        assert(crew[way]:acquire(path_of(way) .. "-more", PATIENCE))
+      end
+      lights_out()
+      for _, way in ipairs(DARK) do
+        assert.is_true(crew[way]:release(path_of(way) .. "-more"))
+        crew[way]:begin("eval", [[
+          local path = ...
+          local uv = require "luv"
+          local client, heard = worker.client, {}
+          local function note(token, err) heard[#heard + 1] = token and "held" or err end
+          worker.lock(path):request(nil, note)
+          worker.lock(path .. "-more"):request(nil, note)
+          local began = uv.hrtime()
+          assert(client:close())
+          return { took = (uv.hrtime() - began) / 1e9, heard = heard, state = client:state() }
+        ]], path_of(way))
+      end
+      for _, way in ipairs(DARK) do
+        local result = crew[way]:finish()
+        assert.same({ "closed", "closed" }, result.heard)
+        assert.equal("closed", result.state)
+        longest = math.max(longest, result.took)
+      end
+      for _, way in ipairs(DARK) do crew[way]:kill() end
+      return longest
+    end)
+  end)
+
+  it("close waits for a link that is on its way back, and then leaves nothing behind", function()
+    local crew = worker.start()
+    assert(crew:connect(hosts.both, { session_timeout = SESSION / 2, connect_timeout = PATIENCE }))
+    local line = queue.at(tree, path_of("late"))
+    assert(crew:acquire(line.path, PATIENCE))
+    dark.both:refuse()
+    dark.both:cut()
+    wait.eventually(function() return crew:state() == "suspended" end)
+    crew:begin("close")
+    dark.both:heal()
+    assert.is_true(crew:finish())
+    line:becomes(0)
+    crew:kill()
+  end)
+
+  -- ---- the collector ----------------------------------------------------------------------------------------------
+
+  it("the collector does not wait, and what was held goes when one does", function()
+    within(0, 1, function()
+      local line = queue.at(tree, path_of("both"))
+      for _, way in ipairs(DARK) do
+        local client = connect(way)
+        assert(client:mutex(path_of(way)):acquire(PATIENCE))
+        client:mutex(path_of(way)):request(nil, function() end)
+        if way == "both" then line:becomes(2) end
+      end
+      lights_out()
+      local began = wait.now()
+      collectgarbage()
+      collectgarbage()
+      local took = wait.now() - began
+      lights_on()
+      line:becomes(0)
+      return took
+    end)
+  end)
+
+  -- ---- the end of a script ----------------------------------------------------------------------------------------
+
+  for title, ending in pairs {
+    ["that just ends"] = "", ["that calls os.exit(0)"] = "os.exit(0)", ["that raises"] = "error('its own')",
+  } do
+    it(("a script %s is over within a second #slow"):format(title), function()
+      within(1, 1, function()
+        local crew, longest = {}, 0
+        for _, way in ipairs(DARK) do
+          crew[way] = wait.spawn_lua([[
+            local zklock = require "zklock"
+            local client = assert(zklock.connect(arg[1], { session_timeout = 60 }))
+            assert(client:mutex(arg[2]):acquire(20))
+            client:mutex(arg[2]):request(nil, print)
+            print "in the dark?"
+            io.stdout:flush()
+            io.read()
+          ]] .. ending, { hosts[way], path_of(way) })
+          assert.equal("in the dark?", (crew[way]:read_line()))
+        end
+        lights_out()
+        local began = wait.now()
+        for _, way in ipairs(DARK) do crew[way]:write("yes") end
+        for _, way in ipairs(DARK) do
+          assert.equal(title == "that raises" and 1 or 0, (crew[way]:wait(PATIENCE)))
+          longest = math.max(longest, wait.now() - began)
+        end
+        return longest
+      end)
+    end)
+  end
+end)
