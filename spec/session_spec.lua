@@ -315,6 +315,7 @@ describe("a session that expires", function()
     poll_until(function() return #losses == 5 end)
   end)
 
+<<<<<<< HEAD
   it("out of reach is not believed in: the lock is another's, and the old holder knows #slow", function()
     local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 1 }))
     local held = mine:mutex(path)
@@ -337,5 +338,32 @@ describe("a session that expires", function()
     assert.is_true(direct:mutex(path):release())
     assert(held:acquire(PATIENCE, "me"))
     mine:close()
+=======
+  it("while its process was stopped is not believed in when that goes on #slow", function()
+    local sleeper = worker.start()
+    assert(sleeper:connect(zk.hosts, { session_timeout = 1 }))
+    local token = assert(sleeper:acquire(path, PATIENCE))
+    assert.is_true(sleeper:validity(path) > 0)
+    sleeper:stop()
+    local next_token = assert(direct:mutex(path):acquire(PATIENCE))
+    assert.is_true(next_token > token)
+    sleeper:continue()
+    assert.same({ false, 0 }, sleeper:eval([[
+      local lock = worker.lock(...)
+      return { lock:is_held(), lock:validity() }
+    ]], path))
+    wait.eventually(function()
+      for _, event in ipairs(sleeper:events()) do
+        if event[1] == "lost" then
+          assert.same({ "lost", path, "lost", token }, event)
+          return true
+        end
+      end
+    end)
+    assert.same({ nil, "lost" }, { sleeper:release(path) })
+    sleeper:close()
+    sleeper:kill()
+    direct:mutex(path):release()
+>>>>>>> b42612d (Silent partitions, each way, while idle, waiting, holding, releasing and asking)
   end)
 end)
