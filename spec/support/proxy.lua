@@ -134,7 +134,14 @@ end
 function proxy:expire_session(id)
   local list = self:sessions()
   for i = #list, 1, -1 do
-    if not id or session.same(list[i].id, id) then return session.expire(self.upstream, list[i]) end
+    if not id or session.same(list[i].id, id) then
+      -- Its owner comes back at once. He would take the session over again, or be in the middle of that when it ends,
+      -- then the server forgets to tell him.
+      call(self, "keep_out")
+      local ok, err = pcall(session.expire, self.upstream, list[i])
+      call(self, "let_in")
+      return ok or error(err, 2)
+    end
   end
   error("no such session was granted through this proxy: " .. tostring(id), 2)
 end

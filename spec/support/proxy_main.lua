@@ -94,11 +94,16 @@ function proxy:forget(one) self.links[one.number] = nil end
 ---------------------------------------------------------------------------------------------------------------
 -- Listening
 
+local function let_in(client)
+  proxy.accepted = proxy.accepted + 1
+  proxy.links[proxy.accepted] = link.new(proxy, client, proxy.accepted)
+end
+
 local function accept(listener)
   local client = uv.new_tcp()
   if not listener:accept(client) then return client:close() end
-  proxy.accepted = proxy.accepted + 1
-  proxy.links[proxy.accepted] = link.new(proxy, client, proxy.accepted)
+  if proxy.doorstep then return table.insert(proxy.doorstep, client) end
+  let_in(client)
 end
 
 local function listen_on(number)
@@ -157,6 +162,14 @@ function verbs.heal(direction)
   for _, door in ipairs(proxy.doors) do
     if not door.listener then door.listener = assert(listen_on(door.port), "the port is taken") end
   end
+end
+
+function verbs.keep_out() proxy.doorstep = proxy.doorstep or {} end
+
+function verbs.let_in()
+  local waiting = proxy.doorstep or {}
+  proxy.doorstep = nil
+  for _, client in ipairs(waiting) do let_in(client) end
 end
 
 function verbs.counts() return counts end
