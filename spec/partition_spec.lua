@@ -364,15 +364,20 @@ describe("a silent partition #slow", function()
     local faulty = proxies.both
     local client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
     local line = queue.at(tree, "/partition/reckoned")
-    local lock = client:mutex(line.path)
+    local lock, second = client:mutex(line.path), client:mutex(line.path .. "-second")
+    assert(second:acquire(PATIENCE)) -- so that the path is there
+    assert.is_true(second:release())
     assert(lock:acquire(PATIENCE))
+    assert.is_true(client:flush(PATIENCE))
     assert.is_true(lock:validity() > 0)
     local node = line:first()
-    faulty:hold_reply("sync")
-    faulty:await("sync") -- the servers have it, or will in a moment; they hear nothing more
+    faulty:reset()
+    faulty:hold_reply("create2")
+    second:request(nil, function() end)
+    faulty:await("create2") -- the servers have it, or will in a moment; they hear nothing more
     faulty:black_hole("to_server")
     local asked = wait.now()
-    wait.eventually(function() return wait.now() - asked > client:session_timeout() * 0.55 end)
+    wait.eventually(function() return wait.now() - asked > client:session_timeout() * 0.6 end)
     faulty:heal("to_client") -- a late answer, to an old question
     wait.eventually(function()
       local there = line:has(node)
