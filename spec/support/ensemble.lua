@@ -107,6 +107,15 @@ function ensemble:follower()
   error("no follower serves", 2)
 end
 
+--- The index of the server that a session's client is connected to.
+---@param session_id string hexadecimal, as `client:session_id()` gives it
+---@return integer?
+function ensemble:server_of(session_id)
+  for n = 1, SIZE do
+    if self:role(n) and self.servers[n]:serves(session_id) then return n end
+  end
+end
+
 --- SIGKILL.
 function ensemble:kill(n) self.servers[n]:kill() end
 

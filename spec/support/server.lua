@@ -9,6 +9,7 @@ local kept = require "spec.support.kept" "server"
 local loop = require "spec.support.loop"
 local port = require "spec.support.port"
 local process = require "spec.support.process"
+local session = require "spec.support.session"
 
 local server = {}
 server.__index = server
@@ -153,6 +154,28 @@ function server:pause() self.process:stop() end
 --- SIGCONT.
 function server:resume() self.process:continue() end
 
+local function limit_files(self, bytes)
+  local prlimit = process.spawn { "prlimit", "--pid", ("%d"):format(self.pid), "--fsize=" .. bytes .. ":",
+    env = process.PLAIN }
+  if prlimit:wait() == 0 then return true end
+  return nil, "prlimit cannot limit the server's files: " .. prlimit:stderr()
+end
+
+--- Its disk is full: no file of the server's grows beyond a few KB any more (what it logs must find room). Once its
+--- transaction log is as long, writing that fails, and `is_full` says so.
+---@return true? , or nil and why the system cannot do that
+function server:fill_disk() return limit_files(self, #read_file(self.folder .. "/log") + 4096) end
+
+--- There is room again. A server that ended meanwhile has to be started.
+function server:free_disk()
+  if self.process:is_running() then assert(limit_files(self, "unlimited")) end
+end
+
+--- Whether it has failed to write its transaction log since it was started.
+function server:is_full()
+  return self:log():find("Severe unrecoverable error, from thread : SyncThread:%d+\njava.io.IOException: File too") ~= nil
+end
+
 --- One of ZooKeeper's four-letter words.
 ---@return string? answer, or nil and why not
 function server:four_letter(word)
@@ -167,6 +190,15 @@ function server:four_letter(word)
   link:close()
   if not answer or answer == "" then return nil, err or "empty" end
   return answer
+end
+
+--- Whether the client of a session is connected to it.
+---@param session_id string hexadecimal
+function server:serves(session_id)
+  for id in (self:four_letter("cons") or ""):gmatch("[(,]sid=(0x%x+)") do
+    if session.same(id, session_id) then return true end
+  end
+  return false
 end
 
 --- The `mntr` counters, numbers where they are numbers, without their "zk_".

@@ -1,0 +1,254 @@
+--- Somebody deletes the nodes that locks are made of: the holder's, a waiter's, their directory, the whole tree.
+
+local inspector = require "spec.support.inspector"
+local judge = require "spec.support.judge"
+local proxy = require "spec.support.proxy"
+local resource = require "spec.support.resource"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local SESSION = 30 -- seconds: longer than anything here takes
+local PATIENCE = 20
+
+describe("an operator", function()
+  local zk, tree, faulty, client, direct, lock, path, count, losses
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/operator")
+    faulty = proxy.start(zk.hosts)
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/operator/%d/a/lock"):format(count)
+    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+    direct = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    lock, losses = client:mutex(path), {}
+    lock:on_lost(function(...) losses[#losses + 1] = { ... } end)
+  end)
+
+  after_each(function()
+    faulty:heal()
+    client:close()
+    direct:close()
+  end)
+
+  teardown(function()
+    faulty:close()
+    tree:delete_tree("/operator")
+    tree:close()
+  end)
+
+  --- The names below the path, in the order in which they came.
+  local function nodes()
+    local names = tree:children(path) or {}
+    table.sort(names, function(a, b) return a:match("%d+$") < b:match("%d+$") end)
+    return names
+  end
+
+  local function becomes(n)
+    wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
+  end
+
+  local function poll_until(condition, what)
+    wait.eventually(function()
+      client:poll(0.005)
+      direct:poll(0.005)
+      return condition()
+    end, PATIENCE, what)
+  end
+
+  local function remove(place) assert.is_true(tree:delete(path .. "/" .. nodes()[place])) end
+
+  local function directory() assert.is_true(tree:delete_tree(path)) end
+
+  local function whole_tree() assert.is_true(tree:delete_tree("/operator")) end
+
+  --- Waiters, one after another in the line; each that is served notes its number and releases.
+  local function waiters(...)
+    local order, before = {}, #nodes()
+    for i, who in ipairs { ... } do
+      local request
+      request = who:mutex(path):request(PATIENCE, function(token, err)
+        order[#order + 1] = token and i or err
+        request:release()
+      end)
+      becomes(before + i)
+    end
+    return order
+  end
+
+  local function nothing_is_left()
+    assert.is_true(client:flush(PATIENCE))
+    assert.is_true(direct:flush(PATIENCE))
+    assert.same({}, nodes())
+    for _, one in ipairs { client, direct } do
+      local stats = one:stats()
+      assert.same({ 1, 0, 0 }, { stats.sessions, stats.held, stats.waiting })
+    end
+  end
+
+  --- The holder has heard, once, and the next in line is served.
+  local function holder_is_told(token)
+    poll_until(function() return #losses > 0 end, "the loss")
+    assert.same({ { "lost", "me", token } }, losses)
+    assert.is_false(lock:is_held("me"))
+    assert.equal(0, lock:validity("me"))
+    assert.same({ nil, "lost" }, { lock:release("me") })
+  end
+
+  it("who deletes the holder's node, however early, is noticed", function()
+    for hold = 1, 3 do
+      local token = assert(lock:acquire(PATIENCE, "me"))
+      remove(1)
+      poll_until(function() return #losses == hold end, "the loss")
+      assert.same({ "lost", "me", token }, losses[hold])
+      assert.same({ nil, "lost" }, { lock:release("me") })
+    end
+    nothing_is_left()
+  end)
+
+  it("who deletes the holder's node lets the next one in", function()
+    local token = assert(lock:acquire(PATIENCE, "me"))
+    local order = waiters(direct, client)
+    remove(1)
+    poll_until(function() return #order == 2 end, "the others' turns")
+    assert.same({ 1, 2 }, order)
+    holder_is_told(token)
+    nothing_is_left()
+  end)
+
+  it("who deletes a waiter's node sends it to the end of the line", function()
+    assert(lock:acquire(PATIENCE, "me"))
+    local order = waiters(direct, client, direct)
+    for _ = 1, 2 do -- now the first, then the second
+      local name = nodes()[2]
+      remove(2)
+      wait.eventually(function()
+        local names = nodes()
+        return #names == 4 and names[2] ~= name
+      end, PATIENCE, "a new node")
+    end
+    assert.same({}, order)
+    assert.is_true(lock:is_held("me"))
+    assert.is_true(lock:release("me"))
+    poll_until(function() return #order == 3 end, "the waiters' turns")
+    assert.same({ 3, 1, 2 }, order)
+    nothing_is_left()
+  end)
+
+  for what, delete in pairs { ["the lock's directory"] = directory, ["the whole tree"] = whole_tree } do
+    it("who deletes " .. what .. " ends the hold, and those who wait are served", function()
+      local token = assert(lock:acquire(PATIENCE, "me"))
+      local order = waiters(direct, client, direct, client)
+      delete()
+      poll_until(function() return #order == 4 end, "the waiters' turns")
+      table.sort(order)
+      assert.same({ 1, 2, 3, 4 }, order)
+      holder_is_told(token)
+      assert.is_true(assert(lock:acquire(PATIENCE, "me")) > token)
+      assert.is_true(lock:release("me"))
+      nothing_is_left()
+    end)
+
+    it("who deletes " .. what .. " while the link is down is noticed when it is up again", function()
+      local token = assert(lock:acquire(PATIENCE, "me"))
+      local order = waiters(client, client)
+      faulty:refuse()
+      faulty:cut()
+      wait.eventually(function() return client:state() == "suspended" end)
+      delete()
+      local between = assert(direct:mutex(path):acquire(PATIENCE))
+      assert.is_true(between > token)
+      faulty:heal()
+      holder_is_told(token)
+      becomes(3)
+      client:poll()
+      assert.same({}, order)
+      assert.is_true(direct:mutex(path):release())
+      poll_until(function() return #order == 2 end, "the waiters' turns")
+      nothing_is_left()
+    end)
+  end
+
+  --- A node of the same name, but nobody's.
+  local function replace(place)
+    local name = path .. "/" .. nodes()[place]
+    assert.is_true(tree:delete(name))
+    assert(tree:create(name, "by hand"))
+  end
+
+  it("who puts a node of the same name in the holder's place does not make it hold", function()
+    local token = assert(lock:acquire(PATIENCE, "me"))
+    replace(1)
+    holder_is_told(token)
+    assert.is_true(assert(lock:acquire(PATIENCE, "me")) > token)
+    assert.is_true(lock:release("me"))
+    nothing_is_left()
+  end)
+
+  it("who puts a node of the same name in a waiter's place does not stop it", function()
+    local token = assert(direct:mutex(path):acquire(PATIENCE))
+    local order = waiters(client)
+    replace(2)
+    assert.is_true(direct:mutex(path):release())
+    poll_until(function() return #order == 1 end, "the waiter's turn")
+    assert.same({ 1 }, order)
+    assert.is_true(assert(lock:acquire(PATIENCE, "me")) > token)
+    assert.is_true(lock:release("me"))
+    nothing_is_left()
+  end)
+
+  it("who goes on deleting the tree keeps nobody out for ever, and lets nobody spoil the resource #slow", function()
+    local target, crew = resource.start(), {}
+    for i = 1, 3 do
+      crew[i] = worker.start()
+      assert(crew[i]:connect(zk.hosts, { session_timeout = SESSION }))
+      crew[i]:begin("eval", [[
+        local path, address, owner = ...
+        local writer, lock, granted = require("spec.support.resource").open(address), worker.lock(path), 0
+        for _ = 1, 100 do
+          local token, err
+          writer:ask(owner)
+          repeat
+            token, err = lock:acquire(60)
+            assert(token or err == "lost", err) -- before it could be told that it was granted
+          until token
+          local inside = writer:enter(token, owner)
+          for _ = 1, 5 do inside = inside and writer:write(token, owner) end
+          inside = inside and writer:leave(token, owner)
+          local released
+          released, err = lock:release()
+          assert(released or err == "lost", err)
+          granted = granted + 1
+        end
+        assert(worker.client:flush(60))
+        writer:close()
+        return granted
+      ]], path, target.address, "worker-" .. i)
+    end
+    local deleted = 0
+    wait.eventually(function()
+      for _, name in ipairs(nodes()) do tree:delete(path .. "/" .. name) end
+      if deleted % 2 == 0 then whole_tree() end
+      deleted = deleted + 1
+      for i = 1, 3 do
+        if not crew[i]:has_answered() then return false end
+      end
+      return true
+    end, 3 * PATIENCE, "the end of every turn")
+    for i = 1, 3 do
+      assert.equal(100, crew[i]:finish())
+      assert.is_true(crew[i]:stats().lost > 0 or deleted < 10)
+    end
+    judge.demand(target:judge { faults = true, grants = 1 })
+    assert.same({}, nodes())
+    for i = 1, 3 do crew[i]:kill() end
+    target:close()
+  end)
+end)
