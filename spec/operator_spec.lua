@@ -102,9 +102,14 @@ describe("an operator", function()
     assert.same({ nil, "lost" }, { lock:release("me") })
   end
 
-  it("who deletes the holder's node, however early, is noticed", function()
-    for hold = 1, 3 do
+  it("who deletes the holder's node, however early or late, is noticed", function()
+    for hold = 1, 4 do
+      faulty:reset()
       local token = assert(lock:acquire(PATIENCE, "me"))
+      if hold > 2 then
+        faulty:await("getData") -- the watch on it
+        assert(client:mutex(path .. "/b"):participants(PATIENCE)) -- is answered by now
+      end
       remove(1)
       poll_until(function() return #losses == hold end, "the loss")
       assert.same({ "lost", "me", token }, losses[hold])
