@@ -30,6 +30,12 @@ static bool tied(const zkl_child *children, size_t count, size_t own) {
     return false;
 }
 
+/* At its end a directory's counter stands still (tried): the last number is given again and again, and in between, to
+ * creates that are on their way together, ones below zero. None of them says who came first. */
+static bool used_up(int32_t sequence) {
+    return sequence == INT32_MAX || sequence < 0;
+}
+
 static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t permits) {
     size_t leases = 0;
     for (size_t i = 0; i < count; i++)
@@ -40,7 +46,7 @@ static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t perm
 zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits) {
     if (children[own].kind == ZKL_KIND_LEASE)
         return of_lease(children, count, permits);
-    if (tied(children, count, own))
+    if (used_up(children[own].sequence) || tied(children, count, own))
         return (zkl_verdict){ZKL_VERDICT_TIED, 0};
     for (size_t i = own; i-- > 0;)
         if (children[i].sequence != children[own].sequence &&

@@ -23,7 +23,7 @@ typedef enum zkl_outcome {
     ZKL_VERDICT_GRANTED,
     ZKL_VERDICT_WAIT, /* for the child at `blocker` */
     ZKL_VERDICT_FULL, /* waits for any of them to go */
-    ZKL_VERDICT_TIED /* another child bears the same sequence: the counter of the directory is used up */
+    ZKL_VERDICT_TIED  /* nobody can say who came first: the counter of the directory is used up */
 } zkl_outcome;
 
 typedef struct zkl_verdict {

@@ -283,15 +283,29 @@ static void set_next(int32_t sequence) {
     fake_find(zk, LINE, FAKE_LATEST)->next = sequence;
 }
 
-static void order_is_right_across_the_wrap(void) {
-    set_next(INT32_MAX);
+static void order_is_right_up_to_the_end_of_the_counter(void) {
+    set_next(INT32_MAX - 2);
     fake_place *p = fake_holder(one), *q = fake_waiter(two);
-    CHECK(strstr(fake_node_of(p), "-lock-2147483647"));
-    CHECK(strstr(fake_node_of(q), "-lock--2147483648"));
+    CHECK(strstr(fake_node_of(q), "-lock-2147483646"));
+    fake_place *r = fake_join(one, LINE, 5);
+    fake_settle_all(zk);
+    CHECK_FAILED(r, ZDATAINCONSISTENCY);
     fake_release(p);
     fake_settle_all(zk);
     CHECK(fake_held(q));
     CHECK(q->token > p->token);
+}
+
+/* The servers give the last number again after ones below zero: who bears it came later, and would stand before them. */
+static void nobody_holds_past_the_end_of_the_counter(void) {
+    static const int32_t given[] = {INT32_MAX, INT32_MIN, INT32_MIN + 1, INT32_MAX, -1};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        set_next(given[i]);
+        fake_place *p = fake_join(i % 2 ? one : two, LINE, 5);
+        fake_settle_all(zk);
+        CHECK_FAILED(p, ZDATAINCONSISTENCY);
+    }
+    CHECK_CLEAN();
 }
 
 static void a_tie_fails_and_never_holds(void) {
@@ -404,7 +418,10 @@ int main(int argc, char **argv) {
          what_is_no_lock_is_ignored_and_left_alone},
         {"read-write nodes in the directory are answered with wrong kind",
          read_write_nodes_are_of_the_wrong_kind},
-        {"order is right when the sequences wrap", order_is_right_across_the_wrap},
+        {"order is right up to the end of the sequences",
+         order_is_right_up_to_the_end_of_the_counter},
+        {"where the sequences have come to their end nobody holds",
+         nobody_holds_past_the_end_of_the_counter},
         {"a tie of sequences fails, there are never two holders", a_tie_fails_and_never_holds},
         {"a tie among ours grants one at most", a_tie_among_ours_grants_one_at_most},
         {"two paths are two lines, and an empty one is freed", two_paths_are_two_lines},

@@ -388,8 +388,8 @@ static void run_seed(unsigned kinds, unsigned seed) {
     faults = kinds;
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + kinds;
     granted = 0;
-    /* Every second course goes across the wrap. */
-    fake_find(zk, LINE, FAKE_LATEST)->next = seed % 2 ? INT32_MAX - 100 : 0;
+    /* Every second course comes to the end of the sequences, where nobody is granted any more. */
+    fake_find(zk, LINE, FAKE_LATEST)->next = seed % 2 ? INT32_MAX - 300 : 0;
     one->beats = two->beats = true;
     one->syncs_first = two->syncs_first = (kinds & RELINK) != 0;
     for (unsigned i = 0; i < STEPS; i++) {
