@@ -225,6 +225,50 @@ function inspector:delete(path)
   return true
 end
 
+--- Sends many requests before it reads the first answer.
+---@return (table|string)[] list of what each was answered: a reader, or the error's name; raises when the link breaks
+local function request_all(self, op, bodies)
+  local list = {}
+  for from = 1, #bodies, 500 do
+    local to, deadline = math.min(from + 499, #bodies), socket.gettime() + self.timeout
+    assert(link_is_alive(self) or open_link(self, deadline))
+    local frames, first = {}, self.last_xid + 1
+    for i = from, to do
+      self.last_xid = self.last_xid + 1
+      frames[#frames + 1] = wire.request(self.last_xid, op, bodies[i])
+    end
+    assert(self.link:send(table.concat(frames)))
+    while #list < to do
+      local xid, _, code, reader = wire.reply(assert(read_frame(self, deadline)))
+      if xid == first + #list - from + 1 then list[#list + 1] = code == 0 and reader or wire.error_name(code) end
+    end
+  end
+  return list
+end
+
+--- Creates many nodes without waiting for one before the next: the server has them all under way at a time.
+---@param paths string[]
+---@param options { sequence: boolean?, ephemeral: boolean? }?
+---@return string[] list for each, its path as created, or the error's name
+function inspector:create_all(paths, options)
+  local bodies, flags = {}, 0
+  if options and options.ephemeral then flags = flags + 1 end
+  if options and options.sequence then flags = flags + 2 end
+  for i, path in ipairs(paths) do
+    bodies[i] = wire.buffer(path) .. wire.buffer("") .. wire.acl(ACLS.open) .. wire.int(flags)
+  end
+  local list = request_all(self, "create", bodies)
+  for i, answer in ipairs(list) do list[i] = type(answer) == "string" and answer or answer:buffer() end
+  return list
+end
+
+--- Deletes many nodes.
+function inspector:delete_all(paths)
+  local bodies = {}
+  for i, path in ipairs(paths) do bodies[i] = wire.buffer(path) .. wire.int(-1) end
+  request_all(self, "delete", bodies)
+end
+
 --- Deletes a node and everything below it; a node that is not there is deleted already.
 ---@return true? , or nil and the error's name
 function inspector:delete_tree(path)
