@@ -83,6 +83,7 @@ void zkl_ask_create(zkl_contender *c) {
 
 void zkl_ask_erase(zkl_contender *c) {
     zkl_floor *floor = c->floor;
+    c->refused = ZKL_OK;
     if (!floor->port)
         return;
     char *path = node_path(c->line, c->name);

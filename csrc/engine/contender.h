@@ -72,6 +72,8 @@ struct zkl_contender {
     zkl_timer
         timer; /* waiting: the deadline; held: the watch, max_hold; over: tries the delete again */
     zkl_nanos patience; /* over: the pause before that */
+    zkl_status
+        refused; /* over: what the latest delete was answered, if that was a refusal; else ZKL_OK */
 
     bool hosted; /* the host still has it */
     zkl_event answer, loss;

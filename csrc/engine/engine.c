@@ -582,13 +582,15 @@ zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadlin
     return forked(client) ? NULL : ask(client, ZKL_ASKED_SESSION, tag, deadline, NULL, NULL);
 }
 
+/* What was refused is tried once more: the answer is to be of today. */
 static void fill_flush(zkl_query *query, void *with) {
-    (void)with;
     query->departures = query->all->floor->departures;
+    zkl_lines_each(with, zkl_line_insist);
 }
 
 zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline) {
-    return forked(client) ? NULL : ask(client, ZKL_ASKED_FLUSH, tag, deadline, fill_flush, NULL);
+    return forked(client) ? NULL
+                          : ask(client, ZKL_ASKED_FLUSH, tag, deadline, fill_flush, &client->lines);
 }
 
 static void fill_validity(zkl_query *query, void *with) {

@@ -430,6 +430,8 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         if (c->floor->port)
             zkl_ask_again_later(c->line); /* otherwise resume runs it */
     } else { /* refused: again, for as long as the session lives, unless somebody else does it */
+        if (!zkl_status_throttled(reply->rc))
+            c->refused = zkl_status_of(reply->rc);
         zkl_ask_own(c);
         c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
         if (c->patience > PATIENCE_MOST)
@@ -772,6 +774,12 @@ void zkl_line_refreshed(zkl_line *line) {
         try_grant(c, false);
     }
     settle(line);
+}
+
+void zkl_line_insist(zkl_line *line) {
+    for (zkl_contender *c = line->first; c; c = c->next)
+        if (c->node == ZKL_NODE_THERE && c->refused != ZKL_OK)
+            zkl_ask_erase(c);
 }
 
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {

@@ -71,6 +71,8 @@ void zkl_line_relink(zkl_line *line);
 void zkl_line_expire(zkl_line *line);
 /* trusted_until has moved on. */
 void zkl_line_refreshed(zkl_line *line);
+/* Deletes that were refused are tried at once, without the pause. */
+void zkl_line_insist(zkl_line *line);
 /* No more waiting: waiters are answered with `status`; `give_back`: holds are released too. */
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back);
 /* Does somebody in it wait until there are few enough? */

@@ -22,9 +22,15 @@ static void check_session(zkl_query *query) {
 }
 
 static void check_flush(zkl_query *query) {
-    const zkl_contender *oldest = query->all->floor->departing;
-    if (!oldest || oldest->departure > query->departures)
-        resolve(query, ZKL_OK);
+    zkl_status refused = ZKL_OK;
+    const zkl_contender *c = query->all->floor->departing;
+    if (c && c->departure <= query->departures) {
+        for (; c && c->departure <= query->departures && refused == ZKL_OK; c = c->behind)
+            refused = c->refused;
+        if (refused == ZKL_OK)
+            return;
+    }
+    resolve(query, refused);
 }
 
 static void check_validity(zkl_query *query) {

@@ -319,7 +319,7 @@ static void a_flush_waits_for_what_had_departed(void) {
 
 static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
     fake_place *p = fake_holder(one);
-    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
     fake_place *q = fake_waiter(one);
     fake_release(p);
     fake_release(q);
@@ -330,6 +330,28 @@ static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
     fake_wait(zk, 1);
     fake_settle(one);
     CHECK(!flush->pending);
+    zkl_query_free(flush);
+    CHECK_CLEAN();
+}
+
+static void a_flush_tells_that_a_delete_was_refused(void) {
+    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
+    fake_release(p);
+    fake_release(q);
+    zkl_query *flush = fake_flush(one);
+    CHECK(flush->pending);
+    fake_settle(one);
+    CHECK(!flush->pending);
+    CHECK_TEXT(zkl_status_text(flush->answer.status), "access denied");
+    zkl_query_free(flush);
+    /* What was refused yesterday is asked again today. */
+    fake_allow(zk);
+    zkl_lines_each(&one->lines, zkl_line_insist);
+    flush = fake_flush(one);
+    CHECK(flush->pending);
+    fake_settle(one);
+    CHECK_TEXT(zkl_status_text(flush->answer.status), "ok");
     zkl_query_free(flush);
     CHECK_CLEAN();
 }
@@ -402,6 +424,7 @@ int main(int argc, char **argv) {
         {"a flush waits for what had departed, and no longer", a_flush_waits_for_what_had_departed},
         {"a flush waits for the oldest even if later ones are gone",
          a_flush_waits_for_the_oldest_even_if_later_ones_are_gone},
+        {"a flush tells that a delete was refused", a_flush_tells_that_a_delete_was_refused},
         {"a flush waits for a create that was given up",
          a_flush_waits_for_a_create_that_was_given_up},
         {"the end of the session ends a flush", the_end_of_the_session_ends_a_flush},
