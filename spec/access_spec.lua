@@ -1,0 +1,252 @@
+--- ACLs that forbid what a lock needs, and what they protect from strangers.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local SESSION = 30 -- seconds: longer than anything here takes
+local PATIENCE = 20
+local READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
+local AUTH = { scheme = "digest", credential = "user:password" }
+local DENIED = { nil, "access denied" }
+
+local function anybody(...)
+  local perms = 0
+  for _, perm in ipairs { ... } do perms = perms + perm end
+  return { { perms = perms, scheme = "world", id = "anyone" } }
+end
+
+describe("an ACL", function()
+  local zk, tree, stranger, client, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:add_auth("digest", server.SUPER)
+    tree:delete_tree("/access")
+    stranger = inspector.connect(zk.hosts)
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/access/%d"):format(count)
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+  end)
+
+  after_each(function() client:close() end)
+
+  teardown(function()
+    tree:delete_tree("/access")
+    tree:close()
+    stranger:close()
+  end)
+
+  local function nodes() return tree:children(path) or {} end
+
+  local function becomes(n)
+    wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
+  end
+
+  local function poll_until(condition, what)
+    wait.eventually(function()
+      client:poll(0.01)
+      return condition()
+    end, PATIENCE, what)
+  end
+
+  --- It has nothing under way or left over, and works elsewhere.
+  local function is_usable()
+    assert.is_true(client:flush(PATIENCE))
+    assert.same({}, nodes())
+    local elsewhere = client:mutex(path .. "-open")
+    assert(elsewhere:acquire(PATIENCE))
+    assert.is_true(elsewhere:release())
+    assert.is_true(client:flush(PATIENCE))
+    local stats = client:stats()
+    assert.same({ 1, 0, 0, 0 }, { stats.sessions, stats.waiting, stats.held, stats.lost })
+    client:poll(0.3) -- nothing is tried behind the scenes
+    assert.equal(stats.requests_sent, client:stats().requests_sent)
+    assert.equal("connected", client:state())
+  end
+
+  for what, acl in pairs {
+    creating = anybody(READ, WRITE, DELETE, ADMIN), reading = anybody(WRITE, CREATE, DELETE, ADMIN),
+    ["creating and reading"] = anybody(WRITE, DELETE, ADMIN), everything = anybody(ADMIN),
+  } do
+    it("that forbids " .. what .. " answers 'access denied', and leaves nothing behind", function()
+      assert(tree:create(path, "", { parents = true, acl = acl }))
+      local lock, list = client:mutex(path), {}
+      assert.same(DENIED, { lock:acquire(PATIENCE) })
+      assert.same(DENIED, { lock:acquire(0) })
+      assert.same(DENIED, { lock:with(nil, function() end) })
+      for i = 1, 3 do lock:request(nil, function(...) list[i] = { ... } end) end
+      poll_until(function() return #list == 3 end, "every answer")
+      for i = 1, 3 do assert.same(DENIED, list[i]) end
+      is_usable()
+    end)
+  end
+
+  it("that forbids reading hides who is in the line", function()
+    assert(tree:create(path, "", { parents = true, acl = anybody(WRITE, CREATE, DELETE) }))
+    assert.same(DENIED, { client:mutex(path):participants(PATIENCE) })
+    is_usable()
+  end)
+
+  it("that forbids reading the node of the one before us answers 'access denied'", function()
+    local other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH }))
+    assert(tree:create(path, "", { parents = true }))
+    assert(other:mutex(path):acquire(PATIENCE))
+    assert.same(DENIED, { client:mutex(path):acquire(PATIENCE) })
+    becomes(1)
+    other:close()
+    is_usable()
+  end)
+
+  describe("that forbids deleting", function()
+    local acl = anybody(READ, WRITE, CREATE, ADMIN)
+
+    before_each(function() assert(tree:create(path, "", { parents = true, acl = acl })) end)
+
+    it("is told by flush, and the release is carried out when it is lifted", function()
+      local lock = client:mutex(path)
+      assert(lock:acquire(PATIENCE))
+      assert.is_true(lock:release())
+      assert.same(DENIED, { client:flush(PATIENCE) })
+      assert.same(DENIED, { client:flush(PATIENCE) }) -- asked again
+      assert.is_false(lock:is_held())
+      assert.equal(1, #nodes())
+      assert(client:mutex(path .. "-open"):acquire(PATIENCE))
+      assert.is_true(client:mutex(path .. "-open"):release())
+      assert.same(DENIED, { client:flush(PATIENCE) })
+      assert(tree:set_acl(path, "open"))
+      assert.is_true(client:flush(PATIENCE))
+      is_usable()
+    end)
+
+    it("keeps the node of one who gave up, until the session ends", function()
+      local other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+      assert(other:mutex(path):acquire(PATIENCE))
+      assert.same({ nil, "timeout" }, { client:mutex(path):acquire(0) })
+      assert.same(DENIED, { client:flush(PATIENCE) })
+      assert.equal(2, #nodes())
+      client:close()
+      assert.equal(1, #nodes())
+      other:close()
+      assert.same({}, nodes())
+    end)
+  end)
+
+  it("that is closed while the link is down ends a wait, and leaves nothing behind when it is opened", function()
+    local faulty = proxy.start(zk.hosts)
+    local waiter = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+    local list = {}
+    assert(client:mutex(path):acquire(PATIENCE))
+    waiter:mutex(path):request(nil, function(...) list[#list + 1] = { ... } end)
+    becomes(2)
+    faulty:refuse()
+    faulty:cut()
+    wait.eventually(function() return waiter:state() == "suspended" end)
+    assert(tree:set_acl(path, anybody(ADMIN)))
+    faulty:heal()
+    wait.eventually(function()
+      waiter:poll(0.01)
+      return #list > 0
+    end, PATIENCE, "the answer")
+    assert.same({ DENIED }, list)
+    assert.same(DENIED, { waiter:flush(PATIENCE) })
+    assert.is_true(client:mutex(path):is_held()) -- what is held is held
+    assert(tree:set_acl(path, "open"))
+    assert.is_true(waiter:flush(PATIENCE))
+    assert.is_true(client:mutex(path):release())
+    is_usable()
+    waiter:close()
+    faulty:close()
+  end)
+
+  it("of somebody else shuts out who has a wrong password, and leaves nothing behind", function()
+    local wrong = { scheme = "digest", credential = "user:wrong" }
+    local owner = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH }))
+    assert(owner:mutex(path):acquire(PATIENCE))
+    client:close()
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = wrong, acl = "open" }))
+    assert.same(DENIED, { client:mutex(path):acquire(PATIENCE) })
+    assert.same(DENIED, { client:mutex(path):acquire(0) })
+    assert.equal(1, #nodes())
+    owner:close()
+    is_usable()
+  end)
+
+  describe("'creator'", function()
+    local owner, lock, token, losses
+
+    before_each(function()
+      owner = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH }))
+      losses = {}
+    end)
+
+    after_each(function() owner:close() end)
+
+    local function hold(at)
+      lock = owner:mutex(at)
+      lock:on_lost(function(...) losses[#losses + 1] = { ... } end)
+      token = assert(lock:acquire(PATIENCE))
+      return at .. "/" .. assert(tree:children(at))[1]
+    end
+
+    it("lets no stranger delete a lock's node, or write to it, or make one of its own", function()
+      local node = hold(path .. "/a/lock")
+      for _, at in ipairs { node, path .. "/a/lock", path .. "/a" } do
+        local ok, err = stranger:delete(at)
+        assert.is_nil(ok)
+        assert.is_true(err == "NOAUTH" or err == "NOTEMPTY", err)
+        assert.same({ nil, "NOAUTH" }, { stranger:set(at, "") })
+        assert.same({ nil, "NOAUTH" }, { stranger:get(at) })
+        assert.same({ nil, "NOAUTH" }, { stranger:set_acl(at, "open") })
+        assert.same({ nil, "NOAUTH" }, { stranger:create(at .. "/_c_x-lock-", "", { sequence = true }) })
+      end
+      assert.same({ nil, "NOAUTH" }, { stranger:delete(node) })
+      owner:poll(0.1)
+      assert.same({}, losses)
+      assert.equal(token, lock:token())
+      assert.is_true(lock:is_held())
+    end)
+
+    it("protects the lock also below a directory that is everybody's", function()
+      assert(tree:create(path, "", { parents = true }))
+      local node = hold(path .. "/lock")
+      assert.same({ nil, "NOAUTH" }, { stranger:delete(node) })
+      assert.same({ nil, "NOTEMPTY" }, { stranger:delete(path .. "/lock") })
+      assert.is_true(lock:is_held())
+      -- An empty directory is removed by whoever may, and made again.
+      assert.is_true(lock:release())
+      assert.is_true(owner:flush(PATIENCE))
+      assert.is_true(stranger:delete(path .. "/lock"))
+      assert.is_true(assert(lock:acquire(PATIENCE)) > token)
+    end)
+
+    it("does not protect a lock whose own directory is everybody's already", function()
+      assert(tree:create(path, "", { parents = true }))
+      local node = hold(path)
+      assert.equal("digest", tree:get_acl(node)[1].scheme)
+      assert.same({ nil, "NOAUTH" }, { stranger:get(node) })
+      assert.is_true(stranger:delete(node))
+      wait.eventually(function()
+        owner:poll(0.01)
+        return #losses > 0
+      end, PATIENCE, "the loss")
+      assert.same({ "lost", token }, { losses[1][1], losses[1][3] })
+    end)
+
+    it("does not stop a stranger who makes the path first, where he may", function()
+      local thief = inspector.connect(zk.hosts)
+      thief:add_auth("digest", "thief:word")
+      assert(tree:create(path, "", { parents = true }))
+      assert(thief:create(path .. "/lock", "", { acl = "creator" }))
+      assert.same(DENIED, { owner:mutex(path .. "/lock"):acquire(PATIENCE) })
+      thief:close()
+    end)
+  end)
+end)
