@@ -51,6 +51,8 @@ static const struct {
     {ZRECONFIGDISABLED, "zookeeper: RECONFIGDISABLED"},
     {ZSESSIONCLOSEDREQUIRESASLAUTH, "zookeeper: SESSIONCLOSEDREQUIRESASLAUTH"},
     {ZTHROTTLEDOP, "zookeeper: THROTTLEDOP"},
+    {ZKL_SERVER_UNKNOWN_SESSION, "zookeeper: UNKNOWNSESSION"},
+    {ZKL_SERVER_QUOTA_EXCEEDED, "zookeeper: QUOTAEXCEEDED"},
 };
 
 const char *zkl_status_text(zkl_status status) {
@@ -80,6 +82,7 @@ bool zkl_status_unknown(int rc) {
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZSESSIONEXPIRED:
+    case ZKL_SERVER_UNKNOWN_SESSION: /* the event of its end is on its way */
     case ZSESSIONMOVED:
     case ZCLOSING:
     case ZINVALIDSTATE:

@@ -27,6 +27,9 @@ typedef int zkl_status;
 /* The text of the contract (docs/api.md); static, never NULL. */
 const char *zkl_status_text(zkl_status status);
 
+/* Two answers that libzookeeper's header has no names for. The first: the session had just ended. */
+enum { ZKL_SERVER_UNKNOWN_SESSION = -12, ZKL_SERVER_QUOTA_EXCEEDED = -125 };
+
 /* Turns an answer of the servers (ZOK, ZNONODE, ...) into a status. */
 zkl_status zkl_status_of(int rc);
 

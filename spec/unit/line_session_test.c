@@ -40,6 +40,31 @@ static void a_waiter_queues_anew_with_a_new_guid(void) {
     CHECK(fake_held(p));
 }
 
+/* The servers answer so to what was under way while they ended the session; then the client hears of that. */
+static void what_met_the_end_of_the_session_fails_nobody(void) {
+    static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
+    fake_place *holder = fake_holder(two);
+    for (size_t i = 0; i < 3; i++) {
+        fake_refuse(zk, ops[i], LINE, ZKL_SERVER_UNKNOWN_SESSION, 1);
+        fake_place *p = fake_join(one, LINE, 60);
+        fake_settle_all(zk);
+        CHECK(fake_waits(p));
+        fake_expire(one);
+        fake_connect(one);
+        fake_settle_all(zk);
+        CHECK(fake_waits(p));
+        fake_release(holder);
+        fake_settle_all(zk);
+        CHECK(fake_held(p));
+        fake_release(p);
+        fake_settle_all(zk);
+        holder = fake_holder(two);
+    }
+    fake_release(holder);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
 static void the_old_deadline_stands(void) {
     fake_holder(two);
     fake_place *p = fake_join(one, LINE, 10);
@@ -366,6 +391,8 @@ int main(int argc, char **argv) {
         {"a holder whose session ended hears so once", a_holder_has_lost_once},
         {"a waiter whose session ended queues anew, with a new GUID",
          a_waiter_queues_anew_with_a_new_guid},
+        {"what meets the end of its session fails nobody",
+         what_met_the_end_of_the_session_fails_nobody},
         {"a waiter's deadline outlives the session", the_old_deadline_stands},
         {"what was to be deleted went with the session",
          what_was_to_be_deleted_went_with_the_session},
