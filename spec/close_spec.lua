@@ -208,6 +208,25 @@ describe("the end of a client", function()
       end, PATIENCE, "the end of a collected client's nodes")
     end)
 
+    it("comes also while its callbacks wait", function()
+      assert(other:acquire(path, PATIENCE))
+      local function use()
+        local mine = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+        mine:mutex(path .. "-free"):request(PATIENCE, function() mine:mutex(path):acquire(0.2) end)
+        mine:mutex(path .. "-free"):request(PATIENCE, print)
+        wait.eventually(function()
+          mine:poll(0.01)
+          return #nodes() == 2
+        end)
+      end
+      use()
+      wait.eventually(function()
+        collectgarbage()
+        return #nodes() == 1 and #tree:children(path .. "-free") == 0
+      end, PATIENCE, "the end of a collected client's nodes")
+      assert.is_true(other:release(path))
+    end)
+
     it("does not come while a lock of the client is in use", function()
       local function use() return assert(zklock.connect(zk.hosts, { session_timeout = SESSION })):mutex(path) end
       local lock = use()
@@ -236,6 +255,10 @@ describe("the end of a client", function()
       ["that has more clients"] =
         "second = assert(zklock.connect(arg[1])) assert(second:mutex(arg[2] .. '-2'):acquire(20))",
       ["that still waits in a request"] = "lock:request(nil, print)",
+      ["that calls os.exit(0) in a callback"] =
+        "client:mutex(arg[2] .. '-2'):request(20, function() os.exit(0) end) while true do client:poll(20) end",
+      ["that calls os.exit(0, true) in a callback"] =
+        "client:mutex(arg[2] .. '-2'):request(20, function() os.exit(0, true) end) while true do client:poll(20) end",
       ["that dropped it before"] = "lock, client = nil collectgarbage() collectgarbage()",
     } do
       it(("frees at once what it held: %s"):format(title), function()

@@ -1,0 +1,158 @@
+--- A Lua state that is closed with clients in it, in a program that lives on.
+
+local host = require "spec.support.host"
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local SESSION = 60 -- seconds: what goes at once goes long before the servers would let it go
+local PATIENCE = 20
+
+describe("a Lua state that is closed", function()
+  local zk, tree, client, path, count, program
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/state")
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/state/%d"):format(count)
+  end)
+
+  after_each(function()
+    if program then program:kill() end
+    program = nil
+    tree:delete_tree(path)
+  end)
+
+  teardown(function()
+    client:close()
+    tree:delete_tree("/state")
+    tree:close()
+  end)
+
+  local function becomes(n, at)
+    return wait.eventually(function() return #(tree:children(at) or {}) == n end, PATIENCE, ("%d nodes"):format(n))
+  end
+
+  local PROLOGUE = [[
+    local hosts, path = arg[1], arg[2]
+    local zklock = require "zklock"
+    local client = assert(zklock.connect(hosts, { session_timeout = 60 }))
+  ]]
+
+  -- Holds and waits in every way there is; somebody else holds PATH/taken.
+  local BUSY = PROLOGUE .. [[
+    assert(client:mutex(path .. "/acquired"):acquire(20))
+    guard = assert(client:mutex(path .. "/guarded"):guard(20))
+    request = client:mutex(path .. "/requested"):request(20, print)
+    owner = coroutine.create(function()
+      assert(client:mutex(path .. "/owned"):acquire(20))
+      coroutine.yield()
+    end)
+    coroutine.resume(owner)
+    second = assert(zklock.connect(hosts, { session_timeout = 60 }))
+    assert(second:mutex(path .. "/second"):acquire(20))
+    local taken = client:mutex(path .. "/taken")
+    taken:request(60, print)
+    local began, sleeps = false, _VERSION ~= "Lua 5.1" or jit -- plain 5.1 does not yield across pcall
+    client:mutex(path .. "/callback"):request(20, function()
+      began = true
+      if sleeps then taken:acquire(60) end -- the state is closed while it sleeps in here
+    end)
+    while not began or #taken:participants(20) < (sleeps and 3 or 2) do client:poll(0.01) end
+    assert(request:state() == "held" or client:poll(20))
+  ]]
+  local NAMES = { "acquired", "guarded", "requested", "owned", "second", "callback" }
+
+  local BETWEEN = [[
+    print(io.open("/proc/self/maps"):read("*a"):find("/zklock/core.so", 1, true) ~= nil)
+    io.stdout:flush()
+    io.read()
+  ]]
+
+  local function run(scripts, hosts)
+    return host.run(scripts, { hosts or zk.hosts, path })
+  end
+
+  it("gives back at once what its clients held and waited for, while the program lives on", function()
+    assert(client:mutex(path .. "/taken"):acquire(PATIENCE))
+    program = host.spawn({ BUSY, BETWEEN }, { zk.hosts, path })
+    local line
+    repeat line = assert(program:read_line(PATIENCE), program:stderr()) until not line:find("^%d") -- tokens
+    assert.equal("true", line, "the module is still there: its threads run in it")
+    for _, name in ipairs(NAMES) do becomes(0, path .. "/" .. name) end
+    becomes(1, path .. "/taken")
+    assert.is_true(program:is_running())
+    program:write("")
+    assert.equal(0, (program:wait(PATIENCE)))
+    assert.equal("", program:stderr())
+    assert.is_true(client:mutex(path .. "/taken"):release())
+  end)
+
+  it("is followed by others that use zklock again", function()
+    local again = PROLOGUE .. [[
+      for _, name in ipairs { "acquired", "guarded", "requested", "owned", "second", "callback" } do
+        assert(client:mutex(path .. "/" .. name):acquire(20))
+      end
+      io.stderr:write("served\n")
+    ]]
+    assert(client:mutex(path .. "/taken"):acquire(PATIENCE))
+    local result = run { BUSY, again, BUSY, again .. "client:close()", again }
+    assert.same({ 0, "served\nserved\nserved\n" }, { result.code, result.stderr })
+    assert.is_true(client:mutex(path .. "/taken"):release())
+    for _, name in ipairs(NAMES) do becomes(0, path .. "/" .. name) end
+  end)
+
+  it("again and again leaves nothing behind", function()
+    local scripts = {}
+    for i = 1, 10 do
+      scripts[3 * i - 2] = PROLOGUE .. "assert(client:mutex(path):acquire(20))"
+      scripts[3 * i - 1] = PROLOGUE .. "client:mutex(path):request(20, print)" -- perhaps not even sent
+      scripts[3 * i] = [[
+        local client = assert(require "zklock".connect(arg[1], { connect_timeout = 0 })) -- perhaps not even open
+        client:mutex(arg[2]):request(20, print)
+      ]]
+    end
+    local result = run(scripts)
+    assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
+    becomes(0, path)
+  end)
+
+  it("by an error is no different", function()
+    local result = run { PROLOGUE .. "assert(client:mutex(path):acquire(20)) error('uncaught')",
+      PROLOGUE .. "assert(client:mutex(path):acquire(20)) client:close() print('served')" }
+    assert.equal(1, result.code)
+    assert.equal("served\n", result.stdout)
+    assert.matches("uncaught", result.stderr)
+    becomes(0, path)
+  end)
+
+  it("while no server answers does not hold the program up, or crash it", function()
+    local faulty = proxy.start(zk.hosts)
+    program = host.spawn({ PROLOGUE .. [[
+      assert(client:mutex(path):acquire(20))
+      client:mutex(path):request(20, print)
+      print("holds")
+      io.stdout:flush()
+      io.read()
+      connecting = zklock.connect(hosts, { connect_timeout = 0 })
+      connecting:mutex(path):request(20, print)
+    ]], BETWEEN, "require 'zklock'" }, { faulty.hosts, path })
+    assert.equal("holds", program:read_line(PATIENCE))
+    faulty:black_hole()
+    program:write("")
+    assert.equal("true", program:read_line(PATIENCE))
+    program:write("")
+    assert.equal(0, (program:wait(PATIENCE)))
+    assert.equal("", program:stderr())
+    faulty:close()
+  end)
+end)
