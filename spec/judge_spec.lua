@@ -24,6 +24,24 @@ describe("the judge", function()
     store:close()
   end)
 
+  it("lets those who share in together, and says who died inside", function()
+    local store = resource.start()
+    local a, b = resource.open(store.address), resource.open(store.address)
+    assert.is_true(a:join(10, "a"))
+    assert.is_true(b:join(11, "b"))
+    assert.is_true(a:read(10, "a"))
+    assert.is_true(a:part(10, "a"))
+    b:close()
+    local report = wait.eventually(function()
+      local found = store:judge { grants = 2, permits = 2 }
+      return found.lines == 5 and found
+    end)
+    assert.same({}, report.violations)
+    store:close()
+  end)
+
+  local FAULTS, SHARED, BOTH = { faults = true }, { shared_tokens = true }, { faults = true, shared_tokens = true }
+
   local function long(log) return (log:gsub("%+", "accepted"):gsub("%-", "refused"):gsub(";", "\n")) end
 
   local sound = "0 a ask +;0 b ask +;5 a enter +;5 a write +;5 a leave +;9 b enter +;9 b leave +;0 a ask +;0 a quit +;"
@@ -37,9 +55,11 @@ describe("the judge", function()
     assert_sound("5 a enter +;5 a gone +;9 b enter +;9 b leave +;")
     assert_sound("5 a enter +;5 a leave +;5 b enter +;5 b leave +;", { shared_tokens = true })
     assert_sound("0 a ask +;5 b enter +;", { open_end = true })
+    assert_sound("5 a join +;9 b join +;5 a read +;5 a part +;9 b part +;12 c enter +;12 c leave +;")
+    assert_sound("5 a enter +;5 a leave +;5 a join +;5 a part +;") -- a writer that goes on as a reader
+    assert_sound("5 a join +;9 b*2 join +;5 a part +;7 c join +;7 c part +;9 b*2 part +;", { permits = 3 })
+    assert_sound("5 a join +;9 b enter +;5 a read -;9 b leave +;", FAULTS)
   end)
-
-  local FAULTS, SHARED, BOTH = { faults = true }, { shared_tokens = true }, { faults = true, shared_tokens = true }
 
   -- What is wrong, the log (";" ends a line, "+" stands for accepted, "-" for refused), what the judge says first, how
   -- the run was.
@@ -78,6 +98,25 @@ describe("the judge", function()
     { "an entry without a token", "0 a enter +;", "enter of a with token 0" },
     { "a question with a token", "3 a ask +;", "ask of a with token 3" },
     { "a token beyond what numbers hold", "99999999999999999 a enter +;", "with token 99999999999999999" },
+    { "a reader beside a writer", "5 a enter +;9 b join +;5 a leave +;9 b part +;", "b joins while a is inside alone" },
+    { "a writer beside a reader", "5 a join +;9 b enter +;5 a part +;9 b leave +;", "b enters while a is inside" },
+    { "a reader that is later than it thinks", "9 b enter +;9 b leave +;5 a join +;5 a part +;", "join .* after 9" },
+    { "a read after somebody wrote", "5 a join +;9 b enter +;9 b leave +;5 a read +;5 a part +;", "read .* after 9",
+      FAULTS },
+    { "a writer that a later reader passed", "9 b join +;9 b part +;5 a enter +;5 a leave +;", "accepted after 9" },
+    { "a reader refused for nothing", "9 b join +;5 a join -;9 b part +;", "refused although nobody wrote" },
+    { "a reader refused without faults", "9 b enter +;9 b leave +;5 a join -;", "in a run without faults" },
+    { "a token that two readers have", "5 a join +;5 b join +;5 a part +;5 b part +;", "is also b's" },
+    { "a token that serves two readings", "5 a join +;5 a part +;5 a join +;5 a part +;", "a second grant" },
+    { "a reader that joins twice", "5 a join +;6 a join +;6 a part +;", "a enters twice" },
+    { "a reader that writes", "5 a join +;5 a write +;5 a part +;", "write of a, who only joined" },
+    { "a reader that never joined", "5 a read +;", "read of a, who has not joined" },
+    { "a reader with another token", "5 a join +;6 a part +;", "but it joined with 5" },
+    { "a reader that reads after its loss", "5 a join +;5 a lost +;5 a read +;", "after it reported its loss", FAULTS },
+    { "a lease too many", "5 a join +;6 b join +;7 c join +;5 a part +;6 b part +;7 c part +;",
+      "3 leases of 2 are inside with c", { permits = 2 } },
+    { "counted leases too many", "5 a*2 join +;6 b*2 join +;5 a*2 part +;6 b*2 part +;", "4 leases of 3",
+      { permits = 3 } },
     { "an unknown step", "5 a jump +;", "unknown step jump" },
     { "an unknown verdict", "5 a enter perhaps;", "unknown verdict perhaps" },
     { "a line that is none", "hello;", "not a log line: hello" },

@@ -21,6 +21,10 @@ describe("a worker", function()
     function lock:validity() return 1.5 end
     local client = {}
     function client.mutex(_, path) return setmetatable({ path = path }, lock) end
+    function client.rwlock(_, path)
+      local both = client.mutex(_, path)
+      return { read = both, write = both }
+    end
     function client.poll() return 0 end
     function zklock.connect(hosts, options)
       if hosts == "nowhere" then return nil, "disconnected" end
@@ -71,6 +75,21 @@ describe("a worker", function()
     assert.same({ timeout = 2 },
       other:contend({ path = "/a", rounds = 2, owner = "w", resource = store.address, timeout = 0 }).failed)
     assert.equal(20, judge.demand(store:judge()).grants)
+    store:close()
+  end)
+
+  it("takes its turns by several names, and single steps", function()
+    local store = resource.start()
+    other:connect("somewhere")
+    local order = { path = "read:/a,write:/a", rounds = 4, owner = "w", resource = store.address }
+    assert.same({ granted = 4, failed = {} }, other:contend(order))
+    assert.is_false(other:step(store.address, "join", 4294967298, "w"))
+    assert.is_true(other:step(store.address, "join", 4294967300, "x"))
+    assert.is_false(other:step(store.address, "enter", 4294967299, "y"))
+    assert.is_true(other:step(store.address, "part", 4294967300, "x"))
+    local report = store:judge { faults = true }
+    assert.same({ 5, 2 }, { report.grants, report.refusals })
+    assert.matches("token 4294967300 of w is also x's", report.violations[1])
     store:close()
   end)
 end)

@@ -4,17 +4,21 @@
 -- live holder is refused, and everybody who asked is served or answered. In a run with injected faults a holder may
 -- be overtaken, if it could know (its session ended, its validity was over): then the resource must refuse all it
 -- still tries. The log is read as a stream; the judge trusts nothing that the resource decided.
+--
+-- Readers and holders of leases may be inside together, but never beside one who is there alone, and never more of
+-- them than there are permits. An owner whose name ends in "*N" has N leases.
 
 local judge = {}
 
 local MOST = 100 -- violations that are described; all are counted
 local VERBS = { ask = true, quit = true, enter = true, write = true, leave = true, lost = true, live = true,
-  gone = true }
+  gone = true, join = true, read = true, part = true }
 
 ---@class judge.options
 ---@field faults boolean? holders may lose the lock: overtaking, refusals and losses are no violations by themselves
 ---@field shared_tokens boolean? several owners and grants in a row may use one token (fair = false)
 ---@field open_end boolean? the log was read in mid-run: somebody may still be inside or waiting
+---@field permits integer? so many leases may be inside together
 ---@field grants integer? at least so many entries must have been accepted
 
 local state = {}
@@ -23,7 +27,7 @@ state.__index = state
 local function new_state(options)
   return setmetatable({
     options = options or {}, line = 0, largest = 0, grants = 0, refusals = 0, count = 0, violations = {},
-    owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {},
+    owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {}, joined = {}, written = 0,
   }, state)
 end
 
@@ -47,6 +51,7 @@ local function check_accepted(self, token, owner, verb)
     self:violation("%s of %s with token %d accepted after %d", verb, owner, token, self.largest)
   end
   if token > self.largest then self.largest = token end
+  if token > self.written then self.written = token end
   if self.lost[owner] == token then self:violation("%s of %s accepted after it reported its loss", verb, owner) end
 end
 
@@ -100,6 +105,8 @@ local function inside_step(self, token, owner, verdict, verb)
   check_accepted(self, token, owner, verb)
   if not visit then
     self:violation("%s of %s, who is not inside", verb, owner)
+  elseif visit.shared then
+    self:violation("%s of %s, who only joined", verb, owner)
   elseif visit.token ~= token then
     self:violation("%s of %s with token %d, but it entered with %d", verb, owner, token, visit.token)
   end
@@ -107,6 +114,62 @@ local function inside_step(self, token, owner, verdict, verb)
 end
 
 on.write, on.leave = inside_step, inside_step
+
+-- What those say who share is stale once somebody later was there alone, but not because somebody later shared.
+
+local function leases_of(owner) return tonumber(owner:match("%*(%d+)$")) or 1 end
+
+local function check_shared(self, token, owner, verdict, verb)
+  if verdict == "accepted" then
+    if token < self.written then
+      self:violation("%s of %s with token %d accepted after %d", verb, owner, token, self.written)
+    end
+    if self.lost[owner] == token then self:violation("%s of %s accepted after it reported its loss", verb, owner) end
+    if token > self.largest then self.largest = token end
+    return true
+  end
+  self.refusals = self.refusals + 1
+  self.inside[owner] = nil
+  if token >= self.written then self:violation("%s of %s refused although nobody wrote later", verb, owner) end
+  if not self.options.faults then self:violation("%s of %s refused in a run without faults", verb, owner) end
+end
+
+function on.join(self, token, owner, verdict)
+  self.asking[owner] = nil
+  if not check_shared(self, token, owner, verdict, "join") then return end
+  if self.joined[token] and not self.options.shared_tokens then
+    self:violation("token %d serves a second grant", token)
+  end
+  self.joined[token] = true
+  self.grants = self.grants + 1
+  local leases = leases_of(owner)
+  for other, visit in pairs(self.inside) do
+    if other == owner then
+      self:violation("%s enters twice", owner)
+    elseif visit.shared then
+      leases = leases + leases_of(other)
+    elseif not self.options.faults then
+      self:violation("%s joins while %s is inside alone", owner, other)
+    end
+  end
+  if leases > (self.options.permits or leases) and not self.options.faults then
+    self:violation("%d leases of %d are inside with %s", leases, self.options.permits, owner)
+  end
+  self.inside[owner] = { token = token, line = self.line, sure = 0, shared = true }
+end
+
+local function shared_step(self, token, owner, verdict, verb)
+  local visit = self.inside[owner]
+  if not check_shared(self, token, owner, verdict, verb) then return end
+  if not (visit and visit.shared) then
+    self:violation("%s of %s, who has not joined", verb, owner)
+  elseif visit.token ~= token then
+    self:violation("%s of %s with token %d, but it joined with %d", verb, owner, token, visit.token)
+  end
+  if verb == "part" then self.inside[owner] = nil end
+end
+
+on.read, on.part = shared_step, shared_step
 
 function on.lost(self, token, owner)
   if not self.options.faults then self:violation("%s lost its lock in a run without faults", owner) end

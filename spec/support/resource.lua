@@ -8,6 +8,7 @@
 --   ask    OWNER begins to wait for the lock (token 0)      quit  it got an answer, but not the lock (token 0)
 --   enter  it was granted the lock and goes in              write a step inside
 --   leave  it goes out, still holding                       lost  it says that it was told of its loss
+--   join, read, part: the same as enter, write, leave for one who lets others in beside it: a reader, a lease
 --   live   it was refused although it still was sure to hold (validity above 0): always a violation
 --   gone   its process ended (written by the resource itself)
 --
@@ -39,6 +40,9 @@ local function step(self, verb, token, owner)
   return assert(self.link:receive("*l")) == "accepted"
 end
 
+--- Any step, by its name.
+writer.step = step
+
 function writer:ask(owner) return step(self, "ask", 0, owner) end
 function writer:quit(owner) return step(self, "quit", 0, owner) end
 
@@ -47,6 +51,9 @@ function writer:quit(owner) return step(self, "quit", 0, owner) end
 function writer:enter(token, owner) return step(self, "enter", token, owner) end
 function writer:write(token, owner) return step(self, "write", token, owner) end
 function writer:leave(token, owner) return step(self, "leave", token, owner) end
+function writer:join(token, owner) return step(self, "join", token, owner) end
+function writer:read(token, owner) return step(self, "read", token, owner) end
+function writer:part(token, owner) return step(self, "part", token, owner) end
 function writer:lost(token, owner) return step(self, "lost", token, owner) end
 function writer:live(token, owner) return step(self, "live", token, owner) end
 

@@ -6,21 +6,22 @@ local port = require "spec.support.port"
 local log = assert(io.open(arg[1], "ab"))
 log:setvbuf("full", 65536)
 
-local largest = 0
+local largest, written = 0, 0 -- of all tokens, and of those who were here alone
 
-local CHECKED = { enter = true, write = true, leave = true }
+local ALONE = { enter = true, write = true, leave = true }
+local SHARED = { join = true, read = true, part = true }
 
 local function decide(verb, token)
-  if not CHECKED[verb] then return "accepted" end
-  if token < largest then return "refused" end
-  largest = token
+  if token < (ALONE[verb] and largest or SHARED[verb] and written or 0) then return "refused" end
+  if ALONE[verb] then written = token end
+  if ALONE[verb] or SHARED[verb] then largest = math.max(largest, token) end
   return "accepted"
 end
 
 local function present(owners, verb, token, owner, verdict)
-  if verb == "ask" or verb == "enter" and verdict == "accepted" then
+  if verb == "ask" or (verb == "enter" or verb == "join") and verdict == "accepted" then
     owners[owner] = token
-  elseif verb ~= "write" or verdict == "refused" then
+  elseif verb ~= "write" and verb ~= "read" or verdict == "refused" then
     owners[owner] = nil
   end
 end

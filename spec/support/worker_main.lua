@@ -4,7 +4,7 @@ local codec = require "spec.support.codec"
 local resource = require "spec.support.resource"
 local zklock = require "zklock"
 
-local verbs, locks, events = {}, {}, {}
+local verbs, locks, writers, events = {}, {}, {}, {}
 local client
 
 print = function(...) -- luacheck: ignore 121
@@ -15,12 +15,17 @@ end
 
 local function note(kind) return function(...) events[#events + 1] = { kind, ... } end end
 
-local function lock_at(path, ...)
-  if not locks[path] then
-    locks[path] = client:mutex(path, ...)
-    locks[path]:on_lost(function(err, _, token) events[#events + 1] = { "lost", path, err, token } end)
+local function new_lock(name, options)
+  local side, path = name:match("^(%l+):(.*)$")
+  return side and client:rwlock(path, options)[side] or client:mutex(name, options)
+end
+
+local function lock_at(name, options)
+  if not locks[name] then
+    locks[name] = new_lock(name, options)
+    locks[name]:on_lost(function(err, _, token) events[#events + 1] = { "lost", name, err, token } end)
   end
-  return locks[path]
+  return locks[name]
 end
 
 function verbs.connect(hosts, options)
@@ -51,28 +56,38 @@ function verbs.events()
   return list
 end
 
+local ALONE = { enter = "enter", write = "write", leave = "leave" }
+local SHARED = { enter = "join", write = "read", leave = "part" }
+
 --- One turn at the resource: what a user's critical section is. Gives whether the lock was granted.
-local function turn(writer, lock, order)
-  local owner = order.owner
+local function turn(writer, name, order)
+  local owner, lock, steps = order.owner, lock_at(name), name:find("^read:") and SHARED or ALONE
   writer:ask(owner)
   local token, err = lock:acquire(order.timeout)
   if not token then
     writer:quit(owner)
     return nil, err
   end
-  local inside = writer:enter(token, owner)
-  for _ = 1, order.writes or 1 do inside = inside and writer:write(token, owner) end
-  inside = inside and writer:leave(token, owner)
+  local inside = writer:step(steps.enter, token, owner)
+  for _ = 1, order.writes or 1 do inside = inside and writer:step(steps.write, token, owner) end
+  inside = inside and writer:step(steps.leave, token, owner)
   if not inside and lock:validity() > 0 then writer:live(token, owner) end
   lock:release()
   return true
 end
 
+--- A single step at the resource.
+function verbs.step(address, verb, token, owner)
+  writers[address] = writers[address] or resource.open(address)
+  return writers[address]:step(verb, token, owner)
+end
+
 function verbs.contend(order)
-  local writer, lock = resource.open(order.resource), lock_at(order.path)
+  local writer, names = resource.open(order.resource), {}
+  for name in order.path:gmatch("[^,]+") do names[#names + 1] = name end
   local report = { granted = 0, failed = {} }
-  for _ = 1, order.rounds do
-    local ok, err = turn(writer, lock, order)
+  for round = 1, order.rounds do
+    local ok, err = turn(writer, names[(round - 1) % #names + 1], order)
     if ok then
       report.granted = report.granted + 1
     else
