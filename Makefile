@@ -13,6 +13,9 @@ SPECS =
 ASAN_SPECS =
 TSAN_SPECS =
 
+# The specs with other languages' libraries, whose packages are large: under Lua 5.4 only. NEIGHBOURS= leaves them out.
+NEIGHBOURS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring neighbours,$(SPECS))))
+
 # Where things go, and with what instrumentation: `make asan` and `make tsan` come back here with both set.
 B = build
 SANITIZE =
@@ -55,12 +58,13 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build hosts unit test demo lint format asan tsan bench clean
+.PHONY: help deps build hosts neighbour unit test neighbours demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo    a flash sale with and without the lock, in under a minute'
 	@echo 'make test    all tests: the C unit tests, and the specs under every Lua'
+	@echo 'make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
 	@echo 'make lint    formatting and static checks'
 	@echo 'make format  what lint wants of the C sources'
@@ -72,7 +76,8 @@ help:
 	@echo
 	@echo 'For some Lua versions only: make test LUAS="5.4 luajit"; to see the commands: make build Q='
 
-DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS))
+DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS)) \
+	$(and $(filter test,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours)
 
 # What is installed is what this run's goals need.
 deps:
@@ -129,12 +134,29 @@ $(B)/$1/host: spec/support/host.c Makefile | deps
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
+# For the specs: the programs that take the same locks with other languages' libraries.
+JARS = $(subst $(space),:,$(patsubst %,/usr/share/java/%.jar,\
+	curator-recipes curator-framework curator-client zookeeper guava))
+
+build/neighbour/Curator.class: spec/support/neighbour/Curator.java Makefile | deps
+	@mkdir -p $(@D) && echo "JAVAC $@"
+	$Qjavac -Xlint:all,-path -Werror -d $(@D) -cp $(JARS) $<
+
+build/neighbour/golang: spec/support/neighbour/golang.go Makefile | deps
+	@mkdir -p $(@D) && echo "GO $@"
+	$Qenv GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/build/neighbour/cache GOFLAGS= go build -o $@ $<
+
+neighbour: build/neighbour/Curator.class build/neighbour/golang
+
 -include $(wildcard $(B)/engine/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- tests: each suite is a command whose output tools/suites.lua counts; the longest come first
 
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
-busted = $(call lua,$1,$2) $(BUSTED) -o gtest $3 $(SPECS) spec
+comma = ,
+# $(call busted,VERSION,BUILD[,ARGUMENTS[,TAG]]): all specs but those with that tag
+busted = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours$(if $4,$(comma)$4) $3 $(SPECS) spec
+neighbours = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(SPECS) spec/neighbours
 
 ASAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
 TSAN = -fsanitize=thread -fno-omit-frame-pointer -O1
@@ -161,15 +183,21 @@ fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts
+	@$(submake) build hosts $(if $(NEIGHBOURS),neighbour)
 	@$(call instrumented,asan,unit)
 	@exec $(SUITES) -l 580 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build)') \
+		$(if $(NEIGHBOURS),'neighbours=$(neighbours)') \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
-			'$(version)=$(call busted,$(version),build,--exclude-tags=slow)')
+			'$(version)=$(call busted,$(version),build,,slow)')
+
+neighbours: deps
+	@mkdir -p build/test
+	@$(submake) LUAS=5.4 build neighbour
+	@exec env $(if $(ROUNDS),ROUNDS=$(ROUNDS)) $(SUITES) -j 1 -l 3600 -o build/test 'neighbours=$(neighbours)'
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|demo|lint|asan|tsan|bench]...     without a goal: all of them
+# usage: tools/deps.sh [build|test|neighbours|demo|lint|asan|tsan|bench]...     without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
@@ -10,12 +10,16 @@ luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
     luajit2|/usr/bin/luajit libluajit2-5.1-dev"
 server='default-jre-headless|/usr/bin/java libzookeeper-java'
 specs="$server lua-busted lua-luv lua-socket lua-filesystem lua-sql-sqlite3"
+curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-framework-java libcurator-client-java
+    libguava-java libslf4j-java'
+golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'
 
 wanted=
-[ $# -gt 0 ] || set -- build test demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test neighbours demo lint asan tsan bench
 for goal; do
     case $goal in
     test) wanted="$wanted $cc $luas $specs luarocks" ;;
+    neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan | tsan | bench) wanted="$wanted $cc $lua54 $specs" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
