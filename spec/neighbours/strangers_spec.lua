@@ -4,6 +4,7 @@
 local neighbour = require "spec.support.neighbour"
 local neighbourhood = require "spec.support.neighbourhood"
 local server = require "spec.support.server"
+local wait = require "spec.support.wait"
 
 local SESSION = 10
 local PATIENCE = neighbourhood.PATIENCE
@@ -97,5 +98,37 @@ describe("who may not share a path #neighbours", function()
     breaks_go(ours, there.path .. "/below")
     assert.is_true(ours:flush(PATIENCE))
     assert.is_true(there.tree:delete(there.path .. "/below"))
+  end)
+
+  it("a neighbour without our credential can neither queue nor wait; with it, or with an open ACL, it can", function()
+    local us = neighbour.crew(server.shared().hosts, SESSION, "lua")
+    there.tree:add_auth("digest", server.SUPER) -- to look into it
+    local auth = { scheme = "digest", credential = "we:secret" }
+    for _, kind in ipairs { "curator", "golang", "kazoo" } do
+      assert.is_true(us:connect(there.zk.hosts, { session_timeout = SESSION, auth = auth }))
+      local path = there.path .. "-" .. kind
+      local token = assert(us:acquire(path))
+      local friend, stranger = neighbour.spawn(kind), neighbour.crew(there.zk.hosts, SESSION, kind)
+      friend:finish()
+      assert.is_true(friend:connect(there.zk.hosts, { session_timeout = SESSION, digest = "we:secret" }))
+      assert.error_matches(function() stranger:acquire(path) end, "[nN]ot? ?[aA]uth")
+      friend:begin("acquire", path)
+      wait.eventually(function() return #there.tree:children(path) == 2 end, PATIENCE)
+      assert.is_true(us:release(path))
+      assert.is_true(friend:finish(PATIENCE) > token)
+      assert.is_true(friend:release(path))
+      us:close()
+      assert.is_true(us:connect(there.zk.hosts, { session_timeout = SESSION, auth = auth, acl = "open" }))
+      path = path .. "-open"
+      token = assert(us:acquire(path))
+      stranger:begin("acquire", path)
+      wait.eventually(function() return #there.tree:children(path) == 2 end, PATIENCE)
+      assert.is_true(us:release(path))
+      assert.is_true(stranger:finish(PATIENCE) > token)
+      us:close()
+      stranger:kill()
+      friend:kill()
+    end
+    us:kill()
   end)
 end)

@@ -7,7 +7,8 @@
 -- A request is a line of words, `VERB WORD... NAME=VALUE...`, "-" for nil; an answer is one as a worker gives it. The
 -- verbs are those of workers; not every library has all of them. Beside a mutex, which is named by its path,
 -- Curator has "read:PATH", "write:PATH" and "semaphore/PERMITS:PATH" (whose leases go out with `acquire` and come
--- back, the oldest first, with `release`). Tokens are the creation zxid of the lock's node, as ours are.
+-- back, the oldest first, with `release`). Tokens are the creation zxid of the lock's node, as ours are. The options of
+-- `connect` are `session_timeout` and `digest`, a "user:password".
 
 local uv = require "luv"
 local process = require "spec.support.process"

@@ -259,7 +259,12 @@ final class Curator {
 
     private String connect(String hosts, Map<String, String> options) throws Exception {
         final long session = millis(Double.parseDouble(options.getOrDefault("session_timeout", "10")));
-        client = CuratorFrameworkFactory.newClient(hosts, (int) session, 30000, new ExponentialBackoffRetry(50, 8));
+        final CuratorFrameworkFactory.Builder builder = CuratorFrameworkFactory.builder().connectString(hosts)
+            .sessionTimeoutMs((int) session).connectionTimeoutMs(30000).retryPolicy(new ExponentialBackoffRetry(50, 8));
+        if (options.containsKey("digest")) {
+            builder.authorization("digest", options.get("digest").getBytes(StandardCharsets.UTF_8));
+        }
+        client = builder.build();
         client.start();
         return client.blockUntilConnected(30, TimeUnit.SECONDS) ? "true" : "false,\"disconnected\"";
     }

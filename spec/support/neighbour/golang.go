@@ -74,9 +74,13 @@ func (n *neighbour) connect(hosts string, o options) (string, error) {
 	for {
 		select {
 		case event := <-events:
-			if event.State == zk.StateHasSession {
-				return "true", nil
+			if event.State != zk.StateHasSession {
+				continue
 			}
+			if o["digest"] != "" {
+				err = conn.AddAuth("digest", []byte(o["digest"]))
+			}
+			return "true", err
 		case <-late:
 			return `false,"disconnected"`, nil
 		}

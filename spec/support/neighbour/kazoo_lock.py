@@ -53,8 +53,9 @@ class Verbs:
         self.locks = {}
         self.resources = {}
 
-    def connect(self, hosts, session_timeout="10", **_):
-        self.client = KazooClient(hosts, timeout=float(session_timeout))
+    def connect(self, hosts, session_timeout="10", digest=None):
+        auth = [("digest", digest)] if digest else None
+        self.client = KazooClient(hosts, timeout=float(session_timeout), auth_data=auth)
         self.client.start(30)
         return (True,)
 
