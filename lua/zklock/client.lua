@@ -301,7 +301,7 @@ function Client:begin(call)
     self:abandon(self:owner()) -- of this coroutine, which is at its end
   end
   local spawn = self.loop.spawn
-  if yields_across_pcall and spawn and spawn(run) then return end
+  if yields_across_pcall and spawn and spawn(self, run) then return end
   local thread = coroutine.create(call[1])
   self.callbacks[thread] = true
   self:resume(thread, unpack(call, 3, 2 + call[2]))

@@ -11,7 +11,7 @@
 ---   can_wait()            true; or nil and the error that every waiting call answers here and now
 ---   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable; returns the function
 ---                         that ends that. It may keep `ready`, but not the client, which must stay collectable
----   spawn(fn)             runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
+---   spawn(client, fn)     runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
 ---   owner(client)         the owner of a call that names none
 ---   report(message)       an error in a callback, where `on_error` is not set
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`

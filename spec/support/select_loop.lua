@@ -74,7 +74,7 @@ function select_loop.new()
     end
   end
 
-  function adapter.spawn(fn)
+  function adapter.spawn(_, fn)
     self.spawn(fn)
     return true
   end

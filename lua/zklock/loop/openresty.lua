@@ -3,10 +3,10 @@
 ---
 --- Owners are requests: nginx uses coroutines again for the next request.
 local Bell = require "zklock.openresty.bell"
+local Stage = require "zklock.openresty.stage"
 local Visits = require "zklock.openresty.visits"
 local core = require "zklock.core"
 local semaphore = require "ngx.semaphore"
-local stage = require "zklock.openresty.stage"
 
 local ngx = ngx -- luacheck: globals ngx
 
@@ -53,10 +53,13 @@ local function may_last() return core.states() == 1 end
 function openresty.watch(client, ready)
   local host = {}
   client.host = host
-  host.bell = Bell.new(client.native, ready, function() return not host.visits:is_empty() end)
+  host.bell = Bell.new(client.native, ready, function()
+    return not host.visits:is_empty() or host.stage.running > 0
+  end)
   host.visits = Visits.new(client, function()
     if may_last() then host.bell:keep() end
   end)
+  host.stage = Stage.new(host.visits)
   local phase = ngx.get_phase()
   if phase == "init_worker" or phase == "timer" and may_last() then host.bell:keep() end
   return function() host.bell:remove() end
@@ -78,7 +81,11 @@ function openresty.wake(waiter)
 end
 
 --- The light thread that wakes everybody runs no code of the user's: callbacks get timers of their own.
-openresty.spawn = stage.spawn
+function openresty.spawn(client, fn)
+  client.host.stage:add(fn)
+  client.host.bell:listen() -- for the end of its timer
+  return true
+end
 
 function openresty.owner(client)
   return client.host.visits:owner(YIELDING[ngx.get_phase()])

@@ -12,13 +12,13 @@ local PATIENCE = 0.1
 
 ---@param native userdata the engine's client
 ---@param ready fun() takes what has arrived
----@param is_needed fun(): boolean does somebody here hold or wait?
+---@param is_needed fun(): boolean is somebody here who may hold or wait?
 function Bell.new(native, ready, is_needed)
   return setmetatable({ native = native, ready = ready, is_needed = is_needed }, Bell)
 end
 
 function Bell:is_wanted()
-  return not self.removed and (self.kept or self.is_needed())
+  return self.kept or self.is_needed()
 end
 
 local function connect(self)
@@ -102,8 +102,9 @@ function Bell:keep()
   self:listen()
 end
 
+--- From now on it listens only for those who are here still.
 function Bell:remove()
-  self.removed = true
+  self.removed, self.kept = true, false
   self:rest()
 end
 

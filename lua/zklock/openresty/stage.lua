@@ -1,60 +1,57 @@
---- stage: where callbacks run: each in a light thread of a timer of its own, so that whatever it does (wait, fail, call
+--- stage: where a client's callbacks run: each in a timer of its own, so that whatever it does (wait, fail, call
 --- ngx.exit) is no concern of the others. nginx runs a limited number of timers, which are not all ours.
-local anchor = require "zklock.anchor"
-
 local ngx = ngx -- luacheck: globals ngx
 
-local stage = {}
+local Stage = {}
+Stage.__index = Stage
 
 --- Timers at a time.
 local MOST = 64
 
-local running = 0
-local waiting, first, last = {}, 1, 0
-
-local function push(fn)
-  last = last + 1
-  waiting[last] = fn
+---@param visits zklock.Visits
+function Stage.new(visits)
+  return setmetatable({ visits = visits, running = 0, queue = {}, first = 1, last = 0 }, Stage)
 end
 
-local function pop()
-  if first > last then return nil end
-  local fn = waiting[first]
-  waiting[first] = nil
-  first = first + 1
+function Stage:pop()
+  local fn = self.queue[self.first]
+  self.queue[self.first] = nil
+  self.first = self.first + 1
   return fn
 end
 
-local function leave(seat)
-  if not seat.taken then return end
-  seat.taken = false
-  running = running - 1
+--- A timer's function, `premature` or not: a callback is called once, whatever comes.
+local function run(_, self, fn)
+  self.visits:here().stage = self -- it tells us also of an end by ngx.exit
+  fn()
 end
 
---- A timer's function, `premature` or not: a callback is called once, whatever comes.
-local function run(_)
-  local seat = { taken = true }
-  local seated = anchor(seat, leave) -- one that calls ngx.exit does not come back here
-  local fn = pop()
-  while fn do
-    local thread = ngx.thread.spawn(fn)
-    if thread then ngx.thread.wait(thread) end
-    fn = pop()
+--- Begins what there is room for.
+function Stage:go_on()
+  while self.first <= self.last and self.running < MOST do
+    local fn = self:pop()
+    local ok, err = ngx.timer.at(0, run, self, fn)
+    if not ok then
+      ngx.log(ngx.ERR, "zklock: callbacks wait for a timer: ", err)
+      self.first = self.first - 1
+      self.queue[self.first] = fn
+      return
+    end
+    self.running = self.running + 1
   end
-  leave(seat, seated)
 end
 
 --- Runs fn, as soon as there is room.
-function stage.spawn(fn)
-  push(fn)
-  if running >= MOST then return true end
-  local ok, err = ngx.timer.at(0, run)
-  if ok then
-    running = running + 1
-  else
-    ngx.log(ngx.ERR, "zklock: callbacks wait for a timer: ", err)
-  end
-  return true
+function Stage:add(fn)
+  self.last = self.last + 1
+  self.queue[self.last] = fn
+  self:go_on()
 end
 
-return stage
+--- A timer has ended.
+function Stage:left()
+  self.running = self.running - 1
+  self:go_on()
+end
+
+return Stage

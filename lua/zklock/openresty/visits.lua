@@ -107,6 +107,7 @@ function Visit:finish()
   local visits = self.visits
   if visits.list[self.address] ~= self then return end
   visits.list[self.address] = nil
+  if self.stage then self.stage:left() end
   local client = visits.back[1]
   if not client then return end
   if self.owner then client:abandon(self.owner) end

@@ -1,0 +1,215 @@
+--- Callbacks inside nginx: they run by themselves, each in a timer, and are no concern of the waits.
+
+local inspector = require "spec.support.inspector"
+local nginx = require "spec.support.nginx"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+
+if not nginx.is_testable() then
+  describe("a callback inside nginx", function()
+    it("is tested under LuaJIT, which is nginx's Lua", function() pending("not this one") end)
+  end)
+  return
+end
+
+local PATIENCE = 30
+
+describe("a callback inside nginx", function()
+  local zk, tree, other, web, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    other = worker.start()
+    assert(other:connect(zk.hosts, { session_timeout = 6 }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = "/nginx-callback/" .. count
+  end)
+
+  after_each(function()
+    if web then web:stop() end
+    web = nil
+  end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/nginx-callback")
+    tree:close()
+  end)
+
+  local SEEN = [[
+    location /seen { content_by_lua_block { ngx.say(ngx.shared.counts:get("seen") or "nothing") } }
+    location /acquire { content_by_lua_block { ngx.say(client:mutex("@path@-free"):acquire(20) ~= nil) } }
+  ]]
+
+  local function start(text, http)
+    web = nginx.start { workers = 1, values = { hosts = zk.hosts, path = path }, http = http or nginx.CLIENT,
+      server = SEEN .. text }
+  end
+
+  local function becomes(expected)
+    wait.eventually(function()
+      local _, seen = web:get("/seen")
+      return seen == expected .. "\n", seen
+    end, PATIENCE, "to see " .. expected)
+  end
+
+  it("runs without a poll, after its request, and may wait, while others are granted", function()
+    assert(other:acquire(path .. "-second", PATIENCE))
+    start [[
+      location / { content_by_lua_block {
+        client:mutex("@path@"):request(20, function(token)
+          ngx.shared.counts:set("seen", "called")
+          local second = client:mutex("@path@-second"):acquire(20)
+          ngx.shared.counts:set("seen", ("%s %s"):format(token ~= nil, second ~= nil))
+        end)
+      } }
+    ]]
+    web:get("/")
+    becomes "called"
+    assert.same({ 200, "true\n" }, { web:get("/acquire") })
+    assert(other:release(path .. "-second"))
+    becomes "true true"
+    wait.eventually(function() return #tree:children(path .. "-second") == 0 end)
+    assert.same({}, web:errors())
+  end)
+
+  it("that calls ngx.exit or raises hurts nobody else, and its error is in the log", function()
+    start [[
+      location / { content_by_lua_block {
+        local function ask(i, fn) client:mutex("@path@-" .. i):request(20, fn) end
+        for i = 1, 100 do ask(i, function() ngx.exit(0) end) end
+        ask("bad", function() error("a bad callback") end)
+        for i = 101, 200 do ask(i, function() ngx.shared.counts:incr("seen", 1, 0) end) end
+      } }
+    ]]
+    web:get("/")
+    becomes "100"
+    assert.same({ 200, "true\n" }, { web:get("/acquire") })
+    local errors = web:errors()
+    assert.matches("zklock: error in a callback: .*a bad callback", errors[1])
+    local _, count_of_errors = table.concat(errors):gsub("%[error%]", "")
+    assert.equal(1, count_of_errors)
+  end)
+
+  it("is called once, of more than nginx runs timers, all of which wait", function()
+    start [[
+      location / { content_by_lua_block {
+        for i = 1, 500 do
+          client:mutex("@path@-" .. i):request(20, function(token)
+            ngx.sleep(0.01)
+            if token then ngx.shared.counts:incr("seen", 1, 0) end
+          end)
+        end
+      } }
+    ]]
+    web:get("/")
+    becomes "500"
+    assert.same({}, web:errors())
+  end)
+
+  it("of on_lost is told whose lock was lost", function()
+    start [[
+      location / { content_by_lua_block {
+        local lock = client:mutex("@path@")
+        lock:on_lost(function(err, owner, token)
+          ngx.shared.counts:set("seen", ("%s %s %s"):format(err, tostring(owner), token))
+        end)
+        local token = lock:acquire(20)
+        ngx.shared.counts:set("seen", "held")
+        while lock:is_held() do ngx.sleep(0.01) end
+        ngx.say(token, " ", select(2, lock:release()))
+      } }
+    ]]
+    local call = web:begin("/")
+    becomes "held"
+    assert(tree:delete(path .. "/" .. tree:children(path)[1]))
+    local _, body = call:finish()
+    local token, err = body:match("(%d+) (%a+)")
+    assert.equal("lost", err)
+    becomes(("lost an nginx request %s"):format(token))
+    assert.same({}, web:errors())
+  end)
+
+  it("of on_state and of requests hears of the end, and close takes no time; waiters hear 'closed'", function()
+    assert(other:acquire(path, PATIENCE))
+    start([[
+      location /wait { content_by_lua_block { ngx.say(client:mutex("@path@"):acquire(20)) } }
+      location /close { content_by_lua_block {
+        client:mutex("@path@"):request(20, function(_, err) ngx.shared.counts:set("seen", err .. " " .. last_state) end)
+        ngx.say(client:close(), " ", client:state(), " ", client:close())
+      } }
+    ]], [[
+      lua_shared_dict counts 1m;
+      init_worker_by_lua_block {
+        last_state = "none"
+        client = assert(require("zklock").connect("@hosts@", { on_state = function(state) last_state = state end }))
+      }
+    ]])
+    local waiter = web:begin("/wait")
+    wait.eventually(function() return #tree:children(path) == 2 end)
+    assert.same({ 200, "true closed true\n" }, { web:get("/close") })
+    local _, body = waiter:finish()
+    assert.equal("nilclosed\n", body)
+    becomes "closed closed"
+    wait.eventually(function() return #tree:children(path) == 1 end)
+    assert.same({}, web:errors())
+    local began = wait.now()
+    assert.is_true(nginx.await_end(web:reload()))
+    assert.is_true(wait.now() - began < PATIENCE)
+  end)
+
+  it("of each of many requests hears 'closed'", function()
+    assert(other:acquire(path, PATIENCE))
+    start [[
+      location / { content_by_lua_block {
+        for _ = 1, 200 do
+          client:mutex("@path@"):request(20, function(_, err)
+            ngx.sleep(0.01)
+            if err == "closed" then ngx.shared.counts:incr("seen", 1, 0) end
+          end)
+        end
+        client:close()
+      } }
+    ]]
+    web:get("/")
+    wait.eventually(function() return select(2, web:get("/seen")) == "200\n" end)
+    assert.is_true(nginx.await_end(web:reload()))
+    assert.same({}, web:errors())
+  end)
+
+  it("ends a poll that waits, and no poll blocks the worker", function()
+    start [[
+      location /poll { content_by_lua_block { ngx.say(client:poll(20)) } }
+      location /ask { content_by_lua_block { client:mutex("@path@"):request(20, function() end) } }
+    ]]
+    local call = web:begin("/poll")
+    for _ = 1, 3 do assert.same({ 200, "true\n" }, { web:get("/acquire") }) end
+    web:get("/ask")
+    assert.same({ 200, "1\n" }, { call:finish() })
+    assert.same({}, web:errors())
+  end)
+
+  it("and waits work for a client that a request made, which later requests share", function()
+    start([[
+      location / { content_by_lua_block {
+        package.loaded.mine = package.loaded.mine or assert(require("zklock").connect("@hosts@"))
+        local mine = package.loaded.mine
+        local lock = mine:mutex("@path@")
+        local token = assert(lock:acquire(20))
+        mine:mutex("@path@-2"):request(20, function() ngx.shared.counts:incr("seen", 1, 0) end)
+        ngx.say(lock:release())
+      } }
+    ]], "lua_shared_dict counts 1m;")
+    for i = 1, 4 do assert.same({ 200, "true\n" }, { web:get("/") }, i) end
+    local old = web:reload()
+    assert.is_true(nginx.await_end(old), "the old worker is still there")
+    assert.same({}, web:errors())
+  end)
+end)
