@@ -4,3 +4,5 @@ exclude_files = { "build" }
 
 files["**/*_spec.lua"].std = "+busted"
 files["spec"].std = "+busted"
+files["lua/zklock/openresty"].read_globals = { "ngx" }
+files["examples/nginx"].globals = { "ngx" }

@@ -188,14 +188,12 @@ describe("a worker of nginx", function()
       ]] }
       assert.same({ 200, "true\n" }, { web:get("/take") })
       become(1)
-      local began, log = wait.now(), nil
-      local errors = web.errors
+      local began = wait.now()
       uv.kill(web.pid, how)
       assert.is_true(nginx.await_end { web.pid })
-      log = errors(web)
       become(0)
       assert.is_true(wait.now() - began < SESSION, "before the session timed out")
-      assert.same({}, log)
+      assert.same({}, web:errors())
     end)
   end
 
@@ -245,7 +243,7 @@ describe("a worker of nginx", function()
     assert(ok, err)
   end)
 
-  it("with lua_code_cache off gives each request a client of its own, whose locks end with it: 1,000 requests", function()
+  it("with lua_code_cache off serves 1,000 requests, each with a client whose locks end with it #slow", function()
     start { http = "lua_shared_dict counts 1m; lua_code_cache off;", server = [[
       location / { content_by_lua_block {
         local zklock, counts = require "zklock", ngx.shared.counts

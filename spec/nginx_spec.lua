@@ -86,7 +86,8 @@ describe("inside nginx", function()
       } }
       location /sum { content_by_lua_block {
         local counts = ngx.shared.counts
-        ngx.say(("n %d made %d stale %d"):format(counts:get("n") or 0, counts:get("made") or 0, counts:get("stale") or 0))
+        local function get(name) return counts:get(name) or 0 end
+        ngx.say(("n %d made %d stale %d"):format(get("n"), get("made"), get("stale")))
       } }
   ]]
 
@@ -253,9 +254,9 @@ describe("inside nginx", function()
       ]])
       local holder = web:begin("/hold")
       become(1)
-      local waiter, last = web:begin("/hold"), nil
+      local waiter = web:begin("/hold")
       become(2)
-      last = web:begin("/hold")
+      local last = web:begin("/hold")
       become(3)
       waiter:hang_up()
       become(2)

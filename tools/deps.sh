@@ -13,14 +13,16 @@ specs="$server lua-busted lua-luv lua-socket lua-filesystem lua-sql-sqlite3"
 curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-framework-java libcurator-client-java
     libguava-java libslf4j-java'
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'
+nginx='nginx-light|/usr/sbin/nginx libnginx-mod-http-lua wrk curl openssl'
 
 wanted=
 [ $# -gt 0 ] || set -- build test neighbours demo lint asan tsan bench
 for goal; do
     case $goal in
-    test) wanted="$wanted $cc $luas $specs luarocks" ;;
+    test) wanted="$wanted $cc $luas $specs $nginx luarocks" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
-    asan | tsan | bench) wanted="$wanted $cc $lua54 $specs" ;;
+    asan | bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
+    tsan) wanted="$wanted $cc $lua54 $specs" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
     *) wanted="$wanted $cc $luas" ;;

@@ -42,7 +42,7 @@ http {
   fastcgi_temp_path @prefix@/fastcgi;
   uwsgi_temp_path @prefix@/uwsgi;
   scgi_temp_path @prefix@/scgi;
-  lua_package_path "@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";
+  @package_path@
   lua_package_cpath "@build@/?.so;;";
   @http@
   server {
@@ -65,6 +65,10 @@ nginx.CLIENT = [[
 function nginx.is_testable()
   return rawget(_G, "jit") ~= nil
 end
+
+--- Where zklock's Lua is, and its module for nginx.
+function nginx.tree() return uv.cwd() end
+function nginx.build() return uv.cwd() .. "/build/luajit" end
 
 local function read_file(path)
   local file = io.open(path)
@@ -95,24 +99,26 @@ end
 
 local function configure(self)
   local options = self.options
-  local user = uv.getuid() == 0 and not options.user and "user root;" or options.user and ("user %s;"):format(options.user)
+  local user = options.user or uv.getuid() == 0 and "root" -- our folders are ours alone
   local values = {
     workers = options.workers or 2,
     prefix = self.prefix,
     level = options.level or "info",
     modules = load_modules(),
-    main = (user or "") .. "\n" .. (options.main or ""),
-    tree = options.tree or uv.cwd(),
-    build = options.build or uv.cwd() .. "/build/luajit",
+    main = (user and ("user %s;\n"):format(user) or "") .. (options.main or ""),
+    tree = options.tree or nginx.tree(),
+    build = options.build or nginx.build(),
+    package_path = options.package_path or 'lua_package_path "@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";',
     http = options.http or "",
     server = options.server or "",
     port = self.port,
   }
   for name, value in pairs(options.values or {}) do values[name] = value end
+  if options.conf then return write_file(self.prefix .. "/nginx.conf", options.conf) end
   for _ = 1, 2 do -- what is put in may name values, too
-    for name, value in pairs(values) do values[name] = tostring(value):gsub("@(%w+)@", values) end
+    for name, value in pairs(values) do values[name] = tostring(value):gsub("@([%w_]+)@", values) end
   end
-  write_file(self.prefix .. "/nginx.conf", (CONFIG:gsub("@(%w+)@", values)))
+  write_file(self.prefix .. "/nginx.conf", (CONFIG:gsub("@([%w_]+)@", values)))
 end
 
 ---@class nginx.options
@@ -122,13 +128,16 @@ end
 ---@field workers integer? 2
 ---@field values table<string, string>? more such names
 ---@field user string? who the workers are; root, if we are
+---@field package_path string? instead of what finds zklock's Lua
+---@field conf string? the whole configuration; then `prefix` and `port` belong to it
 ---@field tree string? where lua/ is
 ---@field build string? where zklock/core.so is
 
 --- Starts one; returns when it serves.
 ---@param options nginx.options
 function nginx.start(options)
-  local self = setmetatable({ options = options, prefix = folder.new("nginx"), port = port.free() }, nginx)
+  local self = setmetatable({ options = options, prefix = options.prefix or folder.new("nginx"),
+    port = options.port or port.free() }, nginx)
   self.url = "http://127.0.0.1:" .. self.port
   configure(self)
   self.guard = process.spawn { "sh", "-c", GUARD, "nginx", "nginx", "-p", self.prefix,
@@ -141,6 +150,7 @@ function nginx.start(options)
     return link or not is_there(self.pid)
   end, PATIENCE)
   if not serves or not is_there(self.pid) then
+    self.guard:close_input()
     error(("nginx does not serve:\n%s\n%s"):format(self.guard:stderr(), self:log()), 2)
   end
   loop.poll(function() return #self:workers() == (options.workers or 2) end, PATIENCE)
@@ -148,7 +158,7 @@ function nginx.start(options)
 end
 
 --- Everything in its error log.
-function nginx:log() return read_file(self.prefix .. "/error.log") end
+function nginx:log() return read_file(self.prefix .. "/error.log") .. self.guard:stderr() end
 
 --- The lines of its error log that are worse than warnings.
 ---@return string[]

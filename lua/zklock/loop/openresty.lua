@@ -2,13 +2,14 @@
 --- Unix socket: nothing polls, and an idle worker is left alone.
 ---
 --- Owners are requests: nginx uses coroutines again for the next request.
+local ngx = rawget(_G, "ngx")
+if not ngx then error("it works inside nginx only", 0) end
+
 local Bell = require "zklock.openresty.bell"
 local Stage = require "zklock.openresty.stage"
 local Visits = require "zklock.openresty.visits"
 local core = require "zklock.core"
 local semaphore = require "ngx.semaphore"
-
-local ngx = ngx -- luacheck: globals ngx
 
 local openresty = { name = "openresty", background = true }
 

@@ -1,6 +1,4 @@
 --- bell: the light thread that waits on the engine's Unix socket and wakes everybody else.
-local ngx = ngx -- luacheck: globals ngx
-
 local Bell = {}
 Bell.__index = Bell
 

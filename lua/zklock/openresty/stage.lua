@@ -1,7 +1,5 @@
 --- stage: where a client's callbacks run: each in a timer of its own, so that whatever it does (wait, fail, call
 --- ngx.exit) is no concern of the others. nginx runs a limited number of timers, which are not all ours.
-local ngx = ngx -- luacheck: globals ngx
-
 local Stage = {}
 Stage.__index = Stage
 

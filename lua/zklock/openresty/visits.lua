@@ -5,8 +5,6 @@ local base = require "resty.core.base"
 local ffi = require "ffi"
 local ownership = require "zklock.owner"
 
-local ngx = ngx -- luacheck: globals ngx
-
 ffi.cdef [[
   typedef struct zkl_ngx_cleanup {
     void (*handler)(void *data);

@@ -1,0 +1,175 @@
+--- What docs/openresty.md shows, and examples/nginx, do what they say.
+
+local folder = require "spec.support.folder"
+local inspector = require "spec.support.inspector"
+local nginx = require "spec.support.nginx"
+local process = require "spec.support.process"
+local server = require "spec.support.server"
+local uv = require "luv"
+local wait = require "spec.support.wait"
+
+if not nginx.is_testable() then
+  describe("the page on OpenResty", function()
+    it("is tested under LuaJIT, which is nginx's Lua", function() pending("not this one") end)
+  end)
+  return
+end
+
+local PATIENCE = 30
+
+local function read(path)
+  local file = assert(io.open(path))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+end
+
+local function replace(text, old, new)
+  local at, last = text:find(old, 1, true)
+  assert(at, "there is no " .. old)
+  return text:sub(1, at - 1) .. new .. text:sub(last + 1)
+end
+
+describe("the page on OpenResty", function()
+  local zk, tree, web
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+  end)
+
+  after_each(function()
+    if web then web:stop() end
+    web = nil
+  end)
+
+  teardown(function()
+    tree:delete_tree("/shop")
+    tree:delete_tree("/nginx-example")
+    tree:close()
+  end)
+
+  it("shows three blocks that work as they stand", function()
+    local text, blocks = read("docs/openresty.md"), {}
+    for block in text:gmatch("```nginx\n(.-)```") do blocks[#blocks + 1] = block end
+    assert.equal(3, #blocks)
+    local dir = folder.new("lua")
+    write(dir .. "/locks.lua", replace(text:match("```lua\n(.-)```"), "zk1:2181,zk2:2181,zk3:2181", zk.hosts))
+    write(dir .. "/shop.lua", [[
+      local shop, left = {}, 5
+      function shop.sell(token)
+        left = left - 1
+        return ("%d left, token %s"):format(left, token > 0)
+      end
+      return shop
+    ]])
+    local http = replace(blocks[1], "/etc/nginx/lua/?.lua;;", dir .. "/?.lua;@tree@/lua/?.lua;@tree@/lua/?/init.lua;;")
+    web = nginx.start { workers = 1, package_path = "", http = "lua_shared_dict counts 1m;" .. http,
+      server = replace(blocks[2], "http://127.0.0.1:8080", "http://127.0.0.1:@port@/upstream") .. blocks[3] .. [[
+        location /upstream { content_by_lua_block {
+          local counts = ngx.shared.counts
+          if counts:incr("inside", 1, 0) > 1 then counts:set("together", true) end
+          ngx.sleep(0.02)
+          counts:incr("inside", -1)
+          ngx.say(ngx.var.http_x_lock_token, " ", counts:get("together"))
+        } }
+    ]] }
+    local calls, tokens = {}, {}
+    for i = 1, 5 do calls[i] = web:begin("/orders") end
+    for i = 1, 5 do
+      local status, body = calls[i]:finish()
+      assert.equal(200, status)
+      local token = body:match("^(%d+) nil\n$")
+      assert.is_string(token)
+      assert.is_nil(tokens[token])
+      tokens[token] = true
+    end
+    assert.same({ 200, "4 left, token true\n" }, { web:get("/buy") })
+    wait.eventually(function() return #tree:children("/shop/orders") == 0 end)
+    assert.same({}, web:errors())
+  end)
+
+  describe("and its example", function()
+    local dir, port
+
+    local function example(options)
+      options = options or {}
+      dir = folder.new("shop")
+      port = require("spec.support.port").free()
+      local prefix = folder.new("example")
+      for _, name in ipairs { "locks.lua", "shop.lua", "job.lua" } do
+        write(prefix .. "/" .. name, read("examples/nginx/" .. name))
+      end
+      local conf = read("examples/nginx/nginx.conf"):gsub("/tmp/shop", dir)
+      conf = conf:gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
+      conf = replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"'):format(
+        nginx.tree(), nginx.tree()))
+      conf = replace(conf, "lua_check_client_abort", ('lua_package_cpath "%s/?.so;;"; lua_check_client_abort'):format(
+        nginx.build()))
+      if uv.getuid() == 0 then conf = "user root;\n" .. conf end -- our folders are ours alone
+      return nginx.start { conf = conf, prefix = prefix, port = port,
+        env = { ZOOKEEPER = zk.hosts, SHOP = options.shop or dir } }
+    end
+
+    it("sells exactly what is there", function()
+      web = example()
+      web:get("/open?100")
+      local curl = process.spawn { "curl", "-s", "--parallel", "--parallel-max", "40", web.url .. "/buy?[1-130]" }
+      assert.equal(0, (curl:wait(60)))
+      local seen, out = {}, 0
+      for line in curl:stdout():gmatch("[^\n]+") do
+        local number = line:match("^yours, number (%d+)$")
+        if number then
+          assert.is_nil(seen[number], "sold twice")
+          seen[number] = true
+        else
+          assert.equal("sold out", line)
+          out = out + 1
+        end
+      end
+      assert.equal(30, out)
+      assert.same({ 200, "0\n" }, { web:get("/left") })
+      assert.same({}, web:errors())
+    end)
+
+    it("runs its job on one worker of two machines, and on another when that one leaves", function()
+      web = example()
+      local shop = dir
+      local second = example { shop = shop }
+      local function lines()
+        local list = {}
+        local file = io.open(shop .. "/job")
+        for line in file and file:lines() or function() end do
+          local token, pid = line:match("(%d+) (%d+)")
+          list[#list + 1] = { token = tonumber(token), pid = tonumber(pid) }
+        end
+        if file then file:close() end
+        return list
+      end
+      wait.eventually(function() return #lines() >= 3 end, PATIENCE)
+      local first = lines()[1]
+      for _, line in ipairs(lines()) do assert.same(first, line) end
+      local function of(machine)
+        for _, pid in ipairs(machine:workers()) do
+          if pid == first.pid then return machine end
+        end
+      end
+      local machine = of(web) or of(second)
+      assert.is_true(nginx.await_end(machine:reload()))
+      wait.eventually(function() return lines()[#lines()].token > first.token end, PATIENCE)
+      local newest = 0
+      for _, line in ipairs(lines()) do
+        assert.is_true(line.token >= newest)
+        newest = line.token
+      end
+      assert.same({}, machine:errors())
+      second:stop()
+    end)
+  end)
+end)
