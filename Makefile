@@ -163,6 +163,10 @@ TSAN = -fsanitize=thread -fno-omit-frame-pointer -O1
 ASAN_ENV = LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
 	ASAN_OPTIONS=detect_leaks=1:log_path=$(CURDIR)/build/asan/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/report
+# nginx does not free everything at its end, and is itself not instrumented.
+NGINX_ASAN_ENV = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit \
+	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/report \
+	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/report
 TSAN_ENV = TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp log_path=$(CURDIR)/build/tsan/report \
 	exitcode=66 die_after_fork=0 ignore_noninstrumented_modules=1 second_deadlock_stack=1)
 empty =
@@ -201,11 +205,15 @@ neighbours: deps
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
-	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host)
+	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host \
+		build/asan/luajit/zklock/core.so)
+	@$(submake) build/luajit/zklock/core.so
 	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'5.4=$(ASAN_ENV) tools/sanitized.sh build/asan/report \
-			env $(call preload,$(call runtime,asan)) $(call busted,5.4,build/asan,$(ASAN_SPECS))'
+			env $(call preload,$(call runtime,asan)) $(call busted,5.4,build/asan,$(ASAN_SPECS))' \
+		'nginx=$(NGINX_ASAN_ENV) tools/sanitized.sh build/asan/report $(call lua,luajit) $(BUSTED) -o gtest \
+			$(ASAN_SPECS) --pattern=^nginx_.*_spec spec'
 
 tsan: deps
 	@rm -rf build/tsan/log && mkdir -p build/tsan/log

@@ -66,9 +66,15 @@ function nginx.is_testable()
   return rawget(_G, "jit") ~= nil
 end
 
---- Where zklock's Lua is, and its module for nginx.
+--- Where zklock's Lua is, and its module for nginx; `make asan` has one of its own.
 function nginx.tree() return uv.cwd() end
-function nginx.build() return uv.cwd() .. "/build/luajit" end
+function nginx.build() return os.getenv("NGINX_BUILD") or uv.cwd() .. "/build/luajit" end
+
+--- What `make asan` wants nginx alone to load.
+local function preload()
+  local library = os.getenv("NGINX_PRELOAD")
+  return library and "LD_PRELOAD=" .. library or "NGINX_PRELOAD="
+end
 
 local function read_file(path)
   local file = io.open(path)
@@ -140,7 +146,7 @@ function nginx.start(options)
     port = options.port or port.free() }, nginx)
   self.url = "http://127.0.0.1:" .. self.port
   configure(self)
-  self.guard = process.spawn { "sh", "-c", GUARD, "nginx", "nginx", "-p", self.prefix,
+  self.guard = process.spawn { "sh", "-c", GUARD, "nginx", "env", preload(), "nginx", "-p", self.prefix,
     "-c", self.prefix .. "/nginx.conf", "-e", self.prefix .. "/error.log", "-g", options.globals or "",
     survive = true, detached = true, cwd = self.prefix, env = options.env }
   self.pid = tonumber((self.guard:read_line(PATIENCE)))
