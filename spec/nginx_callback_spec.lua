@@ -66,13 +66,19 @@ describe("a callback inside nginx", function()
       location / { content_by_lua_block {
         client:mutex("@path@"):request(20, function(token)
           ngx.shared.counts:set("seen", "called")
+          while not ngx.shared.counts:get("go on") do ngx.sleep(0.01) end
+          ngx.shared.counts:set("seen", "went on")
           local second = client:mutex("@path@-second"):acquire(20)
           ngx.shared.counts:set("seen", ("%s %s"):format(token ~= nil, second ~= nil))
         end)
       } }
+      location /go-on { content_by_lua_block { ngx.shared.counts:set("go on", true) } }
     ]]
     web:get("/")
     becomes "called"
+    assert.same({ 200, "true\n" }, { web:get("/acquire") })
+    web:get("/go-on")
+    becomes "went on"
     assert.same({ 200, "true\n" }, { web:get("/acquire") })
     assert(other:release(path .. "-second"))
     becomes "true true"
