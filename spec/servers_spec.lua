@@ -45,7 +45,8 @@ describe("an ensemble #slow", function()
     end
   end)
 
-  --- Somebody holds a lock and somebody waits for it for as long as the spec takes; meanwhile a crew contends for another.
+  --- Somebody holds a lock and somebody waits for it for as long as the spec takes; meanwhile a crew contends for
+  --- another.
   before_each(function()
     local place = folder.file("flag", "")
     flag = place

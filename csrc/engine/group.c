@@ -181,7 +181,7 @@ static int send_batch(zkl_group *group, char **paths) {
 }
 
 static void make_nodes(zkl_group *group) {
-    char **paths = calloc(group->count, sizeof *paths);
+    char **paths = calloc(group->count ? group->count : 1, sizeof *paths);
     const int rc = paths ? send_batch(group, paths) : ZMARSHALLINGERROR;
     for (size_t i = 0; i < group->count; i++) {
         zkl_contender *part = group->parts[i];

@@ -173,7 +173,8 @@ end
 
 --- Whether it has failed to write its transaction log since it was started.
 function server:is_full()
-  return self:log():find("Severe unrecoverable error, from thread : SyncThread:%d+\njava.io.IOException: File too") ~= nil
+  local message = "Severe unrecoverable error, from thread : SyncThread:%d+\njava.io.IOException: File too"
+  return self:log():find(message) ~= nil
 end
 
 --- One of ZooKeeper's four-letter words.

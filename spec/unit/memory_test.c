@@ -361,7 +361,8 @@ static void ask(zkl_asked asked) {
     query = zkl_query_new(&one->queries, asked, 0);
     if (!query)
         return;
-    if (asked == ZKL_ASKED_PARTICIPANTS && !zkl_roster_init(&query->roster, &one->floor, LINE)) {
+    if (asked == ZKL_ASKED_PARTICIPANTS &&
+        !zkl_roster_init(&query->roster, &one->floor, LINE, false)) {
         zkl_query_free(query);
         query = NULL;
         return;

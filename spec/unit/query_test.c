@@ -16,7 +16,7 @@ static void ask(zkl_asked asked, double seconds) {
     query = zkl_query_new(&one->queries, asked, 0);
     CHECK(query != NULL);
     if (asked == ZKL_ASKED_PARTICIPANTS)
-        CHECK(zkl_roster_init(&query->roster, &one->floor, LINE));
+        CHECK(zkl_roster_init(&query->roster, &one->floor, LINE, false));
     zkl_query_start(query, zkl_clock_after(fake_now, seconds));
 }
 
