@@ -35,7 +35,7 @@ static bool still_written(const zkl_contender *read) {
 }
 
 static void forget_node(zkl_contender *c) {
-    c->first = c->blocked = false;
+    c->first = c->blocked = c->revoked = false;
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     c->token = 0;
     free(c->name);

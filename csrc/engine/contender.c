@@ -8,7 +8,7 @@ void zkl_contender_init(zkl_contender *c, zkl_floor *floor, uint64_t tag, const 
     c->whole = whole;
     c->terms = *terms;
     c->hosted = true;
-    c->answer.tag = c->loss.tag = tag;
+    c->answer.tag = c->loss.tag = c->revocation.tag = tag;
     c->loss.kind = ZKL_EVENT_LOST;
     if (!whole)
         floor->counters.waiting++;
@@ -28,6 +28,21 @@ static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_st
     zkl_events_post(&c->floor->events, event, status, c->token);
 }
 
+static void tell_revoked(zkl_contender *c) {
+    c->floor->counters.revoked++;
+    tell(c, &c->revocation, ZKL_EVENT_REVOKED, ZKL_OK);
+}
+
+void zkl_contender_revoked(zkl_contender *c) {
+    if (c->revoked)
+        return;
+    c->revoked = true;
+    if (c->whole)
+        c->whole->revoked(c->whole, c);
+    else if (c->phase == ZKL_HELD)
+        tell_revoked(c);
+}
+
 void zkl_contender_granted(zkl_contender *c) {
     c->phase = ZKL_HELD;
     zkl_timer_clear(&c->floor->timers, &c->timer);
@@ -40,6 +55,8 @@ void zkl_contender_granted(zkl_contender *c) {
     c->floor->counters.held++;
     c->floor->counters.acquired++;
     tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
+    if (c->revoked)
+        tell_revoked(c);
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
@@ -113,6 +130,7 @@ void zkl_contender_unhost(zkl_contender *c) {
     c->hosted = false;
     zkl_events_drop(&c->floor->events, &c->answer);
     zkl_events_drop(&c->floor->events, &c->loss);
+    zkl_events_drop(&c->floor->events, &c->revocation);
     if (!c->line)
         free_when_swept(c);
 }

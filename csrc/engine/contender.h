@@ -36,6 +36,7 @@ typedef struct zkl_contender_table {
 typedef struct zkl_whole zkl_whole;
 struct zkl_whole {
     void (*changed)(zkl_whole *whole);
+    void (*revoked)(zkl_whole *whole, zkl_contender *part);
     /* Its node has to be made; NULL: the line makes it. */
     void (*wanted)(zkl_whole *whole);
 };
@@ -75,8 +76,9 @@ struct zkl_contender {
     zkl_status
         refused; /* over: what the latest delete was answered, if that was a refusal; else ZKL_OK */
 
-    bool hosted; /* the host still has it */
-    zkl_event answer, loss;
+    bool hosted;  /* the host still has it */
+    bool revoked; /* somebody has asked for it back */
+    zkl_event answer, loss, revocation;
 };
 
 /* Waiting, without a node; `tag` is the host's number for it, unless it is part of a whole. */
@@ -88,6 +90,9 @@ void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HE
 void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OVER */
 void zkl_contender_lost(zkl_contender *c);                      /* HELD -> OVER */
 void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
+
+/* Somebody asks for it back: the host hears so once, when it holds. */
+void zkl_contender_revoked(zkl_contender *c);
 
 /* Enters the order of departure: `flush` waits for it. */
 void zkl_contender_depart(zkl_contender *c);

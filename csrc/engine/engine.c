@@ -619,17 +619,40 @@ static void fill_participants(zkl_query *query, void *with) {
     }
 }
 
-zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
-                                  zkl_nanos deadline, bool once) {
+static zkl_query *ask_at(zkl_client *client, zkl_asked asked, const char *path, directory at,
+                         uint64_t tag, zkl_nanos deadline) {
     if (forked(client))
         return NULL;
     char *full = full_path(client, path);
     if (!full)
         return NULL;
-    zkl_query *query = ask(client, ZKL_ASKED_PARTICIPANTS, tag, once ? ZKL_NEVER : deadline,
-                           fill_participants, &(directory){full, leases, once});
+    at.path = full;
+    zkl_query *query =
+        ask(client, asked, tag, at.once ? ZKL_NEVER : deadline, fill_participants, &at);
     free(full);
     return query;
+}
+
+zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                                  zkl_nanos deadline, bool once) {
+    return ask_at(client, ZKL_ASKED_PARTICIPANTS, path, (directory){.leases = leases, .once = once},
+                  tag, deadline);
+}
+
+zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                            zkl_nanos deadline, bool once) {
+    return ask_at(client, ZKL_ASKED_REVOKE, path, (directory){.leases = leases, .once = once}, tag,
+                  deadline);
+}
+
+size_t zkl_revoked(zkl_query *query) {
+    zkl_client *client = query->client;
+    if (forked(client))
+        return 0;
+    enter(client);
+    const size_t asked = query->revocation.asked;
+    unlock(client);
+    return asked;
 }
 
 bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant) {

@@ -44,6 +44,13 @@ static void part_changed(zkl_whole *whole) {
     stir((zkl_group *)((char *)whole - offsetof(zkl_group, whole)));
 }
 
+/* Who asks for the gate back asks one who waits. */
+static void part_revoked(zkl_whole *whole, zkl_contender *part) {
+    zkl_group *group = (zkl_group *)((char *)whole - offsetof(zkl_group, whole));
+    if (part != group->gate)
+        zkl_contender_revoked(&group->head);
+}
+
 static void nodes_wanted(zkl_whole *whole) {
     zkl_group *group = (zkl_group *)((char *)whole - offsetof(zkl_group, whole));
     group->wanted = true;
@@ -56,9 +63,14 @@ static void nobody_hears(zkl_whole *whole) {
     (void)whole;
 }
 
+static void nobody_is_asked(zkl_whole *whole, zkl_contender *part) {
+    (void)whole;
+    (void)part;
+}
+
 /* Lets go of a part, which goes on alone until its node is gone. */
 static void let_go(zkl_contender **part) {
-    static zkl_whole nobody = {nobody_hears, NULL};
+    static zkl_whole nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *c = *part;
     *part = NULL;
     if (!c)
@@ -370,7 +382,7 @@ zkl_contender *zkl_group_join_all(zkl_lines *lines, const char *const *paths, si
     zkl_group *group = group_new(lines, paths, count, count);
     if (!group)
         return NULL;
-    group->whole = (zkl_whole){part_changed, nodes_wanted};
+    group->whole = (zkl_whole){part_changed, part_revoked, nodes_wanted};
     return start(group, tag, terms);
 }
 
@@ -380,6 +392,6 @@ zkl_contender *zkl_group_join_leases(zkl_lines *lines, const char *gate, const c
     if (!group)
         return NULL;
     group->leases = count;
-    group->whole = (zkl_whole){part_changed, NULL};
+    group->whole = (zkl_whole){part_changed, part_revoked, NULL};
     return start(group, tag, terms);
 }

@@ -440,6 +440,12 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     }
 }
 
+/* As Apache Curator's Revoker writes it. */
+static bool is_revocation(const zkl_reply *reply) {
+    return reply->length == strlen(ZKL_REVOKE) &&
+           memcmp(reply->data, ZKL_REVOKE, reply->length) == 0;
+}
+
 static void own_watched(zkl_contender *c, const zkl_reply *reply) {
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
@@ -452,6 +458,8 @@ static void own_watched(zkl_contender *c, const zkl_reply *reply) {
     } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
         zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
         c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
+        if (is_revocation(reply))
+            zkl_contender_revoked(c);
         try_grant(c, false);
     } else if (reply->rc == ZOK) {
         zkl_ask_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */

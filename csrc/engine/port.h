@@ -59,6 +59,8 @@ typedef struct zkl_port_table {
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
+    int (*set)(zkl_port *, const char *path, const char *data,
+               zkl_return); /* whatever its version */
     int (*erase)(zkl_port *, const char *path, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Takes all watches on it back: those that list set, or those that get set. */

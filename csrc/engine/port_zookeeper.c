@@ -294,6 +294,19 @@ static int port_get(zkl_port *port, const char *path, bool watch, zkl_return bac
     return sent(r, zoo_awget(link->handle, path, watch ? on_watch : NULL, link, on_get, r));
 }
 
+static void on_stat(int rc, const struct Stat *stat, const void *data) {
+    (void)stat;
+    answer((request *)data, &(zkl_reply){.rc = rc});
+}
+
+static int port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, true);
+    if (!r)
+        return ZMARSHALLINGERROR;
+    return sent(r, zoo_aset(link->handle, path, data, (int)strlen(data), -1, on_stat, r));
+}
+
 static int port_erase(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
     request *r = request_new(link, back, true);
@@ -316,8 +329,8 @@ static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return 
              : ZMARSHALLINGERROR;
 }
 
-static const zkl_port_table table = {port_create, port_create_all, port_list,   port_get,
-                                     port_erase,  port_sync,       port_unwatch};
+static const zkl_port_table table = {port_create, port_create_all, port_list, port_get,
+                                     port_set,    port_erase,      port_sync, port_unwatch};
 
 /* ---- the session's turns ---- */
 

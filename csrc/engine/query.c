@@ -11,6 +11,7 @@ static void resolve(zkl_query *query, zkl_status status) {
         query->next->prev = query->prev;
     zkl_timer_clear(&query->all->floor->timers, &query->timer);
     zkl_roster_stop(&query->roster);
+    zkl_revocation_stop(&query->revocation, query->all->floor);
     zkl_events_post(&query->all->floor->events, &query->answer, status, 0);
 }
 
@@ -52,16 +53,25 @@ static void check_participants(zkl_query *query) {
         return;
     }
     zkl_roster_step(&query->roster);
-    if (query->roster.done)
+    if (query->roster.done && (query->asked != ZKL_ASKED_REVOKE || query->roster.status != ZKL_OK))
         resolve(query, query->roster.status);
+}
+
+static void check_revoke(zkl_query *query) {
+    if (!query->roster.done || query->roster.status != ZKL_OK) {
+        check_participants(query);
+        return;
+    }
+    zkl_revocation_step(&query->revocation, &query->roster);
+    if (query->revocation.done)
+        resolve(query, query->revocation.status);
 }
 
 static void check(zkl_query *query) {
     static void (*const checks[])(zkl_query *) = {
-        [ZKL_ASKED_SESSION] = check_session,
-        [ZKL_ASKED_FLUSH] = check_flush,
-        [ZKL_ASKED_VALIDITY] = check_validity,
-        [ZKL_ASKED_PARTICIPANTS] = check_participants,
+        [ZKL_ASKED_SESSION] = check_session,   [ZKL_ASKED_FLUSH] = check_flush,
+        [ZKL_ASKED_VALIDITY] = check_validity, [ZKL_ASKED_PARTICIPANTS] = check_participants,
+        [ZKL_ASKED_REVOKE] = check_revoke,
     };
     checks[query->asked](query);
 }
@@ -109,8 +119,10 @@ void zkl_queries_check(zkl_queries *all) {
 }
 
 void zkl_queries_suspend(zkl_queries *all) {
-    for (zkl_query *query = all->first; query; query = query->next)
+    for (zkl_query *query = all->first; query; query = query->next) {
         zkl_roster_stop(&query->roster); /* asked again when there is a link */
+        zkl_revocation_stop(&query->revocation, all->floor);
+    }
 }
 
 void zkl_queries_dismiss(zkl_queries *all, zkl_status status) {

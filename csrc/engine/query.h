@@ -3,7 +3,7 @@
 #define ZKL_QUERY_H
 
 #include "contender.h"
-#include "roster.h"
+#include "revocation.h"
 
 typedef struct zkl_queries {
     zkl_floor *floor;
@@ -15,7 +15,8 @@ typedef enum zkl_asked {
     ZKL_ASKED_SESSION,
     ZKL_ASKED_FLUSH,
     ZKL_ASKED_VALIDITY,
-    ZKL_ASKED_PARTICIPANTS
+    ZKL_ASKED_PARTICIPANTS,
+    ZKL_ASKED_REVOKE
 } zkl_asked;
 
 struct zkl_query {
@@ -23,13 +24,14 @@ struct zkl_query {
     zkl_queries *all;
     zkl_query *prev, *next;
     zkl_asked asked;
-    bool once; /* PARTICIPANTS: not beyond the first cut of the link */
+    bool once; /* PARTICIPANTS, REVOKE: not beyond the first cut of the link */
     bool pending;
     zkl_timer timer;
     zkl_event answer;
-    uint64_t departures; /* FLUSH: what had departed when it was asked */
-    zkl_contender *held; /* VALIDITY */
-    zkl_roster roster;   /* PARTICIPANTS */
+    uint64_t departures;       /* FLUSH: what had departed when it was asked */
+    zkl_contender *held;       /* VALIDITY */
+    zkl_roster roster;         /* PARTICIPANTS, REVOKE */
+    zkl_revocation revocation; /* REVOKE */
 };
 
 /* NULL: no memory. The caller sets what belongs to the kind, then calls zkl_query_start. */

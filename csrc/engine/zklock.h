@@ -163,6 +163,11 @@ zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos 
 zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                   zkl_nanos deadline, bool once);
 
+/* Asks those who hold there to give it back. ZKL_OK, and zkl_revoked tells how many there were. */
+zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                            zkl_nanos deadline, bool once);
+size_t zkl_revoked(zkl_query *query);
+
 typedef struct zkl_participant {
     const char *node; /* name below the path; the query's */
     zkl_kind kind;

@@ -20,6 +20,9 @@ typedef struct zkl_guid {
 } zkl_guid;
 
 #define ZKL_GUID_MASK ((UINT64_C(1) << 60) - 1)
+/* The data that asks the owner of a node to give back what it holds. */
+#define ZKL_REVOKE "__REVOKE__"
+
 #define ZKL_ZNODE_SIZE 64 /* enough for every name that we make, with sequence and NUL */
 
 /* Writes "_c_<uuid>-lock-" (or the marker of the kind), to which the servers append the sequence. */

@@ -187,8 +187,8 @@ static int client_wait(lua_State *L) {
 static int client_take(lua_State *L) {
     static const char *const kinds[] = {
         [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
-        [ZKL_EVENT_ANSWER] = "answer",   [ZKL_EVENT_ENDED] = "ended",   [ZKL_EVENT_STATE] = "state",
-        [ZKL_EVENT_LOG] = "log",
+        [ZKL_EVENT_REVOKED] = "revoked", [ZKL_EVENT_ANSWER] = "answer", [ZKL_EVENT_ENDED] = "ended",
+        [ZKL_EVENT_STATE] = "state",     [ZKL_EVENT_LOG] = "log",
     };
     zkl_event event;
     if (!zkl_take(check(L), &event))
@@ -311,16 +311,27 @@ static int client_ask_flush(lua_State *L) {
     return zkl_push_query(L, box, zkl_query_flush(client, tag, deadline));
 }
 
-/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered, query:participants() */
-static int client_ask_participants(lua_State *L) {
+typedef zkl_query *ask_holders(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                               zkl_nanos deadline, bool once);
+
+static int ask_at(lua_State *L, ask_holders *ask) {
     zkl_client *client = check(L);
     const char *path = luaL_checkstring(L, 2);
     const uint64_t tag = zkl_check_tag(L, 4);
     const zkl_nanos deadline = zkl_check_moment(L, 5);
     void **box = zkl_new_box(L, ZKL_QUERY);
-    return zkl_push_query(L, box,
-                          zkl_query_participants(client, path, lua_toboolean(L, 3), tag, deadline,
-                                                 lua_toboolean(L, 6)));
+    return zkl_push_query(
+        L, box, ask(client, path, lua_toboolean(L, 3), tag, deadline, lua_toboolean(L, 6)));
+}
+
+/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered, query:participants() */
+static int client_ask_participants(lua_State *L) {
+    return ask_at(L, zkl_query_participants);
+}
+
+/* client:ask_revoke(path, leases, tag, moment, once) -> query; when it is answered, query:revoked() */
+static int client_ask_revoke(lua_State *L) {
+    return ask_at(L, zkl_query_revoke);
 }
 
 /* client:bell() -> bell, or nil, why not */
@@ -366,6 +377,7 @@ void zkl_open_client(lua_State *L) {
         {"ask_session", client_ask_session},
         {"ask_flush", client_ask_flush},
         {"ask_participants", client_ask_participants},
+        {"ask_revoke", client_ask_revoke},
         {NULL, NULL},
     };
     zkl_metatable(L, ZKL_CLIENT, methods);

@@ -57,12 +57,18 @@ static int query_participants(lua_State *L) {
     return 1;
 }
 
+/* query:revoked() -> how many were asked to give back what they hold */
+static int query_revoked(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_QUERY);
+    luaL_argcheck(L, *box, 1, "the query was dropped");
+    lua_pushinteger(L, (lua_Integer)zkl_revoked(*box));
+    return 1;
+}
+
 void zkl_open_query(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", query_drop},
-        {"drop", query_drop},
-        {"participants", query_participants},
-        {NULL, NULL},
+        {"__gc", query_drop},       {"drop", query_drop}, {"participants", query_participants},
+        {"revoked", query_revoked}, {NULL, NULL},
     };
     zkl_metatable(L, ZKL_QUERY, methods);
 }

@@ -10,7 +10,9 @@ Lease.__name = "zklock.Lease"
 --- Takes over a stay that holds. `listener` is the table in whose `handle_lost` the stay finds its listener; it does
 --- not refer to the lease, so that a lease that nobody has is collected.
 function Lease.new(stay, listener)
-  return setmetatable({ guard = guard.new(stay, stay.token), stay = stay, listener = listener }, Lease)
+  local lease = setmetatable({ guard = guard.new(stay, stay.token), stay = stay, listener = listener }, Lease)
+  listener.lease = setmetatable({ lease }, { __mode = "v" })
+  return lease
 end
 
 --- Gives it back; twice is fine.

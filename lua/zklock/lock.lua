@@ -3,6 +3,7 @@ local check = require "zklock.check"
 local guard = require "zklock.guard"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
+local revoke = require "zklock.revoke"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
@@ -190,6 +191,24 @@ end
 ---@param fn fun(err: string, owner: any, token: integer)?
 function Lock:on_lost(fn)
   self.handle_lost = check.listener(fn, "fn")
+end
+
+--- Makes it revocable: sets this handle's listener for those who ask for the lock back. Once per hold that was taken
+--- through this handle, also if they asked before. It is up to the listener: `lock:release(owner)` gives it back.
+---@param fn fun(owner: any, token: integer)? nil: nobody listens
+function Lock:on_revoke(fn)
+  self.handle_revoke = check.listener(fn, "fn")
+  self.place:tell_revoked()
+end
+
+--- Asks whoever holds it to give it back, in whatever process or language: a writer or all readers, and of a multilock
+--- the holders of any of its paths.
+---@param timeout number? seconds
+---@return boolean? asked true once the servers have it; false: nobody holds it
+---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "zookeeper: NAME"
+function Lock:revoke(timeout)
+  local deadline, once = check.deadline(timeout, "timeout")
+  return revoke(self.client, self.place.paths or { self.place.path }, deadline, once, false)
 end
 
 --- Who is in the line, in order; of a multilock: in one line after the other. `kind` is "lock", "read" or "write";

@@ -245,6 +245,9 @@ function Stay:event(kind, err, token)
   elseif kind == "failed" then
     self.err = err
     self:leave("failed")
+  elseif kind == "revoked" then
+    self.revoked = true
+    return self:tell_revoked()
   else
     if self.state == "held" then self:lose() end
     self.place.client.kept[self] = nil
@@ -254,6 +257,28 @@ function Stay:event(kind, err, token)
   end
   if self.answered then self:answered() end
   self:wake()
+end
+
+--- Somebody asks for it back: told once, as soon as there is who hears it.
+function Stay:tell_revoked()
+  local listener = self.lock
+  local on_revoke = listener.handle_revoke or listener.semaphore and listener.semaphore.handle_revoke
+  if not self.revoked or self.told_revoked or not on_revoke then return end
+  self.told_revoked = true
+  local stay = self
+  self.place.client:call_later(function()
+    if stay.state ~= "held" then return end -- it was given back meanwhile
+    local who = stay.owner()
+    if listener.lease then who = listener.lease[1] end
+    return on_revoke(who, stay.token)
+  end)
+end
+
+--- Somebody listens: tells it what has been asked so far.
+function Place:tell_revoked()
+  for _, stays in ipairs { self.stays, self.weak_stays } do
+    for _, stay in pairs(stays) do stay:tell_revoked() end
+  end
 end
 
 --- Ends the waits for it: it is not waiting any more.

@@ -3,6 +3,7 @@ local check = require "zklock.check"
 local Lease = require "zklock.lease"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
+local revoke = require "zklock.revoke"
 
 ---@class zklock.Semaphore
 local Semaphore = {}
@@ -32,7 +33,7 @@ function Semaphore:acquire(timeout, count)
   local refused = self.client:cannot_wait()
   if refused then return nil, refused end
   self.client:reap()
-  local listener = {}
+  local listener = { semaphore = self }
   local stay = self.place:new_stay(listener, {}) -- nobody else is its owner
   stay.leases = count
   local err = stay:settle(deadline, once)
@@ -49,7 +50,7 @@ function Semaphore:request(timeout, callback, count)
   local deadline, once = check.deadline(timeout, "timeout")
   check.func(callback, "callback")
   count = check_count(count, self.place.permits)
-  local listener = {}
+  local listener = { semaphore = self }
   return Request.new(self, deadline, once, callback, listener, function(stay)
     if stay.state == "waiting" then
       stay.leases = count
@@ -57,6 +58,23 @@ function Semaphore:request(timeout, callback, count)
       return Lease.new(stay, listener)
     end
   end)
+end
+
+--- Makes leases taken through this handle revocable: sets its listener for those who ask for them back, once per lease.
+--- It is up to the listener: `lease:release()` gives it back.
+---@param fn fun(lease: zklock.Lease?, token: integer)? nil: nobody listens
+function Semaphore:on_revoke(fn)
+  self.handle_revoke = check.listener(fn, "fn")
+  self.place:tell_revoked()
+end
+
+--- Asks whoever has a lease to give it back.
+---@param timeout number? seconds
+---@return boolean? asked true once the servers have it; false: there is no lease
+---@return string? err as of a lock's `revoke`
+function Semaphore:revoke(timeout)
+  local deadline, once = check.deadline(timeout, "timeout")
+  return revoke(self.client, { self.place.path .. "/leases" }, deadline, once, true)
 end
 
 --- Who holds leases, then who waits for some, in order.

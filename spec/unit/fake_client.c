@@ -236,6 +236,12 @@ static void hear(fake_client *client, const zkl_event *event) {
         place->lost_at = client->events;
         return;
     }
+    if (event->kind == ZKL_EVENT_REVOKED) {
+        CHECK(place->granted && place->revocations == 0);
+        CHECK_INT(event->token, place->token);
+        place->revocations++;
+        return;
+    }
     CHECK(place->answers == 0); /* each is answered once */
     place->answers++;
     place->answered_at = client->events;

@@ -196,6 +196,14 @@ static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_retur
     return rc;
 }
 
+static int fake_port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_SET, path, back, &item);
+    if (rc == ZOK)
+        item->data = copy(data);
+    return rc;
+}
+
 static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
     fake_client *client = (fake_client *)port;
     zkl_guid guid;
@@ -222,8 +230,8 @@ static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_re
 }
 
 static const zkl_port_table table = {fake_port_create, fake_port_create_all, fake_port_list,
-                                     fake_port_get,    fake_port_erase,      fake_port_sync,
-                                     fake_port_unwatch};
+                                     fake_port_get,    fake_port_set,        fake_port_erase,
+                                     fake_port_sync,   fake_port_unwatch};
 
 void fake_port_init(fake_client *client) {
     client->port.call = &table;
@@ -334,6 +342,12 @@ static int execute(fake_client *client, fake_item *item) {
     case FAKE_UNWATCH:
         watch_remove(watch_at(&client->watches, item->path, item->watch_list));
         return ZOK;
+    case FAKE_SET:
+        if (!fake_find(servers, item->path, FAKE_LATEST))
+            return ZNONODE;
+        fake_write(servers, item->path, item->data);
+        caught_up(client, servers->zxid);
+        return ZOK;
     case FAKE_BATCH:
         rc = make_all(client, item);
         caught_up(client, servers->zxid);
@@ -380,7 +394,7 @@ bool fake_carry(fake_client *client) {
 static void confirm(fake_client *client, const fake_item *item) {
     zkl_floor *floor = &client->floor;
     const bool written = item->op == FAKE_CREATE || item->op == FAKE_ERASE ||
-                         item->op == FAKE_SYNC || item->op == FAKE_BATCH;
+                         item->op == FAKE_SYNC || item->op == FAKE_BATCH || item->op == FAKE_SET;
     if (!written || (item->rc != ZOK && item->rc != ZNONODE && item->rc != ZNODEEXISTS) ||
         item->at <= client->confirmed)
         return;
@@ -635,7 +649,7 @@ const char *fake_batch(const fake_client *client) {
     static char text[256];
     size_t n = 0;
     for (const fake_item *item = client->sent; item && n + 1 < sizeof text; item = item->next)
-        text[n++] = "CLGDSUM"[item->op];
+        text[n++] = "CLGDSUMW"[item->op];
     text[n] = '\0';
     return text;
 }

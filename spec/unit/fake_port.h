@@ -14,7 +14,7 @@ typedef struct fake_place {
     struct fake_client *client;
     zkl_contender *contender;
     uint64_t tag;
-    unsigned answers, losses;
+    unsigned answers, losses, revocations;
     uint64_t answered_at, lost_at; /* the how-manieth event of the client that was */
     bool granted;
     zkl_status status; /* of the answer */

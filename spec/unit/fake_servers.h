@@ -15,6 +15,7 @@ typedef enum fake_op {
     FAKE_SYNC,
     FAKE_UNWATCH,
     FAKE_BATCH,
+    FAKE_SET,
     FAKE_OPS
 } fake_op;
 

@@ -238,6 +238,19 @@ static void one_that_is_dropped_gives_all_back(void) {
     CHECK_CLEAN();
 }
 
+static void any_part_may_be_asked_for(void) {
+    fake_place *p = settled(both(one, ab));
+    fake_wait(zk, 0.1);
+    fake_settle_all(zk);
+    for (unsigned i = 0; i < 2; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", ab[i], fake_child(zk, ab[i], 0, FAKE_LATEST));
+        fake_write(zk, path, "__REVOKE__");
+        fake_settle_all(zk);
+        CHECK_INT(p->revocations, 1);
+    }
+}
+
 /* ---- semaphores ---- */
 
 static size_t leases(void) {
@@ -372,6 +385,7 @@ int main(int argc, char **argv) {
          without_the_right_to_write_the_token_is_read},
         {"a refusal is told", a_refusal_is_told},
         {"one that is dropped gives all back", one_that_is_dropped_gives_all_back},
+        {"any part may be asked for", any_part_may_be_asked_for},
         {"as many leases hold as there are permits", as_many_hold_as_there_are_permits},
         {"a count is all or nothing, in order", a_count_is_all_or_nothing},
         {"who gives up leaves no lease", who_gives_up_leaves_no_lease},

@@ -251,7 +251,9 @@ static void a_watch_that_fired_for_a_write_is_set_again(void) {
         fake_write(zk, fake_node_of(p), "__REVOKE__");
         fake_settle(one);
         CHECK(fake_held(p));
+        CHECK_INT(p->revocations, 1);
     }
+    CHECK_INT(one->floor.counters.revoked, 1);
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
     CHECK_INT(p->losses, 1);

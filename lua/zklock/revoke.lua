@@ -1,0 +1,15 @@
+--- revoke: asks those who hold at some paths to give it back, in whatever process or language they are.
+
+---@param leases boolean the paths hold leases
+---@return boolean? asked true: somebody was asked; false: nobody holds
+---@return string? err
+return function(client, paths, deadline, once, leases)
+  local total = 0
+  for _, path in ipairs(paths) do
+    local ok, query = client:ask(function(tag) return client.native:ask_revoke(path, leases, tag, deadline, once) end)
+    if not ok then return nil, query end
+    total = total + query:revoked()
+    query:drop()
+  end
+  return total > 0
+end

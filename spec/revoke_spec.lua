@@ -1,0 +1,194 @@
+--- Revocation on a real server: somebody asks for a lock back, its holder hears of it.
+
+local inspector = require "spec.support.inspector"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local PATIENCE = 20 -- seconds
+local SESSION = 6
+
+describe("revocation", function()
+  local zk, tree, client, other, path
+  local count = 0
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/revoke/%d"):format(count)
+  end)
+
+  teardown(function()
+    client:close()
+    other:close()
+    tree:close()
+  end)
+
+  local function listen(handle)
+    local heard = {}
+    handle:on_revoke(function(...) heard[#heard + 1] = { ... } end)
+    return heard
+  end
+
+  local function hear(heard, n)
+    wait.eventually(function()
+      client:poll(0.01)
+      other:poll(0.01)
+      return #heard >= (n or 1)
+    end, PATIENCE)
+  end
+
+  it("asks the holder, who may give it back", function()
+    local lock, theirs = client:mutex(path), other:mutex(path)
+    local token = assert(lock:acquire(PATIENCE, "me"))
+    local asked
+    lock:on_revoke(function(who, t)
+      asked = { who, t }
+      assert(lock:release(who))
+    end)
+    local granted
+    local request = theirs:request(PATIENCE, function(t) granted = t end)
+    assert.is_true(theirs:revoke(PATIENCE))
+    wait.eventually(function()
+      client:poll(0.01)
+      other:poll(0.01)
+      return granted
+    end, PATIENCE)
+    assert.same({ "me", token }, asked)
+    assert.equal(1, client:stats().revoked)
+    request:release()
+  end)
+
+  it("says false when nobody holds it", function()
+    assert.is_false(client:mutex(path):revoke(PATIENCE))
+    assert.is_false(client:rwlock(path .. "rw").read:revoke(PATIENCE))
+    assert.is_false(client:semaphore(path .. "s", 2):revoke(PATIENCE))
+    assert.is_false(client:multilock({ path .. "a", path .. "b" }):revoke(PATIENCE))
+  end)
+
+  it("takes nothing away: who does not listen keeps what he holds", function()
+    local lock = client:mutex(path)
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(other:mutex(path):revoke(PATIENCE))
+    wait.eventually(function()
+      client:poll(0.01)
+      return client:stats().revoked > 1
+    end, PATIENCE)
+    assert.is_true(lock:is_held())
+    lock:release()
+  end)
+
+  it("is told once to who listens only later, and not to who has given it back meanwhile", function()
+    local lock = client:mutex(path)
+    local before = client:stats().revoked
+    local token = assert(lock:acquire(PATIENCE, "me"))
+    assert.is_true(other:mutex(path):revoke(PATIENCE))
+    assert.is_true(other:mutex(path):revoke(PATIENCE))
+    wait.eventually(function()
+      client:poll(0.01)
+      return client:stats().revoked > before
+    end, PATIENCE)
+    local heard = listen(lock)
+    hear(heard)
+    client:poll(0.1)
+    assert.same({ { "me", token } }, heard)
+    lock:release("me")
+    assert(lock:acquire(PATIENCE, "me")) -- a new hold has not been asked for
+    client:poll(0.2)
+    assert.equal(1, #heard)
+    lock:release("me")
+  end)
+
+  it("reads what was written before it watched", function()
+    local lock = client:mutex(path)
+    local heard = listen(lock)
+    local token = assert(lock:acquire(PATIENCE, "me"))
+    local node = tree:children(path)[1]
+    tree:set(path .. "/" .. node, "__REVOKE__") -- at once: the watch is armed only later
+    hear(heard)
+    assert.same({ { "me", token } }, heard)
+    lock:release("me")
+  end)
+
+  it("is not any other writing", function()
+    local lock = client:mutex(path)
+    local heard = listen(lock)
+    assert(lock:acquire(PATIENCE))
+    local node = path .. "/" .. tree:children(path)[1]
+    tree:set(node, "__REVOKE__ please")
+    client:poll(0.3)
+    assert.same({}, heard)
+    tree:set(node, "__REVOKE__")
+    hear(heard)
+    assert.is_true(lock:is_held())
+    lock:release()
+  end)
+
+  it("asks all readers, or the writer", function()
+    local rw, theirs = client:rwlock(path), other:rwlock(path)
+    local here, there = listen(rw.read), listen(theirs.read)
+    assert(rw.read:acquire(PATIENCE, "a"))
+    assert(theirs.read:acquire(PATIENCE, "b"))
+    assert.is_true(rw.write:revoke(PATIENCE))
+    hear(here)
+    hear(there)
+    assert.equal("a", here[1][1])
+    assert.equal("b", there[1][1])
+    rw.read:release("a")
+    theirs.read:release("b")
+    local writer = listen(rw.write)
+    assert(rw.write:acquire(PATIENCE, "w"))
+    assert.is_true(theirs.read:revoke(PATIENCE))
+    hear(writer)
+    assert.equal("w", writer[1][1])
+    rw.write:release("w")
+  end)
+
+  it("asks who has leases, each once", function()
+    local semaphore, theirs = client:semaphore(path, 3), other:semaphore(path, 3)
+    local two, one = assert(semaphore:acquire(PATIENCE, 2)), assert(theirs:acquire(PATIENCE))
+    local here, there = listen(semaphore), listen(theirs)
+    assert.is_true(semaphore:revoke(PATIENCE))
+    hear(here)
+    hear(there)
+    client:poll(0.1)
+    assert.equal(1, #here)
+    assert.equal(two, here[1][1])
+    assert.equal(two:token(), here[1][2])
+    assert.equal(one, there[1][1])
+    two:release()
+    one:release()
+  end)
+
+  it("may arrive on any path of a multilock, and asks for all of it", function()
+    local paths = { path .. "/a", path .. "/b" }
+    for i = 1, 2 do
+      local all = client:multilock(paths)
+      local heard = listen(all)
+      local token = assert(all:acquire(PATIENCE, "me"))
+      assert.is_true(other:mutex(paths[i]):revoke(PATIENCE))
+      hear(heard)
+      assert.same({ { "me", token } }, heard)
+      all:release("me")
+      assert(all:acquire(PATIENCE, "me"))
+      assert.is_true(other:multilock(paths):revoke(PATIENCE))
+      hear(heard, 2)
+      all:release("me")
+    end
+  end)
+
+  it("answers like every other call when it cannot ask", function()
+    local third = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    local lock = third:mutex(path)
+    third:close()
+    assert.same({ nil, "closed" }, { lock:revoke() })
+    for _, bad in ipairs { -1, 0 / 0, "1" } do assert.is_false(pcall(lock.revoke, lock, bad)) end
+    for _, bad in ipairs { 1, "fn", {} } do assert.is_false(pcall(lock.on_revoke, lock, bad)) end
+  end)
+end)
