@@ -110,18 +110,33 @@ typedef struct addresses {
     size_t count;
 } addresses;
 
-static void add_address(addresses *all, const struct addrinfo *info) {
-    char host[INET6_ADDRSTRLEN], port[8];
-    if (all->count == ADDRESSES_MOST ||
-        getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+static void add_text(addresses *all, const char *text, size_t length) {
+    if (all->count == ADDRESSES_MOST || length >= sizeof *all->text)
         return;
-    char *text = all->text[all->count];
-    snprintf(text, sizeof *all->text, "%s:%s", host, port);
+    char *copy = all->text[all->count];
+    memcpy(copy, text, length);
+    copy[length] = '\0';
     for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->text[i], text) == 0)
+        if (strcmp(all->text[i], copy) == 0)
             return;
     all->count++;
+}
+
+static void add_address(addresses *all, const struct addrinfo *info) {
+    char host[INET6_ADDRSTRLEN], port[8], text[sizeof host + sizeof port];
+    if (getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return;
+    add_text(all, text, (size_t)snprintf(text, sizeof text, "%s:%s", host, port));
+}
+
+static void add_all(addresses *all, const char *list) {
+    while (*list) {
+        const size_t length = strcspn(list, ",");
+        add_text(all, list, length);
+        list += length;
+        list += *list == ',';
+    }
 }
 
 static void shuffle(addresses *all) {
@@ -145,7 +160,7 @@ static char *join(const addresses *all) {
     return text;
 }
 
-char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size) {
+char *zkl_servers_resolve(const zkl_servers *servers, const char *former, char *why, size_t size) {
     addresses *all = malloc(sizeof *all);
     if (!all) {
         snprintf(why, size, "not enough memory");
@@ -165,6 +180,8 @@ char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size) {
             add_address(all, info);
         freeaddrinfo(found);
     }
+    if (why[0] && former)
+        add_all(all, former);
     shuffle(all);
     char *text = all->count ? join(all) : NULL;
     free(all);

@@ -20,9 +20,9 @@ bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t
 void zkl_servers_free(zkl_servers *servers);
 
 /* Looks all names up (this blocks) and returns numeric addresses for libzookeeper, in random order and odd in number:
- * on fail-over it skips every second one. Names that do not resolve are left out, `why` says which. NULL: none is left.
- * The caller frees the result. */
-char *zkl_servers_resolve(const zkl_servers *servers, char *why, size_t size);
+ * on fail-over it skips every second one. Names that do not resolve are left out, `why` says which; then what `former`
+ * knew is among the addresses too, if that is not NULL: an earlier result. NULL: none is left. The caller frees the result. */
+char *zkl_servers_resolve(const zkl_servers *servers, const char *former, char *why, size_t size);
 
 /* Are names among them, so that looking again may give other addresses? */
 bool zkl_servers_named(const zkl_servers *servers);

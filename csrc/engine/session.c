@@ -7,8 +7,7 @@
 
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
-#define LOOK_AFTER                                                                                 \
-    (2 * ZKL_SECOND) /* at least; without a server for so long, names are looked up again */
+#define LOOK_MOST (2 * ZKL_SECOND) /* or the session timeout, if that is longer */
 
 /* locked */
 static void set_state(zkl_session *session, zkl_state state) {
@@ -99,10 +98,15 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
     session->leave(session->ctx);
 }
 
-/* locked */
+/* locked. Without a server names are looked up again: first while the session can still be taken to another address, not
+ * at once, because the library mostly finds one that it knows; then less and less often. */
 static void look_later(zkl_session *session) {
-    const zkl_nanos after = session->timeout < LOOK_AFTER ? LOOK_AFTER : session->timeout;
-    zkl_timer_set(&session->floor->timers, &session->look, zkl_floor_now(session->floor) + after);
+    const zkl_nanos most = session->timeout < LOOK_MOST ? LOOK_MOST : session->timeout;
+    session->look_pause = session->look_pause ? 2 * session->look_pause : session->timeout / 6;
+    if (session->look_pause > most)
+        session->look_pause = most;
+    zkl_timer_set(&session->floor->timers, &session->look,
+                  zkl_floor_now(session->floor) + session->look_pause);
 }
 
 /* locked */
@@ -144,7 +148,7 @@ static void connected(zkl_session *session) {
     floor->port = zkl_link_port(session->link);
     floor->session = id;
     session->timeout = zkl_link_timeout(session->link);
-    session->pause = 0;
+    session->pause = session->look_pause = 0;
     zkl_timer_clear(&floor->timers, &session->look);
     floor->counters.sessions += fresh;
     set_state(session, ZKL_STATE_CONNECTED);
@@ -229,7 +233,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
 
 static char *resolve(zkl_session *session) {
     char why[256];
-    char *addresses = zkl_servers_resolve(&session->servers, why, sizeof why);
+    char *addresses = zkl_servers_resolve(&session->servers, session->addresses, why, sizeof why);
     if (why[0])
         zkl_log_warn(session->log, "%s", why);
     return addresses;

@@ -43,7 +43,8 @@ struct zkl_session {
 
     zkl_subject heart; /* gets the answers to syncs */
     bool syncing;
-    zkl_nanos confirmed; /* when the latest answered write or sync was sent */
+    zkl_nanos confirmed;  /* when the latest answered write or sync was sent */
+    zkl_nanos look_pause; /* before names are looked up again */
     zkl_timer beat, reopen, look;
     zkl_errand renew, look_again;
     char *addresses; /* of the link; errand thread */

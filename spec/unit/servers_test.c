@@ -165,7 +165,7 @@ static void resolves_to_an_odd_number(void) {
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         parse(table[i].text);
-        char *all = zkl_servers_resolve(&servers, why, sizeof why);
+        char *all = zkl_servers_resolve(&servers, NULL, why, sizeof why);
         CHECK(all != NULL);
         CHECK_TEXT(why, "");
         const size_t count = addresses(all);
@@ -183,7 +183,7 @@ static void all_orders_occur(void) {
     parse("127.0.0.1:1,127.0.0.2:2,127.0.0.3:3");
     bool first[3] = {false, false, false};
     for (unsigned i = 0; i < 1000; i++) {
-        char *all = zkl_servers_resolve(&servers, why, sizeof why);
+        char *all = zkl_servers_resolve(&servers, NULL, why, sizeof why);
         CHECK(all != NULL);
         first[all[strlen("127.0.0.")] - '1'] = true;
         free(all);
@@ -193,7 +193,7 @@ static void all_orders_occur(void) {
 
 static void the_chroot_is_not_among_the_addresses(void) {
     parse("127.0.0.1:5/a/b");
-    char *all = zkl_servers_resolve(&servers, why, sizeof why);
+    char *all = zkl_servers_resolve(&servers, NULL, why, sizeof why);
     const bool same = all && strcmp(all, "127.0.0.1:5") == 0;
     free(all);
     CHECK(same);
@@ -201,17 +201,34 @@ static void the_chroot_is_not_among_the_addresses(void) {
 
 static void a_name_without_address_is_left_out_and_told(void) {
     parse("127.0.0.1:5,300.300.300.300:6");
-    char *all = zkl_servers_resolve(&servers, why, sizeof why);
+    char *all = zkl_servers_resolve(&servers, NULL, why, sizeof why);
     const bool same = all && strcmp(all, "127.0.0.1:5") == 0;
     free(all);
     CHECK(same);
     CHECK(strstr(why, "300.300.300.300") != NULL);
     parse("300.300.300.300:6");
-    all = zkl_servers_resolve(&servers, why, sizeof why);
+    all = zkl_servers_resolve(&servers, NULL, why, sizeof why);
     const bool none = all == NULL;
     free(all);
     CHECK(none);
     CHECK(why[0]);
+}
+
+static void what_was_known_is_kept_while_a_name_has_no_address(void) {
+    parse("127.0.0.1:5,300.300.300.300:6");
+    char *all =
+        zkl_servers_resolve(&servers, "127.0.0.2:6,127.0.0.1:5,127.0.0.3:6", why, sizeof why);
+    CHECK(all && zkl_servers_same(all, "127.0.0.1:5,127.0.0.2:6,127.0.0.3:6"));
+    CHECK_INT(addresses(all), 3);
+    free(all);
+    parse("300.300.300.300:6");
+    all = zkl_servers_resolve(&servers, "127.0.0.2:6", why, sizeof why);
+    CHECK(all && strcmp(all, "127.0.0.2:6") == 0);
+    free(all);
+    parse("127.0.0.1:5");
+    all = zkl_servers_resolve(&servers, "127.0.0.2:6", why, sizeof why);
+    CHECK(all && strcmp(all, "127.0.0.1:5") == 0);
+    free(all);
 }
 
 int main(int argc, char **argv) {
@@ -229,6 +246,8 @@ int main(int argc, char **argv) {
         {"the chroot is not among the addresses", the_chroot_is_not_among_the_addresses},
         {"a name without an address is left out, and told",
          a_name_without_address_is_left_out_and_told},
+        {"what was known is kept while a name has no address",
+         what_was_known_is_kept_while_a_name_has_no_address},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }
