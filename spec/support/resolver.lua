@@ -2,41 +2,23 @@
 --
 -- The process is started with `resolver.env`; there, names that end in ".test" are looked up in a file (resolver.c).
 
-local uv = require "luv"
-local folder = require "spec.support.folder"
-local process = require "spec.support.process"
+local preload = require "spec.support.preload"
 
 local resolver = {}
 resolver.__index = resolver
 
-local SOURCE = "spec/support/resolver.c"
-
-local function write(path, text)
-  local file = assert(io.open(path .. ".new", "w"))
-  file:write(text)
-  file:close()
-  assert(uv.fs_rename(path .. ".new", path)) -- at no moment is it half there
-end
-
 local function save(self)
   local lines = {}
   for name, addresses in pairs(self.names) do lines[#lines + 1] = name .. " " .. addresses .. "\n" end
-  write(self.env.RESOLVER_NAMES, table.concat(lines))
+  preload.write(self.env.RESOLVER_NAMES, table.concat(lines))
 end
 
---- Builds the library that is preloaded.
+--- Knows no name yet.
 function resolver.new()
-  local place = folder.new("resolver")
-  local library = place .. "/resolver.so"
-  local cc = process.spawn { "cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, env = process.PLAIN }
-  if cc:wait(60) ~= 0 then error("cannot build " .. SOURCE .. ": " .. cc:stderr(), 2) end
-  local before = os.getenv("LD_PRELOAD") -- a sanitizer's, which has to be the first
+  local library, place = preload.build("resolver")
   local self = setmetatable({ names = {} }, resolver)
-  self.env = {
-    RESOLVER_NAMES = place .. "/names", RESOLVER_LOG = place .. "/log",
-    LD_PRELOAD = (before and before .. ":" or "") .. library,
-  }
-  write(self.env.RESOLVER_LOG, "")
+  self.env = { LD_PRELOAD = library, RESOLVER_NAMES = place .. "/names", RESOLVER_LOG = place .. "/log" }
+  preload.write(self.env.RESOLVER_LOG, "")
   save(self)
   return self
 end
