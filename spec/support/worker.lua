@@ -57,14 +57,15 @@ function worker:call(verb, ...)
 end
 
 --- The verbs, with the arguments and results of zklock's API; a lock is named by its path, the sides of a read-write
---- lock are "read:PATH" and "write:PATH":
+--- lock are "read:PATH" and "write:PATH", a semaphore is "semaphore/PERMITS:PATH", has a `count` where others have an
+--- owner, answers with a lease's token and gives the oldest lease back:
 --- connect(hosts, options) -> true | false, err; lock(path, options); acquire(path, timeout, owner);
 --- release(path, owner); is_held, validity, token(path, owner); participants(path, timeout); state();
 --- session_id(); session_timeout(); poll(timeout); flush(timeout); stats(); close();
 --- events() -> list of { "state", s }, { "lost", path, err, token }, { "error", message }, { "log", level, message };
 --- eval(code, ...) -> what the chunk returns (`worker.client`, `worker.lock(path)` are there for it);
 --- step(resource's address, verb, token, owner) -> whether it was accepted;
---- contend { path =, rounds =, owner =, resource = address, timeout =, writes = }
+--- contend { path =, rounds =, owner =, resource = address, timeout =, writes =, count = }
 ---   -> { granted =, failed = { [err] = n } }; with more than one name, "write:/a,read:/a", they take turns
 for _, verb in ipairs { "connect", "lock", "acquire", "release", "is_held", "validity", "token", "participants",
   "state", "session_id", "session_timeout", "poll", "flush", "stats", "close", "events", "eval", "step", "contend" } do

@@ -15,7 +15,29 @@ end
 
 local function note(kind) return function(...) events[#events + 1] = { kind, ... } end end
 
+--- A semaphore with the methods of a lock: what `release` gives back is the oldest lease.
+local function pool_of(semaphore)
+  local pool, out = {}, {}
+  function pool:acquire(timeout, count)
+    local lease, err = semaphore:acquire(timeout, count)
+    if not lease then return nil, err end
+    lease:on_lost(self.handle_lost)
+    out[#out + 1] = lease
+    return lease:token()
+  end
+  function pool.release()
+    if not out[1] then return nil, "not owner" end
+    return table.remove(out, 1):release()
+  end
+  function pool.validity() return out[1] and out[1]:validity() or 0 end
+  function pool.participants(_, timeout) return semaphore:participants(timeout) end
+  function pool:on_lost(fn) self.handle_lost = fn end
+  return pool
+end
+
 local function new_lock(name, options)
+  local permits, place = name:match("^semaphore/(%d+):(.*)$")
+  if permits then return pool_of(client:semaphore(place, tonumber(permits), options)) end
   local side, path = name:match("^(%l+):(.*)$")
   return side and client:rwlock(path, options)[side] or client:mutex(name, options)
 end
@@ -61,9 +83,10 @@ local SHARED = { enter = "join", write = "read", leave = "part" }
 
 --- One turn at the resource: what a user's critical section is. Gives whether the lock was granted.
 local function turn(writer, name, order)
-  local owner, lock, steps = order.owner, lock_at(name), name:find("^read:") and SHARED or ALONE
+  local owner, lock = order.owner, lock_at(name)
+  local steps = (name:find("^read:") or name:find("^semaphore/")) and SHARED or ALONE
   writer:ask(owner)
-  local token, err = lock:acquire(order.timeout)
+  local token, err = lock:acquire(order.timeout, order.count)
   if not token then
     writer:quit(owner)
     return nil, err
