@@ -270,6 +270,25 @@ describe("inside nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("that hangs up while it waits in another's name, or for a lease, leaves the line at once", function()
+      start_one([[
+        lua_check_client_abort on;
+        location /name { content_by_lua_block { client:mutex("@path@"):acquire(20, "shop") } }
+        location /lease { content_by_lua_block { client:semaphore("@path@-leases", 1):acquire(20) } }
+      ]])
+      assert(other:acquire(path, PATIENCE))
+      other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(20))", path .. "-leases")
+      for i, kind in ipairs { "/name", "/lease" } do
+        local waiting = web:begin(kind)
+        stats(("held 0 waiting 1 abandoned %d"):format(i - 1))
+        waiting:hang_up()
+        stats(("held 0 waiting 0 abandoned %d"):format(i))
+      end
+      assert(other:release(path))
+      other:eval("lease:release()")
+      assert.same({}, web:errors())
+    end)
+
     it("in a timer is the light thread, and what it held is free when it or the timer ends", function()
       start_one([[
         location /timer { content_by_lua_block {

@@ -157,6 +157,15 @@ function Place:under(who)
   return write and write:is_held_by(who) and write:stay_of(who).contender or nil
 end
 
+--- Notes that `stay` ends with `who`; or, `present` being nil, that it does not.
+local function note(client, who, stay, present)
+  local holdings = client:holdings(who)
+  if not holdings then return end
+  local stays = holdings[who] or {}
+  stays[stay] = present
+  holdings[who] = next(stays) and stays or nil
+end
+
 function Place:set(who, stay)
   if owner.is_weak(who) then
     self.weak_stays[who] = stay
@@ -166,11 +175,7 @@ function Place:set(who, stay)
     self.stays[who] = stay
     if stay then self.client.kept[stay] = true end -- nobody else need have it
   end
-  local holdings = self.client:holdings(who)
-  if holdings and stay then
-    holdings[who] = holdings[who] or {}
-    holdings[who][stay] = true
-  end
+  if stay then note(self.client, who, stay, true) end
 end
 
 --- The owner's stay, as the engine sees it now: a loss counts before its event was taken.
@@ -213,12 +218,18 @@ local function join_and_wait(stay, deadline, once)
   return err
 end
 
---- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again.
+--- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again. While
+--- it waits it ends with its caller, too, whoever its owner is: nobody would hear of the grant.
 ---@return string? err
 function Stay:settle(deadline, once)
-  local ok, err = self.place.client.protected(join_and_wait, self, deadline, once)
+  local client = self.place.client
+  local caller = client:owner()
+  local is_owner = caller == self.owner()
+  if not is_owner then note(client, caller, self, true) end
+  local ok, err = client.protected(join_and_wait, self, deadline, once)
+  if not is_owner then note(client, caller, self, nil) end
   if ok and self.state == "held" then return nil end
-  if ok then return err or self.err or (self.state == "lost" and "lost") or self.place.client:unusable() end
+  if ok then return err or self.err or (self.state == "lost" and "lost") or client:unusable() end
   self:end_now()
   error(err, 0)
 end
@@ -230,12 +241,7 @@ function Stay:leave(state)
   if who == nil then return end
   local place = self.place
   if (place.stays[who] or place.weak_stays[who]) == self then place:set(who, nil) end
-  local holdings = place.client:holdings(who)
-  local stays = holdings and holdings[who]
-  if stays then
-    stays[self] = nil
-    if next(stays) == nil then holdings[who] = nil end
-  end
+  note(place.client, who, self, nil)
 end
 
 --- What the engine says of it.

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static zkl_events events;
 static zkl_event pool[64];
@@ -183,6 +185,41 @@ static void drops_race_with_takes(void) {
     CHECK(!zkl_events_take(&events, &event));
 }
 
+static size_t rung(int end) {
+    char bytes[64];
+    const ssize_t got = recv(end, bytes, sizeof bytes, MSG_DONTWAIT);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static void rings_once_for_each_batch(void) {
+    int ends[2];
+    zkl_event event;
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    zkl_events_post(&events, &pool[0], 0, 0);
+    zkl_events_ring_at(&events, ends[0]);
+    CHECK_INT(rung(ends[1]), 1); /* for what was there before */
+    zkl_events_post(&events, &pool[1], 0, 0);
+    CHECK_INT(rung(ends[1]), 0); /* the same batch */
+    while (zkl_events_take(&events, &event))
+        continue;
+    CHECK_INT(rung(ends[1]), 0);
+    zkl_events_post(&events, &pool[0], 0, 0);
+    zkl_events_post(&events, &pool[1], 0, 0);
+    CHECK_INT(rung(ends[1]), 1);
+    while (zkl_events_take(&events, &event))
+        continue;
+    zkl_events_wake(&events);
+    CHECK_INT(rung(ends[1]), 1);
+    while (zkl_events_take(&events, &event))
+        continue;
+    close(ends[1]); /* nobody there: no signal, no harm */
+    zkl_events_post(&events, &pool[0], 0, 0);
+    CHECK(zkl_events_take(&events, &event));
+    CHECK(!zkl_events_take(&events, &event));
+    zkl_events_ring_at(&events, -1);
+    close(ends[0]);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"events are taken in the order they were posted", takes_in_order_of_posting},
@@ -194,6 +231,8 @@ int main(int argc, char **argv) {
         {"posting what is queued changes it in its place", posting_again_changes_it_in_place},
         {"what was taken can be posted again", may_be_posted_again_once_taken},
         {"a wake makes the descriptor readable until the next empty take", wakes_without_an_event},
+        {"a bell is rung once for each batch, and hung up on without harm",
+         rings_once_for_each_batch},
         {"two threads post a hundred thousand events and none is lost or out of order",
          none_is_lost_between_threads},
         {"dropping and taking at the same time do no harm", drops_race_with_takes},
