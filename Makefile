@@ -232,8 +232,9 @@ format:
 demo: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) examples/flash_sale/demo.lua
 
-bench: deps $(B)/5.4/zklock/core.so
-	@exec env $(call lua,5.4) bench/run.lua
+bench: deps $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
+	@env $(call lua,5.4) bench/run.lua
+	@exec env $(call lua,luajit) bench/nginx.lua
 
 clean:
 	rm -rf build

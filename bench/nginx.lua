@@ -1,0 +1,110 @@
+--- Inside nginx with two workers: how soon a waiting request wakes, what an idle worker costs, and how many requests go
+--- through one contended lock. Prints; asserts nothing. Run with LuaJIT, whose build nginx loads.
+local nginx = require "spec.support.nginx"
+local process = require "spec.support.process"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+
+local SERVER = [[
+  location /wake { content_by_lua_block {
+    local core, lock, times = require "zklock.core", client:mutex("/bench/wake"), {}
+    local step = tonumber(ngx.var.args) -- seconds between looks; 0: a semaphore wakes
+    for i = 1, 200 do
+      local left, woken
+      lock:acquire(5, "first")
+      local thread = ngx.thread.spawn(function()
+        if step == 0 then
+          lock:acquire(5, "second")
+        else
+          while not left do ngx.sleep(step) end
+        end
+        woken = core.now()
+        lock:release("second")
+      end)
+      ngx.sleep(0.005 + math.random() * 0.01)
+      left = core.now()
+      lock:release("first")
+      ngx.thread.wait(thread)
+      times[i] = woken - left
+    end
+    table.sort(times)
+    local sum = 0
+    for _, time in ipairs(times) do sum = sum + time end
+    ngx.say(("%.0f us in the middle, %.0f us on average"):format(times[100] * 1e6, sum / 200 * 1e6))
+  } }
+  location /zklock { content_by_lua_block {
+    local lock = client:mutex("/bench/contended")
+    if not lock:acquire(20) then return ngx.exit(503) end
+    lock:release()
+    ngx.say("ok")
+  } }
+  # What lua-resty-lock does (Debian has no package of it): add to a shared dictionary, sleep twice as long each time.
+  location /shared { content_by_lua_block {
+    local counts, step = ngx.shared.counts, 0.001
+    while not counts:add("lock", true, 20) do
+      ngx.sleep(step)
+      step = math.min(step * 2, 0.5)
+    end
+    counts:delete("lock")
+    ngx.say("ok")
+  } }
+  location /none { content_by_lua_block { ngx.say("ok") } }
+  location /poll { content_by_lua_block {
+    ngx.timer.at(0, function() while not ngx.worker.exiting() do ngx.sleep(0.001) end end)
+  } }
+]]
+
+local zk = server.start()
+
+local function start(http)
+  return nginx.start { http = http or nginx.CLIENT, server = SERVER, values = { hosts = zk.hosts } }
+end
+
+--- How often a second its main thread goes to sleep and is woken.
+local function wakeups(web, seconds)
+  local function count()
+    local sum = 0
+    for _, pid in ipairs(web:workers()) do
+      local file = assert(io.open(("/proc/%d/status"):format(pid)))
+      sum = sum + tonumber(file:read("*a"):match("\nvoluntary_ctxt_switches:%s*(%d+)"))
+      file:close()
+    end
+    return sum
+  end
+  local from, before = wait.now(), count()
+  wait.eventually(function() return wait.now() - from > seconds end, seconds + 10)
+  return (count() - before) / (wait.now() - from)
+end
+
+local function requests(web, path)
+  local wrk = process.spawn { "wrk", "-t2", "-c40", "-d5s", web.url .. path }
+  wrk:wait(60)
+  local out = wrk:stdout()
+  return tonumber(out:match("Requests/sec:%s*([%d.]+)")), out:match("Non%-2xx[^\n]*") or ""
+end
+
+local web = start()
+web:get("/zklock")
+print "From a release to the next waiter of the same worker:"
+for _, step in ipairs { "0", "0.001", "0.005", "0.010" } do
+  local _, line = web:get("/wake?" .. step)
+  local what = step == "0" and "zklock" or ("ngx.sleep(%s) in a loop"):format(step)
+  print(("  %-28s %s"):format(what, (line:gsub("\n", ""))))
+end
+
+print "Wake-ups a second of two idle workers:"
+print(("  %-28s %.1f"):format("with a client each", wakeups(web, 5)))
+web:get("/poll")
+print(("  %-28s %.1f"):format("one of them polling at 1 ms", wakeups(web, 5)))
+web:stop()
+web = start("lua_shared_dict counts 1m;")
+print(("  %-28s %.1f"):format("without zklock", wakeups(web, 5)))
+web:stop()
+
+print "Requests a second, 40 clients, two workers:"
+web = start()
+local CASES = { { "no lock", "/none" }, { "shared dictionary, one machine", "/shared" }, { "zklock", "/zklock" } }
+for _, case in ipairs(CASES) do
+  print(("  %-32s %.0f %s"):format(case[1], requests(web, case[2])))
+end
+web:stop()
