@@ -283,6 +283,8 @@ describe("the end of a client", function()
       assert(other:acquire(path, PATIENCE))
       local child = wait.spawn_lua(PROLOGUE .. code, { zk.hosts, path })
       becomes(2)
+      -- LuaJIT has one hook for all coroutines: it must not meet the callback's before that waits.
+      if code:find("waits") then assert.equal("waits", child:read_line(PATIENCE)) end
       child:signal("sigint")
       return child
     end
@@ -293,7 +295,7 @@ describe("the end of a client", function()
       ["guard"] = "lock:guard(3600)",
       ["poll"] = "lock:request(nil, print) client:poll(math.huge)",
       ["a callback's acquire"] = "client:mutex(arg[2] .. '-free'):request(nil, function() lock:acquire() end) "
-        .. "while true do client:poll(3600) end",
+        .. "while client:poll(3600) do print('waits') io.stdout:flush() end",
       ["a coroutine's acquire"] = "coroutine.wrap(function() lock:acquire() end)()",
     } do
       it(("by Ctrl-C in %s ends it, and its node goes at once"):format(title), function()

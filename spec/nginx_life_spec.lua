@@ -254,7 +254,9 @@ describe("a worker of nginx", function()
         ngx.sleep(0)
         counts:set(name, n + 1)
         if ngx.var.args % 10 == 0 then
-          ngx.timer.at(0, function() if client:mutex("@path@/timer"):acquire(20) then counts:incr("timers", 1, 0) end end)
+          ngx.timer.at(0, function()
+            if client:mutex("@path@/timer"):acquire(20) then counts:incr("timers", 1, 0) end
+          end)
         end
       } }
       location /sum { content_by_lua_block {

@@ -468,7 +468,7 @@ function Client:timeout() return nil end -- luacheck: ignore 212
 --- Waits until the servers have confirmed every release made so far.
 ---@param timeout number? seconds; nil waits for ever
 ---@return boolean? ok
----@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets a lock's node be made,
+---@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets a node be made,
 ---  but not be deleted. It is tried again until the session ends, and by the next flush
 function Client:flush(timeout)
   local deadline = check.deadline(timeout, "timeout")

@@ -21,7 +21,8 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     if (!real)
         real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     const int rc = real(clock, now);
-    if (rc == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI))
+    if (rc == 0 &&
+        (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI))
         now->tv_sec += offset();
     return rc;
 }
