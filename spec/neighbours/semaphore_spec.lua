@@ -37,17 +37,18 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
     assert.same({}, there:nodes("/leases"))
   end
 
-  local function waits(one, owner, where)
+  --- One begins to wait, as the `n`th in the line. Who got its leases may be leaving the line yet.
+  local function waits(one, owner, n, where)
     where = where or there
-    local before = #where:nodes("/locks")
+    where:becomes(n - 1, "/locks")
     one:begin("contend", { path = ("semaphore/%d:%s"):format(PERMITS, where.path), rounds = 1, owner = owner,
       resource = where.store.address })
-    where:becomes(before + 1, "/locks")
+    where:becomes(n, "/locks")
   end
 
   it("gives out as many leases as there are permits, never more, and no turn is lost", function()
     local two = ("semaphore/%d:%s"):format(2, there.path)
-    local reports = there:contend(crew, function() return { path = two, rounds = ROUNDS, writes = 3 } end)
+    local reports = there:contend(crew, function() return { path = two, rounds = ROUNDS, writes = 30 } end)
     for _, report in ipairs(reports) do assert.same({ granted = ROUNDS, failed = {} }, report) end
     assert.equal(#crew * ROUNDS, there:judge({ permits = 2 }).grants)
     empty()
@@ -56,7 +57,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
   it("serves each who wants several at once, of ours all or none", function()
     local counts = { 1, 1, 2, 3 }
     local reports = there:contend(crew, function(i)
-      return { path = name, rounds = ROUNDS, count = counts[i], writes = 2 }
+      return { path = name, rounds = ROUNDS, count = counts[i], writes = 30 }
     end)
     for _, report in ipairs(reports) do assert.same({ granted = ROUNDS, failed = {} }, report) end
     assert.equal(#crew * ROUNDS, there:judge({ permits = PERMITS }).grants)
@@ -67,7 +68,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
     local counts = { 1, 2, 1, 3 }
     local reports = there:contend(crew, function(i)
       local impatient = i == 2 and 0.05 or i == 4 and 0.01
-      return { path = name, rounds = ROUNDS, count = counts[i], timeout = impatient or nil }
+      return { path = name, rounds = ROUNDS, count = counts[i], writes = 10, timeout = impatient or nil }
     end)
     local granted = 0
     for i, report in ipairs(reports) do
@@ -87,7 +88,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
       local b = there:goes_in(second, label .. "-b", name, "join")
       local c = there:goes_in(first, label .. "-c", name, "join")
       assert.is_true(a < b and b < c)
-      waits(third, label .. "-d")
+      waits(third, label .. "-d", 1)
       assert.equal(3, #there:visitors() % 4)
       there:goes_out(second, label .. "-b", b, name, "part")
       assert.equal(1, third:finish(PATIENCE).granted)
@@ -101,9 +102,9 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
   it("keeps the order of arrival with us", function()
     local tokens = {}
     for i = 1, PERMITS do tokens[i] = there:goes_in(ours[1], "holder-" .. i, name, "join") end
-    waits(theirs[1], "next-1")
-    waits(ours[2], "next-2")
-    waits(theirs[2], "next-3")
+    waits(theirs[1], "next-1", 1)
+    waits(ours[2], "next-2", 2)
+    waits(theirs[2], "next-3", 3)
     there:goes_out(ours[1], "holder-1", tokens[1], name, "part")
     for _, one in ipairs { theirs[1], ours[2], theirs[2] } do assert.equal(1, one:finish(PATIENCE).granted) end
     for i = 2, PERMITS do there:goes_out(ours[1], "holder-" .. i, tokens[i], name, "part") end
@@ -120,10 +121,10 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
       there:goes_in(them, "holder-" .. i, name, "join")
       another:goes_in(us, "holder-" .. i, other, "join")
     end
-    waits(us, "waiter") -- it is at the head of the line when it dies
-    waits(them, "waiter", another)
-    waits(ours[1], "heir")
-    waits(theirs[1], "heir", another)
+    waits(us, "waiter", 1) -- it is at the head of the line when it dies
+    waits(them, "waiter", 1, another)
+    waits(ours[1], "heir", 2)
+    waits(theirs[1], "heir", 2, another)
     them:kill()
     us:kill()
     assert.equal(1, ours[1]:finish(PATIENCE).granted)
@@ -139,6 +140,7 @@ describe("Curator's InterProcessSemaphoreV2 beside ours #neighbours", function()
   it("collects several one by one, so that it and ours can wait for each other until one gives up", function()
     local two = ("semaphore/2:%s"):format(there.path)
     assert.is_number((ours[2]:acquire(two, PATIENCE, 2)))
+    there:becomes(0, "/locks")
     theirs[1]:begin("acquire", two, PATIENCE, 2)
     there:becomes(1, "/locks")
     ours[1]:begin("acquire", two, 2, 2)
