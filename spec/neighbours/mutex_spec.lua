@@ -6,11 +6,14 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 
 local ROUNDS = 60 * neighbourhood.FACTOR
-local SESSION = 10 -- seconds, of those who live
-local SHORT = 2 -- of those who die
+local SHORT = 2 -- seconds: the session timeout of those who die
 local PATIENCE = neighbourhood.PATIENCE
 
-local LIBRARIES = { curator = "Curator's InterProcessMutex", golang = "Go's zk Lock", kazoo = "kazoo's Lock" }
+local LIBRARIES = {
+  { "curator", "Curator's InterProcessMutex" },
+  { "golang", "Go's zk Lock" },
+  { "kazoo", "kazoo's Lock" },
+}
 
 describe("beside our mutex #neighbours", function()
   local zk, there, crew, theirs, ours
@@ -18,10 +21,6 @@ describe("beside our mutex #neighbours", function()
   setup(function() zk = server.shared() end)
   before_each(function() there = neighbourhood.new() end)
   after_each(function() there:close() end)
-
-  local function dismiss(all)
-    for _, one in ipairs(all) do one:kill() end
-  end
 
   --- All have gone out and left nothing.
   local function empty()
@@ -38,13 +37,14 @@ describe("beside our mutex #neighbours", function()
     empty()
   end
 
-  for kind, library in pairs(LIBRARIES) do
-    describe(library, function()
-      setup(function()
-        crew = { neighbour.crew(zk.hosts, SESSION, kind, kind, "lua", "lua") }
+  for _, library in ipairs(LIBRARIES) do
+    local kind = library[1]
+
+    describe(library[2], function()
+      before_each(function()
+        crew = { neighbour.regulars(zk.hosts, kind, kind, "lua", "lua") }
         theirs, ours = { crew[1], crew[2] }, { crew[3], crew[4] }
       end)
-      teardown(function() dismiss(crew) end)
 
       it("takes turns with us: one inside at a time, and no turn is lost", function() all_are_served(ROUNDS) end)
 
@@ -110,13 +110,33 @@ describe("beside our mutex #neighbours", function()
         waits(them, "waiter", another, 2)
         waits(ours[1], "heir", there, 3)
         waits(theirs[1], "heir", another, 3)
-        dismiss { them, us }
+        them:kill()
+        us:kill()
         for one, where in pairs { [ours[1]] = there, [theirs[1]] = another } do
           assert.equal(1, one:finish(PATIENCE).granted)
           assert.same({ "holder", "heir" }, where:visitors())
           where:judge { grants = 2 }
           where:becomes(0)
         end
+        another:close()
+      end)
+
+      it("takes turns with our multilock at each of its paths", function()
+        local another = neighbourhood.new()
+        local both = ("multilock:%s+%s"):format(there.path, another.path)
+        local function begin(one, where, name)
+          one:begin("contend", { path = name, rounds = ROUNDS, owner = one.kind or "lua", writes = 2,
+            resource = where.store.address })
+        end
+        begin(theirs[1], there, there.path)
+        begin(theirs[2], another, another.path)
+        begin(ours[1], there, both)
+        begin(ours[2], another, both)
+        for _, one in ipairs(crew) do assert.same({ granted = ROUNDS, failed = {} }, one:finish(PATIENCE)) end
+        there:judge { grants = 2 * ROUNDS }
+        another:judge { grants = 2 * ROUNDS }
+        empty()
+        assert.same({}, another:nodes())
         another:close()
       end)
 
@@ -138,8 +158,7 @@ describe("beside our mutex #neighbours", function()
   end
 
   describe("Curator and Go together", function()
-    setup(function() crew = { neighbour.crew(zk.hosts, SESSION, "curator", "golang", "lua", "lua") } end)
-    teardown(function() dismiss(crew) end)
+    before_each(function() crew = { neighbour.regulars(zk.hosts, "curator", "golang", "lua", "lua") } end)
 
     it("take turns with two of ours: one inside at a time, and no turn is lost", function() all_are_served(ROUNDS) end)
 

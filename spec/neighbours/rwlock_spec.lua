@@ -6,29 +6,22 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 
 local ROUNDS = 60 * neighbourhood.FACTOR
-local SESSION = 10 -- seconds, of those who live
-local SHORT = 2 -- of those who die
+local SHORT = 2 -- seconds: the session timeout of those who die
 local PATIENCE = neighbourhood.PATIENCE
 
 describe("Curator's InterProcessReadWriteLock beside ours #neighbours", function()
   local zk, there, crew, theirs, ours, read, write
 
-  setup(function()
-    zk = server.shared()
-    crew = { neighbour.crew(zk.hosts, SESSION, "curator", "curator", "lua", "lua") }
-    theirs, ours = { crew[1], crew[2] }, { crew[3], crew[4] }
-  end)
+  setup(function() zk = server.shared() end)
 
   before_each(function()
+    crew = { neighbour.regulars(zk.hosts, "curator", "curator", "lua", "lua") }
+    theirs, ours = { crew[1], crew[2] }, { crew[3], crew[4] }
     there = neighbourhood.new()
     read, write = "read:" .. there.path, "write:" .. there.path
   end)
 
   after_each(function() there:close() end)
-
-  teardown(function()
-    for _, one in ipairs(crew) do one:kill() end
-  end)
 
   local function empty()
     for _, one in ipairs(ours) do assert.is_true(one:flush(PATIENCE)) end

@@ -12,20 +12,15 @@ local PATIENCE = neighbourhood.PATIENCE
 describe("who may not share a path #neighbours", function()
   local there, curator, golang, kazoo, plain, ours
 
-  setup(function()
+  before_each(function()
+    there = neighbourhood.new()
     curator, golang, kazoo, plain, ours =
-      neighbour.crew(server.shared().hosts, SESSION, "curator", "golang", "kazoo", "kazoo-plain", "lua")
+      neighbour.regulars(there.zk.hosts, "curator", "golang", "kazoo", "kazoo-plain", "lua")
   end)
-
-  before_each(function() there = neighbourhood.new() end)
 
   after_each(function()
     assert.same({}, there:nodes())
     there:close()
-  end)
-
-  teardown(function()
-    for _, one in ipairs { curator, golang, kazoo, plain, ours } do one:kill() end
   end)
 
   --- The first holds, and the second gets it, too.
@@ -85,7 +80,6 @@ describe("who may not share a path #neighbours", function()
     assert.same({ nil, "timeout" }, { kazoo:acquire(there.path, 0) })
     assert.is_true(golang:close())
     golang:kill()
-    golang = neighbour.crew(server.shared().hosts, SESSION, "golang")
     assert.is_number((kazoo:acquire(there.path, PATIENCE)))
     assert.is_true(kazoo:release(there.path))
   end
@@ -101,7 +95,7 @@ describe("who may not share a path #neighbours", function()
   end)
 
   it("a neighbour without our credential can neither queue nor wait; with it, or with an open ACL, it can", function()
-    local us = neighbour.crew(server.shared().hosts, SESSION, "lua")
+    local us = neighbour.crew(there.zk.hosts, SESSION, "lua")
     there.tree:add_auth("digest", server.SUPER) -- to look into it
     local auth = { scheme = "digest", credential = "we:secret" }
     for _, kind in ipairs { "curator", "golang", "kazoo" } do

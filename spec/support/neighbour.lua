@@ -11,11 +11,16 @@
 -- `connect` are `session_timeout` and `digest`, a "user:password".
 
 local uv = require "luv"
+local kept = require "spec.support.kept" "neighbours"
 local process = require "spec.support.process"
 local worker = require "spec.support.worker"
 
 local neighbour = setmetatable({}, { __index = worker })
 neighbour.__index = neighbour
+
+local unpack = unpack or table.unpack -- luacheck: ignore 113 143
+
+local REGULAR = 10 -- seconds: the session timeout of those who live long
 
 local BUILT = uv.cwd() .. "/build/neighbour" -- by `make neighbours`
 
@@ -59,7 +64,29 @@ function neighbour.crew(hosts, session_timeout, ...)
     crew[i]:begin("connect", hosts, options)
   end
   for _, one in ipairs(crew) do assert(one:finish()) end
-  return (table.unpack or unpack)(crew) -- luacheck: ignore 113 143
+  return unpack(crew)
+end
+
+--- The same, but the processes are those that an earlier spec had, as far as they are alive and have answered: to
+--- start a Java program takes a second.
+---@return table ... one each; two of a kind are two processes
+function neighbour.regulars(hosts, ...)
+  local crew, fresh, wanted, numbers = {}, {}, {}, {}
+  for i, kind in ipairs { ... } do
+    numbers[kind] = (numbers[kind] or 0) + 1
+    wanted[i] = kind .. "-" .. numbers[kind]
+    local known = kept[wanted[i]]
+    if not known or known.pending or not known.process:is_running() then
+      if known then known:kill() end
+      fresh[#fresh + 1], kept[wanted[i]] = kind, nil
+    end
+  end
+  local started = { neighbour.crew(hosts, REGULAR, unpack(fresh)) }
+  for i, name in ipairs(wanted) do
+    kept[name] = kept[name] or table.remove(started, 1)
+    crew[i] = kept[name]
+  end
+  return unpack(crew)
 end
 
 local function word(value)

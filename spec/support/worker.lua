@@ -56,19 +56,23 @@ function worker:call(verb, ...)
   return self:finish()
 end
 
---- The verbs, with the arguments and results of zklock's API; a lock is named by its path, the sides of a read-write
---- lock are "read:PATH" and "write:PATH", a semaphore is "semaphore/PERMITS:PATH", has a `count` where others have an
---- owner, answers with a lease's token and gives the oldest lease back:
+--- The verbs, with the arguments and results of zklock's API. A mutex is named by its path, the sides of a read-write
+--- lock are "read:PATH" and "write:PATH", a multilock is "multilock:PATH+PATH". A semaphore is
+--- "semaphore/PERMITS:PATH", has a `count` where others have an owner, answers with a lease's token and gives the
+--- oldest lease back:
 --- connect(hosts, options) -> true | false, err; lock(path, options); acquire(path, timeout, owner);
 --- release(path, owner); is_held, validity, token(path, owner); participants(path, timeout); state();
 --- session_id(); session_timeout(); poll(timeout); flush(timeout); stats(); close();
---- events() -> list of { "state", s }, { "lost", path, err, token }, { "error", message }, { "log", level, message };
+--- on_revoke(path) -> true; revoke(path, timeout);
+--- events() -> list of { "state", s }, { "lost", path, err, token }, { "revoke", path }, { "error", message },
+--- { "log", level, message };
 --- eval(code, ...) -> what the chunk returns (`worker.client`, `worker.lock(path)` are there for it);
 --- step(resource's address, verb, token, owner) -> whether it was accepted;
 --- contend { path =, rounds =, owner =, resource = address, timeout =, writes =, count = }
 ---   -> { granted =, failed = { [err] = n } }; with more than one name, "write:/a,read:/a", they take turns
-for _, verb in ipairs { "connect", "lock", "acquire", "release", "is_held", "validity", "token", "participants",
-  "state", "session_id", "session_timeout", "poll", "flush", "stats", "close", "events", "eval", "step", "contend" } do
+for _, verb in ipairs { "connect", "lock", "acquire", "release", "is_held", "validity", "token",
+  "participants", "on_revoke", "revoke", "state", "session_id", "session_timeout", "poll", "flush", "stats",
+  "close", "events", "eval", "step", "contend" } do
   worker[verb] = function(self, ...) return self:call(verb, ...) end
 end
 

@@ -31,6 +31,8 @@ local function pool_of(semaphore)
   end
   function pool.validity() return out[1] and out[1]:validity() or 0 end
   function pool.participants(_, timeout) return semaphore:participants(timeout) end
+  function pool.on_revoke(_, fn) semaphore:on_revoke(fn) end
+  function pool.revoke(_, timeout) return semaphore:revoke(timeout) end
   function pool:on_lost(fn) self.handle_lost = fn end
   return pool
 end
@@ -38,6 +40,12 @@ end
 local function new_lock(name, options)
   local permits, place = name:match("^semaphore/(%d+):(.*)$")
   if permits then return pool_of(client:semaphore(place, tonumber(permits), options)) end
+  local several = name:match("^multilock:(.*)$")
+  if several then
+    local paths = {}
+    for path in several:gmatch("[^+]+") do paths[#paths + 1] = path end
+    return client:multilock(paths, options)
+  end
   local side, path = name:match("^(%l+):(.*)$")
   return side and client:rwlock(path, options)[side] or client:mutex(name, options)
 end
@@ -66,6 +74,13 @@ function verbs.is_held(path, owner) return lock_at(path):is_held(owner) end
 function verbs.validity(path, owner) return lock_at(path):validity(owner) end
 function verbs.token(path, owner) return lock_at(path):token(owner) end
 function verbs.participants(path, timeout) return lock_at(path):participants(timeout) end
+
+function verbs.on_revoke(path)
+  lock_at(path):on_revoke(function() events[#events + 1] = { "revoke", path } end)
+  return true
+end
+
+function verbs.revoke(path, timeout) return lock_at(path):revoke(timeout) end
 
 for _, name in ipairs { "state", "session_id", "session_timeout", "poll", "flush", "stats", "close" } do
   verbs[name] = function(...) return client[name](client, ...) end

@@ -164,7 +164,11 @@ final class Curator {
 
         @Override
         public Collection<String> asked() throws Exception {
-            return semaphore.getParticipantNodes();
+            final List<String> nodes = new ArrayList<>();
+            for (String name : semaphore.getParticipantNodes()) {
+                nodes.add(leases + name);
+            }
+            return nodes;
         }
 
         @Override
