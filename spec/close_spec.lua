@@ -43,6 +43,24 @@ describe("the end of a client", function()
     return wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
   end
 
+  --- The sessions that the server knows, as a set.
+  local function sessions()
+    local set = {}
+    for id in assert(zk:four_letter("dump")):match("^(.-)ephemeral"):gmatch("\t(0x%x+)") do set[id] = true end
+    return set
+  end
+
+  --- Waits until there is no session but those that were there before.
+  local function no_session_but(before)
+    return wait.eventually(function()
+      collectgarbage()
+      for id in pairs(sessions()) do
+        if not before[id] then return false end
+      end
+      return true
+    end, PATIENCE, "the end of a session")
+  end
+
   --- A list of a callback's calls, and the callback.
   local function calls()
     local list = {}
@@ -201,11 +219,13 @@ describe("the end of a client", function()
         mine:mutex(path):request(nil, function() end)
         becomes(2)
       end
+      local before = sessions()
       use()
       wait.eventually(function()
         collectgarbage()
         return #nodes() == 0
       end, PATIENCE, "the end of a collected client's nodes")
+      no_session_but(before)
     end)
 
     it("comes also while its callbacks wait", function()
@@ -262,9 +282,11 @@ describe("the end of a client", function()
       ["that dropped it before"] = "lock, client = nil collectgarbage() collectgarbage()",
     } do
       it(("frees at once what it held: %s"):format(title), function()
+        local before = sessions()
         local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\n" .. ending, zk.hosts, path)
         assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
         becomes(0)
+        no_session_but(before)
       end)
     end
 

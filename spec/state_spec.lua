@@ -97,6 +97,21 @@ describe("a Lua state that is closed", function()
     assert.is_true(client:mutex(path .. "/taken"):release())
   end)
 
+  it("ends the sessions of its clients", function()
+    program = host.spawn({ PROLOGUE .. [[
+      second = assert(zklock.connect(hosts, { session_timeout = 60 }))
+      print(client:session_id())
+      print(second:session_id())
+    ]], BETWEEN }, { zk.hosts, path })
+    local first, second = program:read_line(PATIENCE), program:read_line(PATIENCE)
+    assert.equal("true", program:read_line(PATIENCE))
+    wait.eventually(function()
+      local dump = assert(zk:four_letter("dump"))
+      return not (dump:find(first .. "%f[%X]") or dump:find(second .. "%f[%X]"))
+    end, PATIENCE, "the end of the sessions")
+    assert.is_true(program:is_running())
+  end)
+
   it("is followed by others that use zklock again", function()
     local again = PROLOGUE .. [[
       for _, name in ipairs { "acquired", "guarded", "requested", "owned", "second", "callback" } do
