@@ -75,16 +75,18 @@ static int host_stop(lua_State *L) {
     return 0;
 }
 
-/* host.pid() -> this process's id */
-static int host_pid(lua_State *L) {
-    lua_pushinteger(L, getpid());
-    return 1;
+/* host.die(): as after kill -9 */
+static int host_die(lua_State *L) {
+    (void)L;
+    fflush(NULL);
+    raise(SIGKILL);
+    return 0;
 }
 
 static void open_host(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"fork", host_fork}, {"wait", host_wait}, {"exec", host_exec},
-        {"exit", host_exit}, {"stop", host_stop}, {"pid", host_pid},
+        {"exit", host_exit}, {"stop", host_stop}, {"die", host_die},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {

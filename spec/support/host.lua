@@ -3,9 +3,9 @@
 -- Each script runs in a Lua state of its own, which is closed before the next script begins; the process lives on.
 -- The scripts have the global `host`:
 --
---   fork() -> 0 in the child, else its id     wait(child) -> exit code; or nil, signal
---   exec(program, ...)                        exit(code): at once, without any cleaning up
---   stop(): SIGSTOP to itself                 pid()
+--   fork() -> 0 in the child, else its id      wait(child) -> exit code; or nil, signal
+--   exec(program, ...)                         exit(code): at once, without any cleaning up
+--   stop(), die(): SIGSTOP, SIGKILL to itself
 
 local uv = require "luv"
 local folder = require "spec.support.folder"
