@@ -336,6 +336,38 @@ describe("with a faulty network", function()
       direct:mutex(path):release()
     end)
 
+    it("is not granted for what went meanwhile, if its own node went, too", function()
+      client:close()
+      client = assert(zklock.connect(faulty.hosts, { session_timeout = 8, connect_timeout = PATIENCE })) -- comes back sooner
+      for i = 1, 10 do -- in which order the two are told is chance
+        lock, path = client:mutex(path .. "/" .. i), path .. "/" .. i
+        local request = waiting_request(PATIENCE)
+        local own = nodes()[2]
+        -- A waiter watches both: who is before it, and its own node.
+        wait.eventually(function() return faulty:counts().getData >= 2 end)
+        local third = direct:mutex(path):request(PATIENCE, function() end)
+        becomes(3)
+        faulty:cut_before("event")
+        faulty:refuse()
+        assert.is_true(tree:delete(path .. "/" .. own))
+        assert.is_true(direct:mutex(path):release())
+        wait.eventually(function()
+          direct:poll(0.02)
+          return third:state() == "held"
+        end)
+        faulty:heal()
+        becomes(2) -- in line again
+        assert.equal("waiting", request:state())
+        assert.equal(0, client:stats().held)
+        assert.is_true(third:release())
+        poll_until(function() return request:state() == "held" end)
+        assert.is_true(request:release())
+        becomes(0)
+        faulty:reset()
+      end
+      assert.equal(1, client:stats().sessions)
+    end)
+
     it("without a link answers 'disconnected' at its deadline, and its node goes later", function()
       assert(direct:mutex(path):acquire(PATIENCE))
       local list = {}
@@ -347,6 +379,21 @@ describe("with a faulty network", function()
       poll_until(function() return #list > 0 end)
       assert.same({ { nil, "disconnected" } }, list)
       assert.equal("failed", request:state())
+      assert.equal(2, #nodes())
+      faulty:heal()
+      becomes(1)
+      direct:mutex(path):release()
+    end)
+
+    it("that only tries is answered when its link is lost, and its node goes later", function()
+      warm_up()
+      assert(direct:mutex(path):acquire(PATIENCE))
+      faulty:lose_reply("create2")
+      faulty:refuse()
+      local list = {}
+      lock:request(0, function(...) list[#list + 1] = { ... } end)
+      poll_until(function() return #list > 0 end)
+      assert.same({ { nil, "disconnected" } }, list)
       assert.equal(2, #nodes())
       faulty:heal()
       becomes(1)
