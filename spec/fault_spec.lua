@@ -338,7 +338,7 @@ describe("with a faulty network", function()
 
     it("is not granted for what went meanwhile, if its own node went, too", function()
       client:close()
-      client = assert(zklock.connect(faulty.hosts, { session_timeout = 8, connect_timeout = PATIENCE })) -- comes back sooner
+      client = assert(zklock.connect(faulty.hosts, { session_timeout = 8, connect_timeout = PATIENCE }))
       for i = 1, 10 do -- in which order the two are told is chance
         lock, path = client:mutex(path .. "/" .. i), path .. "/" .. i
         local request = waiting_request(PATIENCE)
