@@ -114,7 +114,7 @@ describe("a silent partition #slow", function()
   end
 
   function go_dark.asking(party)
-    party.ours = visitor.new(party.client, party.path, party.writer, party.ours.name .. "-again")
+    party.ours = visitor.new(party.ours.lock, party.writer, party.ours.name .. "-again")
     party.ours:ask(PATIENCE)
   end
 
@@ -130,7 +130,7 @@ describe("a silent partition #slow", function()
     }))
     self.session = self.client:session_id()
     local function someone(client, name)
-      return visitor.new(client, self.path, self.writer, ("%s-%s-%s"):format(direction, role, name))
+      return visitor.new(client:mutex(self.path), self.writer, ("%s-%s-%s"):format(direction, role, name))
     end
     self.ours, self.first, self.last = someone(self.client, "ours"), someone(direct, "first"), someone(direct, "last")
     self.ours.lock:on_lost(function(...) self.losses[#self.losses + 1] = { ... } end)

@@ -6,29 +6,37 @@ local visitor = {}
 visitor.__index = visitor
 
 --- A visitor, not asking yet.
----@param client table zklock client
----@param path string
+---@param lock table of whatever kind
 ---@param store table a writer of the resource
 ---@param name string unlike any other in the resource's log
-function visitor.new(client, path, store, name)
-  return setmetatable({ client = client, lock = client:mutex(path), store = store, name = name, answers = {},
-    inside = false }, visitor)
+---@param terms { beside: boolean?, leases: integer? }? it lets others in beside it; so many are asked for at once
+function visitor.new(lock, store, name, terms)
+  terms = terms or {}
+  return setmetatable({ lock = lock, store = store, name = name, answers = {}, inside = false,
+    enter = terms.beside and store.join or store.enter, step = terms.beside and store.part or store.leave,
+    leases = terms.leases }, visitor)
 end
 
-local function answered(self, token, err)
+local function answered(self, got, err)
+  local token = got
+  if got and self.leases then
+    self.lease = got
+    token = got:token()
+  end
   self.answers[#self.answers + 1] = token or err
   if token then
     self.token = token
-    self.inside = self.store:enter(token, self.name)
+    self.inside = self.enter(self.store, token, self.name)
   else
     self.store:quit(self.name)
   end
+  return token, err
 end
 
 --- Asks for the lock; `answers` gets what the callback hears.
 function visitor:ask(timeout)
   self.store:ask(self.name)
-  self.request = self.lock:request(timeout, function(token, err) answered(self, token, err) end)
+  self.request = self.lock:request(timeout, function(got, err) answered(self, got, err) end, self.leases)
 end
 
 --- Asks and waits.
@@ -36,9 +44,7 @@ end
 ---@return string? err
 function visitor:acquire(timeout)
   self.store:ask(self.name)
-  local token, err = self.lock:acquire(timeout, self)
-  answered(self, token, err)
-  return token, err
+  return answered(self, self.lock:acquire(timeout, self.leases or self))
 end
 
 --- Goes out, and gives the lock back.
@@ -46,6 +52,7 @@ end
 ---@return string? err
 function visitor:leave()
   self:step_out()
+  if self.lease then return self.lease:release() end
   if self.request then return self.request:release() end
   return self.lock:release(self)
 end
@@ -53,7 +60,7 @@ end
 --- Goes out of the resource; the lock is somebody else's affair.
 function visitor:step_out()
   self.inside = false
-  self.store:leave(self.token, self.name)
+  self.step(self.store, self.token, self.name)
 end
 
 --- Says that it was told of its loss.
