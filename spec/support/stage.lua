@@ -46,13 +46,20 @@ function stage:await_inside(who)
   self:await(function() return who.inside end, who.name .. " to be granted the lock")
 end
 
---- Waits until so many nodes are in the lock's directories.
+--- The nodes in all of the lock's directories.
+---@return string[] names
+function stage:nodes()
+  local names = {}
+  for _, one in ipairs(self.queues) do
+    for _, name in ipairs(one:names()) do names[#names + 1] = name end
+  end
+  return names
+end
+
+--- Waits until there are so many.
 function stage:becomes(n)
   wait.eventually(function()
-    local names = {}
-    for _, one in ipairs(self.queues) do
-      for _, name in ipairs(one:names()) do names[#names + 1] = name end
-    end
+    local names = self:nodes()
     return #names == n, ("%d: %s"):format(#names, table.concat(names, " "))
   end, self.PATIENCE, ("%d nodes at %s"):format(n, self.path))
 end
@@ -118,7 +125,10 @@ function house:close()
   self.tree:close()
 end
 
-local function new_stage(self, kind)
+--- A fresh path for a kind, with everybody outside.
+---@param kind string one of spec.support.kinds
+function house:stage(kind)
+  kind = assert(kinds[kind])
   self.played = self.played + 1
   local path = ("%s/%d/a"):format(self.root, self.played)
   local new = setmetatable({ house = self, kind = kind, counts = kind.counts, path = path, queues = {},
@@ -135,7 +145,7 @@ end
 
 --- Plays a scenario once, with the faults that `arm` makes. Gives what was counted, and whether the first struck.
 local function play(self, kind, scenario, arm)
-  local here, faulty = new_stage(self, kind), self.faulty
+  local here, faulty = self:stage(kind), self.faulty
   faulty:reset()
   arm()
   local armed = faulty:pending()
@@ -160,7 +170,6 @@ local function without_fault() end
 ---@param op string an operation's name, "event", or "*" for any request
 ---@param arm fun(faulty: table, n: integer) makes the fault at the n-th
 function house:sweep(kind, scenario, op, arm)
-  kind = assert(kinds[kind])
   local counted = play(self, kind, scenario, without_fault)[op == "*" and "total" or op]
   local n, strikes, struck = 0, 0, nil
   repeat

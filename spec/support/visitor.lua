@@ -57,6 +57,12 @@ function visitor:leave()
   return self.lock:release(self)
 end
 
+--- In and out.
+function visitor:visit(timeout)
+  assert(self:acquire(timeout))
+  assert(self:leave())
+end
+
 --- Goes out of the resource; the lock is somebody else's affair.
 function visitor:step_out()
   self.inside = false
