@@ -6,6 +6,7 @@ local resource = require "spec.support.resource"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
+local zklock = require "zklock"
 
 local TICK = 0.2 -- seconds: the servers'
 local PATIENCE = 30
@@ -115,4 +116,59 @@ describe("a process that is killed #slow", function()
     becomes(0)
     judge.demand(store:judge { grants = 3 * rounds, faults = true })
   end)
+
+  -- The same for the other kinds: who holds or waits, who is here already, and who is served after the kill.
+  local victims = {
+    ["the holder of write"] = { takes = "client:rwlock(path).write:acquire(20)", nodes = 1,
+      heirs = function(client) return { client:rwlock(path).read, client:rwlock(path).read } end },
+    ["a reader"] = { takes = "client:rwlock(path).read:acquire(20)", nodes = 1,
+      heirs = function(client) return { client:rwlock(path).write } end },
+    ["a writer who waits"] = { takes = "client:rwlock(path).write:request(nil, print)", nodes = 2,
+      before = function(client) return client:rwlock(path).read:acquire(PATIENCE, "before") end,
+      heirs = function(client) return { client:rwlock(path).read } end },
+    ["the holder of a multilock"] = { takes = "client:multilock { path .. '/a', path .. '/b' }:acquire(20)", nodes = 2,
+      at = { "/a", "/b" },
+      heirs = function(client) return { client:mutex(path .. "/a"), client:mutex(path .. "/b") } end },
+    ["one who waits for a multilock"] = { nodes = 3, at = { "/a", "/b" },
+      takes = "client:multilock { path .. '/a', path .. '/b' }:request(nil, print)",
+      before = function(client) return client:mutex(path .. "/b"):acquire(PATIENCE, "before") end,
+      heirs = function(client) return { client:mutex(path .. "/a") } end },
+    ["the holder of all leases"] = { takes = "client:semaphore(path, 2):acquire(20, 2)", nodes = 2,
+      at = { "/leases", "/locks" },
+      heirs = function(client) return { client:semaphore(path, 2), client:semaphore(path, 2) } end },
+    ["one who waits for leases"] = { nodes = 4, at = { "/leases", "/locks" },
+      takes = "client:semaphore(path, 2):request(nil, print, 2)",
+      before = function(client) return client:semaphore(path, 2):acquire(PATIENCE) end,
+      heirs = function(client) return { client:semaphore(path, 2) } end },
+  }
+
+  for title, case in pairs(victims) do
+    it(("as %s makes way, and leaves no node"):format(title), function()
+      local function left()
+        local sum = 0
+        for _, at in ipairs(case.at or { "" }) do sum = sum + #nodes(path .. at) end
+        return sum
+      end
+      local client = assert(zklock.connect(zk.hosts, { session_timeout = 20 }))
+      local before = case.before and assert(case.before(client)) -- kept: a lease that nobody has is given back
+      local victim = hire(2)
+      victim:eval("local path = ...; local client = worker.client; worker.kept = " .. case.takes, path)
+      wait.eventually(function() return left() == case.nodes end, PATIENCE)
+      local requests, others, granted = {}, case.heirs(client), 0
+      for i, lock in ipairs(others) do
+        requests[i] = lock:request(PATIENCE, function(got) granted = granted + (got and 1 or 0) end)
+      end
+      client:poll(0.2)
+      assert.equal(0, granted)
+      victim:kill()
+      wait.eventually(function()
+        client:poll(0.02)
+        return granted == #requests
+      end, PATIENCE)
+      if before then assert.equal(1, client:stats().held - granted) end
+      for _, request in ipairs(requests) do assert.is_true(request:release()) end
+      assert.is_true(client:close())
+      wait.eventually(function() return left() == 0 end, PATIENCE)
+    end)
+  end
 end)
