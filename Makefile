@@ -155,6 +155,7 @@ neighbour: build/neighbour/Curator.class build/neighbour/golang
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
 comma = ,
 # $(call busted,VERSION,BUILD[,ARGUMENTS[,TAG]]): all specs but those with that tag
+# Some specs run under 5.4 alone (#once), some under 5.4 and LuaJIT (#slow): the engine below them is the same.
 busted = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours$(if $4,$(comma)$4) $3 $(SPECS) spec
 neighbours = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(SPECS) spec/neighbours
 
@@ -191,12 +192,12 @@ test: deps
 	@$(call instrumented,asan,unit)
 	@exec $(SUITES) -l 580 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
-		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build)') \
+		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbours)') \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
-			'$(version)=$(call busted,$(version),build,,slow)')
+			'$(version)=$(call busted,$(version),build,,slow$(comma)once)')
 
 neighbours: deps
 	@mkdir -p build/test
@@ -232,8 +233,9 @@ format:
 demo: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) examples/flash_sale/demo.lua
 
-bench: deps $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
+bench: deps $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so build/neighbour/Curator.class
 	@env $(call lua,5.4) bench/run.lua
+	@env $(call lua,5.4) bench/family.lua
 	@exec env $(call lua,luajit) bench/nginx.lua
 
 clean:

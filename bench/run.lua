@@ -1,33 +1,15 @@
 --- Counts what the lock costs, in round trips through a proxy that holds every byte back for 10 ms each way, and in
 --- requests sent. Prints; asserts nothing.
 local core = require "zklock.core"
+local measure = require "bench.measure"
 local zklock = require "zklock"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local worker = require "spec.support.worker"
 
-local DELAY = 0.010 -- seconds each way
 local ROUNDS = 50
 
-local function median(list)
-  table.sort(list)
-  return list[math.floor((#list + 1) / 2)]
-end
-
-local function timed(fn)
-  local start = core.now()
-  fn()
-  return core.now() - start
-end
-
---- One question and its answer, through the same proxy.
-local function round_trip(client)
-  local lock, times = client:mutex("/bench/nobody"), {}
-  for i = 1, ROUNDS do
-    times[i] = timed(function() assert(lock:participants(5)) end)
-  end
-  return median(times)
-end
+local median, timed, row = measure.median, measure.timed, measure.row
 
 local function alone(client)
   local lock, times = client:mutex("/bench/alone"), {}
@@ -111,15 +93,13 @@ local function drain(client)
   return last - first, (client:stats().requests_sent - before) / 51
 end
 
-local function row(name, value, unit) print(("%-58s %8.2f  %s"):format(name, value, unit)) end
-
 local backend = server.start {}
 local between = proxy.start(backend.hosts)
-between:delay(DELAY)
+between:delay(measure.DELAY)
 local client = assert(zklock.connect(between.hosts, { session_timeout = 20 }))
 
-local rtt = round_trip(client)
-print(("Through a proxy of %d ms each way; medians of %d.\n"):format(DELAY * 1000, ROUNDS))
+local rtt = measure.round_trip(client)
+print(("Through a proxy of %d ms each way; medians of %d.\n"):format(measure.DELAY * 1000, ROUNDS))
 row("one question and its answer (the round trip below)", rtt * 1000, "ms")
 local time, requests = alone(client)
 row("acquire + release, alone", time / rtt, "round trips")

@@ -14,7 +14,7 @@ local PLANS = {
   { "read lock", { "lose_reply" } }, { "write lock", { "lose_reply" } }, { "multilock", BOTH }, { "semaphore", BOTH },
 }
 
-describe("a session that ends at every wire operation #slow:", function()
+describe("a session that ends at every wire operation #once:", function()
   local house
 
   setup(function() house = stage.house("/family-expiry") end)

@@ -15,7 +15,7 @@ local PLANS = {
   { "mutex", { "ask the holder for it", "be asked for it" } },
 }
 
-describe("a fault at every wire operation #slow:", function()
+describe("a fault at every wire operation #once:", function()
   local house
 
   setup(function() house = stage.house("/family-sweep") end)
