@@ -125,8 +125,9 @@ describe("misuse", function()
 
     it("raises for tls, if the linked libzookeeper was built without it", function()
       if zklock.features.tls then return pending("this libzookeeper has TLS") end
-      raises("options.tls", zklock.connect, hosts, { tls = {} })
-      raises("options.tls", zklock.connect, hosts, { tls = { ca = "/nowhere" } })
+      for _, tls in ipairs { {}, { ca = "/nowhere" }, { ca = "/a", cert = "/b", key = "/c", password = "secret" } } do
+        assert.matches("was built without TLS", raises("options.tls", zklock.connect, hosts, { tls = tls }))
+      end
     end)
 
     it("starts no client", function()

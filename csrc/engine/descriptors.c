@@ -12,22 +12,36 @@ struct zkl_descriptors {
     int list[];
 };
 
-/* Calls `visit` for every open descriptor that an exec would keep. */
-static void each_inherited(void (*visit)(int fd, void *ctx), void *ctx) {
+void zkl_descriptors_each(void (*visit)(int fd, void *ctx), void *ctx) {
     DIR *dir = opendir("/proc/self/fd");
     if (!dir)
-        return; /* no /proc, no marks */
+        return; /* no /proc: as if there were none */
     const struct dirent *entry;
     while ((entry = readdir(dir))) {
         char *end;
         const long fd = strtol(entry->d_name, &end, 10);
         if (*end || end == entry->d_name || fd == dirfd(dir))
             continue;
-        const int flags = fcntl((int)fd, F_GETFD);
-        if (flags >= 0 && !(flags & FD_CLOEXEC))
-            visit((int)fd, ctx);
+        visit((int)fd, ctx);
     }
     closedir(dir);
+}
+
+struct visitor {
+    void (*visit)(int fd, void *ctx);
+    void *ctx;
+};
+
+static void visit_if_inherited(int fd, void *ctx) {
+    const struct visitor *visitor = ctx;
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0 && !(flags & FD_CLOEXEC))
+        visitor->visit(fd, visitor->ctx);
+}
+
+/* Calls `visit` for every open descriptor that an exec would keep. */
+static void each_inherited(void (*visit)(int fd, void *ctx), void *ctx) {
+    zkl_descriptors_each(visit_if_inherited, &(struct visitor){visit, ctx});
 }
 
 static bool is_pipe(int fd) {

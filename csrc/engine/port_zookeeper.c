@@ -3,6 +3,8 @@
 #include "descriptors.h"
 #include "log.h"
 #include "process.h"
+#include "rescue.h"
+#include "tls.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +14,11 @@
 
 /* Milliseconds. The library gives a server a third of it to answer at first; the servers grant their own least anyway. */
 #define TIMEOUT_LEAST 300
+
+/* A server that has accepted a TLS connection is given a third of the timeout, too, but these at least and at most. */
+#define PATIENCE_LEAST (2 * ZKL_SECOND)
+#define PATIENCE_MOST (3 * ZKL_SECOND)
+#define TLS_PAUSE (ZKL_SECOND / 5)
 
 /* Builds of libzookeeper without TLS do not have it; the header names it only for those that do. */
 extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher_fn fn,
@@ -46,6 +53,7 @@ struct zkl_link {
     const zkl_clock *clock;
     uint64_t *sent_count;
     const zkl_config *config;
+    zkl_rescue *rescue; /* with TLS; never changes once started */
     size_t
         auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
     zhandle_t *handle; /* set once, under the mutex, by whoever hears of it first */
@@ -383,6 +391,8 @@ static void connected(zkl_link *link, zhandle_t *handle) {
     link->connected = true;
     pthread_mutex_unlock(&link->mutex);
     mark_socket(handle);
+    if (link->rescue)
+        zkl_rescue_duty(link->rescue, false);
     if (link->auths_added < link->config->auth_count) {
         add_auths(link); /* on_auth goes on; or the next CONNECTED, if the link is down again */
         return;
@@ -405,6 +415,8 @@ static void on_session(zhandle_t *handle, int type, int state, const char *path,
         pthread_mutex_lock(&link->mutex);
         link->connected = false;
         pthread_mutex_unlock(&link->mutex);
+        if (link->rescue)
+            zkl_rescue_duty(link->rescue, true);
         turn(link, ZKL_TURN_SUSPENDED);
     }
 }
@@ -428,25 +440,68 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
+/* The library says that a connection failed, OpenSSL knows why: such lines come from the IO thread. Where the library
+ * cannot load the files, which it could when we looked, it does not give the connection up but tries again at once,
+ * thousands of times a second, until whoever replaces them has done so. */
+static void log_with_reason(const char *message) {
+    const bool failed = strstr(message, " zk retcode="),
+               stuck = !failed && strstr(message, "@init_ssl_for_socket@");
+    const char *reason = failed || stuck ? zkl_tls_reason() : NULL;
+    if (stuck)
+        nanosleep(&(struct timespec){.tv_nsec = TLS_PAUSE}, NULL);
+    char text[ZKL_LOG_LINE];
+    if (reason) {
+        snprintf(text, sizeof text, "%s: %s", message, reason);
+        message = text;
+    }
+    zkl_log_library(message);
+}
+
+static pthread_mutex_t tls_start = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t tls_once = PTHREAD_ONCE_INIT;
+static FILE *nowhere;
+
+static void in_child(void) {
+    pthread_mutex_init(&tls_start, NULL);
+}
+
+static void prepare_tls(void) {
+    pthread_atfork(NULL, NULL, in_child);
+    nowhere = fopen("/dev/null", "we");
+}
+
+/* One at a time: the library takes its argument apart with strtok. It takes no log callback here: what it says before
+ * it returns would go to stderr. */
+static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
+                            const clientid_t *session) {
+    zkl_nanos patience = timeout * (ZKL_SECOND / 1000) / 3;
+    if (patience < PATIENCE_LEAST)
+        patience = PATIENCE_LEAST;
+    if (patience > PATIENCE_MOST)
+        patience = PATIENCE_MOST;
+    link->rescue = zkl_rescue_start(addresses, patience);
+    if (!link->rescue)
+        return NULL;
+    pthread_once(&tls_once, prepare_tls);
+    pthread_mutex_lock(&tls_start);
+    if (nowhere)
+        zoo_set_log_stream(nowhere);
+    zhandle_t *handle = zookeeper_init_ssl(addresses, link->config->tls, on_session, timeout,
+                                           session, link, ZOO_NO_LOG_CLIENTENV);
+    pthread_mutex_unlock(&tls_start);
+    if (handle)
+        zoo_set_log_callback(handle, log_with_reason);
+    return handle;
+}
+
 static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config,
                                const clientid_t *session) {
     const double asked = config->session_timeout * 1000;
     const int timeout = asked < TIMEOUT_LEAST ? TIMEOUT_LEAST : (int)asked;
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     zoo_deterministic_conn_order(1);
-    if (config->tls) {
-        /* This call takes no log callback: what it says before it returns would go to stderr. */
-        static FILE *nowhere;
-        if (!nowhere)
-            nowhere = fopen("/dev/null", "we");
-        if (nowhere)
-            zoo_set_log_stream(nowhere);
-        zhandle_t *handle = zookeeper_init_ssl(addresses, config->tls, on_session, timeout, session,
-                                               link, ZOO_NO_LOG_CLIENTENV);
-        if (handle)
-            zoo_set_log_callback(handle, zkl_log_library);
-        return handle;
-    }
+    if (config->tls)
+        return start_tls(link, addresses, timeout, session);
     return zookeeper_init2(addresses, on_session, timeout, session, link, ZOO_NO_LOG_CLIENTENV,
                            zkl_log_library);
 }
@@ -507,8 +562,11 @@ void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
 }
 
 void zkl_link_close(zkl_link *link) {
+    if (link->rescue)
+        zkl_rescue_duty(link->rescue, true);
     if (link->handle)
         zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
+    zkl_rescue_stop(link->rescue);
     for (request *r = link->requests, *next; r; r = next) {
         next = r->next;
         batch_free(r->batch);

@@ -11,6 +11,7 @@
 
 #define DEFAULT_PORT "2181"
 #define ADDRESSES_MOST 256
+#define ADDRESS_MOST (INET6_ADDRSTRLEN + 8) /* bytes */
 
 static bool refuse(char *why, size_t size, const char *what, const char *text) {
     snprintf(why, size, "%s '%s'", what, text);
@@ -106,7 +107,7 @@ void zkl_servers_free(zkl_servers *servers) {
 }
 
 typedef struct addresses {
-    char text[ADDRESSES_MOST][INET6_ADDRSTRLEN + 8];
+    char text[ADDRESSES_MOST][ADDRESS_MOST];
     size_t count;
 } addresses;
 
@@ -122,12 +123,21 @@ static void add_text(addresses *all, const char *text, size_t length) {
     all->count++;
 }
 
-static void add_address(addresses *all, const struct addrinfo *info) {
-    char host[INET6_ADDRSTRLEN], port[8], text[sizeof host + sizeof port];
-    if (getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, port, sizeof port,
+/* As libzookeeper takes it. Its length; 0: it is no such address. */
+static size_t write_address(char text[ADDRESS_MOST], const struct sockaddr *address,
+                            socklen_t length) {
+    char host[INET6_ADDRSTRLEN], port[8];
+    if (getnameinfo(address, length, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return;
-    add_text(all, text, (size_t)snprintf(text, sizeof text, "%s:%s", host, port));
+        return 0;
+    return (size_t)snprintf(text, ADDRESS_MOST, "%s:%s", host, port);
+}
+
+static void add_address(addresses *all, const struct addrinfo *info) {
+    char text[ADDRESS_MOST];
+    const size_t length = write_address(text, info->ai_addr, info->ai_addrlen);
+    if (length)
+        add_text(all, text, length);
 }
 
 static void add_all(addresses *all, const char *list) {
@@ -213,6 +223,24 @@ static bool within(const char *a, const char *b) {
         a += *a == ',';
     }
     return true;
+}
+
+void zkl_servers_begin_elsewhere(char *list, const char *former) {
+    char first[ADDRESS_MOST];
+    const size_t length = strcspn(list, ",");
+    if (!list[length] || length >= sizeof first || strcspn(former, ",") != length ||
+        strncmp(list, former, length) != 0)
+        return;
+    memcpy(first, list, length);
+    const size_t rest = strlen(list + length + 1);
+    memmove(list, list + length + 1, rest);
+    list[rest] = ',';
+    memcpy(list + rest + 1, first, length);
+}
+
+bool zkl_servers_listed(const char *list, const struct sockaddr *address, socklen_t length) {
+    char text[ADDRESS_MOST];
+    return write_address(text, address, length) && within(text, list);
 }
 
 bool zkl_servers_same(const char *a, const char *b) {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 typedef struct zkl_servers {
     char *text;   /* owns the bytes below */
@@ -26,6 +27,10 @@ char *zkl_servers_resolve(const zkl_servers *servers, const char *former, char *
 
 /* Are names among them, so that looking again may give other addresses? */
 bool zkl_servers_named(const zkl_servers *servers);
+/* Of two results: if both begin with the same address, that goes to the end of the list. */
+void zkl_servers_begin_elsewhere(char *list, const char *former);
+/* Is it one of the addresses in a result of zkl_servers_resolve? */
+bool zkl_servers_listed(const char *list, const struct sockaddr *address, socklen_t length);
 /* Do two results of zkl_servers_resolve name the same addresses? */
 bool zkl_servers_same(const char *a, const char *b);
 

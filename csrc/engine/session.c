@@ -7,7 +7,8 @@
 
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
-#define LOOK_MOST (2 * ZKL_SECOND) /* or the session timeout, if that is longer */
+#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a rescue may come before */
+#define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
 
 /* locked */
 static void set_state(zkl_session *session, zkl_state state) {
@@ -98,6 +99,13 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
     session->leave(session->ctx);
 }
 
+/* locked. When a link with TLS has had its time. The library gives a host that does not even refuse the two minutes of
+ * the kernel, and no other one a try: the next link begins with another server. Without a session none can be lost. */
+static zkl_nanos sought_until(const zkl_session *session) {
+    const zkl_nanos patience = session->floor->session ? session->timeout : session->timeout / 2;
+    return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
+}
+
 /* locked. Without a server names are looked up again: first while the session can still be taken to another address, not
  * at once, because the library mostly finds one that it knows; then less and less often. */
 static void look_later(zkl_session *session) {
@@ -105,13 +113,17 @@ static void look_later(zkl_session *session) {
     session->look_pause = session->look_pause ? 2 * session->look_pause : session->timeout / 6;
     if (session->look_pause > most)
         session->look_pause = most;
-    zkl_timer_set(&session->floor->timers, &session->look,
-                  zkl_floor_now(session->floor) + session->look_pause);
+    const zkl_nanos now = zkl_floor_now(session->floor), until = sought_until(session);
+    zkl_nanos at = now + session->look_pause;
+    if (session->config.tls && until > now && until < at)
+        at = until;
+    zkl_timer_set(&session->floor->timers, &session->look, at);
 }
 
 /* locked */
 static void link_down(zkl_session *session) {
     session->floor->port = NULL;
+    session->seeking = zkl_floor_now(session->floor);
     zkl_timer_clear(&session->floor->timers, &session->beat);
     look_later(session);
 }
@@ -212,6 +224,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
                                : NULL;
     session->enter(session->ctx);
     session->link = link;
+    session->seeking = zkl_floor_now(session->floor);
     if (link)
         look_later(session);
     session->leave(session->ctx);
@@ -249,13 +262,18 @@ static void look(zkl_timer *timer) {
  * there: changing the addresses of a running handle races inside the library. */
 static void look_again(zkl_errand *errand) {
     zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, look_again));
-    if (!zkl_servers_named(&session->servers))
+    if (!session->config.tls && !zkl_servers_named(&session->servers))
         return;
     char *addresses = resolve(session);
     session->enter(session->ctx);
     zkl_link *former = session->link;
-    const bool moved = addresses && session->addresses && former && !session->floor->port &&
-                       !session->ending && !zkl_servers_same(addresses, session->addresses);
+    bool moved =
+        addresses && session->addresses && former && !session->floor->port && !session->ending;
+    if (moved && zkl_servers_same(addresses, session->addresses)) {
+        moved = session->config.tls && zkl_floor_now(session->floor) >= sought_until(session);
+        if (moved)
+            zkl_servers_begin_elsewhere(addresses, session->addresses);
+    }
     if (moved) {
         session->link = NULL;
         session->syncing = false;

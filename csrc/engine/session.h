@@ -44,6 +44,7 @@ struct zkl_session {
     zkl_subject heart; /* gets the answers to syncs */
     bool syncing;
     zkl_nanos confirmed;  /* when the latest answered write or sync was sent */
+    zkl_nanos seeking;    /* since when the link has been without a server */
     zkl_nanos look_pause; /* before names are looked up again */
     zkl_timer beat, reopen, look;
     zkl_errand renew, look_again;

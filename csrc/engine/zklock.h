@@ -45,7 +45,7 @@ typedef struct zkl_config {
     size_t auth_count;
     zkl_acl acl;
     const char *identifier; /* data of the lock nodes */
-    const char *tls;        /* "ca,cert,key,password", or NULL; needs zkl_has_tls() */
+    const char *tls;        /* "ca,cert,key,password", none empty, or NULL; needs zkl_has_tls() */
     bool log;               /* keep the log lines for zkl_log_take */
 } zkl_config;
 

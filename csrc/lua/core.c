@@ -1,6 +1,8 @@
 /* core: the module zklock.core: what lua/zklock builds on. Nobody else should. */
 #include "binding.h"
 
+#include "tls.h"
+
 #include <dlfcn.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -63,6 +65,19 @@ static int core_now(lua_State *L) {
 static int core_has_tls(lua_State *L) {
     lua_pushboolean(L, zkl_has_tls());
     return 1;
+}
+
+/* core.check_tls(ca, cert, key, password) -> nil, or which of the files is not good, and why */
+static int core_check_tls(lua_State *L) {
+    char why[1024];
+    const char *which =
+        zkl_tls_check(luaL_checkstring(L, 1), luaL_checkstring(L, 2), luaL_checkstring(L, 3),
+                      luaL_checkstring(L, 4), why, sizeof why);
+    if (!which)
+        return 0;
+    lua_pushstring(L, which);
+    lua_pushstring(L, why);
+    return 2;
 }
 
 /* core.identity() -> "HOST:PID" */
@@ -130,6 +145,7 @@ int luaopen_zklock_core(lua_State *L) {
     static const luaL_Reg functions[] = {
         {"now", core_now},
         {"has_tls", core_has_tls},
+        {"check_tls", core_check_tls},
         {"identity", core_identity},
         {"check_hosts", core_check_hosts},
         {"states", core_states},

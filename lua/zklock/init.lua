@@ -64,6 +64,16 @@ local function check_auth(auth)
   return flat
 end
 
+--- One of the parts that libzookeeper takes as a list with commas, in which it passes over empty ones.
+local function check_tls_part(value, name)
+  check.text(value, name, CHECK + 1)
+  if value == "" then error(("bad argument '%s' (it is empty)"):format(name), CALLER + 1) end
+  if value:find(",", 1, true) then
+    error(("bad argument '%s' (libzookeeper takes no comma in it)"):format(name), CALLER + 1)
+  end
+  return value
+end
+
 local function check_tls(tls)
   if tls == nil then return nil end
   if type(tls) ~= "table" then
@@ -73,14 +83,14 @@ local function check_tls(tls)
     error("bad argument 'options.tls' (the linked libzookeeper was built without TLS)", CALLER)
   end
   check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, CHECK)
-  local parts = {}
-  for i, name in ipairs { "ca", "cert", "key", "password" } do
-    parts[i] = check.text(tls[name] == nil and "" or tls[name], "options.tls." .. name, CHECK)
-    if parts[i]:find(",", 1, true) then
-      error(("bad argument 'options.tls.%s' (libzookeeper takes no comma in it)"):format(name), CALLER)
-    end
-  end
-  return table.concat(parts, ",")
+  local ca = check_tls_part(tls.ca, "options.tls.ca")
+  local cert = check_tls_part(tls.cert, "options.tls.cert")
+  local key = check_tls_part(tls.key, "options.tls.key")
+  -- A key that is not encrypted takes any password; without one libzookeeper would use no key, or ask on the terminal.
+  local password = tls.password == nil and "none" or check_tls_part(tls.password, "options.tls.password")
+  local wrong, why = core.check_tls(ca, cert, key, password)
+  if wrong then error(("bad argument 'options.tls.%s' (%s)"):format(wrong, why), CALLER) end
+  return table.concat({ ca, cert, key, password }, ",")
 end
 
 local function check_acl(acl, auth)
@@ -111,7 +121,8 @@ end
 --- people, in the lock's node (default "HOST:PID"); `loop` who waits: "blocking", inside nginx "openresty", or an
 --- adapter table as in docs/loops.md; `on_state` function(state); `on_error` function(message) for errors in callbacks
 --- (default prints to stderr); `log` function(level, message) for libzookeeper's warnings and errors, which
---- libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`.
+--- libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`, paths of files in PEM
+--- form, and the key's password if it has one.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
 ---@param options table?
 ---@return zklock.Client? client

@@ -1,6 +1,9 @@
 #include "check.h"
 #include "servers.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +234,45 @@ static void what_was_known_is_kept_while_a_name_has_no_address(void) {
     free(all);
 }
 
+static bool listed(const char *list, const char *host, uint16_t port) {
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1)
+        return zkl_servers_listed(list, (struct sockaddr *)&v4, sizeof v4);
+    CHECK_INT(inet_pton(AF_INET6, host, &v6.sin6_addr), 1);
+    return zkl_servers_listed(list, (struct sockaddr *)&v6, sizeof v6);
+}
+
+static void finds_an_address_in_a_list(void) {
+    parse("127.0.0.1:2181,[::1]:2182,127.0.0.11:21");
+    char *all = zkl_servers_resolve(&servers, NULL, why, sizeof why);
+    CHECK(all != NULL);
+    const bool found =
+        listed(all, "127.0.0.1", 2181) && listed(all, "::1", 2182) && listed(all, "127.0.0.11", 21);
+    const bool others = listed(all, "127.0.0.1", 2182) || listed(all, "127.0.0.1", 218) ||
+                        listed(all, "127.0.0.1", 21) || listed(all, "::1", 2181) ||
+                        listed(all, "127.0.0.2", 2181);
+    free(all);
+    CHECK(found);
+    CHECK(!others);
+}
+
+static void begins_elsewhere(void) {
+    static const struct {
+        const char *list, *former, *then;
+    } table[] = {
+        {"a:1,b:2,c:3", "a:1,c:3,b:2", "b:2,c:3,a:1"}, {"a:1,b:2,a:1", "a:1", "b:2,a:1,a:1"},
+        {"a:1,b:2,c:3", "b:2,a:1,c:3", "a:1,b:2,c:3"}, {"a:1,b:2,c:3", "a:11,b:2", "a:1,b:2,c:3"},
+        {"a:11,b:2,c:3", "a:1,b:2", "a:11,b:2,c:3"},   {"a:1", "a:1", "a:1"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char list[32];
+        snprintf(list, sizeof list, "%s", table[i].list);
+        zkl_servers_begin_elsewhere(list, table[i].former);
+        CHECK_TEXT(list, table[i].then);
+    }
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"reads hosts and ports", reads_hosts_and_ports},
@@ -248,6 +290,8 @@ int main(int argc, char **argv) {
          a_name_without_address_is_left_out_and_told},
         {"what was known is kept while a name has no address",
          what_was_known_is_kept_while_a_name_has_no_address},
+        {"finds an address in a list", finds_an_address_in_a_list},
+        {"another order begins with another server", begins_elsewhere},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }

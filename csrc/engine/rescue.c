@@ -1,0 +1,118 @@
+#include "rescue.h"
+
+#include "descriptors.h"
+#include "process.h"
+#include "servers.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Times the patience: no session goes without a byte for so long, as the library gives those up before. */
+#define HALFWAY 20
+
+struct zkl_rescue {
+    pthread_t thread;
+    zkl_nanos patience;
+    char *addresses;
+
+    pthread_mutex_t mutex; /* a leaf; for what follows */
+    pthread_cond_t changed;
+    bool on_duty, stopping;
+};
+
+/* Has it had no byte of an answer, for longer than the patience since we wrote? A session's socket has had one, and like
+ * it a handshake that stopped half way: these are told apart by time alone. */
+static bool silent(int fd, zkl_nanos patience) {
+    const zkl_nanos limit = patience / (ZKL_SECOND / 1000);
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_data_segs_out == 0)
+        return false;
+    return info.tcpi_bytes_received == 0 ? info.tcpi_last_data_sent >= limit
+                                         : info.tcpi_last_data_recv >= HALFWAY * limit;
+}
+
+static void hang_up_if_silent(int fd, void *ctx) {
+    const zkl_rescue *rescue = ctx;
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    memset(&peer, 0, sizeof peer);
+    if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
+        (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
+        zkl_servers_listed(rescue->addresses, (struct sockaddr *)&peer, length) &&
+        silent(fd, rescue->patience))
+        shutdown(fd, SHUT_RDWR); /* the handshake fails, and the library tries the next server */
+}
+
+/* locked. false: something has changed meanwhile. */
+static bool pause_for(zkl_rescue *rescue, zkl_nanos pause) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const zkl_nanos at = now.tv_sec * ZKL_SECOND + now.tv_nsec + pause;
+    return pthread_cond_timedwait(&rescue->changed, &rescue->mutex,
+                                  &(struct timespec){at / ZKL_SECOND, at % ZKL_SECOND}) != 0;
+}
+
+static void *watch(void *ctx) {
+    zkl_rescue *rescue = ctx;
+    pthread_mutex_lock(&rescue->mutex);
+    while (!rescue->stopping) {
+        if (!rescue->on_duty) {
+            pthread_cond_wait(&rescue->changed, &rescue->mutex);
+        } else if (pause_for(rescue, rescue->patience / 4)) {
+            pthread_mutex_unlock(&rescue->mutex);
+            zkl_descriptors_each(hang_up_if_silent, rescue);
+            pthread_mutex_lock(&rescue->mutex);
+        }
+    }
+    pthread_mutex_unlock(&rescue->mutex);
+    return NULL;
+}
+
+static void release_memory(zkl_rescue *rescue) {
+    pthread_cond_destroy(&rescue->changed);
+    pthread_mutex_destroy(&rescue->mutex);
+    free(rescue->addresses);
+    free(rescue);
+}
+
+zkl_rescue *zkl_rescue_start(const char *addresses, zkl_nanos patience) {
+    zkl_rescue *rescue = calloc(1, sizeof *rescue);
+    if (!rescue)
+        return NULL;
+    rescue->addresses = strdup(addresses);
+    rescue->patience = patience;
+    rescue->on_duty = true;
+    pthread_mutex_init(&rescue->mutex, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&rescue->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    if (rescue->addresses && zkl_thread_start(&rescue->thread, watch, rescue))
+        return rescue;
+    release_memory(rescue);
+    return NULL;
+}
+
+void zkl_rescue_duty(zkl_rescue *rescue, bool on) {
+    pthread_mutex_lock(&rescue->mutex);
+    rescue->on_duty = on;
+    pthread_cond_signal(&rescue->changed);
+    pthread_mutex_unlock(&rescue->mutex);
+}
+
+void zkl_rescue_stop(zkl_rescue *rescue) {
+    if (!rescue)
+        return;
+    pthread_mutex_lock(&rescue->mutex);
+    rescue->stopping = true;
+    pthread_cond_signal(&rescue->changed);
+    pthread_mutex_unlock(&rescue->mutex);
+    pthread_join(rescue->thread, NULL);
+    release_memory(rescue);
+}
