@@ -15,6 +15,8 @@ TSAN_SPECS =
 
 # The specs with other languages' libraries, whose packages are large: under Lua 5.4 only. NEIGHBOURS= leaves them out.
 NEIGHBOURS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring neighbours,$(SPECS))))
+# The specs of TLS, for which a libzookeeper is built: likewise.
+TLS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring tls,$(SPECS))))
 
 # Where things go, and with what instrumentation: `make asan` and `make tsan` come back here with both set.
 B = build
@@ -58,13 +60,14 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build hosts neighbour unit test neighbours demo lint format asan tsan bench clean
+.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo    a flash sale with and without the lock, in under a minute'
 	@echo 'make test    all tests: the C unit tests, and the specs under every Lua'
 	@echo 'make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
+	@echo 'make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
 	@echo 'make lint    formatting and static checks'
 	@echo 'make format  what lint wants of the C sources'
@@ -77,7 +80,8 @@ help:
 	@echo 'For some Lua versions only: make test LUAS="5.4 luajit"; to see the commands: make build Q='
 
 DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS)) \
-	$(and $(filter test,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours)
+	$(and $(filter test,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours) \
+	$(and $(filter test,$(MAKECMDGOALS)),$(TLS),tls)
 
 # What is installed is what this run's goals need.
 deps:
@@ -148,6 +152,11 @@ build/neighbour/golang: spec/support/neighbour/golang.go Makefile | deps
 
 neighbour: build/neighbour/Curator.class build/neighbour/golang
 
+# For the specs: a libzookeeper with TLS. Where its source package cannot be had, tools/tls.sh says so, and the specs of
+# TLS are left out.
+libzookeeper: | deps
+	@tools/tls.sh build/tls || [ $$? -eq 3 ]
+
 -include $(wildcard $(B)/engine/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- tests: each suite is a command whose output tools/suites.lua counts; the longest come first
@@ -186,14 +195,20 @@ runtime = $(shell realpath "$$($(CC) -print-file-name=lib$1.so)")
 # gcc's ThreadSanitizer cannot live with as much address randomization as new kernels use.
 fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
+# The library that is found first has TLS; the module is the same.
+tls = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o gtest
+
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts $(if $(NEIGHBOURS),neighbour)
+	@$(submake) build hosts $(if $(NEIGHBOURS),neighbour) $(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,unit)
-	@exec $(SUITES) -l 580 -o build/test \
+	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || \
+		set -- $(if $(TLS),'tls=$(tls) --exclude-tags=slow spec/tls_spec.lua'); \
+	exec $(SUITES) -l 580 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbours)') \
+		"$$@" \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
@@ -203,6 +218,12 @@ neighbours: deps
 	@mkdir -p build/test
 	@$(submake) LUAS=5.4 build neighbour
 	@exec env $(if $(ROUNDS),ROUNDS=$(ROUNDS)) $(SUITES) -j 1 -l 3600 -o build/test 'neighbours=$(neighbours)'
+
+tls: deps
+	@rm -rf build/test/tls && mkdir -p build/test/tls
+	@$(submake) LUAS=5.4 build
+	@tools/tls.sh build/tls
+	@exec $(SUITES) -l 580 -o build/test/tls 'tls=$(tls) $(SPECS) spec/tls_spec.lua'
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|neighbours|demo|lint|asan|tsan|bench]...     without a goal: all of them
+# usage: tools/deps.sh [build|test|tls|neighbours|demo|lint|asan|tsan|bench]...     without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
@@ -15,11 +15,14 @@ curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'
 nginx='nginx-light|/usr/sbin/nginx libnginx-mod-http-lua wrk curl openssl'
 
+tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
+
 wanted=
-[ $# -gt 0 ] || set -- build test neighbours demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test tls neighbours demo lint asan tsan bench
 for goal; do
     case $goal in
     test) wanted="$wanted $cc $luas $specs $nginx luarocks" ;;
+    tls) wanted="$wanted $cc $lua54 $specs $tls" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;

@@ -24,7 +24,9 @@ local JAVA = {
   "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
   "-Dzookeeper.DigestAuthenticationProvider.superDigest=" .. SUPER_DIGEST,
 }
+-- The netty jars are for servers with TLS: Debian's zookeeper.jar names only some of those that it needs.
 local CLASSPATH = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
+  .. ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 local MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 local function read_file(path)
@@ -40,6 +42,17 @@ local function write_file(path, text)
   file:close()
 end
 
+local function tls_config(self)
+  local tls = self.options.tls
+  self.certificate = self.certificate or tls.authority:issue("server")
+  return {
+    serverCnxnFactory = "org.apache.zookeeper.server.NettyServerCnxnFactory",
+    secureClientPort = self.secure_port, secureClientPortAddress = "127.0.0.1", ["ssl.clientAuth"] = tls.client_auth,
+    ["ssl.keyStore.type"] = "PEM", ["ssl.keyStore.location"] = self.certificate.both,
+    ["ssl.trustStore.type"] = "PEM", ["ssl.trustStore.location"] = tls.authority.ca,
+  }
+end
+
 local function write_config(self)
   local options = self.options
   local tick = options.tick_time or 200
@@ -49,6 +62,7 @@ local function write_config(self)
     maxSessionTimeout = options.max_session_timeout or 60000, forceSync = "no", syncEnabled = "false",
     ["4lw.commands.whitelist"] = "*", ["admin.enableServer"] = "false", ["autopurge.purgeInterval"] = 0,
   }
+  for name, value in pairs(options.tls and tls_config(self) or {}) do config[name] = value end
   for name, value in pairs(options.config or {}) do config[name] = value end
   local lines = {}
   for name, value in pairs(config) do lines[#lines + 1] = ("%s=%s\n"):format(name, tostring(value)) end
@@ -78,6 +92,10 @@ function server:log() return read_file(self.folder .. "/log"):sub(self.log_start
 local function choose_port(self)
   self.port = port.free()
   self.hosts = "127.0.0.1:" .. self.port
+  if self.options.tls then
+    self.secure_port = port.free()
+    self.secure_hosts = "127.0.0.1:" .. self.secure_port
+  end
 end
 
 local function is_serving(self)
@@ -107,6 +125,8 @@ end
 ---@field container_check_interval integer? ms between looks for empty containers (the server's default is a minute)
 ---@field config table<string, any>? more lines for the configuration
 ---@field jvm string[]? more flags for java
+---@field tls { authority: table, client_auth: string? }? a port with TLS besides the other, `.secure_hosts`, with a
+---  certificate of that authority; clients are asked for one of it, too, unless `client_auth` is "none"
 
 --- Prepares a server without starting it (the ensemble launches its three together).
 ---@param options server.options?

@@ -1,0 +1,417 @@
+--- TLS, with a libzookeeper that has it (`make tls` builds one). That the option raises where there is none is in
+--- bad_input_spec.
+
+local authority = require "spec.support.authority"
+local folder = require "spec.support.folder"
+local inspector = require "spec.support.inspector"
+local port = require "spec.support.port"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local socket = require "socket"
+local uv = require "luv"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+if not zklock.features.tls then return end
+
+local PATIENCE = 20
+local PASSWORD = "sesame-0pen"
+
+describe("with TLS", function()
+  local ours, theirs, mine, zk, tree, path, count
+  local clients, proxies, lines
+
+  setup(function()
+    ours, theirs = authority.new("ours"), authority.new("theirs")
+    mine = ours:issue("client", PASSWORD)
+    zk = server.start { tls = { authority = ours } }
+    tree = inspector.connect(zk.hosts)
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/tls/%d"):format(count)
+    clients, proxies, lines = {}, {}, {}
+  end)
+
+  after_each(function()
+    for _, one in ipairs(clients) do one:close() end
+    for _, one in ipairs(proxies) do one:close() end
+    for _, line in ipairs(lines) do assert.is_nil(line:find(PASSWORD, 1, true), line) end
+  end)
+
+  teardown(function()
+    tree:close()
+    zk:stop()
+  end)
+
+  local function files(changes)
+    local tls = { ca = ours.ca, cert = mine.cert, key = mine.key, password = PASSWORD }
+    for name, value in pairs(changes or {}) do tls[name] = value or nil end
+    return tls
+  end
+
+  --- zklock.connect, whose client is closed after the spec, and whose log lines are kept.
+  local function connect(hosts, tls, options)
+    options = options or {}
+    options.tls, options.log = tls, function(_, line) lines[#lines + 1] = line end
+    local client, err = zklock.connect(hosts, options)
+    clients[#clients + 1] = client
+    return client, err
+  end
+
+  local function through_proxy()
+    local one = proxy.start(zk.secure_hosts, { raw = true })
+    proxies[#proxies + 1] = one
+    return one
+  end
+
+  local function logged(text)
+    for _, line in ipairs(lines) do
+      if line:find(text, 1, true) then return true end
+    end
+    return false
+  end
+
+  local function becomes(client, state)
+    wait.eventually(function()
+      client:poll()
+      return client:state() == state
+    end, PATIENCE, state)
+  end
+
+  --- The ids of this process's threads.
+  local function threads()
+    local all, scan = {}, uv.fs_scandir "/proc/self/task"
+    for id in function() return uv.fs_scandir_next(scan) end do all[id] = true end
+    return all
+  end
+
+  local function has_more(now, before)
+    for id in pairs(now) do
+      if not before[id] then return true end
+    end
+    return false
+  end
+
+  local function read(name)
+    local file = assert(io.open(name, "rb"))
+    local text = file:read("*a")
+    file:close()
+    return text
+  end
+
+  local function write(name, text)
+    local file = assert(io.open(name, "wb"))
+    file:write(text)
+    file:close()
+  end
+
+  describe("a client", function()
+    it("connects, acquires and releases", function()
+      local client = assert(connect(zk.secure_hosts, files()))
+      local lock = client:mutex(path)
+      local token = assert(lock:acquire(PATIENCE))
+      local names = assert(tree:children(path))
+      assert.equal(1, #names)
+      assert.equal(tree:exists(path .. "/" .. names[1]).czxid, token)
+      assert.is_true(lock:validity() > 0)
+      assert.is_true(lock:release())
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, tree:children(path))
+      assert.same({}, lines)
+    end)
+
+    it("does so with a key that is not encrypted, with and without a password", function()
+      local plain = ours:issue("plain")
+      for _, password in ipairs { false, "any" } do
+        assert(connect(zk.secure_hosts, files { cert = plain.cert, key = plain.key, password = password }))
+      end
+    end)
+
+    it("does so where the servers want no certificate of it", function()
+      local open = server.start { tls = { authority = ours, client_auth = "none" } }
+      local stranger = theirs:issue("stranger")
+      local unknown = files { cert = stranger.cert, key = stranger.key }
+      assert(connect(open.secure_hosts, unknown, { connect_timeout = PATIENCE }))
+      open:stop()
+    end)
+
+    it("connects by name as well as by address, whatever name is in the certificate", function()
+      assert(connect("localhost:" .. zk.secure_port, files(), { connect_timeout = PATIENCE }))
+    end)
+
+    it("takes turns with others, with TLS and without", function()
+      local first = assert(connect(zk.secure_hosts, files())):mutex(path)
+      local second = assert(connect(zk.secure_hosts, files())):mutex(path)
+      local third = assert(connect(zk.hosts, nil)):mutex(path)
+      local before = 0
+      for _ = 1, 10 do
+        for _, lock in ipairs { first, second, third } do
+          local token = assert(lock:acquire(PATIENCE))
+          assert.is_true(token > before)
+          before = token
+          for _, other in ipairs { first, second, third } do
+            if other ~= lock then assert.same({ nil, "timeout" }, { other:acquire(0) }) end
+          end
+          assert.is_true(lock:release())
+        end
+      end
+    end)
+
+    it("gets what a killed process held", function()
+      local other = worker.start()
+      assert(other:connect(zk.secure_hosts, { session_timeout = 1, connect_timeout = PATIENCE, tls = files() }))
+      assert(other:acquire(path, PATIENCE))
+      local lock = assert(connect(zk.secure_hosts, files())):mutex(path)
+      assert.same({ nil, "timeout" }, { lock:acquire(0) })
+      other:kill()
+      assert(lock:acquire(PATIENCE))
+    end)
+
+    it("gets many answers at once, and one of many records", function()
+      local client = assert(connect(zk.secure_hosts, files(), { session_timeout = 60 }))
+      local granted = 0
+      for i = 1, 300 do
+        client:mutex(("%s/%d"):format(path, i)):request(PATIENCE, function(token)
+          if token then granted = granted + 1 end
+        end)
+        client:mutex(path .. "/one"):request(PATIENCE, function() end)
+      end
+      wait.eventually(function()
+        client:poll(0.05)
+        return granted == 300
+      end, PATIENCE)
+      assert.equal(300, #assert(client:mutex(path .. "/one"):participants(PATIENCE)))
+    end)
+  end)
+
+  describe("a link", function()
+    it("that was cut is made again, and the lock kept", function()
+      local between = through_proxy()
+      local client = assert(connect(between.hosts, files(), { session_timeout = 30 }))
+      local lock, id = client:mutex(path), client:session_id()
+      local token = assert(lock:acquire(PATIENCE))
+      for _ = 1, 3 do
+        between:refuse()
+        between:cut()
+        becomes(client, "suspended")
+        between:heal()
+        becomes(client, "connected")
+        assert.equal(id, client:session_id())
+        assert.equal(token, lock:token())
+      end
+      assert.is_true(lock:release())
+      assert.is_true(client:flush(PATIENCE))
+      assert.same({}, tree:children(path))
+    end)
+
+    it("that is accepted and not answered is given up, until it is answered #slow", function()
+      local between = through_proxy()
+      local client = assert(connect(between.hosts, files(), { session_timeout = 30 }))
+      local lock = client:mutex(path)
+      local token = assert(lock:acquire(PATIENCE))
+      between:black_hole()
+      between:cut()
+      becomes(client, "suspended")
+      wait.eventually(function()
+        client:poll()
+        return logged("error in ssl connect")
+      end, PATIENCE, "a handshake that is given up")
+      between:heal()
+      becomes(client, "connected")
+      assert.equal(token, lock:token())
+    end)
+
+    it("that another one takes over has TLS again, and the session #slow", function()
+      local own = server.start { tls = { authority = ours } }
+      local client = assert(connect(own.secure_hosts, files(), { session_timeout = 6, connect_timeout = PATIENCE }))
+      local lock, id = client:mutex(path), client:session_id()
+      local token = assert(lock:acquire(PATIENCE))
+      local before = threads()
+      own:kill()
+      wait.eventually(function() return has_more(threads(), before) end, PATIENCE, "another link")
+      own:start()
+      becomes(client, "connected")
+      assert.equal(id, client:session_id())
+      assert.equal(token, lock:token())
+      client:close()
+      own:stop()
+    end)
+
+    it("is made to another server, if one accepts it and says no more", function()
+      local black = through_proxy()
+      black:black_hole()
+      local list = {}
+      for i = 1, 6 do -- in random order: some of them try that one first
+        list[i] = connect(black.hosts .. "," .. zk.secure_hosts, files(), { session_timeout = 6, connect_timeout = 0 })
+      end
+      for _, client in ipairs(list) do becomes(client, "connected") end
+    end)
+
+    it("is made to another server, if one does not even accept it #slow", function()
+      local number = port.free()
+      local listener = assert(socket.bind("127.0.0.1", number, 0))
+      local filler = {}
+      repeat -- until its queue is full: then the kernel drops what comes
+        local one = socket.tcp()
+        one:settimeout(0.2)
+        filler[#filler + 1] = one
+      until not one:connect("127.0.0.1", number)
+      local list = {}
+      for i = 1, 6 do
+        list[i] = connect(("127.0.0.1:%d,%s"):format(number, zk.secure_hosts), files(),
+          { session_timeout = 6, connect_timeout = 0 })
+      end
+      for _, client in ipairs(list) do
+        becomes(client, "connected")
+      end
+      listener:close()
+      for _, one in ipairs(filler) do one:close() end
+    end)
+  end)
+
+  describe("the servers", function()
+    it("are not reached without TLS", function()
+      assert.same({ nil, "disconnected" }, { connect(zk.secure_hosts, nil, { connect_timeout = 1 }) })
+    end)
+
+    it("are refused if another authority has signed them, and the log says why", function()
+      local began = wait.now()
+      assert.same({ nil, "disconnected" },
+        { connect(zk.secure_hosts, files { ca = theirs.ca }, { connect_timeout = 2 }) })
+      assert.is_true(wait.now() - began < PATIENCE)
+      assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
+    end)
+
+    it("refuse a client that another authority has signed, and the log says why", function()
+      local stranger = theirs:issue("stranger")
+      assert.same({ nil, "disconnected" },
+        { connect(zk.secure_hosts, files { cert = stranger.cert, key = stranger.key }, { connect_timeout = 2 }) })
+      assert.is_true(logged(" alert "), table.concat(lines, "\n"))
+    end)
+
+    it("may be silent: the client closes all the same", function()
+      local black = through_proxy()
+      black:black_hole()
+      local before = threads()
+      local client = connect(black.hosts, files(), { session_timeout = 3, connect_timeout = 0 })
+      wait.eventually(function() return black:links() > 0 end, PATIENCE, "a link")
+      assert.is_true(client:close())
+      wait.eventually(function() return not has_more(threads(), before) end, PATIENCE, "the end of its threads")
+    end)
+  end)
+
+  describe("a file", function()
+    local function raises(name, changes)
+      local ok, message = pcall(function()
+        local client = zklock.connect(zk.secure_hosts, { tls = files(changes), connect_timeout = 0 })
+        return client
+      end)
+      assert.is_false(ok, "it does not raise")
+      assert.is_truthy(message:find("bad argument 'options.tls." .. name .. "' (", 1, true), message)
+      assert.is_truthy(message:find("tls_spec.lua:", 1, true), message)
+      assert.is_nil(message:find(PASSWORD, 1, true), message)
+      return message
+    end
+
+    it("is needed for ca, cert and key", function()
+      for _, name in ipairs { "ca", "cert", "key" } do raises(name, { [name] = false }) end
+    end)
+
+    it("is named by a string that is not empty and has no comma", function()
+      for _, name in ipairs { "ca", "cert", "key", "password" } do
+        for _, value in ipairs { 7, true, {}, "", "a,b", "a\0b" } do raises(name, { [name] = value }) end
+      end
+    end)
+
+    it("must be there and can be read", function()
+      for _, name in ipairs { "ca", "cert", "key" } do
+        assert.matches("No such file", raises(name, { [name] = "/nonesuch/file.pem" }))
+        assert.matches("directory", raises(name, { [name] = folder.root() }))
+      end
+    end)
+
+    it("must be what it is said to be", function()
+      local nonsense = folder.file("nonsense", "nonsense\n")
+      for _, name in ipairs { "ca", "cert", "key" } do
+        raises(name, { [name] = nonsense })
+        raises(name, { [name] = folder.file("empty", "") })
+      end
+      raises("ca", { ca = mine.key })
+      raises("cert", { cert = mine.key })
+      raises("key", { key = mine.cert })
+    end)
+
+    it("with the key belongs to the certificate, and opens with the password", function()
+      raises("key", { key = ours:issue("other").key })
+      raises("key", { password = "another" })
+      raises("key", { password = false })
+    end)
+
+    it("that goes bad stops the client only until it is good again", function()
+      local changing = { ca = folder.file("ca.pem", read(ours.ca)) }
+      local between = through_proxy()
+      local client = assert(connect(between.hosts, files(changing), { session_timeout = 30 }))
+      local lock = client:mutex(path)
+      local token = assert(lock:acquire(PATIENCE))
+      write(changing.ca, "nonsense\n")
+      between:cut()
+      becomes(client, "suspended")
+      local began, first = wait.now(), #lines
+      wait.eventually(function()
+        client:poll()
+        return logged("Failed to load CA file") and #lines > first + 3
+      end, PATIENCE, "a complaint")
+      assert.is_true(#lines - first < 10 + 10 * (wait.now() - began), "it complains without a pause")
+      write(changing.ca, read(ours.ca))
+      becomes(client, "connected")
+      assert.equal(token, lock:token())
+    end)
+  end)
+
+  describe("a script", function()
+    local FILES = [[
+      local zklock = require "zklock"
+      local tls = { ca = arg[1], cert = arg[2], key = arg[3], password = arg[4] }
+    ]]
+
+    local function run(source, ca, ...)
+      return wait.run_lua(FILES .. source, ca, mine.cert, mine.key, PASSWORD, ...)
+    end
+
+    it("that just ends gives its lock back at once", function()
+      local result = run([[
+        local plain = assert(zklock.connect(arg[5]))
+        local client = assert(zklock.connect(arg[6], { tls = tls, session_timeout = 60 }))
+        assert(client:mutex(arg[7]):acquire(20))
+        os.exit(0)
+      ]], ours.ca, zk.hosts, zk.secure_hosts, path)
+      assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
+      assert(assert(connect(zk.secure_hosts, files())):mutex(path):acquire(PATIENCE))
+    end)
+
+    it("may end while its clients connect", function()
+      for i = 1, 6 do
+        local result = run([[
+          zklock.connect(arg[5], { connect_timeout = 0 })
+          for _ = 1, 10 do zklock.connect(arg[6], { tls = tls, connect_timeout = 0 }) end
+          local busy = os.clock() + arg[7] / 200 -- in the midst of the handshakes, sooner or later
+          while os.clock() < busy do end
+          os.exit(0)
+        ]], ours.ca, zk.hosts, zk.secure_hosts, i)
+        assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
+      end
+    end)
+
+    it("with clients that cannot connect writes nothing to stderr", function()
+      local result = run([[
+        for _ = 1, 20 do zklock.connect(arg[5], { tls = tls, connect_timeout = 0 }) end
+        assert(not zklock.connect(arg[6], { tls = tls, connect_timeout = 1 }))
+      ]], theirs.ca, "127.0.0.1:" .. port.free(), zk.secure_hosts)
+      assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
+    end)
+  end)
+end)
