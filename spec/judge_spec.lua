@@ -1,5 +1,6 @@
 --- The judge of the resource's log: it must find what is wrong, and for the right reason.
 
+local uv = require "luv"
 local judge = require "spec.support.judge"
 local resource = require "spec.support.resource"
 local wait = require "spec.support.wait"
@@ -42,10 +43,38 @@ describe("the judge", function()
 
   local FAULTS, SHARED, BOTH = { faults = true }, { shared_tokens = true }, { faults = true, shared_tokens = true }
 
+  it("is told until when owners are sure, and by operators what they take away", function()
+    local store = resource.start()
+    local a, operator = resource.open(store.address), resource.open(store.address)
+    local function micros(seconds) return math.floor(tonumber(uv.hrtime()) / 1e3 + seconds * 1e6) end
+    assert.is_nil(store:inside())
+    assert.is_true(a:enter(10, "w/1", micros(60)))
+    assert.equal("w/1", store:inside())
+    operator:void(10, "w")
+    assert.is_true(a:enter(11, "x/1", micros(60)))
+    assert.equal("x/1", store:inside())
+    assert.is_false(a:write(10, "w/1", micros(60)))
+    operator:ending("x")
+    operator:ended(11, "x")
+    assert.is_true(a:enter(12, "y/1", micros(60)))
+    assert.is_true(a:leave(12, "y/1"))
+    assert.is_nil(store:inside())
+    a:lost(11, "x/1")
+    assert.same({}, store:judge({ faults = true }).violations)
+    assert.is_true(a:enter(13, "z/1", micros(60)))
+    assert.is_true(a:enter(14, "y/1", micros(60)))
+    assert.equal(1, store:judge({ faults = true, open_end = true }).overlaps)
+    a:close()
+    operator:close()
+    store:close()
+  end)
+
   local function long(log) return (log:gsub("%+", "accepted"):gsub("%-", "refused"):gsub(";", "\n")) end
 
+  local POOL = { faults = true, permits = 3 }
   local sound = "0 a ask +;0 b ask +;5 a enter +;5 a write +;5 a leave +;9 b enter +;9 b leave +;0 a ask +;0 a quit +;"
   local overtaken = "5 a enter +;9 b enter +;"
+  local sure = "5 a/1 enter + 10 20;9 b/1 enter + 15 30;" -- microseconds: the step's, and until when its owner is sure
 
   it("finds nothing in a sound log", function()
     local function assert_sound(log, options) assert.same({}, judge.text(long(log), options).violations) end
@@ -59,6 +88,16 @@ describe("the judge", function()
     assert_sound("5 a enter +;5 a leave +;5 a join +;5 a part +;") -- a writer that goes on as a reader
     assert_sound("5 a join +;9 b*2 join +;5 a part +;7 c join +;7 c part +;9 b*2 part +;", { permits = 3 })
     assert_sound("5 a join +;9 b enter +;5 a read -;9 b leave +;", FAULTS)
+    assert_sound("5 a enter + 10 20;9 b enter + 20 30;5 a write - 21 20;9 b leave + 22 30;", { faults = true })
+    assert_sound("5 a void +;" .. sure .. "5 a/1 write - 16 20;5 a/1 live +;9 b/1 leave + 17 30;", { faults = true })
+    assert_sound("0 a ending +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;7 a ended +;", { faults = true })
+    assert_sound("0 a ending +;7 a ended +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;", { faults = true })
+    assert_sound("5 a*2 join + 10 20;9 b join + 11 20;5 a*2 part + 12 20;12 c*2 join + 13 20;12 c*2 part +;9 b lost +;",
+      POOL)
+    assert_sound("5 a*2 join + 10 15;9 b*2 join + 15 20;5 a*2 lost +;9 b*2 part + 16 20;", POOL)
+    assert_sound("5 w void +;5 w/1*2 join + 10 20;9 b*2 join + 15 20;5 w/1*2 lost +;9 b*2 part + 16 20;", POOL)
+    assert_sound("5 a join + 10 20;9 b enter + 21 30;5 a read - 22 20;9 b leave + 23 30;", FAULTS)
+    assert_sound("9 b void +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;", { faults = true })
   end)
 
   -- What is wrong, the log (";" ends a line, "+" stands for accepted, "-" for refused), what the judge says first, how
@@ -87,6 +126,35 @@ describe("the judge", function()
     { "a loss without faults", "5 a enter +;5 a lost +;", "a lost its lock in a run without faults" },
     { "a step after a reported loss", "5 a enter +;5 a lost +;5 a write +;", "after it reported its loss", FAULTS },
     { "an entry after a reported loss", "5 a lost +;5 a enter +;5 a leave +;", "after it reported its loss", FAULTS },
+    { "two who are sure at one moment", sure .. "9 b/1 leave + 16 30;5 a/1 lost +;",
+      "enter of b/1 with token 9 while a/1 with 5 is sure", FAULTS },
+    { "two who are sure, the later one in a later step",
+      "5 a enter + 10 20;9 b enter +;9 b write + 15 30;5 a lost +;9 b gone +;",
+      "write of b with token 9 while a with 5 is sure", FAULTS },
+    { "two who are sure, the first in a later step",
+      "5 a enter + 10 12;9 b enter + 13 14;9 b write + 20 30;5 a write - 21 25;9 b leave +;",
+      "refused while it is sure", FAULTS },
+    { "an entry refused while its owner is sure", "9 b enter +;5 a enter - 15 20;9 b leave +;",
+      "enter of a with token 5 refused while it is sure", FAULTS },
+    { "one who is sure of more than an operator took", "4 a void +;" .. sure .. "5 a/1 lost +;9 b/1 gone +;",
+      "while a/1 with 5 is sure", FAULTS },
+    { "one who is sure of what an operator took from another", "5 c void +;" .. sure .. "5 a/1 lost +;9 b/1 gone +;",
+      "while a/1 with 5 is sure", FAULTS },
+    { "one who is sure in the session after the one that was ended",
+      "0 a ending +;4 a ended +;" .. sure .. "5 a/1 lost +;9 b/1 gone +;", "while a/1 with 5 is sure", FAULTS },
+    { "a writer who is sure beside a reader", "5 a join + 10 20;9 b enter + 15 30;5 a lost +;9 b leave + 21 30;",
+      "enter of b with token 9 while a with 5 is sure", FAULTS },
+    { "a reader who is sure beside a writer", "5 a enter + 10 20;9 b join + 15 30;5 a lost +;9 b part + 21 30;",
+      "join of b with token 9 while a with 5 is sure", FAULTS },
+    { "a reader who is sure beside a writer later on",
+      "5 a enter + 10 12;9 b join + 13 14;5 a gone +;12 c enter + 15 30;9 b read - 16 30;12 c leave +;",
+      "read of b with token 9 refused while it is sure", FAULTS },
+    { "leases too many that are sure",
+      "5 a*2 join + 10 20;9 b join + 11 12;12 c join + 12 20;9 b read + 13 20;5 a*2 part +;9 b part +;12 c part +;",
+      "read of b with token 9 while 4 leases of 3 are sure", POOL },
+    { "a clock that goes back", "5 a enter + 10 20;5 a leave + 9 20;", "clock went back" },
+    { "half of a claim", "5 a enter + 10;5 a leave +;", "not a log line" },
+    { "the end of a session with a token", "3 a ending +;", "ending of a with token 3" },
     { "a waiter forgotten", "0 c ask +;", "c asked in line 1 and was neither served nor answered" },
     { "a holder that never leaves", "10 c enter +;", "c entered in line 1 and neither left" },
     { "an overtaken holder never heard of again", overtaken .. "9 b leave +;", "a entered in line 1", FAULTS },
@@ -143,7 +211,8 @@ describe("the judge", function()
       if n > 1000000 then return nil end
       local token = math.floor((n + 3) / 4)
       local verb = ({ "ask", "enter", "write", "leave" })[(n - 1) % 4 + 1]
-      return ("%d w%d %s accepted"):format(verb == "ask" and 0 or token, token % 8, verb)
+      if verb == "ask" then return ("0 w%d ask accepted"):format(token % 8) end
+      return ("%d w%d %s accepted %d %d"):format(token, token % 8, verb, n, n + 1)
     end)
     assert.is_true(report.ok)
     assert.equal(250000, report.grants)

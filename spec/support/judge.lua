@@ -3,7 +3,9 @@
 -- Accepted tokens never fall, a token has one owner and serves one grant, nobody goes in while another is inside, no
 -- live holder is refused, and everybody who asked is served or answered. In a run with injected faults a holder may
 -- be overtaken, if it could know (its session ended, its validity was over): then the resource must refuse all it
--- still tries. The log is read as a stream; the judge trusts nothing that the resource decided.
+-- still tries. Where steps say until when their owner is sure to hold, no two may be sure at the same moment, but for
+-- those who share and those whose lock an operator took away. The log is read as a stream; the judge trusts nothing
+-- that the resource decided.
 --
 -- Readers and holders of leases may be inside together, but never beside one who is there alone, and never more of
 -- them than there are permits. An owner whose name ends in "*N" has N leases.
@@ -12,13 +14,15 @@ local judge = {}
 
 local MOST = 100 -- violations that are described; all are counted
 local VERBS = { ask = true, quit = true, enter = true, write = true, leave = true, lost = true, live = true,
-  gone = true, join = true, read = true, part = true }
+  gone = true, join = true, read = true, part = true, void = true, ending = true, ended = true }
+local WITHOUT_TOKEN = { ask = true, quit = true, ending = true }
+local NOBODYS_TOKEN = { gone = true, void = true, ending = true, ended = true }
 
 ---@class judge.options
 ---@field faults boolean? holders may lose the lock: overtaking, refusals and losses are no violations by themselves
 ---@field shared_tokens boolean? several owners and grants in a row may use one token (fair = false)
 ---@field open_end boolean? the log was read in mid-run: somebody may still be inside or waiting
----@field permits integer? so many leases may be inside together
+---@field permits integer? so many leases may be inside together, in a run with faults: be sure to be held
 ---@field grants integer? at least so many entries must have been accepted
 
 local state = {}
@@ -26,8 +30,9 @@ state.__index = state
 
 local function new_state(options)
   return setmetatable({
-    options = options or {}, line = 0, largest = 0, grants = 0, refusals = 0, count = 0, violations = {},
-    owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {}, joined = {}, written = 0,
+    options = options or {}, line = 0, largest = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0,
+    now = 0, violations = {}, owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {}, voids = {},
+    joined = {}, written = 0,
   }, state)
 end
 
@@ -46,8 +51,52 @@ local function own_token(self, token, owner)
   end
 end
 
+--- Did an operator take this away? Then its owner could be sure of it, and yet another hold.
+local function is_void(self, token, owner)
+  local void = self.voids[owner:match("^[^/]*")]
+  return void and (void.ending or token <= void.ended or void[token])
+end
+
+local function leases_of(owner) return tonumber(owner:match("%*(%d+)$")) or 1 end
+
+local function overlap(self, ...)
+  self.overlaps = self.overlaps + 1
+  self:violation(...)
+end
+
+--- A step was taken while its owner was sure to hold: nobody else may be, but for those who share as this one does.
+local function check_sure(self, token, owner, verb, sure, shared)
+  if sure <= self.now or is_void(self, token, owner) then return end
+  local leases = leases_of(owner)
+  for other, visit in pairs(self.inside) do
+    if other ~= owner and visit.sure > self.now and not is_void(self, visit.token, other) then
+      if shared and visit.shared then
+        leases = leases + leases_of(other)
+      else
+        overlap(self, "%s of %s with token %d while %s with %d is sure to hold, too", verb, owner, token, other,
+          visit.token)
+      end
+    end
+  end
+  if shared and leases > (self.options.permits or leases) then
+    overlap(self, "%s of %s with token %d while %d leases of %d are sure to be held", verb, owner, token, leases,
+      self.options.permits)
+  end
+end
+
+--- A refused step ends the visit. Whoever was sure to hold is never refused.
+local function check_refused(self, token, owner, verb, sure)
+  self.refusals = self.refusals + 1
+  self.inside[owner] = nil
+  if sure > self.now and not is_void(self, token, owner) then
+    overlap(self, "%s of %s with token %d refused while it is sure to hold", verb, owner, token)
+  end
+  if not self.options.faults then self:violation("%s of %s refused in a run without faults", verb, owner) end
+end
+
 local function check_accepted(self, token, owner, verb)
   if token < self.largest then
+    self.stale = self.stale + 1
     self:violation("%s of %s with token %d accepted after %d", verb, owner, token, self.largest)
   end
   if token > self.largest then self.largest = token end
@@ -55,10 +104,9 @@ local function check_accepted(self, token, owner, verb)
   if self.lost[owner] == token then self:violation("%s of %s accepted after it reported its loss", verb, owner) end
 end
 
-local function check_refused(self, token, owner, verb)
-  self.refusals = self.refusals + 1
+local function refuse(self, token, owner, verb, sure)
   if token >= self.largest then self:violation("%s of %s refused although no token was larger", verb, owner) end
-  if not self.options.faults then self:violation("%s of %s refused in a run without faults", verb, owner) end
+  check_refused(self, token, owner, verb, sure)
 end
 
 local on = {}
@@ -74,10 +122,11 @@ function on.quit(self, _, owner)
   self.asking[owner] = nil
 end
 
-function on.enter(self, token, owner, verdict)
+function on.enter(self, token, owner, verdict, _, sure)
   self.asking[owner] = nil
-  if verdict == "refused" then return check_refused(self, token, owner, "enter") end
+  if verdict == "refused" then return refuse(self, token, owner, "enter", sure) end
   check_accepted(self, token, owner, "enter")
+  check_sure(self, token, owner, "enter", sure)
   if self.granted[token] and not self.options.shared_tokens then
     self:violation("token %d serves a second grant", token)
   end
@@ -92,17 +141,15 @@ function on.enter(self, token, owner, verdict)
       self:violation("%s enters with the token of %s, who is inside", owner, other)
     end
   end
-  self.inside[owner] = { token = token, line = self.line }
+  self.inside[owner] = { token = token, line = self.line, sure = sure }
 end
 
-local function inside_step(self, token, owner, verdict, verb)
+local function inside_step(self, token, owner, verdict, verb, sure)
   local visit = self.inside[owner]
-  if verdict == "refused" then
-    check_refused(self, token, owner, verb)
-    self.inside[owner] = nil
-    return
-  end
+  if verdict == "refused" then return refuse(self, token, owner, verb, sure) end
   check_accepted(self, token, owner, verb)
+  check_sure(self, token, owner, verb, sure)
+  if visit and sure > 0 then visit.sure = sure end
   if not visit then
     self:violation("%s of %s, who is not inside", verb, owner)
   elseif visit.shared then
@@ -117,26 +164,24 @@ on.write, on.leave = inside_step, inside_step
 
 -- What those say who share is stale once somebody later was there alone, but not because somebody later shared.
 
-local function leases_of(owner) return tonumber(owner:match("%*(%d+)$")) or 1 end
-
-local function check_shared(self, token, owner, verdict, verb)
+local function check_shared(self, token, owner, verdict, verb, sure)
   if verdict == "accepted" then
     if token < self.written then
+      self.stale = self.stale + 1
       self:violation("%s of %s with token %d accepted after %d", verb, owner, token, self.written)
     end
     if self.lost[owner] == token then self:violation("%s of %s accepted after it reported its loss", verb, owner) end
     if token > self.largest then self.largest = token end
+    check_sure(self, token, owner, verb, sure, true)
     return true
   end
-  self.refusals = self.refusals + 1
-  self.inside[owner] = nil
   if token >= self.written then self:violation("%s of %s refused although nobody wrote later", verb, owner) end
-  if not self.options.faults then self:violation("%s of %s refused in a run without faults", verb, owner) end
+  check_refused(self, token, owner, verb, sure)
 end
 
-function on.join(self, token, owner, verdict)
+function on.join(self, token, owner, verdict, _, sure)
   self.asking[owner] = nil
-  if not check_shared(self, token, owner, verdict, "join") then return end
+  if not check_shared(self, token, owner, verdict, "join", sure) then return end
   if self.joined[token] and not self.options.shared_tokens then
     self:violation("token %d serves a second grant", token)
   end
@@ -155,12 +200,13 @@ function on.join(self, token, owner, verdict)
   if leases > (self.options.permits or leases) and not self.options.faults then
     self:violation("%d leases of %d are inside with %s", leases, self.options.permits, owner)
   end
-  self.inside[owner] = { token = token, line = self.line, sure = 0, shared = true }
+  self.inside[owner] = { token = token, line = self.line, sure = sure, shared = true }
 end
 
-local function shared_step(self, token, owner, verdict, verb)
+local function shared_step(self, token, owner, verdict, verb, sure)
   local visit = self.inside[owner]
-  if not check_shared(self, token, owner, verdict, verb) then return end
+  if not check_shared(self, token, owner, verdict, verb, sure) then return end
+  if visit and sure > 0 then visit.sure = sure end
   if not (visit and visit.shared) then
     self:violation("%s of %s, who has not joined", verb, owner)
   elseif visit.token ~= token then
@@ -178,7 +224,22 @@ function on.lost(self, token, owner)
 end
 
 function on.live(self, token, owner)
+  if is_void(self, token, owner) then return end
   self:violation("live holder %s refused with token %d", owner, token)
+end
+
+local function voids_of(self, who)
+  self.voids[who] = self.voids[who] or { ended = 0 }
+  return self.voids[who]
+end
+
+function on.void(self, token, who) voids_of(self, who)[token] = true end
+
+function on.ending(self, _, who) voids_of(self, who).ending = true end
+
+function on.ended(self, token, who)
+  local void = voids_of(self, who)
+  void.ending, void.ended = nil, token
 end
 
 function on.gone(self, _, owner)
@@ -188,18 +249,27 @@ end
 
 local function take(self, text)
   self.line = self.line + 1
-  local digits, owner, verb, verdict = text:match("^(%d+) (%S+) (%l+) (%l+)$")
-  if not digits then return self:violation("not a log line: %s", text:sub(1, 80)) end
+  local digits, owner, verb, verdict, claim = text:match("^(%d+) (%S+) (%l+) (%l+)(.*)$")
+  local now, sure = 0, 0
+  if claim and claim ~= "" then
+    now, sure = claim:match("^ (%d+) (%d+)$")
+    now, sure = tonumber(now), tonumber(sure)
+  end
+  if not (digits and now) then return self:violation("not a log line: %s", text:sub(1, 80)) end
   if not VERBS[verb] then return self:violation("unknown step %s", verb) end
   if verdict ~= "accepted" and verdict ~= "refused" then return self:violation("unknown verdict %s", verdict) end
   local token = tonumber(digits)
-  local without = verb == "ask" or verb == "quit"
+  local without = WITHOUT_TOKEN[verb] or false
   if #digits > 15 or without ~= (token == 0) and verb ~= "gone" then
     return self:violation("%s of %s with token %s", verb, owner, digits)
   end
+  if now > 0 then
+    if now < self.now then self:violation("the resource's clock went back") end
+    self.now = now
+  end
   if self.gone[owner] then self:violation("%s of %s, whose process ended in line %d", verb, owner, self.gone[owner]) end
-  if not without and verb ~= "gone" then own_token(self, token, owner) end
-  return on[verb](self, token, owner, verdict, verb)
+  if not (without or NOBODYS_TOKEN[verb]) then own_token(self, token, owner) end
+  return on[verb](self, token, owner, verdict, verb, sure)
 end
 
 local function finish(self)
@@ -215,13 +285,15 @@ local function finish(self)
     self:violation("only %d grants, not %d", self.grants, self.options.grants)
   end
   return { ok = self.count == 0, count = self.count, violations = self.violations, lines = self.line,
-    grants = self.grants, refusals = self.refusals, largest = self.largest }
+    grants = self.grants, refusals = self.refusals, largest = self.largest, stale = self.stale,
+    overlaps = self.overlaps }
 end
 
 --- Judges a log given as an iterator of lines (without their ends).
 ---@param lines fun(): string?
 ---@param options judge.options?
----@return table report { ok =, count =, violations = first hundred texts, lines =, grants =, refusals =, largest = }
+---@return table report { ok =, count =, violations = first hundred texts, lines =, grants =, refusals =, largest =,
+---  stale = accepted although a larger token was there, overlaps = two were sure to hold at one moment }
 function judge.lines(lines, options)
   local self = new_state(options)
   for text in lines do take(self, text) end

@@ -12,6 +12,17 @@
 --   live   it was refused although it still was sure to hold (validity above 0): always a violation
 --   gone   its process ended (written by the resource itself)
 --
+-- A step with a token may say until when its owner is sure to hold; then the line has two more fields, the moment at
+-- which the resource took the step, and that one, both in microseconds of the monotonic clock:
+--
+--     TOKEN OWNER VERB accepted|refused NOW UNTIL
+--
+-- Operators say beforehand what takes a lock from one who may be sure of it; OWNER is a process, whose owners are
+-- OWNER/...:
+--
+--   void    the node that made this token is about to be deleted
+--   ending  the session is about to be ended (token 0)       ended  it is; tokens up to this one may be of it
+--
 -- An owner's name is used by one process only, and holds no blanks.
 
 local socket = require "socket"
@@ -35,27 +46,30 @@ function resource.open(address)
   return setmetatable({ link = link }, writer)
 end
 
-local function step(self, verb, token, owner)
-  assert(self.link:send(("%s %d %s\n"):format(verb, token, owner)))
+local function step(self, verb, token, owner, sure)
+  local claim = sure and (" %d"):format(sure) or ""
+  assert(self.link:send(("%s %d %s%s\n"):format(verb, token, owner, claim)))
   return assert(self.link:receive("*l")) == "accepted"
 end
 
 --- Any step, by its name.
 writer.step = step
 
-function writer:ask(owner) return step(self, "ask", 0, owner) end
-function writer:quit(owner) return step(self, "quit", 0, owner) end
-
---- The steps with a token give whether the resource accepted it.
+--- Those with a token give whether the resource accepted it.
+---@param sure integer? until when the owner is sure to hold: microseconds of `uv.hrtime`'s clock. 0 only has the
+---  moment noted
 ---@return boolean
-function writer:enter(token, owner) return step(self, "enter", token, owner) end
-function writer:write(token, owner) return step(self, "write", token, owner) end
-function writer:leave(token, owner) return step(self, "leave", token, owner) end
-function writer:join(token, owner) return step(self, "join", token, owner) end
-function writer:read(token, owner) return step(self, "read", token, owner) end
-function writer:part(token, owner) return step(self, "part", token, owner) end
-function writer:lost(token, owner) return step(self, "lost", token, owner) end
-function writer:live(token, owner) return step(self, "live", token, owner) end
+function writer:ask(owner, sure) return step(self, "ask", 0, owner, sure) end
+function writer:quit(owner, sure) return step(self, "quit", 0, owner, sure) end
+
+for _, verb in ipairs { "enter", "write", "leave", "join", "read", "part", "lost", "live" } do
+  writer[verb] = function(self, token, owner, sure) return step(self, verb, token, owner, sure) end
+end
+
+--- What operators say. They return when it is written: what comes of the deed stands behind it.
+function writer:void(token, owner) return step(self, "void", token, owner) end
+function writer:ending(owner) return step(self, "ending", 0, owner) end
+function writer:ended(token, owner) return step(self, "ended", token, owner) end
 
 --- Waits until every step so far is in the log file.
 function writer:sync() return step(self, "sync", 0, "-") end
@@ -79,6 +93,14 @@ function resource.start()
   self.address = "127.0.0.1:" .. port
   self.own = resource.open(self.address)
   return self
+end
+
+--- Who entered last and is still inside, if anybody is.
+---@return string? owner
+function resource:inside()
+  assert(self.own.link:send("inside 0 -\n"))
+  local owner = assert(self.own.link:receive("*l"))
+  return owner ~= "-" and owner or nil
 end
 
 --- Judges what was logged so far.

@@ -7,9 +7,11 @@ local log = assert(io.open(arg[1], "ab"))
 log:setvbuf("full", 65536)
 
 local largest, written = 0, 0 -- of all tokens, and of those who were here alone
+local inside = "-" -- the last one who entered, until it is out
 
 local ALONE = { enter = true, write = true, leave = true }
 local SHARED = { join = true, read = true, part = true }
+local OPERATORS = { void = true, ending = true, ended = true }
 
 local function decide(verb, token)
   if token < (ALONE[verb] and largest or SHARED[verb] and written or 0) then return "refused" end
@@ -26,17 +28,33 @@ local function present(owners, verb, token, owner, verdict)
   end
 end
 
+local function note_inside(verb, owner, verdict)
+  if (verb == "enter" or verb == "join") and verdict == "accepted" then
+    inside = owner
+  elseif owner == inside and verb ~= "write" and verb ~= "read" then
+    inside = "-"
+  end
+end
+
+local function claim(sure)
+  return sure ~= "" and (" %d %s"):format(math.floor(tonumber(uv.hrtime()) / 1000), sure) or ""
+end
+
 local function take(owners, line)
-  local verb, number, owner = line:match("^(%l+) (%d+) (%S+)$")
+  local verb, number, owner, sure = line:match("^(%l+) (%d+) (%S+) ?(%d*)$")
   if verb == "sync" then
     log:flush()
     return "accepted\n"
   end
+  if verb == "inside" then return inside .. "\n" end
   if not verb then return "refused\n" end
   local token = tonumber(number)
   local verdict = decide(verb, token)
-  log:write(("%d %s %s %s\n"):format(token, owner, verb, verdict))
-  present(owners, verb, token, owner, verdict)
+  log:write(("%d %s %s %s%s\n"):format(token, owner, verb, verdict, claim(sure)))
+  if not OPERATORS[verb] then
+    present(owners, verb, token, owner, verdict)
+    note_inside(verb, owner, verdict)
+  end
   return verdict .. "\n"
 end
 
