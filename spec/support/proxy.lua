@@ -77,7 +77,8 @@ local NONSENSE = "\0\0\0\48" .. ("\170\85nonsense"):rep(5):sub(1, 48)
 function proxy:garbage(bytes) call(self, "garbage", bytes or NONSENSE) end
 
 --- Closes all links now. New ones are accepted.
-function proxy:cut() call(self, "cut") end
+---@return integer count of links that were there
+function proxy:cut() return call(self, "cut") end
 
 --- Refuses new links until `heal`; those there are stay.
 function proxy:refuse() call(self, "refuse") end
@@ -98,6 +99,10 @@ function proxy:reset() call(self, "reset") end
 function proxy:counts()
   return setmetatable(call(self, "counts"), { __index = function() return 0 end })
 end
+
+--- How often each rule struck since the proxy began: { cut_before = 2 }. What did not is absent.
+---@return table<string, integer>
+function proxy:strikes() return call(self, "strikes") end
 
 --- Requests seen since `reset`, in order: { op =, path =, link =, xid =, at = seconds, round = }. The round says how
 --- many round trips, one after another, must have gone before: requests sent together share theirs. Rounds start

@@ -24,7 +24,7 @@ local function reply(...) io.stdout:write(codec.encode(...), "\n") io.stdout:flu
 ---------------------------------------------------------------------------------------------------------------
 -- What links ask and tell
 
-local counts, log, rules, sessions, awaited = { total = 0 }, {}, {}, {}, nil
+local counts, log, rules, strikes, sessions, awaited = { total = 0 }, {}, {}, {}, {}, nil
 local started = uv.hrtime()
 
 local NO_REQUESTS = { ping = true, connect = true, event = true }
@@ -47,7 +47,10 @@ local function next_action(op)
       if rule.left <= 0 then due = due or i end
     end
   end
-  return due and table.remove(rules, due).action
+  if not due then return nil end
+  local action = table.remove(rules, due).action
+  strikes[action] = (strikes[action] or 0) + 1
+  return action
 end
 
 --- A request or an event arrived. Counts it and says what is to happen to it: an action's name, or nil for nothing
@@ -130,6 +133,7 @@ local function each_link(fn)
   local all = {}
   for _, one in pairs(proxy.links) do all[#all + 1] = one end
   for _, one in ipairs(all) do fn(one) end
+  return #all
 end
 
 ---------------------------------------------------------------------------------------------------------------
@@ -146,7 +150,7 @@ end
 
 function verbs.garbage(bytes) each_link(function(one) one:inject(bytes) end) end
 
-function verbs.cut() each_link(link.cut) end
+function verbs.cut() return each_link(link.cut) end
 
 function verbs.refuse()
   for _, door in ipairs(proxy.doors) do
@@ -174,14 +178,11 @@ end
 
 function verbs.counts() return counts end
 function verbs.log() return log end
+function verbs.strikes() return strikes end
 function verbs.pending() return #rules end
 function verbs.sessions() return sessions end
 
-function verbs.links()
-  local n = 0
-  each_link(function() n = n + 1 end)
-  return n
-end
+function verbs.links() return each_link(function() end) end
 
 function verbs.reset()
   counts, log, started = { total = 0 }, {}, uv.hrtime()

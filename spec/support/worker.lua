@@ -20,10 +20,16 @@ end
 ---@param options process.options? env, cwd
 ---@return table worker with `.pid`
 function worker.start(options)
+  local self = worker.spawn(options)
+  self:finish()
+  return self
+end
+
+--- The same, but returns at once: the first `finish` waits until it is there.
+function worker.spawn(options)
   local self = setmetatable({}, worker)
   self.process = script.spawn("spec/support/worker_main.lua", {}, options)
   self.pid = self.process.pid
-  self:finish()
   return self
 end
 
