@@ -18,6 +18,12 @@ NEIGHBOURS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring n
 # The specs of TLS, for which a libzookeeper is built: likewise.
 TLS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring tls,$(SPECS))))
 
+# `make chaos`: how long, and which schedule of faults (without a seed: another one each time). `make test` has it under
+# Lua 5.4, for the minutes that CHAOS says; CHAOS= leaves it out.
+MINUTES = 10
+SEED := $(shell date +%s)
+CHAOS = $(if $(filter 5.4,$(LUAS)),$(if $(SPECS),,1))
+
 # Where things go, and with what instrumentation: `make asan` and `make tsan` come back here with both set.
 B = build
 SANITIZE =
@@ -60,7 +66,7 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours demo lint format asan tsan bench clean
+.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -68,6 +74,7 @@ help:
 	@echo 'make test    all tests: the C unit tests, and the specs under every Lua'
 	@echo 'make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo 'make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
+	@echo 'make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
 	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
 	@echo 'make lint    formatting and static checks'
 	@echo 'make format  what lint wants of the C sources'
@@ -202,6 +209,7 @@ test: deps
 	@rm -rf build/test && mkdir -p build/test
 	@$(submake) build hosts $(if $(NEIGHBOURS),neighbour) $(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,unit)
+	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || \
 		set -- $(if $(TLS),'tls=$(tls) --exclude-tags=slow spec/tls_spec.lua'); \
 	exec $(SUITES) -l 580 -o build/test \
@@ -209,6 +217,7 @@ test: deps
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbours)') \
 		"$$@" \
+		$(if $(CHAOS),'chaos=$(call lua,5.4,build) chaos/run.lua $(CHAOS) $(SEED)') \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
@@ -224,6 +233,9 @@ tls: deps
 	@$(submake) LUAS=5.4 build
 	@tools/tls.sh build/tls
 	@exec $(SUITES) -l 580 -o build/test/tls 'tls=$(tls) $(SPECS) spec/tls_spec.lua'
+
+chaos: deps $(B)/5.4/zklock/core.so
+	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

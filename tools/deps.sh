@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|demo|lint|asan|tsan|bench]...     without a goal: all of them
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|demo|lint|asan|tsan|bench]...     without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
@@ -18,7 +18,7 @@ nginx='nginx-light|/usr/sbin/nginx libnginx-mod-http-lua wrk curl openssl'
 tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
 
 wanted=
-[ $# -gt 0 ] || set -- build test tls neighbours demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test tls neighbours chaos demo lint asan tsan bench
 for goal; do
     case $goal in
     test) wanted="$wanted $cc $luas $specs $nginx luarocks" ;;
@@ -27,6 +27,7 @@ for goal; do
     asan) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
     tsan) wanted="$wanted $cc $lua54 $specs" ;;
+    chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
     *) wanted="$wanted $cc $luas" ;;

@@ -40,7 +40,7 @@ tidy() {
 
 luacheck_all() {
     set -- tools
-    for dir in lua spec examples bench; do
+    for dir in lua spec examples bench chaos; do
         if [ -d "$dir" ]; then set -- "$@" "$dir"; fi
     done
     luacheck --quiet --codes "$@"

@@ -1,0 +1,168 @@
+--- Breaks everything there is to break, for minutes, and looks whether the lock keeps its promises.
+--
+--   lua5.4 chaos/run.lua [MINUTES] [SEED]
+--
+-- The seed gives the schedule of faults: what, whom, when. A run with the same seed and length injects the same faults
+-- at the same moments; what they hit is another matter. It goes in rounds: some seconds of faults, then everything is
+-- healed, and what was waited for must come, what was left must go; if not, that round is the last. Ends with the
+-- figures, a count of what was checked, and status 1 if anything was found.
+
+local crew = require "chaos.crew"
+local faults = require "chaos.faults"
+local loop = require "spec.support.loop"
+local record = require "chaos.record"
+local report = require "chaos.report"
+local schedule = require "chaos.schedule"
+local stage = require "chaos.stage"
+local uv = require "luv"
+
+local TURN = 0.01 -- seconds between two looks at the workers
+local PROGRESS = 5
+local ROUND, ITS_FAULTS = 20, 17 -- seconds; the rest is about what the recess takes
+local ORPHANS = 30 -- seconds: a session that ends without a word takes its timeout, the rest is the machine's
+
+local Run = {}
+Run.__index = Run
+
+local say = report.say
+
+--- Counts faults that were injected.
+---@param whom string whom they struck
+function Run:count(kind, n, whom)
+  self.injected[kind] = (self.injected[kind] or 0) + n
+  if n > 0 then self.record:fault("%s, %s", kind, whom) end
+end
+
+--- Calls a function so many seconds from now; what heals is called at the end, if not before.
+---@param idle any? not at the end
+function Run:later(seconds, fn, idle) table.insert(self.agenda, { at = loop.now() + seconds, fn = fn, idle = idle }) end
+
+local function do_due(run, now)
+  local due, rest = {}, {}
+  for _, one in ipairs(run.agenda) do table.insert(one.at <= now and due or rest, one) end
+  run.agenda = rest
+  for _, one in ipairs(due) do one.fn() end
+end
+
+local function total(run)
+  local sum, all = 0, faults.strikes(run)
+  for kind, n in pairs(run.injected) do all[kind] = n end
+  for _, n in pairs(all) do sum = sum + n end
+  return sum, all
+end
+
+local function progress(run)
+  local crew_ = run.crew
+  say("%5.0f s   %5d faults   %7d acquisitions   longest wait %4.1f s   %d lost waiters   %d complaints",
+    loop.now() - run.began, total(run), crew_.granted, crew_.longest, #crew_.lost_waiters, #crew_.complaints)
+end
+
+--- Injects what is due until the clock of faults, which stands still in a recess, says `over`.
+local function inject(run, over)
+  local list, offset = run.schedule, loop.now() - run.clock
+  while run.clock < over do
+    run.clock = loop.now() - offset
+    while list[run.next] and list[run.next].at <= run.clock do
+      faults.inject(run, list[run.next])
+      run.next = run.next + 1
+    end
+    do_due(run, loop.now())
+    run.crew:step()
+    run.stage:step()
+    if loop.now() >= run.shown + PROGRESS then
+      run.shown = loop.now()
+      progress(run)
+    end
+    loop.turn_until(function() return false end, TURN)
+  end
+end
+
+--- No more faults: everybody comes to the end of what they do, and gets in once more everywhere. Orphans are looked for
+--- after each step: a client that comes back to a path clears up behind itself there, and its end does so everywhere.
+local function recess(run, steps)
+  for _, one in ipairs(run.agenda) do
+    if not one.idle then one.fn() end
+  end
+  run.agenda = {}
+  run.stage:heal()
+  run.crew:rest()
+  for _, step in ipairs(steps) do
+    run.crew:all(step)
+    for _, orphan in ipairs(run.stage:orphans(ORPHANS)) do
+      table.insert(run.orphans, ("after %s: %s"):format(step, orphan))
+    end
+  end
+  run.crew:resume()
+end
+
+local function has_failed(run) return #run.crew.lost_waiters + #run.crew.complaints + #run.orphans > 0 end
+
+local function judge_all(run)
+  local sum = { lines = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0, violations = {} }
+  local began = loop.now()
+  for _, place in ipairs(run.stage.places) do
+    local permits = place.kind == "semaphore" and schedule.CAST.permits or nil
+    local found = place.store:judge { faults = true, grants = 1, permits = permits }
+    for name in pairs(sum) do
+      if name ~= "violations" then sum[name] = sum[name] + found[name] end
+    end
+    for _, text in ipairs(found.violations) do table.insert(sum.violations, place.path .. ", " .. text) end
+  end
+  sum.took = loop.now() - began
+  return sum
+end
+
+---------------------------------------------------------------------------------------------------------------
+
+local function number(text, what)
+  local n = tonumber(text)
+  if not n or n <= 0 then
+    io.stderr:write(("usage: chaos/run.lua [MINUTES] [SEED]: %s is no %s\n"):format(tostring(text), what))
+    os.exit(2)
+  end
+  return n
+end
+
+local minutes = number(arg[1] or 10, "number of minutes")
+local seed = math.floor(number(arg[2] or os.time(), "seed"))
+
+--- On Ctrl-C. Whatever was started goes with this process, the temporary folder too.
+local function stop_on_signals()
+  for _, name in ipairs { "sigint", "sigterm", "sighup" } do
+    local signal = uv.new_signal()
+    signal:start(name, function()
+      say("interrupted; the seed was %d", seed)
+      os.exit(1)
+    end)
+    signal:unref()
+  end
+end
+
+local rounds = math.ceil(minutes * 60 / ROUND)
+local run = setmetatable({
+  seed = seed, minutes = minutes, schedule = schedule.make(seed, rounds * ITS_FAULTS), next = 1, clock = 0, rounds = 0,
+  agenda = {}, injected = {}, orphans = {}, record = record.new(), folder = ("build/chaos/%d"):format(seed),
+}, Run)
+
+say("chaos: seed %d, %g minutes in %d rounds, %d faults to come", seed, minutes, rounds, #run.schedule)
+say("3 servers, %d workers, %d of them through fault proxies", schedule.CAST.workers, schedule.CAST.proxies)
+stop_on_signals()
+run.stage = stage.start(schedule.CAST)
+run.crew = crew.new(run.stage, schedule.CAST, seed)
+run.began = loop.now()
+run.shown = run.began
+repeat
+  run.rounds = run.rounds + 1
+  inject(run, run.rounds * ITS_FAULTS)
+  recess(run, { "flush", "calm" })
+until run.rounds == rounds or has_failed(run) -- what went before is still in reach, and a failed run may take long
+run.share = run.rounds / rounds
+recess(run, { "leave" })
+run.sum, run.kinds = total(run)
+run.took = loop.now() - run.began
+local verdict = judge_all(run)
+report.figures(run, verdict)
+local good = report.check(run, verdict)
+run.crew:close()
+run.stage:close()
+os.exit(good and 0 or 1, true)

@@ -1,0 +1,119 @@
+--- Which faults strike when and whom: a pure function of the seed, the length of the run and who there is.
+--
+-- An entry says `at` (seconds from the start), `kind`, and what the kind wants: `worker`, `proxy` or `path` (a number),
+-- `server` ("leader", "follower" or "both"), `lasts` (seconds until it is healed), and so on. `aim` is a path: whoever
+-- holds there is to be struck, and the `worker` or `proxy` if nobody does. In order of time.
+
+local random = require "chaos.random"
+
+local schedule = {}
+
+--- What a run has, unless somebody says otherwise.
+schedule.CAST = {
+  workers = 8, proxies = 6, session_timeout = 2, permits = 3,
+  paths = { "mutex", "mutex", "mutex", "mutex", "mutex", "rwlock", "semaphore" },
+}
+
+-- What libzookeeper sends for a lock.
+local OPS = { "create2", "create2", "getChildren", "getData", "getData", "delete", "delete", "sync", "*" }
+local DIRECTIONS = { "both", "both", "to_server", "to_client" }
+
+local function rule(draw, fault)
+  fault.op, fault.n = draw:pick(OPS), draw:integer(1, 3)
+end
+
+local function past_timeout(draw, fault, cast) fault.lasts = cast.session_timeout * draw:number(1.3, 2.2) end
+
+local function pick(draw, fault) fault.pick = draw:number() end
+
+local function nap(draw, fault) fault.lasts = draw:number(0.002, 0.15) end
+
+local function refusal(draw, fault) fault.lasts = draw:number(0.05, 1) end
+
+local function delay(draw, fault) fault.by, fault.lasts = draw:number(0.001, 0.03), draw:number(0.1, 1) end
+
+local function hole(draw, fault) fault.direction, fault.lasts = draw:pick(DIRECTIONS), draw:number(0.05, 1) end
+
+local function long_hole(draw, fault, cast)
+  fault.direction = draw:pick(DIRECTIONS)
+  past_timeout(draw, fault, cast)
+end
+
+-- kind, how many a minute, whom it strikes, how many of them are aimed at a holder, and what else it has to know
+local KINDS = {
+  { "cut", 380, "proxy", 0.5 },
+  { "cut_before", 220, "proxy", 0, rule },
+  { "cut_after", 220, "proxy", 0, rule },
+  { "lose_reply", 220, "proxy", 0, rule },
+  { "refuse", 10, "proxy", 0.5, refusal },
+  { "delay", 25, "proxy", 0, delay },
+  { "black_hole", 25, "proxy", 0.5, hole },
+  { "long_black_hole", 6, "proxy", 0.9, long_hole },
+  { "stop", 320, "worker", 0.5, nap },
+  { "long_stop", 8, "worker", 0.9, past_timeout },
+  { "kill", 16, "worker", 0.5 },
+  { "expire", 25, "proxy", 0.5 },
+  { "delete", 80, "path", 0, pick },
+  { "delete_tree", 8, "path", 0 },
+}
+
+-- What happens to the servers, one thing after another, the first first: kind, server, weight, longest.
+local SERVER_KINDS = {
+  { "server_kill", "leader", 5, 2 },
+  { "server_kill", "follower", 5, 2 },
+  { "server_kill", "both", 1, 2 },
+  { "server_stop", "leader", 3, 0.8 },
+  { "server_stop", "follower", 3, 0.8 },
+  { "server_stop", "leader", 1, 4 },
+  { "server_stop", "follower", 1, 4 },
+}
+local SERVER_FIRST, SERVER_PAUSE = 3, { 4, 8 }
+
+local MANY = { worker = "workers", proxy = "proxies" }
+
+local function one_fault(draw, kind, seconds, cast)
+  local fault = { kind = kind[1], at = draw:number(0.2, seconds) }
+  local target, more = kind[3], kind[5]
+  fault[target] = draw:integer(1, target == "path" and #cast.paths or cast[MANY[target]])
+  if draw:chance(kind[4]) then fault.aim = draw:integer(1, #cast.paths) end
+  if more then more(draw, fault, cast) end
+  return fault
+end
+
+local function weighed(draw, kinds)
+  local sum = 0
+  for _, kind in ipairs(kinds) do sum = sum + kind[3] end
+  local left = draw:number(0, sum)
+  for _, kind in ipairs(kinds) do
+    left = left - kind[3]
+    if left < 0 then return kind end
+  end
+  return kinds[#kinds]
+end
+
+local function server_faults(draw, list, seconds)
+  local at = SERVER_FIRST
+  while at < seconds do
+    local kind = at == SERVER_FIRST and SERVER_KINDS[1] or weighed(draw, SERVER_KINDS)
+    local lasts = draw:number(0.1, kind[4])
+    list[#list + 1] = { at = at, kind = kind[1], server = kind[2], lasts = lasts }
+    at = at + lasts + draw:number(SERVER_PAUSE[1], SERVER_PAUSE[2])
+  end
+end
+
+---@param seed integer
+---@param seconds number how long faults are injected
+---@param cast table? as `schedule.CAST`
+---@return table[] faults
+function schedule.make(seed, seconds, cast)
+  cast = cast or schedule.CAST
+  local draw, list = random.new(seed), {}
+  for _, kind in ipairs(KINDS) do
+    for _ = 1, math.ceil(kind[2] * seconds / 60) do list[#list + 1] = one_fault(draw, kind, seconds, cast) end
+  end
+  server_faults(draw, list, seconds)
+  table.sort(list, function(a, b) return a.at < b.at end)
+  return list
+end
+
+return schedule

@@ -1,0 +1,400 @@
+--- What a worker does: takes locks in every way there is, uses what they protect, and notes what should not be.
+--
+-- Loaded by the worker's process; each call is one shift, ordered by `chaos.crew`. Between two shifts the client, with
+-- what it may still have to clear away, and the links to the resources stay. An owner is named WORKER/LANE, one with N
+-- leases WORKER/LANE*N.
+--
+-- A way is one of the locks that there are to take: { name =, lock = its handle, writers = of the resources that it
+-- protects, verbs = of a turn inside, leases = is it a semaphore? }.
+
+local socket = require "socket"
+local uv = require "luv"
+local random = require "chaos.random"
+local resource = require "spec.support.resource"
+local zklock = require "zklock"
+
+local MOST_LATE = 20 -- waits that are described in one report; nothing else may be late after so many
+local CONNECT = 5 -- seconds; a worker that gets no session tries again in its next shift
+local CALM = 60 -- seconds within which everybody gets in when nothing is broken
+
+local ALONE = { enter = "enter", write = "write", leave = "leave" }
+local SHARED = { enter = "join", write = "read", leave = "part" }
+
+local me -- name, hosts, session_timeout, slack, client, places, ways, draw, report, told
+
+local function now() return tonumber(uv.hrtime()) / 1e9 end
+local function micros() return math.floor(tonumber(uv.hrtime()) / 1e3) end
+
+local function complain(text, ...)
+  local list = me.report.complaints
+  list[#list + 1] = select("#", ...) > 0 and text:format(...) or text
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- The client
+
+--- A listener for the losses of one way.
+local function lost_by(way)
+  return function(_, owner, token)
+    me.report.losses = me.report.losses + 1
+    local which = ("%s %d"):format(way, token)
+    if me.told[which] then complain("the loss of %s was told twice (%s)", which, tostring(owner)) end
+    me.told[which] = true
+  end
+end
+
+local function add_way(name, lock, places, verbs, leases)
+  local writers = {}
+  for i, place in ipairs(places) do writers[i] = place.writer end
+  table.insert(me.ways, { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases })
+  if not leases then lock:on_lost(lost_by(name)) end
+end
+
+local kinds = {}
+
+function kinds.mutex(place) add_way(place.path, me.client:mutex(place.path), { place }, ALONE) end
+
+--- Reading is what there is more of.
+function kinds.rwlock(place)
+  local lock = me.client:rwlock(place.path)
+  for _ = 1, 2 do add_way("read " .. place.path, lock.read, { place }, SHARED) end
+  add_way("write " .. place.path, lock.write, { place }, ALONE)
+end
+
+function kinds.semaphore(place)
+  add_way(place.path, me.client:semaphore(place.path, place.permits), { place }, SHARED, true)
+end
+
+--- Two of the paths together, and two in another order: a ring that could wait for itself.
+local function multilocks()
+  for _, pair in ipairs { { 2, 3 }, { 3, 4 }, { 4, 2 } } do
+    local a, b = me.places[pair[1]], me.places[pair[2]]
+    add_way(a.path .. " and " .. b.path, me.client:multilock { a.path, b.path }, { a, b }, ALONE)
+  end
+end
+
+local function connect()
+  local client, err = zklock.connect(me.hosts, {
+    session_timeout = me.session_timeout, connect_timeout = CONNECT, identifier = me.name,
+    on_error = function(message) complain("a callback raised: %s", message) end,
+  })
+  me.client = client
+  if not client then
+    if err ~= "disconnected" then complain("connect answered %s", tostring(err)) end
+    return false
+  end
+  me.ways = {}
+  for _, place in ipairs(me.places) do kinds[place.kind](place) end
+  multilocks()
+  return true
+end
+
+local function close()
+  local began = now()
+  me.client:close()
+  me.client = nil
+  me.report.longest_close = math.max(me.report.longest_close, now() - began)
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- Waits
+
+local function some_timeout()
+  local x = me.draw:number()
+  if x < 0.15 then return 0 end
+  if x < 0.45 then return nil end
+  if x < 0.85 then return me.draw:number(0.02, 2) end
+  return me.draw:number(2, 10)
+end
+
+--- The first path is the busiest.
+local function some_way()
+  return me.draw:chance(0.2) and me.ways[1] or me.draw:pick(me.ways)
+end
+
+--- How many leases of a semaphore together, and what that makes of a lane's name.
+local function some_count(way, lane)
+  local count = way.leases and me.draw:integer(1, 2) or nil
+  return count, count and count > 1 and ("%s*%d"):format(lane, count) or lane
+end
+
+local ANSWERS = { timeout = true, disconnected = true, cancelled = true, lost = true }
+
+--- Notes how a wait ended. A single try waits at most until the link is found dead.
+local function ended(wait, token, err)
+  local report, took = me.report, now() - wait.began
+  if token then
+    report.granted = report.granted + 1
+    report.longest = math.max(report.longest, took)
+  else
+    report.failed[err] = (report.failed[err] or 0) + 1
+    if not ANSWERS[err] and not (wait.may_close and err == "closed") then complain("a wait ended with %s", err) end
+    if not wait.timeout and (err == "timeout" or err == "disconnected") then
+      complain("a wait without a deadline ended with %s", err)
+    end
+    if err == "cancelled" and not wait.cancelled then complain("a wait ended with cancelled, but nobody did that") end
+  end
+  local allowed = wait.timeout == 0 and me.session_timeout or wait.timeout
+  if allowed and took > allowed + me.slack and #report.late < MOST_LATE then
+    report.late[#report.late + 1] = { began = wait.began, took = took, allowed = allowed, lane = wait.lane }
+  end
+end
+
+--- Who held may hear that it does no more.
+local function released(ok, err)
+  if not ok and err ~= "lost" then complain("a release answered %s", tostring(err)) end
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- At the resource
+
+--- One step, as users are told to make it: not without looking. What the owner is sure of goes along.
+---@param hold table { lock = or lease, who = its owner, lane =, token =, way = }
+---@return boolean? accepted nil: it does not hold, or cannot be sure
+local function step(hold, writer, verb)
+  local lock, who = hold.lock, hold.who
+  if not lock:is_held(who) then return nil end
+  local before, validity = micros(), lock:validity(who)
+  if validity <= 0 then return nil end
+  local known = lock:token(who)
+  if known and known ~= hold.token then complain("the token changed from %d to %d", hold.token, known) end
+  local accepted = writer[verb](writer, hold.token, hold.lane, before + math.floor(validity * 1e6))
+  if not accepted and lock:validity(who) > 0 then writer:live(hold.token, hold.lane, 0) end
+  return accepted
+end
+
+local function ask_at(way, lane)
+  for _, writer in ipairs(way.writers) do writer:ask(lane, 0) end
+end
+
+local function quit_at(way, lane)
+  for _, writer in ipairs(way.writers) do writer:quit(lane, 0) end
+end
+
+--- It holds no more: says so wherever it has not been refused and has not left.
+local function give_up(hold, at)
+  for i, writer in ipairs(hold.way.writers) do
+    if at[i] == "inside" then
+      writer:lost(hold.token, hold.lane, 0)
+    elseif not at[i] then
+      writer:quit(hold.lane, 0)
+    end
+  end
+end
+
+--- The same step at all that the lock protects.
+---@param at table<integer, "inside"|"out"> where the holder is by now
+---@return boolean done
+local function everywhere(hold, at, verb)
+  for i, writer in ipairs(hold.way.writers) do
+    local accepted = step(hold, writer, hold.way.verbs[verb])
+    if accepted == false then at[i] = "out" end
+    if not accepted then
+      give_up(hold, at)
+      return false
+    end
+    at[i] = verb == "leave" and "out" or "inside"
+  end
+  return true
+end
+
+--- How often the holder writes, and how long it takes at most from one step to the next. Most are quick.
+local function some_pace()
+  local x = me.draw:number()
+  if x < 0.96 then return me.draw:integer(0, 2), 0.003 end
+  if x < 0.993 then return me.draw:integer(0, 5), 0.1 end
+  return me.draw:integer(2, 5), 0.8
+end
+
+--- A turn inside.
+local function visit(hold)
+  local at, verb = {}, "enter"
+  local writes, pause = some_pace()
+  while everywhere(hold, at, verb) and verb ~= "leave" do
+    socket.sleep(me.draw:number(0, pause))
+    verb = writes > 0 and "write" or "leave"
+    writes = writes - 1
+  end
+end
+
+--- A turn with what was granted: a token, or a lease, which may be lost by now.
+---@return integer? token
+local function visit_with(way, got, who, lane)
+  local lock, token = way.lock, got
+  if way.leases then
+    got:on_lost(lost_by(way.name))
+    lock, token, who = got, got:token(), nil
+  end
+  if not token then return quit_at(way, lane) end
+  visit { way = way, lock = lock, who = who, lane = lane, token = token }
+  return token
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- Turns
+
+--- Acquires and visits, in whatever coroutine this runs.
+---@return any? got what is to be released
+local function take(way, timeout, lane)
+  local count, name = some_count(way, lane)
+  local wait = { began = now(), timeout = timeout, lane = name }
+  ask_at(way, name)
+  local got, err = way.lock:acquire(timeout, count)
+  ended(wait, got, err)
+  if not got then
+    quit_at(way, name)
+    return nil, err
+  end
+  return way.leases and got or way.lock, visit_with(way, got, nil, name)
+end
+
+local turns = {}
+
+--- Reentrant: the same token, and one more release; but if it was lost meanwhile, a later hold.
+local function acquire_again(lock, token)
+  local again, err = lock:acquire(me.draw:number(0, 1))
+  if err and not ANSWERS[err] then complain("a reentrant acquire answered %s", err) end
+  if again and again < token then complain("a reentrant acquire gave %d after %d", again, token) end
+  if again == token then released(lock:release()) end
+end
+
+function turns.plain()
+  local way = some_way()
+  local held, token = take(way, some_timeout(), me.name .. "/0")
+  if not held then return end
+  if not way.leases and me.draw:chance(0.1) then acquire_again(held, token) end
+  released(held:release())
+end
+
+--- A coroutine that ends without giving back what it holds; a lease that is dropped.
+function turns.forsake()
+  local way, timeout = some_way(), some_timeout()
+  local thread = coroutine.create(function() take(way, timeout, me.name .. "/9") end)
+  local ok, err = coroutine.resume(thread)
+  if not ok then complain("a coroutine raised: %s", tostring(err)) end
+  if way.leases then collectgarbage() end
+  me.client:poll()
+end
+
+local function ask(crowd, lane, may_close)
+  local way = some_way()
+  local count, name = some_count(way, me.name .. "/" .. lane)
+  local wait = { timeout = some_timeout(), lane = name, may_close = may_close, answers = 0 }
+  ask_at(way, name)
+  wait.began = now()
+  wait.cancel_at = me.draw:chance(0.3) and wait.began + me.draw:number(0, 0.1) or nil
+  crowd.left = crowd.left + 1
+  crowd[#crowd + 1] = wait
+  wait.request = way.lock:request(wait.timeout, function(got, err)
+    wait.answers = wait.answers + 1
+    if wait.answers > 1 then return complain("a request was answered %d times", wait.answers) end
+    crowd.left = crowd.left - 1
+    ended(wait, got, err)
+    if not got then return quit_at(way, name) end
+    if wait.cancelled then complain("a cancelled request was granted") end
+    visit_with(way, got, wait.request, name)
+    local ok, why = (way.leases and got or wait.request):release()
+    -- A client that was closed meanwhile has given it back.
+    if not (may_close and why == "closed") then released(ok, why) end
+  end, count)
+end
+
+local function cancel_due(crowd)
+  for _, wait in ipairs(crowd) do
+    if wait.cancel_at and now() >= wait.cancel_at then
+      wait.cancel_at = nil
+      wait.cancelled = wait.request:cancel()
+    end
+  end
+end
+
+--- Several requests side by side, some of them at one path, some cancelled.
+function turns.crowd()
+  local crowd = { left = 0 }
+  for lane = 1, me.draw:integer(2, 4) do ask(crowd, lane) end
+  while crowd.left > 0 do
+    me.client:poll(0.01)
+    cancel_due(crowd)
+  end
+end
+
+--- Ends the session with requests under way, and begins another.
+function turns.renew()
+  local crowd = { left = 0 }
+  for lane = 1, me.draw:integer(0, 3) do ask(crowd, lane, true) end
+  me.client:poll(me.draw:number(0, 0.02))
+  cancel_due(crowd)
+  close()
+  if crowd.left > 0 then complain("close left %d requests unanswered", crowd.left) end
+  connect()
+end
+
+local function some_turn()
+  local x = me.draw:number()
+  if x < 0.55 then return turns.plain() end
+  if x < 0.93 then return turns.crowd() end
+  if x < 0.99 then return turns.forsake() end
+  return turns.renew()
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- Shifts
+
+local tasks = {}
+
+--- Takes turns for a while. A wait without a deadline may make it longer.
+function tasks.work(order)
+  local over = now() + order.seconds
+  repeat
+    if not (me.client or connect()) then return end
+    some_turn()
+  until now() >= over
+end
+
+-- Nothing is broken any more.
+
+--- Every node goes.
+function tasks.flush()
+  if not (me.client or connect()) then return complain("no session although nothing is broken") end
+  local ok, err = me.client:flush(CALM)
+  if not ok then complain("flush answered %s although nothing is broken", err) end
+end
+
+--- Everybody gets in everywhere.
+function tasks.calm()
+  if not me.client then return end -- it has complained
+  for _, way in ipairs(me.ways) do
+    local held, err = take(way, CALM, me.name .. "/0")
+    if held then
+      released(held:release())
+    else
+      me.report.unserved[#me.report.unserved + 1] = ("%s at %s: %s"):format(me.name, way.name, err)
+    end
+  end
+  return tasks.flush()
+end
+
+function tasks.leave()
+  if me.client then close() end
+  for _, place in ipairs(me.places) do place.writer:close() end
+end
+
+local function begin(order)
+  me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout, slack = order.slack,
+    draw = random.new(order.seed), places = {}, told = {} }
+  for i, one in ipairs(order.places) do
+    me.places[i] = { path = one.path, kind = one.kind, permits = one.permits, writer = resource.open(one.address) }
+  end
+end
+
+---@param order table { task = "work"|"flush"|"calm"|"leave", name =, hosts =, session_timeout =, slack =, seed =,
+---  seconds =, places = { { path =, kind =, permits =, address = of its resource } } }
+---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
+---  complaints = }
+return function(order)
+  if not me then begin(order) end
+  me.report = { granted = 0, failed = {}, longest = 0, longest_close = 0, losses = 0, late = {}, unserved = {},
+    complaints = {} }
+  tasks[order.task](order)
+  return me.report
+end

@@ -1,0 +1,100 @@
+--- What a run stands on: three servers, fault proxies before them, a resource for each path, the operator.
+
+local codec = require "spec.support.codec"
+local ensemble = require "spec.support.ensemble"
+local inspector = require "spec.support.inspector"
+local loop = require "spec.support.loop"
+local nodes = require "chaos.nodes"
+local process = require "spec.support.process"
+local proxy = require "spec.support.proxy"
+local resource = require "spec.support.resource"
+
+local stage = {}
+stage.__index = stage
+
+local CONTAINER_CHECK = 2000 -- ms; the paths are containers, and vanish when nobody is there
+
+local function start_operator(self)
+  local command = { "lua5.4", "chaos/operator.lua", self.cluster.hosts, env = process.PLAIN_LUA }
+  for _, place in ipairs(self.places) do
+    command[#command + 1] = place.path
+    command[#command + 1] = place.store.address
+  end
+  self.operator = process.spawn(command)
+  assert(self.operator:read_line(60) == "ready", "the operator does not start")
+  self.orders = {}
+end
+
+--- Starts everything.
+---@param cast table as `chaos.schedule.CAST`
+function stage.start(cast)
+  local self = setmetatable({ places = {}, proxies = {} }, stage)
+  self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK }
+  for n, kind in ipairs(cast.paths) do
+    self.places[n] = { path = ("/chaos/%d-%s"):format(n, kind), kind = kind, store = resource.start() }
+  end
+  for n = 1, cast.proxies do self.proxies[n] = proxy.start(self.cluster.hosts) end
+  start_operator(self)
+  return self
+end
+
+--- Gives the operator something to do; `done(count)` is called from `step` when it has done it.
+function stage:order(done, ...)
+  table.insert(self.orders, done)
+  self.operator:write(codec.encode(...))
+end
+
+--- Hears what the operator has done.
+function stage:step()
+  while #self.orders > 0 and self.operator:stdout():find("\n", 1, true) do
+    table.remove(self.orders, 1)(codec.decode(self.operator:read_line()))
+  end
+  assert(self.operator:is_running(), "the operator has ended: " .. self.operator:stderr())
+end
+
+--- Ends every fault, and waits until the servers serve and the operator has nothing to do.
+function stage:heal()
+  for _, one in ipairs(self.proxies) do one:heal() end
+  for n, one in ipairs(self.cluster.servers) do
+    self.cluster:resume(n)
+    if not one.process:is_running() then one:launch() end
+  end
+  for _, one in ipairs(self.cluster.servers) do one:await() end
+  return loop.poll(function()
+    self:step()
+    return #self.orders == 0
+  end, 60) or error("the operator does not come to an end")
+end
+
+local function list_nodes(tree, path, list)
+  local found, err = nodes.list(tree, path)
+  if not found then list[#list + 1] = ("%s: %s"):format(path, err) end
+  for _, node in ipairs(found or {}) do
+    local who, stat = tree:get(node.path)
+    if who then list[#list + 1] = ("%s of %s, session %s"):format(node.path, who, stat.ephemeralOwner) end
+  end
+end
+
+--- Waits until there is no node below any path, and lists those that stay.
+---@param seconds number
+---@return string[] orphans
+function stage:orphans(seconds)
+  local tree, left = inspector.connect(self.cluster.hosts, { timeout = 30 }), {}
+  loop.poll(function()
+    left = {}
+    for _, place in ipairs(self.places) do list_nodes(tree, place.path, left) end
+    return #left == 0
+  end, seconds, 0.1)
+  tree:close()
+  return left
+end
+
+--- Ends everything.
+function stage:close()
+  self.operator:kill()
+  for _, place in ipairs(self.places) do place.store:close() end
+  for _, one in ipairs(self.proxies) do one:close() end
+  self.cluster:close()
+end
+
+return stage

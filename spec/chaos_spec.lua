@@ -1,0 +1,358 @@
+--- What `make chaos` rests on: a seed gives one schedule, a lost waiter is told from a stopped one, operators say what
+--- they take away, and what went before a failure is there to be read.
+
+local uv = require "luv"
+local crew = require "chaos.crew"
+local codec = require "spec.support.codec"
+local folder = require "spec.support.folder"
+local inspector = require "spec.support.inspector"
+local nodes = require "chaos.nodes"
+local process = require "spec.support.process"
+local proxy = require "spec.support.proxy"
+local random = require "chaos.random"
+local record = require "chaos.record"
+local report = require "chaos.report"
+local resource = require "spec.support.resource"
+local schedule = require "chaos.schedule"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+describe("the chaos schedule", function()
+  it("is the same for the same seed, and another one for another", function()
+    assert.same(schedule.make(42, 60), schedule.make(42, 60))
+    assert.are_not.same(schedule.make(42, 60), schedule.make(43, 60))
+  end)
+
+  it("is the same under every Lua", function()
+    local sum = 0
+    for _, fault in ipairs(schedule.make(42, 60)) do
+      sum = (sum * 31 + math.floor(fault.at * 1e6) + (fault.proxy or fault.worker or 0) + (fault.n or 0)) % 1000003
+    end
+    assert.equal(18913, sum)
+  end)
+
+  it("is in order of time and has every kind, ten thousand in ten minutes", function()
+    local list, kinds, last = schedule.make(7, 600), {}, 0
+    assert.is_true(#list >= 10000)
+    for _, fault in ipairs(list) do
+      assert.is_true(fault.at >= last and fault.at <= 600)
+      last = fault.at
+      local kind = fault.server and fault.server .. "_" .. fault.kind or fault.kind
+      kinds[kind] = (kinds[kind] or 0) + 1
+    end
+    for _, kind in ipairs { "cut", "cut_before", "cut_after", "lose_reply", "refuse", "delay", "black_hole",
+      "long_black_hole", "stop", "long_stop", "kill", "expire", "delete", "delete_tree", "leader_server_kill",
+      "follower_server_kill", "both_server_kill", "leader_server_stop", "follower_server_stop" } do
+      assert.is_true((kinds[kind] or 0) > 0, kind)
+    end
+  end)
+
+  it("names victims that there are, and stops longer than the session lives", function()
+    local cast = { workers = 3, proxies = 2, paths = { "mutex" }, session_timeout = 5 }
+    for _, fault in ipairs(schedule.make(1, 300, cast)) do
+      assert.is_true((fault.worker or 1) <= 3 and (fault.proxy or 1) <= 2 and (fault.path or 1) <= 1)
+      if fault.kind:find("^long_") then assert.is_true(fault.lasts > 6) end
+    end
+  end)
+end)
+
+describe("chaos's random numbers", function()
+  it("reach every value of a range, and no other", function()
+    local draw, seen = random.new(0), {}
+    for _ = 1, 1000 do
+      seen[draw:integer(-1, 2)] = true
+      local x = draw:number(3, 4)
+      assert.is_true(x >= 3 and x < 4)
+    end
+    assert.same({ [-1] = true, [0] = true, true, true }, seen)
+  end)
+end)
+
+describe("chaos's crew", function()
+  -- No servers: what these workers do in a shift is what the test says.
+  local team
+
+  local function hire(shift, options)
+    local path = folder.new("crew")
+    assert(uv.fs_mkdir(path .. "/chaos", 448))
+    for name, code in pairs { ["zklock.lua"] = "return {}", ["chaos/shift.lua"] = shift } do
+      local file = assert(io.open(path .. "/" .. name, "w"))
+      file:write(code)
+      file:close()
+    end
+    options = options or {}
+    options.worker = { env = { LUA_PATH = path .. "/?.lua;./?.lua;;" } }
+    local stage = { places = {}, proxies = {}, cluster = { hosts = "127.0.0.1:1" } }
+    team = crew.new(stage, { workers = 1, proxies = 0, paths = {}, session_timeout = 2 }, 1, options)
+  end
+
+  local function step_until(condition)
+    wait.eventually(function()
+      team:step()
+      return condition()
+    end)
+  end
+
+  --- A shift with these fields in its report.
+  local function reporting(fields)
+    return [[
+      local uv, socket = require "luv", require "socket"
+      local function now() return tonumber(uv.hrtime()) / 1e9 end
+      return function(order)
+        local report = { granted = 1, failed = {}, longest = 2.5, longest_close = 0, losses = 0, late = {},
+          unserved = {}, complaints = {} }
+        ]] .. fields .. [[
+        return report
+      end
+    ]]
+  end
+
+  after_each(function() team:close() end)
+
+  it("adds up what its workers report, and replaces those that are killed", function()
+    hire(reporting "report.failed.timeout = 2")
+    step_until(function() return team.granted >= 2 end)
+    assert.equal("w1.1", team:name(1))
+    assert.is_true(team:kill(1))
+    assert.is_false(team:kill(1))
+    local before = team.granted
+    step_until(function() return team.granted > before end)
+    assert.equal("w1.2", team:name(1))
+    assert.equal(1, team:number_of("w1.2/7"))
+    assert.is_nil(team:number_of("w1.1/7"))
+    assert.equal(2.5, team.longest)
+    assert.equal(2 * team.granted, team.failed.timeout)
+    team:rest()
+    assert.same({ {}, {} }, { team.lost_waiters, team.complaints })
+  end)
+
+  it("tells of a waiter that was answered too late", function()
+    hire(reporting [[report.late[1] = { began = now() - 9, took = 9, allowed = 1, lane = order.name .. "/3" }]],
+      { slack = 7 })
+    step_until(function() return #team.lost_waiters > 0 end)
+    assert.matches("^w1%.1/3 waited 9%.0 s", team.lost_waiters[1])
+  end)
+
+  it("forgives a waiter for as long as it was stopped", function()
+    hire(reporting [[
+      local began = now()
+      repeat socket.sleep(0.01) until now() - began > 0.5
+      report.late[1] = { began = began, took = now() - began, allowed = 0, lane = order.name .. "/3" }
+    ]], { slack = 1 })
+    for _ = 1, 2 do
+      step_until(function() return team.slots[1].busy == "work" end)
+      local stopped = team:stop(1)
+      assert.is_nil(team:stop(1))
+      assert.is_nil(team:number_of("w1.1/3")) -- nobody aims at it
+      local from = wait.now()
+      step_until(function() return wait.now() - from > 1.5 end)
+      team:continue(stopped)
+      local fresh = team.granted
+      step_until(function() return team.granted > fresh end)
+    end
+    assert.same({}, team.lost_waiters)
+  end)
+
+  it("tells of a worker that does not come back", function()
+    hire(reporting "while true do socket.sleep(1) end", { patience = 0.3 })
+    step_until(function() return team.slots[1].busy == "work" end)
+    step_until(function() return #team.lost_waiters > 0 end)
+    assert.matches("^w1%.%d+ has not come back", team.lost_waiters[1])
+  end)
+
+  it("tells of one who was not served, of one who complains, raises or dies", function()
+    for code, list in pairs {
+      ["report.unserved[1] = 'me'"] = "lost_waiters", ["report.complaints[1] = 'me'"] = "complaints",
+      ["error 'me'"] = "complaints", ["io.stderr:write 'me' os.exit(3)"] = "complaints",
+    } do
+      if team then team:close() end
+      hire(reporting(code))
+      step_until(function() return #team[list] > 0 end)
+      assert.matches("me", team[list][1])
+    end
+  end)
+end)
+
+describe("chaos's operator", function()
+  local PATIENCE = 20 -- seconds
+  local zk, between, tree, client, stores, operator, paths
+  local count = 0
+
+  before_each(function()
+    zk = server.shared()
+    between = proxy.start(zk.hosts)
+    tree = inspector.connect(zk.hosts)
+    client = assert(zklock.connect(between.hosts, { session_timeout = 6, identifier = "w1.1" }))
+    count = count + 1
+    stores, paths = {}, {}
+    local command = { "lua5.4", "chaos/operator.lua", zk.hosts, env = process.PLAIN_LUA }
+    for i = 1, 2 do
+      stores[i], paths[i] = resource.start(), ("/chaos_spec/%d-%d"):format(count, i)
+      table.insert(command, paths[i])
+      table.insert(command, stores[i].address)
+    end
+    operator = process.spawn(command)
+    assert.equal("ready", operator:read_line(PATIENCE))
+  end)
+
+  after_each(function()
+    operator:kill()
+    client:close()
+    tree:close()
+    between:close()
+    for _, store in ipairs(stores) do store:close() end
+  end)
+
+  local function order(...)
+    operator:write(codec.encode(...))
+    return codec.decode(operator:read_line(PATIENCE))
+  end
+
+  local function seen(i)
+    stores[i]:judge { faults = true } -- the log is written
+    local file = assert(io.open(stores[i].path))
+    local text = file:read("*a")
+    file:close()
+    return text
+  end
+
+  it("says at every resource what it is about to delete", function()
+    local lock = client:mutex(paths[2])
+    local token = assert(lock:acquire(PATIENCE))
+    assert.equal(1, order("delete", paths[1], 0.5)) -- nobody is there: the next path
+    assert.equal(0, order("delete", paths[1], 0.5))
+    for i = 1, 2 do assert.equal(("%d w1.1 void accepted\n"):format(token), seen(i)) end
+    wait.eventually(function() return not lock:is_held() end)
+  end)
+
+  it("names the token of a lease, whichever of its nodes it deletes", function()
+    local lease = assert(client:semaphore(paths[1], 3):acquire(PATIENCE, 2))
+    wait.eventually(function() return #nodes.list(tree, paths[1]) == 2 end)
+    local token = lease:token()
+    assert.equal(1, order("delete", paths[1], 0.99))
+    assert.is_truthy(seen(1):find(("%d w1.1 void"):format(token), 1, true))
+    assert.is_nil(seen(1):find("w%d.%d/"))
+  end)
+
+  it("deletes a path with all that is below it", function()
+    assert(client:semaphore(paths[1], 3):acquire(PATIENCE, 2))
+    wait.eventually(function() return #nodes.list(tree, paths[1]) == 2 end)
+    assert.equal(5, order("delete_tree", paths[1])) -- two nodes and three directories
+    assert.is_nil(tree:exists(paths[1]))
+  end)
+
+  it("says whose session it ends, and how far that reaches", function()
+    local lock = client:mutex(paths[1])
+    local token = assert(lock:acquire(PATIENCE))
+    local sessions = between:sessions()
+    assert.equal(1, order("expire", "w1.1", sessions[#sessions]))
+    local upto = seen(2):match("^0 w1%.1 ending accepted\n(%d+) w1%.1 ended accepted\n$")
+    assert.is_true(tonumber(upto) >= token)
+    wait.eventually(function() return not lock:is_held() end)
+    assert.is_true(assert(lock:acquire(PATIENCE)) > tonumber(upto))
+  end)
+end)
+
+describe("chaos's record", function()
+  local kept, place, at
+
+  before_each(function()
+    kept = record.new()
+    kept:fault("cut, proxy %d", 1)
+    kept:fault("kill, worker %s", "w2.1")
+    at = kept.faults[1].at
+    local lines = { "0 w1.1/0 ask accepted %d 0", "5 w1.1/0 enter accepted %d 9", "5 w1.1/0 gone accepted",
+      "0 w2.1/0 ask accepted %d 0" }
+    for i, line in ipairs(lines) do lines[i] = line:format(at - 2500 + 1000 * i) end
+    place = { path = "/chaos/1", store = { path = folder.file("log", table.concat(lines, "\n") .. "\n") } }
+  end)
+
+  local function without_times(lines)
+    for i, line in ipairs(lines) do lines[i] = line:match("^ *[%d.]+  (.*)$"):gsub(" %d+ %d+$", "") end
+    return lines
+  end
+
+  it("tells what was before a line of a resource's log, and the faults meanwhile", function()
+    kept.faults[2].at = at + 1e6
+    assert.same({ "0 w1.1/0 ask accepted", "5 w1.1/0 enter accepted", "5 w1.1/0 gone accepted", "fault: cut, proxy 1",
+      "0 w2.1/0 ask accepted" }, without_times(kept:around(place, 4)))
+    assert.same({ "0 w1.1/0 ask accepted", "5 w1.1/0 enter accepted" }, without_times(kept:around(place, 2)))
+  end)
+
+  it("tells what a worker did, and what was done to it", function()
+    kept.faults[2].at = at + 1e6
+    local function about(worker) return table.concat(kept:about({ place }, worker), "\n") end
+    assert.matches("^ *[%d.]+  0 w2%.1/0 ask accepted %d+ 0   /chaos/1\n *[%d.]+  fault: kill, worker w2%.1$",
+      about "w2.1")
+    assert.matches("ask.*enter.*gone accepted   /chaos/1\n *[%d.]+  fault: cut, proxy 1$", about "w1.1")
+    assert.equal("", about "w3.1")
+  end)
+
+  it("keeps it all in files", function()
+    local path = folder.new("kept") .. "/chaos/7"
+    kept:keep({ place }, path)
+    local files = { ["faults.log"] = "cut, proxy 1\n.*kill, worker w2%.1\n", ["1.log"] = "ask.*enter.*gone" }
+    for name, text in pairs(files) do
+      local file = assert(io.open(path .. "/" .. name))
+      assert.matches(text, file:read("*a"))
+      file:close()
+    end
+  end)
+end)
+
+describe("chaos's report", function()
+  --- What it prints of a run that was good but for these changes, and whether it finds it good.
+  local function check(change)
+    local kept = record.new()
+    kept:fault("cut, proxy %d", 2)
+    local log = folder.file("log", ("0 w2.1/0 ask accepted %d 0\n"):format(kept.faults[1].at))
+    local run = { seed = 7, minutes = 4, share = 0.5, sum = 500, orphans = {}, record = kept,
+      folder = folder.new("report"), crew = { lost_waiters = {}, complaints = {} },
+      stage = { places = { { path = "/chaos/1", store = { path = log } } } } }
+    local verdict = { grants = 500, stale = 0, overlaps = 0, count = 0, violations = {} }
+    change(run, verdict)
+    local path = folder.file("printed", "")
+    local before = io.output()
+    io.output(path)
+    local ok, good = pcall(report.check, run, verdict)
+    io.output():close()
+    io.output(before)
+    assert(ok, good)
+    local file = assert(io.open(path))
+    local text = file:read("*a")
+    file:close()
+    return good, text
+  end
+
+  it("finds a sound run good", function()
+    local good, text = check(function() end)
+    assert.is_true(good)
+    assert.matches("8 passed, 0 failed\n$", text)
+    assert.is_nil(text:find("SEED", 1, true))
+  end)
+
+  it("finds whatever should not be, and says how to have it again", function()
+    for _, change in ipairs {
+      function(run) run.sum = 499 end,
+      function(_, verdict) verdict.grants = 499 end,
+      function(_, verdict) verdict.stale = 1 end,
+      function(_, verdict) verdict.overlaps = 1 end,
+      function(_, verdict) verdict.count = 1 end,
+      function(run) run.orphans[1] = "a node" end,
+      function(run) run.crew.lost_waiters[1] = "somebody" end,
+      function(run) run.crew.complaints[1] = "something" end,
+    } do
+      local good, text = check(change)
+      assert.is_false(good)
+      assert.matches("make chaos SEED=7 MINUTES=4\n7 passed, 1 failed\n$", text)
+    end
+  end)
+
+  it("shows what went before", function()
+    local _, text = check(function(run) run.crew.lost_waiters[1] = "w2.1/0 waited" end)
+    assert.matches("before w2%.1/0 waited\n.*w2%.1/0 ask accepted.*fault: cut, proxy 2\n", text)
+    _, text = check(function(_, verdict) verdict.count, verdict.violations = 1, { "/chaos/1, line 1: wrong" } end)
+    assert.matches("before /chaos/1, line 1: wrong\n.*w2%.1/0 ask accepted", text)
+  end)
+end)
