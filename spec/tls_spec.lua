@@ -227,7 +227,7 @@ describe("with TLS", function()
 
     it("that another one takes over has TLS again, and the session #slow", function()
       local own = server.start { tls = { authority = ours } }
-      local client = assert(connect(own.secure_hosts, files(), { session_timeout = 6, connect_timeout = PATIENCE }))
+      local client = assert(connect(own.secure_hosts, files(), { session_timeout = 10, connect_timeout = PATIENCE }))
       local lock, id = client:mutex(path), client:session_id()
       local token = assert(lock:acquire(PATIENCE))
       local before = threads()
