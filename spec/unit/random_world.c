@@ -1,0 +1,421 @@
+#include "random_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An operator's deeds that somebody may not have heard of yet. */
+#define DEEDS 256
+
+unsigned random_faults;
+
+static const random_play *play;
+static uint64_t state;
+static unsigned granted;
+static char deeds[DEEDS][256];
+static size_t deed_count;
+
+unsigned random_any(unsigned below) {
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(state >> 33) % below;
+}
+
+static bool chance(unsigned kind, unsigned one_in) {
+    return (random_faults & kind) != 0 && random_any(one_in) == 0;
+}
+
+double random_seconds(void) {
+    return random_any(2) ? 1e12 : 0.1 * random_any(300);
+}
+
+static const char *any_directory(void) {
+    return play
+        ->directories[play->directory_count > 1 ? random_any((unsigned)play->directory_count) : 0];
+}
+
+static fake_client *anyone(void) {
+    return random_any(2) ? one : two;
+}
+
+/* ---- looking ---- */
+
+const zkl_contender *random_contender(const char *directory, const char *name) {
+    for (fake_client *c = zk->clients; c; c = c->next) {
+        const zkl_line *line = zkl_lines_find(&c->lines, directory);
+        for (const zkl_contender *m = line ? line->first : NULL; m; m = m->next)
+            if (m->name && strcmp(m->name, name) == 0)
+                return m;
+    }
+    return NULL;
+}
+
+fake_node *random_node(const zkl_contender *c) {
+    char path[256];
+    if (!c->line || !c->name)
+        return NULL;
+    snprintf(path, sizeof path, "%s/%s", c->line->path, c->name);
+    return fake_find(zk, path, FAKE_LATEST);
+}
+
+const char *random_stranger(const char *directory) {
+    for (size_t i = 0;; i++) {
+        const char *name = fake_child(zk, directory, i, FAKE_LATEST);
+        char path[256];
+        if (!name)
+            return NULL;
+        snprintf(path, sizeof path, "%s/%s", directory, name);
+        const fake_node *node = fake_find(zk, path, FAKE_LATEST);
+        if (node->owner == 0xdead)
+            return node->path;
+    }
+}
+
+zkl_kind random_parse(const char *name, zkl_child *child) {
+    *child = (zkl_child){.name = (char *)name};
+    return child->kind = zkl_znode_parse(name, &child->sequence);
+}
+
+const char *random_first(const char *directory) {
+    zkl_child first = {0}, child;
+    for (size_t i = 0;; i++) {
+        const char *name = fake_child(zk, directory, i, FAKE_LATEST);
+        if (!name)
+            return first.name;
+        CHECK(random_parse(name, &child));
+        if (!first.name || zkl_znode_before(child.sequence, first.sequence))
+            first = child;
+    }
+}
+
+/* ---- what must be true after every step ---- */
+
+void random_check_trust(const fake_client *client) {
+    CHECK(client->alive || client->floor.trusted_until <= fake_now);
+}
+
+static bool operator_took(const zkl_contender *c) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", c->line->path, c->name);
+    for (size_t i = 0; i < DEEDS; i++)
+        if (strcmp(deeds[i], path) == 0)
+            return true;
+    return false;
+}
+
+fake_node *random_check_node(const fake_client *client, const zkl_contender *held) {
+    fake_node *node = random_node(held);
+    CHECK(node || !client->alive || operator_took(held));
+    if (node)
+        CHECK_INT(node->owner, client->floor.session);
+    return node;
+}
+
+void random_check_first(const zkl_contender *held,
+                        bool (*excused)(const char *name, const zkl_contender *before)) {
+    zkl_child own, other;
+    CHECK(random_parse(held->name, &own));
+    for (size_t i = 0;; i++) {
+        const char *name = fake_child(zk, held->line->path, i, FAKE_LATEST);
+        if (!name)
+            return;
+        if (!random_parse(name, &other) || !zkl_znode_before(other.sequence, own.sequence) ||
+            !zkl_verdict_blocks(&other, own.kind))
+            continue;
+        const zkl_contender *before = random_contender(held->line->path, name);
+        if (excused && excused(name, before))
+            continue;
+        CHECK(before && before->floor == held->floor);
+        CHECK(before->phase == ZKL_OVER || before->node == ZKL_NODE_ERASING);
+    }
+}
+
+/* ---- what may happen ---- */
+
+/* Who holds more often than not: the line has to move. */
+static fake_place *any_place(fake_client *client) {
+    unsigned n = 0;
+    for (fake_place *p = client->places; p; p = p->next, n++)
+        if (fake_held(p) && random_any(2))
+            return p;
+    fake_place *p = client->places;
+    for (n = n ? random_any(n) : 0; p && n > 0; n--)
+        p = p->next;
+    return p;
+}
+
+static void forget(fake_place *place) {
+    granted += place->granted;
+    fake_drop(place);
+}
+
+static void touch(fake_place *place) {
+    if (!place)
+        return;
+    if (!fake_waits(place) && !fake_held(place))
+        forget(place);
+    else if (random_any(12) == 0)
+        fake_drop(place);
+    else if (fake_held(place))
+        CHECK_INT(fake_release(place), ZKL_OK);
+    else if (random_any(4) == 0)
+        fake_cancel(place);
+}
+
+/* Deletes a node, or asks for it back; or clears an empty directory away, as servers do with containers. */
+static void some_operator(void) {
+    const char *directory = any_directory();
+    const size_t count = fake_children(zk, directory);
+    char path[256];
+    if (!count) {
+        if (random_any(4) == 0)
+            fake_remove(zk, directory);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/%s", directory,
+             fake_child(zk, directory, random_any((unsigned)count), FAKE_LATEST));
+    if (random_any(3)) {
+        snprintf(deeds[deed_count++ % DEEDS], sizeof *deeds, "%s", path);
+        fake_remove(zk, path);
+    } else {
+        fake_write(zk, path, "__REVOKE__");
+    }
+}
+
+static void some_stranger(void) {
+    const char *directory = any_directory();
+    fake_directory(zk, directory);
+    play->stranger(directory);
+}
+
+static void come_back(fake_client *client) {
+    if (!client->alive)
+        fake_expire(client);
+    fake_connect(client);
+}
+
+static void turn_link(fake_client *client) {
+    if (client->floor.port) {
+        fake_cut_quietly(client);
+        if (chance(LAG, 2))
+            fake_lag(client, client->seen + random_any((unsigned)(zk->zxid - client->seen) + 1));
+        if (chance(RELINK, 2))
+            fake_relink(client); /* what the old link had on its way is not heard of */
+        else
+            fake_deliver_late(client);
+        return;
+    }
+    if (client->alive && chance(EXPIRE, 3)) {
+        const zkl_nanos end = client->heard + client->timeout;
+        if (end >= fake_now)
+            fake_wait(zk, zkl_clock_seconds(end - fake_now) + 0.001);
+        fake_bury(client);
+    }
+    if (random_any(2))
+        come_back(client);
+}
+
+static void some_refusal(void) {
+    static const int rcs[] = {ZTHROTTLEDOP, ZTHROTTLEDOP, ZNOAUTH};
+    fake_allow(zk);
+    if (random_any(2))
+        fake_refuse(zk, (fake_op)random_any(FAKE_OPS), any_directory(), rcs[random_any(3)],
+                    1 + random_any(3));
+}
+
+#define WAITING_MOST 6
+
+static void step(void) {
+    fake_client *client = anyone();
+    if (chance(CUT, client->floor.port ? 50 : 5))
+        turn_link(client);
+    else if (chance(OPERATOR, 40))
+        some_operator();
+    else if (chance(REFUSE, 30))
+        some_refusal();
+    else if (chance(LAG, 30))
+        fake_catch_up(client);
+    else if (chance(SLOW, 40))
+        fake_wait(zk, random_any(3) ? 0.06 : random_any(30));
+    else if (random_any(60) == 0)
+        some_stranger();
+    else if (random_any(8) == 0 && client->floor.counters.waiting < WAITING_MOST)
+        play->join(client);
+    else if (random_any(4) == 0)
+        touch(any_place(client));
+    else if (random_any(2))
+        fake_carry(client);
+    else if (random_any(2))
+        fake_deliver(client);
+    else
+        fake_answer(client);
+}
+
+/* ---- rest: no faults for a while, then everything must stand as it should ---- */
+
+static void heal(void) {
+    fake_allow(zk);
+    for (fake_client *c = zk->clients; c; c = c->next) {
+        if (!c->floor.port)
+            come_back(c);
+        fake_catch_up(c);
+    }
+    fake_settle_all(zk);
+    /* Holds that are not watched yet come to be; then what was refused or could not be sent is repeated. */
+    for (unsigned i = 0; i < 3; i++) {
+        fake_wait(zk, i == 0 ? 0.1 : 6);
+        fake_settle_all(zk);
+    }
+    fake_wait(zk, 31);
+    fake_settle_all(zk);
+}
+
+/* No node of ours without somebody who wants it. */
+static void check_wanted(const char *directory) {
+    for (size_t i = 0;; i++) {
+        const char *name = fake_child(zk, directory, i, FAKE_LATEST);
+        zkl_guid guid;
+        if (!name)
+            return;
+        if (!zkl_znode_guid(name, &guid))
+            continue;
+        const zkl_contender *c = random_contender(directory, name);
+        CHECK(c && c->phase != ZKL_OVER);
+    }
+}
+
+static void check_rest(void) {
+    heal();
+    play->check();
+    for (size_t i = 0; i < play->directory_count; i++)
+        check_wanted(play->directories[i]);
+    play->rest();
+}
+
+static void leave_all(void) {
+    for (fake_client *c = zk->clients; c; c = c->next)
+        for (fake_place *p = c->places, *next; p; p = next) {
+            next = p->next;
+            if (fake_held(p))
+                fake_release(p);
+        }
+    fake_settle_all(zk);
+}
+
+static bool somebody_waits(void) {
+    return one->floor.counters.waiting + two->floor.counters.waiting > 0;
+}
+
+static void check_end(void) {
+    heal();
+    fake_end_session(zk, 0xdead);
+    fake_settle_all(zk);
+    for (unsigned i = 0; somebody_waits(); i++) {
+        CHECK(i < 1000); /* everybody gets in */
+        leave_all();
+        play->check();
+    }
+    leave_all();
+    for (fake_client *c = zk->clients; c; c = c->next) {
+        for (fake_place *p = c->places; p; p = p->next)
+            CHECK_INT(p->answers, 1);
+        while (c->places)
+            forget(c->places);
+    }
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+    for (size_t i = 0; i < play->directory_count; i++)
+        CHECK_INT(fake_children(zk, play->directories[i]), 0);
+}
+
+/* ---- courses ---- */
+
+static void run_seed(unsigned kinds, unsigned seed) {
+    random_faults = kinds;
+    state = seed * UINT64_C(0x9e3779b97f4a7c15) + kinds;
+    granted = 0;
+    memset(deeds, 0, sizeof deeds);
+    one->beats = two->beats = true;
+    one->syncs_first = two->syncs_first = (kinds & RELINK) != 0;
+    play->begin(seed);
+    for (unsigned i = 0; i < play->steps; i++) {
+        check_note("course %u, seed %u, step %u", kinds, seed, i);
+        step();
+        play->check();
+        if (i % 250 == 249) {
+            check_rest();
+            fake_wait(zk, 0.001);
+        }
+    }
+    check_note("course %u, seed %u, the end", kinds, seed);
+    check_end();
+    CHECK(granted > 20); /* else it has tried nothing */
+}
+
+void random_run(unsigned kinds) {
+    for (unsigned seed = 1; seed <= play->seeds; seed++) {
+        run_seed(kinds, seed);
+        fake_world_end();
+        fake_world_begin();
+    }
+}
+
+static void calm(void) {
+    random_run(0);
+}
+
+static void links_go(void) {
+    random_run(CUT | SLOW);
+}
+
+static void links_go_and_servers_lag(void) {
+    random_run(CUT | LAG | SLOW);
+}
+
+static void sessions_end(void) {
+    random_run(CUT | EXPIRE | SLOW);
+}
+
+static void operators_delete(void) {
+    random_run(OPERATOR | SLOW);
+}
+
+static void servers_refuse(void) {
+    random_run(REFUSE | CUT | SLOW);
+}
+
+static void sessions_move(void) {
+    random_run(CUT | LAG | RELINK | SLOW);
+}
+
+static void everything(void) {
+    random_run(CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
+}
+
+static unsigned chosen_kinds, chosen_seed;
+
+static void the_chosen(void) {
+    run_seed(chosen_kinds, chosen_seed);
+}
+
+int random_main(const random_play *p, int argc, char **argv) {
+    const check_case cases[] = {
+        {"holds in a calm sea", calm},
+        {"holds when links go and come back", links_go},
+        {"holds when links go and servers lag", links_go_and_servers_lag},
+        {"holds when sessions end", sessions_end},
+        {"holds when operators delete and write", operators_delete},
+        {"holds when servers refuse", servers_refuse},
+        {"holds when sessions move to other links", sessions_move},
+        {"holds when everything happens at once", everything},
+        p->more,
+    };
+    static const check_case chosen[] = {{"holds in the chosen course", the_chosen}};
+    play = p;
+    if (argc == 3) {
+        chosen_kinds = (unsigned)atoi(argv[1]);
+        chosen_seed = (unsigned)atoi(argv[2]);
+        return check_run(CHECK_CASES(chosen), 1, argv, fake_world_begin, fake_world_end);
+    }
+    const size_t count = sizeof cases / sizeof *cases - (p->more.name ? 0 : 1);
+    return check_run(cases, count, argc, argv, fake_world_begin, fake_world_end);
+}
