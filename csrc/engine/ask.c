@@ -81,6 +81,12 @@ void zkl_ask_create(zkl_contender *c) {
         zkl_ask_again_later(line);
 }
 
+void zkl_ask_lost(zkl_contender *c) {
+    c->node = ZKL_NODE_LOST;
+    c->line->list_wanted = true;
+    c->line->list_synced = false; /* the one on its way may have been sent before the create */
+}
+
 void zkl_ask_erase(zkl_contender *c) {
     zkl_floor *floor = c->floor;
     c->refused = ZKL_OK;

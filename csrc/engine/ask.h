@@ -22,6 +22,8 @@ void zkl_ask_create(zkl_contender *c);
 /* A full path for a new node of its own, without the sequence, under a new GUID; wants a list after it. The caller's to
  * free; NULL: no memory. */
 char *zkl_ask_new_path(zkl_contender *c);
+/* Nobody can tell any more what became of its create: a synced list will. */
+void zkl_ask_lost(zkl_contender *c);
 /* Deletes the node. */
 void zkl_ask_erase(zkl_contender *c);
 /* Arms the watch on its own node, unless it is armed or asked for. */

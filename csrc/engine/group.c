@@ -75,10 +75,8 @@ static void let_go(zkl_contender **part) {
     *part = NULL;
     if (!c)
         return;
-    if (c->whole->wanted && c->node == ZKL_NODE_ASKED) {
-        c->node = ZKL_NODE_LOST; /* the transaction's answer will not find it; a synced list will */
-        c->line->list_wanted = true;
-    }
+    if (c->whole->wanted && c->node == ZKL_NODE_ASKED)
+        zkl_ask_lost(c); /* the transaction's answer will not find it */
     c->whole = &nobody;
     zkl_line_drop(c);
 }

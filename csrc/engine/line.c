@@ -383,8 +383,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     if (reply->rc == ZOK) {
         c->name = strdup(strrchr(reply->path, '/') + 1);
         if (!c->name) {
-            c->node = ZKL_NODE_LOST; /* a synced list finds it by its GUID */
-            c->line->list_wanted = true;
+            zkl_ask_lost(c); /* the list finds it by its GUID */
             return;
         }
         c->node = ZKL_NODE_THERE;
@@ -395,8 +394,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     } else if (reply->rc == ZNONODE) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        c->node = ZKL_NODE_LOST; /* looked for when there is a link */
-        c->line->list_wanted = true;
+        zkl_ask_lost(c); /* looked for when there is a link */
     } else {
         c->node = ZKL_NODE_NONE;
         if (c->phase == ZKL_OVER)

@@ -251,6 +251,23 @@ static void any_part_may_be_asked_for(void) {
     }
 }
 
+/* A list that was asked for before the transaction does not tell what became of it. */
+static void one_given_up_while_another_is_looked_for_leaves_nothing(void) {
+    fake_place *other = fake_join(one, B, 1e12);
+    fake_cut(one); /* was its node made? */
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "SL");
+    fake_place *p = both(one, ab);
+    CHECK_TEXT(fake_batch(one), "SLML");
+    fake_cancel(p);
+    fake_cancel(other);
+    fake_settle_all(zk);
+    fake_wait(zk, 1);
+    fake_settle_all(zk);
+    CHECK_INT(nodes(), 0);
+    CHECK_CLEAN();
+}
+
 /* ---- semaphores ---- */
 
 static size_t leases(void) {
@@ -376,6 +393,8 @@ int main(int argc, char **argv) {
         {"a single try is answered", a_single_try_is_answered},
         {"a lost answer is found again", a_lost_answer_is_found_again},
         {"a lost request is sent again", a_lost_request_is_sent_again},
+        {"one that is given up while another is looked for leaves nothing",
+         one_given_up_while_another_is_looked_for_leaves_nothing},
         {"losing one is losing all", a_loss_of_one_is_a_loss_of_all},
         {"a waiting one that lost a node enters again as a whole",
          a_waiting_one_that_lost_a_node_enters_again_as_a_whole},
