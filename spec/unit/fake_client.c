@@ -141,15 +141,23 @@ fake_place *fake_join_all(fake_client *client, const char *const *paths, size_t 
     return entered(place);
 }
 
-fake_place *fake_lease(fake_client *client, const char *path, size_t count, size_t permits) {
+fake_place *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
+                              double seconds) {
     fake_place *place = place_new(client);
     char gate[256], leases[256];
     snprintf(gate, sizeof gate, "%s/locks", path);
     snprintf(leases, sizeof leases, "%s/leases", path);
-    const zkl_terms terms = {.kind = ZKL_KIND_LEASE, .permits = permits, .deadline = ZKL_NEVER};
+    const zkl_terms terms = {.kind = ZKL_KIND_LEASE,
+                             .permits = permits,
+                             .deadline = zkl_clock_after(fake_now, seconds),
+                             .once = seconds == 0};
     place->contender =
         zkl_group_join_leases(&client->lines, gate, leases, count, place->tag, &terms);
     return entered(place);
+}
+
+fake_place *fake_lease(fake_client *client, const char *path, size_t count, size_t permits) {
+    return fake_lease_within(client, path, count, permits, 1e12);
 }
 
 fake_place *fake_join(fake_client *client, const char *path, double seconds) {

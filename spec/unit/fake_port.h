@@ -19,6 +19,7 @@ typedef struct fake_place {
     bool granted;
     zkl_status status; /* of the answer */
     int64_t token;
+    unsigned note; /* the test's own */
 } fake_place;
 
 typedef struct fake_client {
@@ -74,6 +75,8 @@ fake_place *fake_join_all(fake_client *client, const char *const *paths, size_t 
                           double seconds);
 /* Leases of the semaphore at `path`, which has `permits`. */
 fake_place *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
+fake_place *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
+                              double seconds);
 zkl_status fake_release(fake_place *place);
 void fake_cancel(fake_place *place);
 void fake_drop(fake_place *place); /* it is gone then */
