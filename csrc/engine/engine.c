@@ -176,13 +176,7 @@ static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) 
 
 static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_client *client = ctx;
-    const char *name;
-    zkl_line *line = change == ZKL_CHANGE_CHILDREN ? zkl_lines_find(&client->lines, path)
-                                                   : zkl_lines_around(&client->lines, path, &name);
-    if (line && change == ZKL_CHANGE_CHILDREN)
-        zkl_line_children_changed(line);
-    else if (line)
-        zkl_line_watch(line, name, change);
+    zkl_lines_watch(&client->lines, path, change);
 }
 
 /* locked: is a node left that goes as soon as the servers hear of it? What they refuse to delete goes with the session. */

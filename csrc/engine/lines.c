@@ -77,6 +77,17 @@ zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char 
     return find(lines, path, (size_t)(slash - path));
 }
 
+void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change) {
+    const char *name;
+    zkl_line *around = change == ZKL_CHANGE_CHILDREN ? NULL : zkl_lines_around(lines, path, &name);
+    /* A directory that is deleted takes the watch on its children along. */
+    zkl_line *directory = change == ZKL_CHANGE_OTHER ? NULL : zkl_lines_find(lines, path);
+    if (around)
+        zkl_line_watch(around, name, change);
+    if (directory)
+        zkl_line_children_changed(directory);
+}
+
 void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line)) {
     for (size_t i = 0; i < lines->size; i++) {
         zkl_line *next;

@@ -20,6 +20,8 @@ zkl_line *zkl_lines_at(zkl_lines *lines, const char *path);
 zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 /* The line whose directory holds the node at `path`, and the node's name in it; NULL: nobody of ours is there. */
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
+/* A watch has told of the path: a directory, or a node in one. */
+void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change);
 void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line));
 /* Frees the lines that nobody is in: the end of every step. */
 void zkl_lines_tidy(zkl_lines *lines);

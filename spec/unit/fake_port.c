@@ -426,20 +426,11 @@ static void hand_over(fake_client *client, const fake_item *item) {
 }
 
 static void hand_watch(fake_client *client, const fake_item *item) {
-    const char *name;
     fake_watch **listener = watch_at(&client->listeners, item->path, item->watch_list);
     if (!*listener)
         return; /* the reply that would have told of the watch was lost: the library does not know it */
     watch_remove(listener);
-    if (item->change == ZKL_CHANGE_CHILDREN) {
-        zkl_line *directory = zkl_lines_find(&client->lines, item->path);
-        if (directory)
-            zkl_line_children_changed(directory);
-        return;
-    }
-    zkl_line *line = zkl_lines_around(&client->lines, item->path, &name);
-    if (line)
-        zkl_line_watch(line, name, item->change);
+    zkl_lines_watch(&client->lines, item->path, item->change);
 }
 
 bool fake_deliver(fake_client *client) {

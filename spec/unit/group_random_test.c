@@ -237,7 +237,7 @@ int main(int argc, char **argv) {
         .directories = directories,
         .directory_count = DIRECTORIES,
         .steps = 3000,
-        .seeds = 3,
+        .seeds = 8,
         .begin = begin,
         .join = join,
         .stranger = some_stranger,

@@ -42,6 +42,12 @@ static void release(fake_place *place) {
     fake_settle_all(zk);
 }
 
+static void remove_first(const char *directory) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", directory, fake_child(zk, directory, 0, FAKE_LATEST));
+    CHECK_INT(fake_remove(zk, path), ZOK);
+}
+
 static void expire(fake_client *client) {
     fake_cut(client);
     fake_bury(client);
@@ -270,6 +276,8 @@ static void one_given_up_while_another_is_looked_for_leaves_nothing(void) {
 
 /* ---- semaphores ---- */
 
+#define LEASE "_c_%s-lease-"
+
 static size_t leases(void) {
     return fake_children(zk, POOL "/leases");
 }
@@ -381,6 +389,28 @@ static void a_waiting_lease_whose_gate_is_deleted_queues_again(void) {
     CHECK(fake_held(b));
 }
 
+/* All leases go, and the servers clear their directory away before ours is made anew. */
+static void a_lease_waits_on_when_its_directory_was_cleared_away(void) {
+    fake_directory(zk, POOL "/leases");
+    fake_stranger(zk, POOL "/leases", LEASE);
+    fake_place *p = settled(fake_lease(one, POOL, 1, 1));
+    CHECK(fake_waits(p));
+    while (fake_children(zk, POOL "/leases"))
+        remove_first(POOL "/leases");
+    while (fake_deliver(one))
+        continue;
+    fake_carry(one); /* the list, with a watch on the directory */
+    CHECK_INT(fake_remove(zk, POOL "/leases"), ZOK);
+    while (!fake_find(zk, POOL "/leases", FAKE_LATEST))
+        CHECK(fake_answer(one));
+    const char *stranger = fake_stranger(zk, POOL "/leases", LEASE);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    fake_remove(zk, stranger);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a multilock takes one round trip", all_in_one_round_trip},
@@ -413,6 +443,8 @@ int main(int argc, char **argv) {
         {"a lease that is deleted is lost", a_lease_that_is_deleted_is_lost},
         {"a waiting lease whose gate is deleted queues again",
          a_waiting_lease_whose_gate_is_deleted_queues_again},
+        {"a lease waits on when its directory was cleared away",
+         a_lease_waits_on_when_its_directory_was_cleared_away},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }
