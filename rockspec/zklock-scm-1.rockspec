@@ -85,6 +85,7 @@ build = {
     ["zklock.openresty.visits"] = "lua/zklock/openresty/visits.lua",
     ["zklock.owner"] = "lua/zklock/owner.lua",
     ["zklock.place"] = "lua/zklock/place.lua",
+    ["zklock.queue"] = "lua/zklock/queue.lua",
     ["zklock.request"] = "lua/zklock/request.lua",
     ["zklock.waiter"] = "lua/zklock/waiter.lua",
   },

@@ -388,8 +388,13 @@ int zkl_fd(zkl_client *client) {
     return client->floor.events.fd;
 }
 
-bool zkl_take(zkl_client *client, zkl_event *event) {
-    return !forked(client) && zkl_events_take(&client->floor.events, event);
+bool zkl_peek(zkl_client *client, zkl_event *event) {
+    return !forked(client) && zkl_events_peek(&client->floor.events, event);
+}
+
+void zkl_forget(zkl_client *client, uint64_t serial) {
+    if (!forked(client))
+        zkl_events_forget(&client->floor.events, serial);
 }
 
 void zkl_wake(zkl_client *client) {

@@ -13,6 +13,7 @@ bool zkl_events_init(zkl_events *events) {
     pthread_mutex_init(&events->mutex, NULL);
     events->first = NULL;
     events->last = &events->first;
+    events->serial = 0;
     events->signalled = false;
     events->bell = -1;
     return true;
@@ -45,6 +46,7 @@ void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t t
     pthread_mutex_lock(&events->mutex);
     event->status = status;
     event->token = token;
+    event->serial = ++events->serial;
     if (!event->queued) {
         event->queued = true;
         event->next = NULL;
@@ -69,14 +71,10 @@ void zkl_events_drop(zkl_events *events, zkl_event *event) {
     pthread_mutex_unlock(&events->mutex);
 }
 
-bool zkl_events_take(zkl_events *events, zkl_event *copy) {
+bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
     pthread_mutex_lock(&events->mutex);
-    zkl_event *event = events->first;
+    const zkl_event *event = events->first;
     if (event) {
-        events->first = event->next;
-        if (!events->first)
-            events->last = &events->first;
-        event->queued = false;
         *copy = *event;
     } else if (events->signalled) {
         uint64_t count;
@@ -86,6 +84,18 @@ bool zkl_events_take(zkl_events *events, zkl_event *copy) {
     }
     pthread_mutex_unlock(&events->mutex);
     return event != NULL;
+}
+
+void zkl_events_forget(zkl_events *events, uint64_t serial) {
+    pthread_mutex_lock(&events->mutex);
+    zkl_event *event = events->first;
+    if (event && event->serial == serial) {
+        events->first = event->next;
+        if (!events->first)
+            events->last = &events->first;
+        event->queued = false;
+    }
+    pthread_mutex_unlock(&events->mutex);
 }
 
 void zkl_events_ring_at(zkl_events *events, int bell) {

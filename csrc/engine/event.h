@@ -22,6 +22,7 @@ typedef enum zkl_event_kind {
 typedef struct zkl_event {
     struct zkl_event *next;
     bool queued;
+    uint64_t serial; /* of the latest post */
     zkl_event_kind kind;
     uint64_t tag; /* the host's own number for it */
     int status;
@@ -31,7 +32,8 @@ typedef struct zkl_event {
 typedef struct zkl_events {
     pthread_mutex_t mutex;
     zkl_event *first, **last;
-    int fd;   /* eventfd */
+    uint64_t serial; /* of the latest post of all */
+    int fd;          /* eventfd */
     int bell; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     bool signalled;
 } zkl_events;
@@ -44,13 +46,16 @@ void zkl_events_destroy(zkl_events *events);
 void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token);
 void zkl_events_drop(zkl_events *events, zkl_event *event);
 
-/* Takes the oldest event: copies it and forgets it. false: there is none, and the descriptor is quiet again. */
-bool zkl_events_take(zkl_events *events, zkl_event *copy);
+/* Copies the oldest event, which stays: who is interrupted while dealing with it finds it again. false: there is none,
+ * and the descriptor is quiet again. */
+bool zkl_events_peek(zkl_events *events, zkl_event *copy);
+/* The peeked event was dealt with and goes, unless it was posted again since. */
+void zkl_events_forget(zkl_events *events, uint64_t serial);
 
 /* Rings at this socket from now on, and at once if something is there already; -1: nowhere. The caller closes it. */
 void zkl_events_ring_at(zkl_events *events, int bell);
 
-/* Makes the descriptor readable until the next empty take: the host has work of its own left. */
+/* Makes the descriptor readable until the next empty peek: the host has work of its own left. */
 void zkl_events_wake(zkl_events *events);
 
 #endif

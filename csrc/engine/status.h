@@ -24,6 +24,10 @@ typedef enum zkl_code {
 
 typedef int zkl_status;
 
+/* No status beyond these has a text of its own. */
+#define ZKL_STATUS_FIRST (-200)
+#define ZKL_STATUS_LAST ZKL_BAD_ARGUMENT
+
 /* The text of the contract (docs/api.md); static, never NULL. */
 const char *zkl_status_text(zkl_status status);
 

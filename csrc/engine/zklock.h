@@ -1,8 +1,8 @@
 /* zklock's engine: distributed locks over ZooKeeper for a host that polls.
  *
  * The protocol runs in threads of the client's own and never waits for the host. The host asks (join, release, query),
- * returns at once, and hears what became of it from zkl_take, in its own time and on its own thread: no function of the
- * host is ever called. zkl_fd is readable while zkl_take has something.
+ * returns at once, and hears what became of it from zkl_peek, in its own time and on its own thread: no function of the
+ * host is ever called. zkl_fd is readable while zkl_peek has something.
  *
  * Every function may be called from any thread of the process that opened the client, none of them blocks on the
  * network. In a forked child all of them do nothing but say so (ZKL_FORKED, false, 0): the session is the parent's.
@@ -81,8 +81,11 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats);
 /* ---- events ---- */
 
 int zkl_fd(zkl_client *client);
-/* Takes the oldest event; false: there is none. */
-bool zkl_take(zkl_client *client, zkl_event *event);
+/* Copies the oldest event, which stays the oldest until it is forgotten: a host that is interrupted while it deals with
+ * it finds it again. false: there is none. */
+bool zkl_peek(zkl_client *client, zkl_event *event);
+/* The host has dealt with it. Does nothing if it was posted again since, or went with what it spoke of. */
+void zkl_forget(zkl_client *client, uint64_t serial);
 /* Makes the descriptor readable: the host has work of its own left. */
 void zkl_wake(zkl_client *client);
 /* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */

@@ -13,7 +13,11 @@ void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 /* An integer where Lua has 64 of its bits, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
 
-/* Pushes nil and the text of the status: 2 results. Raises when memory ran out. */
+/* Pushes a text that was kept when the module was opened: cannot fail. The text is known by its address. */
+void zkl_push_text(lua_State *L, const char *text);
+void zkl_keep_text(lua_State *L, const char *text);
+
+/* Pushes nil and the text of the status: 2 results. Raises when memory ran out, and then only. */
 int zkl_push_error(lua_State *L, zkl_status status);
 
 /* The moment in argument `arg`: seconds as core.now() counts them; math.huge is never. */

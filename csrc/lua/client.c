@@ -91,7 +91,7 @@ static int client_ended(lua_State *L) {
 }
 
 static int client_state(lua_State *L) {
-    lua_pushstring(L, zkl_state_text(zkl_client_state(check(L))));
+    zkl_push_text(L, zkl_state_text(zkl_client_state(check(L))));
     return 1;
 }
 
@@ -182,28 +182,37 @@ static int client_wait(lua_State *L) {
     return 0;
 }
 
-/* client:take() -> kind, tag, err, token of the oldest event; for "state" the state instead of the tag; nothing when
- * there is none */
-static int client_take(lua_State *L) {
-    static const char *const kinds[] = {
-        [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
-        [ZKL_EVENT_REVOKED] = "revoked", [ZKL_EVENT_ANSWER] = "answer", [ZKL_EVENT_ENDED] = "ended",
-        [ZKL_EVENT_STATE] = "state",     [ZKL_EVENT_LOG] = "log",
-    };
+static const char *const kinds[] = {
+    [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
+    [ZKL_EVENT_REVOKED] = "revoked", [ZKL_EVENT_ANSWER] = "answer", [ZKL_EVENT_ENDED] = "ended",
+    [ZKL_EVENT_STATE] = "state",     [ZKL_EVENT_LOG] = "log",
+};
+
+/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the state instead of the
+ * tag; nothing when there is none */
+static int client_peek(lua_State *L) {
     zkl_event event;
-    if (!zkl_take(check(L), &event))
+    if (!zkl_peek(check(L), &event))
         return 0;
-    lua_pushstring(L, kinds[event.kind]);
-    if (event.kind == ZKL_EVENT_STATE)
-        lua_pushstring(L, zkl_state_text((zkl_state)event.status));
+    const bool state = event.kind == ZKL_EVENT_STATE;
+    zkl_push_text(L, kinds[event.kind]);
+    if (state)
+        zkl_push_text(L, zkl_state_text((zkl_state)event.status));
     else
         lua_pushnumber(L, (lua_Number)event.tag);
-    if (event.status == ZKL_OK)
+    if (state || event.status == ZKL_OK)
         lua_pushnil(L);
     else
-        lua_pushstring(L, event.kind == ZKL_EVENT_STATE ? NULL : zkl_status_text(event.status));
+        zkl_push_text(L, zkl_status_text(event.status));
     zkl_push_token(L, event.token);
-    return 4;
+    lua_pushnumber(L, (lua_Number)event.serial);
+    return 5;
+}
+
+/* client:forget(serial): the event was dealt with */
+static int client_forget(lua_State *L) {
+    zkl_forget(check(L), (uint64_t)luaL_checknumber(L, 2));
+    return 0;
 }
 
 /* client:take_log() -> level, text; nothing when there is none */
@@ -217,11 +226,26 @@ static int client_take_log(lua_State *L) {
     return 2;
 }
 
-/* Pushes the contender of a join, or nil, err. */
+/* client:contender() -> a place that has not joined yet */
+static int client_contender(lua_State *L) {
+    check(L);
+    zkl_new_box(L, ZKL_CONTENDER);
+    return 1;
+}
+
+/* Argument 2: such a place. */
+static void **check_box(lua_State *L) {
+    void **box = luaL_checkudata(L, 2, ZKL_CONTENDER);
+    luaL_argcheck(L, !*box, 2, "it has joined already");
+    return box;
+}
+
+/* Pushes the result of a join, which is kept already: true, or nil, err. */
 static int joined(lua_State *L, void **box, zkl_status status, zkl_contender *contender) {
+    *box = contender;
     if (status != ZKL_OK)
         return zkl_push_error(L, status);
-    *box = contender;
+    lua_pushboolean(L, 1);
     return 1;
 }
 
@@ -235,60 +259,59 @@ static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
     };
 }
 
-/* client:join(path, kind, tag, moment, once, max_hold, under) -> contender, or nil, err; kind "lock", "read" or "write";
- * under, for "read": the contender of a write that the owner holds, or nil */
+/* client:join(contender, path, kind, tag, moment, once, max_hold, under) -> true, or nil, err; kind "lock", "read" or
+ * "write"; under, for "read": the contender of a write that the owner holds, or nil */
 static int client_join(lua_State *L) {
-    zkl_client *client = check(L);
-    const char *path = luaL_checkstring(L, 2);
     static const char *const names[] = {"lock", "read", "write", NULL};
-    static const zkl_kind kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
-    const zkl_kind kind = kinds[luaL_checkoption(L, 3, NULL, names)];
-    const uint64_t tag = zkl_check_tag(L, 4);
-    zkl_terms terms = check_terms(L, 5, kind);
-    terms.under = lua_isnoneornil(L, 8) ? NULL : zkl_check_contender(L, 8);
+    static const zkl_kind node_kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
+    zkl_client *client = check(L);
+    void **box = check_box(L);
+    const char *path = luaL_checkstring(L, 3);
+    const zkl_kind kind = node_kinds[luaL_checkoption(L, 4, NULL, names)];
+    const uint64_t tag = zkl_check_tag(L, 5);
+    zkl_terms terms = check_terms(L, 6, kind);
+    terms.under = lua_isnoneornil(L, 9) ? NULL : zkl_check_contender(L, 9);
     zkl_contender *contender = NULL;
-    void **box = zkl_new_box(L, ZKL_CONTENDER);
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
     return joined(L, box, status, contender);
 }
 
-/* client:join_all(paths, tag, moment, once, max_hold) -> contender, or nil, err; the strings stay in the table */
+/* client:join_all(contender, paths, tag, moment, once, max_hold) -> true, or nil, err; the strings stay in the table */
 static int client_join_all(lua_State *L) {
     zkl_client *client = check(L);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    const uint64_t tag = zkl_check_tag(L, 3);
-    const zkl_terms terms = check_terms(L, 4, ZKL_KIND_LOCK);
+    void **box = check_box(L);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    const uint64_t tag = zkl_check_tag(L, 4);
+    const zkl_terms terms = check_terms(L, 5, ZKL_KIND_LOCK);
     int count = 0;
     for (;; count++) {
-        lua_rawgeti(L, 2, count + 1);
+        lua_rawgeti(L, 3, count + 1);
         const bool more = lua_type(L, -1) == LUA_TSTRING;
         lua_pop(L, 1);
         if (!more)
             break;
     }
-    zkl_contender *contender = NULL;
-    void **box = zkl_new_box(L, ZKL_CONTENDER);
     const char **paths = lua_newuserdata(L, (size_t)(count + 1) * sizeof *paths);
     for (int i = 0; i < count; i++) {
-        lua_rawgeti(L, 2, i + 1);
+        lua_rawgeti(L, 3, i + 1);
         paths[i] = lua_tostring(L, -1);
         lua_pop(L, 1);
     }
+    zkl_contender *contender = NULL;
     const zkl_status status = zkl_join_all(client, paths, (size_t)count, tag, &terms, &contender);
-    lua_pop(L, 1);
     return joined(L, box, status, contender);
 }
 
-/* client:join_leases(path, count, permits, tag, moment, once, max_hold) -> contender, or nil, err */
+/* client:join_leases(contender, path, count, permits, tag, moment, once, max_hold) -> true, or nil, err */
 static int client_join_leases(lua_State *L) {
     zkl_client *client = check(L);
-    const char *path = luaL_checkstring(L, 2);
-    const size_t count = (size_t)luaL_checknumber(L, 3);
-    const uint64_t tag = zkl_check_tag(L, 5);
-    zkl_terms terms = check_terms(L, 6, ZKL_KIND_LEASE);
-    terms.permits = (size_t)luaL_checknumber(L, 4);
+    void **box = check_box(L);
+    const char *path = luaL_checkstring(L, 3);
+    const size_t count = (size_t)luaL_checknumber(L, 4);
+    const uint64_t tag = zkl_check_tag(L, 6);
+    zkl_terms terms = check_terms(L, 7, ZKL_KIND_LEASE);
+    terms.permits = (size_t)luaL_checknumber(L, 5);
     zkl_contender *contender = NULL;
-    void **box = zkl_new_box(L, ZKL_CONTENDER);
     const zkl_status status = zkl_join_leases(client, path, count, tag, &terms, &contender);
     return joined(L, box, status, contender);
 }
@@ -352,7 +375,7 @@ static int client_visit(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 2);
     void **box = zkl_new_box(L, ZKL_VISIT);
     *box = zkl_visit_new(client, tag);
-    return *box ? 1 : luaL_error(L, "not enough memory");
+    return *box ? 1 : zkl_push_error(L, ZKL_NO_MEMORY);
 }
 
 void zkl_open_client(lua_State *L) {
@@ -367,8 +390,10 @@ void zkl_open_client(lua_State *L) {
         {"fd", client_fd},
         {"wake", client_wake},
         {"wait", client_wait},
-        {"take", client_take},
+        {"peek", client_peek},
+        {"forget", client_forget},
         {"take_log", client_take_log},
+        {"contender", client_contender},
         {"join", client_join},
         {"join_all", client_join_all},
         {"join_leases", client_join_leases},
@@ -380,5 +405,9 @@ void zkl_open_client(lua_State *L) {
         {"ask_revoke", client_ask_revoke},
         {NULL, NULL},
     };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        zkl_keep_text(L, kinds[i]);
+    for (int state = ZKL_STATE_CONNECTING; state <= ZKL_STATE_FORKED; state++)
+        zkl_keep_text(L, zkl_state_text((zkl_state)state));
     zkl_metatable(L, ZKL_CLIENT, methods);
 }

@@ -29,6 +29,16 @@ static int contender_release(lua_State *L) {
     return 1;
 }
 
+/* contender:quit(): ends the wait or the hold, whatever it is, and lets go: nobody has abandoned it */
+static int contender_quit(lua_State *L) {
+    zkl_contender *contender = *(void **)luaL_checkudata(L, 1, ZKL_CONTENDER);
+    if (contender) {
+        zkl_cancel(contender);
+        zkl_release(contender);
+    }
+    return contender_drop(L);
+}
+
 static int contender_cancel(lua_State *L) {
     zkl_cancel(check(L));
     return 0;
@@ -67,6 +77,7 @@ void zkl_open_contender(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", contender_drop},
         {"drop", contender_drop},
+        {"quit", contender_quit},
         {"release", contender_release},
         {"cancel", contender_cancel},
         {"held", contender_held},

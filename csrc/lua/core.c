@@ -29,12 +29,41 @@ void zkl_push_token(lua_State *L, int64_t token) {
         lua_pushnumber(L, (lua_Number)token);
 }
 
+static const char texts = 't'; /* its address is their table's key in the registry */
+
+static void push_texts(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&texts);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+void zkl_push_text(lua_State *L, const char *text) {
+    push_texts(L);
+    lua_pushlightuserdata(L, (void *)text);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+void zkl_keep_text(lua_State *L, const char *text) {
+    push_texts(L);
+    lua_pushlightuserdata(L, (void *)text);
+    lua_pushstring(L, text);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+static void keep_texts(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&texts);
+    lua_newtable(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    for (zkl_status status = ZKL_STATUS_FIRST; status <= ZKL_STATUS_LAST; status++)
+        zkl_keep_text(L, zkl_status_text(status));
+}
+
 int zkl_push_error(lua_State *L, zkl_status status) {
-    if (status == ZKL_NO_MEMORY)
-        return luaL_error(L, "not enough memory");
-    lua_pushnil(L);
-    lua_pushstring(L, zkl_status_text(status));
-    return 2;
+    if (status != ZKL_NO_MEMORY)
+        lua_pushnil(L);
+    zkl_push_text(L, zkl_status_text(status));
+    return status == ZKL_NO_MEMORY ? lua_error(L) : 2;
 }
 
 zkl_nanos zkl_check_moment(lua_State *L, int arg) {
@@ -78,6 +107,18 @@ static int core_check_tls(lua_State *L) {
     lua_pushstring(L, which);
     lua_pushstring(L, why);
     return 2;
+}
+
+/* core.depth(coroutine) -> how many calls deep it is, or was when it died; 2 at most */
+static int core_depth(lua_State *L) {
+    lua_State *thread = lua_tothread(L, 1);
+    lua_Debug frame;
+    int depth = 0;
+    luaL_argcheck(L, thread, 1, "coroutine expected");
+    while (depth < 2 && lua_getstack(thread, depth, &frame))
+        depth++;
+    lua_pushinteger(L, depth);
+    return 1;
 }
 
 /* core.identity() -> "HOST:PID" */
@@ -143,17 +184,13 @@ int luaopen_zklock_core(lua_State *L);
 
 int luaopen_zklock_core(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"now", core_now},
-        {"has_tls", core_has_tls},
-        {"check_tls", core_check_tls},
-        {"identity", core_identity},
-        {"check_hosts", core_check_hosts},
-        {"states", core_states},
-        {"connect", zkl_lua_connect},
-        {NULL, NULL},
+        {"now", core_now},       {"has_tls", core_has_tls},    {"check_tls", core_check_tls},
+        {"depth", core_depth},   {"identity", core_identity},  {"check_hosts", core_check_hosts},
+        {"states", core_states}, {"connect", zkl_lua_connect}, {NULL, NULL},
     };
     pin();
     count_state(L);
+    keep_texts(L);
     zkl_open_client(L);
     zkl_open_contender(L);
     zkl_open_query(L);

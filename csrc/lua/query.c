@@ -5,7 +5,7 @@
 
 int zkl_push_query(lua_State *L, void **box, zkl_query *query) {
     if (!query)
-        return luaL_error(L, "not enough memory");
+        return zkl_push_error(L, ZKL_NO_MEMORY);
     *box = query;
     return 1;
 }

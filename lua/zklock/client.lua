@@ -7,12 +7,14 @@ local Lock = require "zklock.lock"
 local lock_options = require "zklock.options"
 local ownership = require "zklock.owner"
 local Place = require "zklock.place"
+local Queue = require "zklock.queue"
 local RwLock = require "zklock.rwlock"
 local Semaphore = require "zklock.semaphore"
 local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
+local NO_MEMORY = "not enough memory" -- as Lua itself says it
 --- How long `close` waits for the session's end; seconds.
 local CLOSE_MOST = 5
 --- `close` runs callbacks that make new callbacks, but not for ever.
@@ -46,7 +48,7 @@ end
 --- Made by zklock.connect.
 function Client.new(native, options)
   return setmetatable({
-    native = native,
+    native = native or false,
     loop = options.loop,
     protected = (yields_across_pcall or options.loop == blocking) and pcall or call_unprotected,
     handle_state = options.on_state,
@@ -60,15 +62,21 @@ function Client.new(native, options)
     endings = {}, -- who waits in `close` until the session has ended
     pollers = {}, -- who waits in `poll` until a callback has run
     last_tag = 0,
-    queue = {},
-    queue_first = 1,
-    queue_last = 0,
+    queue = Queue.new(), -- callbacks to call, and those that waited and may go on
+    told_state = false,
     callbacks = weak("k"), -- the coroutines in which callbacks run
     parked = {}, -- those of them that wait
   }, Client)
 end
 
 -- ---- for the modules of this library ------------------------------------------------------------------------------
+
+local function forget_all(native)
+  repeat
+    local serial = select(5, native:peek())
+    if serial then native:forget(serial) end
+  until not serial
+end
 
 --- With a loop that watches, callbacks run without a poll. The loop holds the engine's client; this one it holds only
 --- while somebody is to be told something, so that a client that was dropped is closed.
@@ -85,7 +93,7 @@ local function watch(client)
     if living then
       living:turn()
     else
-      while native:take() do end
+      forget_all(native)
     end
     if kept and native:ended() then stop() end
   end)
@@ -132,28 +140,22 @@ function Client:enter(subject)
   return tag
 end
 
---- The counter last of all: a hook may break this off anywhere, and the queue must stay whole.
-function Client:enqueue(call)
-  local last = self.queue_last + 1
-  self.queue[last] = call
-  self.queue_last = last
+--- A callback with its arguments, to be put into `queue`: it is called by the next poll then.
+---@return table call whose field `keep` is not collected before the callback has returned; with a `stay`, it is not
+---  called when that has ended before
+function Client.new_call(fn, ...)
+  return { _next = false, _number = 0, fn = fn, keep = false, stay = false, begun = false,
+    count = select("#", ...), ... }
 end
 
 --- Queues a callback for the next poll.
 function Client:call_later(fn, ...)
-  self:enqueue { fn, select("#", ...), ... }
+  self.queue:append(self.new_call(fn, ...))
 end
 
 --- Blocks until something has arrived, the moment has come, or a signal has.
 function Client:sleep(moment)
   self.native:wait(moment)
-end
-
---- Takes what has arrived and runs the callbacks that are queued by then.
----@return integer count
-function Client:turn()
-  self:take()
-  return self:run()
 end
 
 -- A callback that waits lets the others run: its coroutine is parked, and the poll that runs it goes on. Plain Lua 5.1
@@ -171,19 +173,21 @@ function Client:wait(waiting)
   local thread = self:parkable()
   -- Nothing wakes a parked one at a deadline of its own: it waits like the main program.
   if not thread or waiting.deadline then return self.loop.wait(self, waiting) end
-  waiting._parked = thread
   self.parked[thread] = true
+  waiting._parked = thread
   while not waiting.done do coroutine.yield() end
+  waiting._parked = false
   self.parked[thread] = nil
 end
 
---- Ends the wait.
+--- Ends the wait. Twice is fine; the loop hears of it once.
 function Client:wake(waiting)
   waiting.done = true
   if waiting._parked then
-    self:enqueue(waiting._parked)
-  else
+    self.queue:append(waiting)
+  elseif not waiting._woken then
     self.loop.wake(waiting)
+    waiting._woken = true
   end
 end
 
@@ -200,7 +204,7 @@ end
 function Client:ask(ask)
   local refused = self:cannot_wait()
   if refused then return nil, refused end
-  local question = setmetatable({ client = self, waiter = waiter.new() }, Question)
+  local question = setmetatable({ client = self, waiter = waiter.new(), query = false, err = false }, Question)
   local ok, raised = self.protected(function()
     question.query = ask(self:enter(question))
     self:wait(question.waiter)
@@ -209,6 +213,7 @@ function Client:ask(ask)
   if ok and not err and question.waiter.done then return true, query end
   if query then query:drop() end
   if not ok then error(raised, 0) end
+  if err == NO_MEMORY then error(err, 0) end
   return nil, err or self:unusable()
 end
 
@@ -216,8 +221,8 @@ end
 function Client:reap()
   for thread, stays in pairs(self.threads) do
     if ownership.is_dead(thread) then
-      self.threads[thread] = nil
       for stay in pairs(stays) do stay:abandon() end
+      if self.threads[thread] then self.threads[thread] = nil end
     end
   end
   for thread in pairs(self.parked) do
@@ -235,39 +240,25 @@ function Client:abandon(who)
   local holdings = self:holdings(who)
   local stays = holdings and holdings[who]
   if not stays then return end
-  holdings[who] = nil
   for stay in pairs(stays) do stay:abandon() end
+  if holdings[who] then holdings[who] = nil end
 end
 
---- Takes all events from the engine and hands them to whom they concern.
-function Client:take()
-  local native = self.native
-  while true do
-    local kind, tag, err, token = native:take()
-    if not kind then break end
-    if kind == "state" then
-      self:state_changed(tag)
-    elseif kind == "log" then
-      self:log_arrived()
-    else
-      local subject = self.subjects[tag]
-      if subject then subject:event(kind, err, token) end
-    end
-  end
-  self:reap()
-  if next(self.endings) and native:ended() then
-    local endings = self.endings
-    self.endings = {}
-    for ending in pairs(endings) do self:wake(ending) end
+--- Ends the waits of a set, which is empty then.
+function Client:wake_all(set)
+  for waiting in pairs(set) do
+    self:wake(waiting)
+    set[waiting] = nil
   end
 end
 
 function Client:state_changed(state)
   if state == self.told_state then return end
-  self.told_state = state
   if self.handle_state then self:call_later(self.handle_state, state) end
+  self.told_state = state
 end
 
+--- A line may go with the memory to tell it.
 function Client:log_arrived()
   while true do
     local level, text = self.native:take_log()
@@ -276,68 +267,145 @@ function Client:log_arrived()
   end
 end
 
-local function report(client, message)
-  local handler = client.handle_error
-  if handler then
-    local ok, second = pcall(handler, message)
-    if ok then return end
-    message = message .. "\non_error raised: " .. tostring(second)
-  end
-  message = "zklock: error in a callback: " .. message
-  if client.loop.report then return client.loop.report(message) end
-  io.stderr:write(message, "\n")
-end
-
-function Client:resume(thread, ...)
-  local ok, err = coroutine.resume(thread, ...)
-  if not ok then report(self, debug.traceback(thread, tostring(err))) end
-end
-
---- Begins a callback, in a coroutine of the loop's where it makes some.
-function Client:begin(call)
-  local function run()
-    local ok, err = xpcall(function() return call[1](unpack(call, 3, 2 + call[2])) end, debug.traceback)
-    if not ok then report(self, err) end
-    self:abandon(self:owner()) -- of this coroutine, which is at its end
-  end
-  local spawn = self.loop.spawn
-  if yields_across_pcall and spawn and spawn(self, run) then return end
-  local thread = coroutine.create(call[1])
-  self.callbacks[thread] = true
-  self:resume(thread, unpack(call, 3, 2 + call[2]))
-end
-
---- Runs what is queued now, each callback in a coroutine of its own; what that queues is left for the next time.
----@return integer count of callbacks begun
-function Client:run()
-  local last, count = self.queue_last, 0
-  while self.queue_first <= last do
-    local first = self.queue_first
-    local call = self.queue[first]
-    self.queue_first = first + 1
-    self.queue[first] = nil
-    if type(call) == "thread" then
-      if coroutine.status(call) == "suspended" then self:resume(call) end -- else it was closed meanwhile
+--- Hands all events of the engine to whom they concern. When an error is raised into that, the event that was being
+--- handed over is the first of the next time: all who get one must be able to get it twice.
+local function take(client)
+  local native = client.native
+  while true do
+    local kind, tag, err, token, serial = native:peek()
+    if not kind then break end
+    if kind == "state" then
+      client:state_changed(tag)
+    elseif kind == "log" then
+      client:log_arrived()
     else
-      count = count + 1
-      self:begin(call)
+      local subject = client.subjects[tag]
+      if subject then subject:event(kind, err, token) end
     end
+    native:forget(serial)
   end
-  if count > 0 then self:tell_pollers(count) end
-  self:reap() -- nobody is to sleep on what a callback's coroutine held at its end
-  if self.queue_first <= self.queue_last then self.native:wake() end
+  client:reap()
+  if next(client.endings) and native:ended() then client:wake_all(client.endings) end
+end
+
+--- Must go well when memory has run out, too.
+local function report(client, message)
+  local handler, second = client.handle_error, nil
+  if handler then
+    local ok
+    ok, second = pcall(handler, message)
+    if ok then return end
+    second = tostring(second)
+  end
+  local head, middle = "zklock: error in a callback: ", second and "\non_error raised: " or ""
+  if client.loop.report then return client.loop.report(head .. message .. middle .. (second or "")) end
+  io.stderr:write(head, message, middle, second or "", "\n")
+end
+
+local function traceback(thread, err) return debug.traceback(thread, tostring(err)) end
+
+function Client:report(thread, err)
+  local ok, text = pcall(traceback, thread, err)
+  report(self, ok and text or tostring(err))
+end
+
+--- Lets a callback go on that waited.
+function Client:continue(waiting)
+  local thread = waiting._parked
+  self.queue:remove()
+  if not thread or coroutine.status(thread) ~= "suspended" then return end -- it was closed meanwhile
+  local ok, err = coroutine.resume(thread)
+  if not ok then self:report(thread, err) end
+end
+
+--- What a callback's own coroutine runs. It keeps the call, and what that keeps, until the callback has returned.
+local function body(call)
+  call.fn(unpack(call, 1, call.count))
+  return call
+end
+
+--- Neither begun (by a loop that failed then) nor obsolete?
+local function is_due(call)
+  return not call.begun and not (call.stay and call.stay.state ~= "held")
+end
+
+--- In a coroutine of the loop's. false: it makes none now.
+local function spawn(client, call)
+  local function run()
+    if not is_due(call) then return end
+    call.begun = true
+    local ok, err = xpcall(function() return call.fn(unpack(call, 1, call.count)) end, debug.traceback)
+    if not ok then report(client, err) end
+    client:abandon(client:owner()) -- of this coroutine, which is at its end
+  end
+  client.queue:remove()
+  local ok, spawned = pcall(client.loop.spawn, client, run)
+  if call.begun or ok and spawned then return true end
+  client.queue:put_back(call)
+  if not ok then error(spawned, 0) end
+  return false
+end
+
+local function start(client, call)
+  local thread = coroutine.create(body)
+  client.callbacks[thread] = true
+  client.queue:remove()
+  call.begun = true
+  local ok, err = coroutine.resume(thread, call)
+  if ok then return end
+  if core.depth(thread) > 1 then return client:report(thread, err) end
+  call.begun = false
+  client.queue:put_back(call)
+  error(err, 0)
+end
+
+--- Begins a callback, in a coroutine of the loop's where it makes some. One that could not be called, for want of
+--- memory, is the first of the next time.
+function Client:begin(call)
+  if not is_due(call) then return self.queue:remove() end
+  local spawns = yields_across_pcall and self.loop.spawn
+  if not (spawns and spawn(self, call)) then start(self, call) end
+end
+
+--- Runs what is queued now; what that queues is left for the next time.
+---@return integer count of callbacks begun
+local function run(client)
+  local queue = client.queue
+  local last, count = queue.count, 0
+  local call = queue:first()
+  while call and call._number <= last do
+    if call.fn then
+      client:begin(call)
+      count = count + 1
+    else
+      client:continue(call)
+    end
+    call = queue:first()
+  end
+  if count > 0 then client:tell_pollers(count) end
+  client:reap() -- nobody is to sleep on what a callback's coroutine held at its end
+  return count
+end
+
+local function take_and_run(client)
+  take(client)
+  return run(client)
+end
+
+--- Takes what has arrived and runs the callbacks that are queued by then, each in a coroutine of its own. When an error
+--- is raised into that (no memory, a hook), the next turn tells the rest.
+---@return integer count of callbacks begun
+function Client:turn()
+  local ok, count = pcall(take_and_run, self)
+  if self.queue:first() then self.native:wake() end
+  if not ok then error(count, 0) end
   return count
 end
 
 --- Ends the waits in `poll`, where it is the loop that runs callbacks.
 function Client:tell_pollers(count)
-  local pollers = self.pollers
-  if not next(pollers) then return end
-  self.pollers = {}
-  for poller in pairs(pollers) do
-    poller.count = count
-    self:wake(poller)
-  end
+  for poller in pairs(self.pollers) do poller.count = count end
+  self:wake_all(self.pollers)
 end
 
 --- Closes without waiting; the session ends behind the scenes.
@@ -448,10 +516,11 @@ function Client:await_callback(deadline)
   if refused == "closed" or refused == "forked" then return 0 end
   if refused then return nil, refused end
   local poller = waiter.new(deadline)
+  poller.count = 0
   self.pollers[poller] = true
   self.loop.wait(self, poller)
-  self.pollers[poller] = nil
-  return poller.count or 0
+  if self.pollers[poller] then self.pollers[poller] = nil end
+  return poller.count
 end
 
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
@@ -493,7 +562,7 @@ local function await_end(client)
   local ending = waiter.new(core.now() + CLOSE_MOST)
   client.endings[ending] = true
   client.loop.wait(client, ending)
-  client.endings[ending] = nil
+  if client.endings[ending] then client.endings[ending] = nil end
 end
 
 --- Releases everything, ends the session, answers every waiter and callback with "closed". Takes 5 seconds at worst;
@@ -507,7 +576,7 @@ function Client:close()
   if not self.loop.background then await_end(self) end
   for _ = 1, CLOSE_ROUNDS do
     self:turn()
-    if self.queue_first > self.queue_last then break end
+    if not self.queue:first() then break end
   end
   self:tell_pollers(0)
   if self.unwatch and (native:ended() or self.loop.background) then self.unwatch() end

@@ -20,10 +20,16 @@ local function collected(hold)
   end
 end
 
---- Takes over one count of the stay.
-function guard.new(stay, token)
-  local hold = { stay = stay, open = true, token = token }
-  return setmetatable({ hold = hold, anchor = anchor(hold, collected) }, Guard)
+--- Made before there is anything to guard. The function that is returned takes over one count of a stay, and allocates
+--- nothing.
+---@return fun(stay: zklock.Stay, token: integer): zklock.Guard
+function guard.new()
+  local hold = { stay = false, open = false, token = false }
+  local made = setmetatable({ hold = hold, anchor = anchor(hold, collected) }, Guard)
+  return function(stay, token)
+    hold.stay, hold.token, hold.open = stay, token, true
+    return made
+  end
 end
 
 --- Gives it back; twice is fine.

@@ -112,6 +112,14 @@ local function check_identifier(identifier)
   return identifier
 end
 
+--- Opens the client, and waits for its session if there is a deadline for that.
+local function begin(client, config, deadline)
+  local native = core.connect(config)
+  client:start(native)
+  if not deadline then return true end
+  return client:ask(function(tag) return native:ask_session(tag, deadline) end)
+end
+
 --- Connects to the servers. Everything that waits later reconnects by itself.
 ---
 --- Options: `session_timeout` seconds asked of the servers (default 10: how long a dead process keeps its locks);
@@ -158,16 +166,16 @@ function zklock.connect(hosts, options)
     local ok, err = adapter.can_wait()
     if not ok then return nil, err end
   end
-  local native = core.connect(config)
-  client:start(native)
-  if once then return client end
-  local ok, query = client:ask(function(tag) return native:ask_session(tag, deadline) end)
-  if not ok then
+  local good, ok, query = client.protected(begin, client, config, not once and deadline)
+  if good and ok then
+    if query then query:drop() end
+    return client
+  elseif good then
     client:let_go()
     return nil, query
   end
-  query:drop()
-  return client
+  if client.native then client.native:close() end -- goes on behind the scenes
+  error(ok, 0)
 end
 
 return zklock

@@ -7,12 +7,17 @@ local Lease = {}
 Lease.__index = Lease
 Lease.__name = "zklock.Lease"
 
---- Takes over a stay that holds. `listener` is the table in whose `handle_lost` the stay finds its listener; it does
---- not refer to the lease, so that a lease that nobody has is collected.
-function Lease.new(stay, listener)
-  local lease = setmetatable({ guard = guard.new(stay, stay.token), stay = stay, listener = listener }, Lease)
-  listener.lease = setmetatable({ lease }, { __mode = "v" })
-  return lease
+--- Made before there is anything to lease. The function that is returned takes over a stay that holds, and allocates
+--- nothing. `listener` is the table in whose `handle_lost` the stay finds its listener; it does not refer to the lease,
+--- so that a lease that nobody has is collected.
+---@return fun(stay: zklock.Stay): zklock.Lease
+function Lease.new(listener)
+  local made, open = setmetatable({ guard = false, stay = false, listener = listener }, Lease), guard.new()
+  listener.lease = setmetatable({ made }, { __mode = "v" })
+  return function(stay)
+    made.stay, made.guard = stay, open(stay, stay.token)
+    return made
+  end
 end
 
 --- Gives it back; twice is fine.

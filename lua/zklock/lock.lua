@@ -6,6 +6,7 @@ local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
+local function pack(...) return { n = select("#", ...), ... } end
 
 ---@class zklock.Lock
 local Lock = {}
@@ -72,10 +73,10 @@ function Lock:acquire(timeout, who)
   stay = place:new_stay(self, who)
   local err = place:forbids(who) or stay:settle(deadline, once)
   if stay.state ~= "held" then
-    if err == "lost" then place.losers[who] = nil end -- told here
+    if err == "lost" then place:forgive(who) end -- told here
     return nil, err
   end
-  place.losers[who] = nil
+  place:forgive(who)
   return stay.token
 end
 
@@ -93,11 +94,11 @@ function Lock:release(who)
   if stay and stay.state == "held" then
     local ok, err = stay:release()
     if ok then return true end
-    if err == "lost" then place.losers[who] = nil end
+    if err == "lost" then place:forgive(who) end
     return nil, err
   end
-  if place.losers[who] then
-    place.losers[who] = nil
+  if place:has_lost(who) then
+    place:forgive(who)
     return nil, "lost"
   end
   return nil, "not owner"
@@ -145,18 +146,16 @@ function Lock:with(timeout, fn, ...)
   if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
-  local who = self.client:owner()
+  local who, args = self.client:owner(), pack(...)
+  local function call(token) return pack(fn(token, unpack(args, 1, args.n))) end
   local token, err = self:acquire(timeout, who)
   if not token then return nil, err end
-  local results = { n = 0 }
-  local function keep(...) results = { n = select("#", ...), ... } end
-  keep(pcall(fn, token, ...))
+  local ok, results = pcall(call, token) -- what is allocated from here on is allocated in there
   local released
   released, err = self:release(who)
-  if not results[1] then error(results[2], 0) end
-  if released then return unpack(results, 1, results.n) end
-  results[1] = err
-  return nil, unpack(results, 1, results.n)
+  if not ok then error(results, 0) end
+  if released then return true, unpack(results, 1, results.n) end
+  return nil, err, unpack(results, 1, results.n)
 end
 
 --- Acquires for a block: `local g <close> = assert(lock:guard(5))`. Dropped while held, it releases when collected.
@@ -165,15 +164,15 @@ end
 ---@return string? err as `acquire`
 function Lock:guard(timeout)
   check.deadline(timeout, "timeout")
-  local who = self.client:owner()
+  local who, open = self.client:owner(), guard.new()
   local token, err = self:acquire(timeout, who)
   if not token then return nil, err end
   local stay = self.place:stay_of(who)
   if not stay then
-    self.place.losers[who] = nil
+    self.place:forgive(who)
     return nil, "lost"
   end
-  return guard.new(stay, token)
+  return open(stay, token)
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets.

@@ -22,11 +22,13 @@ return function(client, paths, deadline, once, leases)
       return client.native:ask_participants(path, are_leases, tag, deadline, once)
     end)
     if not ok then return query end
-    for _, participant in ipairs(query:participants()) do
+    local good, list = pcall(query.participants, query)
+    query:drop()
+    if not good then error(list, 0) end
+    for _, participant in ipairs(list) do
       participant.path = path
       all[#all + 1] = participant
     end
-    query:drop()
     return nil
   end
   local err = leases and read(leases, true)

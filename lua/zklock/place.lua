@@ -6,6 +6,8 @@ local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
+local NO_MEMORY = "not enough memory" -- as Lua itself says it
+
 --- One owner's wait or hold.
 ---@class zklock.Stay
 ---@field place zklock.Place
@@ -13,7 +15,7 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 ---@field owner fun(): any a reference that does not keep a coroutine alive
 ---@field state string "waiting", "held", "failed", "released", "lost"
 ---@field count integer how often its owner acquired it
----@field contender userdata collected, it gives back what it holds
+---@field contender userdata collected, it gives back what it holds; empty until it joins
 local Stay = {}
 Stay.__index = Stay
 
@@ -21,7 +23,7 @@ Stay.__index = Stay
 ---@field path string
 ---@field kind string "mutex", "rwlock", "multilock" or "semaphore"
 ---@field node string? what its nodes are: "lock", "read" or "write"
----@field enter function how a stay enters it: (place, stay, tag, deadline, once) -> contender, or nil, err
+---@field enter function how a stay enters it: (place, stay, tag, deadline, once) -> true, or nil, err
 ---@field parts zklock.Place[]? of a multilock: the mutexes that it is all of
 ---@field multilocks table<zklock.Place, boolean> of a mutex: those that it is a part of
 ---@field read zklock.Place? of a place of writers: that of the readers at the same path
@@ -50,17 +52,17 @@ end
 -- ---- kinds: each with how a stay enters it
 
 local function enter_line(place, stay, tag, deadline, once)
-  return place.client.native:join(place.path, place.node, tag, deadline, once, place.options.max_hold,
-    place:under(stay.owner()))
+  return place.client.native:join(stay.contender, place.path, place.node, tag, deadline, once,
+    place.options.max_hold, place:under(stay.owner()))
 end
 
-local function enter_lines(place, _, tag, deadline, once)
-  return place.client.native:join_all(place.paths, tag, deadline, once, place.options.max_hold)
+local function enter_lines(place, stay, tag, deadline, once)
+  return place.client.native:join_all(stay.contender, place.paths, tag, deadline, once, place.options.max_hold)
 end
 
 local function enter_leases(place, stay, tag, deadline, once)
-  return place.client.native:join_leases(place.path, stay.leases, place.permits, tag, deadline, once,
-    place.options.max_hold)
+  return place.client.native:join_leases(stay.contender, place.path, stay.leases, place.permits, tag, deadline,
+    once, place.options.max_hold)
 end
 
 local makers = {}
@@ -157,25 +159,47 @@ function Place:under(who)
   return write and write:is_held_by(who) and write:stay_of(who).contender or nil
 end
 
---- Notes that `stay` ends with `who`; or, `present` being nil, that it does not.
-local function note(client, who, stay, present)
-  local holdings = client:holdings(who)
-  if not holdings then return end
-  local stays = holdings[who] or {}
-  stays[stay] = present
-  holdings[who] = next(stays) and stays or nil
+--- To set a field to nil that is nil already may allocate.
+local function clear(t, key)
+  if t[key] ~= nil then t[key] = nil end
 end
 
+--- Notes that `stay` ends with `who`.
+local function note(client, who, stay)
+  local holdings = client:holdings(who)
+  if not holdings then return end
+  holdings[who] = holdings[who] or {}
+  holdings[who][stay] = true
+end
+
+--- Notes that it does not.
+local function unnote(client, who, stay)
+  local holdings = client:holdings(who)
+  local stays = holdings and holdings[who]
+  if not stays then return end
+  clear(stays, stay)
+  if next(stays) == nil then holdings[who] = nil end
+end
+
+--- The owner gets a stay, which is his until it leaves.
 function Place:set(who, stay)
   if owner.is_weak(who) then
     self.weak_stays[who] = stay
   else
-    local former = self.stays[who]
-    if former then self.client.kept[former] = nil end
     self.stays[who] = stay
-    if stay then self.client.kept[stay] = true end -- nobody else need have it
+    self.client.kept[stay] = true -- nobody else need have it
   end
-  if stay then note(self.client, who, stay, true) end
+  note(self.client, who, stay)
+end
+
+--- Has this owner lost what he held, and not been told?
+function Place:has_lost(who)
+  return self.losers[who] ~= nil
+end
+
+--- He has been told.
+function Place:forgive(who)
+  clear(self.losers, who)
 end
 
 --- The owner's stay, as the engine sees it now: a loss counts before its event was taken.
@@ -189,27 +213,26 @@ function Place:stay_of(who)
   return stay
 end
 
---- A stay that has not joined the line yet.
+--- A stay that has not joined the line yet. It has a place for all it will be told: to end it allocates nothing.
 ---@return zklock.Stay
 function Place:new_stay(lock, who)
-  return setmetatable({ place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0 }, Stay)
+  return setmetatable({ place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0,
+    contender = self.client.native:contender(), token = false, err = false, waiters = false, answered = false,
+    revoked = false, told_revoked = false }, Stay)
 end
 
 -- ---- stays --------------------------------------------------------------------------------------------------------
 
---- Joins the line; the answer comes to `event`.
+--- Joins the line; the answer comes to `event`. When an error is raised into it, `end_now` undoes it.
 ---@return string? err
 function Stay:join(deadline, once)
   local place = self.place
   local client = place.client
-  local contender, err = place:enter(self, client:enter(self), deadline, once)
-  if not contender then
-    self.state = "failed"
-    return err
-  end
-  self.contender = contender
   place:set(self.owner(), self)
-  return nil
+  local ok, err = place:enter(self, client:enter(self), deadline, once)
+  if ok then return nil end
+  self:leave("failed")
+  return err
 end
 
 local function join_and_wait(stay, deadline, once)
@@ -225,44 +248,53 @@ function Stay:settle(deadline, once)
   local client = self.place.client
   local caller = client:owner()
   local is_owner = caller == self.owner()
-  if not is_owner then note(client, caller, self, true) end
+  if not is_owner then note(client, caller, self) end
   local ok, err = client.protected(join_and_wait, self, deadline, once)
-  if not is_owner then note(client, caller, self, nil) end
+  if not is_owner then unnote(client, caller, self) end
   if ok and self.state == "held" then return nil end
+  if ok and self.err == NO_MEMORY then error(NO_MEMORY, 0) end
   if ok then return err or self.err or (self.state == "lost" and "lost") or client:unusable() end
   self:end_now()
   error(err, 0)
 end
 
---- Not this owner's any more.
+--- Not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
 function Stay:leave(state)
+  local who, place = self.owner(), self.place
+  local client = place.client
+  if state ~= "lost" then clear(client.kept, self) end
+  if who ~= nil then
+    if place.stays[who] == self then place.stays[who] = nil end
+    if place.weak_stays[who] == self then place.weak_stays[who] = nil end
+    unnote(client, who, self)
+  end
   self.state = state
-  local who = self.owner()
-  if who == nil then return end
-  local place = self.place
-  if (place.stays[who] or place.weak_stays[who]) == self then place:set(who, nil) end
-  note(place.client, who, self, nil)
 end
 
---- What the engine says of it.
+--- What the engine says of it. May be told again.
 function Stay:event(kind, err, token)
-  if kind == "granted" then
-    self.state, self.count, self.token = "held", 1, token
-  elseif kind == "failed" then
-    self.err = err
-    self:leave("failed")
-  elseif kind == "revoked" then
+  if kind == "lost" then return self:tell_loss(err, token) end
+  if kind == "revoked" then
     self.revoked = true
     return self:tell_revoked()
-  else
-    if self.state == "held" then self:lose() end
-    self.place.client.kept[self] = nil
-    local on_lost = self.lock.handle_lost
-    if on_lost then self.place.client:call_later(on_lost, err, self.owner(), token) end
-    return
+  end
+  if self.state == "waiting" and kind == "granted" then
+    self.state, self.count, self.token = "held", 1, token
+  elseif self.state == "waiting" then
+    self.err = err
+    self:leave("failed")
   end
   if self.answered then self:answered() end
   self:wake()
+end
+
+---@private
+function Stay:tell_loss(err, token)
+  local client, on_lost = self.place.client, self.lock.handle_lost
+  if self.state == "held" then self:lose() end
+  if not client.kept[self] then return end -- told already
+  if on_lost then client:call_later(on_lost, err, self.owner(), token) end
+  client.kept[self] = nil
 end
 
 --- Somebody asks for it back: told once, as soon as there is who hears it.
@@ -270,14 +302,12 @@ function Stay:tell_revoked()
   local listener = self.lock
   local on_revoke = listener.handle_revoke or listener.semaphore and listener.semaphore.handle_revoke
   if not self.revoked or self.told_revoked or not on_revoke then return end
+  local who, client = self.owner(), self.place.client
+  if listener.lease then who = listener.lease[1] end
+  local call = client.new_call(on_revoke, who, self.token)
+  call.stay = self
+  client.queue:append(call)
   self.told_revoked = true
-  local stay = self
-  self.place.client:call_later(function()
-    if stay.state ~= "held" then return end -- it was given back meanwhile
-    local who = stay.owner()
-    if listener.lease then who = listener.lease[1] end
-    return on_revoke(who, stay.token)
-  end)
 end
 
 --- Somebody listens: tells it what has been asked so far.
@@ -289,9 +319,7 @@ end
 
 --- Ends the waits for it: it is not waiting any more.
 function Stay:wake()
-  local waiters = self.waiters or {}
-  self.waiters = nil
-  for waiting in pairs(waiters) do self.place.client:wake(waiting) end
+  if self.waiters then self.place.client:wake_all(self.waiters) end
 end
 
 --- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it).
@@ -300,15 +328,15 @@ function Stay:await(deadline)
   self.waiters = self.waiters or {}
   self.waiters[waiting] = true
   self.place.client:wait(waiting)
-  if self.waiters then self.waiters[waiting] = nil end
+  clear(self.waiters, waiting)
 end
 
 --- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
 function Stay:lose()
   local who = self.owner()
-  self:leave("lost")
-  if who ~= nil then self.place.losers[who] = true end
   self.place.client.kept[self] = true
+  if who ~= nil then self.place.losers[who] = true end
+  self:leave("lost")
 end
 
 --- Gives back one count, and with the last one the lock.
@@ -329,22 +357,17 @@ end
 
 --- Ends it, whatever it was: nobody wants it any more, and no event is told.
 function Stay:end_now()
-  local contender = self.contender
+  self.contender:quit()
   self.err = "cancelled"
   self:leave("failed")
-  if contender then
-    contender:cancel()
-    contender:release()
-    contender:drop()
-  end
   self:wake()
 end
 
 --- Its owner has come to its end without giving it back; the engine counts it.
 function Stay:abandon()
+  self.contender:drop()
   self.err = "cancelled" -- for whoever waits in the owner's name
   self:leave("released")
-  self.contender:drop()
   self:wake()
 end
 

@@ -9,51 +9,65 @@ Request.__name = "zklock.Request"
 --- Asks; the callback is told exactly once, also when nothing could be asked.
 ---@param listener table? in whose handle_lost the stay finds its listener; default the lock
 ---@param adapt (fun(stay: zklock.Stay): any)? sees the stay before it joins, and makes of the one that holds what the
----  callback gets; default its token
+---  callback gets, the same each time; default its token
 function Request.new(lock, deadline, once, callback, listener, adapt)
   local client = lock.client
-  local request = setmetatable({ client = client, callback = callback }, Request)
+  local request = setmetatable({ client = client, call = client.new_call(callback, nil, false), adapt = adapt or false,
+    stay = false, cancelled = false, told_lost = false }, Request)
   owner.declare_weak(request)
-  local err = client:unusable()
-  if not err then
-    client:reap()
-    local stay = lock.place:new_stay(listener or lock, request)
-    if adapt then adapt(stay) end
-    request.adapt = adapt
-    local back = owner.reference(request)
-    stay.answered = function(answered)
-      local waiting = back()
-      if waiting then waiting:answered(answered) end
-    end
-    request.stay = stay
-    err = stay:join(deadline, once)
-  end
+  local err = client:unusable() or request:join(lock, deadline, once, listener)
   if err then
-    request.stay = nil
-    client:call_later(callback, nil, err)
+    request.stay = false
+    request:tell(err)
     client.native:wake()
-    return request
   end
-  client.kept[request] = true -- a waiting one is not collected
   return request
 end
 
 ---@private
-function Request:answered(stay)
-  local client, callback = self.client, self.callback
+function Request:join(lock, deadline, once, listener)
+  local client = self.client
+  client:reap()
+  local stay, back = lock.place:new_stay(listener or lock, self), owner.reference(self)
+  if self.adapt then self.adapt(stay) end
+  stay.answered = function(answered)
+    local waiting = back()
+    if waiting then waiting:answered(answered) end
+  end
+  self.stay = stay
+  client.kept[self] = true -- a waiting one is not collected
+  local ok, err = pcall(stay.join, stay, deadline, once)
+  if ok and not err then return nil end
   client.kept[self] = nil
-  self.callback = nil
-  if stay.state ~= "held" then
-    client:call_later(callback, nil, stay.err)
-  elseif self.cancelled then -- too late for the engine, not for the caller
-    stay:release()
-    stay.state = "failed"
-    client:call_later(callback, nil, "cancelled")
+  if ok then return err end
+  stay:end_now()
+  error(err, 0)
+end
+
+--- Allocates nothing.
+---@private
+function Request:tell(err, got)
+  local call = self.call
+  if err then
+    call[2] = err
   else
-    client:call_later(function(got)
-      callback(got)
-      return self -- not collected before its callback has run
-    end, self.adapt and self.adapt(stay) or stay.token)
+    call[1], call.count, call.keep = got, 1, self
+  end
+  self.client.queue:append(call)
+  self.call, self.adapt = false, false
+end
+
+---@private
+function Request:answered(stay)
+  local late = self.cancelled and stay.token -- for the engine, not for the caller
+  if late then stay.err = "cancelled" end
+  if self.call then -- not told already
+    self:tell(stay.err, not stay.err and (self.adapt and self.adapt(stay) or stay.token))
+    self.client.kept[self] = nil
+  end
+  if late then
+    stay:leave("failed")
+    stay.contender:quit() -- last of all: with it the event goes
   end
 end
 

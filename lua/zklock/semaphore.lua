@@ -34,11 +34,12 @@ function Semaphore:acquire(timeout, count)
   if refused then return nil, refused end
   self.client:reap()
   local listener = { semaphore = self }
+  local open = Lease.new(listener)
   local stay = self.place:new_stay(listener, {}) -- nobody else is its owner
   stay.leases = count
   local err = stay:settle(deadline, once)
   if stay.state ~= "held" then return nil, err end
-  return Lease.new(stay, listener)
+  return open(stay)
 end
 
 --- Asks for leases without waiting.
@@ -51,11 +52,12 @@ function Semaphore:request(timeout, callback, count)
   check.func(callback, "callback")
   count = check_count(count, self.place.permits)
   local listener = { semaphore = self }
+  local open = Lease.new(listener)
   return Request.new(self, deadline, once, callback, listener, function(stay)
     if stay.state == "waiting" then
       stay.leases = count
     else
-      return Lease.new(stay, listener)
+      return open(stay)
     end
   end)
 end

@@ -2,9 +2,12 @@
 local core = require "zklock.core"
 
 ---@class zklock.Waiter
----@field done boolean? set when the wait is over
+---@field done boolean set when the wait is over
 ---@field deadline number? moment at which it is over all the same; nil: the engine ends it in time
----@field private _parked thread? the callback that waits
+---@field private _parked thread|false the callback that waits
+---@field private _woken boolean the loop has heard of it
+---@field private _next zklock.Waiter|false it has a place in the queue from its birth: to wake it allocates nothing
+---@field private _number integer
 local Waiter = {}
 Waiter.__index = Waiter
 
@@ -12,7 +15,8 @@ local waiter = {}
 
 ---@param deadline number? moment as core.now() counts them
 function waiter.new(deadline)
-  return setmetatable({ deadline = deadline ~= math.huge and deadline or nil }, Waiter)
+  return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, done = false,
+    _parked = false, _woken = false, _next = false, _number = 0 }, Waiter)
 end
 
 --- How long it may still wait.

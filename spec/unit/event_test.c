@@ -23,6 +23,13 @@ static void end(void) {
     zkl_events_destroy(&events);
 }
 
+static bool take(zkl_event *event) {
+    const bool any = zkl_events_peek(&events, event);
+    if (any)
+        zkl_events_forget(&events, event->serial);
+    return any;
+}
+
 static bool readable(void) {
     struct pollfd p = {.fd = events.fd, .events = POLLIN};
     return poll(&p, 1, 0) == 1;
@@ -30,16 +37,16 @@ static bool readable(void) {
 
 static void takes_in_order_of_posting(void) {
     zkl_event event;
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
     for (int i = 0; i < 5; i++)
         zkl_events_post(&events, &pool[i], i, 100 + i);
     for (int i = 0; i < 5; i++) {
-        CHECK(zkl_events_take(&events, &event));
+        CHECK(take(&event));
         CHECK_INT(event.tag, i);
         CHECK_INT(event.status, i);
         CHECK_INT(event.token, 100 + i);
     }
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
 }
 
 static void readable_while_something_is_queued(void) {
@@ -48,10 +55,10 @@ static void readable_while_something_is_queued(void) {
     zkl_events_post(&events, &pool[0], 0, 0);
     zkl_events_post(&events, &pool[1], 0, 0);
     CHECK(readable());
-    CHECK(zkl_events_take(&events, &event));
+    CHECK(take(&event));
     CHECK(readable());
-    CHECK(zkl_events_take(&events, &event));
-    CHECK(!zkl_events_take(&events, &event)); /* the empty take quiets it */
+    CHECK(take(&event));
+    CHECK(!take(&event)); /* the empty peek quiets it */
     CHECK(!readable());
     zkl_events_post(&events, &pool[0], 0, 0);
     CHECK(readable());
@@ -61,7 +68,7 @@ static void quiet_after_a_drop_and_an_empty_take(void) {
     zkl_event event;
     zkl_events_post(&events, &pool[0], 0, 0);
     zkl_events_drop(&events, &pool[0]);
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
     CHECK(!readable());
 }
 
@@ -76,10 +83,10 @@ static void drops_from_anywhere(void) {
     zkl_events_post(&events, &pool[5], 0, 0);
     static const uint64_t left[] = {1, 3, 5};
     for (size_t i = 0; i < 3; i++) {
-        CHECK(zkl_events_take(&events, &event));
+        CHECK(take(&event));
         CHECK_INT(event.tag, left[i]);
     }
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
 }
 
 static void posting_again_changes_it_in_place(void) {
@@ -87,20 +94,51 @@ static void posting_again_changes_it_in_place(void) {
     zkl_events_post(&events, &pool[0], 1, 10);
     zkl_events_post(&events, &pool[1], 2, 20);
     zkl_events_post(&events, &pool[0], 3, 30);
-    CHECK(zkl_events_take(&events, &event));
+    CHECK(take(&event));
     CHECK(event.tag == 0 && event.status == 3 && event.token == 30);
-    CHECK(zkl_events_take(&events, &event));
+    CHECK(take(&event));
     CHECK_INT(event.tag, 1);
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
 }
 
 static void may_be_posted_again_once_taken(void) {
     zkl_event event;
     for (int i = 0; i < 3; i++) {
         zkl_events_post(&events, &pool[0], i, 0);
-        CHECK(zkl_events_take(&events, &event));
+        CHECK(take(&event));
         CHECK_INT(event.status, i);
     }
+}
+
+static void stays_until_it_is_forgotten(void) {
+    zkl_event event;
+    zkl_events_post(&events, &pool[0], 1, 0);
+    zkl_events_post(&events, &pool[1], 2, 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(zkl_events_peek(&events, &event));
+        CHECK_INT(event.status, 1);
+        CHECK(readable());
+    }
+    zkl_events_forget(&events, event.serial);
+    zkl_events_forget(&events, event.serial); /* twice is fine */
+    CHECK(take(&event));
+    CHECK_INT(event.status, 2);
+    CHECK(!take(&event));
+}
+
+static void stays_if_it_is_posted_again_or_replaced(void) {
+    zkl_event event;
+    zkl_events_post(&events, &pool[0], 1, 0);
+    CHECK(zkl_events_peek(&events, &event));
+    zkl_events_post(&events, &pool[0], 2, 0);
+    zkl_events_forget(&events, event.serial);
+    CHECK(zkl_events_peek(&events, &event));
+    CHECK_INT(event.status, 2);
+    zkl_events_drop(&events, &pool[0]);
+    zkl_events_post(&events, &pool[1], 3, 0);
+    zkl_events_forget(&events, event.serial);
+    CHECK(take(&event));
+    CHECK_INT(event.status, 3);
 }
 
 static void wakes_without_an_event(void) {
@@ -108,7 +146,7 @@ static void wakes_without_an_event(void) {
     zkl_events_wake(&events);
     zkl_events_wake(&events);
     CHECK(readable());
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
     CHECK(!readable());
 }
 
@@ -142,7 +180,7 @@ static void none_is_lost_between_threads(void) {
         struct pollfd p = {.fd = events.fd, .events = POLLIN};
         CHECK(poll(&p, 1, 30000) == 1); /* a lost wake-up would end here */
         zkl_event event;
-        while (zkl_events_take(&events, &event)) {
+        while (take(&event)) {
             const size_t who = event.tag / EACH;
             CHECK_INT(event.tag % EACH, next[who]);
             next[who]++;
@@ -179,10 +217,10 @@ static void drops_race_with_takes(void) {
     atomic_store(&dropping, true);
     CHECK(pthread_create(&thread, NULL, drop_and_post, NULL) == 0);
     while (atomic_load(&dropping))
-        if (zkl_events_take(&events, &event))
+        if (take(&event))
             CHECK(event.tag < 8);
     pthread_join(thread, NULL);
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(!take(&event));
 }
 
 static size_t rung(int end) {
@@ -200,22 +238,22 @@ static void rings_once_for_each_batch(void) {
     CHECK_INT(rung(ends[1]), 1); /* for what was there before */
     zkl_events_post(&events, &pool[1], 0, 0);
     CHECK_INT(rung(ends[1]), 0); /* the same batch */
-    while (zkl_events_take(&events, &event))
+    while (take(&event))
         continue;
     CHECK_INT(rung(ends[1]), 0);
     zkl_events_post(&events, &pool[0], 0, 0);
     zkl_events_post(&events, &pool[1], 0, 0);
     CHECK_INT(rung(ends[1]), 1);
-    while (zkl_events_take(&events, &event))
+    while (take(&event))
         continue;
     zkl_events_wake(&events);
     CHECK_INT(rung(ends[1]), 1);
-    while (zkl_events_take(&events, &event))
+    while (take(&event))
         continue;
     close(ends[1]); /* nobody there: no signal, no harm */
     zkl_events_post(&events, &pool[0], 0, 0);
-    CHECK(zkl_events_take(&events, &event));
-    CHECK(!zkl_events_take(&events, &event));
+    CHECK(take(&event));
+    CHECK(!take(&event));
     zkl_events_ring_at(&events, -1);
     close(ends[0]);
 }
@@ -230,7 +268,10 @@ int main(int argc, char **argv) {
         {"an event can be dropped from anywhere in the queue", drops_from_anywhere},
         {"posting what is queued changes it in its place", posting_again_changes_it_in_place},
         {"what was taken can be posted again", may_be_posted_again_once_taken},
-        {"a wake makes the descriptor readable until the next empty take", wakes_without_an_event},
+        {"an event stays until it is forgotten", stays_until_it_is_forgotten},
+        {"what is posted again, or comes in its place, is not forgotten with it",
+         stays_if_it_is_posted_again_or_replaced},
+        {"a wake makes the descriptor readable until the next empty peek", wakes_without_an_event},
         {"a bell is rung once for each batch, and hung up on without harm",
          rings_once_for_each_batch},
         {"two threads post a hundred thousand events and none is lost or out of order",

@@ -262,7 +262,9 @@ static void hear(fake_client *client, const zkl_event *event) {
 
 void fake_hear(fake_client *client) {
     zkl_event event;
-    while (!client->busy && zkl_events_take(&client->floor.events, &event))
+    while (!client->busy && zkl_events_peek(&client->floor.events, &event)) {
+        zkl_events_forget(&client->floor.events, event.serial);
         if (event.kind != ZKL_EVENT_ANSWER)
             hear(client, &event);
+    }
 }

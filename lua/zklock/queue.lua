@@ -1,0 +1,45 @@
+--- queue: first in, first out, with the links in the entries: putting one in allocates nothing. An error may be raised
+--- into everything here (a hook): an entry is in, or out, with one last step.
+local Queue = {}
+Queue.__index = Queue
+
+function Queue.new()
+  return setmetatable({ head = false, tail = false, count = 0 }, Queue)
+end
+
+--- Puts an entry at the end, unless it is in. It is a table with the fields `_next` (false) and `_number`, which belong
+--- to the queue; `_number` counts all that were ever put in.
+function Queue:append(entry)
+  local tail, number = self.tail, self.count + 1
+  if entry._next or entry == tail then return end
+  entry._number = number
+  if tail then tail._next = entry else self.head = entry end
+  self.count = number
+  self.tail = entry
+end
+
+--- The entry that is next, or nil.
+function Queue:first()
+  return self.tail and self.head or nil
+end
+
+--- Takes out the entry that is next.
+function Queue:remove()
+  local head = self.head
+  if head == self.tail then
+    self.tail = false
+    self.head = false -- it is to be collected
+  else
+    self.head = head._next
+    head._next = false
+  end
+end
+
+--- What was taken out last is next again.
+function Queue:put_back(entry)
+  entry._next = self:first() or false
+  self.head = entry
+  self.tail = self.tail or entry
+end
+
+return Queue
