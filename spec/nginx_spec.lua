@@ -69,6 +69,22 @@ describe("inside nginx", function()
     assert.same({}, web:errors())
   end)
 
+  it("a request is granted also when an error was raised into telling it", function()
+    start { server = [[
+      location / { content_by_lua_block {
+        local Client = require "zklock.client"
+        local wake = Client.wake
+        function Client.wake()
+          Client.wake = wake
+          error("not enough memory", 0)
+        end
+        ngx.say(client:mutex("@path@"):acquire(10) ~= nil, " ", Client.wake == wake)
+      } }
+    ]] }
+    assert.same({ 200, "true true\n" }, { web:get("/") })
+    assert.truthy(web:errors()[1]:find("not enough memory", 1, true))
+  end)
+
   -- A counter that is read and written with a pause between, so that two inside at once lose a count; `made` is exact.
   local COUNT = [[
       location /count { content_by_lua_block {

@@ -35,9 +35,14 @@ local function connect(self)
   return nil, nil, err
 end
 
+--- What an error (no memory) was raised into is not over, and no byte will come for it: it is tried again.
 local function take(self)
   local ok, err = xpcall(self.ready, debug.traceback)
-  if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
+  while not ok do
+    ngx.log(ngx.ERR, "zklock: ", err)
+    ngx.sleep(PATIENCE)
+    ok, err = xpcall(self.ready, debug.traceback)
+  end
 end
 
 --- Until nobody wants it any more, or the connection ends.

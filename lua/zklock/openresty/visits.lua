@@ -100,16 +100,17 @@ function Visit:thread()
   return owner
 end
 
---- Gives back what its owners hold or wait for. Once.
+--- Gives back what its owners hold or wait for. Once; again if an error was raised into it.
 function Visit:finish()
   local visits = self.visits
   if visits.list[self.address] ~= self then return end
+  local client = visits.back[1]
+  if client then
+    if self.owner then client:abandon(self.owner) end
+    for _, owner in pairs(self.owners) do client:abandon(owner) end
+  end
   visits.list[self.address] = nil
   if self.stage then self.stage:left() end
-  local client = visits.back[1]
-  if not client then return end
-  if self.owner then client:abandon(self.owner) end
-  for _, owner in pairs(self.owners) do client:abandon(owner) end
 end
 
 --- The engine: it has ended.
