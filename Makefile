@@ -59,9 +59,9 @@ LUA_5.3 = lua5.3
 LUA_5.4 = lua5.4
 LUA_luajit = luajit
 
-# $(call lua,VERSION[,BUILD]): that interpreter, with this tree's zklock and no one's LUA_INIT.
+# $(call lua,VERSION[,BUILD[,FOLDER]]): that interpreter, with this tree's zklock and no one's LUA_INIT.
 lua_path = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$(CURDIR)/?.lua;;" \
-	LUA_CPATH="$(CURDIR)/$(or $2,$(B))/$1/?.so;;"
+	LUA_CPATH="$(CURDIR)/$(or $2,$(B))/$1$3/?.so;;"
 lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
@@ -117,9 +117,8 @@ $(B)/libscarce.a: $(B)/libengine.a
 	@echo "AR $@"
 	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
 
-MEMORY = $(filter %/memory_test,$(UNIT))
-$(MEMORY): $(B)/libscarce.a
-$(filter-out $(MEMORY),$(UNIT)): $(B)/libengine.a
+$(filter %/memory_test,$(UNIT)): $(B)/libscarce.a
+$(filter-out %/memory_test,$(UNIT)): $(B)/libengine.a
 
 $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O)
 	@echo "LD $@"
@@ -142,6 +141,16 @@ $(B)/$1/host: spec/support/host.c Makefile | deps
 	@mkdir -p $$(@D) && echo "LD $$@"
 	$Q$$(CC) -std=c11 -D_GNU_SOURCE $$(WARNINGS) $$(CPPFLAGS) $$(CFLAGS) $$(call lua_cflags,$1) $$(LDFLAGS) \
 		-o $$@ $$< $$(call lua_libs,$1)
+
+$(B)/$1/%.o: spec/memory/%.c Makefile | deps
+	@mkdir -p $$(@D) && echo "CC $$@"
+	$Q$$(COMPILE) -Ispec/unit $$(call lua_cflags,$1) -c -o $$@ $$<
+
+# The module with that engine, under two names: zklock.core, and scarce, which says what is to fail.
+$(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_lua.o $(B)/unit/scarce.o $(B)/libscarce.a
+	@mkdir -p $$(@D)/zklock && echo "LD $$@"
+	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+	$Qln -sf ../scarce.so $$(@D)/zklock/core.so
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
@@ -175,6 +184,12 @@ comma = ,
 busted = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours$(if $4,$(comma)$4) $3 $(SPECS) spec
 neighbours = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(SPECS) spec/neighbours
 
+# $(call memory,VERSION,BUILD,NAMES): each allocation in turn fails, of the engine's or of the script's
+memory = $(call lua,$1,$2,/scarce) $(BUSTED) -o gtest $(SPECS) $(3:%=spec/memory/%.lua)
+MEMORY_LUAS = $(filter 5.1 luajit,$(LUAS))
+memory_asan = $(subst asan/report,asan/memory,$(ASAN_ENV)) tools/sanitized.sh build/asan/memory \
+	env $(call preload,$(call runtime,asan)) $(call memory,5.4,build/asan,engine script state)
+
 ASAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
 TSAN = -fsanitize=thread -fno-omit-frame-pointer -O1
 ASAN_ENV = LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
@@ -207,8 +222,8 @@ tls = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts $(if $(NEIGHBOURS),neighbour) $(if $(TLS),libzookeeper)
-	@$(call instrumented,asan,unit)
+	@$(submake) build hosts $(MEMORY_LUAS:%=build/%/scarce/scarce.so) $(if $(NEIGHBOURS),neighbour) $(if $(TLS),libzookeeper)
+	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || \
 		set -- $(if $(TLS),'tls=$(tls) --exclude-tags=slow spec/tls_spec.lua'); \
@@ -218,8 +233,10 @@ test: deps
 		$(if $(NEIGHBOURS),'neighbours=$(neighbours)') \
 		"$$@" \
 		$(if $(CHAOS),'chaos=$(call lua,5.4,build) chaos/run.lua $(CHAOS) $(SEED)') \
+		'memory=$(memory_asan)' \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
 		'rock=tools/rock.sh $(LUAS)' \
+		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
 			'$(version)=$(call busted,$(version),build,,slow$(comma)once)')
 
@@ -239,11 +256,12 @@ chaos: deps $(B)/5.4/zklock/core.so
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
-	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host \
+	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host build/asan/5.4/scarce/scarce.so \
 		build/asan/luajit/zklock/core.so)
 	@$(submake) build/luajit/zklock/core.so
 	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
 		'unit=$(ASAN_ENV) tools/sanitized.sh build/asan/report tools/unit.sh build/asan/unit' \
+		'memory=$(memory_asan)' \
 		'5.4=$(ASAN_ENV) tools/sanitized.sh build/asan/report \
 			env $(call preload,$(call runtime,asan)) $(call busted,5.4,build/asan,$(ASAN_SPECS))' \
 		'nginx=$(NGINX_ASAN_ENV) tools/sanitized.sh build/asan/report $(call lua,luajit) $(BUSTED) -o gtest \
