@@ -10,11 +10,14 @@
 #define DRY 1000000 /* in a row: all */
 #define ROUNDS_MOST 100
 
-static bool upset; /* the scenario takes holds away */
+static bool upset;   /* the scenario takes holds away */
+static bool several; /* places that are one: one that cannot be entered later ends them all */
+static const fake_place *asked_for[2];
 static zkl_query *query;
 
 static void begin(void) {
-    upset = false;
+    upset = several = false;
+    asked_for[0] = asked_for[1] = NULL;
     fake_world_begin();
 }
 
@@ -67,7 +70,9 @@ static void check_answers(void) {
         for (fake_place *p = c->places; p; p = p->next) {
             CHECK_INT(p->answers, 1);
             CHECK(p->losses == 0 || upset);
-            if (p->status == ZKL_TIMEOUT)
+            if (p->status == ZKL_NO_MEMORY)
+                CHECK(several);
+            else if (p->status == ZKL_TIMEOUT)
                 CHECK(p->contender->terms.once || p->contender->terms.deadline <= fake_now);
             else if (p->status == ZKL_DISCONNECTED)
                 CHECK(p->contender->terms.once);
@@ -86,6 +91,9 @@ static void check_no_nodes(void) {
 
 static void check_rest(void) {
     heal();
+    for (size_t i = 0; i < 2; i++)
+        if (asked_for[i])
+            CHECK_INT(asked_for[i]->revocations, asked_for[i]->granted);
     for (unsigned i = 0; anybody(); i++) {
         CHECK(i < ROUNDS_MOST);
         release_all();
@@ -326,6 +334,106 @@ static fake_place *join_another(void) {
     return fake_join(one, path, LATER);
 }
 
+/* ---- several places that are one, and two kinds that share one ---- */
+
+static void a_writer_goes_on_as_a_reader(void) {
+    fake_place *w = fake_write_lock(one, LINE);
+    fake_settle_all(zk);
+    fake_place *r = w ? fake_read_under(w, LINE) : NULL, *q = fake_write_lock(two, LINE),
+               *s = fake_read(two, LINE);
+    fake_settle_all(zk);
+    release(w);
+    fake_settle_all(zk);
+    release(r);
+    fake_settle_all(zk);
+    release(q);
+    fake_settle_all(zk);
+    release(s);
+}
+
+static const char *const both[] = {"/both/a", "/both/b"};
+
+static void several_paths_together(void) {
+    several = true;
+    fake_place *p = fake_join_all(one, both, 2, LATER);
+    fake_settle_all(zk);
+    fake_place *q = fake_join_all(two, both, 2, LATER), *r = fake_join_all(one, both, 2, 5);
+    fake_settle_all(zk);
+    fake_wait(zk, 6);
+    fake_settle_all(zk);
+    release(p);
+    fake_settle_all(zk);
+    release(q);
+    drop(r);
+}
+
+static void several_paths_and_the_link_goes(void) {
+    several = true;
+    fake_place *p = fake_join_all(one, both, 2, LATER);
+    fake_carry(one);
+    fake_carry(one);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(p);
+}
+
+static void several_paths_and_the_session_ends(void) {
+    several = true;
+    upset = true;
+    fake_place *p = fake_join_all(one, both, 2, LATER), *q = fake_join_all(one, both, 2, LATER);
+    fake_settle_all(zk);
+    fake_expire(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(p);
+    release(q);
+}
+
+static void several_leases(void) {
+    several = true;
+    fake_place *p = fake_lease(one, "/pool", 2, 3);
+    fake_settle_all(zk);
+    fake_place *q = fake_lease(two, "/pool", 2, 3), *r = fake_lease(one, "/pool", 1, 3);
+    fake_settle_all(zk);
+    release(p);
+    fake_settle_all(zk);
+    cancel(q);
+    fake_settle_all(zk);
+    release(r);
+}
+
+static void several_leases_and_the_link_goes(void) {
+    several = true;
+    fake_place *p = fake_lease(one, "/pool", 2, 2);
+    for (unsigned i = 0; i < 6; i++)
+        fake_answer(one);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(p);
+}
+
+/* They hear of it when there is memory again. */
+static void it_is_asked_for(void) {
+    several = true;
+    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join_all(one, both, 2, LATER);
+    fake_settle_all(zk);
+    fake_wait(zk, 0.1);
+    fake_settle_all(zk);
+    if (node_of(p)) {
+        asked_for[0] = p;
+        fake_write(zk, node_of(p), "__REVOKE__");
+    }
+    if (fake_children(zk, both[1]) > 0) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", both[1], fake_child(zk, both[1], 0, FAKE_LATEST));
+        asked_for[1] = q;
+        fake_write(zk, path, "__REVOKE__");
+    }
+    fake_settle_all(zk);
+}
+
 /* The tables hold 64 and as many again; a line is three subjects. */
 static void subjects_are_at_the_brim(void) {
     while (one->floor.subjects.count + 3 <= 64)
@@ -361,8 +469,7 @@ static void ask(zkl_asked asked) {
     query = zkl_query_new(&one->queries, asked, 0);
     if (!query)
         return;
-    if (asked == ZKL_ASKED_PARTICIPANTS &&
-        !zkl_roster_init(&query->roster, &one->floor, LINE, false)) {
+    if (asked != ZKL_ASKED_FLUSH && !zkl_roster_init(&query->roster, &one->floor, LINE, false)) {
         zkl_query_free(query);
         query = NULL;
         return;
@@ -402,6 +509,19 @@ static void somebody_asks_and_the_link_goes(void) {
     fake_cut(one);
     fake_connect(one);
     check_query();
+}
+
+static void somebody_asks_for_it(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    ask(ZKL_ASKED_REVOKE);
+    fake_settle_all(zk);
+    if (!query)
+        return;
+    CHECK(!query->pending);
+    CHECK(query->answer.status == ZKL_OK || query->answer.status == ZKL_NO_MEMORY);
+    CHECK_INT(query->revocation.asked, query->answer.status == ZKL_OK);
+    if (query->answer.status == ZKL_OK)
+        CHECK_TEXT(fake_find(zk, stranger, FAKE_LATEST)->data, "__REVOKE__");
 }
 
 static void somebody_waits_for_releases(void) {
@@ -462,10 +582,18 @@ SCENARIO(operators_delete)
 SCENARIO(servers_refuse)
 SCENARIO(strangers_come_and_go)
 SCENARIO(a_watch_is_taken_back)
+SCENARIO(a_writer_goes_on_as_a_reader)
+SCENARIO(several_paths_together)
+SCENARIO(several_paths_and_the_link_goes)
+SCENARIO(several_paths_and_the_session_ends)
+SCENARIO(several_leases)
+SCENARIO(several_leases_and_the_link_goes)
+SCENARIO(it_is_asked_for)
 SCENARIO_WHEN(subjects_are_at_the_brim, there_are_many_subjects)
 SCENARIO_WHEN(lines_are_at_the_brim, there_are_many_lines)
 SCENARIO(somebody_asks_who_is_there)
 SCENARIO(somebody_asks_and_the_link_goes)
+SCENARIO(somebody_asks_for_it)
 SCENARIO(somebody_waits_for_releases)
 
 int main(int argc, char **argv) {
@@ -486,10 +614,18 @@ int main(int argc, char **argv) {
         CASES("servers refuse", servers_refuse),
         CASES("strangers come and go", strangers_come_and_go),
         CASES("a watch is taken back", a_watch_is_taken_back),
+        CASES("a writer goes on as a reader", a_writer_goes_on_as_a_reader),
+        CASES("several paths together", several_paths_together),
+        CASES("several paths, and the link goes", several_paths_and_the_link_goes),
+        CASES("several paths, and the session ends", several_paths_and_the_session_ends),
+        CASES("several leases", several_leases),
+        CASES("several leases, and the link goes", several_leases_and_the_link_goes),
+        CASES("it is asked for", it_is_asked_for),
         CASES("there are many subjects", there_are_many_subjects),
         CASES("there are many lines", there_are_many_lines),
         CASES("somebody asks who is there", somebody_asks_who_is_there),
         CASES("somebody asks and the link goes", somebody_asks_and_the_link_goes),
+        CASES("somebody asks for it", somebody_asks_for_it),
         CASES("somebody waits for releases", somebody_waits_for_releases),
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
