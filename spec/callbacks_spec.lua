@@ -62,6 +62,18 @@ describe("callbacks", function()
     return held
   end
 
+  it("may be C functions", function()
+    connect()
+    local got
+    client:mutex(path):request(PATIENCE, coroutine.wrap(function(token) got = token end)) -- what wrap makes is one
+    wait.eventually(function()
+      client:poll(0.01)
+      return got
+    end, PATIENCE)
+    assert.is_number(got)
+    assert.same({}, errors)
+  end)
+
   it("hear their answer once when one of them closes the client, before that close returns", function()
     connect()
     local calls, answers, seen_by_close = {}, {}, nil
