@@ -229,11 +229,14 @@ describe("the end of a client", function()
     end)
 
     it("comes also while its callbacks wait", function()
+      if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then
+        return pending("in plain Lua 5.1 a callback that waits holds up who polls")
+      end
       assert(other:acquire(path, PATIENCE))
       local function use()
         local mine = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
         mine:mutex(path .. "-free"):request(PATIENCE, function() mine:mutex(path):acquire(0.2) end)
-        mine:mutex(path .. "-free"):request(PATIENCE, print)
+        mine:mutex(path .. "-free"):request(PATIENCE, function() end)
         wait.eventually(function()
           mine:poll(0.01)
           return #nodes() == 2
