@@ -1,181 +1,19 @@
 #include "line.h"
 
 #include "ask.h"
+#include "exit.h"
+#include "standing.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* A hold shorter than this never pays for a watch on its own node. */
-#define WATCH_AFTER (ZKL_SECOND / 20)
-/* All watches go out in one packet on reconnect, and servers refuse one of more than 1 MB. Who comes beyond that has its
- * watch armed when its turn comes, for a round trip. */
-#define OWN_WATCHES_MOST 2000
 #define PATIENCE_MOST (30 * ZKL_SECOND)
 /* Parents that vanish as often as they are made: somebody else deletes them on purpose. */
 #define ROUNDS_MOST 50
 
 static void contender_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
 static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
-
-/* ---- members ---- */
-
-/* Blockers vanish and never appear, with one exception: a writer that takes read leaves a node as old as its own. Could
- * this child have, without our having seen it? */
-static bool may_have_read(zkl_line *line, const zkl_child *child) {
-    if (child->kind != ZKL_KIND_WRITE)
-        return false;
-    if (!child->mine)
-        return true;
-    for (const zkl_contender *c = line->first; c; c = c->next)
-        if (c->borrowed && c->sequence == child->sequence &&
-            (!c->name || zkl_snapshot_find(&line->snapshot, c->name) == ZKL_NOT_FOUND))
-            return true;
-    return false;
-}
-
-/* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
-static void child_gone(zkl_line *line, const char *name) {
-    const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
-    if (index == ZKL_NOT_FOUND)
-        return;
-    const int32_t sequence = line->snapshot.children[index].sequence;
-    const bool lease = line->snapshot.children[index].kind == ZKL_KIND_LEASE;
-    line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
-    zkl_snapshot_remove(&line->snapshot, index);
-    for (zkl_contender *c = line->first; c; c = c->next) {
-        const bool waited = lease || (c->blocked && c->blocker == sequence);
-        if (c->phase != ZKL_WAITING || !waited)
-            continue;
-        c->blocked = false;
-        c->review = line->review = true;
-    }
-}
-
-/* Its node is gone for good. */
-static void retire(zkl_contender *c) {
-    zkl_line *line = c->line;
-    child_gone(line, c->name);
-    if (line->first == line->last)
-        zkl_line_idle(line);
-    *(c->prev ? &c->prev->next : &line->first) = c->next;
-    *(c->next ? &c->next->prev : &line->last) = c->prev;
-    c->node = ZKL_NODE_NONE;
-    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
-    zkl_contender_retire(c);
-}
-
-/* Our requests are carried out in order: what we do from here on comes after the delete. */
-static void send_erase(zkl_contender *c) {
-    zkl_ask_erase(c);
-    if (c->node == ZKL_NODE_ERASING)
-        child_gone(c->line, c->name);
-}
-
-/* One that is over sees to it that its node goes. */
-static void depart(zkl_contender *c) {
-    if (c->node == ZKL_NODE_NONE) {
-        retire(c);
-        return;
-    }
-    zkl_contender_depart(c);
-    if (c->node == ZKL_NODE_THERE)
-        send_erase(c);
-    /* asked, lost, erasing: its create's answer, the synced list, or its delete's answer runs it again */
-}
-
-static void fail(zkl_contender *c, zkl_status status) {
-    zkl_contender_failed(c, status);
-    depart(c);
-}
-
-static void fail_waiting(zkl_line *line, zkl_status status) {
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
-        if (c->phase == ZKL_WAITING)
-            fail(c, status);
-    }
-}
-
-/* Its node is not at the servers any more, and not by our doing. */
-static void missing(zkl_contender *c) {
-    c->node = ZKL_NODE_NONE;
-    if (c->phase == ZKL_WAITING) {
-        child_gone(c->line, c->name);
-        zkl_ask_create(c);
-        return;
-    }
-    if (c->phase == ZKL_HELD)
-        zkl_contender_lost(c);
-    retire(c);
-}
-
-/* ---- who holds ---- */
-
-static void set_hold_timer(zkl_contender *c, bool watch) {
-    const zkl_nanos soon = watch ? zkl_floor_now(c->floor) + WATCH_AFTER : ZKL_NEVER;
-    zkl_timer_set(&c->floor->timers, &c->timer, soon < c->hold_until ? soon : c->hold_until);
-}
-
-/* The node goes at the moment at which the holder stopped believing in it, whatever the host is doing. */
-static void end_hold(zkl_contender *c) {
-    zkl_contender_lost(c);
-    depart(c);
-}
-
-/* Grants the first in line, if that is still true as we speak: `seen`, its node stood in the list just read; otherwise
- * the watch on its own node must be armed, so that its deletion would have been told before its blocker's. And never
- * with a validity of nothing: a process that slept reads old news. */
-static void try_grant(zkl_contender *c, bool seen) {
-    if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
-        return;
-    if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
-        zkl_ask_own(c); /* its answer comes back here */
-        return;
-    }
-    const zkl_nanos now = zkl_floor_now(c->floor);
-    if (c->floor->trusted_until <= now) {
-        c->floor->refresh(c->floor); /* zkl_line_refreshed comes back here */
-        return;
-    }
-    zkl_contender_granted(c);
-    set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
-}
-
-static void watch_blocker(zkl_contender *c, zkl_child *blocker) {
-    c->blocker = blocker->sequence;
-    zkl_ask_blocker(c->line, blocker);
-}
-
-static void evaluate(zkl_contender *c, bool seen) {
-    zkl_line *line = c->line;
-    if (c->phase != ZKL_WAITING || !c->name || line->stale)
-        return;
-    const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
-    if (own == ZKL_NOT_FOUND)
-        return; /* a list that has it is wanted or on its way */
-    if (!seen && line->doubtful && c->terms.kind == ZKL_KIND_WRITE) {
-        line->list_wanted = true;
-        return;
-    }
-    const zkl_verdict v =
-        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
-    c->first = v.outcome == ZKL_VERDICT_GRANTED;
-    c->blocked = v.outcome == ZKL_VERDICT_WAIT;
-    if (v.outcome == ZKL_VERDICT_TIED) {
-        fail(c, ZDATAINCONSISTENCY);
-    } else if (c->first) {
-        try_grant(c, seen);
-    } else if (c->terms.once) {
-        fail(c, ZKL_TIMEOUT);
-    } else {
-        if (c->blocked)
-            watch_blocker(c, &line->snapshot.children[v.blocker]);
-        if (c->floor->own_watches < OWN_WATCHES_MOST)
-            zkl_ask_own(c);
-    }
-}
 
 /* The end of every step: looks again at those whose blocker went, and sends the one list for all who want it. */
 static void settle(zkl_line *line) {
@@ -187,7 +25,7 @@ static void settle(zkl_line *line) {
             if (!c->review)
                 continue;
             c->review = false;
-            evaluate(c, false);
+            zkl_standing_look(c, false);
         }
     }
     if (line->list_wanted && !line->listing && line->floor->port && line->first)
@@ -198,99 +36,6 @@ void zkl_line_settle(zkl_line *line) {
     settle(line);
 }
 
-/* ---- reading a list ---- */
-
-static zkl_contender *owner_of(zkl_line *line, const char *name) {
-    zkl_guid guid;
-    if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
-        return NULL;
-    zkl_subject *subject = zkl_subject_find(&line->floor->subjects, guid.number);
-    if (subject && subject->answer == contender_answered)
-        return (zkl_contender *)subject;
-    if (line->floor->port)
-        zkl_ask_erase_stray(line, name);
-    return NULL;
-}
-
-/* Found by its GUID after its create's answer was lost. The watch on it brings czxid and ephemeralOwner. */
-static bool adopt(zkl_contender *c, const char *name) {
-    c->name = strdup(name);
-    if (!c->name)
-        return false; /* stays LOST: the next list */
-    c->node = ZKL_NODE_THERE;
-    if (c->phase == ZKL_OVER)
-        zkl_ask_erase(c);
-    return true;
-}
-
-static void mark_own(zkl_line *line) {
-    for (zkl_contender *c = line->first; c; c = c->next)
-        c->seen = false;
-    for (size_t i = 0; i < line->snapshot.count; i++) {
-        zkl_child *child = &line->snapshot.children[i];
-        zkl_contender *c = owner_of(line, child->name);
-        if (!c || c->line != line)
-            continue;
-        if (c->node == ZKL_NODE_LOST && !adopt(c, child->name))
-            zkl_ask_again_later(line);
-        child->mine = c;
-        c->seen = true;
-    }
-}
-
-static void refuse_mixed(zkl_line *line) {
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
-        if (c->phase == ZKL_WAITING &&
-            zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, c->terms.kind))
-            fail(c, ZKL_WRONG_KIND);
-    }
-}
-
-/* A read under a write is as old as the write: it holds if the two stood in one list. If the write was gone by then, a
- * later writer may hold, and the read has to wait its turn with a sequence of its own. */
-static bool stood_together(zkl_line *line, const zkl_contender *read) {
-    for (size_t i = 0; i < line->snapshot.count; i++) {
-        const zkl_child *child = &line->snapshot.children[i];
-        zkl_guid guid;
-        if (child->kind == ZKL_KIND_WRITE && child->sequence == read->sequence)
-            return zkl_znode_guid(child->name, &guid) && guid.client == line->floor->guid;
-    }
-    return false;
-}
-
-static void read_list(zkl_line *line, const char *const *names, size_t count) {
-    if (!zkl_snapshot_take(&line->snapshot, names, count)) {
-        line->stale = line->list_wanted = true;
-        zkl_ask_again_later(line);
-        return;
-    }
-    line->stale = line->doubtful = false;
-    mark_own(line);
-    refuse_mixed(line);
-    /* First who has lost: the host hears of it before the next one holds. */
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
-        const bool known =
-            c->node == ZKL_NODE_THERE || (c->node == ZKL_NODE_LOST && line->list_synced);
-        if (known && !c->seen)
-            missing(c);
-        else if (c->node == ZKL_NODE_LOST)
-            zkl_ask_again_later(line); /* the sync was refused */
-    }
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
-        if (c->node != ZKL_NODE_THERE)
-            continue;
-        if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(line, c))
-            send_erase(c); /* erased() queues it anew */
-        else
-            evaluate(c, true);
-    }
-}
-
 /* ---- answers ---- */
 
 static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
@@ -299,13 +44,13 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         line->watched = false;
     if (reply->rc == ZOK) {
         line->pause = 0;
-        read_list(line, reply->names, reply->count);
+        zkl_standing_read(line, reply->names, reply->count);
     } else if (reply->rc == ZNONODE) {
-        read_list(line, NULL, 0); /* no directory: nobody in it */
+        zkl_standing_read(line, NULL, 0); /* no directory: nobody in it */
     } else if (zkl_status_passes(reply->rc)) {
         zkl_ask_again_later(line);
     } else {
-        fail_waiting(line, zkl_status_of(reply->rc));
+        zkl_exit_fail_waiting(line, zkl_status_of(reply->rc));
         zkl_ask_again_later(line); /* whoever is lost is looked for as long as the session lives */
     }
 }
@@ -323,7 +68,8 @@ static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *r
     else if (zkl_status_passes(reply->rc))
         zkl_ask_again_later(line);
     else if (reply->rc != ZOK)
-        fail_waiting(line, zkl_status_of(reply->rc)); /* not readable: nobody would wake us */
+        zkl_exit_fail_waiting(line,
+                              zkl_status_of(reply->rc)); /* not readable: nobody would wake us */
 }
 
 static void line_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
@@ -352,7 +98,7 @@ static void refuse_round(zkl_line *line, zkl_status status) {
         next = c->next;
         if (c->phase == ZKL_WAITING && c->node != ZKL_NODE_THERE &&
             c->parents == line->parents.round)
-            fail(c, status);
+            zkl_exit_fail(c, status);
     }
 }
 
@@ -360,7 +106,7 @@ static void no_parents(zkl_contender *c) {
     zkl_parents *parents = &c->line->parents;
     c->node = ZKL_NODE_NONE;
     if (c->phase == ZKL_OVER) {
-        retire(c);
+        zkl_exit_retire(c);
         return;
     }
     if (c->parents == parents->round) {
@@ -398,11 +144,11 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     } else {
         c->node = ZKL_NODE_NONE;
         if (c->phase == ZKL_OVER)
-            retire(c);
+            zkl_exit_retire(c);
         else if (zkl_status_throttled(reply->rc))
             zkl_ask_again_later(c->line);
         else
-            fail(c, zkl_status_of(reply->rc));
+            zkl_exit_fail(c, zkl_status_of(reply->rc));
     }
 }
 
@@ -418,9 +164,9 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     c->node = ZKL_NODE_THERE;
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
         if (c->phase == ZKL_OVER)
-            retire(c);
+            zkl_exit_retire(c);
         else
-            missing(c);
+            zkl_exit_missing(c);
     } else if (c->phase == ZKL_WAITING) {
         if (c->floor->port)
             zkl_ask_again_later(c->line); /* the list that it asks for tells what to do */
@@ -452,22 +198,22 @@ static void own_watched(zkl_contender *c, const zkl_reply *reply) {
         if (reply->rc == ZOK)
             zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
         else if (reply->rc == ZNONODE)
-            retire(c);
+            zkl_exit_retire(c);
     } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
         zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
         c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
         if (is_revocation(reply))
             zkl_contender_revoked(c);
-        try_grant(c, false);
+        zkl_standing_grant(c, false);
     } else if (reply->rc == ZOK) {
         zkl_ask_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
-        missing(c);
+        zkl_exit_missing(c);
     } else if (reply->rc == ZNONODE) {
-        missing(c);
+        zkl_exit_missing(c);
     } else if (zkl_status_passes(reply->rc)) {
         zkl_ask_again_later(c->line);
     } else if (c->phase == ZKL_WAITING) {
-        fail(c, zkl_status_of(reply->rc));
+        zkl_exit_fail(c, zkl_status_of(reply->rc));
     }
 }
 
@@ -490,7 +236,7 @@ static void own_changed(zkl_contender *c, zkl_change change) {
     if (c->node != ZKL_NODE_THERE)
         return; /* our own delete: its answer is coming */
     if (change == ZKL_CHANGE_DELETED)
-        missing(c);
+        zkl_exit_missing(c);
     else
         zkl_ask_own(c); /* a watch fires once */
 }
@@ -501,7 +247,7 @@ static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change)
     if (change == ZKL_CHANGE_OTHER)
         zkl_ask_blocker(line, child);
     else if (armed)
-        child_gone(line, child->name);
+        zkl_standing_gone(line, child->name);
     else
         line->list_wanted = true;
 }
@@ -533,20 +279,26 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
 
 /* ---- timers ---- */
 
+/* The node goes at the moment at which the holder stopped believing in it, whatever the host is doing. */
+static void end_hold(zkl_contender *c) {
+    zkl_contender_lost(c);
+    zkl_exit_depart(c);
+}
+
 static void hold_timer(zkl_contender *c) {
     if (c->hold_until <= zkl_floor_now(c->floor)) {
         end_hold(c);
         return;
     }
     zkl_ask_own(c);
-    set_hold_timer(c, false);
+    zkl_standing_set_timer(c, false);
 }
 
 static void contender_timer(zkl_timer *timer) {
     zkl_contender *c = (zkl_contender *)((char *)timer - offsetof(zkl_contender, timer));
     zkl_line *line = c->line;
     if (c->phase == ZKL_WAITING)
-        fail(c, c->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+        zkl_exit_fail(c, c->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (c->phase == ZKL_HELD)
         hold_timer(c);
     else if (c->node == ZKL_NODE_THERE)
@@ -559,6 +311,11 @@ static void retry_timer(zkl_timer *timer) {
 }
 
 /* ---- the host's side ---- */
+
+zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number) {
+    zkl_subject *subject = zkl_subject_find(&line->floor->subjects, number);
+    return subject && subject->answer == contender_answered ? (zkl_contender *)subject : NULL;
+}
 
 zkl_line *zkl_line_new(zkl_floor *floor, const char *path) {
     zkl_line *line = calloc(1, sizeof *line);
@@ -652,9 +409,9 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
     *(c->prev ? &c->prev->next : &line->first) = c;
     line->last = c;
     if (vain) {
-        fail(c, ZKL_TIMEOUT);
+        zkl_exit_fail(c, ZKL_TIMEOUT);
     } else if (once && !line->floor->port) {
-        fail(c, ZKL_DISCONNECTED);
+        zkl_exit_fail(c, ZKL_DISCONNECTED);
     } else {
         zkl_timer_set(&line->floor->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
         zkl_ask_create(c);
@@ -678,7 +435,7 @@ zkl_status zkl_line_release(zkl_contender *c) {
         return ZKL_NOT_OWNER;
     zkl_line *line = c->line;
     zkl_contender_released(c);
-    depart(c);
+    zkl_exit_depart(c);
     settle(line);
     return ZKL_OK;
 }
@@ -687,7 +444,7 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
     if (c->phase != ZKL_WAITING)
         return;
     zkl_line *line = c->line;
-    fail(c, status);
+    zkl_exit_fail(c, status);
     settle(line);
 }
 
@@ -712,7 +469,7 @@ void zkl_line_suspend(zkl_line *line) {
         next = c->next;
         c->first = c->blocked = c->review = false;
         if (c->phase == ZKL_WAITING && c->terms.once)
-            fail(c, ZKL_DISCONNECTED);
+            zkl_exit_fail(c, ZKL_DISCONNECTED);
     }
     line->review = false;
 }
@@ -769,7 +526,7 @@ void zkl_line_expire(zkl_line *line) {
         if (c->phase == ZKL_HELD)
             zkl_contender_lost(c);
         if (c->phase == ZKL_OVER)
-            retire(c);
+            zkl_exit_retire(c);
     }
 }
 
@@ -777,7 +534,7 @@ void zkl_line_refreshed(zkl_line *line) {
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        try_grant(c, false);
+        zkl_standing_grant(c, false);
     }
     settle(line);
 }
@@ -789,13 +546,13 @@ void zkl_line_insist(zkl_line *line) {
 }
 
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
-    fail_waiting(line, status);
+    zkl_exit_fail_waiting(line, status);
     zkl_contender *next;
     for (zkl_contender *c = line->first; c && give_back; c = next) {
         next = c->next;
         if (c->phase != ZKL_HELD)
             continue;
         zkl_contender_released(c);
-        depart(c);
+        zkl_exit_depart(c);
     }
 }

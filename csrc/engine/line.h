@@ -9,7 +9,7 @@
 #include "parents.h"
 #include "snapshot.h"
 
-/* Private to line.c and lines.c. */
+/* Private to the rooms of the line: line, exit, standing, ask and lines. */
 struct zkl_line {
     zkl_subject subject; /* gets the answers that concern more than one contender */
     zkl_floor *floor;
@@ -39,6 +39,8 @@ struct zkl_line {
 /* `path` is full, with the chroot. NULL: no memory. */
 zkl_line *zkl_line_new(zkl_floor *floor, const char *path);
 void zkl_line_free(zkl_line *line);
+/* The contender that is the subject of this number; NULL: none is. */
+zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
 /* Takes back its watches on nodes that stay. true: nobody is in it, nothing is left to be taken back: free it. */
 bool zkl_line_quit(zkl_line *line);
 /* Puts it among those that lines.c looks at to free. */

@@ -1,0 +1,192 @@
+#include "standing.h"
+
+#include "ask.h"
+#include "exit.h"
+#include "verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* A hold shorter than this never pays for a watch on its own node. */
+#define WATCH_AFTER (ZKL_SECOND / 20)
+/* All watches go out in one packet on reconnect, and servers refuse one of more than 1 MB. Who comes beyond that has its
+ * watch armed when its turn comes, for a round trip. */
+#define OWN_WATCHES_MOST 2000
+
+/* Blockers vanish and never appear, with one exception: a writer that takes read leaves a node as old as its own. Could
+ * this child have, without our having seen it? */
+static bool may_have_read(zkl_line *line, const zkl_child *child) {
+    if (child->kind != ZKL_KIND_WRITE)
+        return false;
+    if (!child->mine)
+        return true;
+    for (const zkl_contender *c = line->first; c; c = c->next)
+        if (c->borrowed && c->sequence == child->sequence &&
+            (!c->name || zkl_snapshot_find(&line->snapshot, c->name) == ZKL_NOT_FOUND))
+            return true;
+    return false;
+}
+
+void zkl_standing_gone(zkl_line *line, const char *name) {
+    const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
+    if (index == ZKL_NOT_FOUND)
+        return;
+    const int32_t sequence = line->snapshot.children[index].sequence;
+    const bool lease = line->snapshot.children[index].kind == ZKL_KIND_LEASE;
+    line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
+    zkl_snapshot_remove(&line->snapshot, index);
+    for (zkl_contender *c = line->first; c; c = c->next) {
+        const bool waited = lease || (c->blocked && c->blocker == sequence);
+        if (c->phase != ZKL_WAITING || !waited)
+            continue;
+        c->blocked = false;
+        c->review = line->review = true;
+    }
+}
+
+void zkl_standing_set_timer(zkl_contender *c, bool watch) {
+    const zkl_nanos soon = watch ? zkl_floor_now(c->floor) + WATCH_AFTER : ZKL_NEVER;
+    zkl_timer_set(&c->floor->timers, &c->timer, soon < c->hold_until ? soon : c->hold_until);
+}
+
+void zkl_standing_grant(zkl_contender *c, bool seen) {
+    if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
+        return;
+    if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
+        zkl_ask_own(c); /* its answer comes back here */
+        return;
+    }
+    const zkl_nanos now = zkl_floor_now(c->floor);
+    if (c->floor->trusted_until <= now) {
+        c->floor->refresh(c->floor); /* zkl_line_refreshed comes back here */
+        return;
+    }
+    zkl_contender_granted(c);
+    zkl_standing_set_timer(c, c->watch == ZKL_WATCH_NONE);
+}
+
+static void watch_blocker(zkl_contender *c, zkl_child *blocker) {
+    c->blocker = blocker->sequence;
+    zkl_ask_blocker(c->line, blocker);
+}
+
+void zkl_standing_look(zkl_contender *c, bool seen) {
+    zkl_line *line = c->line;
+    if (c->phase != ZKL_WAITING || !c->name || line->stale)
+        return;
+    const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
+    if (own == ZKL_NOT_FOUND)
+        return; /* a list that has it is wanted or on its way */
+    if (!seen && line->doubtful && c->terms.kind == ZKL_KIND_WRITE) {
+        line->list_wanted = true;
+        return;
+    }
+    const zkl_verdict v =
+        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
+    c->first = v.outcome == ZKL_VERDICT_GRANTED;
+    c->blocked = v.outcome == ZKL_VERDICT_WAIT;
+    if (v.outcome == ZKL_VERDICT_TIED) {
+        zkl_exit_fail(c, ZDATAINCONSISTENCY);
+    } else if (c->first) {
+        zkl_standing_grant(c, seen);
+    } else if (c->terms.once) {
+        zkl_exit_fail(c, ZKL_TIMEOUT);
+    } else {
+        if (c->blocked)
+            watch_blocker(c, &line->snapshot.children[v.blocker]);
+        if (c->floor->own_watches < OWN_WATCHES_MOST)
+            zkl_ask_own(c);
+    }
+}
+
+static zkl_contender *owner_of(zkl_line *line, const char *name) {
+    zkl_guid guid;
+    if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
+        return NULL;
+    zkl_contender *c = zkl_line_member(line, guid.number);
+    if (c)
+        return c;
+    if (line->floor->port)
+        zkl_ask_erase_stray(line, name);
+    return NULL;
+}
+
+/* Found by its GUID after its create's answer was lost. The watch on it brings czxid and ephemeralOwner. */
+static bool adopt(zkl_contender *c, const char *name) {
+    c->name = strdup(name);
+    if (!c->name)
+        return false; /* stays LOST: the next list */
+    c->node = ZKL_NODE_THERE;
+    if (c->phase == ZKL_OVER)
+        zkl_ask_erase(c);
+    return true;
+}
+
+static void mark_own(zkl_line *line) {
+    for (zkl_contender *c = line->first; c; c = c->next)
+        c->seen = false;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        zkl_child *child = &line->snapshot.children[i];
+        zkl_contender *c = owner_of(line, child->name);
+        if (!c || c->line != line)
+            continue;
+        if (c->node == ZKL_NODE_LOST && !adopt(c, child->name))
+            zkl_ask_again_later(line);
+        child->mine = c;
+        c->seen = true;
+    }
+}
+
+static void refuse_mixed(zkl_line *line) {
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->phase == ZKL_WAITING &&
+            zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, c->terms.kind))
+            zkl_exit_fail(c, ZKL_WRONG_KIND);
+    }
+}
+
+/* A read under a write is as old as the write: it holds if the two stood in one list. If the write was gone by then, a
+ * later writer may hold, and the read has to wait its turn with a sequence of its own. */
+static bool stood_together(zkl_line *line, const zkl_contender *read) {
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        const zkl_child *child = &line->snapshot.children[i];
+        zkl_guid guid;
+        if (child->kind == ZKL_KIND_WRITE && child->sequence == read->sequence)
+            return zkl_znode_guid(child->name, &guid) && guid.client == line->floor->guid;
+    }
+    return false;
+}
+
+void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
+    if (!zkl_snapshot_take(&line->snapshot, names, count)) {
+        line->stale = line->list_wanted = true;
+        zkl_ask_again_later(line);
+        return;
+    }
+    line->stale = line->doubtful = false;
+    mark_own(line);
+    refuse_mixed(line);
+    /* First who has lost: the host hears of it before the next one holds. */
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        const bool known =
+            c->node == ZKL_NODE_THERE || (c->node == ZKL_NODE_LOST && line->list_synced);
+        if (known && !c->seen)
+            zkl_exit_missing(c);
+        else if (c->node == ZKL_NODE_LOST)
+            zkl_ask_again_later(line); /* the sync was refused */
+    }
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->node != ZKL_NODE_THERE)
+            continue;
+        if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(line, c))
+            zkl_exit_erase(c); /* erased() queues it anew */
+        else
+            zkl_standing_look(c, true);
+    }
+}
