@@ -168,11 +168,18 @@ function Client:parkable()
   return yields_across_pcall and thread and self.callbacks[thread] and is_yieldable() and thread or nil
 end
 
+--- Waits in the way of the loop. It does not know the coroutine of a callback that it has not made itself.
+function Client:suspend(waiting)
+  local thread = coroutine.running()
+  local adapter = thread and self.callbacks[thread] and blocking or self.loop
+  return adapter.wait(self, waiting)
+end
+
 --- Waits until `waiting.done`: a callback parked, everybody else in the way of the loop.
 function Client:wait(waiting)
   local thread = self:parkable()
   -- Nothing wakes a parked one at a deadline of its own: it waits like the main program.
-  if not thread or waiting.deadline then return self.loop.wait(self, waiting) end
+  if not thread or waiting.deadline then return self:suspend(waiting) end
   self.parked[thread] = true
   waiting._parked = thread
   while not waiting.done do coroutine.yield() end
@@ -518,7 +525,7 @@ function Client:await_callback(deadline)
   local poller = waiter.new(deadline)
   poller.count = 0
   self.pollers[poller] = true
-  self.loop.wait(self, poller)
+  self:suspend(poller)
   if self.pollers[poller] then self.pollers[poller] = nil end
   return poller.count
 end
@@ -561,7 +568,7 @@ local function await_end(client)
   if client.native:ended() then return end
   local ending = waiter.new(core.now() + CLOSE_MOST)
   client.endings[ending] = true
-  client.loop.wait(client, ending)
+  client:suspend(ending)
   if client.endings[ending] then client.endings[ending] = nil end
 end
 
