@@ -74,6 +74,9 @@ build = {
     ["zklock.guard"] = "lua/zklock/guard.lua",
     ["zklock.loop"] = "lua/zklock/loop.lua",
     ["zklock.loop.blocking"] = "lua/zklock/loop/blocking.lua",
+    ["zklock.loop.copas"] = "lua/zklock/loop/copas.lua",
+    ["zklock.loop.cqueues"] = "lua/zklock/loop/cqueues.lua",
+    ["zklock.loop.luv"] = "lua/zklock/loop/luv.lua",
     ["zklock.lease"] = "lua/zklock/lease.lua",
     ["zklock.participants"] = "lua/zklock/participants.lua",
     ["zklock.semaphore"] = "lua/zklock/semaphore.lua",
@@ -90,5 +93,6 @@ build = {
     ["zklock.queue"] = "lua/zklock/queue.lua",
     ["zklock.request"] = "lua/zklock/request.lua",
     ["zklock.waiter"] = "lua/zklock/waiter.lua",
+    ["zklock.yieldable"] = "lua/zklock/yieldable.lua",
   },
 }

@@ -9,7 +9,7 @@ lua54='lua5.4 liblua5.4-dev'
 luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
     luajit2|/usr/bin/luajit libluajit2-5.1-dev"
 server='default-jre-headless|/usr/bin/java libzookeeper-java'
-specs="$server lua-busted lua-luv lua-socket lua-filesystem lua-sql-sqlite3"
+specs="$server lua-busted lua-luv lua-socket lua-cqueues lua-copas lua-filesystem lua-sql-sqlite3"
 curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-framework-java libcurator-client-java
     libguava-java libslf4j-java'
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'

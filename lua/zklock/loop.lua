@@ -36,6 +36,9 @@ local FIELDS = {
 --- The adapters that come with zklock. Loaded when asked for: they need their loop.
 local MODULES = {
   blocking = "zklock.loop.blocking",
+  copas = "zklock.loop.copas",
+  cqueues = "zklock.loop.cqueues",
+  luv = "zklock.loop.luv",
   openresty = "zklock.loop.openresty",
 }
 

@@ -1,0 +1,173 @@
+--- copas: waits in Copas' coroutines. From 2.0 on Copas wakes a coroutine when told to. Copas 1 cannot, and has no
+--- timers; but what a coroutine yields it takes for an object and the queue that it goes to. Ours keeps the coroutine
+--- until the one that watches resumes it.
+local blocking = require "zklock.loop.blocking"
+local copas = require "copas"
+local is_yieldable = require "zklock.yieldable"
+
+local adapter = { name = "copas" }
+
+-- ---- what Copas takes for a socket
+
+local Link = {}
+Link.__index = Link
+
+function Link:getfd() return self.fd end
+
+--- Readable all the same? Asked in every turn of the loop: Copas 1 hears so of those whose time is over.
+function Link:dirty() return self.host:is_late() end
+
+--- Has the coroutine that reads from it wait, once.
+function Link:receive()
+  if self.waited then return "!" end
+  self.waited = true
+  return nil, "timeout"
+end
+
+--- Copas 1 closes what a coroutine read from last.
+function Link.close() end
+
+-- ---- a client in the loop
+
+local Host = {}
+Host.__index = Host
+
+--- Takes what has arrived, for as long as the client is watched and somebody is to be resumed.
+local function serve(host)
+  while host.is_watched or host.due[1] do
+    host.link.waited = false
+    copas.receive(host.link, 1)
+    local ok, err = true, nil
+    if host.is_watched then ok, err = pcall(host.ready) end
+    host:resume_due()
+    if not ok then
+      host.is_served = false
+      host:listen() -- for the others
+      error(err, 0)
+    end
+  end
+  host.is_served = false
+end
+
+function Host:listen()
+  if self.is_served then return end
+  self.is_served = true
+  copas.addthread(function() serve(self) end)
+end
+
+-- ---- how a coroutine is suspended, and resumed in a later turn
+
+if copas.wakeup then
+  local pause, pause_forever = copas.pause or copas.sleep, copas.pauseforever or function() copas.sleep(-1) end
+
+  -- In plain Lua 5.1 the one that Copas knows may not be the running one, which a pcall has made.
+  local running = coroutine.running
+  if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then running = require("coxpcall").running end
+
+  function Host.suspend(_, waiter)
+    local left = waiter:left()
+    waiter.thread = running()
+    if left then pause(left) else pause_forever() end
+  end
+
+  function Host.resume(_, waiter) copas.wakeup(waiter.thread) end
+
+  function Host.resume_due() end
+
+  function Host.is_late() return false end
+else
+  local queue = {}
+
+  function queue.insert() end
+
+  function queue.push(_, waiter, thread) waiter.thread = thread end
+
+  function Host.suspend(_, waiter) coroutine.yield(waiter, queue) end
+
+  function Host:resume(waiter)
+    if waiter.is_due then return end
+    waiter.is_due = true
+    self.due[#self.due + 1] = waiter
+    self:listen()
+    self.native:wake()
+  end
+
+  function Host:resume_due()
+    for waiter in pairs(self.waiting) do
+      if waiter:left() == 0 then self:resume(waiter) end
+    end
+    while self.due[1] do
+      local due = self.due
+      self.due = {}
+      for _, waiter in ipairs(due) do
+        self.waiting[waiter] = nil
+        waiter.is_due = false
+        if waiter.thread and coroutine.status(waiter.thread) == "suspended" then copas.addthread(waiter.thread) end
+      end
+    end
+  end
+
+  function Host:is_late()
+    for waiter in pairs(self.waiting) do
+      if waiter:left() == 0 then return true end
+    end
+    return false
+  end
+end
+
+-- ---- the adapter
+
+--- Callbacks that were told to begin do so before the caller goes on: `close` answers all. Copas 4 begins them later.
+local function let_begin(host)
+  if host.beginning > 0 and is_yieldable() then copas.pause() end
+end
+
+function adapter.watch(client, ready)
+  local host = setmetatable({
+    native = client.native,
+    ready = ready,
+    waiting = {}, -- nobody else need know their coroutine
+    due = {}, -- those to be resumed
+    beginning = 0,
+    is_watched = true,
+  }, Host)
+  host.link = setmetatable({ fd = client:getfd(), host = host }, Link)
+  client.host = host
+  host:listen()
+  return function()
+    let_begin(host)
+    host.is_watched = false
+    host.native:wake()
+  end
+end
+
+function adapter.wait(client, waiter)
+  if not is_yieldable() then return blocking.wait(client, waiter) end
+  local host = client.host
+  waiter.host = host
+  while not waiter.done and waiter:left() ~= 0 do
+    host.waiting[waiter] = true
+    host:suspend(waiter)
+    host.waiting[waiter] = nil
+    waiter.thread = nil
+  end
+  let_begin(host)
+end
+
+function adapter.wake(waiter)
+  if waiter.thread then waiter.host:resume(waiter) end
+end
+
+--- Outside of the loop now or never: Copas 4 begins later, and it may never run again.
+function adapter.spawn(client, fn)
+  if not is_yieldable() then return false end
+  local host = client.host
+  host.beginning = host.beginning + 1
+  copas.addthread(function()
+    host.beginning = host.beginning - 1
+    fn()
+  end)
+  return true
+end
+
+return adapter

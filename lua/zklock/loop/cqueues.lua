@@ -1,0 +1,106 @@
+--- cqueues: waits in coroutines of a controller, each on a condition of its own. A client that was made in a controller
+--- is at home there and is watched until it is closed; in others, and one that has no home anywhere, while somebody
+--- waits.
+local blocking = require "zklock.loop.blocking"
+local condition = require "cqueues.condition"
+local cqueues = require "cqueues"
+
+local adapter = { name = "cqueues" }
+
+-- Plain Lua 5.1 does not yield across pcall.
+local protected = (_VERSION ~= "Lua 5.1" or rawget(_G, "jit")) and pcall or function(fn, ...) return true, fn(...) end
+
+--- The controller that can suspend the running coroutine: its own. Of another one the yields go elsewhere.
+local function here()
+  local controller, is_its_own = cqueues.running()
+  return is_its_own and controller or nil
+end
+
+--- A controller's coroutine that watches for those who wait there.
+local function serve(host, station)
+  local controller = cqueues.running()
+  while station.users > 0 do
+    cqueues.poll(host.link, station.bell)
+    local ok, err = pcall(host.ready)
+    if not ok then
+      controller:wrap(serve, host, station) -- for the others
+      error(err, 0)
+    end
+  end
+  host.stations[controller] = nil
+  controller:cancel(host.link.pollfd) -- or a descriptor that gets this number would not be heard
+end
+
+local function enter(host, controller)
+  local station = host.stations[controller]
+  if not station then
+    station = { users = 0, bell = condition.new() }
+    host.stations[controller] = station
+    controller:wrap(serve, host, station)
+  end
+  station.users = station.users + 1
+  return station
+end
+
+local function leave(station)
+  station.users = station.users - 1
+  if station.users == 0 then station.bell:signal() end
+end
+
+--- Callbacks that were told to begin do so before the caller goes on: `close` answers all.
+local function let_begin(host)
+  if host.beginning > 0 and here() then cqueues.sleep(0) end
+end
+
+function adapter.watch(client, ready)
+  local controller = cqueues.running()
+  local host = {
+    ready = ready,
+    link = { pollfd = client:getfd(), events = "r" },
+    stations = setmetatable({}, { __mode = "k" }), -- by controller
+    home = setmetatable({ controller }, { __mode = "v" }),
+    beginning = 0,
+  }
+  client.host = host
+  local station = controller and enter(host, controller)
+  return function()
+    let_begin(host)
+    if station then leave(station) end
+  end
+end
+
+local function await(waiter)
+  while not waiter.done and waiter:left() ~= 0 do cqueues.poll(waiter.bell, waiter:left()) end
+end
+
+function adapter.wait(client, waiter)
+  local controller = here()
+  if not controller then return blocking.wait(client, waiter) end
+  local host = client.host
+  local station = enter(host, controller)
+  waiter.bell = condition.new()
+  local ok, err = protected(await, waiter)
+  leave(station)
+  if not ok then error(err, 0) end
+  let_begin(host)
+end
+
+function adapter.wake(waiter)
+  if waiter.bell then waiter.bell:signal() end
+end
+
+--- At home, if there is one; but outside of all controllers now or never: none may ever run again.
+function adapter.spawn(client, fn)
+  local host, controller = client.host, cqueues.running()
+  if not controller then return false end
+  host.beginning = host.beginning + 1
+  local function begin()
+    host.beginning = host.beginning - 1
+    fn()
+  end
+  local ok = pcall(controller.wrap, host.home[1] or controller, begin)
+  if not ok then host.beginning = host.beginning - 1 end
+  return ok
+end
+
+return adapter

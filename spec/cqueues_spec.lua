@@ -1,0 +1,259 @@
+--- What is special about the adapter for cqueues: of its loops there may be many.
+
+local cqueues = require "cqueues"
+local inspector = require "spec.support.inspector"
+local queue = require "spec.support.queue"
+local real_loops = require "spec.support.real_loops"
+local server = require "spec.support.server"
+local socket = require "socket"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local PATIENCE = 20
+local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+
+describe("with cqueues", function()
+  local zk, tree, other, path, line, client
+  local count = 0
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    other = worker.start()
+    assert(other:connect(zk.hosts))
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = "/cqueues/" .. count
+    line = queue.at(tree, path)
+    client = assert(zklock.connect(zk.hosts, { loop = "cqueues" }))
+  end)
+
+  after_each(function()
+    client:close()
+  end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/cqueues")
+    tree:close()
+  end)
+
+  --- The controller's `loop`, for 20 s at most; true when it has come to its end.
+  local function loop_to_end(controller)
+    assert(controller:loop(PATIENCE))
+    return controller:empty()
+  end
+
+  it("a client that was made outside waits in any controller and keeps none going", function()
+    for _ = 1, 2 do
+      local controller, done = cqueues.new(), 0
+      for _ = 1, 3 do
+        controller:wrap(function()
+          local lock = client:mutex(path)
+          assert(lock:acquire(PATIENCE))
+          cqueues.sleep(0.01)
+          assert(lock:release())
+          done = done + 1
+        end)
+      end
+      assert.is_true(loop_to_end(controller))
+      assert.equal(3, done)
+    end
+  end)
+
+  it("coroutines of two controllers take turns at one client's lock", function()
+    local loops, order = { real_loops.of_cqueues(), real_loops.of_cqueues() }, {}
+    assert(other:acquire(path, PATIENCE))
+    for i, loop in ipairs(loops) do
+      for _ = 1, 3 do
+        loop.spawn(function()
+          local lock = client:mutex(path)
+          assert(lock:acquire(PATIENCE))
+          order[#order + 1] = i
+          assert(lock:release())
+        end)
+      end
+    end
+    loops[1].run(function() return client:stats().waiting == 3 end)
+    loops[2].run(function() return client:stats().waiting == 6 end)
+    assert(other:release(path))
+    loops[2].run(function()
+      loops[1].turn()
+      return #order == 6
+    end)
+    table.sort(order)
+    assert.same({ 1, 1, 1, 2, 2, 2 }, order)
+    assert.is_true(loop_to_end(loops[1].controller))
+    assert.is_true(loop_to_end(loops[2].controller))
+  end)
+
+  it("a client that was made in a controller keeps it going until it is closed, and others not", function()
+    local controller, home = cqueues.new(), nil
+    controller:wrap(function() home = assert(zklock.connect(zk.hosts, { loop = "cqueues" })) end)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return home
+    end)
+    assert(controller:step(0.02))
+    assert.is_false(controller:empty())
+    controller:wrap(function()
+      local inner, token = cqueues.new(), nil
+      inner:wrap(function() token = assert(home:mutex(path):acquire(PATIENCE)) end)
+      assert.is_true(loop_to_end(inner))
+      assert.is_number(token)
+      home:close()
+    end)
+    assert.is_true(loop_to_end(controller))
+    assert.equal("closed", home:state())
+  end)
+
+  it("callbacks run in the controller that the client was made in", function()
+    if not yields_across_pcall then return pending("plain 5.1 has the callbacks in coroutines of their own") end
+    local controller, place, done = cqueues.new(), nil, false
+    controller:wrap(function()
+      local home = assert(zklock.connect(zk.hosts, { loop = "cqueues" }))
+      local inner = cqueues.new()
+      inner:wrap(function()
+        home:mutex(path):request(PATIENCE, function()
+          cqueues.sleep(0.01)
+          place = cqueues.running()
+        end)
+        for _ = 1, 3 do assert(home:mutex(path .. "-2"):acquire(PATIENCE)) end
+      end)
+      assert.is_true(loop_to_end(inner))
+      while not place do cqueues.sleep(0.01) end
+      home:close()
+      done = true
+    end)
+    assert.is_true(loop_to_end(controller))
+    assert.is_true(done)
+    assert.equal(controller, place)
+  end)
+
+  it("callbacks still run when the controller that the client was made in has been closed", function()
+    local home, called
+    local controller = cqueues.new()
+    controller:wrap(function() home = assert(zklock.connect(zk.hosts, { loop = "cqueues" })) end)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return home
+    end)
+    controller:close()
+    local second = cqueues.new()
+    second:wrap(function()
+      home:mutex(path):request(PATIENCE, function() called = true end)
+      while not called do home:poll(0.05) end
+      home:close()
+    end)
+    assert.is_true(loop_to_end(second))
+    assert.is_true(called)
+  end)
+
+  it("a controller that is dropped while a coroutine of it waits leaves no node behind", function()
+    assert(other:acquire(path, PATIENCE))
+    local controller = cqueues.new()
+    controller:wrap(function() client:mutex(path):acquire() end)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return client:stats().waiting == 1
+    end)
+    line:becomes(2)
+    controller = nil -- luacheck: ignore 311
+    wait.eventually(function()
+      collectgarbage()
+      return #line:names() == 1
+    end)
+    assert.equal(0, client:stats().waiting)
+    assert(other:release(path))
+  end)
+
+  it("a coroutine that is not the controller's own waits, too, but holds up the others", function()
+    assert(other:acquire(path, PATIENCE))
+    local controller, answer = cqueues.new(), nil
+    controller:wrap(coroutine.wrap(function() answer = { client:mutex(path):acquire(0.1) } end))
+    assert.is_true(loop_to_end(controller))
+    assert.same({ nil, "timeout" }, answer)
+    assert(other:release(path))
+  end)
+
+  it("an error that is raised into a wait leaves no node behind, and nobody watching", function()
+    if rawget(_G, "jit") or not yields_across_pcall then return pending("its hooks are not of a coroutine") end
+    assert(other:acquire(path, PATIENCE))
+    local controller, thread = cqueues.new(), nil
+    controller:wrap(function()
+      thread = coroutine.running()
+      client:mutex(path):acquire(PATIENCE)
+    end)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return client:stats().waiting == 1
+    end)
+    debug.sethook(thread, function()
+      debug.sethook()
+      error("enough")
+    end, "", 1)
+    assert(other:release(path))
+    local ok, err
+    repeat ok, err = controller:loop(PATIENCE) until not ok or controller:empty()
+    assert.is_false(ok)
+    assert.matches("enough", tostring(err))
+    assert.is_true(loop_to_end(controller))
+    line:becomes(0)
+  end)
+
+  it("an error while events are taken is the controller's to tell, and events are taken on", function()
+    local adapter = require "zklock.loop.cqueues"
+    local sender, receiver = socket.udp(), socket.udp()
+    assert(receiver:setsockname("127.0.0.1", 0))
+    assert(sender:setpeername(receiver:getsockname()))
+    receiver:settimeout(0)
+    local controller, taken, unwatch = cqueues.new(), 0, nil
+    controller:wrap(function()
+      unwatch = adapter.watch({ getfd = function() return receiver:getfd() end }, function()
+        receiver:receive()
+        taken = taken + 1
+        if taken == 1 then error("no memory") end
+      end)
+    end)
+    sender:send("1")
+    local ok, err
+    repeat ok, err = controller:step(PATIENCE) until not ok or taken > 1
+    assert.matches("no memory", tostring(err))
+    sender:send("2")
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return taken == 2
+    end)
+    unwatch()
+    assert.is_true(loop_to_end(controller))
+  end)
+
+  it("a client without a loop can be polled by cqueues itself", function()
+    local plain = assert(zklock.connect(zk.hosts))
+    local controller, token, ticks = cqueues.new(), nil, 0
+    assert(other:acquire(path, PATIENCE))
+    plain:mutex(path):request(PATIENCE, function(granted) token = granted end)
+    controller:wrap(function()
+      while not token do
+        cqueues.poll(plain)
+        plain:poll()
+      end
+      cqueues.cancel(plain:pollfd())
+      plain:close()
+    end)
+    controller:wrap(function()
+      while not token do
+        cqueues.sleep(0.01)
+        ticks = ticks + 1
+        if ticks == 3 then assert(other:release(path)) end
+      end
+    end)
+    assert.is_true(loop_to_end(controller))
+    assert.is_number(token)
+    assert.is_true(ticks >= 3)
+  end)
+end)

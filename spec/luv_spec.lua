@@ -1,0 +1,174 @@
+--- What is special about the adapter for luv: it has no coroutines of its own.
+
+local inspector = require "spec.support.inspector"
+local loop = require "spec.support.real_loops".of_luv()
+local queue = require "spec.support.queue"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local PATIENCE = 20
+
+describe("with luv", function()
+  local zk, tree, other, path, line, client
+  local count = 0
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    other = worker.start()
+    assert(other:connect(zk.hosts))
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = "/luv/" .. count
+    line = queue.at(tree, path)
+    client = assert(zklock.connect(zk.hosts, { loop = "luv" }))
+  end)
+
+  after_each(function()
+    client:close()
+  end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/luv")
+    tree:close()
+  end)
+
+  it("a coroutine that is closed while it waits leaves no node behind when it is found dead", function()
+    if not coroutine.close then return pending("this Lua cannot close coroutines") end
+    assert(other:acquire(path, PATIENCE))
+    local threads = {}
+    for i, timeout in ipairs { PATIENCE, math.huge } do
+      threads[i] = coroutine.create(function() client:mutex(path):acquire(timeout, i == 2 and "somebody" or nil) end)
+      assert(coroutine.resume(threads[i]))
+    end
+    line:becomes(3)
+    for _, thread in ipairs(threads) do assert.is_true(coroutine.close(thread)) end
+    loop.run(function()
+      client:poll()
+      return client:stats().waiting == 0
+    end)
+    line:becomes(1)
+    assert(other:release(path))
+  end)
+
+  it("a coroutine that is closed while it waits for its time to pass is let alone when that has passed", function()
+    if not coroutine.close then return pending("this Lua cannot close coroutines") end
+    local thread = coroutine.create(function() client:poll(0.05) end)
+    assert(coroutine.resume(thread))
+    assert.is_true(coroutine.close(thread))
+    local later
+    assert(coroutine.resume(coroutine.create(function() later = client:poll(0.2) end)))
+    loop.run(function() return later end)
+    assert.equal("dead", coroutine.status(thread))
+  end)
+
+  it("a coroutine that somebody else resumes waits on", function()
+    assert(other:acquire(path, PATIENCE))
+    local token
+    local thread = coroutine.create(function() token = client:mutex(path):acquire(PATIENCE) end)
+    assert(coroutine.resume(thread))
+    assert(coroutine.resume(thread))
+    assert.is_nil(token)
+    assert.equal("suspended", coroutine.status(thread))
+    assert(other:release(path))
+    loop.run(function() return token end)
+  end)
+
+  it("a coroutine whose wait is over is not resumed when its time has passed", function()
+    local polled, resumed
+    local thread = coroutine.create(function()
+      client:mutex(path):request(PATIENCE, function() end)
+      polled = client:poll(0.3)
+      coroutine.yield()
+      resumed = true
+    end)
+    assert(coroutine.resume(thread))
+    loop.run(function() return polled end)
+    assert.equal(1, polled)
+    local later
+    assert(coroutine.resume(coroutine.create(function() later = client:poll(0.4) end)))
+    loop.run(function() return later end)
+    assert.is_nil(resumed)
+  end)
+
+  -- A script of its own, run to its end.
+  local function run(code)
+    return wait.run_lua(([[
+      local uv = require "luv"
+      local zklock = require "zklock"
+      local function connect(hosts) return assert(zklock.connect(hosts or %q, { loop = "luv" })) end
+      local path = %q
+    ]]):format(zk.hosts, path) .. code)
+  end
+
+  it("uv.run comes back when the client is closed, and the script ends well", function()
+    local result = run [[
+      coroutine.wrap(function()
+        local client = connect()
+        assert(client:mutex(path):acquire(5))
+        coroutine.wrap(function() assert(client:mutex(path .. "-2"):acquire(5)) end)()
+        local ticks, timer = 0, uv.new_timer()
+        timer:start(50, 0, function()
+          coroutine.wrap(function()
+            client:close()
+            timer:close()
+          end)()
+        end)
+      end)()
+      uv.run()
+      print("over")
+    ]]
+    assert.same({ code = 0, signal = 0, stdout = "over\n", stderr = "" }, result)
+  end)
+
+  it("a script may close its clients outside of the loop, or not at all, and ends well", function()
+    for _, ending in ipairs { "first:close() second:close()", "first:close()", "", "os.exit(0)" } do
+      local result = run(([[
+        local first, second = connect(), connect()
+        assert(first:mutex(path):acquire(5))
+        coroutine.wrap(function() second:mutex(path):acquire(5) end)()
+        uv.run("nowait")
+        %s
+      ]]):format(ending))
+      assert.same({ code = 0, signal = 0, stdout = "", stderr = "" }, result)
+      line:becomes(0)
+    end
+  end)
+
+  it("clients that were closed outside of the loop leave it when it runs again", function()
+    local result = run [[
+      for _ = 1, 3 do
+        local client = connect()
+        assert(client:mutex(path):acquire(5))
+        client:close()
+        collectgarbage()
+      end
+      uv.run()
+      local polls = 0
+      uv.walk(function(handle) if tostring(handle):match("^uv_poll") then polls = polls + 1 end end)
+      print(polls)
+    ]]
+    assert.same({ code = 0, signal = 0, stdout = "0\n", stderr = "" }, result)
+  end)
+
+  it("an error in a coroutine that has waited is told as luv tells those of its callbacks", function()
+    local result = run [[
+      coroutine.wrap(function()
+        local client = connect()
+        assert(client:mutex(path):acquire(5))
+        local function deep() error("in a coroutine of mine") end
+        deep()
+      end)()
+      uv.run()
+    ]]
+    assert.not_equal(0, result.code)
+    assert.matches("in a coroutine of mine", result.stderr)
+    assert.matches("in .-deep", result.stderr)
+  end)
+end)
