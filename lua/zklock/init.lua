@@ -126,11 +126,11 @@ end
 --- `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 0 returns a
 --- client that is still connecting); `auth` a table `{ scheme = "digest", credential = "user:password" }` or a list of
 --- them; `acl` "open", "creator" (default with `auth`) or "read", of the nodes that are made; `identifier` text for
---- people, in the lock's node (default "HOST:PID"); `loop` who waits: "blocking", inside nginx "openresty", or an
---- adapter table as in docs/loops.md; `on_state` function(state); `on_error` function(message) for errors in callbacks
---- (default prints to stderr); `log` function(level, message) for libzookeeper's warnings and errors, which
---- libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`, paths of files in PEM
---- form, and the key's password if it has one.
+--- people, in the lock's node (default "HOST:PID"); `loop` who waits: "blocking", "cqueues", "luv", "copas", inside
+--- nginx "openresty", or an adapter table, see docs/loops.md; `on_state` function(state); `on_error` function(message)
+--- for errors in callbacks (default prints to stderr); `log` function(level, message) for libzookeeper's warnings and
+--- errors, which libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`, paths of files in
+--- PEM form, and the key's password if it has one.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
 ---@param options table?
 ---@return zklock.Client? client
