@@ -1,6 +1,5 @@
 --- The life of nginx's workers: how they begin, are reloaded, killed, and leave; what each phase may do.
 
-local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
 local lfs = require "lfs"
 local nginx = require "spec.support.nginx"
@@ -293,6 +292,27 @@ describe("a worker of nginx", function()
     assert.same({}, web:errors())
   end)
 
+  it("gives back a lease that a request has dropped when that is collected, or when it leaves", function()
+    start { workers = 1, server = [[
+      location /take { content_by_lua_block {
+        ngx.say(client:semaphore("@path@", 2):acquire(5):is_held())
+      } }
+      location /held { content_by_lua_block { ngx.say(client:stats().held) } }
+      location /collect { content_by_lua_block { collectgarbage() collectgarbage() } }
+    ]] }
+    assert.same({ 200, "true\n" }, { web:get("/take") })
+    wait.eventually(function()
+      web:get("/collect")
+      return select(2, web:get("/held")) == "0\n"
+    end)
+    become(0, path .. "/leases")
+    assert.same({ 200, "true\n" }, { web:get("/take") })
+    assert.same({}, web:errors())
+    web:stop("sigquit")
+    web = nil
+    become(0, path .. "/leases")
+  end)
+
   describe("in the phase", function()
     local ASK = [[
       local function try(name)
@@ -379,32 +399,6 @@ describe("a worker of nginx", function()
       assert.is_false(ok)
       assert.matches("init_by_lua%(nginx.conf:%d+%):1: zklock.connect cannot be called in init_by_lua", err)
       assert.matches("call it in init_worker_by_lua", err)
-    end)
-
-    it("ssl_certificate it acquires", function()
-      local at = path .. "-cert"
-      local dir = folder.new("certificate")
-      local key = process.spawn { "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-        "/CN=localhost", "-keyout", dir .. "/key.pem", "-out", dir .. "/cert.pem", env = process.PLAIN }
-      assert.equal(0, (key:wait(60)))
-      local tls = require("spec.support.port").free()
-      start { workers = 1, http = nginx.CLIENT .. ([[
-        server {
-          listen 127.0.0.1:%d ssl;
-          ssl_certificate %s;
-          ssl_certificate_key %s;
-          ssl_certificate_by_lua_block {
-            local lock = client:mutex("@path@-cert")
-            ngx.shared.counts:set("ssl", ngx.get_phase() .. " " .. tostring(lock:acquire(5) ~= nil))
-          }
-          location / { content_by_lua_block { ngx.say(ngx.shared.counts:get("ssl")) } }
-        }
-      ]]):format(tls, dir .. "/cert.pem", dir .. "/key.pem") }
-      local curl = process.spawn { "curl", "-sk", ("https://127.0.0.1:%d/"):format(tls) }
-      curl:wait(30)
-      assert.equal("ssl_cert true\n", curl:stdout())
-      become(0, at)
-      assert.same({}, web:errors())
     end)
   end)
 end)

@@ -9,12 +9,19 @@ local Bell = require "zklock.openresty.bell"
 local Stage = require "zklock.openresty.stage"
 local Visits = require "zklock.openresty.visits"
 local core = require "zklock.core"
+local ffi = require "ffi"
 local semaphore = require "ngx.semaphore"
 
 local openresty = { name = "openresty", background = true }
 
 --- As long as nginx's timers can count milliseconds in an int.
 local LONGEST = 2e6
+
+ffi.cdef "void *SSL_magic_pending_session_ptr(void);"
+
+--- Whether OpenSSL waits for a session that is being fetched: OpenResty's does. Elsewhere the handler that waited would
+--- be ended.
+local fetches_wait = pcall(function() return ffi.C.SSL_magic_pending_session_ptr end)
 
 --- The phases in which a light thread can be suspended.
 local YIELDING = {
@@ -24,7 +31,7 @@ local YIELDING = {
   content = true,
   timer = true,
   ssl_cert = true,
-  ssl_session_fetch = true,
+  ssl_session_fetch = fetches_wait,
   ssl_client_hello = true,
 }
 
