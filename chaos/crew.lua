@@ -10,8 +10,10 @@ local crew = {}
 crew.__index = crew
 
 local SHIFT = 0.7 -- seconds
---- What a busy machine may add to a wait. The deadline is kept by a thread of the waiter's own process.
-local SLACK = 10
+--- What a busy machine may add to a wait, but for the time in which we came to nothing ourselves. The deadline is kept
+--- by a thread of the waiter's own process.
+local SLACK = 3
+local LAG = 0.2 -- between two steps of ours; what is longer counts
 --- A wait without a deadline may last long while sessions end and servers come and go, but not for ever.
 local PATIENCE = 60
 
@@ -23,7 +25,7 @@ function crew.new(stage, cast, seed, options)
   options = options or {}
   local self = setmetatable({
     stage = stage, cast = cast, seed = seed, slots = {}, shifts = 0, working = true, granted = 0, longest = 0,
-    longest_close = 0, losses = 0, hired = 0, failed = {}, lost_waiters = {}, complaints = {},
+    longest_close = 0, losses = 0, hired = 0, failed = {}, lost_waiters = {}, complaints = {}, lags = {},
     patience = options.patience or PATIENCE, slack = options.slack or SLACK, how = options.worker,
   }, crew)
   for n = 1, cast.workers do
@@ -36,13 +38,21 @@ end
 ---------------------------------------------------------------------------------------------------------------
 -- How long they stood still
 
---- For how long between two moments the worker was stopped.
-local function stopped_for(slot, from, to)
+local function within(spans, from, to)
   local sum = 0
-  for _, span in ipairs(slot.stops) do
+  for _, span in ipairs(spans) do
     sum = sum + math.max(0, math.min(to, span.to or to) - math.max(from, span.from))
   end
   return sum
+end
+
+--- For how long between two moments the worker was stopped, or the machine had no time for us.
+local function stopped_for(self, slot, from, to) return within(slot.stops, from, to) + within(self.lags, from, to) end
+
+local function note_lag(self)
+  local now = loop.now()
+  if self.stepped and now - self.stepped > LAG then table.insert(self.lags, { from = self.stepped, to = now }) end
+  self.stepped = now
 end
 
 function crew:stop(number)
@@ -94,7 +104,7 @@ end
 local function complain(self, slot, text) table.insert(self.complaints, ("%s: %s"):format(slot.name, text)) end
 
 local function note_late(self, slot, late)
-  local unexplained = late.took - late.allowed - stopped_for(slot, late.began, late.began + late.took)
+  local unexplained = late.took - late.allowed - stopped_for(self, slot, late.began, late.began + late.took)
   if unexplained <= self.slack then return end
   table.insert(self.lost_waiters, ("%s waited %.1f s, not %.1f s"):format(late.lane, late.took, late.allowed))
 end
@@ -132,7 +142,7 @@ local function tend(self, slot)
     complain(self, slot, ("ended by itself, code %s, signal %s: %s"):format(tostring(process.code),
       tostring(process.term_signal), slot.worker:stderr()))
     dismiss(slot)
-  elseif slot.busy and now - slot.began - stopped_for(slot, slot.began, now) > self.patience then
+  elseif slot.busy and now - slot.began - stopped_for(self, slot, slot.began, now) > self.patience then
     table.insert(self.lost_waiters, ("%s has not come back from %s"):format(slot.name, slot.busy))
     dismiss(slot)
   end
@@ -141,6 +151,7 @@ end
 
 --- Hears who has finished and gives them more to do.
 function crew:step()
+  note_lag(self)
   for _, slot in ipairs(self.slots) do tend(self, slot) end
 end
 

@@ -10,7 +10,7 @@ local schedule = {}
 
 --- What a run has, unless somebody says otherwise.
 schedule.CAST = {
-  workers = 8, proxies = 6, session_timeout = 2, permits = 3,
+  workers = 8, proxies = 6, session_timeout = 2, permits = 2,
   paths = { "mutex", "mutex", "mutex", "mutex", "mutex", "rwlock", "semaphore" },
 }
 

@@ -149,11 +149,14 @@ end
 -- At the resource
 
 --- One step, as users are told to make it: not without looking. What the owner is sure of goes along.
----@param hold table { lock = or lease, who = its owner, lane =, token =, way = }
+---@param hold table { lock = or lease, who = its owner, lane =, token =, way =, session = in which it was granted }
 ---@return boolean? accepted nil: it does not hold, or cannot be sure
 local function step(hold, writer, verb)
   local lock, who = hold.lock, hold.who
+  local session = me.client:session_id()
   if not lock:is_held(who) then return nil end
+  hold.session = hold.session or session
+  if session ~= hold.session then complain("%s is still held, but its session is over", hold.way.name) end
   local before, validity = micros(), lock:validity(who)
   if validity <= 0 then return nil end
   local known = lock:token(who)

@@ -154,6 +154,19 @@ describe("chaos's crew", function()
     assert.same({}, team.lost_waiters)
   end)
 
+  it("forgives a waiter for as long as the machine had no time for us either", function()
+    hire(reporting [[
+      local began = now()
+      repeat socket.sleep(0.01) until now() - began > 1
+      report.late[1] = { began = began, took = now() - began, allowed = 0, lane = order.name .. "/3" }
+    ]], { slack = 0.7 })
+    step_until(function() return team.slots[1].busy == "work" end)
+    wait.eventually(function() return team.slots[1].worker:has_answered() end) -- without a step
+    step_until(function() return team.granted > 0 end)
+    assert.same({}, team.lost_waiters)
+    step_until(function() return #team.lost_waiters > 0 end)
+  end)
+
   it("tells of a worker that does not come back", function()
     hire(reporting "while true do socket.sleep(1) end", { patience = 0.3 })
     step_until(function() return team.slots[1].busy == "work" end)
