@@ -126,9 +126,9 @@ end
 local minutes = number(arg[1] or 10, "number of minutes")
 local seed = math.floor(number(arg[2] or os.time(), "seed"))
 
---- On Ctrl-C. Whatever was started goes with this process, the temporary folder too.
+--- On Ctrl-C. Whatever was started goes with this process, the temporary folder too. SIGHUP stays as it is, for nohup.
 local function stop_on_signals()
-  for _, name in ipairs { "sigint", "sigterm", "sighup" } do
+  for _, name in ipairs { "sigint", "sigterm" } do
     local signal = uv.new_signal()
     signal:start(name, function()
       say("interrupted; the seed was %d", seed)
