@@ -38,6 +38,7 @@ describe("a silent partition #slow", function()
   --- Ends the parties that are there.
   local function disperse()
     for _, party in ipairs(parties) do
+      for _, one in ipairs { party.first, party.ours, party.last } do one:dismiss() end
       party.client:close()
       party.writer:close()
       party.store:close()

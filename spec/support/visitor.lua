@@ -18,6 +18,7 @@ function visitor.new(lock, store, name, terms)
 end
 
 local function answered(self, got, err)
+  if self.dismissed then return got, err end
   local token = got
   if got and self.leases then
     self.lease = got
@@ -55,6 +56,17 @@ function visitor:leave()
   if self.lease then return self.lease:release() end
   if self.request then return self.request:release() end
   return self.lock:release(self)
+end
+
+--- Gives back what it has or waits for; the resource, which may have gone, hears nothing of it.
+function visitor:dismiss()
+  self.dismissed = true
+  if self.request then
+    self.request:cancel()
+    self.request:release()
+  else
+    self.lock:release(self)
+  end
 end
 
 --- In and out.
