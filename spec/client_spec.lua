@@ -1,6 +1,7 @@
 --- The client on a real server: its session, its callbacks, its descriptor, its counters.
 
 local inspector = require "spec.support.inspector"
+local lfs = require "lfs"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local session = require "spec.support.session"
@@ -350,6 +351,23 @@ describe("a client", function()
       assert.matches("nobody catches this", result.stderr)
       assert.matches("nor this", result.stderr)
     end)
+  end)
+
+  -- A signal that one of them took would run the script's handler on that thread.
+  it("has threads that leave all signals to the script's own", function()
+    local threads = 0
+    for task in lfs.dir(("/proc/%d/task"):format(other.pid)) do
+      if tonumber(task) and tonumber(task) ~= other.pid then
+        local status = assert(io.open(("/proc/%d/task/%s/status"):format(other.pid, task)))
+        local mask = tonumber(status:read("*a"):match("SigBlk:%s*%x*(%x%x%x%x%x%x%x%x)"), 16)
+        status:close()
+        for _, signal in ipairs { 1, 2, 10, 14, 15, 17 } do -- HUP INT USR1 ALRM TERM CHLD
+          assert.equal(1, math.floor(mask / 2 ^ (signal - 1)) % 2)
+        end
+        threads = threads + 1
+      end
+    end
+    assert.is_true(threads >= 3) -- the library's two, and ours
   end)
 
   describe("its descriptor", function()
