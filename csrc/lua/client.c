@@ -95,6 +95,16 @@ static int client_state(lua_State *L) {
     return 1;
 }
 
+/* client:unusable() -> "closed", "forked", or nil: every call asks, so that it pushes no text otherwise */
+static int client_unusable(lua_State *L) {
+    const zkl_state state = zkl_client_state(check(L));
+    if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_FORKED)
+        zkl_push_text(L, zkl_state_text(state));
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 static int client_session_timeout(lua_State *L) {
     lua_pushnumber(L, zkl_session_timeout(check(L)));
     return 1;
@@ -384,6 +394,7 @@ void zkl_open_client(lua_State *L) {
         {"close", client_close},
         {"ended", client_ended},
         {"state", client_state},
+        {"unusable", client_unusable},
         {"session_timeout", client_session_timeout},
         {"session_id", client_session_id},
         {"stats", client_stats},

@@ -116,9 +116,7 @@ end
 
 --- Why no call can be made: "closed", "forked", or nil.
 function Client:unusable()
-  local state = self.native:state()
-  if state == "closed" or state == "forked" then return state end
-  return nil
+  return self.native:unusable()
 end
 
 --- Why no call can wait here: as `unusable`, or what the loop says.
