@@ -143,8 +143,17 @@ static fake_place *any_place(fake_client *client) {
     return p;
 }
 
+/* Why one may not have been granted: it gave up, the servers forbade it, or the sequences are used up. */
+static void check_failure(zkl_status status) {
+    CHECK(status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED || status == ZKL_CANCELLED ||
+          (status == ZKL_ACCESS_DENIED && (random_faults & REFUSE)) ||
+          status == ZDATAINCONSISTENCY);
+}
+
 static void forget(fake_place *place) {
     granted += place->granted;
+    if (!place->granted)
+        check_failure(place->status);
     fake_drop(place);
 }
 
@@ -411,7 +420,7 @@ int random_main(const random_play *p, int argc, char **argv) {
     };
     static const check_case chosen[] = {{"holds in the chosen course", the_chosen}};
     play = p;
-    if (argc == 3) {
+    if (argc > 2) {
         chosen_kinds = (unsigned)atoi(argv[1]);
         chosen_seed = (unsigned)atoi(argv[2]);
         return check_run(CHECK_CASES(chosen), 1, argv, fake_world_begin, fake_world_end);
