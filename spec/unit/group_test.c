@@ -135,11 +135,30 @@ static void a_lost_answer_is_found_again(void) {
     fake_carry(one);
     fake_cut(one);
     CHECK_INT(nodes(), 2);
+    const int64_t made = zk->zxid;
     fake_connect(one);
     settled(p);
     CHECK(fake_held(p));
     CHECK_INT(nodes(), 2);
-    CHECK(p->token > 0);
+    CHECK_INT(p->token, made); /* and not made anew */
+}
+
+/* All are made together, so what became of each must be known before. */
+static void a_lost_answer_is_looked_for_at_all_paths(void) {
+    for (unsigned i = 0; i < 2; i++) {
+        fake_place *p = both(one, ab);
+        fake_carry(one);
+        fake_cut(one);
+        remove_first(ab[i]);
+        fake_connect(one);
+        while (!fake_pending(one, FAKE_BATCH, NULL))
+            CHECK(fake_answer(one));
+        CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 1);
+        settled(p);
+        CHECK(fake_held(p));
+        CHECK_INT(nodes(), 2);
+        release(p);
+    }
 }
 
 static void a_lost_request_is_sent_again(void) {
@@ -321,6 +340,74 @@ static void who_gives_up_leaves_no_lease(void) {
     CHECK_CLEAN();
 }
 
+static void a_deadline_leaves_neither_gate_nor_lease(void) {
+    fake_place *a = settled(fake_lease(one, POOL, 2, 2));
+    fake_place *b = settled(fake_lease_within(two, POOL, 2, 2, 5));
+    fake_place *c = settled(fake_lease_within(two, POOL, 1, 2, 6));
+    CHECK_INT(leases(), 4);
+    CHECK_INT(fake_children(zk, POOL "/locks"), 2);
+    fake_wait(zk, 5);
+    CHECK_FAILED(b, ZKL_TIMEOUT);
+    fake_settle_all(zk);
+    CHECK_INT(leases(), 3); /* the next one is at the gate */
+    fake_wait(zk, 1);
+    CHECK_FAILED(c, ZKL_TIMEOUT);
+    fake_settle_all(zk);
+    CHECK_INT(leases(), 2);
+    CHECK_INT(fake_children(zk, POOL "/locks"), 0);
+    release(a);
+    CHECK_CLEAN();
+}
+
+static void a_single_try_for_a_lease_is_answered(void) {
+    fake_place *a = settled(fake_lease(two, POOL, 1, 2));
+    CHECK_FAILED(settled(fake_lease_within(one, POOL, 2, 2, 0)), ZKL_TIMEOUT);
+    CHECK_INT(leases(), 1);
+    CHECK_INT(fake_children(zk, POOL "/locks"), 0);
+    CHECK(fake_held(settled(fake_lease_within(one, POOL, 1, 2, 0))));
+    release(a);
+}
+
+/* Without waiting for what the watch on the directory tells. */
+static void what_is_given_back_is_taken_over_at_once(void) {
+    fake_place *a = settled(fake_lease(one, POOL, 1, 1)), *b = settled(fake_lease(one, POOL, 1, 1));
+    CHECK(fake_waits(b));
+    CHECK_INT(fake_release(a), ZKL_OK);
+    CHECK(fake_held(b));
+}
+
+static void a_lease_whose_answer_was_lost_is_found_again(void) {
+    fake_place *p = fake_lease(one, POOL, 1, 1);
+    while (leases() == 0)
+        CHECK(fake_deliver(one) || fake_carry(one));
+    fake_cut(one);
+    const unsigned creates = one->counts[FAKE_CREATE];
+    fake_connect(one);
+    settled(p);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], creates);
+}
+
+/* Who asks for the gate back asks one who waits. */
+static void a_lease_may_be_asked_for_but_not_the_gate(void) {
+    fake_place *a = settled(fake_lease(one, POOL, 1, 1)), *b = settled(fake_lease(two, POOL, 1, 1));
+    char path[256];
+    fake_wait(zk, 0.1); /* the watches on the own nodes */
+    fake_settle_all(zk);
+    snprintf(path, sizeof path, POOL "/locks/%s", fake_child(zk, POOL "/locks", 0, FAKE_LATEST));
+    fake_write(zk, path, "__REVOKE__");
+    fake_settle_all(zk);
+    release(a);
+    CHECK(fake_held(b));
+    CHECK_INT(b->revocations, 0);
+    fake_wait(zk, 0.1);
+    fake_settle_all(zk);
+    snprintf(path, sizeof path, POOL "/leases/%s", fake_child(zk, POOL "/leases", 0, FAKE_LATEST));
+    fake_write(zk, path, "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_INT(b->revocations, 1);
+}
+
 /* Between the mutex and the lease the session ends: all of it goes, and comes again. */
 static void a_session_that_ends_in_between(void) {
     fake_place *p = fake_lease(one, POOL, 1, 1);
@@ -422,6 +509,7 @@ int main(int argc, char **argv) {
          a_deadline_before_the_answer_leaves_nothing},
         {"a single try is answered", a_single_try_is_answered},
         {"a lost answer is found again", a_lost_answer_is_found_again},
+        {"a lost answer is looked for at all paths", a_lost_answer_is_looked_for_at_all_paths},
         {"a lost request is sent again", a_lost_request_is_sent_again},
         {"one that is given up while another is looked for leaves nothing",
          one_given_up_while_another_is_looked_for_leaves_nothing},
@@ -438,6 +526,13 @@ int main(int argc, char **argv) {
         {"as many leases hold as there are permits", as_many_hold_as_there_are_permits},
         {"a count is all or nothing, in order", a_count_is_all_or_nothing},
         {"who gives up leaves no lease", who_gives_up_leaves_no_lease},
+        {"a deadline leaves neither gate nor lease", a_deadline_leaves_neither_gate_nor_lease},
+        {"a single try for a lease is answered", a_single_try_for_a_lease_is_answered},
+        {"a lease that is given back is taken over at once",
+         what_is_given_back_is_taken_over_at_once},
+        {"a lease whose answer was lost is found again",
+         a_lease_whose_answer_was_lost_is_found_again},
+        {"a lease may be asked for, but not the gate", a_lease_may_be_asked_for_but_not_the_gate},
         {"a session that ends between mutex and lease", a_session_that_ends_in_between},
         {"a cut anywhere leaves no lease", a_cut_anywhere_leaves_no_lease},
         {"a lease that is deleted is lost", a_lease_that_is_deleted_is_lost},
