@@ -175,7 +175,8 @@ libzookeeper: | deps
 
 -include $(wildcard $(B)/engine/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
 
-# --- tests: each suite is a command whose output tools/suites.lua counts; the longest come first
+# --- tests: each suite is a command whose output tools/suites.lua counts; the longest come first. They mostly wait for
+# servers, so one more than there are processors runs at a time.
 
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
 comma = ,
@@ -227,7 +228,7 @@ test: deps
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || \
 		set -- $(if $(TLS),'tls=$(tls) --exclude-tags=slow spec/tls_spec.lua'); \
-	exec $(SUITES) -l 580 -o build/test \
+	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 900 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbours)') \
