@@ -103,7 +103,7 @@ describe("misuse", function()
         { scheme = "digest", credential = "u:\0p" } },
       acl = { 7, true, {}, "", "closed", "OPEN", "creator", "read" },
       identifier = { 7, true, {}, "a\0b" },
-      loop = { 7, true, {}, "", "nonesuch", "cqueues", "luv", "copas", "openresty" },
+      loop = { 7, true, {}, "", "nonesuch", "openresty" },
       on_state = BAD_FUNCTIONS,
       on_error = BAD_FUNCTIONS,
       log = BAD_FUNCTIONS,
