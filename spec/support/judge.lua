@@ -66,19 +66,20 @@ end
 
 --- A step was taken while its owner was sure to hold: nobody else may be, but for those who share as this one does.
 local function check_sure(self, token, owner, verb, sure, shared)
-  if sure <= self.now or is_void(self, token, owner) then return end
-  local leases = leases_of(owner)
+  if sure <= self.now then return end
+  local leases = shared and self.options.permits and leases_of(owner) or 0
   for other, visit in pairs(self.inside) do
-    if other ~= owner and visit.sure > self.now and not is_void(self, visit.token, other) then
-      if shared and visit.shared then
-        leases = leases + leases_of(other)
-      else
+    if other ~= owner and visit.sure > self.now and not is_void(self, visit.token, other)
+      and not is_void(self, token, owner) then
+      if not (shared and visit.shared) then
         overlap(self, "%s of %s with token %d while %s with %d is sure to hold, too", verb, owner, token, other,
           visit.token)
+      elseif self.options.permits then
+        leases = leases + leases_of(other)
       end
     end
   end
-  if shared and leases > (self.options.permits or leases) then
+  if leases > (self.options.permits or leases) and not is_void(self, token, owner) then
     overlap(self, "%s of %s with token %d while %d leases of %d are sure to be held", verb, owner, token, leases,
       self.options.permits)
   end
@@ -249,13 +250,9 @@ end
 
 local function take(self, text)
   self.line = self.line + 1
-  local digits, owner, verb, verdict, claim = text:match("^(%d+) (%S+) (%l+) (%l+)(.*)$")
-  local now, sure = 0, 0
-  if claim and claim ~= "" then
-    now, sure = claim:match("^ (%d+) (%d+)$")
-    now, sure = tonumber(now), tonumber(sure)
-  end
-  if not (digits and now) then return self:violation("not a log line: %s", text:sub(1, 80)) end
+  local digits, owner, verb, verdict, now, sure = text:match("^(%d+) (%S+) (%l+) (%l+) ?(%d*) ?(%d*)$")
+  if not digits or (now == "") ~= (sure == "") then return self:violation("not a log line: %s", text:sub(1, 80)) end
+  now, sure = tonumber(now) or 0, tonumber(sure) or 0
   if not VERBS[verb] then return self:violation("unknown step %s", verb) end
   if verdict ~= "accepted" and verdict ~= "refused" then return self:violation("unknown verdict %s", verdict) end
   local token = tonumber(digits)
