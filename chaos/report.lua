@@ -22,7 +22,7 @@ local function sorted(t)
 end
 
 local function row(name, value, ...)
-  say("%-36s %10s", name, select("#", ...) > 0 and value:format(...) or tostring(value))
+  say("%-40s %10s", name, select("#", ...) > 0 and value:format(...) or tostring(value))
 end
 
 ---@param run table of `chaos.run`
@@ -45,6 +45,7 @@ function report.figures(run, verdict)
   row("two sure to hold at one moment", verdict.overlaps)
   row("lost waiters", #team.lost_waiters)
   row("orphans", #run.orphans)
+  row("deleted nodes that servers brought back", #run.ghosts)
   local found = verdict.count == 0 and "passes" or verdict.count .. " violations"
   row("judge", "%s: %d lines in %.1f s", found, verdict.lines, verdict.took)
   say ""
@@ -97,6 +98,7 @@ function report.check(run, verdict)
   show(verdict.violations, "judge")
   show(team.lost_waiters, "lost waiter")
   show(run.orphans, "orphan")
+  show(run.ghosts, "brought back by the servers")
   show(team.complaints, "complaint")
   demand(("at least %.0f faults injected"):format(FAULTS_LEAST * minutes), run.sum >= FAULTS_LEAST * minutes)
   demand(("at least %.0f acquisitions"):format(GRANTS_LEAST * minutes), verdict.grants >= GRANTS_LEAST * minutes)

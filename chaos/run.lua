@@ -19,6 +19,7 @@ local uv = require "luv"
 local TURN = 0.01 -- seconds between two looks at the workers
 local PROGRESS = 5
 local ROUND, ITS_FAULTS = 20, 17 -- seconds; the rest is about what the recess takes
+local GHOSTS = 5 -- seconds
 local ORPHANS = 30 -- seconds: a session that ends without a word takes its timeout, the rest is the machine's
 
 local Run = {}
@@ -85,6 +86,10 @@ local function recess(run, steps)
   end
   run.agenda = {}
   run.stage:heal()
+  for _, ghost in ipairs(run.stage:lay_ghosts(GHOSTS)) do
+    table.insert(run.ghosts, ghost)
+    run.record:fault("brought back by the servers: %s", ghost)
+  end
   run.crew:rest()
   for _, step in ipairs(steps) do
     run.crew:all(step)
@@ -141,7 +146,8 @@ end
 local rounds = math.ceil(minutes * 60 / ROUND)
 local run = setmetatable({
   seed = seed, minutes = minutes, schedule = schedule.make(seed, rounds * ITS_FAULTS), next = 1, clock = 0, rounds = 0,
-  agenda = {}, injected = {}, orphans = {}, record = record.new(), folder = ("build/chaos/%d"):format(seed),
+  agenda = {}, injected = {}, orphans = {}, ghosts = {}, record = record.new(),
+  folder = ("build/chaos/%d"):format(seed),
 }, Run)
 
 say("chaos: seed %d, %g minutes in %d rounds, %d faults to come", seed, minutes, rounds, #run.schedule)

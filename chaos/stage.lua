@@ -66,12 +66,50 @@ function stage:heal()
   end, 60) or error("the operator does not come to an end")
 end
 
+local function overtaken(self, tree)
+  local list = {}
+  for _, place in ipairs(self.places) do
+    local later = place.store:written() -- asked first: who is there now may be gone, and overtaken, a moment later
+    tree:sync("/")
+    for _, node in ipairs(nodes.list(tree, place.path) or {}) do
+      local who, stat = tree:get(node.path)
+      if who and stat.czxid < later then
+        list[#list + 1] = { path = node.path, who = who, token = stat.czxid, later = later }
+      end
+    end
+  end
+  return list
+end
+
+--- Lays ghosts: nodes that are there, and stay, although somebody with a larger token has been inside alone since.
+--- They are the servers' doing: it was seen that after their leader was killed nodes were there again whose deletion
+--- others had seen while a server was down. Nobody can know such a node for what it is; all would wait behind it.
+--- Those of a release that is still on its way go by themselves.
+---@param seconds number how long they are given for that
+---@return string[] ghosts
+function stage:lay_ghosts(seconds)
+  local tree, list = inspector.connect(self.cluster.hosts, { timeout = 30 }), nil
+  loop.poll(function()
+    list = overtaken(self, tree)
+    return #list == 0
+  end, seconds, 0.2)
+  for i, ghost in ipairs(list) do
+    for _, place in ipairs(self.places) do place.store.own:void(ghost.token, ghost.who) end
+    tree:delete(ghost.path)
+    list[i] = ("%s of %s, token %d, but %d has been inside"):format(ghost.path, ghost.who, ghost.token, ghost.later)
+  end
+  tree:close()
+  return list
+end
+
 local function list_nodes(tree, path, list)
   local found, err = nodes.list(tree, path)
   if not found then list[#list + 1] = ("%s: %s"):format(path, err) end
   for _, node in ipairs(found or {}) do
     local who, stat = tree:get(node.path)
-    if who then list[#list + 1] = ("%s of %s, session %s"):format(node.path, who, stat.ephemeralOwner) end
+    if who then
+      list[#list + 1] = ("%s of %s, token %d, session %s"):format(node.path, who, stat.czxid, stat.ephemeralOwner)
+    end
   end
 end
 

@@ -15,6 +15,7 @@ local report = require "chaos.report"
 local resource = require "spec.support.resource"
 local schedule = require "chaos.schedule"
 local server = require "spec.support.server"
+local stage = require "chaos.stage"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -83,8 +84,8 @@ describe("chaos's crew", function()
     end
     options = options or {}
     options.worker = { env = { LUA_PATH = path .. "/?.lua;./?.lua;;" } }
-    local stage = { places = {}, proxies = {}, cluster = { hosts = "127.0.0.1:1" } }
-    team = crew.new(stage, { workers = 1, proxies = 0, paths = {}, session_timeout = 2 }, 1, options)
+    local set = { places = {}, proxies = {}, cluster = { hosts = "127.0.0.1:1" } }
+    team = crew.new(set, { workers = 1, proxies = 0, paths = {}, session_timeout = 2 }, 1, options)
   end
 
   local function step_until(condition)
@@ -268,6 +269,27 @@ describe("chaos's operator", function()
   end)
 end)
 
+describe("chaos's stage", function()
+  it("deletes nodes whose successor has been inside, and no others", function()
+    local zk, store = server.shared(), resource.start()
+    local client = assert(zklock.connect(zk.hosts, { identifier = "w1.1" }))
+    local tree, path = inspector.connect(zk.hosts), "/chaos_spec/ghosts"
+    local lock = client:mutex(path)
+    local token = assert(lock:acquire(20))
+    local set = { cluster = zk, places = { { path = path, store = store } } }
+    local writer = resource.open(store.address)
+    assert.is_true(writer:enter(token, "w1.1/0"))
+    assert.is_true(writer:join(token + 1, "w1.2/0"))
+    assert.same({}, stage.lay_ghosts(set, 1))
+    assert.is_true(writer:enter(token + 2, "w1.3/0"))
+    local ghosts = stage.lay_ghosts(set, 0.1)
+    assert.matches(("of w1.1, token %d, but %d"):format(token, token + 2), ghosts[1])
+    assert.is_nil(ghosts[2])
+    assert.same({}, nodes.list(tree, path))
+    for _, one in ipairs { writer, tree, client, store } do one:close() end
+  end)
+end)
+
 describe("chaos's record", function()
   local kept, place, at
 
@@ -321,7 +343,7 @@ describe("chaos's report", function()
     local kept = record.new()
     kept:fault("cut, proxy %d", 2)
     local log = folder.file("log", ("0 w2.1/0 ask accepted %d 0\n"):format(kept.faults[1].at))
-    local run = { seed = 7, minutes = 4, share = 0.5, sum = 500, orphans = {}, record = kept,
+    local run = { seed = 7, minutes = 4, share = 0.5, sum = 500, orphans = {}, ghosts = {}, record = kept,
       folder = folder.new("report"), crew = { lost_waiters = {}, complaints = {} },
       stage = { places = { { path = "/chaos/1", store = { path = log } } } } }
     local verdict = { grants = 500, stale = 0, overlaps = 0, count = 0, violations = {} }

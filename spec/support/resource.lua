@@ -95,13 +95,21 @@ function resource.start()
   return self
 end
 
+local function question(self, verb)
+  assert(self.own.link:send(verb .. " 0 -\n"))
+  return assert(self.own.link:receive("*l"))
+end
+
 --- Who entered last and is still inside, if anybody is.
 ---@return string? owner
 function resource:inside()
-  assert(self.own.link:send("inside 0 -\n"))
-  local owner = assert(self.own.link:receive("*l"))
+  local owner = question(self, "inside")
   return owner ~= "-" and owner or nil
 end
+
+--- The largest token of those who were inside alone; 0 if nobody was.
+---@return integer
+function resource:written() return tonumber(question(self, "written")) end
 
 --- Judges what was logged so far.
 ---@param options judge.options?

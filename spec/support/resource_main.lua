@@ -47,6 +47,7 @@ local function take(owners, line)
     return "accepted\n"
   end
   if verb == "inside" then return inside .. "\n" end
+  if verb == "written" then return ("%d\n"):format(written) end
   if not verb then return "refused\n" end
   local token = tonumber(number)
   local verdict = decide(verb, token)
