@@ -70,7 +70,7 @@ describe("chaos's random numbers", function()
   end)
 end)
 
-describe("chaos's crew", function()
+describe("chaos's crew #once", function()
   -- No servers: what these workers do in a shift is what the test says.
   local team
 
@@ -188,7 +188,7 @@ describe("chaos's crew", function()
   end)
 end)
 
-describe("chaos's operator", function()
+describe("chaos's operator #once", function()
   local PATIENCE = 20 -- seconds
   local zk, between, tree, client, stores, operator, paths
   local count = 0
@@ -269,7 +269,7 @@ describe("chaos's operator", function()
   end)
 end)
 
-describe("chaos's stage", function()
+describe("chaos's stage #once", function()
   it("deletes nodes whose successor has been inside, and no others", function()
     local zk, store = server.shared(), resource.start()
     local client = assert(zklock.connect(zk.hosts, { identifier = "w1.1" }))
@@ -290,7 +290,7 @@ describe("chaos's stage", function()
   end)
 end)
 
-describe("chaos's record", function()
+describe("chaos's record #once", function()
   local kept, place, at
 
   before_each(function()
@@ -337,7 +337,7 @@ describe("chaos's record", function()
   end)
 end)
 
-describe("chaos's report", function()
+describe("chaos's report #once", function()
   --- What it prints of a run that was good but for these changes, and whether it finds it good.
   local function check(change)
     local kept = record.new()
