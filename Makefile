@@ -265,7 +265,7 @@ asan: deps
 		'memory=$(memory_asan)' \
 		'5.4=$(ASAN_ENV) tools/sanitized.sh build/asan/report \
 			env $(call preload,$(call runtime,asan)) $(call busted,5.4,build/asan,$(ASAN_SPECS))' \
-		'nginx=$(NGINX_ASAN_ENV) tools/sanitized.sh build/asan/report $(call lua,luajit) $(BUSTED) -o gtest \
+		'nginx=$(NGINX_ASAN_ENV) tools/sanitized.sh build/asan/report env $(call lua,luajit) $(BUSTED) -o gtest \
 			$(ASAN_SPECS) --pattern=^nginx_.*_spec spec'
 
 tsan: deps

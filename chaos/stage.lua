@@ -66,14 +66,16 @@ function stage:heal()
   end, 60) or error("the operator does not come to an end")
 end
 
+local function worker_of(owner) return owner:match("^w%d+") end
+
 local function overtaken(self, tree)
   local list = {}
   for _, place in ipairs(self.places) do
-    local later = place.store:written() -- asked first: who is there now may be gone, and overtaken, a moment later
+    local later, by = place.store:written() -- asked first: who is there now may be gone, and overtaken, a moment later
     tree:sync("/")
     for _, node in ipairs(nodes.list(tree, place.path) or {}) do
       local who, stat = tree:get(node.path)
-      if who and stat.czxid < later then
+      if who and stat.czxid < later and worker_of(who) ~= worker_of(by) then
         list[#list + 1] = { path = node.path, who = who, token = stat.czxid, later = later }
       end
     end
@@ -81,7 +83,8 @@ local function overtaken(self, tree)
   return list
 end
 
---- Lays ghosts: nodes that are there, and stay, although somebody with a larger token has been inside alone since.
+--- Lays ghosts: nodes that are there, and stay, although another worker with a larger token has been inside alone since.
+--- (Within one worker a lock is handed on before the node is gone: one that stays is left behind.)
 --- They are the servers' doing: it was seen that after their leader was killed nodes were there again whose deletion
 --- others had seen while a server was down. Nobody can know such a node for what it is; all would wait behind it.
 --- Those of a release that is still on its way go by themselves.

@@ -107,9 +107,13 @@ function resource:inside()
   return owner ~= "-" and owner or nil
 end
 
---- The largest token of those who were inside alone; 0 if nobody was.
----@return integer
-function resource:written() return tonumber(question(self, "written")) end
+--- The largest token of those who were inside alone, and whose it is; 0 if nobody was.
+---@return integer token
+---@return string owner
+function resource:written()
+  local token, owner = question(self, "written"):match("^(%d+) (%S+)$")
+  return tonumber(token), owner
+end
 
 --- Judges what was logged so far.
 ---@param options judge.options?

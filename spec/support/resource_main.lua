@@ -7,15 +7,16 @@ local log = assert(io.open(arg[1], "ab"))
 log:setvbuf("full", 65536)
 
 local largest, written = 0, 0 -- of all tokens, and of those who were here alone
+local writer = "-" -- the one who was, with that
 local inside = "-" -- the last one who entered, until it is out
 
 local ALONE = { enter = true, write = true, leave = true }
 local SHARED = { join = true, read = true, part = true }
 local OPERATORS = { void = true, ending = true, ended = true }
 
-local function decide(verb, token)
+local function decide(verb, token, owner)
   if token < (ALONE[verb] and largest or SHARED[verb] and written or 0) then return "refused" end
-  if ALONE[verb] then written = token end
+  if ALONE[verb] then written, writer = token, owner end
   if ALONE[verb] or SHARED[verb] then largest = math.max(largest, token) end
   return "accepted"
 end
@@ -47,10 +48,10 @@ local function take(owners, line)
     return "accepted\n"
   end
   if verb == "inside" then return inside .. "\n" end
-  if verb == "written" then return ("%d\n"):format(written) end
+  if verb == "written" then return ("%d %s\n"):format(written, writer) end
   if not verb then return "refused\n" end
   local token = tonumber(number)
-  local verdict = decide(verb, token)
+  local verdict = decide(verb, token, owner)
   log:write(("%d %s %s %s%s\n"):format(token, owner, verb, verdict, claim(sure)))
   if not OPERATORS[verb] then
     present(owners, verb, token, owner, verdict)
