@@ -66,7 +66,7 @@ function stage:heal()
   end, 60) or error("the operator does not come to an end")
 end
 
-local function worker_of(owner) return owner:match("^w%d+") end
+local function worker_of(owner) return owner:match("^[^/]+") end
 
 local function overtaken(self, tree)
   local list = {}
@@ -83,7 +83,7 @@ local function overtaken(self, tree)
   return list
 end
 
---- Lays ghosts: nodes that are there, and stay, although another worker with a larger token has been inside alone since.
+--- Lays ghosts: nodes that are there, and stay, although another worker with a larger token was inside alone since.
 --- (Within one worker a lock is handed on before the node is gone: one that stays is left behind.)
 --- They are the servers' doing: it was seen that after their leader was killed nodes were there again whose deletion
 --- others had seen while a server was down. Nobody can know such a node for what it is; all would wait behind it.
