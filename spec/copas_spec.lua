@@ -107,8 +107,7 @@ describe("with Copas", function()
       assert(sender:setpeername(receiver:getsockname()))
       receiver:settimeout(0)
       local taken = 0
-      local client = { native = {}, getfd = function() return receiver:getfd() end }
-      function client.native.wake() sender:send("wake") end
+      local client = { getfd = function() return receiver:getfd() end }
       local unwatch = require "zklock.loop.copas".watch(client, function()
         receiver:receive()
         taken = taken + 1

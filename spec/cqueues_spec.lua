@@ -1,11 +1,13 @@
 --- What is special about the adapter for cqueues: of its loops there may be many.
 
+local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
 local real_loops = require "spec.support.real_loops"
 local server = require "spec.support.server"
 local socket = require "socket"
+local uv = require "luv"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
@@ -46,6 +48,17 @@ describe("with cqueues", function()
   local function loop_to_end(controller)
     assert(controller:loop(PATIENCE))
     return controller:empty()
+  end
+
+  --- A client that was made in a controller.
+  local function connect_in(controller)
+    local home
+    controller:wrap(function() home = assert(zklock.connect(zk.hosts, { loop = "cqueues" })) end)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return home
+    end)
+    return home
   end
 
   it("a client that was made outside waits in any controller and keeps none going", function()
@@ -92,12 +105,8 @@ describe("with cqueues", function()
   end)
 
   it("a client that was made in a controller keeps it going until it is closed, and others not", function()
-    local controller, home = cqueues.new(), nil
-    controller:wrap(function() home = assert(zklock.connect(zk.hosts, { loop = "cqueues" })) end)
-    wait.eventually(function()
-      assert(controller:step(0.02))
-      return home
-    end)
+    local controller = cqueues.new()
+    local home = connect_in(controller)
     assert(controller:step(0.02))
     assert.is_false(controller:empty())
     controller:wrap(function()
@@ -111,37 +120,76 @@ describe("with cqueues", function()
     assert.equal("closed", home:state())
   end)
 
-  it("callbacks run in the controller that the client was made in", function()
+  it("callbacks run in the controller that the client was made in, whichever has taken the news", function()
     if not yields_across_pcall then return pending("plain 5.1 has the callbacks in coroutines of their own") end
-    local controller, place, done = cqueues.new(), nil, false
+    local controller, elsewhere, place = cqueues.new(), cqueues.new(), nil
+    local home = connect_in(controller)
+    local request = home:mutex(path):request(PATIENCE, function()
+      cqueues.sleep(0.01)
+      place = cqueues.running()
+    end)
+    elsewhere:wrap(function() assert(home:mutex(path .. "-2"):acquire(PATIENCE)) end)
+    elsewhere:wrap(function()
+      while request:state() == "waiting" do cqueues.sleep(0.01) end
+    end)
+    assert.is_true(loop_to_end(elsewhere))
+    assert.is_nil(place)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return place
+    end)
+    assert.equal(controller, place)
+    controller:wrap(function() home:close() end)
+    assert.is_true(loop_to_end(controller))
+  end)
+
+  it("a controller that is dropped goes, also when it is a living client's home", function()
+    assert(other:acquire(path, PATIENCE))
+    local controller = cqueues.new()
+    local home = connect_in(controller)
+    controller:wrap(function() home:mutex(path):acquire() end)
+    wait.eventually(function()
+      assert(controller:step(0.02))
+      return home:stats().waiting == 1
+    end)
+    controller = nil -- luacheck: ignore 311
+    wait.eventually(function()
+      collectgarbage()
+      return home:stats().waiting == 0
+    end)
+    assert(other:release(path))
+    assert.is_number(home:mutex(path):acquire(PATIENCE))
+    home:close()
+  end)
+
+  it("the number of a client's descriptor can be polled for something else at once", function()
+    local adapter = require "zklock.loop.cqueues"
+    local controller, ended, heard = cqueues.new(), condition.new(), nil
+    local function open() return uv.pipe({ nonblock = true }, { nonblock = true }) end
     controller:wrap(function()
-      local home = assert(zklock.connect(zk.hosts, { loop = "cqueues" }))
-      local inner = cqueues.new()
-      inner:wrap(function()
-        home:mutex(path):request(PATIENCE, function()
-          cqueues.sleep(0.01)
-          place = cqueues.running()
-        end)
-        for _ = 1, 3 do assert(home:mutex(path .. "-2"):acquire(PATIENCE)) end
-      end)
-      assert.is_true(loop_to_end(inner))
-      while not place do cqueues.sleep(0.01) end
-      home:close()
-      done = true
+      local first = open()
+      local unwatch = adapter.watch({ getfd = function() return first.read end }, function() ended:signal() end)
+      cqueues.sleep(0.01)
+      unwatch()
+      ended:wait()
+      uv.fs_close(first.read)
+      uv.fs_close(first.write)
+      local second = open()
+      assert.equal(first.read, second.read)
+      uv.fs_write(second.write, "news", -1)
+      local link = { pollfd = second.read, events = "r" }
+      heard = cqueues.poll(link, PATIENCE) == link
+      cqueues.cancel(second.read)
+      uv.fs_close(second.read)
+      uv.fs_close(second.write)
     end)
     assert.is_true(loop_to_end(controller))
-    assert.is_true(done)
-    assert.equal(controller, place)
+    assert.is_true(heard)
   end)
 
   it("callbacks still run when the controller that the client was made in has been closed", function()
-    local home, called
-    local controller = cqueues.new()
-    controller:wrap(function() home = assert(zklock.connect(zk.hosts, { loop = "cqueues" })) end)
-    wait.eventually(function()
-      assert(controller:step(0.02))
-      return home
-    end)
+    local controller, called = cqueues.new(), nil
+    local home = connect_in(controller)
     controller:close()
     local second = cqueues.new()
     second:wrap(function()

@@ -33,7 +33,8 @@ describe("a loop's adapter", function()
       name = { missing = "missing", [7] = "a number" },
       wait = { missing = "missing", [7] = "a number" },
       wake = { missing = "missing", yes = "a string" },
-      watch = { [7] = "a number" }, spawn = { [7] = "a number" }, can_wait = { [true] = "a boolean" },
+      watch = { [7] = "a number" }, spawn = { [7] = "a number" },
+      settle = { [7] = "a number" }, can_wait = { [true] = "a boolean" },
       unfit = { no = "a string" }, owner = { [7] = "a number" }, report = { [7] = "a number" },
       background = { [1] = "a number" },
     } do

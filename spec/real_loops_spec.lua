@@ -4,6 +4,7 @@ local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
 local real_loops = require "spec.support.real_loops"
 local server = require "spec.support.server"
+local socket = require "socket"
 local uv = require "luv"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
@@ -230,10 +231,59 @@ for _, make in ipairs(real_loops.all()) do
       end))
     end)
 
+    it("closed, also calls back those that its last callbacks have asked for", function()
+      local told = {}
+      local function again(_, err)
+        told[#told + 1] = err
+        if #told < 5 then client:mutex(path):request(nil, again) end
+      end
+      client:mutex(path):request(PATIENCE, function() end)
+      client:mutex(path):request(nil, again)
+      client:mutex(path):request(nil, again)
+      local seen = call(function()
+        client:close()
+        return #told
+      end)
+      assert.is_true(seen >= 5)
+      assert.equal(seen, #told)
+    end)
+
+    it("that is closed outside of the loop leaves it when it turns again", function()
+      assert(other:acquire(path, PATIENCE))
+      local number, answer = client:getfd(), nil
+      loop.spawn(function() answer = { client:mutex(path):acquire() } end)
+      loop.run(function() return client:stats().waiting == 1 end)
+      client:close()
+      loop.run(function() return answer end)
+      assert.same({ nil, "closed" }, answer)
+      client = nil
+      loop.run(function()
+        collectgarbage()
+        return not uv.fs_readlink("/proc/self/fd/" .. number)
+      end)
+      assert(other:release(path))
+    end)
+
+    it("whose news are taken outside of the loop wakes coroutines in it", function()
+      assert(other:acquire(path, PATIENCE))
+      local token
+      loop.spawn(function() token = client:mutex(path):acquire(PATIENCE) end)
+      loop.run(function() return client:stats().waiting == 1 end)
+      assert(other:release(path))
+      local deadline = wait.now() + PATIENCE
+      repeat socket.sleep(0.005) until client:stats().held == 1 or wait.now() > deadline -- and no turn of any loop
+      client:poll()
+      assert.is_nil(token)
+      loop.run(function() return token end)
+    end)
+
     it("waits without the loop where nothing can be suspended, and calls back meanwhile", function()
       local lock, called = client:mutex(path), nil
       assert(lock:acquire(PATIENCE))
-      client:mutex(path .. "-2"):request(PATIENCE, function() called = true end)
+      client:mutex(path .. "-2"):request(PATIENCE, function()
+        client:poll(0.01)
+        called = true
+      end)
       assert.is_true(client:flush(PATIENCE))
       wait.eventually(function()
         client:poll(0.01)
@@ -356,15 +406,16 @@ for _, make in ipairs(real_loops.all()) do
         end)
         loop.run(function() return request end)
         loop.idle(0.3) -- for what is under way still
-        local before = sleeps()
+        local before, busy = sleeps(), os.clock()
         loop.idle(1)
-        print(sleeps() - before, request:state())
+        print(sleeps() - before, request:state(), os.clock() - busy)
         os.exit(0)
       ]]):format(package.path, loop.name, zk.hosts, path, path .. "-2"))
       assert(other:release(path .. "-2"))
-      local sleeps, state = result.stdout:match("^(%S+)\t(%a+)\n$")
+      local sleeps, state, busy = result.stdout:match("^(%S+)\t(%a+)\t(%S+)\n$")
       assert.equal("waiting", state, result.stderr)
       assert.is_true(tonumber(sleeps) <= 5, sleeps .. " in a second")
+      assert.is_true(tonumber(busy) < 0.5, busy .. " s of a second busy")
     end)
   end)
 end

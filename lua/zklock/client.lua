@@ -581,6 +581,7 @@ function Client:close()
   if not self.loop.background then await_end(self) end
   for _ = 1, CLOSE_ROUNDS do
     self:turn()
+    if self.loop.settle then self.loop.settle(self) end
     if not self.queue:first() then break end
   end
   self:tell_pollers(0)

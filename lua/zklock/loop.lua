@@ -13,6 +13,7 @@
 ---   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable; returns the function
 ---                         that ends that. It may keep `ready`, but not the client, which must stay collectable
 ---   spawn(client, fn)     runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
+---   settle(client)        returns when all that `spawn` was given has begun, if the caller can be suspended
 ---   owner(client)         the owner of a call that names none
 ---   report(message)       an error in a callback, where `on_error` is not set
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
@@ -28,6 +29,7 @@ local FIELDS = {
   can_wait = "function?",
   watch = "function?",
   spawn = "function?",
+  settle = "function?",
   owner = "function?",
   report = "function?",
   background = "boolean?",

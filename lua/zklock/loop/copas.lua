@@ -14,8 +14,11 @@ Link.__index = Link
 
 function Link:getfd() return self.fd end
 
---- Readable all the same? Asked in every turn of the loop: Copas 1 hears so of those whose time is over.
-function Link:dirty() return self.host:is_late() end
+--- Readable all the same? Asked at the beginning of every turn of the loop.
+function Link:dirty()
+  local host = self.host
+  return not host.is_watched or host.due[1] ~= nil or host:is_late()
+end
 
 --- Has the coroutine that reads from it wait, once.
 function Link:receive()
@@ -89,7 +92,6 @@ else
     waiter.is_due = true
     self.due[#self.due + 1] = waiter
     self:listen()
-    self.native:wake()
   end
 
   function Host:resume_due()
@@ -117,14 +119,8 @@ end
 
 -- ---- the adapter
 
---- Callbacks that were told to begin do so before the caller goes on: `close` answers all. Copas 4 begins them later.
-local function let_begin(host)
-  if host.beginning > 0 and is_yieldable() then copas.pause() end
-end
-
 function adapter.watch(client, ready)
   local host = setmetatable({
-    native = client.native,
     ready = ready,
     waiting = {}, -- nobody else need know their coroutine
     due = {}, -- those to be resumed
@@ -134,11 +130,7 @@ function adapter.watch(client, ready)
   host.link = setmetatable({ fd = client:getfd(), host = host }, Link)
   client.host = host
   host:listen()
-  return function()
-    let_begin(host)
-    host.is_watched = false
-    host.native:wake()
-  end
+  return function() host.is_watched = false end
 end
 
 function adapter.wait(client, waiter)
@@ -151,7 +143,6 @@ function adapter.wait(client, waiter)
     host.waiting[waiter] = nil
     waiter.thread = nil
   end
-  let_begin(host)
 end
 
 function adapter.wake(waiter)
@@ -168,6 +159,11 @@ function adapter.spawn(client, fn)
     fn()
   end)
   return true
+end
+
+--- Copas 4 begins threads in a later turn.
+function adapter.settle(client)
+  while client.host.beginning > 0 and is_yieldable() do copas.pause() end
 end
 
 return adapter

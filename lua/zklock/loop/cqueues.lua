@@ -47,11 +47,6 @@ local function leave(station)
   if station.users == 0 then station.bell:signal() end
 end
 
---- Callbacks that were told to begin do so before the caller goes on: `close` answers all.
-local function let_begin(host)
-  if host.beginning > 0 and here() then cqueues.sleep(0) end
-end
-
 function adapter.watch(client, ready)
   local controller = cqueues.running()
   local host = {
@@ -64,7 +59,6 @@ function adapter.watch(client, ready)
   client.host = host
   local station = controller and enter(host, controller)
   return function()
-    let_begin(host)
     if station then leave(station) end
   end
 end
@@ -82,7 +76,6 @@ function adapter.wait(client, waiter)
   local ok, err = protected(await, waiter)
   leave(station)
   if not ok then error(err, 0) end
-  let_begin(host)
 end
 
 function adapter.wake(waiter)
@@ -101,6 +94,10 @@ function adapter.spawn(client, fn)
   local ok = pcall(controller.wrap, host.home[1] or controller, begin)
   if not ok then host.beginning = host.beginning - 1 end
   return ok
+end
+
+function adapter.settle(client)
+  while client.host.beginning > 0 and here() do cqueues.sleep(0) end
 end
 
 return adapter
