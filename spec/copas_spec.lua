@@ -108,11 +108,13 @@ describe("with Copas", function()
       receiver:settimeout(0)
       local taken = 0
       local client = { getfd = function() return receiver:getfd() end }
-      local unwatch = require "zklock.loop.copas".watch(client, function()
+      local function ready()
         receiver:receive()
         taken = taken + 1
         if taken == 1 then error("no memory") end
-      end)
+      end
+      local unwatch = require "zklock.loop.copas".watch(client, ready)
+      local watched = setmetatable({ ready }, { __mode = "v" })
       for i = 1, 2 do
         sender:send("!")
         for _ = 1, 1000 do
@@ -120,11 +122,16 @@ describe("with Copas", function()
         end
       end
       unwatch()
-      copas.step(0.02)
-      print("taken", taken)
+      ready, client, unwatch = nil, nil, nil
+      for _ = 1, 1000 do
+        copas.step(0.02)
+        collectgarbage()
+        if not watched[1] then break end
+      end
+      print("taken", taken, watched[1])
     ]]):format(package.path))
     assert.equal(0, result.code)
     assert.matches("no memory", result.stdout .. result.stderr)
-    assert.matches("taken\t2\n$", result.stdout)
+    assert.matches("taken\t2\tnil\n$", result.stdout)
   end)
 end)

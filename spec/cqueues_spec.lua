@@ -1,6 +1,5 @@
 --- What is special about the adapter for cqueues: of its loops there may be many.
 
-local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
@@ -162,29 +161,32 @@ describe("with cqueues", function()
     home:close()
   end)
 
-  it("the number of a client's descriptor can be polled for something else at once", function()
+  it("a descriptor that is watched no more may be closed, and its number polled for something else", function()
     local adapter = require "zklock.loop.cqueues"
-    local controller, ended, heard = cqueues.new(), condition.new(), nil
+    local controller, unwatch, heard = cqueues.new(), nil, nil
     local function open() return uv.pipe({ nonblock = true }, { nonblock = true }) end
+    local first = open()
     controller:wrap(function()
-      local first = open()
-      local unwatch = adapter.watch({ getfd = function() return first.read end }, function() ended:signal() end)
-      cqueues.sleep(0.01)
-      unwatch()
-      ended:wait()
-      uv.fs_close(first.read)
-      uv.fs_close(first.write)
-      local second = open()
-      assert.equal(first.read, second.read)
-      uv.fs_write(second.write, "news", -1)
+      unwatch = adapter.watch({ getfd = function() return first.read end }, function() end)
+    end)
+    assert(controller:step(0))
+    assert(controller:step(0))
+    unwatch()
+    assert.is_true(loop_to_end(controller))
+    uv.fs_close(first.read)
+    uv.fs_close(first.write)
+    local second = open()
+    assert.equal(first.read, second.read)
+    uv.fs_write(second.write, "news", -1)
+    controller:wrap(function()
       local link = { pollfd = second.read, events = "r" }
       heard = cqueues.poll(link, PATIENCE) == link
       cqueues.cancel(second.read)
-      uv.fs_close(second.read)
-      uv.fs_close(second.write)
     end)
     assert.is_true(loop_to_end(controller))
     assert.is_true(heard)
+    uv.fs_close(second.read)
+    uv.fs_close(second.write)
   end)
 
   it("callbacks still run when the controller that the client was made in has been closed", function()

@@ -4,6 +4,7 @@ local inspector = require "spec.support.inspector"
 local loop = require "spec.support.real_loops".of_luv()
 local queue = require "spec.support.queue"
 local server = require "spec.support.server"
+local socket = require "socket"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
@@ -80,16 +81,21 @@ describe("with luv", function()
     loop.run(function() return token end)
   end)
 
-  it("a coroutine whose wait is over is not resumed when its time has passed", function()
-    local polled, resumed
+  it("a coroutine that somebody else resumes when its wait is over is not resumed again", function()
+    local called, polled, resumed
     local thread = coroutine.create(function()
-      client:mutex(path):request(PATIENCE, function() end)
       polled = client:poll(0.3)
       coroutine.yield()
       resumed = true
     end)
     assert(coroutine.resume(thread))
-    loop.run(function() return polled end)
+    client:mutex(path):request(PATIENCE, function() called = true end)
+    local deadline = wait.now() + PATIENCE
+    repeat
+      socket.sleep(0.005)
+      client:poll()
+    until called or wait.now() > deadline -- and luv has not turned
+    assert(coroutine.resume(thread))
     assert.equal(1, polled)
     loop.idle(0.4)
     assert.is_nil(resumed)

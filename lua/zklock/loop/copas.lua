@@ -17,7 +17,7 @@ function Link:getfd() return self.fd end
 --- Readable all the same? Asked at the beginning of every turn of the loop.
 function Link:dirty()
   local host = self.host
-  return not host.is_watched or host.due[1] ~= nil or host:is_late()
+  return not host.ready or host.due[1] ~= nil or host:is_late()
 end
 
 --- Has the coroutine that reads from it wait, once.
@@ -37,11 +37,11 @@ Host.__index = Host
 
 --- Takes what has arrived, for as long as the client is watched and somebody is to be resumed.
 local function serve(host)
-  while host.is_watched or host.due[1] do
+  while host.ready or host.due[1] do
     host.link.waited = false
     copas.receive(host.link, 1)
     local ok, err = true, nil
-    if host.is_watched then ok, err = pcall(host.ready) end
+    if host.ready then ok, err = pcall(host.ready) end
     host:resume_due()
     if not ok then
       host.is_served = false
@@ -121,16 +121,15 @@ end
 
 function adapter.watch(client, ready)
   local host = setmetatable({
-    ready = ready,
+    ready = ready, -- nil: the client is watched no more
     waiting = {}, -- nobody else need know their coroutine
     due = {}, -- those to be resumed
     beginning = 0,
-    is_watched = true,
   }, Host)
   host.link = setmetatable({ fd = client:getfd(), host = host }, Link)
   client.host = host
   host:listen()
-  return function() host.is_watched = false end
+  return function() host.ready = nil end
 end
 
 function adapter.wait(client, waiter)
