@@ -239,10 +239,12 @@ for _, make in ipairs(real_loops.all()) do
         if told < 500 then nobody:mutex(path):request(nil, again) end
       end
       nobody:mutex(path):request(nil, again)
+      local began = wait.now()
       assert.equal(500, call(function()
         nobody:close()
         return told
       end))
+      assert.is_true(wait.now() - began < 4, "it was not told that the session has ended")
     end)
 
     it("that is closed outside of the loop leaves it when it turns again", function()

@@ -95,7 +95,9 @@ local function watch(client)
     else
       forget_all(native)
     end
-    if kept and native:ended() then stop() end
+    -- Who waits for the end may have been looked for just before it came: then there is news of it still.
+    local is_awaited = living and next(living.endings)
+    if kept and native:ended() and not is_awaited then stop() end
   end)
   client.unwatch = stop
   client.anchor = anchor(native, function() native:close() end)
