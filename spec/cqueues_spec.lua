@@ -1,5 +1,6 @@
 --- What is special about the adapter for cqueues: of its loops there may be many.
 
+local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
@@ -163,27 +164,29 @@ describe("with cqueues", function()
 
   it("a descriptor that is watched no more may be closed, and its number polled for something else", function()
     local adapter = require "zklock.loop.cqueues"
-    local controller, unwatch, heard = cqueues.new(), nil, nil
+    local controller, is_over = cqueues.new(), condition.new()
+    local unwatch, first, second, heard
     local function open() return uv.pipe({ nonblock = true }, { nonblock = true }) end
-    local first = open()
+    first = open()
     controller:wrap(function()
       unwatch = adapter.watch({ getfd = function() return first.read end }, function() end)
     end)
-    assert(controller:step(0))
-    assert(controller:step(0))
-    unwatch()
-    assert.is_true(loop_to_end(controller))
-    uv.fs_close(first.read)
-    uv.fs_close(first.write)
-    local second = open()
-    assert.equal(first.read, second.read)
-    uv.fs_write(second.write, "news", -1)
     controller:wrap(function()
+      is_over:wait()
+      uv.fs_close(first.read)
+      uv.fs_close(first.write)
+      second = open()
+      uv.fs_write(second.write, "news", -1)
       local link = { pollfd = second.read, events = "r" }
       heard = cqueues.poll(link, PATIENCE) == link
       cqueues.cancel(second.read)
     end)
+    assert(controller:step(0))
+    assert(controller:step(0))
+    is_over:signal() -- who is told first runs last: in the same step, in which cqueues has not looked round yet
+    unwatch()
     assert.is_true(loop_to_end(controller))
+    assert.equal(first.read, second.read)
     assert.is_true(heard)
     uv.fs_close(second.read)
     uv.fs_close(second.write)
