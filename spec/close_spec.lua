@@ -353,6 +353,22 @@ describe("the end of a client", function()
       end)
     end
 
+    it("by Ctrl-C just before a coroutine waits ends it, too", function()
+      if not interrupts_coroutines then return pending("not in plain Lua 5.1") end
+      assert(other:acquire(path, PATIENCE))
+      local result = wait.run_lua(PROLOGUE .. [[
+        local uv = require "luv"
+        coroutine.wrap(function()
+          uv.kill(uv.os_getpid(), "sigint")
+          lock:acquire()
+        end)()
+      ]], zk.hosts, path)
+      assert.equal(1, result.code)
+      assert.matches("interrupted!", result.stderr)
+      becomes(1)
+      other:release(path)
+    end)
+
     it("can be averted: a script that catches Ctrl-C goes on, and no node is left", function()
       local child = interrupt [[
         print(pcall(lock.acquire, lock))

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,38 +158,54 @@ static int client_wake(lua_State *L) {
     return 0;
 }
 
-/* The hook of the main coroutine, and that coroutine; NULL where they are the running one's. */
-static lua_Hook main_hook(lua_State *L, lua_State **main) {
-    *main = NULL;
-#ifdef LUA_RIDX_MAINTHREAD /* LuaJIT has one hook for all; plain 5.1 does not say which is the main one */
+/* The main coroutine, if that is another one; NULL also where it cannot be told (plain 5.1), or where all have the same
+ * hook (LuaJIT). */
+static lua_State *other_main(lua_State *L) {
+    lua_State *main = NULL;
+#ifdef LUA_RIDX_MAINTHREAD
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-    *main = lua_tothread(L, -1);
+    main = lua_tothread(L, -1);
     lua_pop(L, 1);
 #endif
-    return *main && *main != L ? lua_gethook(*main) : NULL;
+    return main != L ? main : NULL;
+}
+
+/* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction: another one that waits
+ * takes it over. */
+static bool take_hook(lua_State *L, lua_State *main) {
+    const lua_Hook hook = main ? lua_gethook(main) : NULL;
+    const bool next = hook && lua_gethookmask(main) & LUA_MASKCOUNT && lua_gethookcount(main) == 1;
+    if (!next || lua_gethook(L) == hook)
+        return false;
+    lua_sethook(L, hook, lua_gethookmask(main), 1);
+    return true;
 }
 
 /* client:wait(moment): until there is something to take, or the moment, or a signal: the caller looks which. A signal
- * must get back to Lua, where its hook runs. */
+ * must get back to Lua, where its hook runs, also one that came just before the wait. */
 static int client_wait(lua_State *L) {
     struct pollfd fd = {.fd = zkl_fd(check(L)), .events = POLLIN};
     const zkl_nanos until = zkl_check_moment(L, 2);
-    struct timespec left, *timeout = NULL;
-    if (until != ZKL_NEVER) {
-        const zkl_nanos now = zkl_now(), nanos = until > now ? until - now : 0;
-        left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
-        timeout = &left;
+    lua_State *main = other_main(L);
+    const lua_Hook before = lua_gethook(L);
+    sigset_t all, usual;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &usual);
+    int rc = 0;
+    if (lua_gethook(L) == before && !take_hook(L, main)) {
+        struct timespec left, *timeout = NULL;
+        if (until != ZKL_NEVER) {
+            const zkl_nanos now = zkl_now(), nanos = until > now ? until - now : 0;
+            left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
+            timeout = &left;
+        }
+        rc = ppoll(&fd, 1, timeout, &usual) < 0 ? errno : 0;
     }
-    lua_State *main;
-    const lua_Hook before = main_hook(L, &main);
-    if (ppoll(&fd, 1, timeout, NULL) >= 0)
-        return 0;
-    if (errno != EINTR)
-        return luaL_error(L, "cannot wait for the client's descriptor: error %d", errno);
-    /* The interpreter's Ctrl-C sets a hook on the main coroutine only: another one that waits takes it over. */
-    const lua_Hook hook = main_hook(L, &main);
-    if (hook && hook != before)
-        lua_sethook(L, hook, lua_gethookmask(main), lua_gethookcount(main));
+    pthread_sigmask(SIG_SETMASK, &usual, NULL);
+    if (rc == EINTR)
+        take_hook(L, main);
+    else if (rc)
+        return luaL_error(L, "cannot wait for the client's descriptor: error %d", rc);
     return 0;
 }
 
