@@ -76,6 +76,15 @@ install() { # install OPTION...
     $root DEBIAN_FRONTEND=noninteractive apt-get "$@" --no-install-recommends install $missing </dev/null
 }
 
+# Debian starts a package's service when it installs it; nobody here wants a web server of the system's.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+    trap '$root rm -f $policy' EXIT
+    trap 'exit 1' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' | $root tee $policy >/dev/null
+    $root chmod +x $policy
+fi
+
 echo "installing:$missing" >&2
 # The package lists are fetched only if these packages cannot be had with the ones at hand.
 if ! install -s >/dev/null 2>&1 || ! install -y -qq >&2; then
