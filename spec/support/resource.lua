@@ -86,11 +86,16 @@ function resource.start()
   -- Not at the top: workers use this module too, and need none of it.
   local folder = require "spec.support.folder"
   local process = require "spec.support.process"
+  local former = require "spec.support.kept" "resources" -- by address: workers that live long keep their links to them
   local self = setmetatable({ path = folder.new("resource") .. "/log" }, resource)
-  self.process = process.spawn { "lua5.4", "spec/support/resource_main.lua", self.path, env = process.PLAIN_LUA }
-  local port, err = self.process:read_line(20)
-  if not port then error(("the resource does not start (%s): %s"):format(err, self.process:stderr()), 2) end
-  self.address = "127.0.0.1:" .. port
+  repeat
+    if self.process then self.process:kill() end
+    self.process = process.spawn { "lua5.4", "spec/support/resource_main.lua", self.path, env = process.PLAIN_LUA }
+    local port, err = self.process:read_line(20)
+    if not port then error(("the resource does not start (%s): %s"):format(err, self.process:stderr()), 2) end
+    self.address = "127.0.0.1:" .. port
+  until not former[self.address]
+  former[self.address] = true
   self.own = resource.open(self.address)
   return self
 end
