@@ -369,6 +369,24 @@ describe("the end of a client", function()
       other:release(path)
     end)
 
+    it("can be averted in a coroutine, which may wait again before the main program has heard of it", function()
+      if not interrupts_coroutines then return pending("not in plain Lua 5.1") end
+      assert(other:acquire(path, PATIENCE))
+      local result = wait.run_lua(PROLOGUE .. [[
+        local uv = require "luv"
+        coroutine.wrap(function()
+          print(pcall(function()
+            uv.kill(uv.os_getpid(), "sigint")
+            lock:acquire()
+          end))
+          print(lock:acquire(0.05))
+        end)()
+      ]], zk.hosts, path)
+      assert.matches("^false\t[^\n]*interrupted!\nnil\ttimeout\n$", result.stdout)
+      becomes(1)
+      other:release(path)
+    end)
+
     it("can be averted: a script that catches Ctrl-C goes on, and no node is left", function()
       local child = interrupt [[
         print(pcall(lock.acquire, lock))

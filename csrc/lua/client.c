@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,12 +172,17 @@ static lua_State *other_main(lua_State *L) {
 }
 
 /* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction: another one that waits
- * takes it over. */
-static bool take_hook(lua_State *L, lua_State *main) {
+ * hears it too, once. (`fresh`: a signal has just come.) The main one hears it when it goes on, which may be late: who has
+ * caught it meanwhile may wait again. */
+static bool take_hook(lua_State *L, lua_State *main, bool fresh) {
+    static _Atomic(lua_State *) heard; /* the main coroutine with the hook that was heard already */
     const lua_Hook hook = main ? lua_gethook(main) : NULL;
     const bool next = hook && lua_gethookmask(main) & LUA_MASKCOUNT && lua_gethookcount(main) == 1;
-    if (!next || lua_gethook(L) == hook)
+    if (!next && heard == main)
+        heard = NULL;
+    if (!next || (!fresh && heard == main))
         return false;
+    heard = main;
     lua_sethook(L, hook, lua_gethookmask(main), 1);
     return true;
 }
@@ -192,7 +198,7 @@ static int client_wait(lua_State *L) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &usual);
     int rc = 0;
-    if (lua_gethook(L) == before && !take_hook(L, main)) {
+    if (lua_gethook(L) == before && !take_hook(L, main, false)) {
         struct timespec left, *timeout = NULL;
         if (until != ZKL_NEVER) {
             const zkl_nanos now = zkl_now(), nanos = until > now ? until - now : 0;
@@ -203,7 +209,7 @@ static int client_wait(lua_State *L) {
     }
     pthread_sigmask(SIG_SETMASK, &usual, NULL);
     if (rc == EINTR)
-        take_hook(L, main);
+        take_hook(L, main, true);
     else if (rc)
         return luaL_error(L, "cannot wait for the client's descriptor: error %d", rc);
     return 0;
