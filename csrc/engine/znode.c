@@ -107,7 +107,3 @@ bool zkl_znode_guid(const char *name, zkl_guid *guid) {
            read_hex(&name, 3, &guid->number) && skip(&name, "-") &&
            read_hex(&name, 12, &guid->number) && skip(&name, "-");
 }
-
-bool zkl_znode_before(int32_t a, int32_t b) {
-    return (int32_t)((uint32_t)a - (uint32_t)b) < 0;
-}

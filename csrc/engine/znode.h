@@ -37,7 +37,4 @@ zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
 /* Reads the GUID off a name that zkl_znode_make could have made. */
 bool zkl_znode_guid(const char *name, zkl_guid *guid);
 
-/* Does sequence a come before b? Right across the wrap at 2^31, for distances below 2^31. */
-bool zkl_znode_before(int32_t a, int32_t b);
-
 #endif

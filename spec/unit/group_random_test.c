@@ -139,6 +139,8 @@ static void some_stranger(const char *directory) {
         fake_remove(zk, stranger);
     else if (directory == directories[LEASES])
         fake_stranger(zk, directory, room ? holds : comes);
+    else if (directory != directories[GATE] && random_any(3) == 0)
+        random_stray(directory);
     else
         fake_stranger(zk, directory, NULL);
 }
@@ -189,19 +191,14 @@ static void check_counts(void) {
         CHECK_INT(ours_in(directories[i]), wanted[i]);
 }
 
-static bool is_first(const zkl_contender *c) {
-    const char *first = random_first(c->line->path);
-    return first && strcmp(first, c->name) == 0;
-}
-
 /* Somebody else is before it, at one of its paths at least. */
 static bool is_behind(const fake_client *client, const zkl_contender *place) {
     if (!place->whole)
-        return !is_first(place);
+        return !random_is_first(place);
     for (unsigned i = 0; i < PATHS; i++) {
         const zkl_line *line = zkl_lines_find(&client->lines, directories[i]);
         const zkl_contender *part = part_after(line, NULL, place->whole);
-        if (part && !is_first(part))
+        if (part && !random_is_first(part))
             return true;
     }
     return false;

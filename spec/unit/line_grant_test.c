@@ -116,6 +116,33 @@ static void a_write_to_the_blocker_does_not_grant(void) {
     CHECK(fake_held(p));
 }
 
+static void make_stray(const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", LINE, name);
+    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
+}
+
+static void nobody_is_granted_beside_a_holder_by_a_stray_number(void) {
+    fake_place *holder = fake_holder(one), *places[6];
+    make_stray("x-lock--2147483647");
+    for (size_t i = 0; i < 6; i++) {
+        places[i] = fake_join(i % 2 ? one : two, LINE, 1e12);
+        fake_settle_all(zk);
+        CHECK(fake_held(holder));
+        for (size_t j = 0; j <= i; j++)
+            CHECK(fake_waits(places[j]));
+    }
+}
+
+/* Who may create may stand before everybody, and nobody is granted until that node goes. */
+static void a_stray_number_below_all_is_waited_for(void) {
+    make_stray("x-lock--000000005");
+    fake_place *p = fake_waiter(one);
+    fake_remove(zk, LINE "/x-lock--000000005");
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 /* ---- from one of ours to the next ---- */
 
 static void a_release_hands_over_without_waiting(void) {
@@ -398,6 +425,10 @@ int main(int argc, char **argv) {
          a_blocker_known_of_old_may_be_gone},
         {"a write to the blocker does not grant, and it stays watched",
          a_write_to_the_blocker_does_not_grant},
+        {"nobody is granted beside a holder because of a node with a stray number",
+         nobody_is_granted_beside_a_holder_by_a_stray_number},
+        {"a node with a number below all others is waited for",
+         a_stray_number_below_all_is_waited_for},
         {"a release grants the next of ours at once", a_release_hands_over_without_waiting},
         {"ours need no watch on each other", ours_need_no_watch_on_each_other},
         {"a stranger between two of ours is respected", a_stranger_between_ours_is_respected},

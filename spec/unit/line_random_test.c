@@ -78,7 +78,7 @@ static void take_over(const char *write) {
     for (size_t i = 0; fake_child(zk, LINE, i, FAKE_LATEST); i++) {
         const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
         if (strcmp(name, write) != 0 && random_parse(name, &other) &&
-            !zkl_znode_before(own.sequence, other.sequence))
+            other.sequence <= own.sequence)
             return;
     }
     snprintf(path, sizeof path, "%s/_c_other-__READ__%010d", LINE, own.sequence);
@@ -91,7 +91,10 @@ static void some_stranger(const char *directory) {
     const char *const *forms = random_faults & SHARED ? shared : mutexes;
     const char *stranger = random_stranger(directory);
     if (!stranger) {
-        fake_stranger(zk, directory, forms[random_any(2)]);
+        if (!(random_faults & SHARED) && random_any(3) == 0)
+            random_stray(directory);
+        else
+            fake_stranger(zk, directory, forms[random_any(2)]);
         return;
     }
     take_over(strrchr(stranger, '/') + 1);
@@ -111,7 +114,7 @@ static void check_readers(void) {
             continue;
         for (size_t j = 0; fake_child(zk, LINE, j, FAKE_LATEST); j++)
             if (random_parse(fake_child(zk, LINE, j, FAKE_LATEST), &other) == ZKL_KIND_WRITE &&
-                zkl_znode_before(other.sequence, reader.sequence))
+                other.sequence < reader.sequence)
                 free = false;
         CHECK(!free || c->phase == ZKL_HELD);
     }

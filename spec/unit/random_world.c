@@ -1,5 +1,6 @@
 #include "random_world.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ const char *random_first(const char *directory) {
         if (!name)
             return first.name;
         CHECK(random_parse(name, &child));
-        if (!first.name || zkl_znode_before(child.sequence, first.sequence))
+        if (!first.name || child.sequence < first.sequence)
             first = child;
     }
 }
@@ -110,6 +111,43 @@ fake_node *random_check_node(const fake_client *client, const zkl_contender *hel
     return node;
 }
 
+static const fake_node *node_at(const char *directory, const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return fake_find(zk, path, FAKE_LATEST);
+}
+
+/* A node with a number that the servers would not give now may come before one that holds, but too late to stop it. */
+static bool came_too_late(const zkl_child *other, const zkl_contender *held) {
+    const fake_node *own = random_node(held);
+    const bool stray = other->sequence < 0 || strncmp(other->name, RANDOM_STRAY, 5) == 0;
+    return stray && own && node_at(held->line->path, other->name)->czxid > own->czxid;
+}
+
+bool random_is_first(const zkl_contender *c) {
+    zkl_child own, other;
+    CHECK(random_parse(c->name, &own));
+    for (size_t i = 0;; i++) {
+        const char *name = fake_child(zk, c->line->path, i, FAKE_LATEST);
+        if (!name)
+            return true;
+        if (random_parse(name, &other) && other.sequence < own.sequence &&
+            !(c->phase == ZKL_HELD && came_too_late(&other, c)))
+            return false;
+    }
+}
+
+void random_stray(const char *directory) {
+    static unsigned ids;
+    char path[256];
+    const int32_t next = fake_find(zk, directory, FAKE_LATEST)->next;
+    const int32_t numbers[] = {
+        INT32_MIN, -INT32_MAX, -5, 0, next / 2, (int32_t)((uint32_t)next + 3), INT32_MAX};
+    snprintf(path, sizeof path, "%s/" RANDOM_STRAY "%u-lock-%010" PRId32, directory, ++ids,
+             numbers[random_any(sizeof numbers / sizeof *numbers)]);
+    CHECK_INT(fake_make(zk, path, "stray", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
+}
+
 void random_check_first(const zkl_contender *held,
                         bool (*excused)(const char *name, const zkl_contender *before)) {
     zkl_child own, other;
@@ -118,8 +156,8 @@ void random_check_first(const zkl_contender *held,
         const char *name = fake_child(zk, held->line->path, i, FAKE_LATEST);
         if (!name)
             return;
-        if (!random_parse(name, &other) || !zkl_znode_before(other.sequence, own.sequence) ||
-            !zkl_verdict_blocks(&other, own.kind))
+        if (!random_parse(name, &other) || other.sequence >= own.sequence ||
+            !zkl_verdict_blocks(&other, own.kind) || came_too_late(&other, held))
             continue;
         const zkl_contender *before = random_contender(held->line->path, name);
         if (excused && excused(name, before))

@@ -30,12 +30,28 @@ static void sorts_by_sequence_whatever_the_name(void) {
     CHECK_TEXT(snapshot.children[2].name, "a-lock-0000000009");
 }
 
-static void sorts_across_the_wrap(void) {
-    TAKE("a-lock--2147483648", "b-lock-2147483647", "c-lock--2147483647", "d-lock-2147483646");
-    CHECK_TEXT(snapshot.children[0].name, "d-lock-2147483646");
-    CHECK_TEXT(snapshot.children[1].name, "b-lock-2147483647");
-    CHECK_TEXT(snapshot.children[2].name, "a-lock--2147483648");
-    CHECK_TEXT(snapshot.children[3].name, "c-lock--2147483647");
+/* Anybody may make a node of any number. As they go around the end, no two of these three had an order with the third. */
+static void sorts_stray_numbers_alike_in_every_list(void) {
+    static const char *const nodes[] = {"stray-lock--2147483647", "a-lock-0000000000",
+                                        "b-lock-0000000002"};
+    for (size_t turn = 0; turn < 6; turn++) {
+        const size_t first = turn % 3, step = 1 + turn / 3;
+        const char *list[] = {nodes[first], nodes[(first + step) % 3],
+                              nodes[(first + 2 * step) % 3]};
+        CHECK(zkl_snapshot_take(&snapshot, list, 3));
+        for (size_t i = 0; i < 3; i++) {
+            CHECK_TEXT(snapshot.children[i].name, nodes[i]);
+            CHECK_INT(zkl_snapshot_find(&snapshot, nodes[i]), i);
+        }
+    }
+}
+
+static void sorts_the_ends_as_numbers(void) {
+    TAKE("a-lock--2147483648", "b-lock-2147483647", "c-lock--000000001", "d-lock-2147483646");
+    CHECK_TEXT(snapshot.children[0].name, "a-lock--2147483648");
+    CHECK_TEXT(snapshot.children[1].name, "c-lock--000000001");
+    CHECK_TEXT(snapshot.children[2].name, "d-lock-2147483646");
+    CHECK_TEXT(snapshot.children[3].name, "b-lock-2147483647");
 }
 
 static void leaves_out_what_is_no_lock(void) {
@@ -99,15 +115,15 @@ static void takes_ten_thousand(void) {
     const char **list = calloc(MANY, sizeof *list);
     CHECK(names && list);
     for (uint32_t i = 0; i < MANY; i++) {
-        /* 7919 and 10000 have no common factor: every sequence once, out of order, across the wrap */
-        const int32_t sequence = (int32_t)(INT32_MAX - 5000u + i * UINT32_C(7919) % MANY);
+        /* 7919 and 10000 have no common factor: every sequence once, out of order, some below zero */
+        const int32_t sequence = (int32_t)(i * UINT32_C(7919) % MANY) - 5000;
         snprintf(names[i], sizeof *names, "n%05" PRIu32 "-lock-%010" PRId32, i, sequence);
         list[i] = names[i];
     }
     CHECK(zkl_snapshot_take(&snapshot, list, MANY));
     CHECK_INT(snapshot.count, MANY);
     for (size_t i = 0; i < MANY; i++) {
-        CHECK_INT(snapshot.children[i].sequence, (int32_t)(INT32_MAX - 5000u + (uint32_t)i));
+        CHECK_INT(snapshot.children[i].sequence, (int32_t)i - 5000);
         const size_t found = zkl_snapshot_find(&snapshot, names[i]);
         CHECK(found != ZKL_NOT_FOUND);
         CHECK_TEXT(snapshot.children[found].name, names[i]);
@@ -125,7 +141,9 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"children are in order of their sequences, whatever their names",
          sorts_by_sequence_whatever_the_name},
-        {"order goes across the wrap", sorts_across_the_wrap},
+        {"a node with a stray number has the same place in every list",
+         sorts_stray_numbers_alike_in_every_list},
+        {"the numbers at both ends are in order", sorts_the_ends_as_numbers},
         {"what is no lock's node is left out", leaves_out_what_is_no_lock},
         {"a fresh list keeps the watches of the nodes that stay", keeps_the_watches_of_what_stays},
         {"a child is found by its name, twins of one sequence too", finds_by_name},
