@@ -35,7 +35,7 @@ typedef struct fake_watch {
     struct fake_watch *next;
     char *path;
     bool list;     /* set by a list */
-    int64_t mzxid; /* of the node, or the pzxid of the directory, when it was set */
+    int64_t mzxid; /* of the node, or the pzxid of the directory, as far as the view had seen when it was set */
 } fake_watch;
 
 static void must(bool good) {
@@ -261,10 +261,20 @@ static zkl_change change_of(const fake_node *node, const fake_watch *w) {
     return w->list ? ZKL_CHANGE_CHILDREN : ZKL_CHANGE_OTHER;
 }
 
+/* The last change of what is watched, whether the client's server has seen it or not. */
+static int64_t changed_at(const fake_node *node, bool list) {
+    return !node ? 0 : list ? node->pzxid : node->mzxid;
+}
+
+/* What was answered before that change does not tell of it: a watch that is set with the answer will. */
+static int64_t seen_of(const fake_client *client, int64_t changed) {
+    return changed < client->view ? changed : client->view;
+}
+
 void fake_fire(fake_client *client) {
     for (fake_watch **w = &client->watches; *w;) {
         const fake_node *node = fake_find(client->servers, (*w)->path, client->view);
-        const int64_t changed = !node ? 0 : (*w)->list ? node->pzxid : node->mzxid;
+        const int64_t changed = changed_at(node, (*w)->list);
         if (node && (changed == (*w)->mzxid || changed > client->view)) {
             w = &(*w)->next;
             continue;
@@ -368,7 +378,7 @@ static int execute(fake_client *client, fake_item *item) {
     if (item->watch) {
         item->watch_list = item->op == FAKE_LIST;
         watch_set(&client->watches, item->path, item->watch_list,
-                  item->watch_list ? node->pzxid : node->mzxid);
+                  seen_of(client, changed_at(node, item->watch_list)));
     }
     return ZOK;
 }
@@ -498,11 +508,11 @@ void fake_wait(fake_servers *servers, double seconds) {
 static void restore_watches(fake_client *client) {
     for (fake_watch *l = client->listeners; l; l = l->next) {
         const fake_node *node = fake_find(client->servers, l->path, client->view);
-        const int64_t changed = !node ? 0 : l->list ? node->pzxid : node->mzxid;
-        if (!node || changed > client->seen)
+        const int64_t changed = changed_at(node, l->list);
+        if (!node || (changed > client->seen && changed <= client->view))
             told(client, l->path, change_of(node, l))->watch_list = l->list;
         else
-            watch_set(&client->watches, l->path, l->list, changed);
+            watch_set(&client->watches, l->path, l->list, seen_of(client, changed));
     }
 }
 
