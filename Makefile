@@ -24,6 +24,9 @@ MINUTES = 10
 SEED := $(shell date +%s)
 CHAOS = $(if $(filter 5.4,$(LUAS)),$(if $(SPECS),,1))
 
+# `make random`: how many seeds for each course of the random unit tests; `make test` has a few.
+SEEDS = 1000
+
 # Where things go, and with what instrumentation: `make asan` and `make tsan` come back here with both set.
 B = build
 SANITIZE =
@@ -66,7 +69,7 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos demo lint format asan tsan bench clean
+.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos random demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -75,6 +78,7 @@ help:
 	@echo 'make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo 'make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo 'make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
+	@echo 'make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
 	@echo 'make lint    formatting and static checks'
 	@echo 'make format  what lint wants of the C sources'
@@ -254,6 +258,12 @@ tls: deps
 
 chaos: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
+
+random: deps
+	@$(submake) $(B)/unit/line_random_test $(B)/unit/group_random_test
+	@status=0; for test in line group; do \
+		echo "== $${test}_random_test"; $(B)/unit/$${test}_random_test sweep $(SEEDS) || status=1; \
+	done; exit $$status
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

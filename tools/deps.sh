@@ -29,6 +29,7 @@ for goal; do
     tsan) wanted="$wanted $cc $lua54 $specs" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
+    random) wanted="$wanted $cc" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
     *) wanted="$wanted $cc $luas" ;;
     esac

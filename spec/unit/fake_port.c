@@ -34,8 +34,9 @@ typedef struct fake_item {
 typedef struct fake_watch {
     struct fake_watch *next;
     char *path;
-    bool list;     /* set by a list */
-    int64_t mzxid; /* of the node, or the pzxid of the directory, as far as the view had seen when it was set */
+    bool list; /* set by a list */
+    int64_t
+        mzxid; /* of the node, or the pzxid of the directory, as far as the view had seen when it was set */
 } fake_watch;
 
 static void must(bool good) {

@@ -1,5 +1,7 @@
 #include "random_world.h"
 
+#include "random_sweep.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +9,9 @@
 
 /* An operator's deeds that somebody may not have heard of yet. */
 #define DEEDS 256
+
+/* A course in which no more were granted says little. */
+#define GRANTED_LITTLE 20
 
 unsigned random_faults;
 
@@ -395,15 +400,44 @@ static void run_seed(unsigned kinds, unsigned seed) {
     }
     check_note("course %u, seed %u, the end", kinds, seed);
     check_end();
-    CHECK(granted > 20); /* else it has tried nothing */
 }
 
+static unsigned chosen_kinds, chosen_seed;
+
+static void the_chosen(void) {
+    run_seed(chosen_kinds, chosen_seed);
+}
+
+static int run_chosen(unsigned kinds, unsigned seed) {
+    static const check_case chosen[] = {{"holds in the chosen course", the_chosen}};
+    static char *none[] = {NULL};
+    chosen_kinds = kinds;
+    chosen_seed = seed;
+    return check_run(CHECK_CASES(chosen), 0, none, fake_world_begin, fake_world_end);
+}
+
+static random_outcome outcome_of(unsigned kinds, unsigned seed) {
+    if (run_chosen(kinds, seed) != 0)
+        return RANDOM_FAILED;
+    return granted > GRANTED_LITTLE ? RANDOM_PASSED : RANDOM_TRIED_LITTLE;
+}
+
+static unsigned sweep_seeds; /* 0: the few of every day */
+static random_tally swept;
+
 void random_run(unsigned kinds) {
+    unsigned little = 0;
+    if (sweep_seeds) {
+        random_sweep(kinds, sweep_seeds, outcome_of, &swept);
+        return;
+    }
     for (unsigned seed = 1; seed <= play->seeds; seed++) {
         run_seed(kinds, seed);
+        little += granted <= GRANTED_LITTLE;
         fake_world_end();
         fake_world_begin();
     }
+    CHECK(2 * little < play->seeds); /* else they have tried nothing */
 }
 
 static void calm(void) {
@@ -438,10 +472,14 @@ static void everything(void) {
     random_run(CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
 }
 
-static unsigned chosen_kinds, chosen_seed;
-
-static void the_chosen(void) {
-    run_seed(chosen_kinds, chosen_seed);
+/* Every course; a seed that fails does not end its course. */
+static int sweep(const check_case *cases, size_t count, unsigned seeds) {
+    sweep_seeds = seeds;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (size_t i = 0; i < count; i++)
+        cases[i].run();
+    printf("%u passed, %u failed\n", swept.passed, swept.failed);
+    return swept.failed > 0 || swept.passed == 0 || 2 * swept.little > swept.passed;
 }
 
 int random_main(const random_play *p, int argc, char **argv) {
@@ -456,13 +494,11 @@ int random_main(const random_play *p, int argc, char **argv) {
         {"holds when everything happens at once", everything},
         p->more,
     };
-    static const check_case chosen[] = {{"holds in the chosen course", the_chosen}};
-    play = p;
-    if (argc > 2) {
-        chosen_kinds = (unsigned)atoi(argv[1]);
-        chosen_seed = (unsigned)atoi(argv[2]);
-        return check_run(CHECK_CASES(chosen), 1, argv, fake_world_begin, fake_world_end);
-    }
     const size_t count = sizeof cases / sizeof *cases - (p->more.name ? 0 : 1);
+    play = p;
+    if (argc > 2 && strcmp(argv[1], "sweep") == 0)
+        return sweep(cases, count, (unsigned)atoi(argv[2]));
+    if (argc > 2)
+        return run_chosen((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2]));
     return check_run(cases, count, argc, argv, fake_world_begin, fake_world_end);
 }
