@@ -14,6 +14,9 @@ ffi.cdef [[
   zkl_ngx_cleanup *ngx_http_cleanup_add(void *r, size_t size);
 ]]
 
+-- Made once: LuaJIT keeps each function type that it reads for ever, and has room for 65,536 types.
+local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"), ffi.typeof("void (*)(void *)")
+
 local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
 local THREAD = { __name = "zklock.light_thread", __tostring = function() return "a light thread of an nginx timer" end }
 
@@ -35,7 +38,7 @@ function Visits:is_empty()
 end
 
 local function address_of(request)
-  return tonumber(ffi.cast("uintptr_t", ffi.cast("void *", request)))
+  return tonumber(ffi.cast(ADDRESS, ffi.cast(POINTER, request)))
 end
 
 local function new_owner(metatable)
@@ -50,7 +53,7 @@ local function begin(visits, address, request)
   local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
   if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
   local handler, data = native:lend()
-  cleanup.handler = ffi.cast("void (*)(void *)", handler)
+  cleanup.handler = ffi.cast(HANDLER, handler)
   cleanup.data = data
   visit.native = native
   visits.list[address] = visit
