@@ -28,14 +28,23 @@ local function show(value)
 end
 
 local BAD_TIMEOUTS = { -1, -0.001, -math.huge, NAN, "5", "", true, false, {}, print }
+local function levels(n) return ("/a"):rep(n) end
+local function bytes(n)
+  local parts = {}
+  for at = 1, n, 100 do parts[#parts + 1] = "/" .. ("b"):rep(math.min(100, n - at + 1) - 1) end
+  return table.concat(parts)
+end
+
 local BAD_PATHS = {
   7, true, {}, print, "", "a", "a/b", ".", "/", "//", "/a/", "//a", "/a//b", "/.", "/..", "/./a", "/a/.", "/a/..",
   "/a/./b", "/a/../b", "/zookeeper", "/zookeeper/quota", "/zookeeper/a/b", "/a\0", "/\0", "/a\0/b", "\0",
-  "/" .. ("x"):rep(256), "/a/" .. ("x"):rep(256) .. "/b", "/a/" .. ("x"):rep(70000),
+  "/" .. ("x"):rep(256), "/a/" .. ("x"):rep(256) .. "/b", "/a/" .. ("x"):rep(70000), levels(129), levels(15000),
+  bytes(4097), bytes(30002),
 }
 local GOOD_PATHS = {
   "/a", "/a/b/c", "/...", "/a/..b", "/a/.b", "/a.", "/zookeeperx", "/a/zookeeper", "/ spaces in it ", "/d\195\164mmern",
-  "/" .. ("x"):rep(255), "/a/" .. ("y"):rep(255) .. "/b", "/%d", "/_c_lock-0000000001", "/a:b@c?d#e&f=g+h",
+  "/" .. ("x"):rep(255), "/a/" .. ("y"):rep(255) .. "/b", "/%d", "/_c_lock-0000000001", "/a:b@c?d#e&f=g+h", levels(127),
+  bytes(4096 - #"/misuse"),
 }
 local BAD_FUNCTIONS = { 7, "print", true, {} }
 
@@ -65,7 +74,8 @@ describe("misuse", function()
       "localhost:-1", "localhost:port", "localhost:2181:2182", "localhost:2181,,localhost:2182", "localhost:2181,",
       ",localhost:2181", "localhost:2181/a/", "localhost:2181//a", "localhost:2181/a/../b", "localhost:2181/.",
       "local host:2181", "localhost:2181\0", "[::1:2181", "[]:2181",
-      "localhost:2181/" .. ("x"):rep(256), "localhost:2181/zookeeper",
+      "localhost:2181/" .. ("x"):rep(256), "localhost:2181/zookeeper", "localhost:2181" .. levels(129),
+      "localhost:2181" .. bytes(4097),
     } do
       it("raises for a connect string that cannot be parsed: " .. show(text), function()
         raises("hosts", zklock.connect, text, { connect_timeout = 0 })
@@ -73,7 +83,8 @@ describe("misuse", function()
     end
 
     for _, text in ipairs { "127.0.0.1:1", "127.0.0.1:1,localhost:2", "[::1]:2181", "some.host-name:65535",
-      "127.0.0.1:1/", "127.0.0.1:1/a/b", "h1:2181,h2:2181,h3:2181/chroot" } do
+      "127.0.0.1:1/", "127.0.0.1:1/a/b", "h1:2181,h2:2181,h3:2181/chroot",
+      "127.0.0.1:1" .. levels(128), "127.0.0.1:1" .. bytes(4096) } do
       it("does not raise for " .. text, function()
         assert(zklock.connect(text, { connect_timeout = 0 })):close()
       end)
@@ -95,14 +106,14 @@ describe("misuse", function()
 
     local AUTH = { scheme = "digest", credential = "u:p" }
     local bad = {
-      session_timeout = { 0, -1, NAN, math.huge, "10", true, {} },
-      connect_timeout = { -1, NAN, "10", true, {}, print },
+      session_timeout = { 0, -1, NAN, math.huge, "10", true, {}, 3600.001, 10000, 2e6 },
+      connect_timeout = { -1, NAN, "10", true, {}, print, 3600.001, 5000, 1e300 },
       auth = { 7, "digest", true, {}, { "digest", "u:p" }, { scheme = "digest" }, { credential = "u:p" },
         { scheme = 1, credential = "u:p" }, { scheme = "digest", credential = {} }, { AUTH, {} }, { AUTH, 7 },
         { scheme = "digest", credential = "u:p", user = "u" }, { scheme = "dig\0est", credential = "u:p" },
-        { scheme = "digest", credential = "u:\0p" } },
+        { scheme = "digest", credential = "u:\0p" }, { scheme = "digest", credential = ("x"):rep(65531) } },
       acl = { 7, true, {}, "", "closed", "OPEN", "creator", "read" },
-      identifier = { 7, true, {}, "a\0b" },
+      identifier = { 7, true, {}, "a\0b", ("x"):rep(1025) },
       loop = { 7, true, {}, "", "nonesuch", "openresty" },
       on_state = BAD_FUNCTIONS,
       on_error = BAD_FUNCTIONS,
@@ -122,6 +133,12 @@ describe("misuse", function()
         end
       end)
     end
+
+    it("says that a timeout that is too long is one in seconds", function()
+      for _, name in ipairs { "session_timeout", "connect_timeout" } do
+        assert.matches("seconds .*3600", raises("options." .. name, zklock.connect, hosts, { [name] = 10000 }))
+      end
+    end)
 
     it("raises for tls, if the linked libzookeeper was built without it", function()
       if zklock.features.tls then return pending("this libzookeeper has TLS") end
@@ -164,6 +181,27 @@ describe("misuse", function()
         raises("path", client.mutex, client, path, { fair = true })
       end)
     end
+
+    it("counts the chroot as a part of the path", function()
+      local inner = assert(zklock.connect(hosts .. levels(100), { connect_timeout = 0 }))
+      local deep = assert(zklock.connect(hosts .. bytes(4000), { connect_timeout = 0 }))
+      for _, open in ipairs { inner.mutex, inner.rwlock, inner.semaphore } do
+        assert.matches("128 components with the client's chroot", raises("path", open, inner, levels(29), 1))
+      end
+      assert.matches("4096 bytes with the client's chroot", raises("path", deep.mutex, deep, bytes(97)))
+      raises("paths[2]", deep.multilock, deep, { "/a", bytes(97) })
+      assert.equal(levels(28), inner:mutex(levels(28)):path())
+      assert.equal(bytes(96), deep:mutex(bytes(96)):path())
+      inner:close()
+      deep:close()
+    end)
+
+    it("does not repeat the whole of a path that is too long", function()
+      local message = raises("path", client.mutex, client, levels(15000))
+      assert.is_true(#message < 300)
+      assert.matches("more than 4096 bytes", message)
+      assert.matches("more than 128 components", raises("path", client.mutex, client, levels(129)))
+    end)
 
     it("raises for no path", function() raises("path", client.mutex, client) end)
 

@@ -73,6 +73,14 @@ describe("max_hold", function()
     assert.equal(0, client:stats().lost)
   end)
 
+  it("is not for ever when it is shorter than the clock can tell", function()
+    local brief = client:mutex(path .. "/brief", { max_hold = 4e-10 })
+    brief:acquire(PATIENCE)
+    wait.eventually(function() return client:stats().lost == 1 end)
+    assert.is_false(brief:is_held())
+    assert(other:mutex(path .. "/brief"):acquire(PATIENCE))
+  end)
+
   it("belongs to the path", function()
     assert.has_error(function() client:mutex(path) end,
       "bad argument 'options' (other handles of '" .. path .. "' have other ones)")

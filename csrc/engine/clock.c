@@ -17,6 +17,11 @@ zkl_nanos zkl_clock_after(zkl_nanos now, double seconds) {
     return now + (zkl_nanos)(seconds * 1e9);
 }
 
+zkl_nanos zkl_clock_duration(double seconds) {
+    const zkl_nanos duration = zkl_clock_after(0, seconds);
+    return duration == ZKL_NEVER || (double)duration >= seconds * 1e9 ? duration : duration + 1;
+}
+
 double zkl_clock_seconds(zkl_nanos duration) {
     return (double)duration / 1e9;
 }

@@ -47,8 +47,9 @@ void zkl_contender_granted(zkl_contender *c) {
     c->phase = ZKL_HELD;
     zkl_timer_clear(&c->floor->timers, &c->timer);
     c->hold_until = ZKL_NEVER;
-    if (c->terms.max_hold)
-        c->hold_until = zkl_floor_now(c->floor) + c->terms.max_hold;
+    const zkl_nanos now = zkl_floor_now(c->floor);
+    if (c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now)
+        c->hold_until = now + c->terms.max_hold;
     if (is_part(c))
         return;
     c->floor->counters.waiting--;

@@ -20,6 +20,8 @@
  * they do not answer. */
 #define END_MOST (2 * ZKL_SECOND)
 
+#define TIMEOUT_MOST 3600 /* seconds; whoever asks for more has milliseconds in mind */
+
 struct zkl_client {
     pthread_mutex_t mutex;  /* of everything below but what says otherwise */
     pthread_cond_t stepped; /* a step was made, once the client is closing */
@@ -275,6 +277,8 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
 }
 
 zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
+    if (!(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST))
+        return ZKL_BAD_ARGUMENT;
     zkl_client *client = calloc(1, sizeof *client);
     if (!client)
         return ZKL_NO_MEMORY;

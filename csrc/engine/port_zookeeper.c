@@ -12,8 +12,8 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* Milliseconds. The library gives a server a third of it to answer at first; the servers grant their own least anyway. */
-#define TIMEOUT_LEAST 300
+/* The library gives a server a third of it to answer at first; the servers grant their own least anyway. */
+#define TIMEOUT_LEAST (3 * ZKL_SECOND / 10)
 
 /* A server that has accepted a TLS connection is given a third of the timeout, too, but these at least and at most. */
 #define PATIENCE_LEAST (2 * ZKL_SECOND)
@@ -427,6 +427,11 @@ bool zkl_has_tls(void) {
     return zookeeper_init_ssl != NULL;
 }
 
+zkl_nanos zkl_link_asked(const zkl_config *config) {
+    const zkl_nanos asked = zkl_clock_duration(config->session_timeout);
+    return asked < TIMEOUT_LEAST ? TIMEOUT_LEAST : asked;
+}
+
 zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests) {
     zkl_link *link = calloc(1, sizeof *link);
     if (!link)
@@ -496,8 +501,7 @@ static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
 
 static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config,
                                const clientid_t *session) {
-    const double asked = config->session_timeout * 1000;
-    const int timeout = asked < TIMEOUT_LEAST ? TIMEOUT_LEAST : (int)asked;
+    const int timeout = (int)(zkl_link_asked(config) / (ZKL_SECOND / 1000));
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     zoo_deterministic_conn_order(1);
     if (config->tls)

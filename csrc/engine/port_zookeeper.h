@@ -30,6 +30,9 @@ typedef struct zkl_identity {
     char password[16];
 } zkl_identity;
 
+/* The session timeout that the servers are asked for: nothing shorter than the library can work with. */
+zkl_nanos zkl_link_asked(const zkl_config *config);
+
 /* Only makes the object: nothing is called yet. `requests` counts what is sent, under the client's mutex.
  * NULL: no memory. */
 zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests);

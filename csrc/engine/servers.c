@@ -10,6 +10,8 @@
 #include <sys/random.h>
 
 #define DEFAULT_PORT "2181"
+#define CHROOT_MOST 4096 /* bytes, as a path */
+#define CHROOT_LEVELS_MOST 128
 #define ADDRESSES_MOST 256
 #define ADDRESS_MOST (INET6_ADDRSTRLEN + 8) /* bytes */
 
@@ -54,17 +56,19 @@ static bool parse_server(struct zkl_server *server, char *text, char *why, size_
 }
 
 static bool chroot_valid(const char *chroot) {
+    size_t levels = 0;
     for (const char *p = chroot; *p; p++) {
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             return false;
         if (*p != '/')
             continue;
         const size_t length = strcspn(p + 1, "/");
-        if (length == 0 || length > 255 || (length == 1 && p[1] == '.') ||
-            (length == 2 && p[1] == '.' && p[2] == '.'))
+        if (++levels > CHROOT_LEVELS_MOST || length == 0 || length > 255 ||
+            (length == 1 && p[1] == '.') || (length == 2 && p[1] == '.' && p[2] == '.'))
             return false;
     }
-    return strcmp(chroot, "/zookeeper") != 0 && strncmp(chroot, "/zookeeper/", 11) != 0;
+    return strlen(chroot) <= CHROOT_MOST && strcmp(chroot, "/zookeeper") != 0 &&
+           strncmp(chroot, "/zookeeper/", 11) != 0;
 }
 
 bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size) {

@@ -383,7 +383,7 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     if (!copy_config(&session->config, config))
         return ZKL_NO_MEMORY;
     session->state = ZKL_STATE_CONNECTING;
-    session->timeout = (zkl_nanos)(config->session_timeout * 1e9);
+    session->timeout = zkl_link_asked(config);
     session->beat.fire = beat;
     session->reopen.fire = reopen;
     session->look.fire = look;

@@ -40,7 +40,7 @@ typedef struct zkl_auth {
 /* Everything is copied. */
 typedef struct zkl_config {
     const char *hosts;      /* ZooKeeper's connect string, with or without chroot */
-    double session_timeout; /* seconds asked of the servers */
+    double session_timeout; /* seconds asked of the servers, above 0 and up to 3600 */
     const zkl_auth *auths;
     size_t auth_count;
     zkl_acl acl;
@@ -55,7 +55,8 @@ bool zkl_has_tls(void);
 /* Is the connect string well formed? Otherwise `why` says what is wrong with it. */
 bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
-/* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the connect string;
+/* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the connect string, or
+ * the timeout;
  * ZKL_NO_MEMORY: memory, threads or descriptors ran out. */
 zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 

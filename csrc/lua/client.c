@@ -282,13 +282,22 @@ static int joined(lua_State *L, void **box, zkl_status status, zkl_contender *co
     return 1;
 }
 
+/* Seconds above 0, or nil: 0. However short: rounded to 0 it would be for ever. */
+static zkl_nanos check_max_hold(lua_State *L, int arg) {
+    if (lua_isnoneornil(L, arg))
+        return 0;
+    const lua_Number seconds = luaL_checknumber(L, arg);
+    luaL_argcheck(L, seconds > 0, arg, "a hold has a length above 0");
+    return zkl_clock_duration(seconds);
+}
+
 /* The arguments from `first` on: moment, once, max_hold; max_hold in seconds, or nil. */
 static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
     return (zkl_terms){
         .kind = kind,
         .deadline = zkl_check_moment(L, first),
         .once = lua_toboolean(L, first + 1),
-        .max_hold = lua_isnoneornil(L, first + 2) ? 0 : zkl_check_moment(L, first + 2),
+        .max_hold = check_max_hold(L, first + 2),
     };
 }
 

@@ -49,11 +49,22 @@ function check.bool(value, name, level)
 end
 
 --- A number of seconds above 0.
-function check.seconds(value, name, level)
-  if type(value) ~= "number" or not (value > 0 and value <= 2e6) then
-    refuse(name, "seconds above 0 and up to 2000000", show(value), level)
+---@param most number?
+function check.seconds(value, name, level, most)
+  most = most or 2e6
+  if type(value) ~= "number" or not (value > 0 and value <= most) then
+    refuse(name, ("seconds above 0 and up to %d"):format(most), show(value), level)
   end
   return value
+end
+
+--- As `check.deadline`, for what nobody waits hours for: a larger number was meant as milliseconds.
+function check.short_deadline(seconds, name, most, level)
+  if type(seconds) == "number" and seconds > most and seconds < math.huge then
+    refuse(name, ("seconds from 0 to %d, or math.huge"):format(most), show(seconds), level)
+  end
+  local moment, once = check.deadline(seconds, name, (level or CALLER) + 1)
+  return moment, once
 end
 
 --- A whole number in a range.
@@ -73,7 +84,19 @@ function check.owner(value, level)
   return value
 end
 
-local function bad_path(path)
+local PATH_BYTES, PATH_COMPONENTS, COMPONENT_BYTES = 4096, 128, 255
+local SHOWN = 100 -- bytes of a bad path
+
+--- What a path may not be longer than is what the servers are told, the client's chroot included.
+local function too_long(path, chroot)
+  local with = chroot == "" and "" or " with the client's chroot"
+  if #chroot + #path > PATH_BYTES then return ("it has more than %d bytes%s"):format(PATH_BYTES, with) end
+  local _, components = (chroot .. path):gsub("/", "")
+  if components > PATH_COMPONENTS then return ("it has more than %d components%s"):format(PATH_COMPONENTS, with) end
+  return nil
+end
+
+local function bad_path(path, chroot)
   if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
   if path == "/" then return "it must name a node below '/'" end
   if path:sub(-1) == "/" then return "it must not end with '/'" end
@@ -81,23 +104,27 @@ local function bad_path(path)
   for component in path:gmatch("/([^/]*)") do
     if component == "" then return "it has an empty component" end
     if component == "." or component == ".." then return "it has the component '" .. component .. "'" end
-    if #component > 255 then return "it has a component of more than 255 bytes" end
+    if #component > COMPONENT_BYTES then
+      return ("it has a component of more than %d bytes"):format(COMPONENT_BYTES)
+    end
   end
   if path == "/zookeeper" or path:find("^/zookeeper/") then return "/zookeeper belongs to the servers" end
-  return nil
+  return too_long(path, chroot)
 end
 
 --- The path of a lock.
-function check.path(value, name, level)
+---@param chroot string? the client's, "" if it has none
+function check.path(value, name, level, chroot)
   level = level or CALLER
   check.text(value, name, level + 1)
-  local wrong = bad_path(value)
-  if wrong then error(("bad argument '%s' (path '%s': %s)"):format(name, value, wrong), level) end
-  return value
+  local wrong = bad_path(value, chroot or "")
+  if not wrong then return value end
+  local shown = #value > SHOWN and value:sub(1, SHOWN) .. "..." or value
+  error(("bad argument '%s' (path '%s': %s)"):format(name, shown, wrong), level)
 end
 
 --- Several paths, none of which is another's, or lies below it.
-function check.paths(value, name, level)
+function check.paths(value, name, level, chroot)
   level = level or CALLER
   if type(value) ~= "table" then refuse(name, "list of paths", type(value), level) end
   local count = 0
@@ -105,7 +132,7 @@ function check.paths(value, name, level)
   if count == 0 or count ~= #value then
     refuse(name, "list of paths", count == 0 and "an empty one" or "a table that is none", level)
   end
-  for i, path in ipairs(value) do check.path(path, ("%s[%d]"):format(name, i), level + 1) end
+  for i, path in ipairs(value) do check.path(path, ("%s[%d]"):format(name, i), level + 1, chroot) end
   for i, path in ipairs(value) do
     for j, other in ipairs(value) do
       if i ~= j and (other == path or other:sub(1, #path + 1) == path .. "/") then

@@ -50,6 +50,7 @@ function Client.new(native, options)
   return setmetatable({
     native = native or false,
     loop = options.loop,
+    chroot = options.chroot or "",
     protected = (yields_across_pcall or options.loop == blocking) and pcall or call_unprotected,
     handle_state = options.on_state,
     handle_error = options.on_error,
@@ -454,12 +455,13 @@ function Client:session_id()
 end
 
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
----@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper
+---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
+---  4096 bytes and 128 components, with the client's chroot
 ---@param options { fair: boolean?, max_hold: number? }? belong to the path: other ones for the same path raise.
 ---  `max_hold`: seconds after which a hold is lost, also when the script never comes back to look
 ---@return zklock.Lock
 function Client:mutex(path, options)
-  check.path(path, "path")
+  check.path(path, "path", nil, self.chroot)
   return (Lock.new(self, Place.at(self, path, "mutex", lock_options.check(options, 4), 3)))
 end
 
@@ -469,7 +471,7 @@ end
 ---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
 ---@return zklock.RwLock
 function Client:rwlock(path, options)
-  check.path(path, "path")
+  check.path(path, "path", nil, self.chroot)
   return (RwLock.new(self, Place.at(self, path, "rwlock", lock_options.check(options, 4), 3)))
 end
 
@@ -479,7 +481,7 @@ end
 ---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
 ---@return zklock.Lock
 function Client:multilock(paths, options)
-  check.paths(paths, "paths")
+  check.paths(paths, "paths", nil, self.chroot)
   return (Lock.new(self, Place.of_all(self, paths, lock_options.check(options, 4), 3)))
 end
 
@@ -490,7 +492,7 @@ end
 ---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
 ---@return zklock.Semaphore
 function Client:semaphore(path, permits, options)
-  check.path(path, "path")
+  check.path(path, "path", nil, self.chroot)
   check.integer(permits, "permits", 1)
   local settings = lock_options.check(options, 4)
   settings.permits = permits

@@ -21,7 +21,8 @@ local zklock = {
 
 local ACLS = { open = 0, creator = 1, read = 2 }
 local ACL_NAMES = { open = "open", creator = "creator", read = "read" }
-local IDENTIFIER_MOST = 65536
+local IDENTIFIER_MOST, CREDENTIAL_MOST = 1024, 65536 -- bytes
+local TIMEOUT_MOST = 3600 -- seconds
 
 local KNOWN = {
   session_timeout = true,
@@ -45,8 +46,13 @@ local function check_credential(entry, name)
       :format(name, type(entry)), CALLER + 1)
   end
   check.options(entry, name, { scheme = true, credential = true }, CHECK + 1)
-  return check.text(entry.scheme, name .. ".scheme", CHECK + 1),
-    check.text(entry.credential, name .. ".credential", CHECK + 1)
+  local scheme = check.text(entry.scheme, name .. ".scheme", CHECK + 1)
+  local credential = check.text(entry.credential, name .. ".credential", CHECK + 1)
+  if #scheme + #credential > CREDENTIAL_MOST then
+    error(("bad argument '%s' (at most %d bytes expected, got %d)")
+      :format(name, CREDENTIAL_MOST, #scheme + #credential), CALLER + 1)
+  end
+  return scheme, credential
 end
 
 --- One credential or a list of them, as scheme, credential, scheme, credential, ...
@@ -122,15 +128,15 @@ end
 
 --- Connects to the servers. Everything that waits later reconnects by itself.
 ---
---- Options: `session_timeout` seconds asked of the servers (default 10: how long a dead process keeps its locks);
---- `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 0 returns a
---- client that is still connecting); `auth` a table `{ scheme = "digest", credential = "user:password" }` or a list of
---- them; `acl` "open", "creator" (default with `auth`) or "read", of the nodes that are made; `identifier` text for
---- people, in the lock's node (default "HOST:PID"); `loop` who waits: "blocking", "cqueues", "luv", "copas", inside
---- nginx "openresty", or an adapter table, see docs/loops.md; `on_state` function(state); `on_error` function(message)
---- for errors in callbacks (default prints to stderr); `log` function(level, message) for libzookeeper's warnings and
---- errors, which libzookeeper does not tell apart by client; `tls` `{ ca=, cert=, key=, password= }`, paths of files in
---- PEM form, and the key's password if it has one.
+--- Options: `session_timeout` seconds asked of the servers (default 10, 3600 at most: how long a dead process keeps its
+--- locks); `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 3600 at
+--- most, or math.huge; 0 returns a client that is still connecting); `auth` a table `{ scheme = "digest", credential =
+--- "user:password" }` or a list of them; `acl` "open", "creator" (default with `auth`) or "read", of the nodes that are
+--- made; `identifier` text for people, in the lock's node (default "HOST:PID"; 1024 bytes at most); `loop` who waits:
+--- "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an adapter table, see docs/loops.md; `on_state`
+--- function(state); `on_error` function(message) for errors in callbacks (default prints to stderr); `log`
+--- function(level, message) for libzookeeper's warnings and errors, which libzookeeper does not tell apart by client;
+--- `tls` `{ ca=, cert=, key=, password= }`, paths of files in PEM form, and the key's password if it has one.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
 ---@param options table?
 ---@return zklock.Client? client
@@ -141,11 +147,11 @@ function zklock.connect(hosts, options)
   if wrong then error(("bad argument 'hosts' (%s)"):format(wrong), 2) end
   options = check.options(options, "options", KNOWN)
   local session_timeout = options.session_timeout == nil and 10
-    or check.seconds(options.session_timeout, "options.session_timeout")
+    or check.seconds(options.session_timeout, "options.session_timeout", nil, TIMEOUT_MOST)
   local adapter = loop.choose(options.loop, CALLER)
   local connect_timeout = options.connect_timeout
   if connect_timeout == nil then connect_timeout = adapter.background and 0 or session_timeout end
-  local deadline, once = check.deadline(connect_timeout, "options.connect_timeout")
+  local deadline, once = check.short_deadline(connect_timeout, "options.connect_timeout", TIMEOUT_MOST)
   local auth = check_auth(options.auth)
   local config = {
     hosts = hosts,
@@ -158,6 +164,7 @@ function zklock.connect(hosts, options)
   }
   local client = Client.new(nil, {
     loop = adapter,
+    chroot = hosts:match("/.+") or "",
     on_state = check.listener(options.on_state, "options.on_state"),
     on_error = check.listener(options.on_error, "options.on_error"),
     log = options.log,

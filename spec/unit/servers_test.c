@@ -133,6 +133,25 @@ static void a_long_reason_is_cut(void) {
     CHECK(strlen(small) < sizeof small);
 }
 
+static void a_chroot_has_an_end(void) {
+    char text[2 + 4096 + 2] = "h/";
+    for (size_t i = 1; i <= 4097; i++)
+        text[i] = (i - 1) % 200 ? 'x' : '/';
+    text[4097] = '\0';
+    parse(text);
+    CHECK_INT(strlen(servers.chroot), 4096);
+    text[4097] = 'x';
+    zkl_servers_free(&servers);
+    CHECK(!zkl_servers_parse(&servers, text, why, sizeof why));
+    for (size_t i = 1; i <= 256; i++)
+        text[i] = i % 2 ? '/' : 'a';
+    text[257] = '\0';
+    parse(text);
+    strcpy(text + 257, "/a");
+    zkl_servers_free(&servers);
+    CHECK(!zkl_servers_parse(&servers, text, why, sizeof why));
+}
+
 static void a_component_of_the_chroot_has_an_end(void) {
     char text[300] = "h/";
     memset(text + 2, 'x', 255);
@@ -281,6 +300,7 @@ int main(int argc, char **argv) {
         {"reads a chroot", reads_a_chroot},
         {"refuses a bad connect string and says why", refuses_what_it_cannot_read},
         {"a reason that is too long is cut", a_long_reason_is_cut},
+        {"a chroot has a bound, too", a_chroot_has_an_end},
         {"a component of the chroot has at most 255 bytes", a_component_of_the_chroot_has_an_end},
         {"numeric addresses resolve to an odd number, duplicates dropped first",
          resolves_to_an_odd_number},

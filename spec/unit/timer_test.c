@@ -186,6 +186,10 @@ static void the_clock_counts_far_deadlines_as_none(void) {
     CHECK_INT(zkl_clock_after(5, 1e300), ZKL_NEVER);
     CHECK_INT(zkl_clock_after(5, __builtin_inf()), ZKL_NEVER);
     CHECK(zkl_clock_after(5, 3e9) < ZKL_NEVER);
+    CHECK_INT(zkl_clock_duration(1.5), 3 * ZKL_SECOND / 2);
+    CHECK_INT(zkl_clock_duration(4e-10), 1);
+    CHECK_INT(zkl_clock_duration(5e-324), 1);
+    CHECK_INT(zkl_clock_duration(1e300), ZKL_NEVER);
     CHECK(zkl_clock_seconds(3 * ZKL_SECOND / 2) == 1.5);
     const zkl_nanos before = zkl_clock_boot.now();
     CHECK(before > 0 && zkl_clock_boot.now() >= before);
