@@ -7,6 +7,7 @@
 #include "tls.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ typedef struct request request;
 typedef struct batch {
     zoo_op_t *ops;
     zoo_op_result_t *results;
-    char **names;
+    char **asked,
+        **names; /* the paths that were asked for, and behind each, in one piece, the one that was made */
     size_t count;
     struct Stat stat;
     bool touched;
@@ -45,6 +47,8 @@ struct request {
     zkl_nanos sent;
     bool written;
     batch *batch; /* of a transaction */
+    zkl_mode mode;
+    char path[]; /* of a create */
 };
 
 struct zkl_link {
@@ -67,10 +71,12 @@ struct zkl_link {
 
 /* ---- requests on their way ---- */
 
-static request *request_new(zkl_link *link, zkl_return back, bool written) {
-    request *r = calloc(1, sizeof *r);
+static request *request_about(zkl_link *link, zkl_return back, bool written, const char *path) {
+    const size_t size = strlen(path) + 1;
+    request *r = calloc(1, sizeof *r + size);
     if (!r)
         return NULL;
+    memcpy(r->path, path, size);
     r->link = link;
     r->back = back;
     r->written = written;
@@ -84,10 +90,15 @@ static request *request_new(zkl_link *link, zkl_return back, bool written) {
     return r;
 }
 
+static request *request_new(zkl_link *link, zkl_return back, bool written) {
+    return request_about(link, back, written, "");
+}
+
 static void batch_free(batch *b) {
-    for (size_t i = 0; b && b->names && i < b->count; i++)
-        free(b->names[i]);
+    for (size_t i = 0; b && b->asked && i < b->count; i++)
+        free(b->asked[i]);
     if (b) {
+        free(b->asked);
         free(b->names);
         free(b->ops);
         free(b->results);
@@ -123,6 +134,41 @@ static void answer(request *r, const zkl_reply *reply) {
     request_free(r);
 }
 
+/* ---- answers ---- */
+
+/* What the other side has sent may be anything: a server, or whoever sits on the connection, is not trusted to keep to
+ * the protocol. An answer that cannot be right says nothing of what became of the request. */
+#define CORRUPT ZMARSHALLINGERROR
+
+/* Exactly as the servers print one. */
+static bool is_sequence(const char *text) {
+    char printed[sizeof "-2147483648"];
+    snprintf(printed, sizeof printed, "%010" PRId32, (int32_t)strtol(text, NULL, 10));
+    return strcmp(printed, text) == 0;
+}
+
+/* Is it the path of what was asked for? */
+static bool is_made(const char *made, const char *asked, bool sequence) {
+    const size_t length = strlen(asked);
+    if (!made || strncmp(made, asked, length) != 0)
+        return false;
+    return sequence ? is_sequence(made + length) : made[length] == '\0';
+}
+
+static bool is_name(const char *name) {
+    return name && name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           !strchr(name, '/');
+}
+
+static bool are_names(const struct String_vector *names) {
+    if (!names || names->count < 0 || (names->count > 0 && !names->data))
+        return false;
+    for (int32_t i = 0; i < names->count; i++)
+        if (!is_name(names->data[i]))
+            return false;
+    return true;
+}
+
 static zkl_stat stat_of(const struct Stat *stat) {
     return (zkl_stat){stat->czxid, stat->ephemeralOwner, stat->ctime};
 }
@@ -137,20 +183,27 @@ static void on_string(int rc, const char *value, const void *data) {
 }
 
 static void on_create(int rc, const char *path, const struct Stat *stat, const void *data) {
-    zkl_reply reply = {.rc = rc, .path = path};
+    request *r = (request *)data;
+    zkl_reply reply = {.rc = rc};
     zkl_stat copy;
-    if (rc == ZOK) {
+    if (rc == ZOK && is_made(path, r->path, r->mode == ZKL_EPHEMERAL_SEQUENCE) && stat &&
+        stat->czxid > 0) {
         copy = stat_of(stat);
         reply.stat = &copy;
+        reply.path = path;
+    } else if (rc == ZOK) {
+        reply.rc = CORRUPT;
     }
-    answer((request *)data, &reply);
+    answer(r, &reply);
 }
 
 static void on_list(int rc, const struct String_vector *names, const void *data) {
     zkl_reply reply = {.rc = rc};
-    if (rc == ZOK) {
+    if (rc == ZOK && are_names(names)) {
         reply.names = (const char *const *)names->data;
         reply.count = (size_t)names->count;
+    } else if (rc == ZOK) {
+        reply.rc = CORRUPT;
     }
     answer((request *)data, &reply);
 }
@@ -159,11 +212,13 @@ static void on_get(int rc, const char *value, int length, const struct Stat *sta
                    const void *data) {
     zkl_reply reply = {.rc = rc};
     zkl_stat copy;
-    if (rc == ZOK) {
+    if (rc == ZOK && stat && (value || length <= 0)) {
         copy = stat_of(stat);
         reply.stat = &copy;
         reply.data = length > 0 ? value : "";
         reply.length = length > 0 ? (size_t)length : 0;
+    } else if (rc == ZOK) {
+        reply.rc = CORRUPT;
     }
     answer((request *)data, &reply);
 }
@@ -222,29 +277,50 @@ static int mode_of(zkl_mode mode) {
 static int port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
                        zkl_acl acl, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, true);
+    request *r = request_about(link, back, true, path);
     if (!r)
         return ZMARSHALLINGERROR;
+    r->mode = mode;
     return sent(r, zoo_acreate2(link->handle, path, data, (int)strlen(data), acl_of(acl),
                                 mode_of(mode), on_create, r));
+}
+
+static bool all_made(const batch *b) {
+    for (size_t i = 0; i < b->count; i++)
+        if (!is_made(b->names[i], b->asked[i], true))
+            return false;
+    return true;
 }
 
 static void on_batch(int rc, const void *data) {
     request *r = (request *)data;
     const batch *b = r->batch;
     zkl_stat stat = {.czxid = b->touched ? b->stat.mzxid : 0};
-    zkl_reply reply = {.rc = rc, .stat = &stat};
-    if (rc == ZOK) {
+    zkl_reply reply = {.rc = rc == ZOK && !all_made(b) ? CORRUPT : rc, .stat = &stat};
+    if (reply.rc == ZOK) {
         reply.names = (const char *const *)b->names;
         reply.count = b->count;
     }
     answer(r, &reply);
 }
 
-/* Room for a path and the sequence that comes after it. */
-static char *name_room(const char *path, size_t *size) {
-    *size = strlen(path) + sizeof "-2147483648";
-    return calloc(1, *size);
+/* A copy of the path, and room for it with the sequence that comes after it. */
+static char *path_with_room(const char *path, size_t length) {
+    char *both = calloc(1, 2 * (length + 1) + strlen("-2147483648"));
+    if (both)
+        memcpy(both, path, length);
+    return both;
+}
+
+static bool add_create(batch *b, size_t i, const zkl_batch *asked, const struct ACL_vector *acl) {
+    const size_t length = strlen(asked->paths[i]);
+    b->asked[i] = path_with_room(asked->paths[i], length);
+    if (!b->asked[i])
+        return false;
+    b->names[i] = b->asked[i] + length + 1;
+    zoo_create_op_init(&b->ops[i], asked->paths[i], asked->data, (int)strlen(asked->data), acl,
+                       ZOO_EPHEMERAL_SEQUENTIAL, b->names[i], (int)(length + sizeof "-2147483648"));
+    return true;
 }
 
 static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
@@ -255,15 +331,11 @@ static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
     b->touched = asked->touch != NULL;
     b->ops = calloc(b->count + 1, sizeof *b->ops);
     b->results = calloc(b->count + 1, sizeof *b->results);
+    b->asked = calloc(b->count, sizeof *b->asked);
     b->names = calloc(b->count, sizeof *b->names);
-    bool whole = b->ops && b->results && b->names;
-    for (size_t i = 0; whole && i < b->count; i++) {
-        size_t size;
-        b->names[i] = name_room(asked->paths[i], &size);
-        whole = b->names[i] != NULL;
-        zoo_create_op_init(&b->ops[i], asked->paths[i], asked->data, (int)strlen(asked->data), acl,
-                           ZOO_EPHEMERAL_SEQUENTIAL, b->names[i], (int)size);
-    }
+    bool whole = b->ops && b->results && b->asked && b->names;
+    for (size_t i = 0; whole && i < b->count; i++)
+        whole = add_create(b, i, asked, acl);
     if (!whole) {
         batch_free(b);
         return NULL;

@@ -59,6 +59,13 @@ function proxy:cut_after(op, n) call(self, "rule", "cut_after", op, n or 1) end
 --- Forwards the n-th such request, waits for its reply (the server has done it), drops that, and closes the link.
 function proxy:lose_reply(op, n) call(self, "rule", "lose_reply", op, n or 1) end
 
+--- Forwards the n-th such request, waits for its reply (the server has done it), and gives the client that reply's head
+--- with this body in the place of the server's.
+---@param op string
+---@param body string|table a table: { pattern, replacement }, for a body that is known only then
+---@param n integer? 1
+function proxy:forge_reply(op, body, n) call(self, "rule", "forge_reply", op, n or 1, body) end
+
 --- Holds up the n-th such request and everything after it, both ways, until `heal`: a black hole that begins there.
 function proxy:hold_before(op, n) call(self, "rule", "hold_before", op, n or 1) end
 

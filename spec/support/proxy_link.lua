@@ -12,6 +12,8 @@ local wire = require "spec.support.wire"
 local link = {}
 link.__index = link
 
+local REPLY_HEAD = 16 -- bytes: xid, zxid, error
+
 local function close(stream)
   if not stream:is_closing() then stream:close() end
 end
@@ -66,7 +68,7 @@ local function take_request(self, frame)
     self.proxy:black_hole("both")
     self.to_server:push({ bytes = bytes }, self.proxy.delay)
   else
-    entry.reply_action = action -- lose_reply, hold_reply or nothing
+    entry.reply_action = action -- lose_reply, forge_reply, hold_reply or nothing
     self.to_server:push({ bytes = bytes }, self.proxy.delay)
   end
 end
@@ -110,6 +112,11 @@ local function take_event(self, frame)
   self.to_client:push(item, self.proxy.delay)
 end
 
+local function forge(frame, body)
+  if type(body) == "table" then body = frame:sub(REPLY_HEAD + 1):gsub(body[1], body[2]) end
+  return frame:sub(1, REPLY_HEAD) .. body
+end
+
 local function take_reply(self, frame)
   local xid = 0
   if not self.welcomed then
@@ -126,6 +133,7 @@ local function take_reply(self, frame)
     self.lost = true
     return self.to_client:push({ cut = true }, self.proxy.delay)
   end
+  if action == "forge_reply" then frame = forge(frame, entry.forged) end
   if action == "hold_reply" then self.proxy:black_hole("to_client") end
   self.to_client:push({ bytes = wire.frame(frame), round = entry and entry.round }, self.proxy.delay)
 end

@@ -38,7 +38,8 @@ local function answer_await(in_time)
   reply(true, in_time)
 end
 
---- Every rule counts every request; of two that are due at the same, the younger strikes at the next.
+--- Every rule counts every request; of two that are due at the same, the younger strikes at the next. Its action, and
+--- the bytes that go with it.
 local function next_action(op)
   local due
   for i, rule in ipairs(rules) do
@@ -48,9 +49,9 @@ local function next_action(op)
     end
   end
   if not due then return nil end
-  local action = table.remove(rules, due).action
-  strikes[action] = (strikes[action] or 0) + 1
-  return action
+  local rule = table.remove(rules, due)
+  strikes[rule.action] = (strikes[rule.action] or 0) + 1
+  return rule.action, rule.bytes
 end
 
 --- A request or an event arrived. Counts it and says what is to happen to it: an action's name, or nil for nothing
@@ -63,7 +64,8 @@ function proxy:saw(entry) -- luacheck: ignore self
     log[#log + 1] = { op = op, path = entry.path, link = entry.link, round = entry.round, xid = entry.xid,
       at = (uv.hrtime() - started) / 1e9 }
   end
-  local action = next_action(op)
+  local action, bytes = next_action(op)
+  entry.forged = bytes
   if awaited and (counts[awaited.op] or 0) >= awaited.n then answer_await(true) end
   return action
 end
@@ -141,7 +143,9 @@ end
 
 function verbs.delay(seconds) proxy.delay = seconds end
 
-function verbs.rule(action, op, n) table.insert(rules, { action = action, op = op, left = n }) end
+function verbs.rule(action, op, n, bytes)
+  table.insert(rules, { action = action, op = op, left = n, bytes = bytes })
+end
 
 function verbs.black_hole(direction)
   assert(HOLES[direction], "no such direction")

@@ -1,0 +1,118 @@
+--- Answers that no sane server gives: what comes in is looked at before it is believed. They are unknown answers, as if
+--- they had been lost: whether the request was done is asked again.
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wire = require "spec.support.wire"
+local worker = require "spec.support.worker"
+
+local SESSION, PATIENCE = 30, 20
+
+--- What a node that is there has, as far as anybody looks.
+local STAT = wire.long(77) .. wire.long(77) .. ("\0"):rep(68 - 16)
+
+--- A transaction's answer: so many nodes made, at these paths.
+local function made(...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    parts[i] = wire.int(wire.ops.create) .. wire.bool(false) .. wire.int(0) .. wire.buffer((select(i, ...)))
+  end
+  return table.concat(parts) .. wire.int(-1) .. wire.bool(true) .. wire.int(-1)
+end
+
+describe("a corrupt answer #once", function()
+  local zk, tree, faulty, host, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/corrupt")
+    assert(tree:create("/corrupt"))
+    faulty = proxy.start(zk.hosts)
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/corrupt/%d"):format(count)
+    for _, below in ipairs { "", "/a", "/b" } do assert(tree:create(path .. below)) end
+    host = worker.start() -- what crashes is this process
+    assert(host:connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
+  end)
+
+  after_each(function()
+    faulty:heal()
+    host:kill()
+  end)
+
+  teardown(function()
+    faulty:close()
+    tree:delete_tree("/corrupt")
+    tree:close()
+  end)
+
+  local function nodes(below)
+    local names = {}
+    for _, name in ipairs(tree:children(path .. (below or ""))) do
+      if name:find("lock-", 1, true) then names[#names + 1] = name end
+    end
+    return names
+  end
+
+  local function check_holds(name, ...)
+    assert.is_number((host:acquire(name, PATIENCE)))
+    assert.equal(0, faulty:pending()) -- it came
+    for _, below in ipairs { ... } do assert.equal(1, #nodes(below)) end
+    assert.is_true(host:release(name))
+    assert.is_true(host:flush(PATIENCE))
+    for _, below in ipairs { ... } do assert.same({}, nodes(below)) end
+  end
+
+  local function check_survives_create(created, stat)
+    faulty:forge_reply("create2", wire.buffer(created) .. (stat or STAT))
+    check_holds(path, "")
+  end
+
+  it("to a create: an empty path", function() check_survives_create("") end)
+  it("to a create: a path without a slash", function() check_survives_create("nonsense") end)
+  it("to a create: a path without a name", function() check_survives_create(path .. "/") end)
+  it("to a create: another directory", function() check_survives_create("/elsewhere/x-lock-0000000000") end)
+  it("to a create: another name", function() check_survives_create(path .. "/x-lock-0000000000") end)
+
+  it("to a create: our name with a number that is none", function()
+    for _, number in ipairs { "00000000x7", "9999999999", " 000000007", "+000000007", "000000007/", "-00000000\0" } do
+      faulty:forge_reply("create2", { "lock%-" .. ("%d"):rep(10), "lock-" .. number })
+      check_holds(path, "")
+    end
+  end)
+
+  it("to a create: a node that was never made", function() check_survives_create(path .. "/", ("\0"):rep(68)) end)
+
+  local function check_survives_list(body)
+    faulty:forge_reply("getChildren", body)
+    check_holds(path, "")
+  end
+
+  it("to a list: null children", function() check_survives_list(wire.int(2) .. wire.int(-1) .. wire.int(-1)) end)
+  it("to a list: less than none", function() check_survives_list(wire.int(-7)) end)
+  it("to a list: a node that is elsewhere", function()
+    assert(tree:create(path .. "/a/x-lock--000000001"))
+    -- besides /a, /b and our node
+    check_survives_list { "^" .. wire.int(3) .. "(.*)$", wire.int(4) .. "%1" .. wire.buffer("a/x-lock--000000001") }
+    assert(tree:delete(path .. "/a/x-lock--000000001"))
+  end)
+
+  local function check_survives_batch(body)
+    faulty:forge_reply("multi", body)
+    check_holds(("multilock:%s/a+%s/b"):format(path, path), "/a", "/b")
+  end
+
+  it("to a transaction: no paths", function() check_survives_batch(made()) end)
+  it("to a transaction: one path too few", function() check_survives_batch(made(path .. "/a/x-lock-0000000000")) end)
+  it("to a transaction: empty paths", function() check_survives_batch(made("", "")) end)
+  it("to a transaction: paths without a slash", function() check_survives_batch(made("x", "y")) end)
+  it("to a transaction: paths that are too long", function()
+    check_survives_batch(made(path .. "/a/" .. ("x"):rep(5000), path .. "/b/" .. ("x"):rep(5000)))
+  end)
+end)
