@@ -54,6 +54,7 @@ build = {
         "csrc/engine/tls.c",
         "csrc/engine/verdict.c",
         "csrc/engine/visit.c",
+        "csrc/engine/wire.c",
         "csrc/engine/znode.c",
         "csrc/lua/bell.c",
         "csrc/lua/client.c",

@@ -250,6 +250,22 @@ describe("a multilock", function()
       empty()
     end)
 
+    it("answers 'too big' for what no request could ask for, and the link stays", function()
+      local named = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, identifier = ("i"):rep(1024) }))
+      local many = {}
+      faulty:reset()
+      for i = 1, 900 do many[i] = ("%s/%s%d"):format(base, ("m"):rep(60), i) end
+      local id = named:session_id()
+      for _, timeout in ipairs { 0, 1, math.huge } do
+        assert.same({ nil, "too big" }, { named:multilock(many):acquire(timeout) })
+      end
+      assert.equal(id, named:session_id())
+      assert.equal("connected", named:state())
+      assert.equal(0, faulty:counts().multi)
+      assert(named:multilock(paths):acquire(PATIENCE)) -- what is allowed for an identifier fits
+      named:close()
+    end)
+
     it("closes, with the transaction on its way into a black hole, and nothing crashes", function()
       faulty:black_hole()
       local heard = {}

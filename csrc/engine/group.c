@@ -1,6 +1,7 @@
 #include "group.h"
 
 #include "ask.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -363,6 +364,18 @@ static zkl_group *group_new(zkl_lines *lines, const char *const *paths, size_t p
     return group;
 }
 
+/* Its nodes are made by one request, which the servers must be able to take. */
+static bool fits(const zkl_group *group) {
+    const zkl_floor *floor = group->head.floor;
+    char name[ZKL_ZNODE_SIZE];
+    zkl_znode_make(name, (zkl_guid){floor->guid, 0}, ZKL_KIND_LOCK);
+    const size_t data = strlen(floor->identifier), below = 1 + strlen(name);
+    size_t bytes = zkl_wire_batch(strlen(group->paths[0]));
+    for (size_t i = 0; i < group->count; i++)
+        bytes += zkl_wire_create(strlen(group->paths[i]) + below, data, floor->acl);
+    return bytes <= ZKL_WIRE_MOST;
+}
+
 static zkl_contender *start(zkl_group *group, uint64_t tag, const zkl_terms *terms) {
     static const zkl_contender_table table = {release, cancel, drop, free_group};
     zkl_contender *head = &group->head;
@@ -370,7 +383,9 @@ static zkl_contender *start(zkl_group *group, uint64_t tag, const zkl_terms *ter
     head->call = &table;
     head->timer.fire = head_timer;
     set_timer(group, terms->once ? ZKL_NEVER : terms->deadline);
-    if (!enter(group))
+    if (!group->leases && !fits(group))
+        fail(group, ZKL_TOO_BIG);
+    else if (!enter(group))
         fail(group, ZKL_NO_MEMORY);
     return head;
 }

@@ -14,7 +14,7 @@
 
 #include "lines.h"
 
-/* Joins all lines at once. NULL: no memory. */
+/* Joins all lines at once; too many for one request fail with ZKL_TOO_BIG. NULL: no memory. */
 zkl_contender *zkl_group_join_all(zkl_lines *lines, const char *const *paths, size_t count,
                                   uint64_t tag, const zkl_terms *terms);
 

@@ -17,6 +17,7 @@ static const char *const ours[] = {
     [ZKL_FORKED] = "forked",
     [ZKL_NO_MEMORY] = "not enough memory",
     [ZKL_BAD_ARGUMENT] = "bad argument",
+    [ZKL_TOO_BIG] = "too big",
 };
 
 static const struct {

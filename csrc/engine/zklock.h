@@ -137,7 +137,8 @@ typedef struct zkl_terms {
  * ZKL_OK, and *contender is the host's until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
 zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
                     zkl_contender **contender);
-/* Joins several lines at once, all or none of which it will hold; the paths differ, and terms->kind is LOCK. */
+/* Joins several lines at once, all or none of which it will hold; the paths differ, and terms->kind is LOCK. What one
+ * request cannot ask for FAILED with ZKL_TOO_BIG. */
 zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
                         const zkl_terms *terms, zkl_contender **contender);
 /* `count` leases together of the semaphore at `path`, which has terms->permits; terms->kind is LEASE. */

@@ -51,7 +51,7 @@ end
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
 ---@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied",
----  "auth failed", "forked", "cannot wait in phase NAME", "zookeeper: NAME"
+---  "auth failed", "forked", "too big", "cannot wait in phase NAME", "zookeeper: NAME"
 function Lock:acquire(timeout, who)
   local deadline, once = check.deadline(timeout, "timeout")
   local place, client = self.place, self.client

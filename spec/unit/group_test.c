@@ -498,6 +498,32 @@ static void a_lease_waits_on_when_its_directory_was_cleared_away(void) {
     CHECK(fake_held(p));
 }
 
+/* Joins so many paths, each of 60 bytes, with an identifier of 1000 bytes. */
+static fake_place *join_many(size_t count) {
+    static char texts[1000][64], identifier[1001];
+    const char *paths[1000];
+    memset(identifier, 'i', 1000);
+    one->floor.identifier = identifier;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(texts[i], sizeof texts[i], "/locks/%053zu", i);
+        paths[i] = texts[i];
+    }
+    return fake_join_all(one, paths, count, 1e12);
+}
+
+static void what_no_request_could_ask_for_is_too_big(void) {
+    /* A create has 9 + 4 + 60 + 1 + 45 + 4 + 1000 + 27 + 4 bytes, and all else 8 + 9 + 4 + 60 + 4 + 4 + 9. */
+    const size_t most = (1000000 - 98) / 1154;
+    const uint64_t sent = one->floor.counters.requests_sent;
+    fake_place *p = join_many(most + 1);
+    CHECK_FAILED(p, ZKL_TOO_BIG);
+    CHECK_INT(one->floor.counters.requests_sent, sent);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    p = join_many(most);
+    CHECK(fake_waits(p));
+    CHECK_INT(fake_pending(one, FAKE_BATCH, NULL), 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a multilock takes one round trip", all_in_one_round_trip},
@@ -523,6 +549,7 @@ int main(int argc, char **argv) {
         {"a refusal is told", a_refusal_is_told},
         {"one that is dropped gives all back", one_that_is_dropped_gives_all_back},
         {"any part may be asked for", any_part_may_be_asked_for},
+        {"what no request could ask for is too big", what_no_request_could_ask_for_is_too_big},
         {"as many leases hold as there are permits", as_many_hold_as_there_are_permits},
         {"a count is all or nothing, in order", a_count_is_all_or_nothing},
         {"who gives up leaves no lease", who_gives_up_leaves_no_lease},

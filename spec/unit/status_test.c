@@ -20,10 +20,11 @@ static void ours_have_their_texts(void) {
         {ZKL_ACCESS_DENIED, "access denied"},
         {ZKL_AUTH_FAILED, "auth failed"},
         {ZKL_FORKED, "forked"},
+        {ZKL_TOO_BIG, "too big"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         CHECK_TEXT(zkl_status_text(table[i].status), table[i].text);
-    for (zkl_status status = ZKL_OK; status <= ZKL_BAD_ARGUMENT; status++)
+    for (zkl_status status = ZKL_OK; status <= ZKL_STATUS_LAST; status++)
         CHECK(zkl_status_text(status) && *zkl_status_text(status));
 }
 
