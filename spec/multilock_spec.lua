@@ -81,6 +81,42 @@ describe("a multilock", function()
     other:mutex(paths[2]):release()
   end)
 
+  it("leaves the data of its directories alone", function()
+    for _, path in ipairs(paths) do assert(tree:create(path, "theirs", { parents = true })) end
+    local before = select(2, assert(tree:get(paths[1])))
+    local mutex = client:mutex(paths[1])
+    assert(mutex:acquire(PATIENCE))
+    local sequence = tonumber(nodes()[1]:match("%d+$"))
+    assert.is_true(mutex:release())
+    local all = client:multilock(paths)
+    local token = assert(all:acquire(PATIENCE))
+    assert.equal(3, #nodes()) -- nothing else stays
+    for _, node in ipairs(nodes()) do assert.equal(token, tree:exists(node).czxid) end
+    assert.is_true(tonumber(nodes()[1]:match("%d+$")) > sequence)
+    for _, path in ipairs(paths) do
+      local data, stat = tree:get(path)
+      assert.equal("theirs", data)
+      assert.equal(0, stat.version)
+      assert.equal(stat.czxid, stat.mzxid)
+    end
+    assert.equal(before.mzxid, tree:exists(paths[1]).mzxid)
+    assert.is_true(all:release())
+    empty()
+  end)
+
+  it("is taken without the right to delete", function()
+    for _, path in ipairs(paths) do
+      assert(tree:create(path, "", { parents = true, acl = { { perms = 23, scheme = "world", id = "anyone" } } }))
+    end
+    local all = client:multilock(paths)
+    local token = assert(all:acquire(PATIENCE))
+    for _, node in ipairs(nodes()) do assert.equal(token, tree:exists(node).czxid) end
+    assert.is_true(all:release())
+    assert.same({ nil, "access denied" }, { client:flush(PATIENCE) })
+    for _, path in ipairs(paths) do assert(tree:set_acl(path, "open")) end
+    empty()
+  end)
+
   it("is none while one of its paths is held", function()
     local b = other:mutex(paths[2])
     assert(b:acquire(PATIENCE))

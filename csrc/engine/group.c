@@ -3,6 +3,7 @@
 #include "ask.h"
 #include "wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -24,8 +25,9 @@ struct zkl_group {
 
     bool restless; /* in floor->restless */
     zkl_group *next_restless;
-    bool wanted;    /* the nodes have to be made */
-    bool untouched; /* we may not write to the parent: the czxid has to be read off the nodes */
+    bool wanted; /* the nodes have to be made */
+    bool
+        unmarked; /* we may not delete in the first directory: the czxid has to be read off the nodes */
 };
 
 static zkl_group *group_of(zkl_contender *head) {
@@ -162,15 +164,23 @@ static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_re
     (void)asked;
     zkl_group *group = (zkl_group *)((char *)subject - offsetof(zkl_group, subject));
     zkl_reply own = *reply;
-    if (reply->rc == ZNOAUTH && !group->untouched) {
-        group->untouched = true; /* perhaps only that was denied */
-        own.rc = ZTHROTTLEDOP;   /* so that the parts ask again */
+    if (reply->rc == ZNOAUTH && !group->unmarked) {
+        group->unmarked = true; /* perhaps only that was denied */
+        own.rc = ZTHROTTLEDOP;  /* so that the parts ask again */
     }
     for (size_t i = 0; i < group->count; i++) {
         own.path = reply->rc == ZOK ? reply->names[i] : NULL;
         if (group->parts[i])
             zkl_line_created(group->parts[i], &own);
     }
+}
+
+/* The answer to a transaction tells no node's czxid, but the mzxid of one that is written to. The data of those that are
+ * there is not ours, so one is made for that. It is gone with the transaction's end. */
+static char *mark_path(const zkl_group *group) {
+    char name[ZKL_ZNODE_SIZE], *path = NULL;
+    zkl_znode_make_mark(name, (zkl_guid){group->head.floor->guid, group->subject.id});
+    return asprintf(&path, "%s/%s", group->paths[0], name) < 0 ? NULL : path;
 }
 
 static int send_batch(zkl_group *group, char **paths) {
@@ -181,14 +191,19 @@ static int send_batch(zkl_group *group, char **paths) {
             return ZMARSHALLINGERROR;
     }
     zkl_subject_enter(&floor->subjects, &group->subject);
+    char *mark = group->unmarked ? NULL : mark_path(group);
+    if (!mark && !group->unmarked)
+        return ZMARSHALLINGERROR;
     const zkl_batch batch = {
         .paths = (const char *const *)paths,
         .count = group->count,
         .data = floor->identifier,
-        .touch = group->untouched ? NULL : group->paths[0],
+        .mark = mark,
     };
-    return floor->port->call->create_all(floor->port, &batch, floor->acl,
-                                         (zkl_return){group->subject.id, 0, 0});
+    const int rc = floor->port->call->create_all(floor->port, &batch, floor->acl,
+                                                 (zkl_return){group->subject.id, 0, 0});
+    free(mark);
+    return rc;
 }
 
 static void make_nodes(zkl_group *group) {

@@ -48,14 +48,15 @@ typedef struct zkl_batch {
     const char *const *paths; /* each gets a sequence */
     size_t count;
     const char *data;
-    const char *touch; /* a node to write nothing to, so that its mzxid tells when; NULL: none */
+    const char *
+        mark; /* a node that is made, written to and deleted in between, so that its mzxid tells when; NULL: none */
 } zkl_batch;
 
 /* Every function returns ZOK, after which the answer comes once, from another thread; or an error, after which none
  * comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
     int (*create)(zkl_port *, const char *path, const char *data, zkl_mode, zkl_acl, zkl_return);
-    /* The answer has the full paths as names and, if something was touched, stat->czxid, which is that of all nodes. */
+    /* The answer has the full paths as names and, if there was a mark, stat->czxid, which is that of all nodes. */
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);

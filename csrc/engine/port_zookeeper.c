@@ -35,9 +35,11 @@ typedef struct batch {
     char **asked,
         **names; /* the paths that were asked for, and behind each, in one piece, the one that was made */
     size_t count;
-    struct Stat stat;
-    bool touched;
+    char *mark;
+    struct Stat stat; /* the mark's */
 } batch;
+
+enum { MARK_OPS = 3 };
 
 /* On its way; the library brings it back once, unless the handle is closed before. */
 struct request {
@@ -99,6 +101,7 @@ static void batch_free(batch *b) {
         free(b->asked[i]);
     if (b) {
         free(b->asked);
+        free(b->mark);
         free(b->names);
         free(b->ops);
         free(b->results);
@@ -295,7 +298,7 @@ static bool all_made(const batch *b) {
 static void on_batch(int rc, const void *data) {
     request *r = (request *)data;
     const batch *b = r->batch;
-    zkl_stat stat = {.czxid = b->touched ? b->stat.mzxid : 0};
+    zkl_stat stat = {.czxid = b->mark ? b->stat.mzxid : 0};
     zkl_reply reply = {.rc = rc == ZOK && !all_made(b) ? CORRUPT : rc, .stat = &stat};
     if (reply.rc == ZOK) {
         reply.names = (const char *const *)b->names;
@@ -323,25 +326,35 @@ static bool add_create(batch *b, size_t i, const zkl_batch *asked, const struct 
     return true;
 }
 
+static bool add_mark(batch *b, const char *mark, const struct ACL_vector *acl) {
+    zoo_op_t *ops = b->ops + b->count;
+    b->mark = strdup(mark);
+    if (!b->mark)
+        return false;
+    zoo_create_op_init(&ops[0], b->mark, "", 0, acl, ZOO_PERSISTENT, NULL, 0);
+    zoo_set_op_init(&ops[1], b->mark, "", 0, -1, &b->stat);
+    zoo_delete_op_init(&ops[2], b->mark, -1);
+    return true;
+}
+
 static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
     batch *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
     b->count = asked->count;
-    b->touched = asked->touch != NULL;
-    b->ops = calloc(b->count + 1, sizeof *b->ops);
-    b->results = calloc(b->count + 1, sizeof *b->results);
+    b->ops = calloc(b->count + MARK_OPS, sizeof *b->ops);
+    b->results = calloc(b->count + MARK_OPS, sizeof *b->results);
     b->asked = calloc(b->count, sizeof *b->asked);
     b->names = calloc(b->count, sizeof *b->names);
     bool whole = b->ops && b->results && b->asked && b->names;
     for (size_t i = 0; whole && i < b->count; i++)
         whole = add_create(b, i, asked, acl);
+    if (whole && asked->mark)
+        whole = add_mark(b, asked->mark, acl);
     if (!whole) {
         batch_free(b);
         return NULL;
     }
-    if (b->touched)
-        zoo_set_op_init(&b->ops[b->count], asked->touch, "", 0, -1, &b->stat);
     return b;
 }
 
@@ -353,8 +366,8 @@ static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, 
     r->batch = batch_new(asked, acl_of(acl));
     if (!r->batch)
         return sent(r, ZMARSHALLINGERROR);
-    return sent(r, zoo_amulti(link->handle, (int)(asked->count + r->batch->touched), r->batch->ops,
-                              r->batch->results, on_batch, r));
+    return sent(r, zoo_amulti(link->handle, (int)(asked->count + (asked->mark ? MARK_OPS : 0)),
+                              r->batch->ops, r->batch->results, on_batch, r));
 }
 
 static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {

@@ -25,12 +25,20 @@ static const char *marker_of(zkl_kind kind) {
     }
 }
 
-void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
+static void write_name(char name[ZKL_ZNODE_SIZE], zkl_guid guid, const char *end) {
     const uint64_t c = guid.client, n = guid.number;
     snprintf(name, ZKL_ZNODE_SIZE,
              "_c_%08" PRIx64 "-%04" PRIx64 "-4%03" PRIx64 "-8%03" PRIx64 "-%012" PRIx64 "%s",
              (c >> 28) & 0xffffffff, (c >> 12) & 0xffff, c & 0xfff, (n >> 48) & 0xfff,
-             n & 0xffffffffffff, marker_of(kind));
+             n & 0xffffffffffff, end);
+}
+
+void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
+    write_name(name, guid, marker_of(kind));
+}
+
+void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid) {
+    write_name(name, guid, "-mark");
 }
 
 void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence) {

@@ -28,6 +28,9 @@ typedef struct zkl_guid {
 /* Writes "_c_<uuid>-lock-" (or the marker of the kind), to which the servers append the sequence. */
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind);
 
+/* Writes "_c_<uuid>-mark": a name that no lock's node has. */
+void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid);
+
 /* Appends a sequence as the servers would: for the one node that bears another one's. */
 void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence);
 

@@ -15,7 +15,7 @@ typedef struct fake_item {
     char *path, *data;
     char **paths; /* of a transaction */
     size_t path_count;
-    char *touch;
+    char *mark;
     zkl_mode mode;
     bool watch_list; /* of a list's watch, not of a get's */
     bool watch, watch_event, carried;
@@ -73,7 +73,7 @@ static void item_free(fake_item *item) {
     for (size_t i = 0; i < item->path_count; i++)
         free(item->paths[i]);
     free(item->paths);
-    free(item->touch);
+    free(item->mark);
     free(item->names);
     free(item->made);
     free(item->path);
@@ -174,7 +174,7 @@ static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl 
     must(item->paths != NULL);
     for (; item->path_count < batch->count; item->path_count++)
         item->paths[item->path_count] = copy(batch->paths[item->path_count]);
-    item->touch = batch->touch ? copy(batch->touch) : NULL;
+    item->mark = batch->mark ? copy(batch->mark) : NULL;
     return ZOK;
 }
 
@@ -326,9 +326,16 @@ static int make_all(fake_client *client, fake_item *item) {
                   ZOK);
         item->names[item->count++] = copy(nodes[i]->path);
     }
+    if (item->mark) {
+        fake_node *mark;
+        int32_t sequence;
+        CHECK(zkl_znode_parse(strrchr(item->mark, '/') + 1, &sequence) == ZKL_KIND_NONE);
+        CHECK_INT(fake_make(servers, item->mark, "", ZKL_PERSISTENT, 0, &mark), ZOK);
+        mark->dzxid = servers->zxid;
+    }
     for (size_t i = 0; i < item->path_count; i++)
         nodes[i]->czxid = nodes[i]->mzxid = servers->zxid;
-    item->stat = (zkl_stat){.czxid = item->touch ? servers->zxid : 0};
+    item->stat = (zkl_stat){.czxid = item->mark ? servers->zxid : 0};
     return ZOK;
 }
 

@@ -116,6 +116,15 @@ static void only_what_the_servers_print_is_a_sequence(void) {
     check_garbage("lock--0999999999");
 }
 
+static void a_mark_is_no_lock(void) {
+    char name[ZKL_ZNODE_SIZE];
+    zkl_guid guid;
+    zkl_znode_make_mark(name, (zkl_guid){ZKL_GUID_MASK, ZKL_GUID_MASK});
+    CHECK_TEXT(name, "_c_ffffffff-ffff-4fff-8fff-ffffffffffff-mark");
+    CHECK(zkl_znode_guid(name, &guid) && guid.client == ZKL_GUID_MASK);
+    check_garbage(name);
+}
+
 static void reads_only_guids_of_our_form(void) {
     zkl_guid guid;
     static const char *const names[] = {
@@ -223,6 +232,7 @@ int main(int argc, char **argv) {
         {"garbage is nobody's name", garbage_is_nobody},
         {"a sequence the servers would print otherwise is garbage",
          only_what_the_servers_print_is_a_sequence},
+        {"a mark bears a GUID and is no lock's node", a_mark_is_no_lock},
         {"takes no GUID of another form for one of ours", reads_only_guids_of_our_form},
         {"any bytes are read safely, and what is read prints back",
          any_bytes_are_safe_and_print_back},
