@@ -68,7 +68,7 @@ end
 
 --- `ensemble.start(options)` starts three servers and returns when all serve; `cluster:start(n)` starts server n again,
 --- on its port and data, after it was killed.
----@param options server.options? as for `server.start`; and `links = true` for `isolate`
+---@param options server.options? as for `server.start`; and `links = true` for `isolate` and `depose`
 ---@param n integer? the server to start again
 ---@param wait boolean? false: return before it serves, as when there is no quorum yet
 function ensemble.start(options, n, wait)
@@ -151,6 +151,30 @@ end
 --- Cuts server n off from the others silently: its clients still reach it, and it goes on answering reads until it
 --- notices (two seconds, ten ticks).
 function ensemble:isolate(n) each_link_of(self, n, function(one) one:black_hole("both") end) end
+
+--- Cuts server n, the leader, off one-sidedly, as a firewall does: the others' links to it are reset on their side and
+--- refused from then on, on its own side they stay open and silent. The others elect a new leader; it goes on answering
+--- its clients as if nothing had happened, until it misses the others (`syncLimit`). `rejoin` ends it.
+function ensemble:cut_off_leader(n)
+  assert(self.links, "only with ensemble.start { links = true }")
+  for from, targets in pairs(self.links) do
+    if from ~= n then targets[n]:refuse() end
+  end
+  for from, targets in pairs(self.links) do
+    if from ~= n then targets[n]:desert() end
+  end
+end
+
+--- The same; returns when there is a new leader. Until then the old one stands still: it would tell the others that it
+--- leads (their elections have links of their own), and they might believe it for long.
+---@return integer leader the new one
+function ensemble:depose(n)
+  self:stop(n)
+  self:cut_off_leader(n)
+  local leader = self:leader()
+  self:resume(n)
+  return leader
+end
 
 --- Ends the isolation.
 function ensemble:rejoin(n) each_link_of(self, n, function(one) one:heal() end) end

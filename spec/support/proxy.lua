@@ -87,10 +87,15 @@ function proxy:garbage(bytes) call(self, "garbage", bytes or NONSENSE) end
 ---@return integer count of links that were there
 function proxy:cut() return call(self, "cut") end
 
+--- Resets all links on the clients' side only: the servers' side stays open, and silent, until `heal`. New ones are
+--- accepted.
+---@return integer count of links that were there
+function proxy:desert() return call(self, "desert") end
+
 --- Refuses new links until `heal`; those there are stay.
 function proxy:refuse() call(self, "refuse") end
 
---- Ends every fault: rules that did not strike yet, black hole, delay, refusal.
+--- Ends every fault: rules that did not strike yet, black hole, delay, refusal, links that were deserted.
 ---@param direction "to_server"|"to_client"|nil only the black hole, and only that way
 function proxy:heal(direction) call(self, "heal", direction) end
 

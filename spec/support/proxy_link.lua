@@ -26,17 +26,38 @@ local function half_close(stream)
   if not stream:is_closing() and not stream:shutdown() then close(stream) end
 end
 
---- Cuts the link: at once for the client; the server gets to read what was forwarded.
-function link:cut()
-  if self.over then return end
+local function reset(stream)
+  if not stream:is_closing() and not stream:close_reset() then close(stream) end
+end
+
+local function finish(self)
   self.over = true
-  close(self.client)
-  half_close(self.server)
-  if not self.connected then close(self.server) end
   self.to_server:close()
   self.to_client:close()
   self.proxy:forget(self)
 end
+
+--- Cuts the link: at once for the client; the server gets to read what was forwarded.
+function link:cut()
+  if self.over then return end
+  close(self.client)
+  half_close(self.server)
+  if not self.connected then close(self.server) end
+  finish(self)
+end
+
+--- Cuts the link for the client alone, with a reset, as a firewall does: for the server it stays open, and silent, until
+--- the proxy heals. What the server sends is thrown away.
+function link:desert()
+  if self.over then return end
+  if not self.connected then return self:cut() end
+  reset(self.client)
+  finish(self)
+  self.proxy:remember(self)
+end
+
+--- The server hears of it, too.
+function link:bury() half_close(self.server) end
 
 ---------------------------------------------------------------------------------------------------------------
 -- From the client

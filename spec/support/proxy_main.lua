@@ -12,7 +12,7 @@ local wire = require "spec.support.wire"
 
 local HOLES = { both = true, to_server = true, to_client = true }
 
-local proxy = { links = {}, delay = 0, accepted = 0, targets = {}, doors = {}, raw = arg[2] == "raw" }
+local proxy = { links = {}, deserted = {}, delay = 0, accepted = 0, targets = {}, doors = {}, raw = arg[2] == "raw" }
 local verbs = {}
 
 for host, number in arg[1]:gmatch("([%w%.%-]+):(%d+)") do
@@ -96,6 +96,9 @@ end
 
 function proxy:forget(one) self.links[one.number] = nil end
 
+--- A link that only the server still has.
+function proxy:remember(one) table.insert(self.deserted, one) end
+
 ---------------------------------------------------------------------------------------------------------------
 -- Listening
 
@@ -156,6 +159,8 @@ function verbs.garbage(bytes) each_link(function(one) one:inject(bytes) end) end
 
 function verbs.cut() return each_link(link.cut) end
 
+function verbs.desert() return each_link(link.desert) end
+
 function verbs.refuse()
   for _, door in ipairs(proxy.doors) do
     if door.listener then door.listener:close() end
@@ -167,6 +172,8 @@ function verbs.heal(direction)
   if direction then return proxy:open(direction) end
   rules, proxy.delay, proxy.hole = {}, 0, nil
   each_link(link.apply_hole)
+  for _, one in ipairs(proxy.deserted) do one:bury() end
+  proxy.deserted = {}
   for _, door in ipairs(proxy.doors) do
     if not door.listener then door.listener = assert(listen_on(door.port), "the port is taken") end
   end
