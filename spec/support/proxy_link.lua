@@ -46,8 +46,8 @@ function link:cut()
   finish(self)
 end
 
---- Cuts the link for the client alone, with a reset, as a firewall does: for the server it stays open, and silent, until
---- the proxy heals. What the server sends is thrown away.
+--- Cuts the link for the client alone, with a reset, as a firewall does: for the server it stays open, and silent,
+--- until the proxy heals. What the server sends is thrown away.
 function link:desert()
   if self.over then return end
   if not self.connected then return self:cut() end

@@ -168,6 +168,29 @@ function server:stop()
   folder.remove(self.folder)
 end
 
+local function run(...)
+  local tool = process.spawn { env = process.PLAIN, ... }
+  assert(tool:wait(30) == 0, tool:stderr())
+end
+
+--- What it has written, without what says which server of an ensemble it is.
+local function data_of(self) return self.folder .. "/data/version-2" end
+
+--- Copies the data of a server that is not running.
+---@return string copy for `restore`
+function server:back_up()
+  local copy = folder.new("backup")
+  run("cp", "-a", "--", data_of(self), copy)
+  return copy
+end
+
+--- Replaces the data of a server that is not running.
+---@param copy string? of `back_up`; nil: it has none any more
+function server:restore(copy)
+  folder.remove(data_of(self))
+  if copy then run("cp", "-a", "--", copy .. "/version-2", data_of(self)) end
+end
+
 --- SIGSTOP: connections stay open, nothing answers.
 function server:pause() self.process:stop() end
 
