@@ -40,10 +40,14 @@ local BAD_PATHS = {
   "/a/./b", "/a/../b", "/zookeeper", "/zookeeper/quota", "/zookeeper/a/b", "/a\0", "/\0", "/a\0/b", "\0",
   "/" .. ("x"):rep(256), "/a/" .. ("x"):rep(256) .. "/b", "/a/" .. ("x"):rep(70000), levels(129), levels(15000),
   bytes(4097), bytes(30002),
+  -- what a lock's node could be called, of any client: it would stand in the line of the lock above
+  "/x-lock-0000000000", "/a/x-lock-0000000007/b", "/a/x-lock--000000001", "/lock-2147483647", "/a/x__lock__0000000001",
+  "/a/x__READ__0000000001", "/a/x__WRIT__0000000001/b", "/a/leases/x-lease-0000000000", "/_c_lock-0000000001",
 }
 local GOOD_PATHS = {
   "/a", "/a/b/c", "/...", "/a/..b", "/a/.b", "/a.", "/zookeeperx", "/a/zookeeper", "/ spaces in it ", "/d\195\164mmern",
-  "/" .. ("x"):rep(255), "/a/" .. ("y"):rep(255) .. "/b", "/%d", "/_c_lock-0000000001", "/a:b@c?d#e&f=g+h", levels(127),
+  "/" .. ("x"):rep(255), "/a/" .. ("y"):rep(255) .. "/b", "/%d", "/x-lock-", "/x-lock-1", "/a/0000000001",
+  "/a/x-lock-0000000001-/b", "/a/x-lock-00000000001", "/a/x-lease-000000000x", "/a:b@c?d#e&f=g+h", levels(127),
   bytes(4096 - #"/misuse"),
 }
 local BAD_FUNCTIONS = { 7, "print", true, {} }
@@ -75,7 +79,7 @@ describe("misuse", function()
       ",localhost:2181", "localhost:2181/a/", "localhost:2181//a", "localhost:2181/a/../b", "localhost:2181/.",
       "local host:2181", "localhost:2181\0", "[::1:2181", "[]:2181",
       "localhost:2181/" .. ("x"):rep(256), "localhost:2181/zookeeper", "localhost:2181" .. levels(129),
-      "localhost:2181" .. bytes(4097),
+      "localhost:2181" .. bytes(4097), "localhost:2181/a/x-lock-0000000000", "localhost:2181/x__READ__0000000001/a",
     } do
       it("raises for a connect string that cannot be parsed: " .. show(text), function()
         raises("hosts", zklock.connect, text, { connect_timeout = 0 })

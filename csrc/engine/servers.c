@@ -1,5 +1,7 @@
 #include "servers.h"
 
+#include "znode.h"
+
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -12,6 +14,7 @@
 #define DEFAULT_PORT "2181"
 #define CHROOT_MOST 4096 /* bytes, as a path */
 #define CHROOT_LEVELS_MOST 128
+#define LEVEL_MOST 255 /* bytes */
 #define ADDRESSES_MOST 256
 #define ADDRESS_MOST (INET6_ADDRSTRLEN + 8) /* bytes */
 
@@ -55,6 +58,17 @@ static bool parse_server(struct zkl_server *server, char *text, char *why, size_
     return true;
 }
 
+/* Not a name either that a client would take for a node in the line of the lock above. */
+static bool level_valid(const char *level, size_t length) {
+    char name[LEVEL_MOST + 1];
+    int32_t sequence;
+    if (length == 0 || length > LEVEL_MOST)
+        return false;
+    memcpy(name, level, length);
+    name[length] = '\0';
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !zkl_znode_parse(name, &sequence);
+}
+
 static bool chroot_valid(const char *chroot) {
     size_t levels = 0;
     for (const char *p = chroot; *p; p++) {
@@ -63,8 +77,7 @@ static bool chroot_valid(const char *chroot) {
         if (*p != '/')
             continue;
         const size_t length = strcspn(p + 1, "/");
-        if (++levels > CHROOT_LEVELS_MOST || length == 0 || length > 255 ||
-            (length == 1 && p[1] == '.') || (length == 2 && p[1] == '.' && p[2] == '.'))
+        if (++levels > CHROOT_LEVELS_MOST || !level_valid(p + 1, length))
             return false;
     }
     return strlen(chroot) <= CHROOT_MOST && strcmp(chroot, "/zookeeper") != 0 &&

@@ -139,6 +139,13 @@ static int core_check_hosts(lua_State *L) {
     return 1;
 }
 
+/* core.is_node(name) -> would a client take it for a node in the line of the lock above? */
+static int core_is_node(lua_State *L) {
+    int32_t sequence;
+    lua_pushboolean(L, zkl_znode_parse(luaL_checkstring(L, 1), &sequence) != ZKL_KIND_NONE);
+    return 1;
+}
+
 static atomic_int states;
 
 static int state_gc(lua_State *L) {
@@ -184,9 +191,16 @@ int luaopen_zklock_core(lua_State *L);
 
 int luaopen_zklock_core(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"now", core_now},       {"has_tls", core_has_tls},    {"check_tls", core_check_tls},
-        {"depth", core_depth},   {"identity", core_identity},  {"check_hosts", core_check_hosts},
-        {"states", core_states}, {"connect", zkl_lua_connect}, {NULL, NULL},
+        {"now", core_now},
+        {"has_tls", core_has_tls},
+        {"check_tls", core_check_tls},
+        {"depth", core_depth},
+        {"identity", core_identity},
+        {"check_hosts", core_check_hosts},
+        {"states", core_states},
+        {"connect", zkl_lua_connect},
+        {"is_node", core_is_node},
+        {NULL, NULL},
     };
     pin();
     count_state(L);

@@ -107,6 +107,7 @@ local function bad_path(path, chroot)
     if #component > COMPONENT_BYTES then
       return ("it has a component of more than %d bytes"):format(COMPONENT_BYTES)
     end
+    if core.is_node(component) then return "a lock's node could be called '" .. component .. "'" end
   end
   if path == "/zookeeper" or path:find("^/zookeeper/") then return "/zookeeper belongs to the servers" end
   return too_long(path, chroot)

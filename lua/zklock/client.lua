@@ -456,7 +456,7 @@ end
 
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
----  4096 bytes and 128 components, with the client's chroot
+---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
 ---@param options { fair: boolean?, max_hold: number? }? belong to the path: other ones for the same path raise.
 ---  `max_hold`: seconds after which a hold is lost, also when the script never comes back to look
 ---@return zklock.Lock
