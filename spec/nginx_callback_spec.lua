@@ -1,4 +1,4 @@
---- Callbacks inside nginx: they run by themselves, each in a timer, and are no concern of the waits.
+--- Callbacks inside nginx: they run by themselves, each in a light thread, and are no concern of the waits.
 
 local inspector = require "spec.support.inspector"
 local nginx = require "spec.support.nginx"

@@ -3,12 +3,20 @@
 local inspector = require "spec.support.inspector"
 local nginx = require "spec.support.nginx"
 local server = require "spec.support.server"
+local wait = require "spec.support.wait"
 
 if not nginx.is_testable() then
   describe("a worker of nginx that has served many", function()
     it("is tested under LuaJIT, which is nginx's Lua", function() pending("not this one") end)
   end)
   return
+end
+
+local PATIENCE = 30
+
+--- Only what nginx says of timers that it drops.
+local function check_errors(web)
+  for _, line in ipairs(web:errors()) do assert.matches("lua_max_running_timers are not enough", line) end
 end
 
 describe("a worker of nginx that has served many", function()
@@ -62,5 +70,121 @@ describe("a worker of nginx that has served many", function()
     serve(100, "?timer")
     assert.equal(2 * one, types() - before)
     assert.same({}, web:errors())
+  end)
+
+  describe("whose timers are used up", function()
+    local FEW = [[ lua_max_running_timers 3; lua_shared_dict counts 1m; ]]
+    -- Timers that stay until they are told to go, and more of them than nginx runs.
+    local BUSY = [[
+      location /busy { content_by_lua_block {
+        local counts = ngx.shared.counts
+        for _ = 1, 3 do
+          assert(ngx.timer.at(0, function()
+            counts:incr("busy", 1, 0)
+            while not counts:get("go") do ngx.sleep(0.01) end
+            counts:incr("busy", -1)
+          end))
+        end
+        while counts:get("busy") ~= tonumber(ngx.var.args) do ngx.sleep(0.01) end
+      } }
+      location /go { content_by_lua_block { ngx.shared.counts:set("go", true) } }
+      location /seen { content_by_lua_block { ngx.say(ngx.shared.counts:get("seen") or 0) } }
+      location /acquire { content_by_lua_block {
+        package.loaded.late = package.loaded.late or assert(require("zklock").connect("@hosts@"))
+        local lock = package.loaded.late:mutex("/nginx-wear/late")
+        ngx.say(lock:acquire(10) ~= nil, " ", lock:release())
+      } }
+      location /timeout { content_by_lua_block {
+        local lock = package.loaded.late:mutex("/nginx-wear/late")
+        assert(lock:acquire(10))
+        ngx.say(select(2, lock:acquire(0.2, "another")))
+      } }
+      location /callbacks { content_by_lua_block {
+        local locks = {}
+        for i = 1, 70 do
+          locks[i] = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 0.3 })
+          locks[i]:on_lost(function() ngx.shared.counts:incr("seen", 1, 0) end)
+          ngx.thread.spawn(function()
+            assert(locks[i]:acquire(10))
+            while locks[i]:is_held() do ngx.sleep(0.01) end
+          end)
+        end
+      } }
+    ]]
+
+    local function start(http)
+      web = nginx.start { workers = 1, http = http, values = { hosts = zk.hosts }, server = BUSY }
+    end
+
+    local function become(expected)
+      wait.eventually(function()
+        local _, seen = web:get("/seen")
+        return seen == expected .. "\n", seen
+      end, PATIENCE, expected .. " callbacks")
+    end
+
+    it("grants all the same, keeps deadlines, and calls callbacks as soon as there is a timer again", function()
+      start(FEW)
+      web:get("/busy?3")
+      assert.same({ 200, "true true\n" }, { web:get("/acquire") })
+      assert.same({ 200, "timeout\n" }, { web:get("/timeout") })
+      assert.equal(200, (web:get("/callbacks")), web:log())
+      become "0"
+      web:get("/go")
+      become "70"
+      assert.same({ 200, "true true\n" }, { web:get("/acquire") })
+      check_errors(web)
+      assert.is_true(nginx.await_end(web:reload()))
+    end)
+
+    it("has those that it needs, when the client was made at its start", function()
+      start(FEW .. [[ init_worker_by_lua_block {
+        client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+        package.loaded.late = client
+      } ]])
+      wait.eventually(function() return select(2, web:get("/acquire")) == "true true\n" end)
+      web:get("/busy?1")
+      assert.equal(200, (web:get("/callbacks")))
+      become "70"
+      web:get("/go")
+      assert.is_true(nginx.await_end(web:reload()))
+      check_errors(web)
+    end)
+  end)
+
+  it("with lua_code_cache off and clients that go away has no thread and no session left", function()
+    web = nginx.start { workers = 1, values = { hosts = zk.hosts },
+      http = "lua_shared_dict counts 1m; lua_code_cache off; lua_check_client_abort on; lua_max_running_timers 5;",
+      server = [[
+        location / { content_by_lua_block {
+          local client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+          local lock = client:mutex("/nginx-wear/off")
+          lock:on_lost(function() end)
+          client:on_state(function() ngx.sleep(0.01) end)
+          lock:request(20, function() ngx.sleep(0.01) end)
+          ngx.shared.counts:incr("begun", 1, 0)
+          lock:acquire(20)
+          ngx.sleep(20)
+        } }
+        location /begun { content_by_lua_block { ngx.say(ngx.shared.counts:get("begun") or 0) } }
+    ]] }
+    local calls = {}
+    for i = 1, 100 do
+      calls[i] = web:begin("/")
+      if i > 10 then
+        wait.eventually(function() return tonumber((select(2, web:get("/begun")))) > i - 10 end)
+        calls[i - 10]:hang_up()
+      end
+    end
+    for i = 91, 100 do calls[i]:hang_up() end
+    local pid = web:workers()[1]
+    wait.eventually(function()
+      local threads = 0
+      for _ in require("lfs").dir(("/proc/%d/task"):format(pid)) do threads = threads + 1 end
+      return threads < 12, threads
+    end, PATIENCE, "the end of the threads")
+    wait.eventually(function() return #(tree:children("/nginx-wear/off") or {}) == 0 end, PATIENCE)
+    assert.same({ pid }, web:workers())
+    check_errors(web)
   end)
 end)

@@ -237,7 +237,7 @@ end
 
 local function join_and_wait(stay, deadline, once)
   local err = stay:join(deadline, once)
-  if not err then stay:await() end
+  if not err then stay:await(nil, not once and deadline or nil) end
   return err
 end
 
@@ -322,9 +322,9 @@ function Stay:wake()
   if self.waiters then self.place.client:wake_all(self.waiters) end
 end
 
---- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it).
-function Stay:await(deadline)
-  local waiting = waiter.new(deadline)
+--- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it, which is `due`).
+function Stay:await(deadline, due)
+  local waiting = waiter.new(deadline, due)
   self.waiters = self.waiters or {}
   self.waiters[waiting] = true
   self.place.client:wait(waiting)

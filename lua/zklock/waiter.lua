@@ -4,6 +4,7 @@ local core = require "zklock.core"
 ---@class zklock.Waiter
 ---@field done boolean set when the wait is over
 ---@field deadline number? moment at which it is over all the same; nil: the engine ends it in time
+---@field due number|false moment at which the engine ends it, at the latest: only to look then whether it has
 ---@field private _parked thread|false the callback that waits
 ---@field private _woken boolean the loop has heard of it
 ---@field private _next zklock.Waiter|false it has a place in the queue from its birth: to wake it allocates nothing
@@ -14,8 +15,9 @@ Waiter.__index = Waiter
 local waiter = {}
 
 ---@param deadline number? moment as core.now() counts them
-function waiter.new(deadline)
-  return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, done = false,
+---@param due number? likewise
+function waiter.new(deadline, due)
+  return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, due = due or false, done = false,
     _parked = false, _woken = false, _next = false, _number = 0 }, Waiter)
 end
 

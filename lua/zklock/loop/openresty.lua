@@ -5,9 +5,7 @@
 local ngx = rawget(_G, "ngx")
 if not ngx then error("it works inside nginx only", 0) end
 
-local Bell = require "zklock.openresty.bell"
-local Stage = require "zklock.openresty.stage"
-local Visits = require "zklock.openresty.visits"
+local Host = require "zklock.openresty.host"
 local core = require "zklock.core"
 local ffi = require "ffi"
 local semaphore = require "ngx.semaphore"
@@ -16,6 +14,10 @@ local openresty = { name = "openresty", background = true }
 
 --- As long as nginx's timers can count milliseconds in an int.
 local LONGEST = 2e6
+--- Seconds between two looks of one who waits while nobody listens to the bell.
+local UNHEARD = 0.05
+--- Seconds by which the engine may be late with what is due, before one who waits looks himself.
+local LATE = 0.1
 
 ffi.cdef "void *SSL_magic_pending_session_ptr(void);"
 
@@ -53,24 +55,18 @@ function openresty.can_wait()
   return nil, "cannot wait in phase " .. phase
 end
 
---- A worker's Lua state lasts. But with `lua_code_cache off` each request has one of its own, which ends only when
---- nothing of it is left: there the bell must end with the request. Nobody says which of the two this is; in the former
---- there is only one state, and it sees more than one request.
-local function may_last() return core.states() == 1 end
-
 function openresty.watch(client, ready)
-  local host = {}
+  local host = Host.new(client, ready)
   client.host = host
-  host.bell = Bell.new(client.native, ready, function()
-    return not host.visits:is_empty() or host.stage.running > 0
-  end)
-  host.visits = Visits.new(client, function()
-    if may_last() then host.bell:keep() end
-  end)
-  host.stage = Stage.new(host.visits)
-  local phase = ngx.get_phase()
-  if phase == "init_worker" or phase == "timer" and may_last() then host.bell:keep() end
-  return function() host.bell:remove() end
+  return function() host:remove() end
+end
+
+--- How long to sleep before it looks itself; seconds.
+local function nap(host, waiter)
+  local left = math.min(waiter:left() or LONGEST, LONGEST)
+  if not host.bell:is_heard() then return math.min(left, UNHEARD) end
+  local due = waiter.due and waiter.due - core.now()
+  return due and math.min(left, math.max(due + LATE, LATE)) or left
 end
 
 function openresty.wait(client, waiter)
@@ -80,18 +76,20 @@ function openresty.wait(client, waiter)
   host.bell:listen()
   waiter.semaphore = assert(semaphore.new(0))
   repeat
-    waiter.semaphore:wait(math.min(waiter:left() or LONGEST, LONGEST))
-  until waiter.done or waiter:left() == 0
+    waiter.semaphore:wait(nap(host, waiter))
+    local over = waiter.done or waiter:left() == 0
+    if not over then host:help() end
+  until over
 end
 
 function openresty.wake(waiter)
   if waiter.semaphore then waiter.semaphore:post(1) end
 end
 
---- The light thread that wakes everybody runs no code of the user's: callbacks get timers of their own.
+--- The light thread that wakes everybody runs no code of the user's: callbacks have a timer of their own.
 function openresty.spawn(client, fn)
   client.host.stage:add(fn)
-  client.host.bell:listen() -- for the end of its timer
+  client.host.bell:listen() -- it looks after that timer
   return true
 end
 

@@ -1,22 +1,28 @@
---- bell: the light thread that waits on the engine's Unix socket and wakes everybody else.
+--- bell: the light threads that wait on the engine's Unix socket and wakes everybody else.
+local Timer = require "zklock.openresty.timer"
+local semaphore = require "ngx.semaphore"
+
 local Bell = {}
 Bell.__index = Bell
 
---- Milliseconds that nginx's timers can count; it only reads again then.
+--- Milliseconds that nginx's timers can count; it only reads again then. No less: nginx logs each time-out as an error.
 local LONGEST = 2147483647
-local FAR = 365 * 86400
+--- Seconds without news until it looks whether the worker is to leave; and while callbacks wait for a timer.
+local NAP, SHORT = 30, 0.1
 --- Seconds until it tries again to make a connection that failed.
 local PATIENCE = 0.1
 
 ---@param native userdata the engine's client
----@param ready fun() takes what has arrived
----@param is_needed fun(): boolean is somebody here who may hold or wait?
-function Bell.new(native, ready, is_needed)
-  return setmetatable({ native = native, ready = ready, is_needed = is_needed }, Bell)
+---@param host table with `take()`: takes what has arrived; `is_needed()`: is somebody here who may hold or wait?;
+---  `stage`: where callbacks run
+function Bell.new(native, visits, host)
+  local self = setmetatable({ native = native, host = host, kept = false, removed = false, rope = false }, Bell)
+  self.timer = Timer.new(visits, function() self:run() end)
+  return self
 end
 
 function Bell:is_wanted()
-  return self.kept or self.is_needed()
+  return self.kept and not ngx.worker.exiting() or self.host:is_needed()
 end
 
 local function connect(self)
@@ -37,12 +43,18 @@ end
 
 --- What an error (no memory) was raised into is not over, and no byte will come for it: it is tried again.
 local function take(self)
-  local ok, err = xpcall(self.ready, debug.traceback)
-  while not ok do
-    ngx.log(ngx.ERR, "zklock: ", err)
-    ngx.sleep(PATIENCE)
-    ok, err = xpcall(self.ready, debug.traceback)
-  end
+  while not self.host:take() do ngx.sleep(PATIENCE) end
+  self.host.stage:borrow()
+end
+
+--- A light thread: tells of each byte that arrives, until the connection ends.
+local function read(link, line)
+  local data, err
+  repeat
+    data, err = link:receiveany(1024)
+    line.news:post(1)
+  until not data and err ~= "timeout"
+  line.is_open = false
 end
 
 --- Until nobody wants it any more, or the connection ends.
@@ -54,61 +66,47 @@ local function serve(self)
     return
   end
   self.rope = rope
+  local line = { is_open = true, news = assert(semaphore.new(0)) }
+  local reader = ngx.thread.spawn(read, link, line)
   take(self)
-  while self:is_wanted() do
-    local data, err = link:receiveany(1024)
-    if not data and err ~= "timeout" then break end
+  while line.is_open and self:is_wanted() do
+    line.news:wait(self.host.stage:is_pending() and SHORT or NAP)
     take(self)
   end
-  self.rope = nil
-  rope:drop()
+  self.rope = false
+  rope:drop() -- the reader reads the end
+  ngx.thread.wait(reader)
   link:close()
 end
 
---- A timer's function: also when nginx is leaving, for somebody may wait.
-local function run(_, self)
+--- What its timer runs, also when nginx is leaving, for somebody may wait.
+function Bell:run()
+  self.host.stage:forget_guests()
   while self:is_wanted() do serve(self) end
-  self.listening = false
+end
+
+--- Is it listened to? Otherwise whoever waits must look himself.
+function Bell:is_heard()
+  return self.rope and self.timer:is_running()
 end
 
 --- Begins to listen, unless it does.
 function Bell:listen()
-  if self.listening then return end
-  self.listening = true
-  local ok, err = ngx.timer.at(0, run, self)
-  if ok then return end
-  self.listening = false
-  error("zklock: cannot listen for grants: " .. err, 0)
+  self.timer:ensure()
 end
 
 --- Stops, if nobody wants it.
 function Bell:rest()
   if self.rope and not self:is_wanted() then
-    self.rope:drop() -- the light thread reads the end
-    self.rope = nil
+    self.rope:drop() -- the reader reads the end
+    self.rope = false
   end
 end
 
-local function leave(premature, back)
-  local self = back[1]
-  if not self or self.removed then return end
-  if not premature then return self:keep() end
-  self.kept = false
-  self:rest()
-end
-
---- Listens from now on until the worker is told to leave. nginx then runs all timers early, and stays for as long as
---- somebody reads: so nobody does who has nothing to wait for.
-function Bell:keep()
-  if self.removed or ngx.worker.exiting() then return end
-  self.kept = ngx.timer.at(FAR, leave, setmetatable({ self }, { __mode = "v" })) and true
-  self:listen()
-end
-
---- From now on it listens only for those who are here still.
-function Bell:remove()
-  self.removed, self.kept = true, false
-  self:rest()
+--- Listens from now on, also when nobody needs it just now; or only for those who do.
+function Bell:keep(kept)
+  self.kept = kept
+  if kept then self:listen() else self:rest() end
 end
 
 return Bell

@@ -1,55 +1,143 @@
---- stage: where a client's callbacks run: each in a timer of its own, so that whatever it does (wait, fail, call
---- ngx.exit) is no concern of the others. nginx runs a limited number of timers, which are not all ours.
+--- stage: where a client's callbacks run: light threads of one timer, so that they need no timer each, of which nginx
+--- runs a limited number. It is not the timer in which the bell is listened to, for what calls ngx.exit ends its timer;
+--- that one is lent only when no other can be had.
+local Timer = require "zklock.openresty.timer"
+local core = require "zklock.core"
+local semaphore = require "ngx.semaphore"
+
 local Stage = {}
 Stage.__index = Stage
 
---- Timers at a time.
-local MOST = 64
+--- As long as nginx's timers can count milliseconds in an int; seconds.
+local LONGEST = 2e6
+--- Callbacks that begin in a row, before others have their turn.
+local ROW = 64
+--- Seconds until it tries again when there was no memory.
+local PATIENCE = 0.1
+--- Seconds for which callbacks wait for a timer of their own.
+local LEND = 1
+
+--- The light threads of one timer.
+local function new_crew() return { running = 0, ended = {} } end
 
 ---@param visits zklock.Visits
 function Stage.new(visits)
-  return setmetatable({ visits = visits, running = 0, queue = {}, first = 1, last = 0 }, Stage)
+  local self = setmetatable({ queue = {}, first = 1, last = 0, crew = new_crew(), guests = new_crew(), kept = false,
+    pending_since = false, news = assert(semaphore.new(0)) }, Stage)
+  self.timer = Timer.new(visits, function() self:serve() end, function() self:tend() end)
+  return self
 end
 
-function Stage:pop()
+function Stage:has_queue()
+  return self.first <= self.last
+end
+
+--- Has it something to do?
+function Stage:is_busy()
+  return self:has_queue() or self.guests.running > 0 or self.timer:is_running() and self.crew.running > 0
+end
+
+local function play(self, crew, thread)
+  thread.fn()
+  crew.ended[#crew.ended + 1] = thread
+  self.news:post(1)
+end
+
+--- Begins the next callback. It is out of the queue before it runs: it may be the end of this timer.
+local function begin(self, crew)
   local fn = self.queue[self.first]
   self.queue[self.first] = nil
   self.first = self.first + 1
-  return fn
+  crew.running = crew.running + 1
+  local thread = { fn = fn, light = false }
+  local ok, light = pcall(ngx.thread.spawn, play, self, crew, thread)
+  if ok then
+    thread.light = light
+    return
+  end
+  crew.running = crew.running - 1
+  self.first = self.first - 1
+  self.queue[self.first] = fn
+  error(light, 0)
 end
 
---- A timer's function, `premature` or not: a callback is called once, whatever comes.
-local function run(_, self, fn)
-  self.visits:here().stage = self -- it tells us also of an end by ngx.exit
-  fn()
-end
-
---- Begins what there is room for.
-function Stage:go_on()
-  while self.first <= self.last and self.running < MOST do
-    local fn = self:pop()
-    local ok, err = ngx.timer.at(0, run, self, fn)
-    if not ok then
-      ngx.log(ngx.ERR, "zklock: callbacks wait for a timer: ", err)
-      self.first = self.first - 1
-      self.queue[self.first] = fn
-      return
-    end
-    self.running = self.running + 1
+--- nginx keeps what nobody has waited for.
+local function bury(crew)
+  local ended = crew.ended
+  crew.ended = {}
+  for _, thread in ipairs(ended) do
+    ngx.thread.wait(thread.light)
+    crew.running = crew.running - 1
   end
 end
 
---- Runs fn, as soon as there is room.
+local function go_on(self, crew)
+  local row = 0
+  while self:has_queue() do
+    begin(self, crew)
+    row = row + 1
+    if row % ROW == 0 then ngx.sleep(0) end
+  end
+  bury(crew)
+end
+
+--- What the timer runs: until there is nothing to do and nobody keeps it.
+function Stage:serve()
+  local crew = new_crew()
+  self.crew, self.pending_since = crew, false
+  repeat
+    local ok, err = pcall(go_on, self, crew)
+    if not ok then
+      ngx.log(ngx.ERR, "zklock: callbacks wait: ", err)
+      ngx.sleep(PATIENCE)
+    elseif not self:has_queue() and #crew.ended == 0 and (self.kept or crew.running > 0) then
+      self.news:wait(LONGEST)
+    end
+  until not self.kept and crew.running == 0 and not self:has_queue()
+end
+
+--- The bell's reader: callbacks that have waited for long run in its timer.
+function Stage:borrow()
+  local since = self.pending_since
+  if since and core.now() - since > LEND and not self.timer:is_running() then go_on(self, self.guests) end
+  bury(self.guests)
+end
+
+--- The bell's reader has begun anew: who was in its timer ended with that.
+function Stage:forget_guests()
+  self.guests = new_crew()
+end
+
+--- Runs fn, soon.
 function Stage:add(fn)
   self.last = self.last + 1
   self.queue[self.last] = fn
-  self:go_on()
+  self:tend()
 end
 
---- A timer has ended.
-function Stage:left()
-  self.running = self.running - 1
-  self:go_on()
+--- Sees to it that it works, if there is work or it is to be kept.
+function Stage:tend()
+  if self.timer:is_running() then
+    if self:has_queue() then self.news:post(1) end
+  elseif self:has_queue() or self.kept then
+    self.pending_since = self.pending_since or core.now()
+    self.timer:ensure()
+  end
+end
+
+--- Is it to begin, and has not yet; or is somebody in the reader's timer?
+function Stage:is_pending()
+  return self.guests.running > 0 or (self:has_queue() or self.kept) and not self.timer:is_running()
+end
+
+--- From now on it is there, also with nothing to do: in a worker whose timers are used up it could not come.
+function Stage:keep(kept)
+  self.kept = kept
+  if kept then
+    self:tend()
+  else
+    self.news:post(1)
+  end
 end
 
 return Stage

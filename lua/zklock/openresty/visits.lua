@@ -17,6 +17,9 @@ ffi.cdef [[
 -- Made once: LuaJIT keeps each function type that it reads for ever, and has room for 65,536 types.
 local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"), ffi.typeof("void (*)(void *)")
 
+--- A tag of nobody's.
+local NOBODY = 0
+
 local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
 local THREAD = { __name = "zklock.light_thread", __tostring = function() return "a light thread of an nginx timer" end }
 
@@ -27,14 +30,16 @@ Visit.__index = Visit
 local Visits = {}
 Visits.__index = Visits
 
----@param on_second fun() called when a second request is seen
+---@param on_second fun() called when a second request is seen, timers left aside
 function Visits.new(client, on_second)
   local back = setmetatable({ client }, { __mode = "v" })
-  return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, seen = 0 }, Visits)
+  return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, seen = 0,
+    guests = 0, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
+--- Is none of them anybody's but ours?
 function Visits:is_empty()
-  return next(self.list) == nil
+  return self.guests == 0
 end
 
 local function address_of(request)
@@ -47,17 +52,40 @@ local function new_owner(metatable)
   return owner
 end
 
-local function begin(visits, address, request)
-  local visit = setmetatable({ visits = visits, address = address, owners = setmetatable({}, { __mode = "k" }) }, Visit)
-  local native = visits.native:visit(visits.back[1]:enter(visit))
+--- The engine's part of a visit: `subject:event()` is called when the request has ended.
+local function attend(visits, subject, request)
+  local client = visits.back[1]
+  local native = visits.native:visit(client and client:enter(subject) or NOBODY)
   local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
   if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
   local handler, data = native:lend()
   cleanup.handler = ffi.cast(HANDLER, handler)
   cleanup.data = data
-  visit.native = native
+  return native
+end
+
+--- Tells of the running request's end. In such a visit nobody owns anything.
+---@return userdata native with `ended()`
+function Visits:attend(subject)
+  local request = base.get_request()
+  local native = attend(self, subject, request)
+  self.ours[address_of(request)] = native
+  return native
+end
+
+--- Is the request at this address one of our own timers?
+local function is_ours(visits, address)
+  local native = visits.ours[address]
+  return native ~= nil and not native:ended()
+end
+
+local function begin(visits, address, request)
+  local visit = setmetatable({ visits = visits, address = address, owners = setmetatable({}, { __mode = "k" }) }, Visit)
+  visit.native = attend(visits, visit, request)
+  visit.is_guest = not is_ours(visits, address)
   visits.list[address] = visit
-  visits.seen = visits.seen + 1
+  if visit.is_guest then visits.guests = visits.guests + 1 end
+  if ngx.get_phase() ~= "timer" then visits.seen = visits.seen + 1 end
   if visits.seen == 2 then visits.on_second() end
   return visit
 end
@@ -113,7 +141,7 @@ function Visit:finish()
     for _, owner in pairs(self.owners) do client:abandon(owner) end
   end
   visits.list[self.address] = nil
-  if self.stage then self.stage:left() end
+  if self.is_guest then visits.guests = visits.guests - 1 end
 end
 
 --- The engine: it has ended.

@@ -1,0 +1,77 @@
+--- host: what one client has in a worker of nginx: the requests it is used in, the bell, the stage of its callbacks.
+local Bell = require "zklock.openresty.bell"
+local Stage = require "zklock.openresty.stage"
+local Visits = require "zklock.openresty.visits"
+local caretaker = require "zklock.openresty.caretaker"
+local core = require "zklock.core"
+
+---@class zklock.openresty.Host
+local Host = {}
+Host.__index = Host
+
+--- A worker's Lua state lasts. But with `lua_code_cache off` each request has one of its own, which ends only when
+--- nothing of it is left: there the timers must end with the request. Nobody says which of the two this is; in the
+--- former there is only one state, and it sees more than one request.
+local function may_last() return core.states() == 1 end
+
+---@param ready fun() takes what has arrived
+function Host.new(client, ready)
+  local self = setmetatable({ native = client.native, ready = ready, removed = false }, Host)
+  self.visits = Visits.new(client, function()
+    if may_last() then self:keep() end
+  end)
+  self.stage = Stage.new(self.visits)
+  self.bell = Bell.new(client.native, self.visits, self)
+  local phase = ngx.get_phase()
+  if phase == "init_worker" or phase == "timer" and may_last() then self:keep() end
+  return self
+end
+
+--- Is somebody here who may hold or wait, or something to be done?
+function Host:is_needed()
+  return not self.visits:is_empty() or self.stage:is_busy()
+end
+
+--- Takes what has arrived. It is not over if that raised (no memory): then it is to be tried again.
+---@return boolean done
+function Host:take()
+  local ok, err = xpcall(self.ready, debug.traceback)
+  if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
+  self.stage:tend()
+  return ok
+end
+
+--- For who waits, while nobody listens to the bell: what the bell's reader does.
+function Host:help()
+  self.bell:listen()
+  self:take()
+end
+
+--- Its timers are there from now on, until the worker is told to leave: nginx stays for as long as something runs.
+function Host:keep()
+  if self.removed or not caretaker.add(self) then return end
+  self.bell:keep(true)
+  self.stage:keep(true)
+end
+
+--- The caretaker: time to look.
+function Host:tend()
+  if self.bell.kept or self:is_needed() then self.bell:listen() end
+  self.stage:tend()
+end
+
+--- The worker is told to leave: timers only for those who are here still.
+function Host:leave()
+  caretaker.remove(self)
+  self.stage:keep(false)
+  self.bell:keep(false)
+  self.native:wake() -- nginx looks after its semaphores only when a descriptor or a timer has woken it
+end
+
+--- The client is at its end.
+function Host:remove()
+  self.removed = true
+  self:leave()
+end
+
+return Host
