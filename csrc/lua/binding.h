@@ -41,6 +41,8 @@ void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
 void zkl_open_bell(lua_State *L);
 void zkl_open_visit(lua_State *L);
+/* Puts its functions into the table on top of the stack. */
+void zkl_open_thread(lua_State *L);
 
 int zkl_lua_connect(lua_State *L);
 

@@ -109,18 +109,6 @@ static int core_check_tls(lua_State *L) {
     return 2;
 }
 
-/* core.depth(coroutine) -> how many calls deep it is, or was when it died; 2 at most */
-static int core_depth(lua_State *L) {
-    lua_State *thread = lua_tothread(L, 1);
-    lua_Debug frame;
-    int depth = 0;
-    luaL_argcheck(L, thread, 1, "coroutine expected");
-    while (depth < 2 && lua_getstack(thread, depth, &frame))
-        depth++;
-    lua_pushinteger(L, depth);
-    return 1;
-}
-
 /* core.identity() -> "HOST:PID" */
 static int core_identity(lua_State *L) {
     char host[256] = "localhost", text[300];
@@ -194,7 +182,6 @@ int luaopen_zklock_core(lua_State *L) {
         {"now", core_now},
         {"has_tls", core_has_tls},
         {"check_tls", core_check_tls},
-        {"depth", core_depth},
         {"identity", core_identity},
         {"check_hosts", core_check_hosts},
         {"states", core_states},
@@ -215,5 +202,6 @@ int luaopen_zklock_core(lua_State *L) {
         lua_pushcfunction(L, f->func);
         lua_setfield(L, -2, f->name);
     }
+    zkl_open_thread(L);
     return 1;
 }

@@ -134,12 +134,18 @@ function check.paths(value, name, level, chroot)
     refuse(name, "list of paths", count == 0 and "an empty one" or "a table that is none", level)
   end
   for i, path in ipairs(value) do check.path(path, ("%s[%d]"):format(name, i), level + 1, chroot) end
-  for i, path in ipairs(value) do
-    for j, other in ipairs(value) do
-      if i ~= j and (other == path or other:sub(1, #path + 1) == path .. "/") then
-        local wrong = other == path and "is there twice" or "lies below '" .. path .. "'"
-        error(("bad argument '%s' (path '%s' %s)"):format(name, other, wrong), level)
-      end
+  local known = {}
+  local function refuse_path(path, wrong)
+    error(("bad argument '%s' (path '%s' %s)"):format(name, path, wrong), level + 1)
+  end
+  for _, path in ipairs(value) do
+    if known[path] then refuse_path(path, "is there twice") end
+    known[path] = true
+  end
+  for _, path in ipairs(value) do
+    for above in path:gmatch("()/") do
+      local parent = path:sub(1, above - 1)
+      if known[parent] then refuse_path(path, "lies below '" .. parent .. "'") end
     end
   end
   return value

@@ -5,6 +5,7 @@ local check = require "zklock.check"
 local core = require "zklock.core"
 local Lock = require "zklock.lock"
 local lock_options = require "zklock.options"
+local Mortals = require "zklock.mortals"
 local ownership = require "zklock.owner"
 local Place = require "zklock.place"
 local Queue = require "zklock.queue"
@@ -19,15 +20,17 @@ local NO_MEMORY = "not enough memory" -- as Lua itself says it
 local CLOSE_MOST = 5
 --- `close` runs callbacks that make new callbacks, but not for ever.
 local CLOSE_ROUNDS = 1000
+--- How many owners are looked at in passing, whether they have come to their end. Before the process sleeps it is all.
+local REAP_MOST = 64
 
 ---@class zklock.Client
 ---@field private native userdata
 ---@field private loop table
 ---@field private subjects table<number, table> who gets the event of a tag; weak: what nobody wants is not told
----@field private kept table<table, boolean> what must not be collected: waiting requests, losses not yet told
+---@field private kept table<table, boolean> who is to be told something: waiting requests, losses
+---@field private stays table<zklock.Stay, boolean> that have joined and not left
 ---@field private places table<string, zklock.Place> by path
----@field private threads table<any, table<zklock.Stay, boolean>> what coroutines hold, and those that stand for one
----@field private guests table<any, table<zklock.Stay, boolean>> what other owners hold that may be collected
+---@field private mortals zklock.Mortals
 ---@field host any the adapter's own
 local Client = {}
 Client.__index = Client
@@ -47,6 +50,7 @@ end
 
 --- Made by zklock.connect.
 function Client.new(native, options)
+  local parked = {}
   return setmetatable({
     native = native or false,
     loop = options.loop,
@@ -57,16 +61,18 @@ function Client.new(native, options)
     handle_log = options.log,
     subjects = weak("v"),
     kept = {},
+    stays = {},
     places = weak("v"),
-    threads = weak("k"),
-    guests = weak("k"),
+    mortals = Mortals.new(function(who)
+      if parked[who] then parked[who] = nil end
+    end),
     endings = {}, -- who waits in `close` until the session has ended
-    pollers = {}, -- who waits in `poll` until a callback has run
+    pollers = weak("k"), -- who waits in `poll` until a callback has run
     last_tag = 0,
     queue = Queue.new(), -- callbacks to call, and those that waited and may go on
     told_state = false,
     callbacks = weak("k"), -- the coroutines in which callbacks run
-    parked = {}, -- those of them that wait
+    parked = parked, -- those of them that wait
   }, Client)
 end
 
@@ -156,6 +162,7 @@ end
 
 --- Blocks until something has arrived, the moment has come, or a signal has.
 function Client:sleep(moment)
+  self:reap(math.huge)
   self.native:wait(moment)
 end
 
@@ -176,15 +183,22 @@ function Client:suspend(waiting)
   return adapter.wait(self, waiting)
 end
 
+--- What a parked callback has of us. When somebody closes it, it is parked no more.
+local PARKING = {}
+function PARKING:drop() end -- luacheck: ignore 212
+function PARKING:abandon() end -- luacheck: ignore 212
+
 --- Waits until `waiting.done`: a callback parked, everybody else in the way of the loop.
 function Client:wait(waiting)
   local thread = self:parkable()
   -- Nothing wakes a parked one at a deadline of its own: it waits like the main program.
   if not thread or waiting.deadline then return self:suspend(waiting) end
   self.parked[thread] = true
+  self.mortals:note(thread, PARKING)
   waiting._parked = thread
   while not waiting.done do coroutine.yield() end
   waiting._parked = false
+  self.mortals:unnote(thread, PARKING)
   self.parked[thread] = nil
 end
 
@@ -225,31 +239,15 @@ function Client:ask(ask)
   return nil, err or self:unusable()
 end
 
---- Gives back what dead coroutines hold, and forgets the callbacks that somebody closed while they waited.
-function Client:reap()
-  for thread, stays in pairs(self.threads) do
-    if ownership.is_dead(thread) then
-      for stay in pairs(stays) do stay:abandon() end
-      if self.threads[thread] then self.threads[thread] = nil end
-    end
-  end
-  for thread in pairs(self.parked) do
-    if coroutine.status(thread) == "dead" then self.parked[thread] = nil end
-  end
+--- Gives back what those hold who have come to their end, as far as it looks.
+---@param most number? of them; default those that are looked at in passing
+function Client:reap(most)
+  self.mortals:reap(most or REAP_MOST)
 end
 
---- Where it is noted what such an owner holds: nil for those that are never collected.
-function Client:holdings(who)
-  return ownership.is_mortal(who) and self.threads or ownership.is_weak(who) and self.guests or nil
-end
-
---- An owner that may be collected has come to its end: gives back what it holds or waits for.
+--- An owner has come to its end: gives back what it holds or waits for.
 function Client:abandon(who)
-  local holdings = self:holdings(who)
-  local stays = holdings and holdings[who]
-  if not stays then return end
-  for stay in pairs(stays) do stay:abandon() end
-  if holdings[who] then holdings[who] = nil end
+  self.mortals:abandon(who)
 end
 
 --- Ends the waits of a set, which is empty then.

@@ -1,6 +1,7 @@
 --- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
 local check = require "zklock.check"
 local guard = require "zklock.guard"
+local owner = require "zklock.owner"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
@@ -21,7 +22,7 @@ end
 
 local function owner_or_current(client, who)
   if who == nil then return client:owner() end
-  return who
+  return owner.named(who)
 end
 
 --- Reentrant: the owner holds it already. With validity 0 it waits for the session.
@@ -60,7 +61,9 @@ function Lock:acquire(timeout, who)
   if unusable then return nil, unusable end
   local stay = place:stay_of(who)
   if stay and stay.state == "held" then return acquire_again(stay, deadline) end
-  client:reap()
+  client:reap(stay and math.huge)
+  place:reap()
+  stay = stay and place:stay_of(who)
   while stay do -- the same owner waits already, in another coroutine
     if once then return nil, "timeout" end
     stay:await(deadline)

@@ -1,8 +1,10 @@
 --- owner: who holds a lock and may release it. By default that is the running coroutine; the main program counts as
 --- one.
+local core = require "zklock.core"
+
 local owner = {}
 
---- The main program's stand-in where the language gives it no coroutine (Lua 5.1, LuaJIT).
+--- The main program, also where Lua has a coroutine for it: that one lies idle while a host's event handlers run.
 owner.main = setmetatable({}, {
   __name = "zklock.main",
   __tostring = function() return "the main program" end,
@@ -10,7 +12,15 @@ owner.main = setmetatable({}, {
 
 --- The owner of a call that names none, where the loop does not say otherwise.
 function owner.current()
-  return coroutine.running() or owner.main
+  local thread, is_main = coroutine.running()
+  if is_main or not thread then return owner.main end
+  return thread
+end
+
+--- The one name of an owner that a caller gives.
+function owner.named(value)
+  if type(value) == "thread" and core.is_main(value) then return owner.main end
+  return value
 end
 
 --- Owners that may be collected while they hold: whoever keeps them keeps them weakly.
@@ -21,12 +31,10 @@ function owner.declare_weak(object)
   weak[object] = true
 end
 
-function owner.is_weak(value)
+--- May it come to its end while it holds?
+function owner.is_mortal(value)
   return type(value) == "thread" or weak[value] == true
 end
-
--- nginx's own `status` calls every coroutine dead that is not of the running request.
-local status = rawget(coroutine, "_status") or coroutine.status
 
 --- Owners that stand for a coroutine, each with a weak reference to it.
 local stand_ins = setmetatable({}, { __mode = "k" })
@@ -37,25 +45,36 @@ function owner.declare_stand_in(object, thread)
   stand_ins[object] = setmetatable({ thread }, { __mode = "v" })
 end
 
---- Must one look whether it has come to its end?
-function owner.is_mortal(value)
-  return type(value) == "thread" or stand_ins[value] ~= nil
+--- Those known to be run by resume: with its function, such a one comes to its end.
+local coroutines = setmetatable({}, { __mode = "k" })
+
+--- The coroutine that it is, or stands for; nil: neither, or it is collected.
+local function thread_of(value)
+  local stand_in = stand_ins[value]
+  if stand_in then return stand_in[1] end
+  return type(value) == "thread" and value or nil
+end
+
+--- Looks what it is, while it shows: who has come to his end looks like a host's thread that lies idle.
+function owner.look(value)
+  local thread = thread_of(value)
+  if thread and not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
 end
 
 --- Has it come to its end, without having been collected?
 function owner.is_dead(value)
-  local thread = value
-  if stand_ins[value] then
-    thread = stand_ins[value][1]
-    if thread == nil then return true end
-  end
-  return type(thread) == "thread" and status(thread) == "dead"
+  local thread = thread_of(value)
+  if not thread then return stand_ins[value] ~= nil end
+  local fate = core.fate(thread)
+  if fate == "idle" then return coroutines[thread] == true end
+  if fate == "suspended" and not coroutines[thread] then coroutines[thread] = true end
+  return fate == "failed"
 end
 
---- A reference that does not keep a weak owner alive: ref() is the owner, or nil once it is collected.
+--- A reference that does not keep a mortal owner alive: ref() is the owner, or nil once it is collected.
 ---@return fun(): any
 function owner.reference(value)
-  if not owner.is_weak(value) then
+  if not owner.is_mortal(value) then
     return function() return value end
   end
   local box = setmetatable({ value }, { __mode = "v" })

@@ -6,6 +6,8 @@ local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
+local NONE = {}
+
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
 
 --- One owner's wait or hold.
@@ -44,7 +46,9 @@ local function new(client, path, kind, settings, enter)
     options = settings,
     enter = enter,
     stays = {},
-    weak_stays = weak("k"), -- of owners that may be collected
+    weak_stays = weak("k"), -- of owners that may come to their end
+    present = {}, -- the stays that have joined and not left
+    holder = false, -- the one of them that holds, or held last; of several, one
     losers = weak("k"), -- owners whose next release answers "lost"
   }, Place)
 end
@@ -142,6 +146,21 @@ local function is_held_in_others(part, who, but)
   return false
 end
 
+local function give_back_of_dead(stay)
+  if not stay or stay.state ~= "held" then return end
+  local who = stay.owner()
+  if who == nil or owner.is_mortal(who) and owner.is_dead(who) then stay:abandon() end
+end
+
+--- Gives back what is held there by who has come to his end: whoever queues now is not to wait for him.
+function Place:reap()
+  give_back_of_dead(self.holder)
+  for stay in pairs(self.read and self.read.present or NONE) do give_back_of_dead(stay) end
+  if self.write then give_back_of_dead(self.write.holder) end
+  for multilock in pairs(self.multilocks or NONE) do give_back_of_dead(multilock.holder) end
+  for _, part in ipairs(self.parts or NONE) do part:reap() end
+end
+
 --- Whoever holds read and asks for write would wait for himself, and so would he who holds a path of a multilock.
 ---@return string? err
 function Place:forbids(who)
@@ -166,28 +185,23 @@ end
 
 --- Notes that `stay` ends with `who`.
 local function note(client, who, stay)
-  local holdings = client:holdings(who)
-  if not holdings then return end
-  holdings[who] = holdings[who] or {}
-  holdings[who][stay] = true
+  if owner.is_mortal(who) then client.mortals:note(who, stay) end
 end
 
 --- Notes that it does not.
 local function unnote(client, who, stay)
-  local holdings = client:holdings(who)
-  local stays = holdings and holdings[who]
-  if not stays then return end
-  clear(stays, stay)
-  if next(stays) == nil then holdings[who] = nil end
+  if owner.is_mortal(who) then client.mortals:unnote(who, stay) end
 end
 
---- The owner gets a stay, which is his until it leaves.
+--- The owner gets a stay, which is his until it leaves. It is not collected before that: who is, would take along what
+--- tells that he is gone.
 function Place:set(who, stay)
-  if owner.is_weak(who) then
+  self.present[stay] = true
+  self.client.stays[stay] = true
+  if owner.is_mortal(who) then
     self.weak_stays[who] = stay
   else
     self.stays[who] = stay
-    self.client.kept[stay] = true -- nobody else need have it
   end
   note(self.client, who, stay)
 end
@@ -206,6 +220,10 @@ end
 ---@return zklock.Stay?
 function Place:stay_of(who)
   local stay = self.stays[who] or self.weak_stays[who]
+  if stay and stay.dropped then
+    stay:abandon()
+    return nil
+  end
   if stay and stay.state == "held" and not stay.contender:held() and not self.client:unusable() then
     stay:lose()
     return nil
@@ -218,7 +236,7 @@ end
 function Place:new_stay(lock, who)
   return setmetatable({ place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0,
     contender = self.client.native:contender(), token = false, err = false, waiters = false, answered = false,
-    revoked = false, told_revoked = false }, Stay)
+    revoked = false, told_revoked = false, dropped = false }, Stay)
 end
 
 -- ---- stays --------------------------------------------------------------------------------------------------------
@@ -263,6 +281,9 @@ function Stay:leave(state)
   local who, place = self.owner(), self.place
   local client = place.client
   if state ~= "lost" then clear(client.kept, self) end
+  clear(client.stays, self)
+  clear(place.present, self)
+  if place.holder == self then place.holder = false end
   if who ~= nil then
     if place.stays[who] == self then place.stays[who] = nil end
     if place.weak_stays[who] == self then place.weak_stays[who] = nil end
@@ -280,6 +301,7 @@ function Stay:event(kind, err, token)
   end
   if self.state == "waiting" and kind == "granted" then
     self.state, self.count, self.token = "held", 1, token
+    self.place.holder = self
   elseif self.state == "waiting" then
     self.err = err
     self:leave("failed")
@@ -325,7 +347,7 @@ end
 --- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it, which is `due`).
 function Stay:await(deadline, due)
   local waiting = waiter.new(deadline, due)
-  self.waiters = self.waiters or {}
+  self.waiters = self.waiters or weak("k") -- who waits, waits with his coroutine
   self.waiters[waiting] = true
   self.place.client:wait(waiting)
   clear(self.waiters, waiting)
@@ -363,9 +385,15 @@ function Stay:end_now()
   self:wake()
 end
 
---- Its owner has come to its end without giving it back; the engine counts it.
-function Stay:abandon()
+--- Its owner has come to its end without giving it back; the engine counts it. The rest is left to `abandon`.
+function Stay:drop()
+  self.dropped = true
   self.contender:drop()
+end
+
+--- The same, to the end.
+function Stay:abandon()
+  self:drop()
   self.err = "cancelled" -- for whoever waits in the owner's name
   self:leave("released")
   self:wake()

@@ -28,6 +28,7 @@ end
 function Request:join(lock, deadline, once, listener)
   local client = self.client
   client:reap()
+  lock.place:reap()
   local stay, back = lock.place:new_stay(listener or lock, self), owner.reference(self)
   if self.adapt then self.adapt(stay) end
   stay.answered = function(answered)

@@ -3,7 +3,9 @@
  *
  *     host SCRIPT... -- ARGUMENT...
  *
- * Each script runs in a new state, with the arguments as its `arg`; the state is closed before the next is opened. */
+ * Each script runs in a new state, with the arguments as its `arg`; the state is closed before the next is opened. A
+ * script may leave `handlers`, a list of { NAME, FUNCTION }: they are called afterwards, one after the other, each on the
+ * thread of that name, "main" or another one, which lies idle in between. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -105,6 +107,69 @@ static void push_arguments(lua_State *L, char **arguments) {
     lua_setglobal(L, "arg");
 }
 
+/* Pushes the thread of the name on top of the stack, which it takes away. */
+static lua_State *thread_named(lua_State *L) {
+    const char *name = lua_tostring(L, -1);
+    if (name && strcmp(name, "main") == 0) {
+        lua_pop(L, 1);
+        return L;
+    }
+    lua_pushvalue(L, -1);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_State *thread = lua_tothread(L, -1);
+    lua_pop(L, 1);
+    if (!thread) {
+        thread = lua_newthread(L);
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    } else {
+        lua_pop(L, 1);
+    }
+    return thread;
+}
+
+static const char handlers_key = 'h';
+
+/* Pushes the function of the next handler; its thread. NULL: there is none left. Nothing else stays on the stack: an
+ * idle thread has none of its own. */
+static lua_State *next_handler(lua_State *L, int i) {
+    lua_pushlightuserdata(L, (void *)&handlers_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_rawgeti(L, -1, i);
+    lua_remove(L, -2);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        return NULL;
+    }
+    lua_rawgeti(L, -1, 2);
+    lua_rawgeti(L, -2, 1);
+    lua_remove(L, -3);
+    lua_State *thread = thread_named(L);
+    if (thread != L)
+        lua_xmove(L, thread, 1);
+    return thread;
+}
+
+/* What failed leaves its message. */
+static bool run_handlers(lua_State *L) {
+    lua_State *thread;
+    lua_getglobal(L, "handlers");
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        return true;
+    }
+    lua_pushlightuserdata(L, (void *)&handlers_key);
+    lua_insert(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    for (int i = 1; (thread = next_handler(L, i)); i++) {
+        if (lua_pcall(thread, 0, 0, 0) == 0)
+            continue;
+        if (thread != L)
+            lua_xmove(thread, L, 1);
+        return false;
+    }
+    return true;
+}
+
 static bool run(const char *script, char **arguments) {
     lua_State *L = luaL_newstate();
     if (!L) {
@@ -114,7 +179,8 @@ static bool run(const char *script, char **arguments) {
     luaL_openlibs(L);
     open_host(L);
     push_arguments(L, arguments);
-    const bool good = luaL_loadfile(L, script) == 0 && lua_pcall(L, 0, 0, 0) == 0;
+    const bool good =
+        luaL_loadfile(L, script) == 0 && lua_pcall(L, 0, 0, 0) == 0 && run_handlers(L);
     if (!good) {
         const char *message = lua_tostring(L, -1);
         fprintf(stderr, "host: %s\n", message ? message : "an error that is no string");

@@ -1,0 +1,147 @@
+/* thread: what can be told of a coroutine from outside. coroutine.status() calls every thread dead that has nothing on its
+ * stack: also a host's own that it will call functions on again. Only what is run by resume comes to an end with its
+ * function. */
+#include "binding.h"
+
+/* lua_isyieldable is there from 5.3 on, and in LuaJIT, whose header is 5.1's otherwise. */
+#if LUA_VERSION_NUM >= 503 || (LUA_VERSION_NUM == 501 && defined(LUA_OK))
+#define KNOWS_YIELDABLE 1
+#else
+#define KNOWS_YIELDABLE 0
+#endif
+
+static lua_State *check(lua_State *L) {
+    lua_State *thread = lua_tothread(L, 1);
+    luaL_argcheck(L, thread, 1, "coroutine expected");
+    return thread;
+}
+
+static bool is_main(lua_State *thread) {
+    if (!lua_checkstack(thread, 1))
+        return false;
+    const bool yes = lua_pushthread(thread);
+    lua_pop(thread, 1);
+    return yes;
+}
+
+#if !KNOWS_YIELDABLE && !defined(LUA_RIDX_MAINTHREAD)
+#define KEEPS_MAIN 1
+static const char main_key = 'm';
+#else
+#define KEEPS_MAIN 0
+#endif
+
+#if !KNOWS_YIELDABLE
+/* NULL: not known. */
+static lua_State *main_of(lua_State *L) {
+#if KEEPS_MAIN
+    lua_pushlightuserdata(L, (void *)&main_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+#else
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+#endif
+    lua_State *main = lua_tothread(L, -1);
+    lua_pop(L, 1);
+    return main;
+}
+
+/* What `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the former has it as its first
+ * argument, the latter as an upvalue. */
+static lua_State *resumed_by(lua_State *from) {
+    lua_Debug frame;
+    lua_State *next = NULL;
+    if (!lua_getstack(from, 0, &frame) || !lua_checkstack(from, 2))
+        return NULL;
+    lua_getinfo(from, "f", &frame);
+    if (lua_iscfunction(from, -1)) {
+        if (lua_getlocal(from, &frame, 1)) {
+            next = lua_tothread(from, -1);
+            lua_pop(from, 1);
+        }
+        if (!next && lua_getupvalue(from, -1, 1)) {
+            next = lua_tothread(from, -1);
+            lua_pop(from, 1);
+        }
+    }
+    lua_pop(from, 1);
+    return next;
+}
+#endif
+
+/* Is `thread`, which runs or has resumed another one, run by resume? */
+static bool runs_as_coroutine(lua_State *L, lua_State *thread) {
+#if KNOWS_YIELDABLE
+    (void)L;
+    return lua_isyieldable(thread);
+#else
+    lua_State *from = main_of(L);
+    while (from && from != thread && from != L)
+        from = resumed_by(from);
+    return from == thread && !is_main(thread);
+#endif
+}
+
+/* core.is_main(thread) -> is it the main program's? */
+static int thread_is_main(lua_State *L) {
+    lua_pushboolean(L, is_main(check(L)));
+    return 1;
+}
+
+/* core.is_coroutine(thread) -> is it known to be run by resume? What is not, may be all the same: in a function that
+ * cannot be suspended nobody knows. */
+static int thread_is_coroutine(lua_State *L) {
+    lua_State *thread = check(L);
+    lua_Debug frame;
+    const bool has_begun = lua_getstack(thread, 0, &frame) || lua_status(thread);
+    lua_pushboolean(L, lua_status(thread) == LUA_YIELD || (!has_begun && lua_gettop(thread) > 0) ||
+                           (has_begun && runs_as_coroutine(L, thread)));
+    return 1;
+}
+
+/* core.fate(thread) -> "failed"; "suspended"; "idle": nothing is on its stack; "busy": neither */
+static int thread_fate(lua_State *L) {
+    lua_State *thread = check(L);
+    lua_Debug frame;
+    const int status = lua_status(thread);
+    if (status == LUA_YIELD)
+        lua_pushliteral(L, "suspended");
+    else if (status)
+        lua_pushliteral(L, "failed");
+    else if (lua_getstack(thread, 0, &frame) || lua_gettop(thread) > 0)
+        lua_pushliteral(L, "busy");
+    else
+        lua_pushliteral(L, "idle");
+    return 1;
+}
+
+/* core.depth(coroutine) -> how many calls deep it is, or was when it died; 2 at most */
+static int thread_depth(lua_State *L) {
+    lua_State *thread = check(L);
+    lua_Debug frame;
+    int depth = 0;
+    while (depth < 2 && lua_getstack(thread, depth, &frame))
+        depth++;
+    lua_pushinteger(L, depth);
+    return 1;
+}
+
+void zkl_open_thread(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"is_main", thread_is_main},
+        {"is_coroutine", thread_is_coroutine},
+        {"fate", thread_fate},
+        {"depth", thread_depth},
+        {NULL, NULL},
+    };
+    for (const luaL_Reg *f = functions; f->name; f++) {
+        lua_pushcfunction(L, f->func);
+        lua_setfield(L, -2, f->name);
+    }
+#if KEEPS_MAIN
+    lua_pushlightuserdata(L, (void *)&main_key);
+    if (lua_pushthread(L))
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    else
+        lua_pop(L, 2);
+#endif
+}

@@ -1,0 +1,115 @@
+--- mortals: those that may come to their end while they hold or wait: coroutines, requests, what stands for a request
+--- of nginx. What each of them has is kept here, and ended with him. Nobody says when that is: one has to look.
+local anchor = require "zklock.anchor"
+local owner = require "zklock.owner"
+
+--- One of them, by a number that changes when others go.
+---@class zklock.Mortals
+---@field private whos table<integer, any> weak
+---@field private shares table<integer, table<table, boolean>> what each has: things with `drop` and `abandon`
+---@field private numbers table<any, integer> weak
+---@field private anchors table<any, any> weak
+---@field private count integer
+---@field private at integer the one that was looked at last
+---@field private ended fun(who: any) called when one has come to his end and was not collected
+local Mortals = {}
+Mortals.__index = Mortals
+
+local function weak(mode)
+  return setmetatable({}, { __mode = mode })
+end
+
+---@param ended fun(who: any)
+function Mortals.new(ended)
+  return setmetatable({
+    whos = weak "v",
+    shares = {},
+    numbers = weak "k",
+    anchors = weak "k",
+    count = 0,
+    at = 0,
+    ended = ended,
+  }, Mortals)
+end
+
+--- The collector has found him: the servers are told at once. The rest is done by whoever looks. LuaJIT and Lua 5.1
+--- come here one cycle late, for they collect what a weak key refers to after the key.
+local function drop_all(share)
+  for subject in pairs(share) do subject:drop() end
+end
+
+local function enter(mortals, who)
+  local number, share = mortals.count + 1, {}
+  mortals.anchors[who] = anchor(share, drop_all)
+  mortals.shares[number] = share
+  mortals.whos[number] = who
+  mortals.numbers[who] = number
+  mortals.count = number
+  owner.look(who)
+  return number
+end
+
+--- From now on `subject` ends with `who`.
+function Mortals:note(who, subject)
+  local number = self.numbers[who] or enter(self, who)
+  self.shares[number][subject] = true
+end
+
+--- The last one gets his number. Allocates nothing.
+local function leave(mortals, number)
+  local last = mortals.count
+  local who, successor = mortals.whos[number], mortals.whos[last]
+  if who ~= nil then
+    mortals.numbers[who] = nil
+    mortals.anchors[who] = nil
+  end
+  if number ~= last then
+    mortals.shares[number] = mortals.shares[last]
+    mortals.whos[number] = successor
+    if successor ~= nil then mortals.numbers[successor] = number end
+  end
+  mortals.shares[last] = nil
+  if successor ~= nil then mortals.whos[last] = nil end
+  mortals.count = last - 1
+end
+
+--- It does not, any more.
+function Mortals:unnote(who, subject)
+  local number = self.numbers[who]
+  local share = number and self.shares[number]
+  if not share then return end
+  if share[subject] then share[subject] = nil end
+  if next(share) == nil then leave(self, number) end
+end
+
+--- He has come to his end. What is ended is taken from his share meanwhile, and with the last of it he may go.
+local function give_back(mortals, number)
+  local who, share = mortals.whos[number], mortals.shares[number]
+  for subject in pairs(share) do
+    subject:abandon()
+    if share[subject] then share[subject] = nil end
+  end
+  if who ~= nil then mortals.ended(who) end
+  if mortals.shares[number] == share then leave(mortals, number) end
+end
+
+--- Ends what somebody has who has come to his end.
+function Mortals:abandon(who)
+  local number = self.numbers[who]
+  if number then give_back(self, number) end
+end
+
+--- Looks at so many of them, each in turn.
+---@param most number
+function Mortals:reap(most)
+  for _ = 1, math.min(most, self.count) do
+    local number = self.at - 1
+    if number < 1 or number > self.count then number = self.count end
+    if number == 0 then return end
+    self.at = number
+    local who = self.whos[number]
+    if who == nil or owner.is_dead(who) then give_back(self, number) end
+  end
+end
+
+return Mortals

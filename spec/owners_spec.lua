@@ -1,0 +1,302 @@
+--- Owners that come to an end, and such as only seem to: whatever Lua says of a coroutine, a lock is its owner's for as
+--- long as he may come back, and nobody's afterwards.
+
+local cqueues = require "cqueues"
+local host = require "spec.support.host"
+local inspector = require "spec.support.inspector"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
+local zklock = require "zklock"
+
+local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
+local PATIENCE = 20
+
+describe("owners", function()
+  local zk, tree, client, other, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/owners")
+    other = worker.start()
+    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/owners/%d"):format(count)
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+  end)
+
+  after_each(function() client:close() end)
+
+  teardown(function()
+    other:close()
+    other:kill()
+    tree:delete_tree("/owners")
+    tree:close()
+  end)
+
+  local function nodes(at) return tree:children(at or path) or {} end
+
+  --- Nobody holds or waits any more.
+  local function rest(of)
+    wait.eventually(function()
+      client:poll()
+      local stats = client:stats()
+      return stats.held == 0 and stats.waiting == 0 and #nodes(of) == 0
+    end, PATIENCE, "the end of every node")
+  end
+
+  describe("that are collected", function()
+    --- Until the collector has found it, and no further: who waits for a lock makes no garbage.
+    local function collect_just(box)
+      for _ = 1, 1e6 do
+        if box[1] == nil then return end
+        collectgarbage("step", 1)
+      end
+      error "it was not collected"
+    end
+
+    -- LuaJIT and Lua 5.1 forget who it was one cycle before they collect what he held.
+    it("leave the lock to who comes next", function()
+      for round = 1, 12 do
+        local lock, box = client:mutex(path), setmetatable({}, { __mode = "v" })
+        coroutine.wrap(function()
+          box[1] = coroutine.running()
+          assert(lock:acquire(PATIENCE))
+          coroutine.yield()
+        end)()
+        collect_just(box)
+        assert.is_number((lock:acquire(PATIENCE / 4, "round " .. round)))
+        assert(lock:release("round " .. round))
+      end
+      assert.equal(12, client:stats().abandoned)
+      rest()
+    end)
+
+    it("leave it also when they were a request, or had a guard", function()
+      local lock, told = client:mutex(path), 0
+      for round = 1, 6 do
+        local box = setmetatable({}, { __mode = "v" })
+        if round % 2 == 0 then
+          box[1] = lock:request(PATIENCE, function() told = told + 1 end)
+          wait.eventually(function() return client:poll(0.01) > 0 end, PATIENCE)
+        else
+          coroutine.wrap(function() box[1] = assert(lock:guard(PATIENCE)) end)()
+        end
+        collect_just(box)
+        assert.is_number((lock:acquire(PATIENCE / 4)))
+        assert(lock:release())
+      end
+      assert.equal(3, told)
+      rest()
+    end)
+
+    it("leave it at once, when the collector has found them and nobody polls", function()
+      local lock = client:mutex(path)
+      coroutine.wrap(function()
+        assert(lock:acquire(PATIENCE))
+        coroutine.yield()
+      end)()
+      assert.equal(1, #nodes())
+      for _ = 1, 3 do collectgarbage() end
+      wait.eventually(function() return #nodes() == 0 end, PATIENCE, "the end of its node")
+    end)
+
+    it("end the wait that they made in somebody's name", function()
+      client:close()
+      client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, loop = "cqueues" }))
+      assert(other:acquire(path, PATIENCE))
+      local lock = client:mutex(path)
+      local controller = cqueues.new()
+      controller:wrap(function() lock:acquire(nil, "somebody") end)
+      wait.eventually(function()
+        assert(controller:step(0))
+        return #nodes() == 2
+      end, PATIENCE)
+      controller = nil -- luacheck: ignore 311
+      wait.eventually(function()
+        collectgarbage()
+        client:poll()
+        return #nodes() == 1
+      end, PATIENCE, "the end of a wait that nobody is in")
+      assert(other:release(path))
+      assert.is_number((lock:acquire(PATIENCE, "another")))
+      assert.is_false(lock:is_held("somebody"))
+      assert(lock:release("another"))
+      rest()
+    end)
+  end)
+
+  describe("in a program that has Lua in it", function()
+    local PROLOGUE = [[
+      local hosts, path = arg[1], arg[2]
+      local zklock = require "zklock"
+      local client, lock
+      local function connect()
+        client = assert(zklock.connect(hosts, { session_timeout = 60 }))
+        lock = client:mutex(path)
+      end
+      local function check(what)
+        print(what, lock:is_held() and "held" or "not held", client:stats().abandoned)
+      end
+    ]]
+
+    local function lines_of(script)
+      local result = host.run({ PROLOGUE .. script }, { zk.hosts, path })
+      assert.equal("", result.stderr)
+      return result.stdout
+    end
+
+    it("keep their locks while the main program lies idle, and an event handler polls", function()
+      assert.equal("main\theld\t0\nmain\theld\t0\n", lines_of [[
+        handlers = {
+          { "main", function()
+            connect()
+            assert(lock:acquire(5))
+          end },
+          { "handler", function() client:poll() end },
+          { "main", function() check("main") end },
+          { "another handler", function() client:mutex(path .. "/another"):acquire(5) end },
+          { "main", function()
+            check("main")
+            assert(lock:release())
+            client:close()
+          end },
+        }
+      ]])
+    end)
+
+    it("keep their locks while their thread lies idle, which is used again", function()
+      assert.equal("handler\theld\t0\n", lines_of [[
+        handlers = {
+          { "handler", function()
+            connect()
+            assert(lock:acquire(5))
+          end },
+          { "main", function() client:poll() end },
+          { "another handler", function() client:mutex(path .. "/another"):acquire(5) end },
+          { "handler", function()
+            check("handler")
+            assert(lock:release())
+            client:close()
+          end },
+        }
+      ]])
+    end)
+
+    it("give back what a coroutine of theirs held that has ended", function()
+      assert.equal("main\tnot held\t1\n", lines_of [[
+        local thread
+        handlers = {
+          { "handler", function()
+            connect()
+            thread = coroutine.create(function()
+              assert(lock:acquire(5))
+              coroutine.yield()
+            end)
+            assert(coroutine.resume(thread))
+            client:poll() -- 5.1 and 5.2 see only now what it is
+          end },
+          { "another handler", function() assert(coroutine.resume(thread)) end },
+          { "main", function()
+            client:poll()
+            check("main")
+            client:close()
+          end },
+        }
+      ]])
+    end)
+  end)
+
+  it("that are the main program are the same under the name that Lua has for it", function()
+    local main, is_main = coroutine.running()
+    if not is_main then return pending("this Lua has none") end
+    local lock = client:mutex(path)
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(lock:is_held(main))
+    assert.is_true(lock:release(main))
+    assert.is_false(lock:is_held())
+  end)
+
+  it("that end are found in a comparison of table.sort, too, at the latest when they are collected", function()
+    local lock = client:mutex(path)
+    local thread = coroutine.create(function()
+      local tried
+      table.sort({ 2, 1 }, function(a, b)
+        if not tried then tried = lock:acquire(PATIENCE) end
+        return a < b
+      end)
+      assert(tried)
+    end)
+    assert(coroutine.resume(thread))
+    thread = nil -- luacheck: ignore 311
+    collectgarbage()
+    collectgarbage()
+    rest()
+  end)
+
+  describe("in great numbers", function()
+    local MANY = 300
+
+    --- So many coroutines that hold a lock each, and what stops them.
+    local function crowd(n)
+      local threads = {}
+      for i = 1, n do
+        threads[i] = coroutine.create(function()
+          assert(client:mutex(path .. "/" .. i):acquire(PATIENCE))
+          coroutine.yield()
+        end)
+        assert(coroutine.resume(threads[i]))
+      end
+      return threads
+    end
+
+    --- How often a call looks what has become of a coroutine.
+    local function looks_in(fn)
+      local core, looks = require "zklock.core", 0
+      local fate = core.fate
+      function core.fate(...)
+        looks = looks + 1
+        return fate(...)
+      end
+      local ok, err = pcall(fn)
+      core.fate = fate
+      assert(ok, err)
+      return looks
+    end
+
+    it("are not all looked at in each call #once", function()
+      local threads = crowd(MANY)
+      local lock = client:mutex(path .. "/more")
+      assert.is_true(looks_in(function()
+        for _ = 1, 10 do client:poll() end
+      end) <= 10 * 128)
+      assert.is_true(looks_in(function()
+        for _ = 1, 10 do
+          lock:request(0, function() end)
+        end
+      end) <= 10 * 128)
+      assert.equal(MANY, #threads)
+    end)
+
+    it("give back what they held when one of them has ended, also to who asks next for that", function()
+      local threads = crowd(MANY)
+      for i = 1, MANY, 50 do
+        assert(coroutine.resume(threads[i]))
+        assert.equal("dead", coroutine.status(threads[i]))
+        assert.is_number((client:mutex(path .. "/" .. i):acquire(PATIENCE / 4)))
+        assert(client:mutex(path .. "/" .. i):release())
+      end
+      for i = 2, MANY, 50 do assert(coroutine.resume(threads[i])) end
+      wait.eventually(function()
+        client:poll()
+        return client:stats().abandoned == 12
+      end, PATIENCE)
+      assert.equal(MANY - 12, client:stats().held)
+    end)
+  end)
+end)
