@@ -60,7 +60,7 @@ static void leave(void *ctx) {
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
-    zkl_session_tend(&client->session);
+    zkl_heart_tend(&client->session.heart);
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);
     pthread_mutex_unlock(&client->mutex);
@@ -110,10 +110,6 @@ void zkl_client_unuse(zkl_client *client) {
 
 static zkl_client *client_of(zkl_floor *floor) {
     return (zkl_client *)((char *)floor - offsetof(zkl_client, floor));
-}
-
-static void refresh(zkl_floor *floor) {
-    zkl_session_refresh(&client_of(floor)->session);
 }
 
 static void sooner(zkl_timers *timers) {
@@ -241,7 +237,6 @@ static bool init_floor(zkl_client *client) {
     zkl_floor *floor = &client->floor;
     floor->clock = &zkl_clock_boot;
     floor->timers.sooner = sooner;
-    floor->refresh = refresh;
     if (!make_guid(&floor->guid) || !zkl_events_init(&floor->events))
         return false;
     if (!zkl_subjects_init(&floor->subjects)) {

@@ -19,9 +19,10 @@ struct zkl_floor {
     zkl_subjects subjects;
     zkl_stats counters;
 
-    int64_t session;              /* the id that our nodes bear as ephemeralOwner */
-    zkl_nanos trusted_until;      /* until then the servers cannot have ended the session */
-    void (*refresh)(zkl_floor *); /* asks the servers, so that trusted_until moves on */
+    int64_t session; /* the id that our nodes bear as ephemeralOwner */
+    zkl_nanos
+        trusted_until; /* until then the servers cannot have ended the session; kept by heart.c, which moves it
+                              * on while somebody holds or waits: zkl_line_refreshed tells when it had run out */
 
     uint64_t guid; /* the client's half of every GUID */
     const char *identifier;

@@ -46,8 +46,8 @@ struct request {
     request *prev, *next;
     zkl_link *link;
     zkl_return back;
-    zkl_nanos sent;
-    bool written;
+    zkl_nanos handed;
+    zkl_reach reach;
     batch *batch; /* of a transaction */
     zkl_mode mode;
     char path[]; /* of a create */
@@ -62,6 +62,8 @@ struct zkl_link {
     zkl_rescue *rescue; /* with TLS; never changes once started */
     size_t
         auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
+    zkl_nanos
+        settled; /* when the newest request that has come back was handed over; completion thread */
     zhandle_t *handle; /* set once, under the mutex, by whoever hears of it first */
 
     pthread_mutex_t mutex; /* a leaf; for what follows */
@@ -69,11 +71,12 @@ struct zkl_link {
     request *requests;
     size_t auths_open; /* credentials that this connection waits for an answer to */
     bool connected;
+    zkl_nanos root; /* the servers took the connection after that */
 };
 
 /* ---- requests on their way ---- */
 
-static request *request_about(zkl_link *link, zkl_return back, bool written, const char *path) {
+static request *request_about(zkl_link *link, zkl_return back, zkl_reach reach, const char *path) {
     const size_t size = strlen(path) + 1;
     request *r = calloc(1, sizeof *r + size);
     if (!r)
@@ -81,8 +84,8 @@ static request *request_about(zkl_link *link, zkl_return back, bool written, con
     memcpy(r->path, path, size);
     r->link = link;
     r->back = back;
-    r->written = written;
-    r->sent = link->clock->now();
+    r->reach = reach;
+    r->handed = link->clock->now();
     pthread_mutex_lock(&link->mutex);
     r->next = link->requests;
     if (r->next)
@@ -92,8 +95,8 @@ static request *request_about(zkl_link *link, zkl_return back, bool written, con
     return r;
 }
 
-static request *request_new(zkl_link *link, zkl_return back, bool written) {
-    return request_about(link, back, written, "");
+static request *request_new(zkl_link *link, zkl_return back, zkl_reach reach) {
+    return request_about(link, back, reach, "");
 }
 
 static void batch_free(batch *b) {
@@ -133,7 +136,11 @@ static int sent(request *r, int rc) {
 
 /* completion thread; freed only after the owner has acted on it, so that a drained link has nothing left to start */
 static void answer(request *r, const zkl_reply *reply) {
-    r->link->owner.answered(r->link->owner.ctx, r->link, &r->back, reply, r->sent, r->written);
+    zkl_link *link = r->link;
+    if (link->settled < r->handed)
+        link->settled = r->handed;
+    link->owner.answered(link->owner.ctx, link, &r->back, reply, r->handed,
+                         zkl_proof_of(r->reach, reply->rc));
     request_free(r);
 }
 
@@ -280,7 +287,7 @@ static int mode_of(zkl_mode mode) {
 static int port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
                        zkl_acl acl, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_about(link, back, true, path);
+    request *r = request_about(link, back, ZKL_REACH_QUORUM, path);
     if (!r)
         return ZMARSHALLINGERROR;
     r->mode = mode;
@@ -360,7 +367,7 @@ static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
 
 static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, true);
+    request *r = request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
     r->batch = batch_new(asked, acl_of(acl));
@@ -372,7 +379,7 @@ static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, 
 
 static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, false);
+    request *r = request_new(link, back, ZKL_REACH_SERVER);
     if (!r)
         return ZMARSHALLINGERROR;
     return sent(r,
@@ -381,7 +388,7 @@ static int port_list(zkl_port *port, const char *path, bool watch, zkl_return ba
 
 static int port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, false);
+    request *r = request_new(link, back, ZKL_REACH_SERVER);
     if (!r)
         return ZMARSHALLINGERROR;
     return sent(r, zoo_awget(link->handle, path, watch ? on_watch : NULL, link, on_get, r));
@@ -394,7 +401,7 @@ static void on_stat(int rc, const struct Stat *stat, const void *data) {
 
 static int port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, true);
+    request *r = request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
     return sent(r, zoo_aset(link->handle, path, data, (int)strlen(data), -1, on_stat, r));
@@ -402,20 +409,20 @@ static int port_set(zkl_port *port, const char *path, const char *data, zkl_retu
 
 static int port_erase(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, true);
+    request *r = request_new(link, back, ZKL_REACH_ERASE);
     return r ? sent(r, zoo_adelete(link->handle, path, -1, on_void, r)) : ZMARSHALLINGERROR;
 }
 
 static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, true);
+    request *r = request_new(link, back, ZKL_REACH_LEADER);
     return r ? sent(r, zoo_async(link->handle, path, on_string, r)) : ZMARSHALLINGERROR;
 }
 
 /* The library's declaration takes a pointer to the completion's type, and uses it as the completion. */
 static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
-    request *r = request_new(link, back, false);
+    request *r = request_new(link, back, ZKL_REACH_SERVER);
     return r ? sent(r, zoo_aremove_all_watches(link->handle, path,
                                                list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
                                                (void_completion_t *)on_void, r))
@@ -473,6 +480,8 @@ static void connected(zkl_link *link, zhandle_t *handle) {
     pthread_mutex_lock(&link->mutex);
     if (!link->handle)
         link->handle = handle; /* zookeeper_init2 has not returned yet */
+    if (!link->connected && link->root < link->settled)
+        link->root = link->settled; /* what has come back by now was not on this connection */
     link->connected = true;
     pthread_mutex_unlock(&link->mutex);
     mark_socket(handle);
@@ -604,6 +613,7 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
     }
     sigset_t before;
     link->config = config;
+    link->root = link->clock->now();
     zkl_signals_block(&before);
     zkl_descriptors *pipes = zkl_descriptors_pipes();
     zhandle_t *handle = NULL;
@@ -641,6 +651,13 @@ int64_t zkl_link_session(zkl_link *link) {
 
 zkl_nanos zkl_link_timeout(zkl_link *link) {
     return zoo_recv_timeout(link->handle) * (ZKL_SECOND / 1000);
+}
+
+zkl_nanos zkl_link_root(zkl_link *link) {
+    pthread_mutex_lock(&link->mutex);
+    const zkl_nanos root = link->root;
+    pthread_mutex_unlock(&link->mutex);
+    return root;
 }
 
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {

@@ -2,7 +2,7 @@
 #ifndef ZKL_PORT_ZOOKEEPER_H
 #define ZKL_PORT_ZOOKEEPER_H
 
-#include "clock.h"
+#include "trust.h"
 #include "zklock.h"
 
 typedef struct zkl_link zkl_link;
@@ -17,9 +17,9 @@ typedef enum zkl_turn {
 /* Who is told. All are called from the library's threads, without any lock of ours. */
 typedef struct zkl_link_owner {
     void *ctx;
-    /* An answer; `sent` is when the request was made, `written` whether the leader had a hand in it. */
+    /* An answer to a request that was handed over at `handed`, and what it proves of the session. */
     void (*answered)(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
-                     zkl_nanos sent, bool written);
+                     zkl_nanos handed, zkl_proof proof);
     void (*watched)(void *ctx, zkl_link *link, const char *path, zkl_change change);
     void (*turned)(void *ctx, zkl_link *link, zkl_turn turn);
 } zkl_link_owner;
@@ -47,6 +47,8 @@ zkl_port *zkl_link_port(zkl_link *link);
 zkl_identity zkl_link_identity(zkl_link *link);
 int64_t zkl_link_session(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
+/* ... and a moment, as late as is known, before which the servers cannot have taken this connection. */
+zkl_nanos zkl_link_root(zkl_link *link);
 
 /* Waits until no request is on its way, or until `deadline`. Not under the client's mutex. */
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline);

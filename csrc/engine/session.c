@@ -22,70 +22,30 @@ static void set_state(zkl_session *session, zkl_state state) {
     zkl_events_post(&session->floor->events, event, (int)state, 0);
 }
 
-/* ---- trust ---- */
-
-/* locked. The servers end a session when they have heard nothing for its timeout; a follower tells its leader late, so
- * we count two thirds of it, from the moment a request that the leader answered was sent. */
-static void confirm(zkl_session *session, zkl_nanos sent) {
-    zkl_floor *floor = session->floor;
-    if (sent <= session->confirmed)
-        return;
-    session->confirmed = sent;
-    const bool past = floor->trusted_until <= zkl_floor_now(floor);
-    floor->trusted_until = sent + session->timeout * 2 / 3;
-    if (past && floor->trusted_until > zkl_floor_now(floor))
-        session->tell(session->ctx, ZKL_SESSION_REFRESHED);
-}
-
-/* Did the leader have a hand in this answer? */
-static bool from_leader(int rc) {
-    return rc == ZOK || rc == ZNONODE || rc == ZNODEEXISTS;
-}
-
-void zkl_session_refresh(zkl_session *session) {
-    zkl_port *port = session->floor->port;
-    if (!port || session->syncing)
-        return;
-    session->syncing = port->call->sync(port, "/", (zkl_return){session->heart.id, 0, 0}) == ZOK;
-}
-
-static void heart_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
-    (void)asked;
-    (void)reply; /* what it proves was counted before it came here */
-    ((zkl_session *)((char *)subject - offsetof(zkl_session, heart)))->syncing = false;
-}
-
-static zkl_nanos next_beat(const zkl_session *session) {
-    return session->confirmed + session->timeout / 6;
-}
-
-/* Every step ends with zkl_session_tend, this one too. */
-static void beat(zkl_timer *timer) {
-    (void)timer;
-}
-
-void zkl_session_tend(zkl_session *session) {
-    zkl_floor *floor = session->floor;
-    const zkl_stats *count = &floor->counters;
-    if (!floor->port || count->waiting + count->held == 0 || session->beat.pending)
-        return;
-    const zkl_nanos now = zkl_floor_now(floor), due = next_beat(session);
-    /* A beat on its way is given a sixth of the timeout, too. */
-    zkl_timer_set(&floor->timers, &session->beat, due > now ? due : now + session->timeout / 6);
-    if (due <= now)
-        zkl_session_refresh(session);
-}
-
 /* ---- what the link says ---- */
 
+static void refreshed(zkl_heart *heart) {
+    zkl_session *session = (zkl_session *)((char *)heart - offsetof(zkl_session, heart));
+    session->tell(session->ctx, ZKL_SESSION_REFRESHED);
+}
+
+/* locked: from now on requests are made, and what is read is believed. */
+static void resume(zkl_session *session) {
+    session->carried = false;
+    session->floor->port = zkl_link_port(session->link);
+    set_state(session, ZKL_STATE_CONNECTED);
+    session->tell(session->ctx, ZKL_SESSION_RESUMED);
+}
+
 static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
-                        zkl_nanos sent, bool written) {
+                        zkl_nanos handed, zkl_proof proof) {
     zkl_session *session = ctx;
     session->enter(session->ctx);
     if (link == session->link) {
-        if (written && from_leader(reply->rc))
-            confirm(session, sent);
+        zkl_heart_answered(&session->heart, proof, handed);
         session->answered(session->ctx, back, reply);
+        if (session->carried && session->heart.linked && !session->heart.proving)
+            resume(session);
     }
     session->leave(session->ctx);
 }
@@ -100,9 +60,17 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
 
 /* locked. When a link with TLS has had its time. The library gives a host that does not even refuse the two minutes of
  * the kernel, and no other one a try: the next link begins with another server. Without a session none can be lost. */
-static zkl_nanos sought_until(const zkl_session *session) {
+static zkl_nanos sought_with_tls(const zkl_session *session) {
     const zkl_nanos patience = session->floor->session ? session->timeout : session->timeout / 2;
     return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
+}
+
+/* locked. When the link has had its time, and another one is to carry the session on. One that has had a server refuses
+ * those that know less, also if all do because they were set up anew: the next one asks them without such memories. */
+static zkl_nanos sought_until(const zkl_session *session) {
+    if (session->config.tls)
+        return sought_with_tls(session);
+    return session->remembers ? session->seeking + session->timeout : ZKL_NEVER;
 }
 
 /* locked. Without a server names are looked up again: first while the session can still be taken to another address, not
@@ -114,7 +82,7 @@ static void look_later(zkl_session *session) {
         session->look_pause = most;
     const zkl_nanos now = zkl_floor_now(session->floor), until = sought_until(session);
     zkl_nanos at = now + session->look_pause;
-    if (session->config.tls && until > now && until < at)
+    if (until > now && until < at)
         at = until;
     zkl_timer_set(&session->floor->timers, &session->look, at);
 }
@@ -123,17 +91,14 @@ static void look_later(zkl_session *session) {
 static void link_down(zkl_session *session) {
     session->floor->port = NULL;
     session->seeking = zkl_floor_now(session->floor);
-    zkl_timer_clear(&session->floor->timers, &session->beat);
+    zkl_heart_unlinked(&session->heart);
     look_later(session);
 }
 
 /* locked */
 static void forget_session(zkl_session *session) {
     session->floor->session = 0;
-    session->floor->trusted_until = 0;
-    session->confirmed = 0;
-    session->syncing = false;
-    zkl_subject_enter(&session->floor->subjects, &session->heart);
+    zkl_heart_ended(&session->heart);
 }
 
 /* locked */
@@ -150,24 +115,37 @@ static void connected(zkl_session *session) {
     zkl_floor *floor = session->floor;
     const int64_t id = zkl_link_session(session->link);
     const bool fresh = floor->session != id;
-    if (floor->port)
+    if (session->heart.linked)
         return;
     if (fresh && floor->session) {
         forget_session(session); /* it was to be carried on, and could not */
         session->tell(session->ctx, ZKL_SESSION_EXPIRED);
     }
-    floor->port = zkl_link_port(session->link);
     floor->session = id;
     session->timeout = zkl_link_timeout(session->link);
     session->pause = session->look_pause = 0;
+    session->remembers = true;
+    session->carried = session->carried && !fresh;
     zkl_timer_clear(&floor->timers, &session->look);
     floor->counters.sessions += fresh;
-    set_state(session, ZKL_STATE_CONNECTED);
-    if (!fresh)
-        zkl_session_refresh(
-            session); /* whoever holds wants to know at once; and after a relink the sync keeps a server
-                                         that lags from showing us a list without our nodes */
-    session->tell(session->ctx, ZKL_SESSION_RESUMED);
+    if (!session->ending)
+        zkl_heart_started(&session->heart, zkl_link_port(session->link));
+    zkl_heart_linked(&session->heart, zkl_link_root(session->link), session->timeout, fresh,
+                     session->carried);
+    /* A server that lags could show a link which has seen nothing yet a list without our nodes: the heart's first write
+     * is answered when it has caught up, and on_answered goes on. */
+    if (!session->carried)
+        resume(session);
+}
+
+/* locked */
+static void suspended(zkl_session *session) {
+    const bool resumed = session->floor->port != NULL;
+    link_down(session);
+    if (!resumed)
+        return;
+    set_state(session, ZKL_STATE_SUSPENDED);
+    session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
 }
 
 static void on_turned(void *ctx, zkl_link *link, zkl_turn turn) {
@@ -179,11 +157,9 @@ static void on_turned(void *ctx, zkl_link *link, zkl_turn turn) {
             connected(session);
             break;
         case ZKL_TURN_SUSPENDED:
-            if (!session->floor->port)
+            if (!session->heart.linked)
                 break; /* still looking for a server */
-            link_down(session);
-            set_state(session, ZKL_STATE_SUSPENDED);
-            session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
+            suspended(session);
             break;
         case ZKL_TURN_EXPIRED:
             link_dead(session);
@@ -223,6 +199,8 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
                                : NULL;
     session->enter(session->ctx);
     session->link = link;
+    session->remembers = false;
+    session->carried = carried != NULL;
     session->seeking = zkl_floor_now(session->floor);
     if (link)
         look_later(session);
@@ -232,9 +210,13 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
         zkl_log_warn(session->log, "cannot start a ZooKeeper handle: %s", strerror(errno));
     free(session->addresses);
     session->addresses = addresses;
-    if (started)
-        return;
     session->enter(session->ctx);
+    if (started && link == session->link && !session->ending)
+        zkl_heart_started(&session->heart, zkl_link_port(link));
+    if (started) {
+        session->leave(session->ctx);
+        return;
+    }
     session->link = NULL;
     if (!session->ending)
         try_again_later(session);
@@ -253,31 +235,29 @@ static char *resolve(zkl_session *session) {
 
 static void look(zkl_timer *timer) {
     zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, look));
-    if (session->link && !session->floor->port && !session->ending)
+    if (session->link && !session->heart.linked && !session->ending)
         zkl_errand_send(session->errands, &session->look_again);
 }
 
-/* errand thread: no server in reach for a while. If the names mean other addresses by now, a new link carries the session
- * there: changing the addresses of a running handle races inside the library. */
+/* errand thread: no server in reach for a while. If the names mean other addresses by now, or the link has had its time, a
+ * new link carries the session on: changing the addresses of a running handle races inside the library. */
 static void look_again(zkl_errand *errand) {
     zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, look_again));
-    if (!session->config.tls && !zkl_servers_named(&session->servers))
-        return;
     char *addresses = resolve(session);
     session->enter(session->ctx);
     zkl_link *former = session->link;
     bool moved =
-        addresses && session->addresses && former && !session->floor->port && !session->ending;
+        addresses && session->addresses && former && !session->heart.linked && !session->ending;
     if (moved && zkl_servers_same(addresses, session->addresses)) {
-        moved = session->config.tls && zkl_floor_now(session->floor) >= sought_until(session);
+        moved = zkl_floor_now(session->floor) >= sought_until(session);
         if (moved)
             zkl_servers_begin_elsewhere(addresses, session->addresses);
     }
     if (moved) {
         session->link = NULL;
-        session->syncing = false;
+        zkl_heart_stopped(&session->heart);
         session->tell(session->ctx, ZKL_SESSION_RELINKED);
-    } else if (former && !session->floor->port && !session->ending) {
+    } else if (former && !session->heart.linked && !session->ending) {
         look_later(session);
     }
     const bool alive = session->floor->session != 0;
@@ -314,6 +294,7 @@ void zkl_session_start(zkl_session *session) {
 
 void zkl_session_ending(zkl_session *session) {
     session->ending = true;
+    session->heart.port = NULL; /* no more heartbeats: nobody holds or waits */
     zkl_timer_clear(&session->floor->timers, &session->reopen);
     zkl_timer_clear(&session->floor->timers, &session->look);
     set_state(session, ZKL_STATE_CLOSED);
@@ -384,13 +365,14 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
         return ZKL_NO_MEMORY;
     session->state = ZKL_STATE_CONNECTING;
     session->timeout = zkl_link_asked(config);
-    session->beat.fire = beat;
     session->reopen.fire = reopen;
     session->look.fire = look;
     session->renew.run = renew;
     session->look_again.run = look_again;
-    session->heart.answer = heart_answered;
-    zkl_subject_enter(&session->floor->subjects, &session->heart);
+    session->heart.floor = session->floor;
+    session->heart.refreshed = refreshed;
+    if (!zkl_heart_init(&session->heart))
+        return ZKL_NO_MEMORY;
     session->floor->acl = config->acl;
     session->floor->identifier = session->config.identifier;
     session->floor->chroot = strlen(session->servers.chroot);

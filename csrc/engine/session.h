@@ -1,9 +1,9 @@
-/* session: the life of a client's session: connect, heartbeats, suspend, expire, renew, end. */
+/* session: the life of a client's session: connect, suspend, expire, renew, end. */
 #ifndef ZKL_SESSION_H
 #define ZKL_SESSION_H
 
 #include "errand.h"
-#include "floor.h"
+#include "heart.h"
 #include "log.h"
 #include "port_zookeeper.h"
 #include "servers.h"
@@ -41,12 +41,13 @@ struct zkl_session {
     zkl_nanos pause;   /* before the next try to open a link */
     bool ending;
 
-    zkl_subject heart; /* gets the answers to syncs */
-    bool syncing;
-    zkl_nanos confirmed;  /* when the latest answered write or sync was sent */
+    zkl_heart heart;
+    bool remembers; /* the link has had a server: it takes none whose data is older */
+    bool
+        carried; /* the link began with the session of another one, and has not proven itself yet */
     zkl_nanos seeking;    /* since when the link has been without a server */
     zkl_nanos look_pause; /* before names are looked up again */
-    zkl_timer beat, reopen, look;
+    zkl_timer reopen, look;
     zkl_errand renew, look_again;
     char *addresses; /* of the link; errand thread */
 
@@ -61,10 +62,6 @@ void zkl_session_destroy(zkl_session *session);
 
 /* locked: starts connecting */
 void zkl_session_start(zkl_session *session);
-/* locked: keeps the heart beating while somebody holds or waits; called at the end of every step */
-void zkl_session_tend(zkl_session *session);
-/* locked: asks the servers at once, for want of trust */
-void zkl_session_refresh(zkl_session *session);
 /* locked: no new link from now on; events say closed */
 void zkl_session_ending(zkl_session *session);
 /* errand thread, not locked: drains what is open, until the deadline, and closes it, which blocks for seconds at worst. */
