@@ -45,7 +45,7 @@ static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
 static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos latest = zkl_trust_latest(&heart->trust);
     const zkl_nanos last = latest > heart->beaten ? latest : heart->beaten;
-    return last ? last + interval(heart, now) : now;
+    return last && !heart->owes_write ? last + interval(heart, now) : now;
 }
 
 /* ---- beats ---- */
@@ -54,8 +54,9 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
     const zkl_return back = {heart->subject.id, 0, 0};
     const zkl_port_table *call = heart->port->call;
     const bool write =
-        heart->linked &&
-        (heart->proving || (is_wanted(heart) && zkl_trust_wants_write(&heart->trust)));
+        heart->linked && (heart->proving || heart->owes_write ||
+                          (is_wanted(heart) && zkl_trust_wants_write(&heart->trust)));
+    heart->owes_write = heart->owes_write && !write;
     heart->beaten =
         now; /* also if it could not be sent, for want of memory: the next comes in its time */
     heart->beating = (write ? call->erase(heart->port, heart->nothing, back)
@@ -113,12 +114,13 @@ void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool 
     zkl_trust_connected(&heart->trust, root, timeout, fresh);
     heart->linked = true;
     heart->proving = proving;
+    heart->owes_write = proving || is_wanted(heart);
     heart->beaten = 0; /* the first comes at once */
     publish(heart);
 }
 
 void zkl_heart_unlinked(zkl_heart *heart) {
-    heart->linked = false;
+    heart->linked = heart->owes_write = false;
     zkl_timer_clear(&heart->floor->timers, &heart->timer);
 }
 

@@ -17,6 +17,7 @@ struct zkl_heart {
     zkl_port *port;      /* of the link, also while that is without a server; NULL: there is none */
     bool linked;         /* the link has a server */
     bool proving;        /* ... of which nothing is believed before it has answered a write */
+    bool owes_write;     /* on this link, to those who were there when it came */
     bool beating;        /* a heartbeat is on its way */
     zkl_nanos beaten;    /* when the latest was handed over */
     zkl_timer timer;

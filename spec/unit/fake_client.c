@@ -22,35 +22,35 @@ static void must(bool good) {
 
 /* ---- life ---- */
 
-static void beat(fake_client *client) {
-    const zkl_stats *count = &client->floor.counters;
-    if (client->beats && client->floor.port && count->waiting + count->held > 0 &&
-        client->confirmed + client->timeout / 6 <= fake_now)
-        client->floor.refresh(&client->floor);
-}
-
 void fake_leave(fake_client *client) {
     zkl_groups_step(&client->floor);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
-    beat(client);
+    if (client->beats)
+        zkl_heart_tend(&client->heart);
     fake_hear(client);
 }
 
-static void refresh(zkl_floor *floor) {
-    fake_client *client = (fake_client *)((char *)floor - offsetof(fake_client, floor));
-    client->refreshes++;
-    if (!floor->port || client->syncing)
-        return;
-    client->syncing =
-        floor->port->call->sync(floor->port, "/", (zkl_return){client->heart.id, 0, 0}) == ZOK;
+static void refreshed(zkl_heart *heart) {
+    fake_client *client = (fake_client *)((char *)heart - offsetof(fake_client, heart));
+    zkl_lines_each(&client->lines, zkl_line_refreshed);
 }
 
-static void heart_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
-    (void)asked;
-    (void)reply;
-    ((fake_client *)((char *)subject - offsetof(fake_client, heart)))->syncing = false;
+void fake_beat(fake_client *client, double seconds) {
+    const double moment = zkl_clock_seconds(client->timeout) / 24;
+    client->beats = true;
+    fake_leave(client);
+    for (double passed = 0; passed < seconds; passed += moment) {
+        fake_settle_all(client->servers);
+        fake_wait(client->servers, moment);
+    }
+    fake_settle_all(client->servers);
+}
+
+void fake_still(fake_client *client) {
+    client->beats = false;
+    zkl_timer_clear(&client->floor.timers, &client->heart.timer);
 }
 
 fake_client *fake_client_new(fake_servers *servers) {
@@ -66,14 +66,15 @@ fake_client *fake_client_new(fake_servers *servers) {
     client->state = ZKL_STATE_CONNECTING;
     zkl_floor *floor = &client->floor;
     floor->clock = &fake_clock;
-    floor->refresh = refresh;
     floor->guid = (UINT64_C(0xabc000) + ++guids) & ZKL_GUID_MASK;
     floor->identifier = "me";
     must(zkl_events_init(&floor->events) && zkl_subjects_init(&floor->subjects) &&
          zkl_lines_init(&client->lines, floor));
     client->queries = (zkl_queries){.floor = floor, .state = &client->state};
-    client->heart.answer = heart_answered;
-    zkl_subject_enter(&floor->subjects, &client->heart);
+    client->heart = (zkl_heart){.floor = floor, .refreshed = refreshed};
+    must(zkl_heart_init(&client->heart));
+    zkl_heart_started(&client->heart, &client->port);
+    client->started = fake_now;
     return client;
 }
 

@@ -125,7 +125,8 @@ static void watch_remove(fake_watch **w) {
 
 static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, fake_item **item) {
     fake_client *client = (fake_client *)port;
-    CHECK(client->floor.port == port);            /* nothing is asked without a link */
+    /* Nothing is asked without a link, but by the heart. */
+    CHECK(client->floor.port == port || back.subject == client->heart.subject.id);
     CHECK(path[0] == '/' && !strstr(path, "//")); /* full paths */
     CHECK(back.subject != 0);
     if (client->deaf)
@@ -209,7 +210,9 @@ static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
     fake_client *client = (fake_client *)port;
     zkl_guid guid;
     /* Nobody's node but our own is ever deleted. */
-    CHECK(zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->floor.guid);
+    const bool own =
+        zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->floor.guid;
+    CHECK(own || strcmp(path, client->heart.nothing) == 0);
     return take(port, FAKE_ERASE, path, back, NULL);
 }
 
@@ -355,6 +358,8 @@ static int execute(fake_client *client, fake_item *item) {
         caught_up(client, servers->zxid);
         return rc;
     case FAKE_SYNC:
+        if (client->tenure.deposed)
+            return ZOK; /* by one who still thinks that he leads */
         caught_up(client, servers->zxid);
         return ZOK;
     case FAKE_UNWATCH:
@@ -391,15 +396,38 @@ static int execute(fake_client *client, fake_item *item) {
     return ZOK;
 }
 
+static zkl_reach reach_of(const fake_item *item) {
+    switch (item->op) {
+    case FAKE_CREATE:
+    case FAKE_BATCH:
+    case FAKE_SET:
+        return ZKL_REACH_QUORUM;
+    case FAKE_ERASE:
+        return ZKL_REACH_ERASE;
+    case FAKE_SYNC:
+        return ZKL_REACH_LEADER;
+    default:
+        return ZKL_REACH_SERVER;
+    }
+}
+
+static bool is_write(const fake_item *item) {
+    return reach_of(item) >= ZKL_REACH_QUORUM;
+}
+
 bool fake_carry(fake_client *client) {
-    fake_item *item = client->alive ? item_take(&client->sent) : NULL;
+    if (!client->alive && !client->tenure.deposed)
+        return false;
+    if (!client->heart.linked || (client->tenure.deposed && client->sent && is_write(client->sent)))
+        return false; /* nobody commits it */
+    fake_item *item = item_take(&client->sent);
     if (!item)
         return false;
     item->next = NULL;
     item->rc = execute(client, item);
     item->carried = true;
     item->zxid = client->view < client->servers->zxid ? client->view : client->servers->zxid;
-    client->heard = fake_now;
+    fake_quorum_heard(client);
     fake_item **last = &client->inbound;
     while (*last)
         last = &(*last)->next;
@@ -409,18 +437,11 @@ bool fake_carry(fake_client *client) {
 
 /* ---- back at the client ---- */
 
-static void confirm(fake_client *client, const fake_item *item) {
-    zkl_floor *floor = &client->floor;
-    const bool written = item->op == FAKE_CREATE || item->op == FAKE_ERASE ||
-                         item->op == FAKE_SYNC || item->op == FAKE_BATCH || item->op == FAKE_SET;
-    if (!written || (item->rc != ZOK && item->rc != ZNONODE && item->rc != ZNODEEXISTS) ||
-        item->at <= client->confirmed)
-        return;
-    client->confirmed = item->at;
-    const bool past = floor->trusted_until <= fake_now;
-    floor->trusted_until = item->at + client->timeout * 2 / 3;
-    if (past && floor->trusted_until > fake_now)
-        zkl_lines_each(&client->lines, zkl_line_refreshed);
+static void resume(fake_client *client) {
+    client->carried = false;
+    client->state = ZKL_STATE_CONNECTED;
+    client->floor.port = &client->port;
+    zkl_lines_each(&client->lines, zkl_line_resume);
 }
 
 static void hand_over(fake_client *client, const fake_item *item) {
@@ -437,10 +458,14 @@ static void hand_over(fake_client *client, const fake_item *item) {
         watch_set(&client->listeners, item->path, item->watch_list, 0);
     if (item->rc == ZOK && item->op == FAKE_UNWATCH)
         watch_remove(watch_at(&client->listeners, item->path, item->watch_list));
-    confirm(client, item);
+    if (client->settled < item->at)
+        client->settled = item->at;
+    zkl_heart_answered(&client->heart, zkl_proof_of(reach_of(item), item->rc), item->at);
     zkl_subject *subject = zkl_subject_find(&client->floor.subjects, item->back.subject);
     if (subject)
         subject->answer(subject, &item->back, &reply);
+    if (client->carried && client->heart.linked && !client->heart.proving)
+        resume(client);
 }
 
 static void hand_watch(fake_client *client, const fake_item *item) {
@@ -502,7 +527,7 @@ void fake_wait(fake_servers *servers, double seconds) {
             }
         }
         if (at > fake_now)
-            fake_now = at;
+            fake_quorum_pass(servers, at);
         if (!next)
             return;
         zkl_timers_run(&next->floor.timers, fake_now);
@@ -524,26 +549,43 @@ static void restore_watches(fake_client *client) {
     }
 }
 
+static void doom(fake_client *client, fake_item **queue);
+
+void fake_take(fake_client *client) {
+    fake_quorum_took(client);
+}
+
+void fake_fail(fake_client *client) {
+    CHECK(!client->heart.linked);
+    doom(client, &client->sent);
+    fake_deliver_late(client);
+}
+
 void fake_connect(fake_client *client) {
     zkl_floor *floor = &client->floor;
-    CHECK(!floor->port);
+    const bool fresh = !client->alive;
+    CHECK(!client->heart.linked);
     CHECK(client->alive || floor->session == 0); /* else it is told of the end: fake_expire */
     if (client->view < client->seen)
         client->view = client->seen; /* servers that are behind us refuse us */
-    const bool carried_on = client->alive;
-    if (!client->alive) {
+    if (fresh) {
         floor->session = ++client->servers->sessions;
         floor->counters.sessions++;
         client->alive = true;
     } else {
         restore_watches(client);
     }
-    client->heard = fake_now;
-    client->state = ZKL_STATE_CONNECTED;
-    floor->port = &client->port;
-    if (carried_on && client->syncs_first)
-        floor->refresh(floor);
-    zkl_lines_each(&client->lines, zkl_line_resume);
+    if (fresh || !client->tenure.taken)
+        fake_quorum_took(client); /* otherwise they did when fake_take was called */
+    client->tenure.taken = false;
+    client->carried = client->carried && !fresh;
+    zkl_heart_linked(&client->heart,
+                     client->settled > client->started ? client->settled : client->started,
+                     client->timeout, fresh, client->carried);
+    if (!client->beats) /* the one heartbeat that it has */
+        zkl_heart_answered(&client->heart, ZKL_PROOF_QUORUM, fake_now);
+    if (!client->carried || !client->heart.proving)
+        resume(client);
     fake_leave(client);
 }
 
@@ -563,9 +605,11 @@ static void doom(fake_client *client, fake_item **queue) {
 }
 
 void fake_cut_quietly(fake_client *client) {
-    CHECK(client->floor.port != NULL);
+    CHECK(client->heart.linked);
     client->floor.port = NULL;
     client->state = ZKL_STATE_SUSPENDED;
+    zkl_heart_unlinked(&client->heart);
+    fake_quorum_left(client);
     watches_free(&client->watches);
     doom(client, &client->inbound);
     doom(client, &client->sent);
@@ -588,12 +632,22 @@ void fake_cut(fake_client *client) {
     fake_deliver_late(client);
 }
 
+/* Another link: what was on its way on the former one is not heard of. */
+static void start_link(fake_client *client) {
+    zkl_heart_stopped(&client->heart);
+    zkl_heart_started(&client->heart, &client->port);
+    client->settled = 0;
+    client->started = fake_now;
+}
+
 void fake_relink(fake_client *client) {
-    CHECK(!client->floor.port && client->floor.session != 0);
+    CHECK(!client->heart.linked && client->floor.session != 0);
     watches_free(&client->listeners);
     items_free(&client->late);
     client->seen = 0;
-    client->syncing = false;
+    client->carried = true;
+    items_free(&client->sent);
+    start_link(client);
     zkl_lines_each(&client->lines, zkl_line_relink);
     zkl_queries_suspend(&client->queries);
     fake_leave(client);
@@ -616,11 +670,10 @@ void fake_expire(fake_client *client) {
     watches_free(&client->listeners);
     floor->port = NULL;
     floor->session = 0;
-    floor->trusted_until = 0;
-    client->confirmed = client->seen = 0;
-    client->syncing = false;
+    client->seen = 0;
     client->state = ZKL_STATE_EXPIRED;
-    zkl_subject_enter(&floor->subjects, &client->heart);
+    zkl_heart_ended(&client->heart);
+    start_link(client);
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_queries_suspend(&client->queries);
     fake_leave(client);
@@ -631,6 +684,8 @@ void fake_lag(fake_client *client, int64_t zxid) {
 }
 
 void fake_catch_up(fake_client *client) {
+    if (client->tenure.deposed)
+        return; /* nobody tells its server anything */
     client->view = FAKE_LATEST;
     fake_fire(client);
 }

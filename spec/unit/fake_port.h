@@ -4,8 +4,10 @@
 #ifndef FAKE_PORT_H
 #define FAKE_PORT_H
 
+#include "fake_quorum.h"
 #include "fake_servers.h"
 #include "group.h"
+#include "heart.h"
 #include "query.h"
 
 /* What the host has: a contender, and what it was told of it. */
@@ -33,25 +35,22 @@ typedef struct fake_client {
     fake_place *places;
     uint64_t tags, events;
 
-    bool alive;      /* the servers have its session */
-    int64_t view;    /* what its server has seen; FAKE_LATEST: everything */
-    int64_t seen;    /* the latest zxid it was told */
-    zkl_nanos heard; /* when the servers last heard of it */
+    bool alive;   /* the servers have its session */
+    int64_t view; /* what its server has seen; FAKE_LATEST: everything */
+    int64_t seen; /* the latest zxid it was told */
     zkl_nanos timeout;
+    fake_tenure tenure;
     struct fake_item *sent, *inbound, *late;
     struct fake_watch *watches;   /* at the servers */
     struct fake_watch *listeners; /* in the library: told again after a reconnect */
     unsigned counts[FAKE_OPS];    /* requests taken */
-    unsigned refreshes;
-    bool deaf; /* the port takes no request: ZINVALIDSTATE */
-    bool
-        syncs_first; /* on reconnecting, as a session does; a line relies on it only after a relink */
-    bool busy;       /* the host does not poll */
-    bool beats;      /* asks for trust before it runs out, as a session does */
+    bool deaf;                    /* the port takes no request: ZINVALIDSTATE */
+    bool busy;                    /* the host does not poll */
+    bool beats; /* has heartbeats; else only what the test asks for proves anything */
 
-    zkl_subject heart;
-    bool syncing;
-    zkl_nanos confirmed;
+    zkl_heart heart;
+    zkl_nanos settled, started; /* see zkl_link_root */
+    bool carried;               /* by a link that has not proven itself yet */
 } fake_client;
 
 extern zkl_nanos fake_now; /* the clock of all clients */
@@ -103,8 +102,13 @@ void fake_wait(fake_servers *servers, double seconds);
 
 /* ---- the link ---- */
 
-/* A new session, or the old one if the servers still have it and the client does not know better. */
+/* A new session, or the old one if the servers still have it and the client does not know better. After fake_relink
+ * requests are made only when a heartbeat has been answered. */
 void fake_connect(fake_client *client);
+/* The same in two halves: the servers take the connection, the client hears of it later with fake_connect. */
+void fake_take(fake_client *client);
+/* A try to connect fails. */
+void fake_fail(fake_client *client);
 /* The link goes. What is on its way, either way, is lost: the client hears ZCONNECTIONLOSS for each. */
 void fake_cut(fake_client *client);
 /* The same, but it hears so only when fake_deliver_late is called. */
@@ -119,6 +123,11 @@ void fake_expire(fake_client *client);
 /* Its server lags: it shows nothing younger than `zxid` until a sync or a write of ours, or fake_catch_up. */
 void fake_lag(fake_client *client, int64_t zxid);
 void fake_catch_up(fake_client *client);
+
+/* Time passes, with heartbeats from now on, and everything is answered. */
+void fake_beat(fake_client *client, double seconds);
+/* No heartbeats from now on. */
+void fake_still(fake_client *client);
 
 /* ---- between the files of the fake ---- */
 

@@ -42,7 +42,8 @@ typedef struct fake_servers {
     size_t count, room;
     int64_t zxid, sessions;
     fake_refusal refusals[8];
-    bool old; /* before 3.5: knows no containers */
+    bool old;        /* before 3.5: knows no containers */
+    bool keeps_time; /* ends sessions as a leader does: fake_quorum.h */
     struct fake_client *clients;
 } fake_servers;
 

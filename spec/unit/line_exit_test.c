@@ -285,10 +285,7 @@ static void a_refused_delete_that_an_operator_does_for_us_lets_the_next_in(void)
     fake_release(p);
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
     fake_connect(one);
-    for (unsigned i = 0; i < 100; i++) {
-        fake_wait(zk, 1);
-        fake_settle(one); /* by now it pauses for half a minute */
-    }
+    fake_beat(one, 100); /* by now it pauses for half a minute */
     CHECK(fake_waits(q));
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);

@@ -271,12 +271,13 @@ static void a_new_link_watches_what_the_old_one_watched(void) {
 /* The new link does not know how far the servers were, so one that lags may take it. */
 static void a_new_link_to_a_server_that_lags_loses_no_place(void) {
     const int64_t before = zk->zxid;
-    one->syncs_first = true;
     fake_place *p = fake_holder(two), *q = fake_waiter(one);
     fake_cut_quietly(one);
     fake_relink(one);
     fake_lag(one, before);
+    one->beats = true;
     fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "D"); /* what the server says is believed when that is answered */
     fake_settle_all(zk);
     CHECK_INT(one->counts[FAKE_CREATE], 1);
     CHECK(fake_waits(q));
@@ -289,11 +290,11 @@ static void a_new_link_to_a_server_that_lags_loses_no_place(void) {
 
 static void a_new_link_to_a_server_that_lags_loses_no_hold(void) {
     const int64_t before = zk->zxid;
-    one->syncs_first = true;
     fake_place *p = fake_holder(one);
     fake_cut_quietly(one);
     fake_relink(one);
     fake_lag(one, before);
+    one->beats = true;
     fake_connect(one);
     fake_settle(one);
     CHECK(fake_held(p));
@@ -333,11 +334,7 @@ static void a_throttled_request_is_repeated(void) {
         const char *stranger = fake_stranger(zk, LINE, NULL);
         fake_refuse(zk, ops[i], LINE, ZTHROTTLEDOP, 3);
         fake_place *p = fake_join(one, LINE, 60);
-        for (unsigned j = 0; j < 10; j++) {
-            fake_settle(one);
-            fake_wait(zk, 1);
-        }
-        fake_settle(one);
+        fake_beat(one, 10);
         fake_remove(zk, stranger);
         fake_settle(one);
         CHECK(fake_held(p));

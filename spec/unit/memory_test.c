@@ -257,7 +257,6 @@ static void an_answer_is_lost(void) {
 }
 
 static void another_link_takes_over(void) {
-    one->syncs_first = true;
     fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
     fake_cut_quietly(one);

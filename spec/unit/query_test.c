@@ -128,7 +128,7 @@ static void ask_validity(fake_place *p) {
     query = zkl_query_new(&one->queries, ZKL_ASKED_VALIDITY, 0);
     CHECK(query != NULL);
     query->held = p->contender;
-    zkl_query_start(query, zkl_clock_after(fake_now, 5));
+    zkl_query_start(query, zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -140,17 +140,17 @@ static void validity_is_answered_at_once_while_it_lasts(void) {
 
 static void validity_that_ran_out_asks_the_servers(void) {
     fake_place *p = fake_holder(one);
-    fake_wait(zk, 25);
+    fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
     CHECK(query->pending);
-    fake_settle(one);
+    fake_beat(one, 15);
     check_answered(ZKL_OK);
 }
 
 static void validity_of_what_was_lost_says_so(void) {
     fake_place *p = fake_holder(one);
-    fake_wait(zk, 25);
+    fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
     fake_expire(one);
@@ -159,7 +159,7 @@ static void validity_of_what_was_lost_says_so(void) {
 
 static void validity_of_what_was_dropped_says_so(void) {
     fake_place *p = fake_holder(one);
-    fake_wait(zk, 25);
+    fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
     fake_drop(p);

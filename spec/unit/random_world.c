@@ -239,14 +239,30 @@ static void some_stranger(void) {
     play->stranger(directory);
 }
 
+static double of_timeout(unsigned parts) {
+    return zkl_clock_seconds(one->timeout) * parts / 48;
+}
+
+/* The client may hear late that the servers have taken its connection. */
+static void be_taken(fake_client *client) {
+    client->tenure.at_follower = random_any(2);
+    fake_take(client);
+    if (random_any(3) == 0)
+        fake_wait(zk, of_timeout(random_any(40)));
+    if (!client->alive)
+        fake_expire(client);
+}
+
 static void come_back(fake_client *client) {
     if (!client->alive)
         fake_expire(client);
+    else if (random_faults & QUORUM)
+        be_taken(client);
     fake_connect(client);
 }
 
 static void turn_link(fake_client *client) {
-    if (client->floor.port) {
+    if (client->heart.linked) {
         fake_cut_quietly(client);
         if (chance(LAG, 2))
             fake_lag(client, client->seen + random_any((unsigned)(zk->zxid - client->seen) + 1));
@@ -257,13 +273,15 @@ static void turn_link(fake_client *client) {
         return;
     }
     if (client->alive && chance(EXPIRE, 3)) {
-        const zkl_nanos end = client->heard + client->timeout;
+        const zkl_nanos end = client->tenure.ends;
         if (end >= fake_now)
             fake_wait(zk, zkl_clock_seconds(end - fake_now) + 0.001);
         fake_bury(client);
     }
     if (random_any(2))
         come_back(client);
+    else
+        fake_fail(client);
 }
 
 static void some_refusal(void) {
@@ -274,11 +292,31 @@ static void some_refusal(void) {
                     1 + random_any(3));
 }
 
+/* Time goes by, and most requests are answered in it. */
+static void breathe(void) {
+    fake_wait(zk, of_timeout(random_any(12) ? 1 + random_any(4) : random_any(60)));
+    for (fake_client *c = zk->clients; c; c = c->next)
+        if (random_any(12))
+            fake_settle(c);
+}
+
+/* The end of it is that its server notices, and hangs up; or that it dies. */
+static void depose(fake_client *client) {
+    if (client->tenure.deposed)
+        turn_link(client);
+    else if (client->heart.linked && client->alive)
+        fake_quorum_depose(client);
+}
+
 #define WAITING_MOST 6
 
 static void step(void) {
     fake_client *client = anyone();
-    if (chance(CUT, client->floor.port ? 50 : 5))
+    if (chance(QUORUM, 3))
+        breathe();
+    else if (chance(QUORUM, client->tenure.deposed ? 40 : 100))
+        depose(client);
+    else if (chance(CUT, client->heart.linked ? 50 : 5))
         turn_link(client);
     else if (chance(OPERATOR, 40))
         some_operator();
@@ -307,18 +345,15 @@ static void step(void) {
 static void heal(void) {
     fake_allow(zk);
     for (fake_client *c = zk->clients; c; c = c->next) {
-        if (!c->floor.port)
+        if (c->tenure.deposed)
+            fake_cut(c);
+        if (!c->heart.linked)
             come_back(c);
         fake_catch_up(c);
     }
     fake_settle_all(zk);
     /* Holds that are not watched yet come to be; then what was refused or could not be sent is repeated. */
-    for (unsigned i = 0; i < 3; i++) {
-        fake_wait(zk, i == 0 ? 0.1 : 6);
-        fake_settle_all(zk);
-    }
-    fake_wait(zk, 31);
-    fake_settle_all(zk);
+    fake_beat(one, 44);
 }
 
 /* No node of ours without somebody who wants it. */
@@ -374,6 +409,9 @@ static void check_end(void) {
             forget(c->places);
     }
     fake_settle_all(zk);
+    fake_still(one);
+    fake_still(two);
+    fake_settle_all(zk);
     CHECK_CLEAN();
     for (size_t i = 0; i < play->directory_count; i++)
         CHECK_INT(fake_children(zk, play->directories[i]), 0);
@@ -387,7 +425,7 @@ static void run_seed(unsigned kinds, unsigned seed) {
     granted = 0;
     memset(deeds, 0, sizeof deeds);
     one->beats = two->beats = true;
-    one->syncs_first = two->syncs_first = (kinds & RELINK) != 0;
+    zk->keeps_time = (kinds & QUORUM) != 0;
     play->begin(seed);
     for (unsigned i = 0; i < play->steps; i++) {
         check_note("course %u, seed %u, step %u", kinds, seed, i);
@@ -468,6 +506,11 @@ static void sessions_move(void) {
     random_run(CUT | LAG | RELINK | SLOW);
 }
 
+static void leaders_keep_time(void) {
+    random_run(QUORUM | CUT);
+    random_run(QUORUM | CUT | LAG | RELINK);
+}
+
 static void everything(void) {
     random_run(CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
 }
@@ -491,6 +534,7 @@ int random_main(const random_play *p, int argc, char **argv) {
         {"holds when operators delete and write", operators_delete},
         {"holds when servers refuse", servers_refuse},
         {"holds when sessions move to other links", sessions_move},
+        {"holds when leaders are deposed, and followers die", leaders_keep_time},
         {"holds when everything happens at once", everything},
         p->more,
     };

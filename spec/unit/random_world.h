@@ -17,6 +17,7 @@ enum {
     RELINK = 32,
     SLOW = 64,    /* time passes, trust runs out */
     SHARED = 128, /* the test's own: readers and writers in the place of a mutex */
+    QUORUM = 256, /* the servers end sessions by the leader's clock, and leaders are deposed */
 };
 
 typedef struct random_play {

@@ -1,0 +1,193 @@
+/* When a client asks the servers whether its session lives, and what it asks. The session timeout is 30 seconds. */
+#include "fake_world.h"
+
+#include <string.h>
+
+static void begin(void) {
+    fake_world_begin();
+    fake_beat(one, 0);
+}
+
+/* The heartbeats of so many seconds, in which each is answered at once: "S" a sync, "D" a write. */
+static const char *beats_of(double seconds) {
+    static char text[64];
+    size_t n = 0;
+    for (double passed = 0; passed < seconds; passed += 0.5) {
+        fake_wait(zk, 0.5);
+        for (const char *b = fake_batch(one); *b && n + 1 < sizeof text; b++)
+            if (*b == 'S' || *b == 'D')
+                text[n++] = *b;
+        fake_settle(one);
+    }
+    text[n] = '\0';
+    return text;
+}
+
+static zkl_nanos trusted(void) {
+    return one->floor.trusted_until - fake_now;
+}
+
+static void at_rest_a_sync_every_third_of_the_timeout(void) {
+    CHECK_TEXT(beats_of(60), "SSSSSS");
+}
+
+static void while_somebody_is_there_a_write_and_a_sync_in_turns(void) {
+    fake_holder(one);
+    CHECK_TEXT(beats_of(60), "SDSDSDSDSDSD");
+}
+
+static void one_at_a_time(void) {
+    fake_holder(one);
+    fake_wait(zk, 300);
+    CHECK_INT(fake_pending(one, FAKE_SYNC, NULL) + fake_pending(one, FAKE_ERASE, NULL), 1);
+}
+
+static void other_writes_do_as_well(void) {
+    fake_place *p = fake_holder(one);
+    unsigned beats = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        fake_release(p);
+        p = fake_join(one, LINE, 5);
+        beats += one->heart.beating;
+        fake_settle(one);
+        fake_wait(zk, 2);
+    }
+    CHECK_INT(beats, 0);
+    CHECK(trusted() > 10 * ZKL_SECOND);
+}
+
+static void a_hold_is_trusted_for_a_third_at_least(void) {
+    fake_holder(one);
+    beats_of(30);
+    for (unsigned i = 0; i < 200; i++) {
+        beats_of(0.5);
+        CHECK(trusted() > 9 * ZKL_SECOND);
+        CHECK(trusted() < 20 * ZKL_SECOND);
+    }
+}
+
+static void after_a_long_rest_an_acquire_is_trusted_at_once(void) {
+    for (unsigned i = 0; i < 40; i++) {
+        beats_of(61 + i);
+        fake_place *p = fake_join(one, LINE, 5);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        CHECK(trusted() > 5 * ZKL_SECOND);
+        fake_release(p);
+        fake_settle(one);
+    }
+}
+
+static void after_a_stop_trust_comes_back_soon(void) {
+    fake_holder(one);
+    beats_of(60);
+    fake_wait(zk, 29);
+    CHECK(trusted() < 0);
+    beats_of(20);
+    CHECK(trusted() > 10 * ZKL_SECOND);
+}
+
+static void a_connection_begins_with_a_beat(void) {
+    fake_holder(one);
+    fake_cut(one);
+    fake_connect(one);
+    CHECK_INT(one->heart.beating, 1);
+    const char *batch = fake_batch(one);
+    CHECK(strchr(batch, 'S') || strchr(batch, 'D'));
+}
+
+/* The later the last thing that failed was handed over, the longer the connection that comes after it is believed in. */
+static void without_a_server_one_is_handed_over_for_each_try(void) {
+    fake_place *p = fake_holder(one);
+    fake_cut(one);
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK_INT(fake_pending(one, FAKE_SYNC, NULL), 1);
+        fake_wait(zk, 4);
+        fake_fail(one);
+    }
+    fake_wait(zk, 1);
+    fake_connect(one);
+    fake_beat(one, 6);
+    CHECK(fake_held(p));
+    CHECK(trusted() > (29 - 4 - 1 - 6 - 2) * ZKL_SECOND);
+}
+
+static void what_is_answered_on_a_connection_is_not_before_it(void) {
+    fake_holder(one);
+    fake_cut(one);
+    fake_fail(one); /* at this moment the next is handed over */
+    fake_take(one); /* ... and the servers take the session */
+    fake_wait(zk, 10);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(trusted() <= 20 * ZKL_SECOND);
+}
+
+static void a_link_that_is_given_up_is_not_trusted(void) {
+    fake_place *p = fake_holder(one);
+    fake_cut(one);
+    CHECK(trusted() > 0);
+    fake_relink(one);
+    CHECK(trusted() < 0);
+    fake_connect(one);
+    CHECK(one->floor.port ==
+          NULL); /* nothing is asked before the servers have committed something */
+    CHECK_TEXT(fake_batch(one), "S"); /* handed over while there was no server */
+    fake_answer(one);
+    CHECK(one->floor.port == NULL);
+    CHECK_TEXT(fake_batch(one), "D");
+    fake_settle(one);
+    CHECK(one->floor.port != NULL);
+    CHECK(fake_held(p) && trusted() > 0);
+}
+
+static void a_write_that_is_refused_is_tried_again(void) {
+    fake_cut(one);
+    fake_relink(one);
+    fake_refuse(zk, FAKE_ERASE, one->heart.nothing, ZTHROTTLEDOP, 2);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(one->floor.port == NULL);
+    fake_beat(one, 8);
+    CHECK(one->floor.port != NULL);
+}
+
+static void nobody_trusts_a_session_that_has_ended(void) {
+    fake_holder(one);
+    fake_expire(one);
+    CHECK_INT(one->floor.trusted_until, 0);
+}
+
+static void no_memory_for_a_beat_is_made_up_for_by_the_next(void) {
+    fake_place *p = fake_holder(one);
+    one->deaf = true;
+    fake_wait(zk, 8);
+    one->deaf = false;
+    beats_of(20);
+    CHECK(fake_held(p) && trusted() > 9 * ZKL_SECOND);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"at rest a sync every third of the timeout", at_rest_a_sync_every_third_of_the_timeout},
+        {"while somebody is there a write and a sync in turns",
+         while_somebody_is_there_a_write_and_a_sync_in_turns},
+        {"one at a time", one_at_a_time},
+        {"other writes do as well", other_writes_do_as_well},
+        {"a hold is trusted for a third at least", a_hold_is_trusted_for_a_third_at_least},
+        {"after a long rest an acquire is trusted at once",
+         after_a_long_rest_an_acquire_is_trusted_at_once},
+        {"after a stop trust comes back soon", after_a_stop_trust_comes_back_soon},
+        {"a connection begins with a beat", a_connection_begins_with_a_beat},
+        {"without a server one is handed over for each try",
+         without_a_server_one_is_handed_over_for_each_try},
+        {"what is answered on a connection was not before it",
+         what_is_answered_on_a_connection_is_not_before_it},
+        {"a link that is given up is not trusted", a_link_that_is_given_up_is_not_trusted},
+        {"a write that is refused is tried again", a_write_that_is_refused_is_tried_again},
+        {"nobody trusts a session that has ended", nobody_trusts_a_session_that_has_ended},
+        {"no memory for a beat is made up for by the next",
+         no_memory_for_a_beat_is_made_up_for_by_the_next},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
+}

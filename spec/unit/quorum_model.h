@@ -1,0 +1,51 @@
+/* quorum_model: one session, seen from both sides: a client with its heart, and the servers that may end it. Time goes in
+ * grains; what is on its way arrives in order, but as late as a schedule of faults wants: links that are slow, processes
+ * that are stopped, a follower that dies, a leader that is deposed. A schedule is a number.
+ *
+ * What the servers do is told in docs/promises.md. The leader is the worst that the rule allows for: a session of two
+ * ticks, a ping every half tick and some late, sessions ended as soon as can be after a stop. */
+#ifndef QUORUM_MODEL_H
+#define QUORUM_MODEL_H
+
+#include "heart.h"
+
+#define MODEL_TIMEOUT (INT64_C(9600000000)) /* T */
+#define MODEL_GRAIN (MODEL_TIMEOUT / 192)
+#define MODEL_TICK (MODEL_TIMEOUT / 2)
+
+/* An answer that the client has read; for rules that a test wants to compare. */
+typedef struct model_answer {
+    zkl_nanos handed, answered;
+    zkl_proof proof;
+    unsigned connection;
+} model_answer;
+
+/* What a rule is told. */
+typedef struct model_news {
+    const model_answer *answers; /* all so far */
+    size_t count;
+    zkl_nanos now;
+    zkl_nanos root; /* of the connection */
+    unsigned connection;
+    bool connected; /* it has just been made, and nothing is answered yet */
+} model_news;
+
+typedef struct model_rule {
+    const char *name;
+    /* Until when the session is believed in, if nothing was believed before; called at each answer and connection. */
+    zkl_nanos (*until)(const model_news *news);
+    zkl_nanos believed;  /* of the running schedule */
+    unsigned violations; /* schedules in which it was believed in after its end */
+    unsigned first;      /* the first of them */
+} model_rule;
+
+typedef struct model_outcome {
+    bool violated;    /* the heart's own validity outlived the session */
+    zkl_nanos sure;   /* for how long in all it was above 0 */
+    zkl_nanos lasted; /* how long the session lived */
+} model_outcome;
+
+/* Runs one schedule; the rules are judged beside the heart, which alone decides what is sent. `trace`: tell on stdout. */
+model_outcome model_run(unsigned schedule, model_rule *rules, size_t count, bool trace);
+
+#endif

@@ -1,0 +1,282 @@
+/* What answers prove, link by link. In hundredths of the session timeout. */
+#include "check.h"
+#include "trust.h"
+
+#include <stdlib.h>
+#include <zookeeper/zookeeper.h>
+
+#define T (INT64_C(10) * ZKL_SECOND)
+#define AT(hundredths) (T * 100 + T / 100 * (hundredths))
+#define UNTIL(hundredths) (AT(hundredths) + T / 100 * 98)
+
+static zkl_trust trust;
+
+static void begin(void) {
+    zkl_trust_forget(&trust);
+    zkl_trust_connected(&trust, AT(0), T, true);
+}
+
+static void told(zkl_proof proof, int handed, int answered) {
+    zkl_trust_answered(&trust, proof, AT(handed), AT(answered));
+}
+
+static void sync_(int handed, int answered) {
+    told(ZKL_PROOF_LEADER, handed, answered);
+}
+
+static void write_(int handed, int answered) {
+    told(ZKL_PROOF_QUORUM, handed, answered);
+}
+
+/* So that what follows is the chain's alone, and the session is known to live: until 98. */
+static void begin_with_a_write(void) {
+    begin();
+    write_(1, 2);
+    CHECK_INT(trust.until, UNTIL(0));
+}
+
+/* ---- the connection ---- */
+
+static void a_connection_alone_proves_nothing(void) {
+    begin();
+    CHECK_INT(trust.until, 0);
+    sync_(1, 2);
+    CHECK_INT(trust.until, 0);
+}
+
+static void the_first_write_proves_the_connection(void) {
+    begin();
+    write_(20, 90);
+    CHECK_INT(trust.until, UNTIL(0));
+    write_(21, 91);
+    CHECK_INT(trust.until, UNTIL(0)); /* only the first */
+}
+
+static void a_new_connection_takes_nothing_away(void) {
+    begin_with_a_write();
+    zkl_trust_connected(&trust, AT(10), T, false);
+    CHECK_INT(trust.until, UNTIL(0));
+    write_(12, 13);
+    CHECK_INT(trust.until, UNTIL(10));
+}
+
+static void chains_do_not_reach_over_connections(void) {
+    begin_with_a_write();
+    sync_(10, 11);
+    zkl_trust_connected(&trust, AT(5), T, false);
+    sync_(45, 46);
+    write_(60, 61);
+    CHECK_INT(trust.until, UNTIL(5));
+    write_(85, 86);
+    CHECK_INT(trust.until, UNTIL(5)); /* 45 to 60 is too short for a ping */
+    write_(95, 96);
+    CHECK_INT(trust.until, UNTIL(45));
+}
+
+static void a_shorter_session_is_believed_in_for_less(void) {
+    begin_with_a_write();
+    zkl_trust_connected(&trust, AT(10), T / 2, false);
+    CHECK_INT(trust.until, AT(10) + T / 100 * 49);
+    write_(12, 13);
+    CHECK_INT(trust.until, AT(10) + T / 100 * 49);
+    zkl_trust_connected(&trust, AT(20), T, false); /* the leader to come counts the least */
+    write_(22, 23);
+    CHECK_INT(trust.until, AT(20) + T / 100 * 49);
+}
+
+static void what_is_over_is_forgotten(void) {
+    begin_with_a_write();
+    zkl_trust_doubt(&trust);
+    CHECK_INT(trust.until, 0);
+    CHECK_INT(trust.timeout, T);
+    zkl_trust_connected(&trust, AT(10), 2 * T, false);
+    write_(11, 12);
+    CHECK_INT(trust.until, UNTIL(10));
+    zkl_trust_forget(&trust);
+    zkl_trust_connected(&trust, AT(20), 2 * T, true);
+    CHECK_INT(trust.timeout, 2 * T);
+    CHECK_INT(trust.until, 0);
+}
+
+/* ---- chains ---- */
+
+static void a_chain_of_three_proves_its_beginning(void) {
+    begin_with_a_write();
+    sync_(20, 21);
+    sync_(51, 52);
+    CHECK_INT(trust.until, UNTIL(0));
+    write_(61, 80);
+    CHECK_INT(trust.until, UNTIL(20)); /* when the answer was read does not matter */
+}
+
+static void a_chain_wants_a_pings_time_in_it(void) {
+    begin_with_a_write();
+    sync_(20, 25);
+    sync_(54, 55);
+    write_(70, 71);
+    CHECK_INT(trust.until, UNTIL(1)); /* the write at the beginning, and 54 */
+    sync_(71, 72);
+    write_(81, 82);
+    CHECK_INT(
+        trust.until,
+        UNTIL(20)); /* 72 is not before 81 by a twelfth; 70 is behind 25 by more than enough */
+}
+
+static void a_chain_wants_a_pause_at_its_end(void) {
+    begin_with_a_write();
+    sync_(20, 21);
+    sync_(51, 53);
+    write_(61, 62);
+    CHECK_INT(trust.until, UNTIL(0));
+    write_(62, 63);
+    CHECK_INT(trust.until, UNTIL(20));
+}
+
+static void a_chain_wants_a_write_in_it(void) {
+    begin_with_a_write();
+    for (int at = 20; at < 500; at += 10)
+        sync_(at, at + 1);
+    CHECK_INT(trust.until, UNTIL(1)); /* the one write is itself the beginning of a chain */
+    write_(500, 501);
+    CHECK_INT(trust.until, UNTIL(450));
+}
+
+static void a_write_at_its_beginning_or_in_its_middle_does(void) {
+    begin_with_a_write();
+    write_(20, 21);
+    sync_(52, 53);
+    sync_(62, 63);
+    CHECK_INT(trust.until, UNTIL(20));
+    write_(95, 96);
+    CHECK_INT(trust.until, UNTIL(20)); /* 62 and 52 are too near to each other */
+    sync_(105, 106);
+    CHECK_INT(trust.until, UNTIL(62));
+}
+
+static void a_chain_begins_where_the_session_was_known_to_live(void) {
+    begin_with_a_write();
+    sync_(90, 91); /* nothing was heard for most of the timeout */
+    sync_(125, 126);
+    write_(140, 141);
+    CHECK_INT(trust.until, UNTIL(1));
+    sync_(160, 161);
+    write_(175, 176);
+    CHECK_INT(trust.until, UNTIL(125));
+}
+
+static void an_odd_answer_begins_anew(void) {
+    begin_with_a_write();
+    sync_(20, 21);
+    told(ZKL_PROOF_BROKEN, 30, 31);
+    CHECK_INT(trust.until, UNTIL(0));
+    sync_(51, 52);
+    write_(61, 62);
+    CHECK_INT(trust.until, UNTIL(0));
+}
+
+static void an_answer_that_proves_nothing_changes_nothing(void) {
+    begin_with_a_write();
+    sync_(20, 21);
+    told(ZKL_PROOF_NONE, 30, 31);
+    sync_(51, 52);
+    write_(61, 62);
+    CHECK_INT(trust.until, UNTIL(20));
+}
+
+/* ---- much of it ---- */
+
+#define MANY 4000
+static struct {
+    zkl_nanos handed, answered;
+    bool write;
+} all[MANY];
+
+/* The same rule over all answers; the memory may only make it smaller, and by little. */
+static zkl_nanos all_of_them(size_t c) {
+    bool write = all[c].write;
+    size_t j = c;
+    for (size_t i = c; i-- > 0;) {
+        const bool founded = i == 0 || all[i].handed < all[i - 1].handed + T / 2;
+        write = write || all[i].write;
+        if (founded && write && j < c && all[j].handed >= all[i].answered + T / 10 * 3)
+            return all[i].handed + T / 100 * 98;
+        if (j == c && all[c].handed >= all[i].answered + T / 12)
+            j = i; /* the newest that may be it */
+    }
+    return 0;
+}
+
+static void a_flood_of_answers_is_remembered_well_enough(void) {
+    for (unsigned pace = 1; pace <= 4096; pace *= 4) {
+        begin_with_a_write();
+        srand(pace);
+        zkl_nanos now = AT(3), best = 0;
+        for (size_t n = 0; n < MANY; n++) {
+            const zkl_nanos step = T / 5000 * (zkl_nanos)pace;
+            all[n].handed = now += step * (rand() % 3) / 2 + 1;
+            all[n].answered = now + T / 200 * (rand() % 3);
+            all[n].write = rand() % 4 == 0;
+            zkl_trust_answered(&trust, all[n].write ? ZKL_PROOF_QUORUM : ZKL_PROOF_LEADER,
+                               all[n].handed, all[n].answered);
+            const zkl_nanos sound = all_of_them(n);
+            best = best < sound ? sound : best;
+            CHECK(trust.until <= (best > UNTIL(1) ? best : UNTIL(1)));
+            CHECK(trust.until >= best - T / 8 || step > T / 10);
+        }
+    }
+}
+
+/* ---- answers ---- */
+
+static void what_answers_prove(void) {
+    static const struct {
+        zkl_reach reach;
+        int rc;
+        zkl_proof proof;
+    } table[] = {
+        {ZKL_REACH_SERVER, ZOK, ZKL_PROOF_NONE},
+        {ZKL_REACH_SERVER, ZSESSIONMOVED, ZKL_PROOF_NONE},
+        {ZKL_REACH_LEADER, ZOK, ZKL_PROOF_LEADER},
+        {ZKL_REACH_LEADER, ZCONNECTIONLOSS, ZKL_PROOF_NONE},
+        {ZKL_REACH_LEADER, ZTHROTTLEDOP, ZKL_PROOF_BROKEN},
+        {ZKL_REACH_QUORUM, ZOK, ZKL_PROOF_QUORUM},
+        {ZKL_REACH_QUORUM, ZNONODE, ZKL_PROOF_NONE},
+        {ZKL_REACH_QUORUM, ZNODEEXISTS, ZKL_PROOF_NONE},
+        {ZKL_REACH_QUORUM, ZSESSIONEXPIRED, ZKL_PROOF_BROKEN},
+        {ZKL_REACH_QUORUM, ZTHROTTLEDOP, ZKL_PROOF_BROKEN},
+        {ZKL_REACH_ERASE, ZOK, ZKL_PROOF_QUORUM},
+        {ZKL_REACH_ERASE, ZNONODE, ZKL_PROOF_QUORUM},
+        {ZKL_REACH_ERASE, ZNOAUTH, ZKL_PROOF_NONE},
+        {ZKL_REACH_ERASE, ZSESSIONMOVED, ZKL_PROOF_BROKEN},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        check_note("row %zu", i);
+        CHECK_INT(zkl_proof_of(table[i].reach, table[i].rc), table[i].proof);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a connection alone proves nothing", a_connection_alone_proves_nothing},
+        {"the first write proves the connection", the_first_write_proves_the_connection},
+        {"a new connection takes nothing away", a_new_connection_takes_nothing_away},
+        {"chains do not reach over connections", chains_do_not_reach_over_connections},
+        {"a session that was shortened is believed in for less",
+         a_shorter_session_is_believed_in_for_less},
+        {"what is over is forgotten", what_is_over_is_forgotten},
+        {"a chain of three proves its beginning", a_chain_of_three_proves_its_beginning},
+        {"a chain wants a ping's time in it", a_chain_wants_a_pings_time_in_it},
+        {"a chain wants a pause at its end", a_chain_wants_a_pause_at_its_end},
+        {"a chain wants a write in it", a_chain_wants_a_write_in_it},
+        {"... at its beginning, or in its middle", a_write_at_its_beginning_or_in_its_middle_does},
+        {"a chain begins where the session was known to live",
+         a_chain_begins_where_the_session_was_known_to_live},
+        {"an odd answer begins anew", an_odd_answer_begins_anew},
+        {"an answer that proves nothing changes nothing",
+         an_answer_that_proves_nothing_changes_nothing},
+        {"a flood of answers is remembered well enough",
+         a_flood_of_answers_is_remembered_well_enough},
+        {"what answers prove", what_answers_prove},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
+}
