@@ -1,7 +1,8 @@
 --- The workers of a run: keeps them at work, replaces those that were killed, and adds up what they report.
 --
 -- A worker is named wNUMBER.GENERATION: nobody takes over a dead one's name. The first few reach the servers through
--- a fault proxy of their own, the others directly.
+-- a fault proxy of their own, the others directly. The last few are sentries, one for each server: clients of that one
+-- alone, who do nothing but what `send` says.
 
 local loop = require "spec.support.loop"
 local worker = require "spec.support.worker"
@@ -31,6 +32,10 @@ function crew.new(stage, cast, seed, options)
   for n = 1, cast.workers do
     local between = stage.proxies[n]
     self.slots[n] = { number = n, generation = 0, hosts = between and between.hosts or stage.cluster.hosts }
+  end
+  for n = 1, cast.sentries or 0 do
+    local number = cast.workers + n
+    self.slots[number] = { number = number, generation = 0, hosts = stage.gates[n].hosts, sentry = true }
   end
   return self
 end
@@ -88,17 +93,20 @@ local function hire(self, slot)
   self.hired = self.hired + 1
 end
 
-local function order(self, slot, task)
+---@param more table? what that task wants to know besides, or otherwise
+local function order(self, slot, task, more)
   self.shifts = self.shifts + 1
   local places = {}
   for i, place in ipairs(self.stage.places) do
     places[i] = { path = place.path, kind = place.kind, permits = self.cast.permits, address = place.store.address }
   end
   slot.busy, slot.began = task, loop.now()
-  slot.worker:begin("eval", "return require('chaos.shift')(...)", {
+  local what = {
     task = task, name = slot.name, hosts = slot.hosts, session_timeout = self.cast.session_timeout, slack = self.slack,
     seed = self.seed * 7919 + self.shifts, seconds = SHIFT, places = places,
-  })
+  }
+  for name, value in pairs(more or {}) do what[name] = value end
+  slot.worker:begin("eval", "return require('chaos.shift')(...)", what)
 end
 
 local function complain(self, slot, text) table.insert(self.complaints, ("%s: %s"):format(slot.name, text)) end
@@ -146,13 +154,26 @@ local function tend(self, slot)
     table.insert(self.lost_waiters, ("%s has not come back from %s"):format(slot.name, slot.busy))
     dismiss(slot)
   end
-  if self.working and slot.worker and not slot.busy then order(self, slot, "work") end
+  if self.working and slot.worker and not slot.busy and not slot.sentry then order(self, slot, "work") end
 end
 
 --- Hears who has finished and gives them more to do.
 function crew:step()
   note_lag(self)
   for _, slot in ipairs(self.slots) do tend(self, slot) end
+end
+
+--- The number of the sentry at a server.
+function crew:sentry(server) return self.cast.workers + server end
+
+--- Has a sentry do something, if it is there and has nothing to do.
+---@param more table what the task wants to know
+---@return boolean
+function crew:send(number, task, more)
+  local slot = self.slots[number]
+  if not slot.worker or slot.busy or not self.working then return false end
+  order(self, slot, task, more)
+  return true
 end
 
 --- SIGKILL; another one is hired at the next step.
@@ -204,10 +225,10 @@ end
 --- Back to work.
 function crew:resume() self.working = true end
 
---- Has everybody do one thing ("flush", "calm", "leave").
+--- Has everybody do one thing ("flush", "calm", "leave"). Sentries have no client when they have nothing to do.
 function crew:all(task)
   for _, slot in ipairs(self.slots) do
-    if slot.worker then order(self, slot, task) end
+    if slot.worker and not (slot.sentry and task ~= "leave") then order(self, slot, task) end
   end
   come_to_rest(self)
 end

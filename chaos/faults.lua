@@ -3,6 +3,8 @@
 -- A fault that finds nothing to break (a rule whose request never came, an empty path, a session that was over) does
 -- not count. What lasts is healed through `run:later`.
 
+local duel = require "chaos.duel"
+
 local faults = {}
 
 local AIM_TRIES, AIM_PAUSE = 50, 0.01 -- seconds; somebody will be inside before long
@@ -14,7 +16,8 @@ local deeds = {}
 local function holder(run, aim)
   local places = run.stage.places
   for i = 0, #places - 1 do
-    local owner = places[(aim + i - 1) % #places + 1].store:inside()
+    local place = places[(aim + i - 1) % #places + 1]
+    local owner = place ~= run.stage.post and place.store:inside()
     local number = owner and run.crew:number_of(owner)
     if number then return number end
   end
@@ -124,8 +127,26 @@ function deeds.delete(run, fault) order(run, "delete", path_of(run, fault), path
 
 function deeds.delete_tree(run, fault) order(run, "delete_tree", path_of(run, fault), path_of(run, fault)) end
 
+--- A semaphore has its nodes in two directories.
+local function directory_of(run, fault)
+  local place = run.stage.places[fault.path]
+  if place.kind ~= "semaphore" then return place.path end
+  return place.path .. (fault.pick < 0.5 and "/locks" or "/leases")
+end
+
+--- It goes again: some names block who comes later, as they should.
+function deeds.stranger(run, fault)
+  local path = ("%s/%s"):format(directory_of(run, fault), fault.name)
+  run.stage:order(function(count)
+    run:count("stranger_" .. fault.what, count, path:sub(1, 100))
+    if count > 0 then run:later(fault.lasts, function() run.stage:order(function() end, "vanish", path) end) end
+  end, "appear", path, fault.what == "unreadable")
+end
+
 ---------------------------------------------------------------------------------------------------------------
 -- Servers
+
+deeds.duel_depose, deeds.duel_half_stop, deeds.duel_shorten = duel.fight, duel.fight, duel.fight
 
 --- Whom of the servers it is to strike, if that can be told now.
 local function choose(cluster, which)

@@ -1,4 +1,5 @@
---- The operator's process: takes locks away behind everybody's back, and says so at the resources beforehand.
+--- The operator's process: takes locks away behind everybody's back, and says so at the resources beforehand; and plays
+--- the strangers.
 --
 -- It is a process of its own because it has to wait for servers that are down. Each line on its stdin is an encoded
 -- list: a verb and its arguments; each gets one line back: how many nodes or sessions it has ended. Its arguments are
@@ -84,6 +85,27 @@ function verbs.expire(worker, victim)
   local upto = insist(latest)
   for _, writer in pairs(writers) do writer:ended(upto, worker) end
   return ok and 1 or 0
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- Strangers. They have credentials: what they make unreadable is so for everybody else.
+
+assert(tree:add_auth("digest", "stranger:secret"))
+
+--- Leaves a node, if there is a directory. One that is there may be what a lost answer told of.
+function verbs.appear(path, unreadable)
+  return insist(function()
+    local made, err = tree:create(path, "", { acl = unreadable and "creator" or "open" })
+    if made or err == "NODEEXISTS" then return 1 end
+    return err == "NONODE" and 0 or nil
+  end)
+end
+
+function verbs.vanish(path)
+  return insist(function()
+    local gone, err = tree:delete(path)
+    return (gone or err == "NONODE") and 1 or nil
+  end)
 end
 
 io.stdout:write("ready\n")

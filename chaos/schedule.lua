@@ -1,16 +1,17 @@
 --- Which faults strike when and whom: a pure function of the seed, the length of the run and who there is.
 --
 -- An entry says `at` (seconds from the start), `kind`, and what the kind wants: `worker`, `proxy` or `path` (a number),
--- `server` ("leader", "follower" or "both"), `lasts` (seconds until it is healed), and so on. `aim` is a path: whoever
--- holds there is to be struck, and the `worker` or `proxy` if nobody does. In order of time.
+-- `server` ("leader", "follower" or "both"), `lasts` (seconds until it is healed), `name` (a node's), and so on. `aim`
+-- is a path: whoever holds there is to be struck, and the `worker` or `proxy` if nobody does. In order of time.
 
 local random = require "chaos.random"
+local strangers = require "chaos.strangers"
 
 local schedule = {}
 
 --- What a run has, unless somebody says otherwise.
 schedule.CAST = {
-  workers = 8, proxies = 6, session_timeout = 2, permits = 2,
+  workers = 8, proxies = 6, sentries = 3, session_timeout = 2, permits = 2,
   paths = { "mutex", "mutex", "mutex", "mutex", "mutex", "rwlock", "semaphore" },
 }
 
@@ -39,6 +40,11 @@ local function long_hole(draw, fault, cast)
   past_timeout(draw, fault, cast)
 end
 
+local function stranger(draw, fault, cast)
+  fault.what, fault.name = strangers.name(draw, cast.paths[fault.path])
+  fault.pick, fault.lasts = draw:number(), draw:number(0.05, 1.2)
+end
+
 -- kind, how many a minute, whom it strikes, how many of them are aimed at a holder, and what else it has to know
 local KINDS = {
   { "cut", 380, "proxy", 0.5 },
@@ -55,17 +61,19 @@ local KINDS = {
   { "expire", 25, "proxy", 0.5 },
   { "delete", 80, "path", 0, pick },
   { "delete_tree", 8, "path", 0 },
+  { "stranger", 60, "path", 0, stranger },
 }
 
--- What happens to the servers, one thing after another, the first first: kind, server, weight, longest.
+-- What happens to the servers, one thing after another, the first first: kind, server, weight, longest; and how long at
+-- least.
 local SERVER_KINDS = {
   { "server_kill", "leader", 5, 2 },
   { "server_kill", "follower", 5, 2 },
   { "server_kill", "both", 1, 2 },
   { "server_stop", "leader", 3, 0.8 },
   { "server_stop", "follower", 3, 0.8 },
-  { "server_stop", "leader", 1, 4 },
-  { "server_stop", "follower", 1, 4 },
+  { "server_stop", "leader", 1, 6 },
+  { "server_stop", "follower", 1, 6 },
 }
 local SERVER_FIRST, SERVER_PAUSE = 3, { 4, 8 }
 
@@ -95,8 +103,8 @@ local function server_faults(draw, list, seconds)
   local at = SERVER_FIRST
   while at < seconds do
     local kind = at == SERVER_FIRST and SERVER_KINDS[1] or weighed(draw, SERVER_KINDS)
-    local lasts = draw:number(0.1, kind[4])
-    list[#list + 1] = { at = at, kind = kind[1], server = kind[2], lasts = lasts }
+    local lasts = draw:number(kind[5] or 0.1, kind[4])
+    list[#list + 1] = { at = at, kind = kind[1], server = kind[2], lasts = lasts, by = draw:number(0.005, 0.05) }
     at = at + lasts + draw:number(SERVER_PAUSE[1], SERVER_PAUSE[2])
   end
 end

@@ -15,6 +15,7 @@ local zklock = require "zklock"
 
 local MOST_LATE = 20 -- waits that are described in one report; nothing else may be late after so many
 local CONNECT = 5 -- seconds; a worker that gets no session tries again in its next shift
+local BETWEEN = 0.02 -- seconds between two writes of a sentry
 local CALM = 60 -- seconds within which everybody gets in when nothing is broken
 
 local ALONE = { enter = "enter", write = "write", leave = "leave" }
@@ -63,6 +64,13 @@ end
 
 function kinds.semaphore(place)
   add_way(place.path, me.client:semaphore(place.path, place.permits), { place }, SHARED, true)
+end
+
+--- Where sentries are, and nobody else.
+function kinds.post(place)
+  local lock = me.client:mutex(place.path)
+  me.post = { name = place.path, lock = lock, writers = { place.writer }, verbs = ALONE }
+  lock:on_lost(lost_by(place.path))
 end
 
 --- Two of the paths together, and two in another order: a ring that could wait for itself.
@@ -118,7 +126,9 @@ local function some_count(way, lane)
   return count, count and count > 1 and ("%s*%d"):format(lane, count) or lane
 end
 
-local ANSWERS = { timeout = true, disconnected = true, cancelled = true, lost = true }
+-- The last three: what strangers leave in a directory.
+local ANSWERS = { timeout = true, disconnected = true, cancelled = true, lost = true, ["wrong kind"] = true,
+  ["access denied"] = true, ["zookeeper: DATAINCONSISTENCY"] = true }
 
 --- Notes how a wait ended. A single try waits at most until the link is found dead.
 local function ended(wait, token, err)
@@ -235,6 +245,17 @@ end
 
 ---------------------------------------------------------------------------------------------------------------
 -- Turns
+
+--- Acquires the post.
+---@return integer? token
+local function take_post(way, lane, timeout)
+  local wait = { began = now(), timeout = timeout, lane = lane }
+  ask_at(way, lane)
+  local token, err = way.lock:acquire(timeout)
+  ended(wait, token, err)
+  if not token then quit_at(way, lane) end
+  return token
+end
 
 --- Acquires and visits, in whatever coroutine this runs.
 ---@return any? got what is to be released
@@ -354,6 +375,24 @@ function tasks.work(order)
   until now() >= over
 end
 
+--- A sentry's: takes the post and stays there for a while, if it is sure for so long, writing all the time.
+function tasks.hold(order)
+  me.session_timeout = order.session_timeout
+  if not connect() then return end
+  local way, lane = me.post, me.name .. "/0"
+  local token = take_post(way, lane, order.patience)
+  if token then
+    local hold, at, verb = { way = way, lock = way.lock, lane = lane, token = token }, {}, "enter"
+    local over = now() + order.stay
+    while everywhere(hold, at, verb) and verb ~= "leave" do
+      socket.sleep(BETWEEN)
+      verb = now() < over and "write" or "leave"
+    end
+    released(way.lock:release())
+  end
+  close()
+end
+
 -- Nothing is broken any more.
 
 --- Every node goes.
@@ -390,8 +429,9 @@ local function begin(order)
   end
 end
 
----@param order table { task = "work"|"flush"|"calm"|"leave", name =, hosts =, session_timeout =, slack =, seed =,
----  seconds =, places = { { path =, kind =, permits =, address = of its resource } } }
+---@param order table { task = "work"|"hold"|"flush"|"calm"|"leave", name =, hosts =, session_timeout =, slack =,
+---  seed =, seconds =, stay =, patience =,
+---  places = { { path =, kind =, permits =, address = of its resource } } }
 ---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
 ---  complaints = }
 return function(order)

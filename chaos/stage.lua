@@ -1,4 +1,5 @@
---- What a run stands on: three servers, fault proxies before them, a resource for each path, the operator.
+--- What a run stands on: three servers, fault proxies before them and between them, a resource for each path, the
+--- operator.
 
 local codec = require "spec.support.codec"
 local ensemble = require "spec.support.ensemble"
@@ -13,12 +14,17 @@ local stage = {}
 stage.__index = stage
 
 local CONTAINER_CHECK = 2000 -- ms; the paths are containers, and vanish when nobody is there
+-- For so many ticks (of 200 ms) a leader that was deposed may not know: longer than a new one takes to end a session of
+-- the workers, which is what could go wrong meanwhile.
+local UNKNOWING = 20
 
 local function start_operator(self)
   local command = { "lua5.4", "chaos/operator.lua", self.cluster.hosts, env = process.PLAIN_LUA }
   for _, place in ipairs(self.places) do
-    command[#command + 1] = place.path
-    command[#command + 1] = place.store.address
+    if place ~= self.post then
+      command[#command + 1] = place.path
+      command[#command + 1] = place.store.address
+    end
   end
   self.operator = process.spawn(command)
   assert(self.operator:read_line(60) == "ready", "the operator does not start")
@@ -28,12 +34,17 @@ end
 --- Starts everything.
 ---@param cast table as `chaos.schedule.CAST`
 function stage.start(cast)
-  local self = setmetatable({ places = {}, proxies = {} }, stage)
-  self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK }
+  local self = setmetatable({ places = {}, proxies = {}, gates = {}, session_timeout = cast.session_timeout }, stage)
+  self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK, links = true,
+    config = { syncLimit = UNKNOWING } }
   for n, kind in ipairs(cast.paths) do
     self.places[n] = { path = ("/chaos/%d-%s"):format(n, kind), kind = kind, store = resource.start() }
   end
+  -- Where the sentries are: neither workers nor the operator come there.
+  self.post = { path = "/chaos/post", kind = "post", store = resource.start() }
+  table.insert(self.places, self.post)
   for n = 1, cast.proxies do self.proxies[n] = proxy.start(self.cluster.hosts) end
+  for n = 1, cast.sentries do self.gates[n] = proxy.start(self.cluster.servers[n].hosts) end
   start_operator(self)
   return self
 end
@@ -55,7 +66,9 @@ end
 --- Ends every fault, and waits until the servers serve and the operator has nothing to do.
 function stage:heal()
   for _, one in ipairs(self.proxies) do one:heal() end
+  for _, one in ipairs(self.gates) do one:heal() end
   for n, one in ipairs(self.cluster.servers) do
+    self.cluster:rejoin(n)
     self.cluster:resume(n)
     if not one.process:is_running() then one:launch() end
   end
@@ -135,6 +148,7 @@ function stage:close()
   self.operator:kill()
   for _, place in ipairs(self.places) do place.store:close() end
   for _, one in ipairs(self.proxies) do one:close() end
+  for _, one in ipairs(self.gates) do one:close() end
   self.cluster:close()
 end
 

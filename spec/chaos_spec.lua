@@ -15,6 +15,7 @@ local report = require "chaos.report"
 local resource = require "spec.support.resource"
 local schedule = require "chaos.schedule"
 local server = require "spec.support.server"
+local strangers = require "chaos.strangers"
 local stage = require "chaos.stage"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -30,7 +31,7 @@ describe("the chaos schedule", function()
     for _, fault in ipairs(schedule.make(42, 60)) do
       sum = (sum * 31 + math.floor(fault.at * 1e6) + (fault.proxy or fault.worker or 0) + (fault.n or 0)) % 1000003
     end
-    assert.equal(18913, sum)
+    assert.equal(170686, sum)
   end)
 
   it("is in order of time and has every kind, ten thousand in ten minutes", function()
@@ -43,7 +44,7 @@ describe("the chaos schedule", function()
       kinds[kind] = (kinds[kind] or 0) + 1
     end
     for _, kind in ipairs { "cut", "cut_before", "cut_after", "lose_reply", "refuse", "delay", "black_hole",
-      "long_black_hole", "stop", "long_stop", "kill", "expire", "delete", "delete_tree", "leader_server_kill",
+      "long_black_hole", "stop", "long_stop", "kill", "expire", "delete", "delete_tree", "stranger", "leader_server_kill",
       "follower_server_kill", "both_server_kill", "leader_server_stop", "follower_server_stop" } do
       assert.is_true((kinds[kind] or 0) > 0, kind)
     end
@@ -55,6 +56,25 @@ describe("the chaos schedule", function()
       assert.is_true((fault.worker or 1) <= 3 and (fault.proxy or 1) <= 2 and (fault.path or 1) <= 1)
       if fault.kind:find("^long_") then assert.is_true(fault.lasts > 6) end
     end
+  end)
+end)
+
+describe("chaos's strangers", function()
+  it("have nodes of every kind, under names that the servers take", function()
+    local draw, seen, below, last = random.new(1), {}, 0, 0
+    for i = 1, 2000 do
+      local what, name = strangers.name(draw, ({ "mutex", "rwlock", "semaphore" })[i % 3 + 1])
+      seen[what] = (seen[what] or 0) + 1
+      assert.is_true(#name > 0 and #name < 3000)
+      assert.is_nil(name:find("[%z\1-\31\127/]"))
+      assert.is_nil(name:find("^%.%.?$"))
+      below = below + (name:find("%--2147483647$") and 1 or 0)
+      last = last + (name:find("%-2147483647$") and 1 or 0)
+    end
+    for _, what in ipairs { "garbage", "long", "in_line", "long_in_line", "forged", "other_kind", "unreadable" } do
+      assert.is_true((seen[what] or 0) > 50, what)
+    end
+    assert.is_true(below > 5 and last > 5)
   end)
 end)
 
@@ -84,8 +104,10 @@ describe("chaos's crew #once", function()
     end
     options = options or {}
     options.worker = { env = { LUA_PATH = path .. "/?.lua;./?.lua;;" } }
-    local set = { places = {}, proxies = {}, cluster = { hosts = "127.0.0.1:1" } }
-    team = crew.new(set, { workers = 1, proxies = 0, paths = {}, session_timeout = 2 }, 1, options)
+    local gates = { { hosts = "127.0.0.1:2" } }
+    local set = { places = {}, proxies = {}, gates = gates, cluster = { hosts = "127.0.0.1:1" } }
+    local cast = { workers = 1, proxies = 0, sentries = options.sentries, paths = {}, session_timeout = 2 }
+    team = crew.new(set, cast, 1, options)
   end
 
   local function step_until(condition)
@@ -126,6 +148,24 @@ describe("chaos's crew #once", function()
     assert.equal(2 * team.granted, team.failed.timeout)
     team:rest()
     assert.same({ {}, {} }, { team.lost_waiters, team.complaints })
+  end)
+
+  it("has sentries that do what they are sent for, and nothing else", function()
+    hire(reporting [[
+      if order.name:find "^w2" then
+        report.failed[("%s %s %s %d"):format(order.task, order.name, order.hosts, order.session_timeout)] = 1
+      end
+    ]], { sentries = 1 })
+    local sentry = team:sentry(1)
+    step_until(function() return team.granted > 2 and not team.slots[sentry].busy end)
+    assert.is_true(team:send(sentry, "hold", { session_timeout = 7 }))
+    assert.is_false(team:send(sentry, "hold", {}))
+    step_until(function() return not team.slots[sentry].busy end)
+    team:rest()
+    assert.is_false(team:send(sentry, "hold", {}))
+    team:all("calm")
+    team:all("leave")
+    assert.same({ ["hold w2.1 127.0.0.1:2 7"] = 1, ["leave w2.1 127.0.0.1:2 2"] = 1 }, team.failed)
   end)
 
   it("tells of a waiter that was answered too late", function()
@@ -255,6 +295,21 @@ describe("chaos's operator #once", function()
     -- Two nodes and three directories, one of them empty: the server may have cleared it away.
     assert.is_true(order("delete_tree", paths[1]) >= 4)
     assert.is_nil(tree:exists(paths[1]))
+  end)
+
+  it("leaves a stranger's node where there is a directory, and takes it away again", function()
+    local node = paths[1] .. "/x-lock--2147483647"
+    assert.equal(0, order("appear", node))
+    assert(tree:create(paths[1], "", { parents = true }))
+    for _, unreadable in ipairs { false, true } do
+      assert.equal(1, order("appear", node, unreadable))
+      assert.equal(1, order("appear", node, unreadable))
+      assert.equal(unreadable, tree:get(node) == nil)
+      assert.equal(1, order("vanish", node))
+      assert.equal(1, order("vanish", node))
+      assert.same({}, tree:children(paths[1]))
+    end
+    assert.equal("", seen(1))
   end)
 
   it("says whose session it ends, and how far that reaches", function()
