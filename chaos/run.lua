@@ -107,7 +107,9 @@ local function judge_all(run)
   local began = loop.now()
   for _, place in ipairs(run.stage.places) do
     local permits = place.kind == "semaphore" and schedule.CAST.permits or nil
-    local found = place.store:judge { faults = true, grants = 1, permits = permits }
+    -- A short run may have no duel at the post.
+    local least = place ~= run.stage.post and 1 or 0
+    local found = place.store:judge { faults = true, grants = least, permits = permits }
     for name in pairs(sum) do
       if name ~= "violations" then sum[name] = sum[name] + found[name] end
     end

@@ -44,8 +44,9 @@ describe("the chaos schedule", function()
       kinds[kind] = (kinds[kind] or 0) + 1
     end
     for _, kind in ipairs { "cut", "cut_before", "cut_after", "lose_reply", "refuse", "delay", "black_hole",
-      "long_black_hole", "stop", "long_stop", "kill", "expire", "delete", "delete_tree", "stranger", "leader_server_kill",
-      "follower_server_kill", "both_server_kill", "leader_server_stop", "follower_server_stop" } do
+      "long_black_hole", "stop", "long_stop", "kill", "expire", "delete", "delete_tree", "stranger",
+      "leader_server_kill", "follower_server_kill", "both_server_kill", "leader_server_stop",
+      "follower_server_stop" } do
       assert.is_true((kinds[kind] or 0) > 0, kind)
     end
   end)
