@@ -383,7 +383,7 @@ static bool fits(const zkl_group *group) {
     char name[ZKL_ZNODE_SIZE];
     zkl_znode_make(name, (zkl_guid){floor->guid, 0}, ZKL_KIND_LOCK);
     const size_t data = strlen(floor->identifier), below = 1 + strlen(name);
-    size_t bytes = zkl_wire_batch(strlen(group->paths[0]));
+    size_t bytes = zkl_wire_batch(strlen(group->paths[0]) + below, floor->acl);
     for (size_t i = 0; i < group->count; i++)
         bytes += zkl_wire_create(strlen(group->paths[i]) + below, data, floor->acl);
     return bytes <= ZKL_WIRE_MOST;

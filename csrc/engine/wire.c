@@ -29,6 +29,8 @@ size_t zkl_wire_create(size_t path, size_t data, zkl_acl acl) {
     return OPERATION + zkl_wire_text(path) + zkl_wire_text(data) + acl_size(acl) + NUMBER;
 }
 
-size_t zkl_wire_batch(size_t touched) {
-    return REQUEST + OPERATION + zkl_wire_text(touched) + zkl_wire_text(0) + NUMBER + OPERATION;
+size_t zkl_wire_batch(size_t mark, zkl_acl acl) {
+    const size_t set = OPERATION + zkl_wire_text(mark) + zkl_wire_text(0) + NUMBER,
+                 erase = OPERATION + zkl_wire_text(mark) + NUMBER;
+    return REQUEST + zkl_wire_create(mark, 0, acl) + set + erase + OPERATION;
 }

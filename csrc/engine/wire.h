@@ -12,7 +12,7 @@
 size_t zkl_wire_text(size_t length);
 /* A node that is made in a transaction: its path without the sequence, its data. */
 size_t zkl_wire_create(size_t path, size_t data, zkl_acl acl);
-/* What a transaction has besides its creates, if it touches a node at a path of `touched` bytes. */
-size_t zkl_wire_batch(size_t touched);
+/* What a transaction has besides its creates, with a mark (port.h) at a path of `mark` bytes. */
+size_t zkl_wire_batch(size_t mark, zkl_acl acl);
 
 #endif
