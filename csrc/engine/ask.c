@@ -35,7 +35,7 @@ static bool still_written(const zkl_contender *read) {
 }
 
 static void forget_node(zkl_contender *c) {
-    c->first = c->blocked = c->revoked = false;
+    c->first = c->blocked = c->revoked = c->asking = c->looked = false;
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     c->token = 0;
     free(c->name);
@@ -119,6 +119,11 @@ void zkl_ask_own(zkl_contender *c) {
         return;
     if (send_watch(c->line, c->name, (zkl_return){c->subject.id, ZKL_ASK_WATCH_OWN, 0}))
         zkl_ask_set_watch(c, ZKL_WATCH_ASKED);
+}
+
+bool zkl_ask_candidate(zkl_contender *c, const char *name) {
+    return c->floor->port &&
+           send_watch(c->line, name, (zkl_return){c->subject.id, ZKL_ASK_CANDIDATE, c->candidate});
 }
 
 void zkl_ask_blocker(zkl_line *line, zkl_child *child) {

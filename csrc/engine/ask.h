@@ -10,6 +10,7 @@ typedef enum zkl_asked_for {
     ZKL_ASK_CREATE,
     ZKL_ASK_ERASE,
     ZKL_ASK_WATCH_OWN,
+    ZKL_ASK_CANDIDATE, /* detail: the candidate's sequence */
     ZKL_ASK_LIST,
     ZKL_ASK_SYNC,
     ZKL_ASK_WATCH_BLOCKER, /* detail: the blocker's sequence */
@@ -28,6 +29,8 @@ void zkl_ask_lost(zkl_contender *c);
 void zkl_ask_erase(zkl_contender *c);
 /* Arms the watch on its own node, unless it is armed or asked for. */
 void zkl_ask_own(zkl_contender *c);
+/* Asks for the node of that name, which may be its own, with a watch. false: not sent. */
+bool zkl_ask_candidate(zkl_contender *c, const char *name);
 void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch);
 
 /* Lists the children; after a lost create, with a sync before it. */

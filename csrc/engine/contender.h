@@ -59,14 +59,16 @@ struct zkl_contender {
     int64_t token;      /* the node's czxid; 0 while not known */
     int64_t
         borrowed; /* a read taken under a write: the write's token, which is the read's as well; else 0 */
-    int32_t sequence; /* ... and the write's sequence, which the read's node bears */
-    zkl_watch watch;  /* on its own node */
-    bool first;       /* as far as the snapshot tells, nobody is before it */
-    bool review;      /* its blocker went: the line looks at it again */
-    bool seen;        /* found in the list that is being read */
-    bool blocked;     /* `blocker` is set */
-    int32_t blocker;  /* sequence of the child it waits for */
-    unsigned parents; /* the line's round of parents that its create was sent after */
+    int32_t sequence;    /* ... and the write's sequence, which the read's node bears */
+    zkl_watch watch;     /* on its own node */
+    bool first;          /* as far as the snapshot tells, nobody is before it */
+    bool review;         /* its blocker went: the line looks at it again */
+    bool seen;           /* found in the list that is being read; lost: `candidate` is set */
+    bool asking, looked; /* lost: whose `candidate` is; those up to `candidate` are not ours */
+    int32_t candidate;   /* lost: sequence of a child that may be its node */
+    bool blocked;        /* `blocker` is set */
+    int32_t blocker;     /* sequence of the child it waits for */
+    unsigned parents;    /* the line's round of parents that its create was sent after */
 
     zkl_terms terms;
     zkl_nanos hold_until; /* held: ZKL_NEVER, or the moment at which max_hold is over */

@@ -1,5 +1,6 @@
 /* engine: wires the rooms together: a client is a mutex around a floor, its lines, its queries and its session. */
 #include "client.h"
+#include "entropy.h"
 #include "errand.h"
 #include "group.h"
 #include "keeper.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* How long a client that closes waits for the servers, before it closes its link, which takes some seconds by itself if
@@ -227,7 +227,7 @@ bool zkl_hosts_valid(const char *hosts, char *why, size_t size) {
 }
 
 static bool make_guid(uint64_t *guid) {
-    if (getrandom(guid, sizeof *guid, 0) != sizeof *guid)
+    if (!zkl_entropy(guid, sizeof *guid))
         return false;
     *guid &= ZKL_GUID_MASK;
     return true;

@@ -2,6 +2,7 @@
 
 #include "ask.h"
 #include "exit.h"
+#include "lost.h"
 #include "standing.h"
 
 #include <stdlib.h>
@@ -217,6 +218,17 @@ static void own_watched(zkl_contender *c, const zkl_reply *reply) {
     }
 }
 
+static void candidate_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
+    if (!zkl_lost_answered(c, sequence, reply))
+        return;
+    if (is_revocation(reply))
+        zkl_contender_revoked(c);
+    if (c->phase == ZKL_OVER)
+        zkl_ask_erase(c);
+    else
+        zkl_standing_found(c);
+}
+
 static void contender_answered(zkl_subject *subject, const zkl_return *asked,
                                const zkl_reply *reply) {
     zkl_contender *c = (zkl_contender *)subject;
@@ -225,6 +237,8 @@ static void contender_answered(zkl_subject *subject, const zkl_return *asked,
         created(c, reply);
     else if (asked->what == ZKL_ASK_ERASE)
         erased(c, reply);
+    else if (asked->what == ZKL_ASK_CANDIDATE)
+        candidate_answered(c, asked->detail, reply);
     else
         own_watched(c, reply);
     settle(line);
@@ -501,8 +515,10 @@ static void lose_handle(zkl_line *line) {
     zkl_snapshot_clear(&line->snapshot);
     line->listing = line->watched = false;
     zkl_subject_enter(&line->floor->subjects, &line->subject);
-    for (zkl_contender *c = line->first; c; c = c->next)
+    for (zkl_contender *c = line->first; c; c = c->next) {
         zkl_ask_set_watch(c, ZKL_WATCH_NONE);
+        zkl_lost_forget(c);
+    }
 }
 
 void zkl_line_relink(zkl_line *line) {

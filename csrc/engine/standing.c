@@ -2,6 +2,7 @@
 
 #include "ask.h"
 #include "exit.h"
+#include "lost.h"
 #include "verdict.h"
 
 #include <stdlib.h>
@@ -99,41 +100,33 @@ void zkl_standing_look(zkl_contender *c, bool seen) {
     }
 }
 
-static zkl_contender *owner_of(zkl_line *line, const char *name) {
+/* Deletes of nodes that are nobody's, for each list. */
+#define STRAYS_MOST 64
+
+/* Whose node it is, or may be. A GUID in a name is worth little: whoever has seen the name can make another with it. */
+static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays) {
     zkl_guid guid;
     if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
         return NULL;
     zkl_contender *c = zkl_line_member(line, guid.number);
-    if (c)
-        return c;
-    if (line->floor->port)
+    if (!c && line->floor->port && (*strays)++ < STRAYS_MOST)
         zkl_ask_erase_stray(line, name);
-    return NULL;
-}
-
-/* Found by its GUID after its create's answer was lost. The watch on it brings czxid and ephemeralOwner. */
-static bool adopt(zkl_contender *c, const char *name) {
-    c->name = strdup(name);
-    if (!c->name)
-        return false; /* stays LOST: the next list */
-    c->node = ZKL_NODE_THERE;
-    if (c->phase == ZKL_OVER)
-        zkl_ask_erase(c);
-    return true;
+    return c && c->line == line ? c : NULL;
 }
 
 static void mark_own(zkl_line *line) {
+    size_t strays = 0;
     for (zkl_contender *c = line->first; c; c = c->next)
         c->seen = false;
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
-        zkl_contender *c = owner_of(line, child->name);
-        if (!c || c->line != line)
-            continue;
-        if (c->node == ZKL_NODE_LOST && !adopt(c, child->name))
-            zkl_ask_again_later(line);
-        child->mine = c;
-        c->seen = true;
+        zkl_contender *c = owner_of(line, child->name, &strays);
+        if (c && c->node == ZKL_NODE_LOST) {
+            zkl_lost_seen(c, child);
+        } else if (c && c->name && strcmp(c->name, child->name) == 0) {
+            child->mine = c;
+            c->seen = true;
+        }
     }
 }
 
@@ -152,11 +145,24 @@ static void refuse_mixed(zkl_line *line) {
 static bool stood_together(zkl_line *line, const zkl_contender *read) {
     for (size_t i = 0; i < line->snapshot.count; i++) {
         const zkl_child *child = &line->snapshot.children[i];
-        zkl_guid guid;
-        if (child->kind == ZKL_KIND_WRITE && child->sequence == read->sequence)
-            return zkl_znode_guid(child->name, &guid) && guid.client == line->floor->guid;
+        if (child->kind == ZKL_KIND_WRITE && child->mine && child->mine->token == read->borrowed)
+            return true;
     }
     return false;
+}
+
+static void stand(zkl_contender *c, bool seen) {
+    if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(c->line, c))
+        zkl_exit_erase(c); /* erased() queues it anew */
+    else
+        zkl_standing_look(c, seen);
+}
+
+void zkl_standing_found(zkl_contender *c) {
+    if (c->line->stale)
+        c->line->list_wanted = true;
+    else
+        stand(c, false);
 }
 
 void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
@@ -172,20 +178,14 @@ void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        const bool known =
-            c->node == ZKL_NODE_THERE || (c->node == ZKL_NODE_LOST && line->list_synced);
-        if (known && !c->seen)
+        if (c->node == ZKL_NODE_LOST)
+            zkl_lost_look(c);
+        else if (c->node == ZKL_NODE_THERE && !c->seen)
             zkl_exit_missing(c);
-        else if (c->node == ZKL_NODE_LOST)
-            zkl_ask_again_later(line); /* the sync was refused */
     }
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        if (c->node != ZKL_NODE_THERE)
-            continue;
-        if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(line, c))
-            zkl_exit_erase(c); /* erased() queues it anew */
-        else
-            zkl_standing_look(c, true);
+        if (c->node == ZKL_NODE_THERE)
+            stand(c, true);
     }
 }

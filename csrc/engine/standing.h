@@ -7,6 +7,8 @@
 
 /* Takes a new list of the children. */
 void zkl_standing_read(zkl_line *line, const char *const *names, size_t count);
+/* Its node, whose create's answer was lost, was found in the list as last read. */
+void zkl_standing_found(zkl_contender *c);
 /* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
 void zkl_standing_gone(zkl_line *line, const char *name);
 /* Looks where it stands in the list as last read; `seen`: this is that moment. */

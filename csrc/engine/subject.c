@@ -1,8 +1,11 @@
 #include "subject.h"
 
+#include "entropy.h"
+#include "znode.h"
+
 #include <stdlib.h>
 
-/* Numbers count up, so their low bits spread evenly by themselves. */
+/* Numbers are random, so their low bits spread evenly by themselves. */
 static zkl_subject **bucket(const zkl_subjects *subjects, uint64_t id) {
     return &subjects->buckets[id & (subjects->size - 1)];
 }
@@ -41,11 +44,22 @@ static void grow(zkl_subjects *subjects) {
     *subjects = bigger;
 }
 
+/* They go out in the names of nodes: who can tell the next one can make a node that we would take for ours. */
+static uint64_t draw(const zkl_subjects *subjects) {
+    uint64_t number;
+    do {
+        if (!zkl_entropy(&number, sizeof number))
+            number = subjects->last + 1;
+        number &= ZKL_GUID_MASK;
+    } while (number == 0 || zkl_subject_find(subjects, number));
+    return number;
+}
+
 void zkl_subject_enter(zkl_subjects *subjects, zkl_subject *subject) {
     zkl_subject_leave(subjects, subject);
     if (subjects->count >= subjects->size)
         grow(subjects);
-    subject->id = ++subjects->last;
+    subject->id = subjects->last = draw(subjects);
     insert(subjects, subject);
     subjects->count++;
 }

@@ -22,7 +22,8 @@ typedef struct zkl_subjects {
 bool zkl_subjects_init(zkl_subjects *subjects);
 void zkl_subjects_destroy(zkl_subjects *subjects);
 
-/* Gives the subject a number never used before; a former one is forgotten. Cannot fail. */
+/* Gives the subject a number that nobody can guess, of as many bits as a GUID has for it, and that comes again once in as
+ * many; a former one is forgotten. Cannot fail. */
 void zkl_subject_enter(zkl_subjects *subjects, zkl_subject *subject);
 void zkl_subject_leave(zkl_subjects *subjects, zkl_subject *subject);
 zkl_subject *zkl_subject_find(const zkl_subjects *subjects, uint64_t id);

@@ -154,7 +154,7 @@ static size_t ours_in(const char *directory) {
         const char *name = fake_child(zk, directory, i, FAKE_LATEST);
         if (!name)
             return n;
-        n += zkl_znode_guid(name, &guid);
+        n += zkl_znode_guid(name, &guid) && random_contender(directory, name) != NULL;
     }
 }
 

@@ -13,6 +13,8 @@
 /* A course in which no more were granted says little. */
 #define GRANTED_LITTLE 20
 
+#define STRANGER 0xdead /* the session that fake_stranger's nodes are of */
+
 unsigned random_faults;
 
 static const random_play *play;
@@ -71,7 +73,7 @@ const char *random_stranger(const char *directory) {
             return NULL;
         snprintf(path, sizeof path, "%s/%s", directory, name);
         const fake_node *node = fake_find(zk, path, FAKE_LATEST);
-        if (node->owner == 0xdead)
+        if (node->owner == STRANGER)
             return node->path;
     }
 }
@@ -124,9 +126,10 @@ static const fake_node *node_at(const char *directory, const char *name) {
 
 /* A node with a number that the servers would not give now may come before one that holds, but too late to stop it. */
 static bool came_too_late(const zkl_child *other, const zkl_contender *held) {
-    const fake_node *own = random_node(held);
-    const bool stray = other->sequence < 0 || strncmp(other->name, RANDOM_STRAY, 5) == 0;
-    return stray && own && node_at(held->line->path, other->name)->czxid > own->czxid;
+    const fake_node *own = random_node(held), *node = node_at(held->line->path, other->name);
+    const bool stray =
+        other->sequence < 0 || (other->kind == ZKL_KIND_LOCK && node->mode == ZKL_EPHEMERAL);
+    return stray && own && node->czxid > own->czxid;
 }
 
 bool random_is_first(const zkl_contender *c) {
@@ -142,15 +145,29 @@ bool random_is_first(const zkl_contender *c) {
     }
 }
 
-void random_stray(const char *directory) {
+/* A name to which a sequence is missing: of somebody who is there, or of nobody. */
+static void stray_name(const char *directory, char name[ZKL_ZNODE_SIZE]) {
     static unsigned ids;
-    char path[256];
+    zkl_guid guid;
+    const size_t count = fake_children(zk, directory);
+    const char *model =
+        count ? fake_child(zk, directory, random_any((unsigned)count), FAKE_LATEST) : "";
+    if (random_any(2) && zkl_znode_guid(model, &guid))
+        zkl_znode_make(name, guid, ZKL_KIND_LOCK);
+    else
+        snprintf(name, ZKL_ZNODE_SIZE, "stray%u-lock-", ++ids);
+}
+
+void random_stray(const char *directory) {
+    char name[ZKL_ZNODE_SIZE], path[256];
     const int32_t next = fake_find(zk, directory, FAKE_LATEST)->next;
     const int32_t numbers[] = {
         INT32_MIN, -INT32_MAX, -5, 0, next / 2, (int32_t)((uint32_t)next + 3), INT32_MAX};
-    snprintf(path, sizeof path, "%s/" RANDOM_STRAY "%u-lock-%010" PRId32, directory, ++ids,
-             numbers[random_any(sizeof numbers / sizeof *numbers)]);
-    CHECK_INT(fake_make(zk, path, "stray", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
+    stray_name(directory, name);
+    zkl_znode_append(name, numbers[random_any(sizeof numbers / sizeof *numbers)]);
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    const int rc = fake_make(zk, path, "stray", ZKL_EPHEMERAL, STRANGER, NULL);
+    CHECK(rc == ZOK || rc == ZNODEEXISTS);
 }
 
 void random_check_first(const zkl_contender *held,
@@ -363,7 +380,7 @@ static void check_wanted(const char *directory) {
         zkl_guid guid;
         if (!name)
             return;
-        if (!zkl_znode_guid(name, &guid))
+        if (!zkl_znode_guid(name, &guid) || node_at(directory, name)->owner == STRANGER)
             continue;
         const zkl_contender *c = random_contender(directory, name);
         CHECK(c && c->phase != ZKL_OVER);
@@ -394,7 +411,7 @@ static bool somebody_waits(void) {
 
 static void check_end(void) {
     heal();
-    fake_end_session(zk, 0xdead);
+    fake_end_session(zk, STRANGER);
     fake_settle_all(zk);
     for (unsigned i = 0; somebody_waits(); i++) {
         CHECK(i < 1000); /* everybody gets in */

@@ -55,9 +55,9 @@ const char *random_stranger(const char *directory);
 const char *random_first(const char *directory);
 /* Nobody is before it, as far as it could know. */
 bool random_is_first(const zkl_contender *c);
-/* A stranger comes with a number of its own choice, that the servers would not have given it. */
+/* A stranger comes with a number of its own choice, that the servers would not have given it; perhaps with the GUID of
+ * somebody who is there. */
 void random_stray(const char *directory);
-#define RANDOM_STRAY "stray"
 /* Name, sequence and kind of a node. */
 zkl_kind random_parse(const char *name, zkl_child *child);
 
