@@ -111,21 +111,27 @@ describe("a lock's directory", function()
     nothing_is_left()
   end)
 
-  it("takes no node for earlier that bears a number past the end", function()
-    path = "/strangers"
-    local stranger = "_c_" .. UUID .. "-lock-"
-    local past = {}
-    for i, number in ipairs { "2147483647", "-2147483648", "-2147483647", "-2147483600" } do
-      past[i] = ("%s/%s%s"):format(path, stranger, number)
-      assert(tree:create(past[i], ""))
+  it("stands in the order of its numbers, whoever made them up", function()
+    path = "/strays"
+    assert(tree:create(path, ""))
+    local function stray(number)
+      local name = ("%s/_c_%s-lock-%s"):format(path, UUID, number)
+      assert(tree:create(name, ""))
+      return name
     end
+    local last = stray "2147483647"
     local lock = client:mutex(path)
-    assert(lock:acquire(0))
+    assert(lock:acquire(0)) -- that one comes behind us
+    local first, second = stray "-2147483647", stray "-000000005"
     local list = {}
     for i, entry in ipairs(lock:participants(PATIENCE)) do list[i] = entry.sequence end
-    assert.same({ MOST, -MOST - 1, -MOST, -2147483600 }, { list[2], list[3], list[4], list[5] })
+    assert.same({ -MOST, -5, 1, MOST }, list)
     assert.is_true(lock:release())
-    for _, name in ipairs(past) do tree:delete(name) end
+    assert.same({ nil, "timeout" }, { lock:acquire(0) }) -- these come before us, as any node does that is there
+    for _, name in ipairs { first, second } do tree:delete(name) end
+    assert(lock:acquire(0))
+    assert.is_true(lock:release())
+    tree:delete(last)
     nothing_is_left()
   end)
 

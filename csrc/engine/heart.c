@@ -132,8 +132,3 @@ void zkl_heart_stopped(zkl_heart *heart) {
     zkl_trust_doubt(&heart->trust);
     publish(heart);
 }
-
-void zkl_heart_ended(zkl_heart *heart) {
-    zkl_heart_stopped(heart);
-    zkl_trust_forget(&heart->trust);
-}

@@ -35,10 +35,8 @@ void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool 
                       bool proving);
 /* It has none any more. */
 void zkl_heart_unlinked(zkl_heart *heart);
-/* The link is about to go, its session perhaps not: nothing is believed any more. */
+/* The session has ended, or the link is about to go, and with it perhaps the session: nothing is believed any more. */
 void zkl_heart_stopped(zkl_heart *heart);
-/* The session has ended. */
-void zkl_heart_ended(zkl_heart *heart);
 
 /* Every answer of the link comes by here before it goes to whom it is for. */
 void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed);

@@ -98,7 +98,7 @@ static void link_down(zkl_session *session) {
 /* locked */
 static void forget_session(zkl_session *session) {
     session->floor->session = 0;
-    zkl_heart_ended(&session->heart);
+    zkl_heart_stopped(&session->heart);
 }
 
 /* locked */

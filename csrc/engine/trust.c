@@ -47,10 +47,6 @@ zkl_proof zkl_proof_of(zkl_reach reach, int rc) {
     return is_ordinary(rc) ? ZKL_PROOF_NONE : ZKL_PROOF_BROKEN;
 }
 
-void zkl_trust_forget(zkl_trust *trust) {
-    memset(trust, 0, sizeof *trust);
-}
-
 void zkl_trust_doubt(zkl_trust *trust) {
     trust->until = 0;
     trust->count = 0;
@@ -58,7 +54,7 @@ void zkl_trust_doubt(zkl_trust *trust) {
 
 void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bool fresh) {
     if (fresh)
-        zkl_trust_forget(trust);
+        memset(trust, 0, sizeof *trust);
     if (fresh || timeout < trust->timeout) {
         trust->timeout = timeout;
         /* The servers count the shorter one since the session moved, whatever was promised before. */
@@ -66,7 +62,6 @@ void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bo
             trust->until = root + believable(timeout);
     }
     trust->root = root;
-    trust->rooted = true;
     trust->written = 0;
     trust->count = 0;
 }
@@ -117,9 +112,7 @@ void zkl_trust_answered(zkl_trust *trust, zkl_proof proof, zkl_nanos handed, zkl
     }
     if (proof == ZKL_PROOF_QUORUM) {
         trust->written = handed;
-        if (trust->rooted)
-            believe(trust, trust->root);
-        trust->rooted = false;
+        believe(trust, trust->root); /* says something new only the first time */
     }
     conclude(trust, handed);
     keep(trust, handed, answered);

@@ -46,7 +46,6 @@ typedef struct zkl_trust {
     zkl_nanos
         until; /* no leader with a quorum can have ended the session before; 0: nothing is known */
     zkl_nanos root;    /* the session was made, or moved to this connection, after that */
-    bool rooted;       /* ... and no write has been answered on this connection yet */
     zkl_nanos written; /* when the newest write that was answered on it was handed over; 0: none */
     struct zkl_proven {
         zkl_nanos handed, answered;
@@ -55,9 +54,7 @@ typedef struct zkl_trust {
     size_t count; /* of this connection, oldest first */
 } zkl_trust;
 
-/* There is no session. */
-void zkl_trust_forget(zkl_trust *trust);
-/* There is one, but nothing is believed of it until the servers have said more. */
+/* Nothing is believed of the session, if there is one, until the servers have said more. */
 void zkl_trust_doubt(zkl_trust *trust);
 /* A connection: `fresh`: with a new session. `root`: before the servers took it, as late as is known. */
 void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bool fresh);

@@ -672,7 +672,6 @@ void fake_expire(fake_client *client) {
     floor->session = 0;
     client->seen = 0;
     client->state = ZKL_STATE_EXPIRED;
-    zkl_heart_ended(&client->heart);
     start_link(client);
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_queries_suspend(&client->queries);

@@ -123,6 +123,19 @@ static void what_is_answered_on_a_connection_is_not_before_it(void) {
     CHECK(trusted() <= 20 * ZKL_SECOND);
 }
 
+/* With credentials a connection is told of when they were taken; what was answered by then is of it, not of the former. */
+static void what_is_answered_before_it_is_heard_of_proves_nothing(void) {
+    fake_holder(one);
+    beats_of(30);
+    fake_cut(one);
+    const zkl_nanos before = one->floor.trusted_until;
+    fake_wait(zk, 12);
+    zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, fake_now);
+    fake_wait(zk, 3);
+    zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, fake_now);
+    CHECK_INT(one->floor.trusted_until, before);
+}
+
 static void a_link_that_is_given_up_is_not_trusted(void) {
     fake_place *p = fake_holder(one);
     fake_cut(one);
@@ -183,6 +196,8 @@ int main(int argc, char **argv) {
          without_a_server_one_is_handed_over_for_each_try},
         {"what is answered on a connection was not before it",
          what_is_answered_on_a_connection_is_not_before_it},
+        {"what is answered before it is heard of proves nothing",
+         what_is_answered_before_it_is_heard_of_proves_nothing},
         {"a link that is given up is not trusted", a_link_that_is_given_up_is_not_trusted},
         {"a write that is refused is tried again", a_write_that_is_refused_is_tried_again},
         {"nobody trusts a session that has ended", nobody_trusts_a_session_that_has_ended},

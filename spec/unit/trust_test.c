@@ -12,7 +12,6 @@
 static zkl_trust trust;
 
 static void begin(void) {
-    zkl_trust_forget(&trust);
     zkl_trust_connected(&trust, AT(0), T, true);
 }
 
@@ -92,7 +91,6 @@ static void what_is_over_is_forgotten(void) {
     zkl_trust_connected(&trust, AT(10), 2 * T, false);
     write_(11, 12);
     CHECK_INT(trust.until, UNTIL(10));
-    zkl_trust_forget(&trust);
     zkl_trust_connected(&trust, AT(20), 2 * T, true);
     CHECK_INT(trust.timeout, 2 * T);
     CHECK_INT(trust.until, 0);
