@@ -56,10 +56,22 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
     }
 }
 
+/* Its going would never be told to us, so nobody can wait for it. Whoever stands before it need not. */
+static void blocker_refused(zkl_line *line, int32_t sequence, zkl_status status) {
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        if (c->phase == ZKL_WAITING && c->blocked && c->blocker == sequence)
+            zkl_exit_fail(c, status);
+    }
+}
+
 static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *reply) {
-    for (size_t i = 0; i < line->snapshot.count; i++) {
-        zkl_child *child = &line->snapshot.children[i];
-        if (child->sequence != sequence || child->watch != ZKL_WATCH_ASKED)
+    const zkl_snapshot *snapshot = &line->snapshot;
+    for (size_t i = zkl_snapshot_from(snapshot, sequence);
+         i < snapshot->count && snapshot->children[i].sequence == sequence; i++) {
+        zkl_child *child = &snapshot->children[i];
+        if (child->watch != ZKL_WATCH_ASKED)
             continue;
         child->watch = reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE;
         break;
@@ -69,8 +81,7 @@ static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *r
     else if (zkl_status_passes(reply->rc))
         zkl_ask_again_later(line);
     else if (reply->rc != ZOK)
-        zkl_exit_fail_waiting(line,
-                              zkl_status_of(reply->rc)); /* not readable: nobody would wake us */
+        blocker_refused(line, sequence, zkl_status_of(reply->rc));
 }
 
 static void line_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {

@@ -30,18 +30,11 @@ void zkl_lost_seen(zkl_contender *c, const zkl_child *child) {
 /* The next in the list as last read. */
 static void seek(zkl_contender *c) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
-    size_t low = 0, high = snapshot->count;
     if (!snapshot->children)
         return;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (is_behind(c, snapshot->children[middle].sequence))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < snapshot->count && !c->seen; low++)
-        zkl_lost_seen(c, &snapshot->children[low]);
+    const int64_t from = c->looked ? (int64_t)c->candidate + 1 : INT32_MIN;
+    for (size_t i = zkl_snapshot_from(snapshot, from); i < snapshot->count && !c->seen; i++)
+        zkl_lost_seen(c, &snapshot->children[i]);
 }
 
 void zkl_lost_look(zkl_contender *c) {

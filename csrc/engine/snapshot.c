@@ -71,6 +71,18 @@ size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name) {
     return found ? (size_t)(found - snapshot->children) : ZKL_NOT_FOUND;
 }
 
+size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence) {
+    size_t low = 0, high = snapshot->children ? snapshot->count : 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (snapshot->children[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
     free(snapshot->children[index].name);
     snapshot->count--;

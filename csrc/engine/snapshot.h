@@ -17,6 +17,8 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
 
 void zkl_snapshot_clear(zkl_snapshot *snapshot);
 size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name);
+/* The first whose sequence is at least that; `count` if there is none. */
+size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence);
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index);
 
 #endif

@@ -328,6 +328,26 @@ static void a_blocker_that_may_not_be_read_is_told(void) {
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
+static void a_blocker_that_may_not_be_read_fails_only_whom_it_blocks(void) {
+    const char *first = fake_stranger(zk, LINE, NULL);
+    fake_place *before = fake_waiter(one);
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_GET, stranger, ZNOAUTH, 0);
+    fake_place *behind = fake_join(one, LINE, 1e12), *last = fake_join(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK_FAILED(behind, ZKL_ACCESS_DENIED);
+    CHECK_FAILED(last, ZKL_ACCESS_DENIED); /* its turn would never come either */
+    CHECK(fake_waits(before));
+    fake_remove(zk, first);
+    fake_settle(one);
+    CHECK(fake_held(before));
+    CHECK_INT(fake_children(zk, LINE), 2);
+    fake_place *late = fake_join(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK_FAILED(late, ZKL_ACCESS_DENIED);
+    CHECK(fake_held(before));
+}
+
 static void a_throttled_request_is_repeated(void) {
     static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
     for (size_t i = 0; i < 3; i++) {
@@ -396,6 +416,8 @@ int main(int argc, char **argv) {
          a_refused_list_is_told_and_the_node_deleted},
         {"a blocker that may not be read is told: nobody would wake us",
          a_blocker_that_may_not_be_read_is_told},
+        {"a blocker that may not be read fails only those whom it blocks",
+         a_blocker_that_may_not_be_read_fails_only_whom_it_blocks},
         {"a throttled request is repeated", a_throttled_request_is_repeated},
         {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
     };

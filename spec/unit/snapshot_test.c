@@ -89,7 +89,16 @@ static void finds_by_name(void) {
     CHECK(zkl_snapshot_find(&snapshot, "garbage") == ZKL_NOT_FOUND);
 }
 
+static void finds_where_a_sequence_begins(void) {
+    TAKE("a-lock--000000001", "b-lock-0000000002", "c-lock-0000000002", "d-lock-2147483647");
+    static const int64_t from[] = {INT32_MIN, -1, 0, 2, 3, INT32_MAX, INT64_C(2147483648)};
+    static const size_t found[] = {0, 0, 1, 1, 3, 3, 4};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        CHECK_INT(zkl_snapshot_from(&snapshot, from[i]), found[i]);
+}
+
 static void an_empty_one_has_nobody(void) {
+    CHECK_INT(zkl_snapshot_from(&snapshot, 0), 0);
     CHECK(zkl_snapshot_find(&snapshot, "a-lock-0000000001") == ZKL_NOT_FOUND);
     CHECK(zkl_snapshot_take(&snapshot, NULL, 0));
     CHECK_INT(snapshot.count, 0);
@@ -147,6 +156,7 @@ int main(int argc, char **argv) {
         {"what is no lock's node is left out", leaves_out_what_is_no_lock},
         {"a fresh list keeps the watches of the nodes that stay", keeps_the_watches_of_what_stays},
         {"a child is found by its name, twins of one sequence too", finds_by_name},
+        {"where a sequence begins is found", finds_where_a_sequence_begins},
         {"an empty snapshot has nobody in it", an_empty_one_has_nobody},
         {"a child can be removed from anywhere", removes_from_anywhere},
         {"ten thousand children are sorted, found, and keep their watches", takes_ten_thousand},
