@@ -20,9 +20,9 @@ struct zkl_floor {
     zkl_stats counters;
 
     int64_t session; /* the id that our nodes bear as ephemeralOwner */
-    zkl_nanos
-        trusted_until; /* until then the servers cannot have ended the session; kept by heart.c, which moves it
-                              * on while somebody holds or waits: zkl_line_refreshed tells when it had run out */
+    /* Until then the servers cannot have ended the session. Kept by heart.c, which moves it on while somebody holds or
+     * waits; zkl_line_refreshed tells when it had run out. */
+    zkl_nanos trusted_until;
 
     uint64_t guid; /* the client's half of every GUID */
     const char *identifier;

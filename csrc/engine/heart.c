@@ -57,8 +57,7 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
         heart->linked && (heart->proving || heart->owes_write ||
                           (is_wanted(heart) && zkl_trust_wants_write(&heart->trust)));
     heart->owes_write = heart->owes_write && !write;
-    heart->beaten =
-        now; /* also if it could not be sent, for want of memory: the next comes in its time */
+    heart->beaten = now; /* also if it cannot be sent: the next comes in its time */
     heart->beating = (write ? call->erase(heart->port, heart->nothing, back)
                             : call->sync(heart->port, "/", back)) == ZOK;
 }

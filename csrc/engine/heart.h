@@ -21,8 +21,8 @@ struct zkl_heart {
     bool beating;        /* a heartbeat is on its way */
     zkl_nanos beaten;    /* when the latest was handed over */
     zkl_timer timer;
-    char nothing
-        [64]; /* path of a node that is not there, and cannot be guessed by who would make it */
+    /* Path of a node that is not there, and that nobody can make who does not guess it. */
+    char nothing[64];
 };
 
 /* The caller has set floor and refreshed. false: the system has no random bytes. */

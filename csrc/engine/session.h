@@ -42,9 +42,8 @@ struct zkl_session {
     bool ending;
 
     zkl_heart heart;
-    bool remembers; /* the link has had a server: it takes none whose data is older */
-    bool
-        carried; /* the link began with the session of another one, and has not proven itself yet */
+    bool remembers;       /* the link has had a server: it takes none whose data is older */
+    bool carried;         /* the link has taken a session over, and has not proven itself yet */
     zkl_nanos seeking;    /* since when the link has been without a server */
     zkl_nanos look_pause; /* before names are looked up again */
     zkl_timer reopen, look;

@@ -59,9 +59,8 @@ void zkl_standing_grant(zkl_contender *c, bool seen) {
         return;
     }
     const zkl_nanos now = zkl_floor_now(c->floor);
-    if (c->floor->trusted_until <= now) {
+    if (c->floor->trusted_until <= now)
         return; /* the heart beats as long as we wait; zkl_line_refreshed comes back here */
-    }
     zkl_contender_granted(c);
     zkl_standing_set_timer(c, c->watch == ZKL_WATCH_NONE);
 }

@@ -43,8 +43,7 @@ zkl_proof zkl_proof_of(zkl_reach reach, int rc);
 
 typedef struct zkl_trust {
     zkl_nanos timeout; /* T: the least that this session was ever granted */
-    zkl_nanos
-        until; /* no leader with a quorum can have ended the session before; 0: nothing is known */
+    zkl_nanos until;   /* no leader with a quorum can have ended it before; 0: nothing is known */
     zkl_nanos root;    /* the session was made, or moved to this connection, after that */
     zkl_nanos written; /* when the newest write that was answered on it was handed over; 0: none */
     struct zkl_proven {
