@@ -57,6 +57,8 @@ build = {
         "csrc/engine/tls.c",
         "csrc/engine/trust.c",
         "csrc/engine/verdict.c",
+        "csrc/engine/vetted.c",
+        "csrc/engine/vetting.c",
         "csrc/engine/visit.c",
         "csrc/engine/wire.c",
         "csrc/engine/znode.c",

@@ -96,9 +96,10 @@ describe("an ACL", function()
   end)
 
   it("that forbids reading the node of the one before us answers 'access denied'", function()
-    local other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH }))
+    local other = inspector.connect(zk.hosts)
+    other:add_auth("digest", AUTH.credential)
     assert(tree:create(path, "", { parents = true }))
-    assert(other:mutex(path):acquire(PATIENCE))
+    assert(other:create(path .. "/_c_x-lock-", "", { acl = "creator", ephemeral = true, sequence = true }))
     assert.same(DENIED, { client:mutex(path):acquire(PATIENCE) })
     becomes(1)
     other:close()
@@ -252,17 +253,111 @@ describe("an ACL", function()
       assert.is_true(assert(lock:acquire(PATIENCE)) > token)
     end)
 
-    it("does not protect a lock whose own directory is everybody's already", function()
+    local function is_denied(at)
+      assert.same(DENIED, { owner:mutex(at):acquire(PATIENCE) })
+      assert.same(DENIED, { owner:mutex(at):acquire(0) })
+      assert.same(DENIED, { owner:multilock { at .. "-other", at }:acquire(PATIENCE) })
+      local second = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH }))
+      assert.same(DENIED, { second:rwlock(at).read:acquire(PATIENCE) })
+      assert.same(DENIED, { second:rwlock(at).write:acquire(PATIENCE) })
+      second:close()
+      tree:set_acl(at, "open") -- the nodes may be deleted now, if they could not
+      assert.is_true(owner:flush(PATIENCE))
+      assert.same({}, tree:children(at))
+    end
+
+    --- Our entry in an ACL, as the servers spell it.
+    local function ourselves()
+      hold(path .. "/probe")
+      return tree:get_acl(path .. "/probe")[1]
+    end
+
+    for _, perm in ipairs { CREATE, DELETE, ADMIN } do
+      it("takes no lock in a directory where anybody has permission " .. perm, function()
+        assert(tree:create(path, "", { parents = true }))
+        local ours = ourselves()
+        assert(tree:create(path .. "/lock", "", { acl = { ours, anybody(READ, perm)[1] } }))
+        is_denied(path .. "/lock")
+        assert(tree:set_acl(path .. "/lock", { ours, anybody(READ, WRITE)[1] }))
+        hold(path .. "/lock")
+      end)
+    end
+
+    it("takes no lease where anybody may create or delete", function()
+      assert(tree:create(path .. "/locks", "", { parents = true }))
+      assert.same(DENIED, { owner:semaphore(path, 2):acquire(PATIENCE) })
+      assert.is_true(owner:flush(PATIENCE))
+      assert(tree:delete(path .. "/locks"))
+      assert(tree:create(path .. "/leases", "", { parents = true }))
+      assert.same(DENIED, { owner:semaphore(path, 2):acquire(PATIENCE) })
+    end)
+
+    it("takes no lock in a directory whose ACL may not be read", function()
+      assert(tree:create(path, "", { parents = true }))
+      local ours = ourselves()
+      ours.perms = CREATE + DELETE
+      assert(tree:create(path .. "/lock", "", { acl = { ours } }))
+      is_denied(path .. "/lock")
+    end)
+
+    it("takes a lock anywhere that it may, if the client's ACL is 'open'", function()
+      owner:close()
+      owner = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH, acl = "open" }))
       assert(tree:create(path, "", { parents = true }))
       local node = hold(path)
-      assert.equal("digest", tree:get_acl(node)[1].scheme)
-      assert.same({ nil, "NOAUTH" }, { stranger:get(node) })
       assert.is_true(stranger:delete(node))
       wait.eventually(function()
         owner:poll(0.01)
         return #losses > 0
       end, PATIENCE, "the loss")
       assert.same({ "lost", token }, { losses[1][1], losses[1][3] })
+    end)
+
+    it("notices a directory that a stranger has made anew, in the same session", function()
+      assert(tree:create(path, "", { parents = true }))
+      hold(path .. "/lock")
+      assert.is_true(lock:release())
+      assert.is_true(owner:flush(PATIENCE))
+      assert.is_true(stranger:delete(path .. "/lock"))
+      assert(stranger:create(path .. "/lock", ""))
+      is_denied(path .. "/lock")
+    end)
+
+    it("notices that a directory was opened to anybody", function()
+      hold(path .. "/lock")
+      assert.is_true(lock:release())
+      assert(tree:set_acl(path .. "/lock", "open"))
+      is_denied(path .. "/lock")
+    end)
+
+    it("asks for a directory's ACL once", function()
+      local faulty = proxy.start(zk.hosts)
+      local counted = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, auth = AUTH }))
+      hold(path .. "/lock")
+      assert.is_true(lock:release())
+      for _ = 1, 5 do
+        assert(counted:mutex(path .. "/lock"):acquire(PATIENCE))
+        assert.is_true(counted:mutex(path .. "/lock"):release())
+        assert.is_true(counted:flush(PATIENCE))
+      end
+      assert.equal(1, faulty:counts().getACL)
+      counted:close()
+      faulty:close()
+    end)
+
+    it("lets two identities share a lock, whoever made it, if its ACL names both", function()
+      local other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION,
+        auth = { scheme = "digest", credential = "second:word" } }))
+      assert(tree:create(path, "", { parents = true }))
+      assert(other:mutex(path .. "/second"):acquire(PATIENCE))
+      local both = { ourselves(), tree:get_acl(path .. "/second")[1] }
+      assert(tree:create(path .. "/both", "", { acl = both }))
+      for _, client_of in ipairs { owner, other } do
+        assert(client_of:mutex(path .. "/both"):acquire(PATIENCE))
+        assert.is_true(client_of:mutex(path .. "/both"):release())
+        assert.is_true(client_of:flush(PATIENCE))
+      end
+      other:close()
     end)
 
     it("does not stop a stranger who makes the path first, where he may", function()
@@ -273,5 +368,30 @@ describe("an ACL", function()
       assert.same(DENIED, { owner:mutex(path .. "/lock"):acquire(PATIENCE) })
       thief:close()
     end)
+  end)
+end)
+
+describe("a path that was idle for long", function()
+  it("cannot be made anew by a stranger: the topmost directory that 'creator' makes stays #once", function()
+    local zk = server.start { container_check_interval = 50 }
+    local stranger = inspector.connect(zk.hosts)
+    local owner = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = AUTH }))
+    local lock = owner:mutex("/squat/shop/stock")
+    for _ = 1, 2 do
+      assert(lock:acquire(PATIENCE))
+      assert.is_true(lock:release())
+      local function is_gone(path)
+        wait.eventually(function() return not stranger:exists(path) end, PATIENCE, "the end of " .. path)
+      end
+      is_gone("/squat/shop") -- the servers clear the containers away
+      assert(stranger:create("/canary", "", { container = true }))
+      assert(stranger:create("/canary/a", ""))
+      assert(stranger:delete("/canary/a"))
+      is_gone("/canary") -- by now they would have cleared away the one above, too
+    end
+    assert.same({ nil, "NOAUTH" }, { stranger:create("/squat/shop", "") })
+    owner:close()
+    stranger:close()
+    zk:stop()
   end)
 end)

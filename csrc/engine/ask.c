@@ -1,5 +1,7 @@
 #include "ask.h"
 
+#include "vetting.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>
@@ -143,6 +145,7 @@ void zkl_ask_list(zkl_line *line) {
             line->list_synced =
                 floor->port->call->sync(floor->port, line->path,
                                         (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
+    zkl_vetting_before_list(line);
     /* Whoever waits for any lease to go is told by a watch on the directory. */
     const bool watch = zkl_line_counts(line) && !line->watched;
     const int rc = floor->port->call->list(floor->port, line->path, watch,

@@ -12,6 +12,7 @@ typedef enum zkl_asked_for {
     ZKL_ASK_WATCH_OWN,
     ZKL_ASK_CANDIDATE, /* detail: the candidate's sequence */
     ZKL_ASK_LIST,
+    ZKL_ASK_ACL,
     ZKL_ASK_SYNC,
     ZKL_ASK_WATCH_BLOCKER, /* detail: the blocker's sequence */
     ZKL_ASK_UNWATCH,

@@ -74,6 +74,7 @@ static void unlock(zkl_client *client) {
 static void release_memory(zkl_client *client) {
     zkl_session_destroy(&client->session);
     zkl_lines_destroy(&client->lines);
+    zkl_vetted_clear(&client->floor.vetted);
     zkl_subjects_destroy(&client->floor.subjects);
     if (client->log)
         zkl_log_close(client->log);

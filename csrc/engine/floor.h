@@ -5,6 +5,7 @@
 
 #include "subject.h"
 #include "timer.h"
+#include "vetted.h"
 #include "zklock.h"
 
 struct zkl_contender;
@@ -27,6 +28,7 @@ struct zkl_floor {
     uint64_t guid; /* the client's half of every GUID */
     const char *identifier;
     zkl_acl acl;
+    zkl_vetted vetted;
     size_t chroot;      /* bytes at the front of every path that are the chroot */
     bool no_containers; /* the servers are too old for container nodes */
 

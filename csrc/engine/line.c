@@ -4,6 +4,7 @@
 #include "exit.h"
 #include "lost.h"
 #include "standing.h"
+#include "vetting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +46,10 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         line->watched = false;
     if (reply->rc == ZOK) {
         line->pause = 0;
+        zkl_vetting_listed(line, reply->stat);
         zkl_standing_read(line, reply->names, reply->count);
     } else if (reply->rc == ZNONODE) {
+        zkl_vetting_listed(line, NULL);
         zkl_standing_read(line, NULL, 0); /* no directory: nobody in it */
     } else if (zkl_status_passes(reply->rc)) {
         zkl_ask_again_later(line);
@@ -89,6 +92,9 @@ static void line_answered(zkl_subject *subject, const zkl_return *asked, const z
     switch (asked->what) {
     case ZKL_ASK_LIST:
         list_answered(line, reply, asked->detail != 0);
+        break;
+    case ZKL_ASK_ACL:
+        zkl_vetting_answered(line, reply);
         break;
     case ZKL_ASK_SYNC:
         if (reply->rc != ZOK)
@@ -525,6 +531,7 @@ static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
     zkl_snapshot_clear(&line->snapshot);
     line->listing = line->watched = false;
+    zkl_vetting_forget(line, false);
     zkl_subject_enter(&line->floor->subjects, &line->subject);
     for (zkl_contender *c = line->first; c; c = c->next) {
         zkl_ask_set_watch(c, ZKL_WATCH_NONE);
@@ -544,6 +551,7 @@ void zkl_line_relink(zkl_line *line) {
 
 void zkl_line_expire(zkl_line *line) {
     lose_handle(line);
+    zkl_vetting_forget(line, true);
     line->list_wanted = false;
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {

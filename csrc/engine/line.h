@@ -27,8 +27,11 @@ struct zkl_line {
     bool doubtful;    /* a writer left it that may have taken read before: a waiting writer lists */
     bool watched;     /* the directory, for leases: the servers tell when its children change */
     bool review;      /* some member has to be looked at again: settle does */
-    zkl_timer retry;  /* what could not be sent, or was refused for now, is sent again */
-    zkl_nanos pause;  /* before the next retry */
+    bool vetting;     /* the directory's ACL is on its way */
+    zkl_edition directory; /* as last listed, unless our ACL is OPEN */
+    zkl_edition vetted; /* the one whose ACL lets no stranger meddle; czxid 0: not known of any */
+    zkl_timer retry;    /* what could not be sent, or was refused for now, is sent again */
+    zkl_nanos pause;    /* before the next retry */
 
     zkl_line *chain; /* lines.c */
     zkl_line *

@@ -18,22 +18,30 @@ typedef enum zkl_mode {
 
 typedef enum zkl_acl { ZKL_ACL_OPEN, ZKL_ACL_CREATOR, ZKL_ACL_READ } zkl_acl;
 
+/* Which node at a path it is, and which of its ACLs it has. */
+typedef struct zkl_edition {
+    int64_t czxid;
+    int32_t aversion;
+} zkl_edition;
+
 /* What of a node's Stat we look at. */
 typedef struct zkl_stat {
     int64_t czxid;
     int64_t session; /* ephemeralOwner */
     int64_t ctime;   /* milliseconds since 1970, by the servers' clock */
+    int32_t aversion;
 } zkl_stat;
 
 /* One answer. Everything it points to is gone when the receiver returns. */
 typedef struct zkl_reply {
-    int rc;                   /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
-    const char *path;         /* create: the node's full path */
-    const zkl_stat *stat;     /* create, get */
-    const char *data;         /* get */
-    size_t length;            /* get: bytes of data */
+    int rc;               /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
+    const char *path;     /* create: the node's full path */
+    const zkl_stat *stat; /* create, get, get_acl; of the directory: list, unless our ACL is OPEN */
+    const char *data;     /* get */
+    size_t length;        /* get: bytes of data */
     const char *const *names; /* list, create_all */
     size_t count;
+    bool exposed; /* get_acl: anybody may create, delete or administer there */
 } zkl_reply;
 
 /* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by then. */
@@ -66,6 +74,7 @@ typedef struct zkl_port_table {
     int (*sync)(zkl_port *, const char *path, zkl_return);
     /* Takes all watches on it back: those that list set, or those that get set. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
+    int (*get_acl)(zkl_port *, const char *path, zkl_return);
 } zkl_port_table;
 
 struct zkl_port {

@@ -180,7 +180,7 @@ static bool are_names(const struct String_vector *names) {
 }
 
 static zkl_stat stat_of(const struct Stat *stat) {
-    return (zkl_stat){stat->czxid, stat->ephemeralOwner, stat->ctime};
+    return (zkl_stat){stat->czxid, stat->ephemeralOwner, stat->ctime, stat->aversion};
 }
 
 static void on_void(int rc, const void *data) {
@@ -207,11 +207,53 @@ static void on_create(int rc, const char *path, const struct Stat *stat, const v
     answer(r, &reply);
 }
 
-static void on_list(int rc, const struct String_vector *names, const void *data) {
-    zkl_reply reply = {.rc = rc};
+static void listed(int rc, const struct String_vector *names, const zkl_stat *stat,
+                   const void *data) {
+    zkl_reply reply = {.rc = rc, .stat = stat};
     if (rc == ZOK && are_names(names)) {
         reply.names = (const char *const *)names->data;
         reply.count = (size_t)names->count;
+    } else if (rc == ZOK) {
+        reply.rc = CORRUPT;
+    }
+    answer((request *)data, &reply);
+}
+
+static void on_list(int rc, const struct String_vector *names, const void *data) {
+    listed(rc, names, NULL, data);
+}
+
+static void on_list_of(int rc, const struct String_vector *names, const struct Stat *stat,
+                       const void *data) {
+    const bool whole = rc != ZOK || stat;
+    const zkl_stat copy = stat ? stat_of(stat) : (zkl_stat){0};
+    listed(whole ? rc : CORRUPT, names, &copy, data);
+}
+
+/* What lets a stranger take the node away with which somebody holds, or stand in its place. */
+#define MEDDLING (ZOO_PERM_CREATE | ZOO_PERM_DELETE | ZOO_PERM_ADMIN)
+
+/* false: no list of entries. */
+static bool look_at(const struct ACL_vector *acl, bool *exposed) {
+    *exposed = false;
+    if (!acl || acl->count < 0 || (acl->count > 0 && !acl->data))
+        return false;
+    for (int32_t i = 0; i < acl->count; i++) {
+        const struct ACL *entry = &acl->data[i];
+        if (!entry->id.scheme || !entry->id.id)
+            return false;
+        *exposed |= (entry->perms & MEDDLING) && strcmp(entry->id.scheme, "world") == 0 &&
+                    strcmp(entry->id.id, "anyone") == 0;
+    }
+    return true;
+}
+
+static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
+    zkl_reply reply = {.rc = rc};
+    zkl_stat copy;
+    if (rc == ZOK && stat && look_at(acl, &reply.exposed)) {
+        copy = stat_of(stat);
+        reply.stat = &copy;
     } else if (rc == ZOK) {
         reply.rc = CORRUPT;
     }
@@ -382,8 +424,10 @@ static int port_list(zkl_port *port, const char *path, bool watch, zkl_return ba
     request *r = request_new(link, back, ZKL_REACH_SERVER);
     if (!r)
         return ZMARSHALLINGERROR;
-    return sent(r,
-                zoo_awget_children(link->handle, path, watch ? on_watch : NULL, link, on_list, r));
+    const watcher_fn fn = watch ? on_watch : NULL;
+    if (link->config->acl != ZKL_ACL_OPEN)
+        return sent(r, zoo_awget_children2(link->handle, path, fn, link, on_list_of, r));
+    return sent(r, zoo_awget_children(link->handle, path, fn, link, on_list, r));
 }
 
 static int port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
@@ -429,8 +473,15 @@ static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return 
              : ZMARSHALLINGERROR;
 }
 
-static const zkl_port_table table = {port_create, port_create_all, port_list, port_get,
-                                     port_set,    port_erase,      port_sync, port_unwatch};
+static int port_get_acl(zkl_port *port, const char *path, zkl_return back) {
+    zkl_link *link = (zkl_link *)port;
+    request *r = request_new(link, back, ZKL_REACH_SERVER);
+    return r ? sent(r, zoo_aget_acl(link->handle, path, on_acl, r)) : ZMARSHALLINGERROR;
+}
+
+static const zkl_port_table table = {port_create, port_create_all, port_list,
+                                     port_get,    port_set,        port_erase,
+                                     port_sync,   port_unwatch,    port_get_acl};
 
 /* ---- the session's turns ---- */
 

@@ -4,6 +4,7 @@
 #include "exit.h"
 #include "lost.h"
 #include "verdict.h"
+#include "vetting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,8 @@ void zkl_standing_set_timer(zkl_contender *c, bool watch) {
 void zkl_standing_grant(zkl_contender *c, bool seen) {
     if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
         return;
+    if (!zkl_vetting_passed(c->line))
+        return; /* the answer that this waits for comes back here, or ends the wait */
     if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
         zkl_ask_own(c); /* its answer comes back here */
         return;

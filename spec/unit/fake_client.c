@@ -89,6 +89,7 @@ void fake_client_free(fake_client *client) {
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->floor);
     zkl_lines_destroy(&client->lines);
+    zkl_vetted_clear(&client->floor.vetted);
     zkl_subjects_destroy(&client->floor.subjects);
     zkl_events_destroy(&client->floor.events);
     fake_port_done(client);

@@ -17,6 +17,7 @@ typedef struct fake_item {
     size_t path_count;
     char *mark;
     zkl_mode mode;
+    bool closed;     /* the ACL to make it with, or the one that was read */
     bool watch_list; /* of a list's watch, not of a get's */
     bool watch, watch_event, carried;
     zkl_change change;
@@ -146,11 +147,11 @@ static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, f
 
 static int fake_port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
                             zkl_acl acl, zkl_return back) {
-    (void)acl;
     fake_item *item;
     const int rc = take(port, FAKE_CREATE, path, back, &item);
     if (rc != ZOK)
         return rc;
+    item->closed = acl != ZKL_ACL_OPEN;
     item->data = copy(data);
     item->mode = mode;
     return ZOK;
@@ -233,9 +234,13 @@ static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_re
     return rc;
 }
 
+static int fake_port_get_acl(zkl_port *port, const char *path, zkl_return back) {
+    return take(port, FAKE_ACL, path, back, NULL);
+}
+
 static const zkl_port_table table = {fake_port_create, fake_port_create_all, fake_port_list,
                                      fake_port_get,    fake_port_set,        fake_port_erase,
-                                     fake_port_sync,   fake_port_unwatch};
+                                     fake_port_sync,   fake_port_unwatch,    fake_port_get_acl};
 
 void fake_port_init(fake_client *client) {
     client->port.call = &table;
@@ -375,15 +380,22 @@ static int execute(fake_client *client, fake_item *item) {
         rc = make_all(client, item);
         caught_up(client, servers->zxid);
         return rc;
+    case FAKE_ACL:
+        if (strcmp(item->path, "/") == 0)
+            return ZOK; /* it is everybody's */
+        /* fall through */
     default:
         node = fake_find(servers, item->path, client->view);
         rc = node ? ZOK : ZNONODE;
     }
     if (rc != ZOK)
         return rc;
-    item->stat = (zkl_stat){node->czxid, node->owner, 1000};
-    if (item->op == FAKE_CREATE)
+    item->stat = (zkl_stat){node->czxid, node->owner, 1000, node->aversion};
+    if (item->op == FAKE_CREATE) {
+        node->closed = item->closed;
         item->made = copy(node->path);
+    } else if (item->op == FAKE_ACL)
+        item->closed = node->closed;
     else if (item->op == FAKE_LIST)
         list_children(client, item);
     else
@@ -453,6 +465,7 @@ static void hand_over(fake_client *client, const fake_item *item) {
         .length = item->op == FAKE_GET && item->made ? strlen(item->made) : 0,
         .names = (const char *const *)item->names,
         .count = item->count,
+        .exposed = item->op == FAKE_ACL && !item->closed,
     };
     if (item->rc == ZOK && item->watch)
         watch_set(&client->listeners, item->path, item->watch_list, 0);
@@ -712,7 +725,7 @@ const char *fake_batch(const fake_client *client) {
     static char text[256];
     size_t n = 0;
     for (const fake_item *item = client->sent; item && n + 1 < sizeof text; item = item->next)
-        text[n++] = "CLGDSUMW"[item->op];
+        text[n++] = "CLGDSUMWA"[item->op];
     text[n] = '\0';
     return text;
 }

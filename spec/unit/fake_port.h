@@ -146,7 +146,7 @@ const char *fake_node_of(const fake_place *place);
 unsigned fake_pending(const fake_client *client, fake_op op, const char *path);
 /* Nodes that the library would ask to watch again after a reconnect. */
 size_t fake_watched(const fake_client *client);
-/* The kinds of all waiting requests, in order: "CLGDSU". */
+/* The kinds of all waiting requests, in order: "CLGDSUMWA". */
 const char *fake_batch(const fake_client *client);
 
 #endif

@@ -16,6 +16,7 @@ typedef enum fake_op {
     FAKE_UNWATCH,
     FAKE_BATCH,
     FAKE_SET,
+    FAKE_ACL,
     FAKE_OPS
 } fake_op;
 
@@ -25,6 +26,8 @@ typedef struct fake_node {
     int64_t pzxid;               /* of the last change to its children */
     int64_t owner;               /* the session of an ephemeral node */
     zkl_mode mode;
+    bool closed; /* its ACL lets only its maker do anything */
+    int32_t aversion;
     int32_t next; /* sequence of the next child */
 } fake_node;
 

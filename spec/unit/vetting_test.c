@@ -1,0 +1,221 @@
+/* Nothing is granted where strangers may meddle, unless our own ACL is OPEN; and what we make they cannot make anew. */
+#include "fake_world.h"
+
+#define DEEP "/x/y/z"
+
+static fake_node *node_at(const char *path) {
+    return fake_find(zk, path, FAKE_LATEST);
+}
+
+static void begin(void) {
+    fake_world_begin();
+    one->floor.acl = ZKL_ACL_CREATOR;
+}
+
+static void an_exposed_directory_is_refused(void) {
+    fake_place *p = fake_join(one, LINE, 60);
+    CHECK_TEXT(fake_batch(one), "CAL"); /* no round trip more */
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(fake_children(zk, LINE), 0);
+    CHECK_CLEAN();
+}
+
+static void open_asks_for_no_acl(void) {
+    one->floor.acl = ZKL_ACL_OPEN;
+    fake_holder(one);
+    CHECK_INT(one->counts[FAKE_ACL], 0);
+}
+
+static void a_closed_directory_is_asked_once(void) {
+    node_at(LINE)->closed = true;
+    for (unsigned i = 0; i < 5; i++) {
+        fake_place *p = fake_holder(one);
+        fake_release(p);
+        fake_settle(one);
+    }
+    CHECK_INT(one->counts[FAKE_ACL], 1);
+}
+
+static void a_new_session_asks_again(void) {
+    node_at(LINE)->closed = true;
+    fake_release(fake_holder(one));
+    fake_settle(one);
+    fake_expire(one);
+    fake_connect(one);
+    fake_holder(one);
+    CHECK_INT(one->counts[FAKE_ACL], 2);
+}
+
+static void an_acl_that_may_not_be_read_is_refused(void) {
+    node_at(LINE)->closed = true;
+    fake_refuse(zk, FAKE_ACL, LINE, ZNOAUTH, 0);
+    fake_place *p = fake_join(one, LINE, 60);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_CLEAN();
+}
+
+static void a_directory_that_a_stranger_made_anew_is_refused(void) {
+    node_at(LINE)->closed = true;
+    fake_release(fake_holder(one));
+    fake_settle(one);
+    fake_remove(zk, LINE);
+    fake_directory(zk, LINE);
+    fake_place *p = fake_join(one, LINE, 60);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(fake_children(zk, LINE), 0);
+    node_at(LINE)->closed = true; /* its maker thought better of it */
+    fake_holder(one);
+}
+
+static void a_new_acl_is_read(void) {
+    node_at(LINE)->closed = true;
+    fake_release(fake_holder(one));
+    fake_settle(one);
+    node_at(LINE)->aversion = 1;
+    fake_holder(one);
+    CHECK_INT(one->counts[FAKE_ACL], 2);
+}
+
+static void a_waiter_hears_of_a_directory_that_was_opened(void) {
+    node_at(LINE)->closed = true;
+    fake_place *first = fake_holder(one), *second = fake_waiter(one);
+    node_at(LINE)->aversion = 1;
+    node_at(LINE)->closed = false;
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_release(first);
+    fake_settle(one);
+    CHECK_FAILED(second, ZKL_ACCESS_DENIED);
+}
+
+/* The answer is lost at any moment: nobody is granted without it, and it is asked for again. */
+static void a_cut_loses_no_answer_for_good(void) {
+    node_at(LINE)->closed = true;
+    for (unsigned carried = 0; carried < 4; carried++) {
+        zkl_vetted_clear(&one->floor.vetted);
+        fake_place *p = fake_join(one, LINE, 60);
+        for (unsigned i = 0; i < carried; i++)
+            fake_carry(one);
+        fake_cut(one);
+        fake_connect(one);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        CHECK(one->counts[FAKE_ACL] > 0);
+        fake_release(p);
+        fake_settle(one);
+    }
+}
+
+static void the_list_does_not_grant_what_the_acl_has_not(void) {
+    node_at(LINE)->closed = true;
+    fake_refuse(zk, FAKE_ACL, LINE, ZOPERATIONTIMEOUT, 1);
+    fake_place *p = fake_join(one, LINE, 60);
+    fake_answer(one);
+    fake_answer(one);
+    fake_answer(one);
+    CHECK(fake_waits(p));
+    fake_settle(one);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+static void the_topmost_level_below_what_is_everybodys_stays(void) {
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+    CHECK(node_at("/x")->closed);
+}
+
+static void below_what_is_ours_all_are_containers(void) {
+    fake_directory(zk, "/x");
+    node_at("/x")->closed = true;
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+}
+
+static void below_what_we_may_not_look_at_one_stays(void) {
+    fake_directory(zk, "/x/y");
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_answer(one);
+    fake_answer(one); /* what the line itself asked for DEEP's */
+    CHECK_INT(fake_pending(one, FAKE_ACL, "/x/y"), 1);
+    fake_refuse(zk, FAKE_ACL, "/x", ZNOAUTH, 2); /* /x and /x/y */
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at(DEEP)->mode, ZKL_PERSISTENT);
+}
+
+static void a_level_that_comes_to_be_meanwhile_is_left_alone(void) {
+    fake_place *p = fake_join(one, DEEP, 60);
+    fake_answer(one);
+    fake_answer(one);
+    fake_directory(zk, "/x");
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+}
+
+static void a_cut_while_parents_are_looked_at_does_not_matter(void) {
+    for (unsigned carried = 0; carried < 9; carried++) {
+        fake_place *p = fake_join(one, DEEP, 60);
+        fake_answer(one);
+        fake_answer(one);
+        fake_answer(one);
+        for (unsigned i = 0; i < carried; i++)
+            fake_carry(one);
+        fake_cut(one);
+        fake_connect(one);
+        fake_settle(one);
+        fake_wait(zk, 1);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+        fake_release(p);
+        fake_settle(one);
+        fake_remove(zk, DEEP);
+        fake_remove(zk, "/x/y");
+        fake_remove(zk, "/x");
+    }
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a directory where anybody may create or delete is refused, in the same round trip",
+         an_exposed_directory_is_refused},
+        {"who makes open nodes asks for no ACL", open_asks_for_no_acl},
+        {"the ACL of a directory is read once", a_closed_directory_is_asked_once},
+        {"... and again in a new session", a_new_session_asks_again},
+        {"a directory whose ACL may not be read is refused",
+         an_acl_that_may_not_be_read_is_refused},
+        {"a directory that a stranger has made anew is refused",
+         a_directory_that_a_stranger_made_anew_is_refused},
+        {"an ACL that has changed is read again", a_new_acl_is_read},
+        {"a waiter hears of a directory that was opened meanwhile",
+         a_waiter_hears_of_a_directory_that_was_opened},
+        {"a cut loses the answer, but not for good", a_cut_loses_no_answer_for_good},
+        {"a list does not grant what the ACL has not",
+         the_list_does_not_grant_what_the_acl_has_not},
+        {"the topmost level that is made where others may stays",
+         the_topmost_level_below_what_is_everybodys_stays},
+        {"below what is ours alone all levels are containers",
+         below_what_is_ours_all_are_containers},
+        {"below what we may not look at the topmost one stays",
+         below_what_we_may_not_look_at_one_stays},
+        {"a level that comes to be meanwhile is left alone",
+         a_level_that_comes_to_be_meanwhile_is_left_alone},
+        {"a cut while parents are looked at does not matter",
+         a_cut_while_parents_are_looked_at_does_not_matter},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
+}
