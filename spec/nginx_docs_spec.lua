@@ -100,21 +100,21 @@ describe("the page on OpenResty", function()
 
     local function example(options)
       options = options or {}
-      dir = folder.new("shop")
       port = require("spec.support.port").free()
       local prefix = folder.new("example")
+      dir = prefix .. "/shop"
+      assert(uv.fs_mkdir(dir, 448)) -- 0700
       for _, name in ipairs { "locks.lua", "shop.lua", "job.lua" } do
         write(prefix .. "/" .. name, read("examples/nginx/" .. name))
       end
-      local conf = read("examples/nginx/nginx.conf"):gsub("/tmp/shop", dir)
-      conf = conf:gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
+      local conf = read("examples/nginx/nginx.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
       conf = replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"'):format(
         nginx.tree(), nginx.tree()))
       conf = replace(conf, "lua_check_client_abort", ('lua_package_cpath "%s/?.so;;"; lua_check_client_abort'):format(
         nginx.build()))
       if uv.getuid() == 0 then conf = "user root;\n" .. conf end -- our folders are ours alone
       return nginx.start { conf = conf, prefix = prefix, port = port,
-        env = { ZOOKEEPER = zk.hosts, SHOP = options.shop or dir } }
+        env = { ZOOKEEPER = zk.hosts, SHOP = options.shop } }
     end
 
     it("sells exactly what is there", function()
@@ -136,6 +136,15 @@ describe("the page on OpenResty", function()
       assert.equal(30, out)
       assert.same({ 200, "0\n" }, { web:get("/left") })
       assert.same({}, web:errors())
+    end)
+
+    it("writes only to a folder below its own, which nobody else can have made", function()
+      for _, name in ipairs { "nginx.conf", "locks.lua", "shop.lua", "job.lua" } do
+        assert.is_nil(read("examples/nginx/" .. name):find("/tmp", 1, true), name)
+      end
+      web = example()
+      web:get("/open?1")
+      for _, name in ipairs { "nginx.pid", "stock" } do assert.is_table(uv.fs_stat(dir .. "/" .. name), name) end
     end)
 
     it("runs its job on one worker of two machines, and on another when that one leaves", function()

@@ -8,7 +8,7 @@ local job = { every = 1 }
 
 --- The work itself. The token is for whatever it writes to.
 function job.work(token)
-  local file = assert(io.open((os.getenv("SHOP") or "/tmp/shop") .. "/job", "a"))
+  local file = assert(io.open((os.getenv("SHOP") or ngx.config.prefix() .. "shop") .. "/job", "a"))
   file:write(("%d %d\n"):format(token, ngx.worker.pid()))
   file:close()
 end

@@ -2,7 +2,7 @@
 -- payment), so that two at once would sell the same item. It refuses whoever comes with an older token.
 local shop = {}
 
-local folder = os.getenv("SHOP") or "/tmp/shop"
+local folder = os.getenv("SHOP") or ngx.config.prefix() .. "shop"
 
 local function read()
   local file = assert(io.open(folder .. "/stock"))
