@@ -85,7 +85,7 @@ help:
 	@echo 'make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo 'make tsan    the specs with ThreadSanitizer'
 	@echo 'make bench   the measurements'
-	@echo 'make deps    only install what the others need (they do so themselves)'
+	@echo 'make deps    only install what the others need (they do so themselves; make DEPS= test installs nothing)'
 	@echo 'make clean   remove build/'
 	@echo
 	@echo 'For some Lua versions only: make test LUAS="5.4 luajit"; to see the commands: make build Q='

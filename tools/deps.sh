@@ -77,16 +77,37 @@ install() { # install OPTION...
     $root DEBIAN_FRONTEND=noninteractive apt-get "$@" --no-install-recommends install $missing </dev/null
 }
 
-# Debian starts a package's service when it installs it; nobody here wants a web server of the system's.
-policy=/usr/sbin/policy-rc.d
-if [ ! -e $policy ]; then
-    trap '$root rm -f $policy' EXIT
+echo "going to install with apt-get (make DEPS= leaves that alone):$missing" >&2
+
+# When a process began, so that another one with its number is not taken for it.
+began() { # began PID
+    sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f20
+}
+
+# Debian starts a package's service when it installs it; nobody here wants a web server of the system's. Should we be
+# killed, what we leave behind forbids nothing any more, and the next run takes it for ours.
+policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+mark='# of zklock'\''s tools/deps.sh'
+forbid_nginx() {
+    cat <<END
+#!/bin/sh
+$mark: no nginx of the system's while process $$ installs one
+began=\$(sed 's/.*) //' /proc/$$/stat 2>/dev/null | cut -d' ' -f20)
+[ "\$began" = "$(began $$)" ] || exit 0
+for word; do
+    case \$word in nginx | nginx.service) exit 101 ;; esac
+done
+exit 0
+END
+}
+if [ ! -e "$policy" ] || grep -qF "$mark" "$policy"; then
+    trap '$root rm -f "$policy" "$policy.$$"' EXIT
     trap 'exit 1' HUP INT TERM
-    printf '#!/bin/sh\nexit 101\n' | $root tee $policy >/dev/null
-    $root chmod +x $policy
+    forbid_nginx | $root tee "$policy.$$" >/dev/null
+    $root chmod 755 "$policy.$$"
+    $root mv -f "$policy.$$" "$policy"
 fi
 
-echo "installing:$missing" >&2
 # The package lists are fetched only if these packages cannot be had with the ones at hand.
 if ! install -s >/dev/null 2>&1 || ! install -y -qq >&2; then
     $root apt-get -qq update >&2

@@ -1,0 +1,89 @@
+--- tools/deps.sh, as root, with an apt-get that installs nothing: what it leaves to the machine.
+
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+
+local NGINX, OTHER = "nginx start", "--quiet cron.service start"
+
+-- What apt-get would do to services, told by the policy; then it ends, or is killed with all who wait for it.
+local APT_GET = [[
+#!/bin/sh
+case " $* " in
+*" -s "* | *" update "*) exit 0 ;;
+esac
+echo "install $*"
+for service in "nginx start" "nginx.service restart" "--quiet cron.service start"; do
+    "$POLICY_RC_D" $service
+    echo "$service: $?"
+done
+[ -z "$KILLS" ] || kill -9 $PPID
+]]
+
+describe("tools/deps.sh #once", function()
+  local stubs, policy
+
+  local function write(name, text)
+    local file = assert(io.open(name, "wb"))
+    file:write(text)
+    file:close()
+    process.spawn({ "chmod", "755", name }):wait()
+  end
+
+  local function read(name)
+    local file = io.open(name, "rb")
+    local text = file and file:read("*a")
+    if file then file:close() end
+    return text
+  end
+
+  before_each(function()
+    stubs = folder.new("deps")
+    policy = stubs .. "/policy-rc.d"
+    write(stubs .. "/apt-get", APT_GET)
+    write(stubs .. "/id", "#!/bin/sh\necho 0\n")
+    write(stubs .. "/dpkg-query", "#!/bin/sh\n") -- nothing is installed
+  end)
+
+  local function install(kills)
+    local one = process.spawn { "sh", "tools/deps.sh", "demo", env = { POLICY_RC_D = policy, KILLS = kills or "",
+      PATH = stubs .. ":" .. os.getenv("PATH") } }
+    local code, signal = one:wait()
+    return { code = code, signal = signal, said = one:stderr() .. one:stdout() }
+  end
+
+  local function answer(words)
+    return (process.spawn({ "sh", "-c", '"$0" ' .. words, policy }):wait())
+  end
+
+  it("says what it is going to install, and how to leave that alone", function()
+    local result = install()
+    assert.equal(0, result.code)
+    local announced = assert(result.said:find("going to install with apt%-get[^\n]*DEPS=[^\n]*libzookeeper%-mt%-dev"))
+    assert.is_true(announced < assert(result.said:find("install -y", 1, true)))
+  end)
+
+  it("keeps nginx, and nothing else, from being started while it installs", function()
+    local result = install()
+    for service, code in pairs { [NGINX] = 101, ["nginx.service restart"] = 101, [OTHER] = 0 } do
+      assert.is_truthy(result.said:find(("%s: %d\n"):format(service, code), 1, true), result.said)
+    end
+    assert.is_nil(read(policy))
+  end)
+
+  it("forbids nothing once it was killed, and its next run cleans up", function()
+    assert.equal(9, install("yes").signal)
+    assert.is_string(read(policy))
+    assert.same({ 0, 0 }, { answer(NGINX), answer(OTHER) })
+    local result = install()
+    assert.is_truthy(result.said:find(NGINX .. ": 101\n", 1, true), result.said)
+    assert.is_nil(read(policy))
+  end)
+
+  it("leaves a policy of the machine's own alone", function()
+    local own = "#!/bin/sh\nexit 104\n"
+    write(policy, own)
+    local result = install()
+    assert.is_truthy(result.said:find(NGINX .. ": 104\n", 1, true), result.said)
+    assert.equal(own, read(policy))
+  end)
+end)
