@@ -98,6 +98,7 @@ build = {
     ["zklock.openresty.caretaker"] = "lua/zklock/openresty/caretaker.lua",
     ["zklock.openresty.host"] = "lua/zklock/openresty/host.lua",
     ["zklock.openresty.stage"] = "lua/zklock/openresty/stage.lua",
+    ["zklock.openresty.subrequests"] = "lua/zklock/openresty/subrequests.lua",
     ["zklock.openresty.timer"] = "lua/zklock/openresty/timer.lua",
     ["zklock.openresty.visits"] = "lua/zklock/openresty/visits.lua",
     ["zklock.owner"] = "lua/zklock/owner.lua",

@@ -265,6 +265,99 @@ describe("inside nginx", function()
       end)
     end
 
+    describe("that is a subrequest", function()
+      local PARTS = [[
+        location /part { content_by_lua_block {
+          local token = assert(client:mutex("@path@"):acquire(20))
+          ngx.say(token)
+        } }
+        location /early {
+          rewrite_by_lua_block { assert(client:mutex("@path@"):acquire(20)) }
+          content_by_lua_block { ngx.exit(204) }
+        }
+        location /elsewhere { content_by_lua_block {
+          assert(client:mutex("@path@"):acquire(20))
+          ngx.exec("/part")
+        } }
+        location /redirected {
+          rewrite_by_lua_block { assert(client:mutex("@path@"):acquire(20)) }
+          content_by_lua_block { ngx.exec("/gif") }
+        }
+        location /gif { empty_gif; }
+        location /captured { content_by_lua_block {
+          local lock, tokens = client:mutex("@path@"), {}
+          for i, part in ipairs { "/part", "/early", "/elsewhere" } do
+            local answer = ngx.location.capture(part)
+            local release, err = lock:release()
+            local token, why = lock:acquire(0)
+            tokens[i] = ("%d %s %s %s"):format(answer.status, tostring(release), err, tostring(why or token ~= nil))
+            assert(lock:release())
+          end
+          local lines = { ngx.location.capture_multi { { "/early" }, { "/early" }, { "/part" } } }
+          tokens[4] = ("%d %s"):format(#lines, lines[3].body:find("^%d+\n$"))
+          local redirected = ngx.location.capture("/redirected")
+          tokens[5] = ("%d %s"):format(redirected.status, redirected.body:sub(1, 3))
+          ngx.say(table.concat(tokens, "; "))
+          ngx.flush()
+          while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+        } }
+        location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
+        location /authorized {
+          auth_request /early;
+          content_by_lua_block {
+            ngx.say("passed")
+            ngx.flush()
+            while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+          }
+        }
+        location /later { content_by_lua_block {
+          while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+        } }
+        location /included {
+          ssi on;
+          default_type text/html;
+          content_by_lua_block {
+            ngx.header.content_type = "text/html"
+            ngx.print('<!--#include virtual="/part" -->then<!--#include virtual="/later" -->')
+          }
+        }
+      ]]
+
+      it("gives back what it held when it ends, not with its main request: captured ones", function()
+        start_one(PARTS)
+        local call = web:begin("/captured")
+        stats "held 0 waiting 0 abandoned 7"
+        web:get("/leave")
+        local _, body = call:finish()
+        assert.same("200 nil not owner true; 204 nil not owner true; 200 nil not owner true; 3 1; 200 GIF\n", body)
+        assert.same({}, web:errors())
+      end)
+
+      for name, abandoned in pairs { ["/authorized"] = 1, ["/included"] = 1 } do
+        it("gives back what it held when it ends: of " .. name, function()
+          start_one(PARTS)
+          local call = web:begin(name)
+          stats("held 0 waiting 0 abandoned " .. abandoned)
+          become(0)
+          web:get("/leave")
+          assert.equal(200, (call:finish()))
+          stats("held 0 waiting 0 abandoned " .. abandoned)
+          assert.same({}, web:errors())
+        end)
+      end
+
+      it("and hangs up while it waits leaves the line with its main request", function()
+        start_one("lua_check_client_abort on;" .. PARTS)
+        assert(other:acquire(path, PATIENCE))
+        local calls = { web:begin("/captured"), web:begin("/authorized"), web:begin("/included") }
+        become(4)
+        for _, call in ipairs(calls) do call:hang_up() end
+        become(1)
+        assert(other:release(path))
+        for _ = 1, 3 do assert.equal(200, (web:get("/part"))) end
+      end)
+    end)
+
     it("that hangs up while it waits leaves the line at once, and while it holds gives it back", function()
       start_one([[
         lua_check_client_abort on;

@@ -117,6 +117,18 @@ void zkl_visit_lend(zkl_visit *visit);
 /* `visit` has ended: one event ENDED of its tag. Has the type that C libraries want of a cleanup handler. */
 void zkl_visit_end(void *visit);
 bool zkl_visit_ended(const zkl_visit *visit);
+
+/* What a C library calls at the end of something, and where it keeps it (nginx: of a subrequest). */
+typedef struct zkl_visit_handler {
+    intptr_t (*call)(void *of, void *data, intptr_t result);
+    void *data;
+} zkl_visit_handler;
+/* A lent visit also ends when the handler in the slot is called, which may be often and until zkl_visit_end is; the one
+ * that was there is called, too. At most once for a visit, on the thread of whoever calls. */
+void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
+/* For a while the slot has the former handler. NULL: it has none of ours. */
+zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
+void zkl_visit_rehook(zkl_visit *visit);
 /* The host hears of its end no more, or soon no more. */
 void zkl_visit_drop(zkl_visit *visit);
 

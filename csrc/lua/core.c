@@ -187,6 +187,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"states", core_states},
         {"connect", zkl_lua_connect},
         {"is_node", core_is_node},
+        {"spare_handlers", zkl_lua_spare_handlers},
         {NULL, NULL},
     };
     pin();

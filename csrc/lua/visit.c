@@ -35,10 +35,40 @@ static int visit_lend(lua_State *L) {
     return 2;
 }
 
+/* visit:hook(address): of a slot for a handler. A number: LuaJIT gives no pointers of its own to C functions. */
+static int visit_hook(lua_State *L) {
+    zkl_visit *visit = check(L);
+    zkl_visit_hook(visit, (zkl_visit_handler **)(uintptr_t)luaL_checknumber(L, 2));
+    return 0;
+}
+
+/* nginx's header filters: a chain of functions of a request, of which a variable has the first. */
+typedef intptr_t header_filter(void *request);
+static header_filter *next_filter; /* NULL: ours is not among them yet */
+static size_t slot_at;             /* bytes from a request to the slot of its handler */
+
+static intptr_t spare_handler(void *request) {
+    zkl_visit *visit = zkl_visit_unhook((zkl_visit_handler **)((char *)request + slot_at));
+    const intptr_t result = next_filter(request);
+    if (visit)
+        zkl_visit_rehook(visit);
+    return result;
+}
+
+int zkl_lua_spare_handlers(lua_State *L) {
+    header_filter **first = (header_filter **)(uintptr_t)luaL_checknumber(L, 1);
+    if (next_filter)
+        return 0;
+    slot_at = (size_t)luaL_checknumber(L, 2);
+    next_filter = *first;
+    *first = spare_handler;
+    return 0;
+}
+
 void zkl_open_visit(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", visit_drop}, {"drop", visit_drop}, {"ended", visit_ended},
-        {"lend", visit_lend}, {NULL, NULL},
+        {"lend", visit_lend}, {"hook", visit_hook}, {NULL, NULL},
     };
     zkl_metatable(L, ZKL_VISIT, methods);
 }

@@ -65,6 +65,8 @@ end
 function owner.is_dead(value)
   local thread = thread_of(value)
   if not thread then return stand_ins[value] ~= nil end
+  -- What a light thread has returned lies there until somebody waits for it.
+  if stand_ins[value] and debug.getinfo(thread, 0, "l") == nil then return true end
   local fate = core.fate(thread)
   if fate == "idle" then return coroutines[thread] == true end
   if fate == "suspended" and not coroutines[thread] then coroutines[thread] = true end

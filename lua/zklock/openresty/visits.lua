@@ -1,9 +1,10 @@
---- visits: the requests (and timers, which are requests to nginx) in which this client is used. A request is an owner
---- in all its phases and light threads; in a timer each light thread is one. nginx tells of a request's end through a
---- cleanup handler, which is C; the engine's event of it comes with the others.
+--- visits: the requests (and subrequests, and timers, which are requests to nginx) in which this client is used. A
+--- request is an owner in all its phases and light threads; in a timer each light thread is one. nginx tells of a
+--- request's end through a cleanup handler, which is C; the engine's event of it comes with the others.
 local base = require "resty.core.base"
 local ffi = require "ffi"
 local ownership = require "zklock.owner"
+local subrequests = require "zklock.openresty.subrequests"
 
 ffi.cdef [[
   typedef struct zkl_ngx_cleanup {
@@ -34,7 +35,7 @@ Visits.__index = Visits
 function Visits.new(client, on_second)
   local back = setmetatable({ client }, { __mode = "v" })
   return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, seen = 0,
-    guests = 0, ours = setmetatable({}, { __mode = "v" }) }, Visits)
+    guests = 0, parts = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
 --- Is none of them anybody's but ours?
@@ -54,6 +55,7 @@ end
 
 --- The engine's part of a visit: `subject:event()` is called when the request has ended.
 local function attend(visits, subject, request)
+  subrequests.learn(request)
   local client = visits.back[1]
   local native = visits.native:visit(client and client:enter(subject) or NOBODY)
   local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
@@ -84,6 +86,10 @@ local function begin(visits, address, request)
   visit.native = attend(visits, visit, request)
   visit.is_guest = not is_ours(visits, address)
   visits.list[address] = visit
+  if subrequests.is_one(request) then
+    visits.parts[visit] = true
+    subrequests.follow(visit.native, request)
+  end
   if visit.is_guest then visits.guests = visits.guests + 1 end
   if ngx.get_phase() ~= "timer" then visits.seen = visits.seen + 1 end
   if visits.seen == 2 then visits.on_second() end
@@ -98,9 +104,17 @@ local function find(visits, address)
   return nil
 end
 
+--- Of a subrequest that has ended its parent knows sooner than the bell is read.
+local function end_parts(visits)
+  for visit in pairs(visits.parts) do
+    if visit.native:ended() then visit:finish() end
+  end
+end
+
 --- This request's visit.
 function Visits:here()
   local request = base.get_request()
+  if next(self.parts) then end_parts(self) end
   local address = address_of(request)
   return find(self, address) or begin(self, address, request)
 end
@@ -142,6 +156,7 @@ function Visit:finish()
   end
   visits.list[self.address] = nil
   if self.is_guest then visits.guests = visits.guests - 1 end
+  if visits.parts[self] then visits.parts[self] = nil end
 end
 
 --- The engine: it has ended.
