@@ -82,7 +82,7 @@ describe("an ACL", function()
       assert.same(DENIED, { lock:acquire(PATIENCE) })
       assert.same(DENIED, { lock:acquire(0) })
       assert.same(DENIED, { lock:with(nil, function() end) })
-      for i = 1, 3 do lock:request(nil, function(...) list[i] = { ... } end) end
+      for i = 1, 3 do lock:request(nil, function(got, err) list[i] = { got, err } end) end
       poll_until(function() return #list == 3 end, "every answer")
       for i = 1, 3 do assert.same(DENIED, list[i]) end
       is_usable()
@@ -113,7 +113,7 @@ describe("an ACL", function()
     assert(tree:create(path, "", { parents = true }))
     assert(before:mutex(path):acquire(PATIENCE))
     local heard
-    local waiting = client:mutex(path):request(nil, function(...) heard = { ... } end)
+    local waiting = client:mutex(path):request(nil, function(got, err) heard = { got, err } end)
     becomes(2)
     assert(other:create(path .. "/_c_x-lock-", "", { acl = "creator", ephemeral = true, sequence = true }))
     becomes(3)
@@ -170,7 +170,7 @@ describe("an ACL", function()
     local waiter = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
     local list = {}
     assert(client:mutex(path):acquire(PATIENCE))
-    waiter:mutex(path):request(nil, function(...) list[#list + 1] = { ... } end)
+    waiter:mutex(path):request(nil, function(got, err) list[#list + 1] = { got, err } end)
     becomes(2)
     faulty:refuse()
     faulty:cut()

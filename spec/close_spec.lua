@@ -64,7 +64,7 @@ describe("the end of a client", function()
   --- A list of a callback's calls, and the callback.
   local function calls()
     local list = {}
-    return list, function(...) list[#list + 1] = { ... } end
+    return list, function(got, err) list[#list + 1] = { got, err } end
   end
 
   describe("by close()", function()
@@ -127,7 +127,7 @@ describe("the end of a client", function()
     it("answers who waits with 'closed', when a callback closes the client", function()
       local list, closed = {}, nil
       assert(other:acquire(path, PATIENCE))
-      client:mutex(path):request(nil, function(...) list[#list + 1] = { ... } end)
+      client:mutex(path):request(nil, function(got, err) list[#list + 1] = { got, err } end)
       client:mutex(path .. "-free"):request(PATIENCE, function() closed = client:close() end)
       assert.same({ nil, "closed" }, { client:mutex(path):acquire() })
       assert.is_true(closed)

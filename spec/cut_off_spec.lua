@@ -89,7 +89,7 @@ describe("on a server that is cut off from its leader #slow", function()
   it("a waiter is granted nothing, and waits on when the server is back", function()
     assert(direct:mutex(path):acquire(PATIENCE))
     local list = {}
-    local request = lock:request(4 * PATIENCE, function(...) list[#list + 1] = { ... } end)
+    local request = lock:request(4 * PATIENCE, function(got, err) list[#list + 1] = { got, err } end)
     wait.eventually(function() return #nodes() == 2 end)
     three:isolate(follower)
     assert.is_true(direct:mutex(path):release())

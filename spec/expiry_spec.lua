@@ -75,7 +75,7 @@ describe("a session that expires", function()
   --- A request, and what its callback heard.
   local function ask(at, timeout)
     local heard = {}
-    return at:request(timeout, function(...) heard[#heard + 1] = { ... } end), heard
+    return at:request(timeout, function(got, err) heard[#heard + 1] = { got, err } end), heard
   end
 
   local function is_granted(request) eventually(function() return request:state() == "held" end, "a grant") end

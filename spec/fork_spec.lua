@@ -53,7 +53,7 @@ describe("a forked child", function()
     end)
     assert(coroutine.resume(owner))
     local heard = {}
-    local waiting = lock:request(60, function(...) heard[#heard + 1] = { ... } end)
+    local waiting = lock:request(60, function(got, err) heard[#heard + 1] = { got, err } end)
     local id = client:session_id()
     --- The child runs `fn` and ends at once, if `fn` does not end it otherwise.
     local function in_child(fn)

@@ -237,7 +237,7 @@ describe("a client in a loop", function()
     assert(other:acquire(path, PATIENCE))
     local answer
     local function use()
-      client:mutex(path):request(PATIENCE, function(...) answer = { ... } end)
+      client:mutex(path):request(PATIENCE, function(got, err) answer = { got, err } end)
       client = nil
     end
     use()

@@ -42,7 +42,7 @@ describe("a multilock", function()
 
   local function ask(lock)
     local heard = {}
-    local request = lock:request(PATIENCE, function(...) heard[#heard + 1] = { ... } end)
+    local request = lock:request(PATIENCE, function(got, err) heard[#heard + 1] = { got, err } end)
     return request, heard
   end
 
@@ -305,7 +305,7 @@ describe("a multilock", function()
     it("closes, with the transaction on its way into a black hole, and nothing crashes", function()
       faulty:black_hole()
       local heard = {}
-      cut:multilock(paths):request(nil, function(...) heard[#heard + 1] = { ... } end)
+      cut:multilock(paths):request(nil, function(got, err) heard[#heard + 1] = { got, err } end)
       assert.is_true(cut:close())
       assert.same({ { nil, "closed" } }, heard)
       faulty:heal()

@@ -53,7 +53,7 @@ describe("a mutex", function()
   --- A list of a request's answers, and the callback that fills it.
   local function answers()
     local list = {}
-    return list, function(...) list[#list + 1] = { ... } end
+    return list, function(got, err) list[#list + 1] = { got, err } end
   end
 
   local function poll_until(condition, what)
@@ -592,15 +592,34 @@ describe("a mutex", function()
       poll_until(function() return #list > 0 end, "the answer")
       assert.equal("held", request:state())
       assert.same({ { request:token() } }, list)
+      assert.is_true(request:is_held())
+      assert.is_true(request:validity() > 0)
       assert.equal(tree:exists(path .. "/" .. nodes()[1]).czxid, request:token())
       assert.is_true(request:release())
       assert.equal("released", request:state())
       assert.is_nil(request:token())
+      assert.is_false(request:is_held())
+      assert.equal(0, request:validity())
       assert.same({ nil, "not owner" }, { request:release() })
       client:flush(PATIENCE)
       client:poll()
       assert.equal(1, #list)
       empty()
+    end)
+
+    it("is what its callback gets", function()
+      local seen = {}
+      local lock, semaphore = client:mutex(path), client:semaphore(path .. "-leases", 1)
+      local function callback(got, err, request)
+        seen[request] = { got ~= nil, err, request:is_held() }
+      end
+      local held = lock:request(PATIENCE, callback)
+      local refused = lock:request(0, callback)
+      local lease = semaphore:request(PATIENCE, callback)
+      poll_until(function() return seen[held] and seen[refused] and seen[lease] end, "three answers")
+      assert.same({ true, nil, true }, seen[held])
+      assert.same({ false, "timeout", false }, seen[refused])
+      assert.same({ true, nil, true }, seen[lease])
     end)
 
     it("is an owner of its own", function()

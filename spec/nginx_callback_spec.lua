@@ -43,6 +43,7 @@ describe("a callback inside nginx", function()
     tree:close()
   end)
 
+  -- What a request asks for ends with it: these are made in timers.
   local SEEN = [[
     location /seen { content_by_lua_block { ngx.say(ngx.shared.counts:get("seen") or "nothing") } }
     location /acquire { content_by_lua_block { ngx.say(client:mutex("@path@-free"):acquire(20) ~= nil) } }
@@ -63,7 +64,7 @@ describe("a callback inside nginx", function()
   it("runs without a poll, after its request, and may wait, while others are granted", function()
     assert(other:acquire(path .. "-second", PATIENCE))
     start [[
-      location / { content_by_lua_block {
+      location / { content_by_lua_block { ngx.timer.at(0, function()
         client:mutex("@path@"):request(20, function(token)
           ngx.shared.counts:set("seen", "called")
           while not ngx.shared.counts:get("go on") do ngx.sleep(0.01) end
@@ -71,7 +72,7 @@ describe("a callback inside nginx", function()
           local second = client:mutex("@path@-second"):acquire(20)
           ngx.shared.counts:set("seen", ("%s %s"):format(token ~= nil, second ~= nil))
         end)
-      } }
+      end) } }
       location /go-on { content_by_lua_block { ngx.shared.counts:set("go on", true) } }
     ]]
     web:get("/")
@@ -88,12 +89,12 @@ describe("a callback inside nginx", function()
 
   it("that calls ngx.exit or raises hurts nobody else, and its error is in the log", function()
     start [[
-      location / { content_by_lua_block {
+      location / { content_by_lua_block { ngx.timer.at(0, function()
         local function ask(i, fn) client:mutex("@path@-" .. i):request(20, fn) end
         for i = 1, 100 do ask(i, function() ngx.exit(0) end) end
         ask("bad", function() error("a bad callback") end)
         for i = 101, 200 do ask(i, function() ngx.shared.counts:incr("seen", 1, 0) end) end
-      } }
+      end) } }
     ]]
     web:get("/")
     becomes "100"
@@ -106,18 +107,83 @@ describe("a callback inside nginx", function()
 
   it("is called once, of more than nginx runs timers, all of which wait", function()
     start [[
-      location / { content_by_lua_block {
+      location / { content_by_lua_block { ngx.timer.at(0, function()
         for i = 1, 500 do
           client:mutex("@path@-" .. i):request(20, function(token)
             ngx.sleep(0.01)
             if token then ngx.shared.counts:incr("seen", 1, 0) end
           end)
         end
-      } }
+      end) } }
     ]]
     web:get("/")
     becomes "500"
     assert.same({}, web:errors())
+  end)
+
+  describe("of a request that nginx's request made", function()
+    local MADE = [[
+      location /hold { content_by_lua_block {
+        client:mutex("@path@"):request(20, function(token, err, request)
+          ngx.shared.counts:set("held", request:is_held() and request:token() == token)
+          while request:is_held() do ngx.sleep(0.01) end
+          ngx.shared.counts:set("seen", ("%s %s %g %s %s"):format(err, request:state(), request:validity(),
+            select(2, request:release()), ngx.shared.counts:get("held")))
+        end)
+        while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+      } }
+      location /wait { content_by_lua_block {
+        local lock, semaphore = client:mutex("@path@"), client:semaphore("@path@-leases", 1)
+        local function callback(_, err) ngx.shared.counts:set("seen", err or "granted") end
+        lock:request(20, callback)
+        semaphore:request(20, callback)
+        while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+      } }
+      location /filter {
+        content_by_lua_block { ngx.say("content") }
+        header_filter_by_lua_block { client:mutex("@path@-filter"):request(20, function() end) }
+        log_by_lua_block { client:mutex("@path@-log"):request(20, function() end) }
+      }
+      location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
+    ]]
+
+    it("hears of the end of what it holds", function()
+      start(MADE)
+      local call = web:begin("/hold")
+      wait.eventually(function() return #(tree:children(path) or {}) == 1 end)
+      assert.same({ 200, "nothing\n" }, { web:get("/seen") })
+      web:get("/leave")
+      call:finish()
+      becomes "nil released 0 not owner true"
+      wait.eventually(function() return #tree:children(path) == 0 end)
+      assert.same({}, web:errors())
+    end)
+
+    it("is not called when that ends before it is granted, or its client goes away", function()
+      assert(other:acquire(path, PATIENCE))
+      other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(20))", path .. "-leases")
+      start("lua_check_client_abort on;" .. MADE)
+      for _, ending in ipairs { "hang_up", "finish" } do
+        local call = web:begin("/wait")
+        wait.eventually(function() return #tree:children(path) == 2 end)
+        if ending == "finish" then web:get("/leave") end
+        call[ending](call)
+        wait.eventually(function() return #tree:children(path) == 1 end)
+      end
+      assert(other:release(path))
+      other:eval("lease:release()")
+      assert.same({ 200, "true\n" }, { web:get("/acquire") })
+      assert.same({ 200, "nothing\n" }, { web:get("/seen") })
+      assert.same({}, web:errors())
+    end)
+
+    it("made in a filter ends with it, too; made in the log phase it ends with nothing", function()
+      start(MADE)
+      web:get("/filter")
+      wait.eventually(function() return #(tree:children(path .. "-log") or {}) == 1 end)
+      wait.eventually(function() return #(tree:children(path .. "-filter") or {}) == 0 end)
+      assert.same({}, web:errors())
+    end)
   end)
 
   it("of on_lost is told whose lock was lost", function()
@@ -193,7 +259,9 @@ describe("a callback inside nginx", function()
   it("ends a poll that waits, and no poll blocks the worker", function()
     start [[
       location /poll { content_by_lua_block { ngx.say(client:poll(20)) } }
-      location /ask { content_by_lua_block { client:mutex("@path@"):request(20, function() end) } }
+      location /ask { content_by_lua_block {
+        ngx.timer.at(0, function() client:mutex("@path@"):request(20, function() end) end)
+      } }
     ]]
     local call = web:begin("/poll")
     for _ = 1, 3 do assert.same({ 200, "true\n" }, { web:get("/acquire") }) end

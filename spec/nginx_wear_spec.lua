@@ -45,7 +45,8 @@ describe("a worker of nginx that has served many", function()
           assert(ngx.timer.at(0, function() lock:acquire(20) end))
         end
         assert(lock:acquire(20))
-        client:semaphore("/nginx-wear/semaphore", 1):request(20, function(lease) lease:release() end)
+        lock:request(20, function() end)
+        client:semaphore("/nginx-wear/semaphore", 1):request(20, function(lease) return lease and lease:release() end)
       } }
       # The number of a type that is made now.
       location /types { content_by_lua_block {

@@ -43,7 +43,7 @@ describe("servers that come back #slow", function()
     lock = holder:mutex(PATH)
     lock:on_lost(function(...) losses[#losses + 1] = { ... } end)
     token = assert(lock:acquire(PATIENCE, "me"))
-    request = waiter:mutex(PATH):request(2 * PATIENCE, function(...) answers[#answers + 1] = { ... } end)
+    request = waiter:mutex(PATH):request(2 * PATIENCE, function(got, err) answers[#answers + 1] = { got, err } end)
     wait.eventually(function() return #lock:participants(PATIENCE) == 2 end)
   end
 

@@ -40,7 +40,7 @@ describe("a read-write lock", function()
   --- Asks from the other client; returns the request and the list that its answer comes to.
   local function ask(lock, timeout)
     local heard = {}
-    local request = lock:request(timeout or PATIENCE, function(...) heard[#heard + 1] = { ... } end)
+    local request = lock:request(timeout or PATIENCE, function(got, err) heard[#heard + 1] = { got, err } end)
     return request, heard
   end
 

@@ -36,7 +36,7 @@ describe("a semaphore", function()
 
   local function ask(semaphore, n, timeout)
     local heard = {}
-    local request = semaphore:request(timeout or PATIENCE, function(...) heard[#heard + 1] = { ... } end, n)
+    local request = semaphore:request(timeout or PATIENCE, function(got, err) heard[#heard + 1] = { got, err } end, n)
     return request, heard
   end
 

@@ -56,7 +56,7 @@ describe("an ensemble #slow", function()
     waiter = assert(zklock.connect(three.hosts, { session_timeout = SESSION }))
     token = assert(holder:mutex(kept):acquire(PATIENCE))
     served = {}
-    request = waiter:mutex(kept):request(nil, function(...) served[#served + 1] = { ... } end)
+    request = waiter:mutex(kept):request(nil, function(got, err) served[#served + 1] = { got, err } end)
     wait.eventually(function() return #nodes(tree, kept) == 2 end, PATIENCE)
     for i = 1, CREW do
       crew[i]:begin("eval", CONTEND, { path = contended, owner = "worker-" .. i, resource = target.address,
@@ -252,7 +252,7 @@ describe("the only server", function()
   it("with a full disk suspends the session, and with room again the lock is still held", function()
     hears("connected")
     local list, other = {}, assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    local request = other:mutex("/only"):request(nil, function(...) list[#list + 1] = { ... } end)
+    local request = other:mutex("/only"):request(nil, function(got, err) list[#list + 1] = { got, err } end)
     wait.eventually(function() return #nodes(tree, "/only") == 2 end)
     local full, why = zk:fill_disk()
     if not full then return pending(why) end

@@ -176,7 +176,7 @@ describe("a process that is stopped #slow", function()
     start([[
       local answers = {}
       writer:ask("sleeper")
-      lock:request(60, function(...) answers[#answers + 1] = { ... } end)
+      lock:request(60, function(got, err) answers[#answers + 1] = { got, err } end)
       while #lock:participants(30) < 2 do client:poll(0.01) end
       say("inside")
       host.stop()

@@ -35,10 +35,18 @@ static int visit_lend(lua_State *L) {
     return 2;
 }
 
-/* visit:hook(address): of a slot for a handler. A number: LuaJIT gives no pointers of its own to C functions. */
+/* A pointer that came as a number: LuaJIT gives no pointers of its own to C functions. */
+static void *check_address(lua_State *L, int arg) {
+    const uintptr_t address = (uintptr_t)luaL_checknumber(L, arg);
+    void *pointer;
+    memcpy(&pointer, &address, sizeof pointer);
+    return pointer;
+}
+
+/* visit:hook(address): of a slot for a handler. */
 static int visit_hook(lua_State *L) {
     zkl_visit *visit = check(L);
-    zkl_visit_hook(visit, (zkl_visit_handler **)(uintptr_t)luaL_checknumber(L, 2));
+    zkl_visit_hook(visit, check_address(L, 2));
     return 0;
 }
 
@@ -56,7 +64,7 @@ static intptr_t spare_handler(void *request) {
 }
 
 int zkl_lua_spare_handlers(lua_State *L) {
-    header_filter **first = (header_filter **)(uintptr_t)luaL_checknumber(L, 1);
+    header_filter **first = check_address(L, 1);
     if (next_filter)
         return 0;
     slot_at = (size_t)luaL_checknumber(L, 2);

@@ -178,9 +178,10 @@ function Lock:guard(timeout)
   return open(stay, token)
 end
 
---- Asks for the lock without waiting. The request is the owner of what it gets.
+--- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it
+--- ends with that one.
 ---@param timeout number? seconds
----@param callback fun(token: integer?, err: string?) called once, from `poll`
+---@param callback fun(token: integer?, err: string?, request: zklock.Request) called once, from `poll`
 ---@return zklock.Request
 function Lock:request(timeout, callback)
   local deadline, once = check.deadline(timeout, "timeout")

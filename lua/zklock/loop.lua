@@ -15,6 +15,8 @@
 ---   spawn(client, fn)     runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
 ---   settle(client)        returns when all that `spawn` was given has begun, if the caller can be suspended
 ---   owner(client)         the owner of a call that names none
+---   tie(client, request)  a lock's request was made: where what runs is for somebody (a request of nginx's), it calls
+---                         `request:abandon()` at his end
 ---   report(message)       an error in a callback, where `on_error` is not set
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
 ---                         never does, and the session ends behind the scenes
@@ -31,6 +33,7 @@ local FIELDS = {
   spawn = "function?",
   settle = "function?",
   owner = "function?",
+  tie = "function?",
   report = "function?",
   background = "boolean?",
 }

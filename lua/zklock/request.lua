@@ -1,4 +1,5 @@
 --- request: a wait for a lock without a waiter: its callback is called from `poll`. It is the owner of what it gets.
+--- Made while a host serves somebody (a request of nginx's), it ends with that.
 local owner = require "zklock.owner"
 
 ---@class zklock.Request
@@ -12,9 +13,12 @@ Request.__name = "zklock.Request"
 ---  callback gets, the same each time; default its token
 function Request.new(lock, deadline, once, callback, listener, adapt)
   local client = lock.client
-  local request = setmetatable({ client = client, call = client.new_call(callback, nil, false), adapt = adapt or false,
-    stay = false, cancelled = false, told_lost = false }, Request)
+  local call = client.new_call(callback, nil, nil, false)
+  local request = setmetatable({ client = client, call = call, adapt = adapt or false, stay = false, cancelled = false,
+    told_lost = false, called = setmetatable({ call }, { __mode = "v" }) }, Request)
+  call[3] = request
   owner.declare_weak(request)
+  if client.loop.tie then client.loop.tie(client, request) end
   local err = client:unusable() or request:join(lock, deadline, once, listener)
   if err then
     request.stay = false
@@ -52,7 +56,7 @@ function Request:tell(err, got)
   if err then
     call[2] = err
   else
-    call[1], call.count, call.keep = got, 1, self
+    call[1], call.keep = got, self
   end
   self.client.queue:append(call)
   self.call, self.adapt = false, false
@@ -82,6 +86,20 @@ function Request:cancel()
   return true
 end
 
+--- Whom it was made for is at its end: so is it. Its callback is not called any more: nginx may have ended the
+--- coroutine that its variables are in, and then they are anything.
+---@private
+function Request:abandon()
+  local stay, call = self.stay, self.called[1]
+  if not stay or self.client:unusable() then return end
+  local was = stay.state
+  if was == "waiting" or was == "held" then stay:abandon() end
+  if was == "waiting" then stay.state = "failed" end
+  if call then call.begun = true end
+  self.call, self.adapt = false, false
+  if self.client.kept[self] then self.client.kept[self] = nil end
+end
+
 --- Gives back what it holds.
 ---@return boolean? ok
 ---@return string? err "not owner", "lost" (once), "closed", "forked"
@@ -109,6 +127,20 @@ function Request:token()
   return nil
 end
 
+--- Does it hold, with `validity` above 0?
+---@return boolean
+function Request:is_held()
+  return self:validity() > 0
+end
+
+--- For how long the servers cannot have given it to somebody else, read from the clock at the moment of asking: a
+--- process that was stopped wakes up with 0. `state` says "held" until the loss is known.
+---@return number seconds 0 when it does not hold
+function Request:validity()
+  return self:state() == "held" and self.stay.contender:validity() or 0
+end
+
+--- What is known so far.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   local stay = self.stay

@@ -42,9 +42,9 @@ function Semaphore:acquire(timeout, count)
   return open(stay)
 end
 
---- Asks for leases without waiting.
+--- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.
 ---@param timeout number? seconds
----@param callback fun(lease: zklock.Lease?, err: string?) called once, from `poll`
+---@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request) called once, from `poll`
 ---@param count integer? how many together; default 1
 ---@return zklock.Request
 function Semaphore:request(timeout, callback, count)

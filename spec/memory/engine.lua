@@ -104,7 +104,7 @@ describe("an engine without memory", function()
 
     local pool, answers = client:semaphore(at .. "/pool", 2), {}
     local leases = again(function() return assert(pool:acquire(PATIENCE, 2)) end)
-    again(function() return pool:request(PATIENCE, function(...) answers[#answers + 1] = { ... } end) end)
+    again(function() return pool:request(PATIENCE, function(got, err) answers[#answers + 1] = { got, err } end) end)
     assert.is_true(leases:release())
     poll_until(client, function() return #answers > 0 end)
     local lease, err = unpack(answers[1], 1, 2)

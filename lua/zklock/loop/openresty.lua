@@ -97,6 +97,16 @@ function openresty.owner(client)
   return client.host.visits:owner(YIELDING[ngx.get_phase()])
 end
 
+--- The phases in which nginx serves a request that it will tell the end of. In the log phase it has told it already.
+local SERVING = { set = true, server_rewrite = true, rewrite = true, access = true, content = true, balancer = true,
+  header_filter = true, body_filter = true, ssl_cert = true }
+
+function openresty.tie(client, request)
+  local host = client.host
+  if SERVING[ngx.get_phase()] then host.visits:here():tie(request) end
+  host.bell:listen()
+end
+
 function openresty.report(message)
   ngx.log(ngx.ERR, message)
 end

@@ -1,5 +1,5 @@
---- subrequests: their ends. nginx's cleanup handlers belong to the main request; a subrequest has one place where its end
---- can be told, the handler that its maker may have set: ours goes before it.
+--- subrequests: their ends. nginx's cleanup handlers belong to the main request; a subrequest has one place where its
+--- end can be told, the handler that its maker may have set: ours goes before it.
 local core = require "zklock.core"
 local ffi = require "ffi"
 
@@ -38,7 +38,7 @@ end
 function subrequests.learn(request)
   if main_at or is_part() then return end
   main_at = find(request)
-  -- What `ngx.location.capture` has begun is known by its handler when it sends its header: there it has to be the former.
+  -- What `ngx.location.capture` has begun is known by its handler when it sends its header: that has to be the former.
   if not main_at then return end
   core.spare_handlers(address_of(ffi.C.ngx_http_top_header_filter), (main_at + HANDLER) * ffi.sizeof(POINTER))
 end

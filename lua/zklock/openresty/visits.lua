@@ -82,7 +82,8 @@ local function is_ours(visits, address)
 end
 
 local function begin(visits, address, request)
-  local visit = setmetatable({ visits = visits, address = address, owners = setmetatable({}, { __mode = "k" }) }, Visit)
+  local visit = setmetatable({ visits = visits, address = address, owners = setmetatable({}, { __mode = "k" }),
+    requests = setmetatable({}, { __mode = "k" }) }, Visit)
   visit.native = attend(visits, visit, request)
   visit.is_guest = not is_ours(visits, address)
   visits.list[address] = visit
@@ -145,6 +146,11 @@ function Visit:thread()
   return owner
 end
 
+--- A lock's request that ends with it.
+function Visit:tie(request)
+  self.requests[request] = true
+end
+
 --- Gives back what its owners hold or wait for. Once; again if an error was raised into it.
 function Visit:finish()
   local visits = self.visits
@@ -153,6 +159,7 @@ function Visit:finish()
   if client then
     if self.owner then client:abandon(self.owner) end
     for _, owner in pairs(self.owners) do client:abandon(owner) end
+    for request in pairs(self.requests) do request:abandon() end
   end
   visits.list[self.address] = nil
   if self.is_guest then visits.guests = visits.guests - 1 end
