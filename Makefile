@@ -69,7 +69,7 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos random demo lint format asan tsan bench clean
+.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos random slow demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -78,6 +78,7 @@ help:
 	@echo 'make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo 'make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo 'make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
+	@echo 'make slow    floods: tens of thousands of locks in one client, for some minutes'
 	@echo 'make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
 	@echo 'make lint    formatting and static checks'
@@ -185,8 +186,9 @@ libzookeeper: | deps
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
 comma = ,
 # $(call busted,VERSION,BUILD[,ARGUMENTS[,TAG]]): all specs but those with that tag
+# Floods take minutes (#flood): `make slow`.
 # Some specs run under 5.4 alone (#once), some under 5.4 and LuaJIT (#slow): the engine below them is the same.
-busted = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours$(if $4,$(comma)$4) $3 $(SPECS) spec
+busted = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood$(if $4,$(comma)$4) $3 $(SPECS) spec
 neighbours = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(SPECS) spec/neighbours
 
 # $(call memory,VERSION,BUILD,NAMES): each allocation in turn fails, of the engine's or of the script's
@@ -258,6 +260,12 @@ tls: deps
 
 chaos: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
+
+slow: deps
+	@rm -rf build/test/slow && mkdir -p build/test/slow
+	@$(submake) LUAS=5.4 build
+	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \
+		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(SPECS) spec'
 
 random: deps
 	@$(submake) $(B)/unit/line_random_test $(B)/unit/group_random_test

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|demo|lint|asan|tsan|bench]...     without a goal: all of them
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|slow|demo|lint|asan|tsan|bench]...     without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
@@ -26,7 +26,7 @@ for goal; do
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
-    tsan) wanted="$wanted $cc $lua54 $specs" ;;
+    tsan | slow) wanted="$wanted $cc $lua54 $specs" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     random) wanted="$wanted $cc" ;;

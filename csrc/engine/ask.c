@@ -1,9 +1,12 @@
 #include "ask.h"
 
+#include "patrol.h"
 #include "vetting.h"
+#include "wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zookeeper/zookeeper.h>
 
 #define RETRY_FIRST (ZKL_SECOND / 10)
@@ -23,9 +26,46 @@ void zkl_ask_again_later(zkl_line *line) {
     zkl_timer_set(&line->floor->timers, &line->retry, zkl_floor_now(line->floor) + line->pause);
 }
 
+static void count(zkl_floor *floor, size_t length, bool before, bool now) {
+    if (now && !before)
+        zkl_watches_add(&floor->watches, length);
+    else if (before && !now)
+        zkl_watches_remove(&floor->watches, length);
+}
+
 void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch) {
-    c->floor->own_watches += (watch != ZKL_WATCH_NONE) - (c->watch != ZKL_WATCH_NONE);
+    if (c->name)
+        count(c->floor, zkl_line_length(c->line, c->name), c->watch != ZKL_WATCH_NONE,
+              watch != ZKL_WATCH_NONE);
     c->watch = watch;
+}
+
+void zkl_ask_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
+    count(line->floor, zkl_line_length(line, child->name), child->watch != ZKL_WATCH_NONE,
+          watch != ZKL_WATCH_NONE);
+    child->watch = watch;
+}
+
+void zkl_ask_leave_child(zkl_line *line, zkl_child *child) {
+    if (child->watch != ZKL_WATCH_NONE)
+        zkl_watches_leave(&line->floor->watches, zkl_line_length(line, child->name));
+    zkl_ask_set_child_watch(line, child, ZKL_WATCH_NONE);
+}
+
+void zkl_ask_set_directory_watch(zkl_line *line, bool watched) {
+    count(line->floor, strlen(line->path), line->watched, watched);
+    line->watched = watched;
+    line->unwatching = false;
+}
+
+size_t zkl_ask_watched(const zkl_line *line) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        const zkl_child *child = &line->snapshot.children[i];
+        if (child->watch != ZKL_WATCH_NONE)
+            bytes += zkl_wire_text(zkl_line_length(line, child->name));
+    }
+    return bytes;
 }
 
 /* The write that a read was taken under is still held. */
@@ -37,8 +77,9 @@ static bool still_written(const zkl_contender *read) {
 }
 
 static void forget_node(zkl_contender *c) {
-    c->first = c->blocked = c->revoked = c->asking = c->looked = false;
+    c->first = c->blocked = c->revoked = c->reading = c->asking = c->looked = false;
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
+    zkl_round_leave(&c->post);
     c->token = 0;
     free(c->name);
     c->name = NULL;
@@ -106,34 +147,85 @@ void zkl_ask_erase(zkl_contender *c) {
 }
 
 /* With get, never exists: exists leaves a watch behind on a node that is gone. */
-static bool send_watch(zkl_line *line, const char *name, zkl_return back) {
+static bool send_get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     zkl_floor *floor = line->floor;
     char *path = node_path(line, name);
-    const int rc = path ? floor->port->call->get(floor->port, path, true, back) : ZMARSHALLINGERROR;
+    const int rc =
+        path ? floor->port->call->get(floor->port, path, watch, back) : ZMARSHALLINGERROR;
     free(path);
     if (rc != ZOK)
         zkl_ask_again_later(line);
     return rc == ZOK;
 }
 
+/* Nobody is granted on the going of a blocker without a watch on its own node: the list that shows it serves as well. */
+static void without_watch(zkl_contender *c) {
+    if (c->phase == ZKL_OVER)
+        return; /* its timer tries the delete again */
+    zkl_patrol_read(c);
+    if (c->phase == ZKL_HELD || !c->first)
+        return;
+    if (c->token)
+        c->line->list_wanted = true;
+    else
+        zkl_ask_read(c);
+}
+
 void zkl_ask_own(zkl_contender *c) {
     if (!c->floor->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
         return;
-    if (send_watch(c->line, c->name, (zkl_return){c->subject.id, ZKL_ASK_WATCH_OWN, 0}))
-        zkl_ask_set_watch(c, ZKL_WATCH_ASKED);
+    const bool turn = c->phase == ZKL_WAITING && c->first;
+    if (!zkl_watches_room(&c->floor->watches, zkl_line_length(c->line, c->name),
+                          turn ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN)) {
+        without_watch(c);
+        return;
+    }
+    if (!send_get(c->line, c->name, true, (zkl_return){c->subject.id, ZKL_ASK_WATCH_OWN, 0}))
+        return;
+    zkl_ask_set_watch(c, ZKL_WATCH_ASKED);
+    zkl_patrol_read_no_more(c);
 }
 
 bool zkl_ask_candidate(zkl_contender *c, const char *name) {
-    return c->floor->port &&
-           send_watch(c->line, name, (zkl_return){c->subject.id, ZKL_ASK_CANDIDATE, c->candidate});
+    const zkl_return back = {c->subject.id, ZKL_ASK_CANDIDATE, c->candidate};
+    return c->floor->port && send_get(c->line, name, false, back);
 }
 
-void zkl_ask_blocker(zkl_line *line, zkl_child *child) {
-    if (!line->floor->port || child->mine || child->watch != ZKL_WATCH_NONE)
+void zkl_ask_read(zkl_contender *c) {
+    if (!c->floor->port || c->node != ZKL_NODE_THERE || c->reading)
         return;
-    const zkl_return back = {line->subject.id, ZKL_ASK_WATCH_BLOCKER, child->sequence};
-    if (send_watch(line, child->name, back))
-        child->watch = ZKL_WATCH_ASKED;
+    c->reading =
+        send_get(c->line, c->name, false, (zkl_return){c->subject.id, ZKL_ASK_READ_OWN, 0});
+}
+
+/* One that is being taken back is not asked for before that is answered: nobody could tell then which it is. */
+static bool may_watch(const zkl_line *line, const zkl_child *child) {
+    return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
+           zkl_watches_room(&line->floor->watches, zkl_line_length(line, child->name),
+                            ZKL_CLAIM_OTHERS);
+}
+
+/* Requests about a child's watch are told apart by it. */
+static zkl_return about(zkl_line *line, zkl_child *child, zkl_asked_for what) {
+    line->asked = line->asked < INT32_MAX ? line->asked + 1 : 1;
+    child->asked = line->asked;
+    return (zkl_return){line->subject.id, what, child->asked};
+}
+
+bool zkl_ask_blocker(zkl_line *line, zkl_child *child) {
+    if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
+        return true;
+    if (!line->floor->port || !may_watch(line, child) ||
+        !send_get(line, child->name, true, about(line, child, ZKL_ASK_WATCH_BLOCKER)))
+        return false;
+    zkl_ask_set_child_watch(line, child, ZKL_WATCH_ASKED);
+    return true;
+}
+
+/* Whoever waits for any lease to go is told by a watch on the directory. */
+static bool wants_directory_watch(const zkl_line *line) {
+    return zkl_line_counts(line) && !line->watched &&
+           zkl_watches_room(&line->floor->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
 /* After a lost answer: sync, then list. A server that lags could hide our own node from a list alone. */
@@ -146,11 +238,11 @@ void zkl_ask_list(zkl_line *line) {
                 floor->port->call->sync(floor->port, line->path,
                                         (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
     zkl_vetting_before_list(line);
-    /* Whoever waits for any lease to go is told by a watch on the directory. */
-    const bool watch = zkl_line_counts(line) && !line->watched;
+    const bool watch = wants_directory_watch(line);
     const int rc = floor->port->call->list(floor->port, line->path, watch,
                                            (zkl_return){line->subject.id, ZKL_ASK_LIST, watch});
-    line->watched |= watch && rc == ZOK;
+    if (watch && rc == ZOK)
+        zkl_ask_set_directory_watch(line, true);
     line->listing = rc == ZOK;
     line->list_wanted = !line->listing;
     if (rc != ZOK)
@@ -169,22 +261,24 @@ void zkl_ask_erase_stray(zkl_line *line, const char *name) {
 
 /* A watch on a node that stays would be carried along for the session's life. */
 void zkl_ask_unwatch(zkl_line *line, zkl_child *child) {
-    const zkl_return back = {line->subject.id, ZKL_ASK_UNWATCH, 0};
+    const zkl_return back = about(line, child, ZKL_ASK_UNWATCH);
     char *path = node_path(line, child->name);
     const int rc = path ? line->floor->port->call->unwatch(line->floor->port, path, false, back)
                         : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZMARSHALLINGERROR)
         zkl_ask_again_later(line);
-    else
-        child->watch = ZKL_WATCH_NONE; /* or the library knows of none */
+    else /* or the library knows of none */
+        zkl_ask_set_child_watch(line, child, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
 }
 
 void zkl_ask_unwatch_directory(zkl_line *line) {
-    const zkl_return back = {line->subject.id, ZKL_ASK_UNWATCH, 0};
+    const zkl_return back = {line->subject.id, ZKL_ASK_UNWATCH_DIRECTORY, 0};
     const int rc = line->floor->port->call->unwatch(line->floor->port, line->path, true, back);
     if (rc == ZMARSHALLINGERROR)
         zkl_ask_again_later(line);
+    else if (rc == ZOK)
+        line->unwatching = true;
     else
-        line->watched = false;
+        zkl_ask_set_directory_watch(line, false);
 }

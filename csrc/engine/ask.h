@@ -14,9 +14,11 @@ typedef enum zkl_asked_for {
     ZKL_ASK_LIST,
     ZKL_ASK_ACL,
     ZKL_ASK_SYNC,
-    ZKL_ASK_WATCH_BLOCKER, /* detail: the blocker's sequence */
-    ZKL_ASK_UNWATCH,
-    ZKL_ASK_ERASE_STRAY
+    ZKL_ASK_WATCH_BLOCKER, /* detail: child->asked; sequences of strangers may be equal */
+    ZKL_ASK_UNWATCH,       /* detail: child->asked */
+    ZKL_ASK_UNWATCH_DIRECTORY,
+    ZKL_ASK_ERASE_STRAY,
+    ZKL_ASK_READ_OWN
 } zkl_asked_for;
 
 /* Makes the node, under a new GUID; whatever was known of a former one is forgotten. Wants a list after it. */
@@ -28,16 +30,26 @@ char *zkl_ask_new_path(zkl_contender *c);
 void zkl_ask_lost(zkl_contender *c);
 /* Deletes the node. */
 void zkl_ask_erase(zkl_contender *c);
-/* Arms the watch on its own node, unless it is armed or asked for. */
+/* Arms the watch on its own node, unless it is armed or asked for. Where there is no room for one, a holder is looked
+ * after in turn, and whoever has only to hear that it is its turn gets a list. */
 void zkl_ask_own(zkl_contender *c);
-/* Asks for the node of that name, which may be its own, with a watch. false: not sent. */
+/* Asks for the node of that name, which may be its own. false: not sent. */
 bool zkl_ask_candidate(zkl_contender *c, const char *name);
+/* Reads its own node, without a watch. */
+void zkl_ask_read(zkl_contender *c);
+/* What is known of a watch; each is counted for as long as the library has it. */
 void zkl_ask_set_watch(zkl_contender *c, zkl_watch watch);
+void zkl_ask_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch);
+/* Forgets a child whose delete may be on its way only: a watch on it, set before we knew that it is ours, counts on. */
+void zkl_ask_leave_child(zkl_line *line, zkl_child *child);
+void zkl_ask_set_directory_watch(zkl_line *line, bool watched);
+/* Bytes that the watches on the line's children take. */
+size_t zkl_ask_watched(const zkl_line *line);
 
 /* Lists the children; after a lost create, with a sync before it. */
 void zkl_ask_list(zkl_line *line);
-/* Arms a watch on somebody else's node, unless it is armed or asked for. */
-void zkl_ask_blocker(zkl_line *line, zkl_child *child);
+/* Arms a watch on somebody else's node, unless it is armed or asked for. false: it is not, nobody will tell. */
+bool zkl_ask_blocker(zkl_line *line, zkl_child *child);
 /* Takes the watch on a node that stays back; it stands as armed until that could be sent. */
 void zkl_ask_unwatch(zkl_line *line, zkl_child *child);
 /* Takes the watch on the directory back. */

@@ -45,6 +45,7 @@ void zkl_contender_revoked(zkl_contender *c) {
 
 void zkl_contender_granted(zkl_contender *c) {
     c->phase = ZKL_HELD;
+    zkl_round_leave(&c->post);
     zkl_timer_clear(&c->floor->timers, &c->timer);
     c->hold_until = ZKL_NEVER;
     const zkl_nanos now = zkl_floor_now(c->floor);
@@ -63,6 +64,7 @@ void zkl_contender_granted(zkl_contender *c) {
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     c->phase = ZKL_OVER;
     c->outcome = status;
+    zkl_round_leave(&c->post);
     zkl_timer_clear(&c->floor->timers, &c->timer);
     if (is_part(c))
         return;
@@ -76,6 +78,7 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status) {
 static bool give_up_hold(zkl_contender *c, zkl_status outcome) {
     c->phase = ZKL_OVER;
     c->outcome = outcome;
+    zkl_round_leave(&c->post);
     zkl_timer_clear(&c->floor->timers, &c->timer);
     if (is_part(c))
         return false;
@@ -118,6 +121,7 @@ static void free_when_swept(zkl_contender *c) {
 
 void zkl_contender_retire(zkl_contender *c) {
     zkl_floor *floor = c->floor;
+    zkl_round_leave(&c->post);
     zkl_timer_clear(&floor->timers, &c->timer);
     zkl_subject_leave(&floor->subjects, &c->subject);
     if (c->departure)

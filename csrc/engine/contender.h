@@ -61,6 +61,8 @@ struct zkl_contender {
         borrowed; /* a read taken under a write: the write's token, which is the read's as well; else 0 */
     int32_t sequence;    /* ... and the write's sequence, which the read's node bears */
     zkl_watch watch;     /* on its own node */
+    bool reading;        /* its own node is being read, without a watch */
+    zkl_post post;       /* in a round of those who are not watched: see patrol.h */
     bool first;          /* as far as the snapshot tells, nobody is before it */
     bool review;         /* its blocker went: the line looks at it again */
     bool seen;           /* found in the list that is being read; lost: `candidate` is set */

@@ -5,6 +5,7 @@
 #include "group.h"
 #include "keeper.h"
 #include "lines.h"
+#include "patrol.h"
 #include "process.h"
 #include "query.h"
 #include "registry.h"
@@ -379,6 +380,7 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
         return;
     enter(client);
     *stats = client->floor.counters;
+    stats->unwatched = zkl_patrol_count(&client->floor);
     unlock(client);
 }
 

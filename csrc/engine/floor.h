@@ -3,9 +3,11 @@
 #ifndef ZKL_FLOOR_H
 #define ZKL_FLOOR_H
 
+#include "round.h"
 #include "subject.h"
 #include "timer.h"
 #include "vetted.h"
+#include "watches.h"
 #include "zklock.h"
 
 struct zkl_contender;
@@ -35,7 +37,9 @@ struct zkl_floor {
     struct zkl_contender *departing,
         *last_departing; /* nodes that must go, in order of departure */
     uint64_t departures;
-    size_t own_watches; /* set by contenders on their own nodes */
+
+    zkl_watches watches;
+    zkl_round reads, lists; /* of those who are not watched: see patrol.h */
 
     struct zkl_group *restless;    /* something happened to them: see group.c */
     struct zkl_line *idle;         /* perhaps empty: see lines.c */

@@ -5,6 +5,7 @@
 #include "lost.h"
 #include "standing.h"
 #include "vetting.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ static void settle(zkl_line *line) {
     }
     if (line->list_wanted && !line->listing && line->floor->port && line->first)
         zkl_ask_list(line);
+    if (!line->first)
+        zkl_line_idle(line); /* what stood against its end may have come to its own */
 }
 
 void zkl_line_settle(zkl_line *line) {
@@ -40,12 +43,20 @@ void zkl_line_settle(zkl_line *line) {
 
 /* ---- answers ---- */
 
+static void note_list(zkl_line *line, const zkl_reply *reply) {
+    line->listed = zkl_floor_now(line->floor);
+    line->listed_bytes = 0;
+    for (size_t i = 0; i < reply->count; i++)
+        line->listed_bytes += zkl_wire_text(strlen(reply->names[i]));
+}
+
 static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
     line->listing = false;
     if (watch && reply->rc != ZOK)
-        line->watched = false;
+        zkl_ask_set_directory_watch(line, false);
     if (reply->rc == ZOK) {
         line->pause = 0;
+        note_list(line, reply);
         zkl_vetting_listed(line, reply->stat);
         zkl_standing_read(line, reply->names, reply->count);
     } else if (reply->rc == ZNONODE) {
@@ -69,22 +80,51 @@ static void blocker_refused(zkl_line *line, int32_t sequence, zkl_status status)
     }
 }
 
-static void blocker_watched(zkl_line *line, int32_t sequence, const zkl_reply *reply) {
-    const zkl_snapshot *snapshot = &line->snapshot;
-    for (size_t i = zkl_snapshot_from(snapshot, sequence);
-         i < snapshot->count && snapshot->children[i].sequence == sequence; i++) {
-        zkl_child *child = &snapshot->children[i];
-        if (child->watch != ZKL_WATCH_ASKED)
-            continue;
-        child->watch = reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE;
-        break;
-    }
+/* The child about whose watch that request was the latest; NULL: it is gone. */
+static zkl_child *asked_about(zkl_line *line, int32_t asked, zkl_watch watch) {
+    for (size_t i = 0; i < line->snapshot.count; i++)
+        if (line->snapshot.children[i].asked == asked)
+            return line->snapshot.children[i].watch == watch ? &line->snapshot.children[i] : NULL;
+    return NULL;
+}
+
+static void blocker_watched(zkl_line *line, int32_t asked, const zkl_reply *reply) {
+    zkl_child *child = asked_about(line, asked, ZKL_WATCH_ASKED);
+    if (child)
+        zkl_ask_set_child_watch(line, child, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
     if (reply->rc == ZNONODE)
         line->list_wanted = true;
     else if (zkl_status_passes(reply->rc))
         zkl_ask_again_later(line);
-    else if (reply->rc != ZOK)
-        blocker_refused(line, sequence, zkl_status_of(reply->rc));
+    else if (reply->rc != ZOK && child)
+        blocker_refused(line, child->sequence, zkl_status_of(reply->rc));
+}
+
+/* A watch was to be taken back. Cut off, it is armed as before, and zkl_line_quit asks again; refused, it stays with the
+ * library. */
+static zkl_watch unwatched(zkl_line *line, size_t path, const zkl_reply *reply) {
+    line->list_wanted |= line->first != NULL; /* who has come meanwhile wants it back */
+    if (zkl_status_passes(reply->rc)) {
+        if (line->floor->port)
+            zkl_ask_again_later(line); /* otherwise resume comes by */
+        return ZKL_WATCH_ARMED;
+    }
+    if (reply->rc != ZOK && reply->rc != ZNOWATCHER)
+        zkl_watches_leave(&line->floor->watches, path);
+    return ZKL_WATCH_NONE;
+}
+
+static void child_unwatched(zkl_line *line, int32_t asked, const zkl_reply *reply) {
+    zkl_child *child = asked_about(line, asked, ZKL_WATCH_LEAVING);
+    if (child)
+        zkl_ask_set_child_watch(line, child,
+                                unwatched(line, zkl_line_length(line, child->name), reply));
+}
+
+static void directory_unwatched(zkl_line *line, const zkl_reply *reply) {
+    if (line->unwatching) /* it may have told meanwhile */
+        zkl_ask_set_directory_watch(line,
+                                    unwatched(line, strlen(line->path), reply) == ZKL_WATCH_ARMED);
 }
 
 static void line_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
@@ -103,7 +143,13 @@ static void line_answered(zkl_subject *subject, const zkl_return *asked, const z
     case ZKL_ASK_WATCH_BLOCKER:
         blocker_watched(line, asked->detail, reply);
         break;
-    default: /* ZKL_ASK_ERASE_STRAY: if it failed, the next list shows it again. ZKL_ASK_UNWATCH: nobody is there to hear it */
+    case ZKL_ASK_UNWATCH:
+        child_unwatched(line, asked->detail, reply);
+        break;
+    case ZKL_ASK_UNWATCH_DIRECTORY:
+        directory_unwatched(line, reply);
+        break;
+    default: /* ZKL_ASK_ERASE_STRAY: if it failed, the next list shows it again */
         break;
     }
     settle(line);
@@ -208,22 +254,20 @@ static bool is_revocation(const zkl_reply *reply) {
            memcmp(reply->data, ZKL_REVOKE, reply->length) == 0;
 }
 
-static void own_watched(zkl_contender *c, const zkl_reply *reply) {
-    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
+static void own_read(zkl_contender *c, const zkl_reply *reply) {
     if (c->node != ZKL_NODE_THERE)
         return;
     if (c->phase == ZKL_OVER) {
-        if (reply->rc == ZOK)
-            zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
-        else if (reply->rc == ZNONODE)
+        if (reply->rc == ZNONODE)
             zkl_exit_retire(c);
     } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
-        zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
         c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
         if (is_revocation(reply))
             zkl_contender_revoked(c);
         zkl_standing_grant(c, false);
     } else if (reply->rc == ZOK) {
+        if (c->watch != ZKL_WATCH_NONE)
+            zkl_watches_leave(&c->floor->watches, zkl_line_length(c->line, c->name));
         zkl_ask_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
         zkl_exit_missing(c);
     } else if (reply->rc == ZNONODE) {
@@ -250,19 +294,32 @@ static void contender_answered(zkl_subject *subject, const zkl_return *asked,
                                const zkl_reply *reply) {
     zkl_contender *c = (zkl_contender *)subject;
     zkl_line *line = c->line;
-    if (asked->what == ZKL_ASK_CREATE)
+    switch (asked->what) {
+    case ZKL_ASK_CREATE:
         created(c, reply);
-    else if (asked->what == ZKL_ASK_ERASE)
+        break;
+    case ZKL_ASK_ERASE:
         erased(c, reply);
-    else if (asked->what == ZKL_ASK_CANDIDATE)
+        break;
+    case ZKL_ASK_CANDIDATE:
         candidate_answered(c, asked->detail, reply);
-    else
-        own_watched(c, reply);
+        break;
+    case ZKL_ASK_WATCH_OWN:
+        zkl_ask_set_watch(c, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
+        own_read(c, reply);
+        break;
+    default: /* ZKL_ASK_READ_OWN */
+        c->reading = false;
+        own_read(c, reply);
+        break;
+    }
     settle(line);
 }
 
 /* Of our own node: deleted by us, by an operator, or written to. */
 static void own_changed(zkl_contender *c, zkl_change change) {
+    if (c->watch == ZKL_WATCH_NONE) /* set when we did not know that the node is ours */
+        zkl_watches_told(&c->floor->watches, zkl_line_length(c->line, c->name));
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
         return; /* our own delete: its answer is coming */
@@ -274,9 +331,10 @@ static void own_changed(zkl_contender *c, zkl_change change) {
 
 static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
     const bool armed = child->watch == ZKL_WATCH_ARMED;
-    child->watch = ZKL_WATCH_NONE;
-    if (change == ZKL_CHANGE_OTHER)
-        zkl_ask_blocker(line, child);
+    zkl_ask_set_child_watch(line, child, ZKL_WATCH_NONE);
+    if (change ==
+        ZKL_CHANGE_OTHER) /* a watch tells once; without a new one whoever waits is looked after */
+        line->list_wanted |= !zkl_ask_blocker(line, child);
     else if (armed)
         zkl_standing_gone(line, child->name);
     else
@@ -291,7 +349,7 @@ bool zkl_line_counts(const zkl_line *line) {
 }
 
 void zkl_line_children_changed(zkl_line *line) {
-    line->watched = false; /* it told once */
+    zkl_ask_set_directory_watch(line, false); /* it told once */
     line->list_wanted |= zkl_line_counts(line);
     settle(line);
 }
@@ -303,8 +361,10 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
     const size_t index = zkl_snapshot_find(&line->snapshot, name);
     if (c)
         own_changed(c, change);
-    else if (index != ZKL_NOT_FOUND) /* otherwise of somebody we do not wait for any more */
+    else if (index != ZKL_NOT_FOUND)
         blocker_changed(line, &line->snapshot.children[index], change);
+    else
+        zkl_watches_told(&line->floor->watches, zkl_line_length(line, name));
     settle(line);
 }
 
@@ -377,20 +437,21 @@ void zkl_line_idle(zkl_line *line) {
 bool zkl_line_quit(zkl_line *line) {
     if (line->first)
         return false;
-    const zkl_snapshot *snapshot = &line->snapshot;
-    for (size_t i = 0; i < snapshot->count; i++)
-        if (snapshot->children[i].watch == ZKL_WATCH_ASKED)
-            return false; /* its answer comes back to tidy */
-    bool all = true;
-    for (size_t i = 0; line->floor->port && i < snapshot->count; i++) {
-        zkl_child *child = &snapshot->children[i];
-        if (child->watch == ZKL_WATCH_ARMED)
+    const bool may_ask = line->floor->port && !line->retry.pending;
+    bool rid = true;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        zkl_child *child = &line->snapshot.children[i];
+        if (child->watch == ZKL_WATCH_ARMED && may_ask)
             zkl_ask_unwatch(line, child);
-        all = all && child->watch == ZKL_WATCH_NONE; /* else the retry timer does */
+        rid = rid && child->watch == ZKL_WATCH_NONE;
     }
-    if (line->watched && line->floor->port)
-        zkl_ask_unwatch_directory(line);
-    return all && !(line->watched && line->floor->port);
+    if (line->watched && !line->unwatching && !line->listing && may_ask)
+        zkl_ask_unwatch_directory(line); /* not before the library has it */
+    return rid && !line->watched;
+}
+
+size_t zkl_line_length(const zkl_line *line, const char *name) {
+    return strlen(line->path) + 1 + strlen(name);
 }
 
 void zkl_line_free(zkl_line *line) {
@@ -529,14 +590,21 @@ void zkl_line_resume(zkl_line *line) {
 /* The handle is gone, and with it its watches and what was on its way. */
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
+    zkl_watches_lost(&line->floor->watches);
+    line->floor->watches.bytes -= zkl_ask_watched(line);
     zkl_snapshot_clear(&line->snapshot);
-    line->listing = line->watched = false;
     zkl_vetting_forget(line, false);
+    line->listing = false;
+    zkl_ask_set_directory_watch(line, false);
     zkl_subject_enter(&line->floor->subjects, &line->subject);
     for (zkl_contender *c = line->first; c; c = c->next) {
         zkl_ask_set_watch(c, ZKL_WATCH_NONE);
         zkl_lost_forget(c);
+        zkl_round_leave(&c->post);
+        c->reading = false;
     }
+    if (!line->first)
+        zkl_line_idle(line);
 }
 
 void zkl_line_relink(zkl_line *line) {

@@ -24,12 +24,16 @@ struct zkl_line {
     bool list_wanted; /* somebody's place is not in the snapshot: settle asks */
     bool listing;     /* a list is on its way */
     bool list_synced; /* ... and a sync went before it */
-    bool doubtful;    /* a writer left it that may have taken read before: a waiting writer lists */
-    bool watched;     /* the directory, for leases: the servers tell when its children change */
-    bool review;      /* some member has to be looked at again: settle does */
-    bool vetting;     /* the directory's ACL is on its way */
+    zkl_nanos listed; /* when a list was last answered */
+    size_t listed_bytes;
+    bool doubtful;   /* a writer left it that may have taken read before: a waiting writer lists */
+    bool watched;    /* the directory, for leases: the servers tell when its children change */
+    bool unwatching; /* ... which is being taken back: until that is answered the library has it */
+    bool review;     /* some member has to be looked at again: settle does */
+    bool vetting;    /* the directory's ACL is on its way */
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the one whose ACL lets no stranger meddle; czxid 0: not known of any */
+    int32_t asked;      /* requests about watches on its children so far: their numbers */
     zkl_timer retry;    /* what could not be sent, or was refused for now, is sent again */
     zkl_nanos pause;    /* before the next retry */
 
@@ -44,7 +48,10 @@ zkl_line *zkl_line_new(zkl_floor *floor, const char *path);
 void zkl_line_free(zkl_line *line);
 /* The contender that is the subject of this number; NULL: none is. */
 zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
-/* Takes back its watches on nodes that stay. true: nobody is in it, nothing is left to be taken back: free it. */
+/* Bytes of the full path of a node in it. */
+size_t zkl_line_length(const zkl_line *line, const char *name);
+/* Takes back its watches on nodes that stay. true: nobody is in it, nothing is left to be taken back: free it. Otherwise
+ * what stands against that brings it among the idle again. */
 bool zkl_line_quit(zkl_line *line);
 /* Puts it among those that lines.c looks at to free. */
 void zkl_line_idle(zkl_line *line);

@@ -1,5 +1,7 @@
 #include "lines.h"
 
+#include "patrol.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,8 @@ static void insert(zkl_lines *lines, zkl_line *line) {
 
 bool zkl_lines_init(zkl_lines *lines, zkl_floor *floor) {
     *lines = (zkl_lines){.floor = floor, .size = 64};
+    floor->watches.most = ZKL_WATCHES_MOST;
+    zkl_patrol_init(floor);
     lines->buckets = calloc(lines->size, sizeof(zkl_line *));
     return lines->buckets != NULL;
 }
@@ -84,6 +88,8 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change) {
     zkl_line *directory = change == ZKL_CHANGE_OTHER ? NULL : zkl_lines_find(lines, path);
     if (around)
         zkl_line_watch(around, name, change);
+    else if (!directory)
+        zkl_watches_told(&lines->floor->watches, strlen(path));
     if (directory)
         zkl_line_children_changed(directory);
 }
@@ -99,18 +105,13 @@ void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line)) {
 }
 
 void zkl_lines_tidy(zkl_lines *lines) {
-    zkl_line *next, *later = NULL;
-    for (zkl_line *line = lines->floor->idle; line; line = next) {
+    zkl_line *next, *idle = lines->floor->idle;
+    lines->floor->idle = NULL;
+    for (zkl_line *line = idle; line; line = next) {
         next = line->next_idle;
         line->idle = false;
-        if (line->first)
+        if (!zkl_line_quit(line))
             continue;
-        if (!zkl_line_quit(line)) {
-            line->idle = true;
-            line->next_idle = later;
-            later = line;
-            continue;
-        }
         zkl_line **p = bucket(lines, line->path, strlen(line->path));
         while (*p != line)
             p = &(*p)->chain;
@@ -118,5 +119,4 @@ void zkl_lines_tidy(zkl_lines *lines) {
         lines->count--;
         zkl_line_free(line);
     }
-    lines->floor->idle = later;
 }

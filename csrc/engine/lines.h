@@ -10,7 +10,7 @@ typedef struct zkl_lines {
     size_t size, count; /* size is a power of two */
 } zkl_lines;
 
-/* false: no memory */
+/* The floor has its clock. false: no memory */
 bool zkl_lines_init(zkl_lines *lines, zkl_floor *floor);
 void zkl_lines_destroy(zkl_lines *lines);
 

@@ -70,7 +70,6 @@ static bool adopt(zkl_contender *c, const char *name, const zkl_stat *stat) {
         child->mine = c;
     c->node = ZKL_NODE_THERE;
     c->token = c->borrowed ? c->borrowed : stat->czxid;
-    zkl_ask_set_watch(c, ZKL_WATCH_ARMED);
     return true;
 }
 
@@ -88,9 +87,6 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
         zkl_ask_again_later(c->line);
         return false;
     }
-    zkl_child *child = child_called(c->line, name);
-    if (reply->rc == ZOK && child && child->watch == ZKL_WATCH_NONE)
-        child->watch = ZKL_WATCH_ARMED;
     c->seen = false; /* somebody else's, as is one that we may not read; or gone */
     if (!c->line->stale)
         seek(c);

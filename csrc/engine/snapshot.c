@@ -23,8 +23,10 @@ static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t co
     size_t i = 0, j = 0;
     while (i < old->count && j < count) {
         const int order = by_sequence(&old->children[i], &children[j]);
-        if (order == 0)
+        if (order == 0) {
             children[j].watch = old->children[i].watch;
+            children[j].asked = old->children[i].asked;
+        }
         i += order <= 0;
         j += order >= 0;
     }

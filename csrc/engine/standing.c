@@ -3,6 +3,7 @@
 #include "ask.h"
 #include "exit.h"
 #include "lost.h"
+#include "patrol.h"
 #include "verdict.h"
 #include "vetting.h"
 
@@ -12,9 +13,6 @@
 
 /* A hold shorter than this never pays for a watch on its own node. */
 #define WATCH_AFTER (ZKL_SECOND / 20)
-/* All watches go out in one packet on reconnect, and servers refuse one of more than 1 MB. Who comes beyond that has its
- * watch armed when its turn comes, for a round trip. */
-#define OWN_WATCHES_MOST 2000
 
 /* Blockers vanish and never appear, with one exception: a writer that takes read leaves a node as old as its own. Could
  * this child have, without our having seen it? */
@@ -37,6 +35,7 @@ void zkl_standing_gone(zkl_line *line, const char *name) {
     const int32_t sequence = line->snapshot.children[index].sequence;
     const bool lease = line->snapshot.children[index].kind == ZKL_KIND_LEASE;
     line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
+    zkl_ask_leave_child(line, &line->snapshot.children[index]);
     zkl_snapshot_remove(&line->snapshot, index);
     for (zkl_contender *c = line->first; c; c = c->next) {
         const bool waited = lease || (c->blocked && c->blocker == sequence);
@@ -68,9 +67,20 @@ void zkl_standing_grant(zkl_contender *c, bool seen) {
     zkl_standing_set_timer(c, c->watch == ZKL_WATCH_NONE);
 }
 
-static void watch_blocker(zkl_contender *c, zkl_child *blocker) {
-    c->blocker = blocker->sequence;
-    zkl_ask_blocker(c->line, blocker);
+/* Who waits hears by a watch that it is its turn; where there is none it is looked after. */
+static void wait_for(zkl_contender *c, const zkl_verdict *v) {
+    zkl_line *line = c->line;
+    bool told = line->watched && !line->unwatching;
+    if (c->blocked) {
+        zkl_child *blocker = &line->snapshot.children[v->blocker];
+        c->blocker = blocker->sequence;
+        told = zkl_ask_blocker(line, blocker);
+    }
+    if (told)
+        zkl_patrol_list_no_more(c);
+    else
+        zkl_patrol_list(c);
+    zkl_ask_own(c);
 }
 
 void zkl_standing_look(zkl_contender *c, bool seen) {
@@ -95,10 +105,7 @@ void zkl_standing_look(zkl_contender *c, bool seen) {
     } else if (c->terms.once) {
         zkl_exit_fail(c, ZKL_TIMEOUT);
     } else {
-        if (c->blocked)
-            watch_blocker(c, &line->snapshot.children[v.blocker]);
-        if (c->floor->own_watches < OWN_WATCHES_MOST)
-            zkl_ask_own(c);
+        wait_for(c, &v);
     }
 }
 
@@ -168,11 +175,14 @@ void zkl_standing_found(zkl_contender *c) {
 }
 
 void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
+    const size_t watched = zkl_ask_watched(line);
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
         line->stale = line->list_wanted = true;
         zkl_ask_again_later(line);
         return;
     }
+    /* What is not in the list any more is gone: its watch told before. */
+    line->floor->watches.bytes += zkl_ask_watched(line) - watched;
     line->stale = line->doubtful = false;
     mark_own(line);
     refuse_mixed(line);

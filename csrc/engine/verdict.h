@@ -6,16 +6,18 @@
 
 typedef enum zkl_watch {
     ZKL_WATCH_NONE,
-    ZKL_WATCH_ASKED, /* a get with a watch is on its way */
-    ZKL_WATCH_ARMED  /* it was answered: the servers will tell */
+    ZKL_WATCH_ASKED,  /* a get with a watch is on its way */
+    ZKL_WATCH_ARMED,  /* it was answered: the servers will tell */
+    ZKL_WATCH_LEAVING /* it is being taken back: until that is answered the library has it */
 } zkl_watch;
 
-/* One child of a lock's directory. `mine` and `watch` are the line's; a verdict looks at the rest. */
+/* One child of a lock's directory. `mine`, `watch` and `asked` are the line's; a verdict looks at the rest. */
 typedef struct zkl_child {
     char *name;
     int32_t sequence;
     zkl_kind kind;
     zkl_watch watch;
+    int32_t asked; /* the line's number for the latest request about its watch */
     struct zkl_contender *mine;
 } zkl_child;
 

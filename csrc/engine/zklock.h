@@ -76,6 +76,8 @@ int64_t zkl_session_id(zkl_client *client);
 typedef struct zkl_stats {
     uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
     uint64_t waiting, held;
+    uint64_t
+        unwatched; /* nodes for whose sake the servers are asked now and then, for want of room for a watch */
 } zkl_stats;
 void zkl_client_stats(zkl_client *client, zkl_stats *stats);
 

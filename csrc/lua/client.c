@@ -135,11 +135,12 @@ static int client_stats(lua_State *L) {
         const char *name;
         uint64_t count;
     } fields[] = {
-        {"acquired", s.acquired}, {"released", s.released},
-        {"timeouts", s.timeouts}, {"lost", s.lost},
-        {"revoked", s.revoked},   {"abandoned", s.abandoned},
-        {"sessions", s.sessions}, {"requests_sent", s.requests_sent},
-        {"waiting", s.waiting},   {"held", s.held},
+        {"acquired", s.acquired},   {"released", s.released},
+        {"timeouts", s.timeouts},   {"lost", s.lost},
+        {"revoked", s.revoked},     {"abandoned", s.abandoned},
+        {"sessions", s.sessions},   {"requests_sent", s.requests_sent},
+        {"waiting", s.waiting},     {"held", s.held},
+        {"unwatched", s.unwatched},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

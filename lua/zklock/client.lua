@@ -556,7 +556,8 @@ end
 
 --- Counters since the client was made; `waiting` and `held` are as of now.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
----   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer }?
+---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
+---   unwatched: integer }?
 ---@return string? err "forked"
 function Client:stats()
   if self:unusable() == "forked" then return nil, "forked" end

@@ -29,6 +29,9 @@ void fake_leave(fake_client *client) {
     zkl_contenders_sweep(&client->floor);
     if (client->beats)
         zkl_heart_tend(&client->heart);
+    /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
+    CHECK(fake_watched_bytes(client) <= client->floor.watches.bytes);
+    CHECK(client->floor.watches.bytes <= client->floor.watches.most);
     fake_hear(client);
 }
 

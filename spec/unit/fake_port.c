@@ -600,6 +600,8 @@ void fake_connect(fake_client *client) {
     if (!client->carried || !client->heart.proving)
         resume(client);
     fake_leave(client);
+    if (!fresh && 28 + fake_watched_bytes(client) > client->servers->packet_most)
+        fake_cut(client);
 }
 
 static void doom(fake_client *client, fake_item **queue) {
@@ -728,6 +730,13 @@ const char *fake_batch(const fake_client *client) {
         text[n++] = "CLGDSUMWA"[item->op];
     text[n] = '\0';
     return text;
+}
+
+size_t fake_watched_bytes(const fake_client *client) {
+    size_t bytes = 0;
+    for (const fake_watch *w = client->listeners; w; w = w->next)
+        bytes += 4 + strlen(w->path);
+    return bytes;
 }
 
 size_t fake_watched(const fake_client *client) {

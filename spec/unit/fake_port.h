@@ -103,7 +103,8 @@ void fake_wait(fake_servers *servers, double seconds);
 /* ---- the link ---- */
 
 /* A new session, or the old one if the servers still have it and the client does not know better. After fake_relink
- * requests are made only when a heartbeat has been answered. */
+ * requests are made only when a heartbeat has been answered. The library sends all watches in one packet; if that is too
+ * big for the servers the link is down again, however often it is tried. */
 void fake_connect(fake_client *client);
 /* The same in two halves: the servers take the connection, the client hears of it later with fake_connect. */
 void fake_take(fake_client *client);
@@ -146,6 +147,8 @@ const char *fake_node_of(const fake_place *place);
 unsigned fake_pending(const fake_client *client, fake_op op, const char *path);
 /* Nodes that the library would ask to watch again after a reconnect. */
 size_t fake_watched(const fake_client *client);
+/* Bytes of these in the packet. */
+size_t fake_watched_bytes(const fake_client *client);
 /* The kinds of all waiting requests, in order: "CLGDSUMWA". */
 const char *fake_batch(const fake_client *client);
 

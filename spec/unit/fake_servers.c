@@ -25,6 +25,7 @@ fake_servers *fake_servers_new(void) {
     must(servers != NULL);
     servers->zxid = 100;
     servers->sessions = 0x1000;
+    servers->packet_most = 1048575; /* jute.maxbuffer */
     return servers;
 }
 
@@ -90,7 +91,7 @@ static bool is_ephemeral(zkl_mode mode) {
 
 int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mode mode,
               int64_t owner, fake_node **made) {
-    char full[512], parent[512];
+    char full[2048], parent[2048];
     snprintf(parent, sizeof parent, "%s", path);
     *strrchr(parent, '/') = '\0';
     fake_node *above = parent[0] ? fake_find(servers, parent, FAKE_LATEST) : NULL;
@@ -145,7 +146,7 @@ static void forget_old(fake_servers *servers) {
 }
 
 static void gone(fake_servers *servers, fake_node *node) {
-    char parent[512];
+    char parent[2048];
     snprintf(parent, sizeof parent, "%s", node->path);
     *strrchr(parent, '/') = '\0';
     fake_node *above = parent[0] ? fake_find(servers, parent, FAKE_LATEST) : NULL;

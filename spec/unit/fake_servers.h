@@ -45,8 +45,9 @@ typedef struct fake_servers {
     size_t count, room;
     int64_t zxid, sessions;
     fake_refusal refusals[8];
-    bool old;        /* before 3.5: knows no containers */
-    bool keeps_time; /* ends sessions as a leader does: fake_quorum.h */
+    bool old;           /* before 3.5: knows no containers */
+    bool keeps_time;    /* ends sessions as a leader does: fake_quorum.h */
+    size_t packet_most; /* bytes; whoever sends more is hung up on */
     struct fake_client *clients;
 } fake_servers;
 

@@ -371,6 +371,9 @@ static void heal(void) {
     fake_settle_all(zk);
     /* Holds that are not watched yet come to be; then what was refused or could not be sent is repeated. */
     fake_beat(one, 44);
+    /* Who is not watched gets on by a look each. */
+    if (random_faults & NARROW)
+        fake_beat(one, 40);
 }
 
 /* No node of ours without somebody who wants it. */
@@ -416,6 +419,8 @@ static void check_end(void) {
     for (unsigned i = 0; somebody_waits(); i++) {
         CHECK(i < 1000); /* everybody gets in */
         leave_all();
+        if (random_faults & NARROW)
+            fake_wait(zk, 2); /* nobody tells those who are not watched: they look */
         play->check();
     }
     leave_all();
@@ -443,6 +448,8 @@ static void run_seed(unsigned kinds, unsigned seed) {
     memset(deeds, 0, sizeof deeds);
     one->beats = two->beats = true;
     zk->keeps_time = (kinds & QUORUM) != 0;
+    if (kinds & NARROW)
+        one->floor.watches.most = two->floor.watches.most = 100 * (seed % 5);
     play->begin(seed);
     for (unsigned i = 0; i < play->steps; i++) {
         check_note("course %u, seed %u, step %u", kinds, seed, i);
@@ -532,6 +539,12 @@ static void everything(void) {
     random_run(CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
 }
 
+static void hardly_any_watches(void) {
+    random_run(NARROW | SLOW);
+    random_run(NARROW | OPERATOR | SLOW);
+    random_run(NARROW | CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
+}
+
 /* Every course; a seed that fails does not end its course. */
 static int sweep(const check_case *cases, size_t count, unsigned seeds) {
     sweep_seeds = seeds;
@@ -553,6 +566,7 @@ int random_main(const random_play *p, int argc, char **argv) {
         {"holds when sessions move to other links", sessions_move},
         {"holds when leaders are deposed, and followers die", leaders_keep_time},
         {"holds when everything happens at once", everything},
+        {"holds when hardly anything can be watched", hardly_any_watches},
         p->more,
     };
     const size_t count = sizeof cases / sizeof *cases - (p->more.name ? 0 : 1);

@@ -18,6 +18,7 @@ enum {
     SLOW = 64,    /* time passes, trust runs out */
     SHARED = 128, /* the test's own: readers and writers in the place of a mutex */
     QUORUM = 256, /* the servers end sessions by the leader's clock, and leaders are deposed */
+    NARROW = 512, /* there is room for very few watches */
 };
 
 typedef struct random_play {

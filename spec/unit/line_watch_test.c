@@ -1,0 +1,347 @@
+/* The library's watches: all of them go out in one packet on a reconnect. What there is no room for is looked after. */
+#include "fake_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MANY 40
+#define POOL "/locks/pool"
+
+static fake_place *places[MANY];
+static const char *strangers[MANY];
+
+static const char *path_of(size_t i) {
+    static char path[64];
+    snprintf(path, sizeof path, "/locks/%zu", i);
+    return path;
+}
+
+/* One of them in each of many lines. */
+static void join_many(void) {
+    for (size_t i = 0; i < MANY; i++) {
+        fake_directory(zk, path_of(i));
+        places[i] = fake_join(one, path_of(i), 1e12);
+    }
+    fake_settle(one);
+}
+
+static void wait_for_many(void) {
+    for (size_t i = 0; i < MANY; i++) {
+        fake_directory(zk, path_of(i));
+        strangers[i] = fake_stranger(zk, path_of(i), NULL);
+    }
+    join_many();
+}
+
+static void wait_and_settle(double seconds) {
+    fake_wait(zk, seconds);
+    fake_settle_all(zk);
+}
+
+/* So little that nothing is watched. */
+static void without_room(void) {
+    one->floor.watches.most = two->floor.watches.most = 0;
+}
+
+/* ---- the packet ---- */
+
+/* Were there no budget: what the servers refuse they refuse again. */
+static void too_many_watches_cannot_come_back(void) {
+    zk->packet_most = 1000;
+    wait_for_many();
+    for (unsigned i = 0; i < 3; i++) {
+        if (one->floor.port)
+            fake_cut(one);
+        fake_connect(one);
+        CHECK(!one->floor.port);
+    }
+}
+
+static void waiters_come_back(void) {
+    zk->packet_most = 1028;
+    one->floor.watches.most = 1000;
+    wait_for_many();
+    CHECK(fake_watched(one) > 5);
+    fake_cut(one);
+    fake_connect(one);
+    CHECK(one->floor.port != NULL);
+    fake_settle(one);
+    for (size_t i = 0; i < MANY; i++)
+        fake_remove(zk, strangers[i]);
+    for (unsigned i = 0; i < 3; i++)
+        wait_and_settle(1);
+    for (size_t i = 0; i < MANY; i++)
+        CHECK(fake_held(places[i]));
+}
+
+static void holders_come_back(void) {
+    zk->packet_most = 1028;
+    one->floor.watches.most = 1000;
+    join_many();
+    wait_and_settle(0.1);
+    CHECK(fake_watched(one) > 5);
+    fake_cut(one);
+    fake_connect(one);
+    CHECK(one->floor.port != NULL);
+    fake_settle(one);
+    for (size_t i = 0; i < MANY; i++) {
+        CHECK(fake_held(places[i]));
+        CHECK_INT(fake_release(places[i]), ZKL_OK);
+    }
+    fake_settle(one);
+    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+    CHECK_CLEAN();
+}
+
+/* The blockers' watches are worth more: there is room for more of them than for half of the waiters' both. */
+static void blockers_go_before_own_nodes(void) {
+    one->floor.watches.most = 2000;
+    wait_for_many();
+    size_t blockers = 0;
+    for (size_t i = 0; i < MANY; i++)
+        blockers +=
+            zkl_lines_find(&one->lines, path_of(i))->snapshot.children[0].watch == ZKL_WATCH_ARMED;
+    CHECK(blockers > fake_watched(one) / 2);
+}
+
+static void what_becomes_free_is_used(void) {
+    one->floor.watches.most = 1000;
+    wait_for_many();
+    const size_t watched = fake_watched(one);
+    for (size_t i = 0; i < MANY / 2; i++)
+        fake_cancel(places[i]);
+    fake_settle(one);
+    for (unsigned i = 0; i < 3; i++)
+        wait_and_settle(1);
+    CHECK(fake_watched(one) + 2 > watched);
+}
+
+/* ---- who is not watched ---- */
+
+static void a_holder_hears_of_its_loss(void) {
+    without_room();
+    fake_place *p = fake_holder(one);
+    wait_and_settle(0.1);
+    CHECK_INT((int64_t)fake_watched(one), 0);
+    fake_remove(zk, fake_node_of(p));
+    fake_settle_all(zk);
+    CHECK_INT(p->losses, 0);
+    wait_and_settle(10);
+    CHECK_INT(p->losses, 1);
+    CHECK_CLEAN();
+}
+
+static void a_holder_hears_who_asks_for_it(void) {
+    without_room();
+    fake_place *p = fake_holder(one);
+    wait_and_settle(0.1);
+    fake_write(zk, fake_node_of(p), "__REVOKE__");
+    wait_and_settle(10);
+    CHECK_INT(p->revocations, 1);
+    CHECK(fake_held(p));
+}
+
+static void a_holder_hears_of_its_loss_after_a_cut(void) {
+    without_room();
+    fake_place *p = fake_holder(one);
+    wait_and_settle(0.1);
+    fake_cut(one);
+    fake_remove(zk, fake_node_of(p));
+    fake_wait(zk, 30);
+    fake_connect(one);
+    fake_settle(one);
+    wait_and_settle(10);
+    CHECK_INT(p->losses, 1);
+}
+
+static void a_waiter_gets_its_turn(void) {
+    without_room();
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    fake_remove(zk, stranger);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    wait_and_settle(1);
+    CHECK(fake_held(p) && fake_waits(q));
+    CHECK_INT(fake_release(p), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(fake_held(q)); /* of the same client: told by our own delete */
+}
+
+static void a_waiter_whose_node_is_deleted_queues_anew(void) {
+    without_room();
+    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_waiter(two);
+    fake_remove(zk, fake_node_of(q));
+    wait_and_settle(10);
+    CHECK(fake_node_of(q) != NULL);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    for (unsigned i = 0; i < 3; i++)
+        wait_and_settle(1);
+    CHECK(fake_held(r) && fake_waits(q));
+}
+
+/* Its blocker goes, and nobody has told it that its own node is gone: the list does, and it is not granted. */
+static void nobody_is_granted_on_the_going_of_a_blocker_alone(void) {
+    without_room();
+    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_remove(zk, fake_node_of(q));
+    fake_place *r = fake_join(two, LINE, 1e12);
+    while (fake_answer(two))
+        continue;
+    CHECK_INT(fake_release(p), ZKL_OK);
+    while (fake_answer(one))
+        CHECK(!fake_held(q) || fake_node_of(q));
+    for (unsigned i = 0; i < 3; i++)
+        wait_and_settle(1);
+    CHECK(fake_held(r) && fake_waits(q) && fake_node_of(q));
+}
+
+static void a_lease_gets_its_turn(void) {
+    without_room();
+    fake_place *p = fake_lease(one, POOL, 2, 2);
+    fake_settle_all(zk);
+    fake_place *q = fake_lease(two, POOL, 2, 2);
+    fake_settle_all(zk);
+    CHECK(fake_held(p) && fake_waits(q));
+    CHECK_INT(fake_release(p), ZKL_OK);
+    for (unsigned i = 0; i < 2; i++)
+        wait_and_settle(1);
+    CHECK(fake_held(q));
+}
+
+static void a_long_wait_costs_little(void) {
+    without_room();
+    fake_stranger(zk, LINE, NULL);
+    for (unsigned i = 0; i < 20; i++)
+        fake_waiter(one);
+    const unsigned lists = one->counts[FAKE_LIST];
+    for (unsigned i = 0; i < 400; i++)
+        wait_and_settle(0.1);
+    CHECK(one->counts[FAKE_LIST] - lists > 30); /* by all twenty */
+    CHECK(one->counts[FAKE_LIST] - lists <= 41);
+}
+
+static void is_counted(void) {
+    without_room();
+    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    wait_and_settle(0.1);
+    CHECK_INT((int64_t)(one->floor.reads.count + one->floor.lists.count), 2);
+    fake_cancel(q);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    CHECK_INT((int64_t)(one->floor.reads.count + one->floor.lists.count), 0);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+/* ---- names ---- */
+
+static void a_long_name_is_not_watched(void) {
+    static char path[1400];
+    fake_node *node = NULL;
+    for (size_t length = 1023; length <= 1026; length++) {
+        int at = snprintf(path, sizeof path, "%s/", LINE);
+        memset(path + at, 'x', length);
+        strcpy(path + at + length - strlen("-lock-0000000000"),
+               "-lock-"); /* the servers add a number */
+        CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &node), 0);
+        CHECK_INT((int64_t)strlen(node->path), at + (int64_t)length);
+        fake_place *p = fake_waiter(one);
+        CHECK_INT((int64_t)fake_watched(one), length <= 1024 ? 2 : 1); /* its own */
+        fake_remove(zk, node->path);
+        wait_and_settle(1);
+        CHECK(fake_held(p));
+        fake_drop(p);
+        fake_settle(one);
+        CHECK_CLEAN();
+    }
+}
+
+/* ---- what is taken back ---- */
+
+static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    while (strcmp(fake_batch(one), "U") != 0)
+        CHECK(fake_answer(one));
+    fake_cut(one);
+    CHECK_INT((int64_t)fake_watched(one), 1);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT((int64_t)fake_watched(one), 0);
+    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void one_that_the_servers_do_not_take_back_counts_on(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
+    fake_cancel(fake_waiter(one));
+    fake_settle(one);
+    CHECK_INT((int64_t)fake_watched(one), 1);
+    CHECK_INT((int64_t)one->floor.watches.bytes, (int64_t)fake_watched_bytes(one));
+    CHECK_INT((int64_t)one->lines.count, 0);
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+}
+
+static void a_directory_that_is_asked_for_when_the_last_leaves_is_taken_back(void) {
+    fake_place *p = fake_lease(two, POOL, 1, 1);
+    fake_settle_all(zk);
+    fake_place *q = fake_lease(one, POOL, 1, 1);
+    while (!fake_pending(one, FAKE_LIST, POOL "/leases"))
+        CHECK(fake_answer(one));
+    fake_cancel(q); /* the list with the watch is on its way */
+    fake_settle_all(zk);
+    CHECK_INT((int64_t)fake_watched(one), 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK(fake_held(p));
+}
+
+/* A writer's read has the write's number: what is answered about the one is not the other's. */
+static void two_of_one_number_are_told_apart(void) {
+    fake_place *write = fake_write_lock(two, LINE);
+    fake_settle(two);
+    fake_place *read = fake_read_under(write, LINE);
+    fake_settle(two);
+    fake_place *p = fake_write_lock(one, LINE), *q = fake_read(one, LINE);
+    while (fake_pending(one, FAKE_GET, NULL) < 2)
+        CHECK(fake_carry(one) && fake_deliver(one));
+    CHECK_INT(fake_release(write), ZKL_OK);
+    fake_settle(two); /* gone before they are watched */
+    fake_settle(one);
+    CHECK(fake_waits(p) && fake_waits(q));
+    CHECK_INT(fake_release(read), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a client with too many watches for a packet could never come back",
+         too_many_watches_cannot_come_back},
+        {"one with many waiters comes back, and they get their turns", waiters_come_back},
+        {"one with many holders comes back, and they hold", holders_come_back},
+        {"blockers are watched rather than own nodes", blockers_go_before_own_nodes},
+        {"what becomes free is used", what_becomes_free_is_used},
+        {"a holder that is not watched hears of its loss", a_holder_hears_of_its_loss},
+        {"... and of it after a cut", a_holder_hears_of_its_loss_after_a_cut},
+        {"... and who asks for it back", a_holder_hears_who_asks_for_it},
+        {"a waiter that is not told gets its turn", a_waiter_gets_its_turn},
+        {"... queues anew when its node is deleted", a_waiter_whose_node_is_deleted_queues_anew},
+        {"... is not granted on the going of its blocker alone",
+         nobody_is_granted_on_the_going_of_a_blocker_alone},
+        {"a lease whose directory is not watched gets its turn", a_lease_gets_its_turn},
+        {"one list a second is for all who wait in a line", a_long_wait_costs_little},
+        {"who is not watched is counted", is_counted},
+        {"a name above 1024 bytes is not watched", a_long_name_is_not_watched},
+        {"a watch whose taking back was cut off is taken back again",
+         one_whose_taking_back_was_cut_off_is_taken_back_again},
+        {"one that the servers do not take back counts on",
+         one_that_the_servers_do_not_take_back_counts_on},
+        {"a directory that is asked for when the last leaves is taken back",
+         a_directory_that_is_asked_for_when_the_last_leaves_is_taken_back},
+        {"two of one number are told apart", two_of_one_number_are_told_apart},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

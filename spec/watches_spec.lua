@@ -1,0 +1,135 @@
+--- More locks in one client than its watches have room for: after a reconnect the library sends all watches in one
+--- packet, and servers hang up on one of more than a megabyte, again and again.
+
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local PATIENCE = 60 -- seconds; the floods take several times as long
+local SESSION = 40
+
+describe("more watches than the servers take in one packet", function()
+  local zk, faulty, client, other, base
+  local count = 0
+
+  setup(function() zk = server.shared() end)
+
+  before_each(function()
+    count = count + 1
+    base = ("/watches/%d"):format(count)
+    faulty = proxy.start(zk.hosts)
+    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
+    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+  end)
+
+  after_each(function()
+    client:close()
+    other:close()
+    faulty:close()
+  end)
+
+  --- So many paths, filled up to so many bytes.
+  local function paths(n, bytes)
+    local all = {}
+    for i = 1, n do
+      local path = ("%s/%d"):format(base, i)
+      while bytes - #path > 1 do path = path .. "/" .. ("p"):rep(math.min(200, bytes - #path - 1)) end
+      all[i] = path
+    end
+    return all
+  end
+
+  --- Asks for all of them at once; `granted` and `failed` count the answers.
+  local function ask(of, list)
+    local crowd = { granted = 0, failed = 0, requests = {} }
+    for i, path in ipairs(list) do
+      crowd.requests[i] = of:mutex(path):request(nil, function(token)
+        if token then crowd.granted = crowd.granted + 1 else crowd.failed = crowd.failed + 1 end
+      end)
+    end
+    return crowd
+  end
+
+  local function eventually(condition, patience, what)
+    wait.eventually(function()
+      client:poll(0.05)
+      other:poll()
+      return condition()
+    end, patience, what)
+  end
+
+  local function all_granted(crowd, patience)
+    eventually(function() return crowd.granted + crowd.failed == #crowd.requests end, patience, "the grants")
+    assert.same({ #crowd.requests, 0 }, { crowd.granted, crowd.failed })
+  end
+
+  local function all_released(of, crowd, patience)
+    for _, request in ipairs(crowd.requests) do assert.is_true(request:release()) end
+    assert.is_true(of:flush(patience))
+  end
+
+  --- The link goes, and comes back for good: what is asked over it is answered.
+  local function cut_and_come_back(patience)
+    local state
+    assert(client:mutex(base .. "/before"):acquire(patience)) -- what was asked before it has been answered
+    assert(client:mutex(base .. "/before"):release())
+    local began = wait.now()
+    client:on_state(function(new) state = new end)
+    faulty:cut()
+    eventually(function() return state == "suspended" or state == "connected" end, patience, "the cut")
+    assert(client:mutex(base .. "/after"):acquire(patience))
+    assert(client:mutex(base .. "/after"):release())
+    assert.equal("connected", client:state())
+    return wait.now() - began
+  end
+
+  --- Every hold has a watch, or is known to have none.
+  local function holds_are_watched(n, patience)
+    eventually(function() return faulty:counts().getData + client:stats().unwatched >= n end, patience, "the watches")
+  end
+
+  local function holds_survive(n, bytes, patience)
+    faulty:reset()
+    local crowd = ask(client, paths(n, bytes))
+    all_granted(crowd, patience)
+    holds_are_watched(n, patience)
+    local took = cut_and_come_back(patience)
+    local stats = client:stats()
+    assert.same({ 0, n, 1 }, { stats.lost, stats.held, stats.sessions })
+    assert.is_true(stats.unwatched > 0 and stats.unwatched < n)
+    all_released(client, crowd, patience)
+    assert.equal(0, client:stats().unwatched)
+    return took
+  end
+
+  --- They wait for one who holds all the locks on a link of his own.
+  local function waiters_survive(n, bytes, patience)
+    local list = paths(n, bytes)
+    local holders = ask(other, list)
+    all_granted(holders, patience)
+    faulty:reset()
+    local waiters = ask(client, list)
+    eventually(function() return faulty:counts()["getChildren"] >= n end, patience, "the lists")
+    eventually(function() return faulty:counts().getData + client:stats().unwatched >= n end, patience, "the watches")
+    local took = cut_and_come_back(patience)
+    assert.same({ 0, n, 1 }, { client:stats().lost, client:stats().waiting, client:stats().sessions })
+    all_released(other, holders, patience)
+    all_granted(waiters, patience)
+    all_released(client, waiters, patience)
+    assert.equal(0, client:stats().unwatched)
+    return took
+  end
+
+  it("does not keep a client that holds two thousand locks from coming back #once", function()
+    holds_survive(2200, 480, PATIENCE)
+  end)
+
+  it("does not keep a client that waits for a thousand locks from coming back #once", function()
+    waiters_survive(1200, 480, PATIENCE)
+  end)
+
+  it("does not keep a client with 20,000 holds from coming back #flood", function()
+    print(("came back after %.1f s"):format(holds_survive(20000, 24, 10 * PATIENCE)))
+  end)
+end)
