@@ -614,6 +614,7 @@ typedef struct directory {
 static void fill_participants(zkl_query *query, void *with) {
     const directory *at = with;
     query->once = at->once;
+    query->roster.names = query->asked == ZKL_ASKED_REVOKE;
     if (!zkl_roster_init(&query->roster, query->all->floor, at->path, at->leases)) {
         query->roster.done = true;
         query->roster.status = ZKL_NO_MEMORY;

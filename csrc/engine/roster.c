@@ -42,41 +42,97 @@ static void not_sent(zkl_roster *roster, int rc) {
         finish(roster, zkl_status_of(rc));
 }
 
+/* Those that came before, as far as they matter: of each kind the smallest sequence. */
+typedef struct ahead {
+    bool any[ZKL_KIND_LEASE + 1];
+    int32_t first[ZKL_KIND_LEASE + 1];
+} ahead;
+
+/* Nobody is before it and in its way. */
+static bool holds(const ahead *before, const zkl_child *child) {
+    for (zkl_kind kind = ZKL_KIND_LOCK; kind <= ZKL_KIND_LEASE; kind++)
+        if (before->any[kind] && before->first[kind] != child->sequence &&
+            zkl_verdict_blocks(&(zkl_child){.kind = kind}, child->kind))
+            return false;
+    return true;
+}
+
+/* Leaves those that are there, and says who of them holds. */
+static void sum_up(zkl_roster *roster) {
+    ahead before = {.any = {false}};
+    zkl_child *children = roster->snapshot.children;
+    size_t left = 0;
+    for (size_t i = 0; i < roster->snapshot.count; i++) {
+        const zkl_child child = children[i];
+        zkl_entry entry = roster->entries[i];
+        if (entry.gone) {
+            free(child.name);
+            continue;
+        }
+        entry.holder = holds(&before, &child);
+        if (!before.any[child.kind])
+            before.first[child.kind] = child.sequence;
+        before.any[child.kind] = true;
+        children[left] = child;
+        roster->entries[left++] = entry;
+    }
+    roster->snapshot.count = left;
+    finish(roster, ZKL_OK);
+}
+
+/* Keeps the window full. */
+static void go_on(zkl_roster *roster) {
+    int rc = ZOK;
+    while (rc == ZOK && roster->next < roster->snapshot.count && roster->open < ZKL_ROSTER_WINDOW) {
+        const size_t index = roster->next++;
+        const bool lease = roster->snapshot.children[index].kind == ZKL_KIND_LEASE;
+        roster->entries[index].gone = lease != roster->leases;
+        if (roster->entries[index].gone || roster->names)
+            continue;
+        rc = ask_for(roster, index);
+        roster->open += rc == ZOK;
+    }
+    if (rc != ZOK)
+        not_sent(roster, rc);
+    else if (!roster->open)
+        sum_up(roster);
+}
+
 static void list_answered(zkl_roster *roster, const zkl_reply *reply) {
     const size_t count = reply->rc == ZOK ? reply->count : 0;
+    if (count > ZKL_ROSTER_MOST) {
+        finish(roster, ZKL_TOO_MANY);
+        return;
+    }
     if (!zkl_snapshot_take(&roster->snapshot, reply->names, count)) {
         finish(roster, ZKL_NO_MEMORY);
         return;
     }
-    roster->open = roster->snapshot.count;
-    if (!roster->open) {
-        finish(roster, ZKL_OK);
-        return;
-    }
-    roster->entries = calloc(roster->open, sizeof *roster->entries);
-    int rc = roster->entries ? ZOK : ZMARSHALLINGERROR;
-    for (size_t i = 0; rc == ZOK && i < roster->open; i++)
-        rc = ask_for(roster, i);
-    if (rc != ZOK)
-        not_sent(roster, rc);
+    roster->next = roster->open = 0;
+    roster->entries = calloc(count ? count : 1, sizeof *roster->entries);
+    if (roster->entries)
+        go_on(roster);
+    else
+        finish(roster, ZKL_NO_MEMORY);
+}
+
+static bool keep(zkl_entry *entry, const zkl_reply *reply) {
+    entry->stat = *reply->stat;
+    entry->length = reply->length < ZKL_ROSTER_DATA_MOST ? reply->length : ZKL_ROSTER_DATA_MOST;
+    entry->identifier = malloc(entry->length + 1);
+    if (entry->identifier)
+        memcpy(entry->identifier, reply->data, entry->length);
+    return entry->identifier != NULL;
 }
 
 static void read_answered(zkl_roster *roster, size_t index, const zkl_reply *reply) {
     zkl_entry *entry = &roster->entries[index];
-    if (reply->rc == ZOK) {
-        entry->stat = *reply->stat;
-        entry->identifier = malloc(reply->length + 1);
-        entry->length = reply->length;
-        if (!entry->identifier) {
-            finish(roster, ZKL_NO_MEMORY);
-            return;
-        }
-        memcpy(entry->identifier, reply->data, reply->length);
-    } else {
-        entry->gone = true; /* it left between the list and now */
-    }
-    if (--roster->open == 0)
-        finish(roster, ZKL_OK);
+    roster->open--;
+    entry->gone = reply->rc != ZOK; /* it left between the list and now */
+    if (!entry->gone && !keep(entry, reply))
+        finish(roster, ZKL_NO_MEMORY);
+    else
+        go_on(roster);
 }
 
 static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
@@ -112,58 +168,39 @@ void zkl_roster_step(zkl_roster *roster) {
         not_sent(roster, rc);
 }
 
-void zkl_roster_stop(zkl_roster *roster) {
-    if (!roster->floor || roster->done)
-        return;
+void zkl_roster_again(zkl_roster *roster) {
     zkl_subject_leave(&roster->floor->subjects, &roster->subject);
     forget(roster);
-    roster->asked = false;
+    roster->asked = roster->done = false;
+}
+
+void zkl_roster_stop(zkl_roster *roster) {
+    if (roster->floor && !roster->done)
+        zkl_roster_again(roster);
 }
 
 void zkl_roster_free(zkl_roster *roster) {
     if (!roster->floor)
         return;
-    zkl_subject_leave(&roster->floor->subjects, &roster->subject);
-    forget(roster);
+    zkl_roster_again(roster);
     free(roster->path);
 }
 
-static bool counts(const zkl_roster *roster, size_t index) {
-    const bool lease = roster->snapshot.children[index].kind == ZKL_KIND_LEASE;
-    return !roster->entries[index].gone && lease == roster->leases;
-}
-
-/* Nobody who is still there is before it and in its way. */
-static bool holds(const zkl_roster *roster, size_t index) {
-    const zkl_child *children = roster->snapshot.children;
-    for (size_t i = 0; i < index; i++)
-        if (counts(roster, i) && children[i].sequence != children[index].sequence &&
-            zkl_verdict_blocks(&children[i], children[index].kind))
-            return false;
-    return true;
-}
-
 bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *participant) {
-    if (!roster->done || roster->status != ZKL_OK)
+    if (!roster->done || roster->status != ZKL_OK || index >= roster->snapshot.count)
         return false;
-    size_t seen = 0;
-    for (size_t i = 0; i < roster->snapshot.count; i++) {
-        const zkl_entry *entry = &roster->entries[i];
-        if (!counts(roster, i) || seen++ != index)
-            continue;
-        const zkl_child *child = &roster->snapshot.children[i];
-        *participant = (zkl_participant){
-            .node = child->name,
-            .kind = child->kind,
-            .sequence = child->sequence,
-            .session = entry->stat.session,
-            .identifier = entry->identifier,
-            .identifier_length = entry->length,
-            .created = (double)entry->stat.ctime / 1000,
-            .holder = holds(roster, i),
-            .mine = entry->stat.session == roster->floor->session,
-        };
-        return true;
-    }
-    return false;
+    const zkl_entry *entry = &roster->entries[index];
+    const zkl_child *child = &roster->snapshot.children[index];
+    *participant = (zkl_participant){
+        .node = child->name,
+        .kind = child->kind,
+        .sequence = child->sequence,
+        .session = entry->stat.session,
+        .identifier = entry->identifier,
+        .identifier_length = entry->length,
+        .created = (double)entry->stat.ctime / 1000,
+        .holder = entry->holder,
+        .mine = entry->stat.session == roster->floor->session,
+    };
+    return true;
 }

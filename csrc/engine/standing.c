@@ -139,12 +139,26 @@ static void mark_own(zkl_line *line) {
     }
 }
 
+/* Whoever is refused takes its own node with it, so it is asked again when one has gone; but not for each waiter. */
 static void refuse_mixed(zkl_line *line) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    struct {
+        size_t count; /* of children, when it was asked */
+        bool mixed;
+    } known[ZKL_KIND_LEASE + 1];
+    for (zkl_kind kind = ZKL_KIND_LOCK; kind <= ZKL_KIND_LEASE; kind++)
+        known[kind].count = SIZE_MAX;
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        if (c->phase == ZKL_WAITING &&
-            zkl_verdict_mixed(line->snapshot.children, line->snapshot.count, c->terms.kind))
+        const zkl_kind kind = c->terms.kind;
+        if (c->phase != ZKL_WAITING)
+            continue;
+        if (known[kind].count != snapshot->count) {
+            known[kind].count = snapshot->count;
+            known[kind].mixed = zkl_verdict_mixed(snapshot->children, snapshot->count, kind);
+        }
+        if (known[kind].mixed)
             zkl_exit_fail(c, ZKL_WRONG_KIND);
     }
 }

@@ -18,6 +18,7 @@ static const char *const ours[] = {
     [ZKL_NO_MEMORY] = "not enough memory",
     [ZKL_BAD_ARGUMENT] = "bad argument",
     [ZKL_TOO_BIG] = "too big",
+    [ZKL_TOO_MANY] = "too many",
 };
 
 static const struct {

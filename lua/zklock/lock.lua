@@ -208,7 +208,8 @@ end
 --- the holders of any of its paths.
 ---@param timeout number? seconds
 ---@return boolean? asked true once the servers have it; false: nobody holds it
----@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "zookeeper: NAME"
+---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
+---  "zookeeper: NAME"
 function Lock:revoke(timeout)
   local deadline, once = check.deadline(timeout, "timeout")
   return revoke(self.client, self.place.paths or { self.place.path }, deadline, once, false)
@@ -218,7 +219,8 @@ end
 --- `created` is seconds since 1970 by the servers' clock; `mine`: this client's.
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
----@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "zookeeper: NAME"
+---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
+---  "zookeeper: NAME"
 function Lock:participants(timeout)
   local deadline, once = check.deadline(timeout, "timeout")
   return participants(self.client, self.place.paths or { self.place.path }, deadline, once)

@@ -6,7 +6,7 @@
 ---@field kind "lock"|"read"|"write"|"lease"
 ---@field sequence integer
 ---@field session string
----@field identifier string
+---@field identifier string the first 1024 bytes of what is in the node, as they are
 ---@field created number seconds since 1970 by the servers' clock
 ---@field holder boolean
 ---@field mine boolean this client's

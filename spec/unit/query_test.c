@@ -15,7 +15,8 @@ static void end(void) {
 static void ask(zkl_asked asked, double seconds) {
     query = zkl_query_new(&one->queries, asked, 0);
     CHECK(query != NULL);
-    if (asked == ZKL_ASKED_PARTICIPANTS)
+    query->roster.names = asked == ZKL_ASKED_REVOKE;
+    if (asked == ZKL_ASKED_PARTICIPANTS || asked == ZKL_ASKED_REVOKE)
         CHECK(zkl_roster_init(&query->roster, &one->floor, LINE, false));
     zkl_query_start(query, zkl_clock_after(fake_now, seconds));
 }
@@ -124,6 +125,142 @@ static void a_deadline_ends_it(void) {
     check_answered(ZKL_DISCONNECTED);
 }
 
+/* ---- many ---- */
+
+static void fill(size_t count, const char *form) {
+    for (size_t i = 0; i < count; i++)
+        fake_stranger(zk, LINE, form);
+}
+
+static void asks_some_at_a_time(void) {
+    zkl_participant who;
+    fill(500, NULL);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_answer(one);
+    while (query->pending) {
+        CHECK(fake_pending(one, FAKE_GET, NULL) <= ZKL_ROSTER_WINDOW);
+        CHECK(fake_answer(one));
+    }
+    check_answered(ZKL_OK);
+    for (size_t i = 0; i < 500; i++)
+        CHECK(zkl_roster_at(&query->roster, i, &who) && who.holder == (i == 0));
+    CHECK(!zkl_roster_at(&query->roster, 500, &who));
+}
+
+static void a_deadline_ends_it_in_the_midst_of_many(void) {
+    fill(500, NULL);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    for (unsigned i = 0; i < 100; i++)
+        fake_answer(one);
+    fake_wait(zk, 5);
+    check_answered(ZKL_TIMEOUT);
+    fake_settle(one); /* late answers find nobody, and nothing more is asked */
+    CHECK(one->counts[FAKE_GET] <= 100 + ZKL_ROSTER_WINDOW);
+}
+
+static void too_many_are_not_read(void) {
+    static const zkl_asked questions[] = {ZKL_ASKED_PARTICIPANTS, ZKL_ASKED_REVOKE};
+    static const char *names[ZKL_ROSTER_MOST + 1];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        names[i] = "garbage";
+    for (size_t i = 0; i < 2; i++) {
+        ask(questions[i], 5);
+        fake_leave(one);
+        query->roster.subject.answer(&query->roster.subject, &(zkl_return){.what = 0},
+                                     &(zkl_reply){.names = names, .count = ZKL_ROSTER_MOST + 1});
+        fake_leave(one);
+        check_answered(ZKL_TOO_MANY);
+        fake_settle(one);
+        CHECK_INT(one->counts[FAKE_GET] + one->counts[FAKE_SET], 0);
+        zkl_query_free(query);
+        query = NULL;
+    }
+}
+
+static void keeps_so_much_of_what_is_in_a_node(void) {
+    static char data[5 * ZKL_ROSTER_DATA_MOST];
+    memset(data, 'x', sizeof data - 1);
+    fake_write(zk, fake_stranger(zk, LINE, NULL), data);
+    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    zkl_participant who;
+    CHECK(zkl_roster_at(&query->roster, 0, &who));
+    CHECK_INT(who.identifier_length, ZKL_ROSTER_DATA_MOST);
+}
+
+/* ---- asking for it back ---- */
+
+static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
+    fake_place *p = fake_holder(two), *q = fake_waiter(two);
+    fake_stranger(zk, LINE, NULL);
+    ask(ZKL_ASKED_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
+    fake_release(p);
+    fake_settle(two);
+    CHECK(fake_held(q));
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    CHECK_INT(query->revocation.asked, 1);
+    fake_settle(two);
+    CHECK_INT(q->revocations, 1);
+}
+
+static void where_the_last_holder_leaves_just_then_nobody_holds(void) {
+    fake_place *p = fake_holder(two);
+    ask(ZKL_ASKED_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    fake_release(p);
+    fake_settle(two);
+    CHECK(query->pending);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    CHECK_INT(query->revocation.asked, 0);
+}
+
+static void holders_that_never_stay_are_looked_for_until_the_deadline(void) {
+    ask(ZKL_ASKED_REVOKE, 5);
+    for (unsigned i = 0; i < 50; i++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_leave(one);
+        fake_answer(one); /* the list */
+        fake_remove(zk, stranger);
+        fake_stranger(zk, LINE, NULL);
+        fake_remove(zk, fake_stranger(zk, LINE, NULL));
+        CHECK(query->pending);
+        fake_end_session(zk, 0xdead);
+        CHECK(fake_carry(one)); /* the write finds nobody */
+        fake_stranger(zk, LINE, NULL);
+        CHECK(fake_deliver(one));
+        fake_end_session(zk, 0xdead);
+    }
+    fake_wait(zk, 5);
+    check_answered(ZKL_TIMEOUT);
+}
+
+static void all_who_hold_are_asked(void) {
+    fill(300, "_c_%s-__READ__");
+    fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    fill(10, "_c_%s-__READ__");
+    ask(ZKL_ASKED_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    CHECK(fake_pending(one, FAKE_SET, NULL) <= ZKL_ROSTER_WINDOW);
+    fake_cut(one); /* all again */
+    fake_connect(one);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    CHECK_INT(query->revocation.asked, 300);
+    CHECK_INT(one->counts[FAKE_GET], 0);
+}
+
 static void ask_validity(fake_place *p) {
     query = zkl_query_new(&one->queries, ZKL_ASKED_VALIDITY, 0);
     CHECK(query != NULL);
@@ -184,6 +321,17 @@ int main(int argc, char **argv) {
         {"asked once, it ends with the link", asked_once_it_ends_with_the_link},
         {"a refusal is told", a_refusal_is_told},
         {"a deadline ends it", a_deadline_ends_it},
+        {"nodes are read some at a time", asks_some_at_a_time},
+        {"a deadline ends it in the midst of many", a_deadline_ends_it_in_the_midst_of_many},
+        {"too many are not read", too_many_are_not_read},
+        {"so much is kept of what is in a node", keeps_so_much_of_what_is_in_a_node},
+        {"a holder that leaves just when it is asked is not taken for nobody",
+         a_holder_that_leaves_just_then_is_not_taken_for_nobody},
+        {"where the last holder leaves just then nobody holds",
+         where_the_last_holder_leaves_just_then_nobody_holds},
+        {"holders that never stay are looked for until the deadline",
+         holders_that_never_stay_are_looked_for_until_the_deadline},
+        {"all who hold are asked, some at a time", all_who_hold_are_asked},
         {"validity is answered at once while it lasts",
          validity_is_answered_at_once_while_it_lasts},
         {"validity that ran out asks the servers", validity_that_ran_out_asks_the_servers},
