@@ -140,4 +140,49 @@ describe("a credential", function()
     assert.matches("options.auth", message)
     assert.is_nil(message:find(SECRET, 1, true), message)
   end)
+
+  it("does not stay in the engine's memory when its client was closed #once", function()
+    local copies, mark = 50, "a-mark-that-is-not-elsewhere-" .. other.pid
+    local child = wait.spawn_lua([[
+      local zklock, auth = require "zklock", {}
+      local secret = ("a user with quite a long name:%s"):format(arg[1])
+      for i = 1, tonumber(arg[2]) do auth[i] = { scheme = "digest", credential = secret } end
+      print "ready"
+      io.read()
+      local client = assert(zklock.connect(arg[3], { auth = auth, connect_timeout = 0 }))
+      print "connecting"
+      io.read()
+      client:close()
+      print "closed"
+      io.read()
+    ]], { mark, tostring(copies), "127.0.0.1:" .. port.free() }) -- so libzookeeper has no copies
+
+    local function count()
+      local found = 0
+      local memory = assert(io.open(("/proc/%d/mem"):format(child.pid), "rb"))
+      for line in assert(io.open(("/proc/%d/maps"):format(child.pid))):lines() do
+        local from, to = line:match("^(%x+)%-(%x+) rw")
+        local first = from and tonumber(from, 16)
+        local size = from and tonumber(to, 16) - first
+        if from and size < 2 ^ 30 and memory:seek("set", first) then -- larger are a sanitizer's
+          local text = memory:read(size) or ""
+          found = found + select(2, text:gsub(mark:gsub("%-", "%%-"), ""))
+        end
+      end
+      memory:close()
+      return found
+    end
+
+    local function counted(word)
+      assert.equal(word, child:read_line(PATIENCE))
+      local found = count()
+      child:write("")
+      return found
+    end
+
+    local before, open, closed = counted "ready", counted "connecting", counted "closed"
+    assert.is_true(open >= before + copies, ("%d, then %d"):format(before, open))
+    assert.is_true(closed <= open - copies, ("%d, then %d"):format(open, closed))
+    child:wait()
+  end)
 end)

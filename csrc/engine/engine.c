@@ -10,6 +10,7 @@
 #include "query.h"
 #include "registry.h"
 #include "session.h"
+#include "tls.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -270,6 +271,8 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
         zkl_log_open(client->log, &client->floor.events);
         session->log = client->log;
     }
+    if (config->tls)
+        zkl_tls_advise(config->tls, client->log);
     return zkl_session_init(session, config);
 }
 

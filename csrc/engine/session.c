@@ -300,6 +300,25 @@ void zkl_session_ending(zkl_session *session) {
     set_state(session, ZKL_STATE_CLOSED);
 }
 
+static void wipe(const char *secret) {
+    if (secret)
+        explicit_bzero((char *)secret, strlen(secret));
+    free((char *)secret);
+}
+
+/* No link reads them any more. */
+static void forget_credentials(zkl_config *config) {
+    for (size_t i = 0; i < config->auth_count; i++) {
+        free((char *)config->auths[i].scheme);
+        wipe(config->auths[i].credential);
+    }
+    free((zkl_auth *)config->auths);
+    wipe(config->tls);
+    config->auths = NULL;
+    config->auth_count = 0;
+    config->tls = NULL;
+}
+
 void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->enter(session->ctx);
     zkl_link *link = session->link, *dead = session->retired, *died = NULL;
@@ -321,6 +340,9 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
         zkl_link_close(died);
     if (dead)
         zkl_link_close(dead);
+    session->enter(session->ctx);
+    forget_credentials(&session->config);
+    session->leave(session->ctx);
 }
 
 /* ---- life ---- */
@@ -347,16 +369,6 @@ static bool copy_config(zkl_config *to, const zkl_config *from) {
     return good && auths;
 }
 
-static void free_config(zkl_config *config) {
-    for (size_t i = 0; i < config->auth_count; i++) {
-        free((char *)config->auths[i].scheme);
-        free((char *)config->auths[i].credential);
-    }
-    free((zkl_auth *)config->auths);
-    free((char *)config->identifier);
-    free((char *)config->tls);
-}
-
 zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     char why[128];
     if (!zkl_servers_parse(&session->servers, config->hosts, why, sizeof why))
@@ -380,7 +392,8 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
 }
 
 void zkl_session_destroy(zkl_session *session) {
-    free_config(&session->config);
+    forget_credentials(&session->config);
+    free((char *)session->config.identifier);
     free(session->addresses);
     zkl_servers_free(&session->servers);
 }

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* OpenSSL's, since 1.1. Weak: a libzookeeper without TLS brings none of them, and one that has OpenSSL linked in
@@ -53,6 +55,17 @@ static bool readable(const char *path, char *why, size_t size) {
     if (fd >= 0)
         close(fd);
     return good;
+}
+
+void zkl_tls_advise(const char *files, zkl_log *log) {
+    const char *cert = strchr(files, ','), *key = cert ? strchr(cert + 1, ',') : NULL;
+    char *path = key ? strndup(key + 1, strcspn(key + 1, ",")) : NULL;
+    struct stat file;
+    if (path && stat(path, &file) == 0 && (file.st_mode & (S_IROTH | S_IWOTH)))
+        zkl_log_warn(log,
+                     "every user of this machine may %s the private key of options.tls.key: %s",
+                     file.st_mode & S_IROTH ? "read" : "write", path);
+    free(path);
 }
 
 static const char *refuse(const char *which, const char *what, const char *path, char *why,

@@ -3,6 +3,8 @@
 #ifndef ZKL_TLS_H
 #define ZKL_TLS_H
 
+#include "log.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,6 +12,9 @@
  * `why` says what is wrong with that file; the password is never in it. Reads files: it may block. */
 const char *zkl_tls_check(const char *ca, const char *cert, const char *key, const char *password,
                           char *why, size_t size);
+
+/* Says in the log what is not safe about `files`, which are as in zkl_config. Looks at files: it may block. */
+void zkl_tls_advise(const char *files, zkl_log *log);
 
 /* Why OpenSSL failed in this thread, once; NULL: it did not, or gives no reason. */
 const char *zkl_tls_reason(void);

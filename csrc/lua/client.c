@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TLS_PARTS = 4 }; /* ca, cert, key, password */
+
 static zkl_client *check(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_CLIENT);
     luaL_argcheck(L, *box, 1, "the client was collected");
@@ -50,6 +52,33 @@ static zkl_auth *auths_of(lua_State *L, size_t *count) {
     return auths;
 }
 
+/* What the list at field "tls" holds, with commas in between, as libzookeeper wants it; NULL: there is none. The caller
+ * wipes it. */
+static char *tls_of(lua_State *L, size_t *size) {
+    lua_getfield(L, 1, "tls");
+    const int list = lua_gettop(L);
+    *size = 0;
+    if (!lua_istable(L, list))
+        return NULL;
+    for (int i = 1; i <= TLS_PARTS; i++) {
+        size_t length;
+        lua_rawgeti(L, list, i);
+        luaL_checklstring(L, -1, &length);
+        *size += length + 1; /* a comma, or the end */
+        lua_pop(L, 1);
+    }
+    char *text = lua_newuserdata(L, *size), *end = text; /* stays on the stack */
+    for (int i = 1; i <= TLS_PARTS; i++) {
+        size_t length;
+        lua_rawgeti(L, list, i);
+        memcpy(end, lua_tolstring(L, -1, &length), length);
+        end += length;
+        *end++ = i < TLS_PARTS ? ',' : '\0';
+        lua_pop(L, 1);
+    }
+    return text;
+}
+
 /* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client; the table is lua/zklock's,
  * checked there. */
 int zkl_lua_connect(lua_State *L) {
@@ -59,17 +88,23 @@ int zkl_lua_connect(lua_State *L) {
         .session_timeout = number_field(L, "session_timeout"),
         .acl = (zkl_acl)number_field(L, "acl"),
         .identifier = field(L, "identifier"),
-        .tls = field(L, "tls"),
     };
     lua_getfield(L, 1, "log");
     config.log = lua_toboolean(L, -1);
     config.auths = auths_of(L, &config.auth_count);
     zkl_client *client = NULL;
     void **box = zkl_new_box(L, ZKL_CLIENT);
+    const int place = lua_gettop(L);
+    size_t size;
+    char *tls = tls_of(L, &size);
+    config.tls = tls;
     const zkl_status status = zkl_open(&config, &client);
+    if (tls)
+        explicit_bzero(tls, size);
     if (status != ZKL_OK)
         return luaL_error(L, "cannot open a client: %s", zkl_status_text(status));
     *box = client;
+    lua_settop(L, place);
     return 1;
 }
 

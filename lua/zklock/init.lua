@@ -96,7 +96,7 @@ local function check_tls(tls)
   local password = tls.password == nil and "none" or check_tls_part(tls.password, "options.tls.password")
   local wrong, why = core.check_tls(ca, cert, key, password)
   if wrong then error(("bad argument 'options.tls.%s' (%s)"):format(wrong, why), CALLER) end
-  return table.concat({ ca, cert, key, password }, ",")
+  return { ca, cert, key, password } -- not as one string, which would stay in Lua's memory
 end
 
 local function check_acl(acl, auth)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const NAMES[] = {"ca", "cert", "key"};
@@ -52,11 +53,42 @@ static void gives_no_reason_without_a_failure(void) {
     CHECK(zkl_tls_reason() == NULL);
 }
 
+/* What the log says of a key with this mode; "": nothing. */
+static const char *advice(mode_t mode) {
+    static char line[ZKL_LOG_LINE];
+    char files[256];
+    const char *level;
+    zkl_events events;
+    zkl_log log;
+    CHECK(zkl_events_init(&events));
+    zkl_log_open(&log, &events);
+    CHECK_INT(chmod(good, mode), 0);
+    snprintf(files, sizeof files, "ca.pem,client.pem,%s,sesame", good);
+    zkl_tls_advise(files, &log);
+    if (!zkl_log_next(&log, &level, line, sizeof line))
+        line[0] = '\0';
+    zkl_log_close(&log);
+    zkl_events_destroy(&events);
+    CHECK(!strstr(line, "sesame"));
+    return line;
+}
+
+static void warns_of_a_key_that_others_may_read(void) {
+    CHECK_TEXT(advice(0600), "");
+    CHECK_TEXT(advice(0640), "");
+    CHECK(strstr(advice(0644), "every user of this machine may read the private key"));
+    CHECK(strstr(advice(0604), good));
+    CHECK(strstr(advice(0602), "every user of this machine may write"));
+    zkl_tls_advise("", NULL);
+    zkl_tls_advise(",,", NULL);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"names a file that is not there", names_a_file_that_is_not_there},
         {"names a file that cannot be read", names_a_file_that_cannot_be_read},
         {"cuts a long complaint", cuts_a_long_complaint},
+        {"warns of a key that others may read or write", warns_of_a_key_that_others_may_read},
         {"gives no reason without a failure", gives_no_reason_without_a_failure},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
