@@ -63,6 +63,22 @@ describe("misuse", function()
 
   teardown(function() client:close() end)
 
+  it("of a dot for a colon is told", function()
+    local semaphore = client:semaphore("/misuse/semaphore", 1)
+    for name, call in pairs {
+      ["lock:acquire"] = function() lock.acquire(5) end,
+      ["lock:with"] = function() lock.with(5, print) end,
+      ["lock:release"] = function() lock.release() end,
+      ["client:mutex"] = function() client.mutex("/misuse/lock") end,
+      ["semaphore:acquire"] = function() semaphore.acquire(client) end,
+    } do
+      local ok, message = pcall(call)
+      assert.is_false(ok)
+      assert.matches("^spec/bad_input_spec.lua:%d+: call it with a colon, " .. name .. "%(%.%.%.%), on a zklock%.%a+; ",
+        message)
+    end
+  end)
+
   describe("of zklock.connect", function()
     for _, value in ipairs { 7, true, {}, print } do
       it("raises for hosts " .. type(value), function() raises("hosts", zklock.connect, value) end)
@@ -230,6 +246,21 @@ describe("misuse", function()
       for _, value in ipairs { 0, -1, 0 / 0, "1", true, {} } do
         raises("options.max_hold", client.mutex, client, "/misuse", { max_hold = value })
       end
+    end)
+
+    it("raises for options.owner that is not 'thread', and with a semaphore, which has no owner", function()
+      for _, value in ipairs { 7, true, {}, print, "", "request", "Thread" } do
+        raises("options.owner", client.mutex, client, "/misuse", { owner = value })
+      end
+      raises("options", client.semaphore, client, "/misuse/none", 1, { owner = "thread" })
+      local threads = client:mutex("/misuse/lock", { owner = "thread" }) -- it belongs to the handle
+      assert.is_number(threads:acquire(PATIENCE))
+      assert.is_true(lock:is_held())
+      assert.is_true(lock:release())
+      local guard = assert(threads:guard(PATIENCE, "me"))
+      assert.is_true(lock:is_held("me"))
+      assert.is_true(guard:release())
+      raises("owner", lock.guard, lock, PATIENCE, NAN)
     end)
 
     for _, path in ipairs(GOOD_PATHS) do

@@ -472,15 +472,19 @@ describe("a mutex", function()
       assert.is_false(called)
     end)
 
-    it("releases when the function raises, and raises the same", function()
+    it("releases when the function raises, and raises the same; a text with the way to where it was raised", function()
       local lock, problem = client:mutex(path), {}
       local ok, err = pcall(lock.with, lock, PATIENCE, function() error(problem) end)
       assert.is_false(ok)
       assert.equal(problem, err)
       assert.is_false(lock:is_held())
       empty()
-      ok, err = pcall(lock.with, lock, function() error("a text", 0) end)
-      assert.same({ false, "a text" }, { ok, err })
+      local function deep_inside() error("a text", 0) end
+      ok, err = pcall(lock.with, lock, function() lock:with(function() deep_inside() return 1 end) end)
+      assert.is_false(ok)
+      assert.matches("^a text\nstack traceback:\n", err)
+      assert.matches("in .-'deep_inside'", err)
+      assert.equal(1, select(2, err:gsub("stack traceback", "")))
       assert.is_false(lock:is_held())
     end)
 

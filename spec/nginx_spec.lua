@@ -424,6 +424,72 @@ describe("inside nginx", function()
       become(0)
     end)
 
+    describe("with owner = 'thread'", function()
+      local THREADS = [[
+        location /both { content_by_lua_block {
+          local lock = client:mutex("@path@", { owner = "thread" })
+          local inside, most, tokens = 0, 0, {}
+          local function work(_, token)
+            inside = inside + 1
+            most = math.max(most, inside)
+            ngx.sleep(0.01)
+            inside = inside - 1
+            tokens[#tokens + 1] = token or lock:token()
+          end
+          local ways = {
+            function() assert(lock:acquire(20)) work() assert(lock:acquire(0)) lock:release() lock:release() end,
+            function() assert(lock:with(20, function(token) work(nil, token) end)) end,
+            function() local guard = assert(lock:guard(20)) work(nil, guard:token()) assert(guard:release()) end,
+            function() assert(lock:acquire(20)) work() end, -- it ends, and with that its hold
+          }
+          local threads = {}
+          for round = 1, 2 do
+            for _, way in ipairs(ways) do threads[#threads + 1] = ngx.thread.spawn(way) end
+          end
+          for _, thread in ipairs(threads) do assert(ngx.thread.wait(thread)) end
+          ngx.say(most, " ", #tokens, " ", lock:is_held(), " ", client:mutex("@path@"):acquire(20) ~= nil)
+        } }
+        location /access {
+          access_by_lua_block {
+            assert(client:mutex("@path@", { owner = "thread" }):acquire(20))
+            assert(client:mutex("@path@-request"):acquire(20))
+          }
+          content_by_lua_block {
+            local lock = client:mutex("@path@", { owner = "thread" })
+            ngx.say(lock:is_held(), " ", client:mutex("@path@-request"):is_held(), " ", lock:acquire(5) ~= nil)
+          }
+        }
+        location /proxied {
+          access_by_lua_block { assert(client:mutex("@path@", { owner = "thread" }):acquire(20)) }
+          proxy_pass http://127.0.0.1:@port@/upstream;
+        }
+        location /upstream { content_by_lua_block {
+          ngx.say(client:mutex("@path@"):acquire(5) ~= nil)
+        } }
+        location /named { content_by_lua_block {
+          local lock = client:mutex("@path@", { owner = "thread" })
+          assert(lock:acquire(20, "me"))
+          ngx.thread.wait(ngx.thread.spawn(function() ngx.say(lock:is_held("me"), " ", lock:release("me")) end))
+        } }
+      ]]
+
+      it("is the light thread: two of one request exclude each other, in each way to take it", function()
+        start_one(THREADS)
+        assert.same({ 200, "1 8 false true\n" }, { web:get("/both") })
+        assert.same({ 200, "true true\n" }, { web:get("/named") })
+        become(0)
+        assert.same({}, web:errors())
+      end)
+
+      it("ends with the phase: the upstream can take it", function()
+        start_one(THREADS)
+        assert.same({ 200, "false true true\n" }, { web:get("/access") })
+        assert.same({ 200, "true\n" }, { web:get("/proxied") })
+        become(0)
+        assert.same({}, web:errors())
+      end)
+    end)
+
     it("can be any value, and then outlives the request", function()
       start_one [[
         location /take { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(20, "shop"))) } }

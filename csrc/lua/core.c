@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods) {
@@ -134,6 +135,20 @@ static int core_is_node(lua_State *L) {
     return 1;
 }
 
+/* core.host_data(coroutine) -> the address that its host has attached to it, or nil: OpenResty's LuaJIT knows that of a
+ * request, and uses coroutines again for others. */
+static int core_host_data(lua_State *L) {
+    lua_State *thread = lua_tothread(L, 1);
+    void *(*get)(lua_State *);
+    void *const found = dlsym(RTLD_DEFAULT, "lua_getexdata");
+    luaL_argcheck(L, thread, 1, "coroutine expected");
+    if (!found)
+        return 0;
+    memcpy(&get, &found, sizeof get); /* C knows no cast from data to function */
+    lua_pushnumber(L, (lua_Number)(uintptr_t)get(thread));
+    return 1;
+}
+
 static atomic_int states;
 
 static int state_gc(lua_State *L) {
@@ -188,6 +203,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"connect", zkl_lua_connect},
         {"is_node", core_is_node},
         {"spare_handlers", zkl_lua_spare_handlers},
+        {"host_data", core_host_data},
         {NULL, NULL},
     };
     pin();

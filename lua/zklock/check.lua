@@ -15,6 +15,13 @@ local function show(value)
   return type(value) == "number" and ("%.14g"):format(value) or type(value)
 end
 
+--- The object that a method was called on.
+---@param name string how the call is written
+function check.self(value, class, name)
+  if getmetatable(value) == class then return end
+  error(("call it with a colon, %s(...), on a %s; got %s"):format(name, class.__name, show(value)), CALLER)
+end
+
 --- A timeout as the moment at which it ends.
 ---@param seconds any nil or math.huge: never; otherwise a number, not negative, not NaN
 ---@return number moment, boolean once

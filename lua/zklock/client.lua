@@ -117,9 +117,10 @@ function Client:start(native)
 end
 
 --- The owner of a call that names none.
-function Client:owner()
+---@param by_thread boolean? the host's light thread, not what it serves
+function Client:owner(by_thread)
   local owner = self.loop.owner
-  if owner then return owner(self) end
+  if owner then return owner(self, by_thread) end
   return ownership.current()
 end
 
@@ -243,6 +244,11 @@ end
 ---@param most number? of them; default those that are looked at in passing
 function Client:reap(most)
   self.mortals:reap(most or REAP_MOST)
+end
+
+--- Does one who may come to his end hold something, or wait for something?
+function Client:has_something(who)
+  return self.mortals:has(who)
 end
 
 --- An owner has come to its end: gives back what it holds or waits for.
@@ -426,12 +432,14 @@ end
 --- session perhaps alive), "expired" (a new one is being made), "auth failed", "closed"; in a forked child "forked".
 ---@return string
 function Client:state()
+  check.self(self, Client, "client:state")
   return self.native:state()
 end
 
 --- Sets the listener for the session's state, or removes it. It runs from `poll` and from calls that wait.
 ---@param fn fun(state: string)?
 function Client:on_state(fn)
+  check.self(self, Client, "client:on_state")
   self.handle_state = check.listener(fn, "fn")
 end
 
@@ -455,32 +463,39 @@ end
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
 ---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
----@param options { fair: boolean?, max_hold: number? }? belong to the path: other ones for the same path raise.
----  `max_hold`: seconds after which a hold is lost, also when the script never comes back to look
+---@param options { fair: boolean?, max_hold: number?, owner: "thread"? }? belong to the path: other ones for the same
+---  path raise. `max_hold`: seconds after which a hold is lost, also when the script never comes back to look. `owner`,
+---  of this handle alone: inside nginx the light thread owns what it takes, not the request
 ---@return zklock.Lock
 function Client:mutex(path, options)
+  check.self(self, Client, "client:mutex")
   check.path(path, "path", nil, self.chroot)
-  return (Lock.new(self, Place.at(self, path, "mutex", lock_options.check(options, 4), 3)))
+  local settings, by_thread = lock_options.check(options, "mutex", 4)
+  return (Lock.new(self, Place.at(self, path, "mutex", settings, 3), by_thread))
 end
 
 --- A read-write lock: many readers or one writer, across all processes, in order of arrival. Who holds write may take
 --- read and keep it when it gives write back; who holds read and asks for write gets "deadlock". No traffic.
 ---@param path string as for `mutex`
----@param options { fair: boolean?, max_hold: number? }? as for `mutex`
+---@param options { fair: boolean?, max_hold: number?, owner: "thread"? }? as for `mutex`
 ---@return zklock.RwLock
 function Client:rwlock(path, options)
+  check.self(self, Client, "client:rwlock")
   check.path(path, "path", nil, self.chroot)
-  return (RwLock.new(self, Place.at(self, path, "rwlock", lock_options.check(options, 4), 3)))
+  local settings, by_thread = lock_options.check(options, "rwlock", 4)
+  return (RwLock.new(self, Place.at(self, path, "rwlock", settings, 3), by_thread))
 end
 
 --- Several locks that are held all or none. They are asked for in one transaction, so that two multilocks never wait
 --- for each other; a path that its owner holds otherwise answers "deadlock". Mixes with mutexes at the same paths.
 ---@param paths string[] each as for `mutex`; none twice, none below another
----@param options { fair: boolean?, max_hold: number? }? as for `mutex`
+---@param options { fair: boolean?, max_hold: number?, owner: "thread"? }? as for `mutex`
 ---@return zklock.Lock
 function Client:multilock(paths, options)
+  check.self(self, Client, "client:multilock")
   check.paths(paths, "paths", nil, self.chroot)
-  return (Lock.new(self, Place.of_all(self, paths, lock_options.check(options, 4), 3)))
+  local settings, by_thread = lock_options.check(options, "multilock", 4)
+  return (Lock.new(self, Place.of_all(self, paths, settings, 3), by_thread))
 end
 
 --- So many leases, across all processes, in order of arrival. Every process should say the same number: whoever takes a
@@ -490,9 +505,10 @@ end
 ---@param options { fair: boolean?, max_hold: number? }? as for `mutex`
 ---@return zklock.Semaphore
 function Client:semaphore(path, permits, options)
+  check.self(self, Client, "client:semaphore")
   check.path(path, "path", nil, self.chroot)
   check.integer(permits, "permits", 1)
-  local settings = lock_options.check(options, 4)
+  local settings = lock_options.check(options, "semaphore", 4)
   settings.permits = permits
   return (Semaphore.new(self, Place.at(self, path, "semaphore", settings, 3)))
 end
@@ -502,6 +518,7 @@ end
 ---@return integer count of callbacks run
 ---@return string? err "cannot wait in phase NAME", with nil
 function Client:poll(timeout)
+  check.self(self, Client, "client:poll")
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
   local count = self:turn()
   if count == 0 and self.loop.watch and deadline > core.now() then return self:await_callback(deadline) end
@@ -547,6 +564,7 @@ function Client:timeout() return nil end -- luacheck: ignore 212
 ---@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets a node be made,
 ---  but not be deleted. It is tried again until the session ends, and by the next flush
 function Client:flush(timeout)
+  check.self(self, Client, "client:flush")
   local deadline = check.deadline(timeout, "timeout")
   local ok, query = self:ask(function(tag) return self.native:ask_flush(tag, deadline) end)
   if not ok then return nil, query end
@@ -560,6 +578,7 @@ end
 ---   unwatched: integer }?
 ---@return string? err "forked"
 function Client:stats()
+  check.self(self, Client, "client:stats")
   if self:unusable() == "forked" then return nil, "forked" end
   return self.native:stats()
 end
@@ -578,6 +597,7 @@ end
 --- session alone.
 ---@return true
 function Client:close()
+  check.self(self, Client, "client:close")
   local native = self.native
   if native:state() == "forked" then return true end
   self:let_go()

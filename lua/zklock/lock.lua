@@ -9,19 +9,22 @@ local revoke = require "zklock.revoke"
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
+local NO_MEMORY = "not enough memory" -- as Lua itself says it
+
 ---@class zklock.Lock
 local Lock = {}
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
 --- A handle on what is at a place.
+---@param by_thread boolean? whose calls that name no owner are the host's light thread's
 ---@return zklock.Lock
-function Lock.new(client, place)
-  return setmetatable({ client = client, place = place }, Lock)
+function Lock.new(client, place, by_thread)
+  return setmetatable({ client = client, place = place, by_thread = by_thread or false }, Lock)
 end
 
-local function owner_or_current(client, who)
-  if who == nil then return client:owner() end
+local function owner_or_current(lock, who)
+  if who == nil then return lock.client:owner(lock.by_thread) end
   return owner.named(who)
 end
 
@@ -54,9 +57,10 @@ end
 ---@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied",
 ---  "auth failed", "forked", "too big", "cannot wait in phase NAME", "zookeeper: NAME"
 function Lock:acquire(timeout, who)
+  check.self(self, Lock, "lock:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
   local place, client = self.place, self.client
-  who = owner_or_current(client, check.owner(who))
+  who = owner_or_current(self, check.owner(who))
   local unusable = client:cannot_wait()
   if unusable then return nil, unusable end
   local stay = place:stay_of(who)
@@ -89,7 +93,8 @@ end
 ---@return boolean? ok
 ---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
-  who = owner_or_current(self.client, check.owner(who))
+  check.self(self, Lock, "lock:release")
+  who = owner_or_current(self, check.owner(who))
   local unusable = self.client:unusable()
   if unusable then return nil, unusable end
   local place = self.place
@@ -109,7 +114,7 @@ end
 
 --- The stay of an owner that holds, or nil.
 local function held(lock, who)
-  who = owner_or_current(lock.client, check.owner(who, 4))
+  who = owner_or_current(lock, check.owner(who, 4))
   if lock.client:unusable() then return nil end
   local stay = lock.place:stay_of(who)
   return stay and stay.state == "held" and stay or nil
@@ -119,6 +124,7 @@ end
 ---@param who any?
 ---@return boolean
 function Lock:is_held(who)
+  check.self(self, Lock, "lock:is_held")
   local stay = held(self, who)
   return stay ~= nil and stay.contender:validity() > 0
 end
@@ -127,6 +133,7 @@ end
 ---@param who any?
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
+  check.self(self, Lock, "lock:token")
   local stay = held(self, who)
   return stay and stay.token or nil
 end
@@ -136,24 +143,34 @@ end
 ---@param who any?
 ---@return number seconds 0 when this owner does not hold it
 function Lock:validity(who)
+  check.self(self, Lock, "lock:validity")
   local stay = held(self, who)
   return stay and stay.contender:validity() or 0
 end
 
---- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again.
+--- With where it was raised: whoever raises it again leaves that behind.
+local function with_traceback(err)
+  if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
+  local ok, text = pcall(debug.traceback, err, 2)
+  return ok and text or err
+end
+
+--- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again, a text with its traceback.
 ---@param timeout number|function? seconds, may be left out
 ---@param fn function
 ---@return boolean? ok true and fn's results
 ---@return string? err not acquired: as `acquire`; or "lost" and fn's results, when it was lost meanwhile
 function Lock:with(timeout, fn, ...)
+  check.self(self, Lock, "lock:with")
   if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
-  local who, args = self.client:owner(), pack(...)
-  local function call(token) return pack(fn(token, unpack(args, 1, args.n))) end
-  local token, err = self:acquire(timeout, who)
+  local who, args = owner_or_current(self), pack(...)
+  local token, err
+  local function call() return pack(fn(token, unpack(args, 1, args.n))) end
+  token, err = self:acquire(timeout, who)
   if not token then return nil, err end
-  local ok, results = pcall(call, token) -- what is allocated from here on is allocated in there
+  local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
   local released
   released, err = self:release(who)
   if not ok then error(results, 0) end
@@ -163,11 +180,14 @@ end
 
 --- Acquires for a block: `local g <close> = assert(lock:guard(5))`. Dropped while held, it releases when collected.
 ---@param timeout number? seconds
+---@param who any? the owner, as of `acquire`
 ---@return zklock.Guard? guard
 ---@return string? err as `acquire`
-function Lock:guard(timeout)
+function Lock:guard(timeout, who)
+  check.self(self, Lock, "lock:guard")
   check.deadline(timeout, "timeout")
-  local who, open = self.client:owner(), guard.new()
+  local open = guard.new()
+  who = owner_or_current(self, check.owner(who))
   local token, err = self:acquire(timeout, who)
   if not token then return nil, err end
   local stay = self.place:stay_of(who)
@@ -184,6 +204,7 @@ end
 ---@param callback fun(token: integer?, err: string?, request: zklock.Request) called once, from `poll`
 ---@return zklock.Request
 function Lock:request(timeout, callback)
+  check.self(self, Lock, "lock:request")
   local deadline, once = check.deadline(timeout, "timeout")
   check.func(callback, "callback")
   return Request.new(self, deadline, once, callback)
@@ -193,6 +214,7 @@ end
 --- that was taken through this handle; `close` is not a loss.
 ---@param fn fun(err: string, owner: any, token: integer)?
 function Lock:on_lost(fn)
+  check.self(self, Lock, "lock:on_lost")
   self.handle_lost = check.listener(fn, "fn")
 end
 
@@ -200,6 +222,7 @@ end
 --- through this handle, also if they asked before. It is up to the listener: `lock:release(owner)` gives it back.
 ---@param fn fun(owner: any, token: integer)? nil: nobody listens
 function Lock:on_revoke(fn)
+  check.self(self, Lock, "lock:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
   self.place:tell_revoked()
 end
@@ -211,6 +234,7 @@ end
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
 ---  "zookeeper: NAME"
 function Lock:revoke(timeout)
+  check.self(self, Lock, "lock:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
   return revoke(self.client, self.place.paths or { self.place.path }, deadline, once, false)
 end
@@ -222,6 +246,7 @@ end
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
 ---  "zookeeper: NAME"
 function Lock:participants(timeout)
+  check.self(self, Lock, "lock:participants")
   local deadline, once = check.deadline(timeout, "timeout")
   return participants(self.client, self.place.paths or { self.place.path }, deadline, once)
 end

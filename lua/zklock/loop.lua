@@ -14,7 +14,7 @@
 ---                         that ends that. It may keep `ready`, but not the client, which must stay collectable
 ---   spawn(client, fn)     runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
 ---   settle(client)        returns when all that `spawn` was given has begun, if the caller can be suspended
----   owner(client)         the owner of a call that names none
+---   owner(client, by_thread)  the owner of a call that names none; by_thread: of a lock with `owner = "thread"`
 ---   tie(client, request)  a lock's request was made: where what runs is for somebody (a request of nginx's), it calls
 ---                         `request:abandon()` at his end
 ---   report(message)       an error in a callback, where `on_error` is not set

@@ -73,6 +73,12 @@ local function leave(mortals, number)
   mortals.count = last - 1
 end
 
+--- Has he anything?
+---@return boolean
+function Mortals:has(who)
+  return self.numbers[who] ~= nil
+end
+
 --- It does not, any more.
 function Mortals:unnote(who, subject)
   local number = self.numbers[who]

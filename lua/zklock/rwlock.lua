@@ -10,8 +10,9 @@ RwLock.__name = "zklock.RwLock"
 
 --- A handle on what is at a place of writers.
 ---@return zklock.RwLock
-function RwLock.new(client, place)
-  return setmetatable({ read = Lock.new(client, place.read), write = Lock.new(client, place) }, RwLock)
+function RwLock.new(client, place, by_thread)
+  local read, write = Lock.new(client, place.read, by_thread), Lock.new(client, place, by_thread)
+  return setmetatable({ read = read, write = write }, RwLock)
 end
 
 --- The path it was made with, without the chroot.

@@ -28,6 +28,7 @@ end
 ---@return zklock.Lease? lease of all of them
 ---@return string? err as of a lock's `acquire`
 function Semaphore:acquire(timeout, count)
+  check.self(self, Semaphore, "semaphore:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
   count = check_count(count, self.place.permits)
   local refused = self.client:cannot_wait()
@@ -48,6 +49,7 @@ end
 ---@param count integer? how many together; default 1
 ---@return zklock.Request
 function Semaphore:request(timeout, callback, count)
+  check.self(self, Semaphore, "semaphore:request")
   local deadline, once = check.deadline(timeout, "timeout")
   check.func(callback, "callback")
   count = check_count(count, self.place.permits)
@@ -66,6 +68,7 @@ end
 --- It is up to the listener: `lease:release()` gives it back.
 ---@param fn fun(lease: zklock.Lease?, token: integer)? nil: nobody listens
 function Semaphore:on_revoke(fn)
+  check.self(self, Semaphore, "semaphore:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
   self.place:tell_revoked()
 end
@@ -75,6 +78,7 @@ end
 ---@return boolean? asked true once the servers have it; false: there is no lease
 ---@return string? err as of a lock's `revoke`
 function Semaphore:revoke(timeout)
+  check.self(self, Semaphore, "semaphore:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
   return revoke(self.client, { self.place.path .. "/leases" }, deadline, once, true)
 end
@@ -84,6 +88,7 @@ end
 ---@return zklock.Participant[]?
 ---@return string? err as of a lock's `participants`
 function Semaphore:participants(timeout)
+  check.self(self, Semaphore, "semaphore:participants")
   local deadline, once = check.deadline(timeout, "timeout")
   local path = self.place.path
   local list, err = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")

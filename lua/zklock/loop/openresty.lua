@@ -93,8 +93,8 @@ function openresty.spawn(client, fn)
   return true
 end
 
-function openresty.owner(client)
-  return client.host.visits:owner(YIELDING[ngx.get_phase()])
+function openresty.owner(client, by_thread)
+  return client.host.visits:owner(YIELDING[ngx.get_phase()], by_thread)
 end
 
 --- The phases in which nginx serves a request that it will tell the end of. In the log phase it has told it already.

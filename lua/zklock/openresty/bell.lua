@@ -7,14 +7,15 @@ Bell.__index = Bell
 
 --- Milliseconds that nginx's timers can count; it only reads again then. No less: nginx logs each time-out as an error.
 local LONGEST = 2147483647
---- Seconds without news until it looks whether the worker is to leave; and while callbacks wait for a timer.
+--- Seconds without news until it looks whether the worker is to leave; and while something goes on of which nobody
+--- tells.
 local NAP, SHORT = 30, 0.1
 --- Seconds until it tries again to make a connection that failed.
 local PATIENCE = 0.1
 
 ---@param native userdata the engine's client
 ---@param host table with `take()`: takes what has arrived; `is_needed()`: is somebody here who may hold or wait?;
----  `stage`: where callbacks run
+---  `must_look()`: does something go on of which nobody tells?; `stage`: where callbacks run
 function Bell.new(native, visits, host)
   local self = setmetatable({ native = native, host = host, kept = false, removed = false, rope = false }, Bell)
   self.timer = Timer.new(visits, function() self:run() end)
@@ -70,7 +71,7 @@ local function serve(self)
   local reader = ngx.thread.spawn(read, link, line)
   take(self)
   while line.is_open and self:is_wanted() do
-    line.news:wait(self.host.stage:is_pending() and SHORT or NAP)
+    line.news:wait(self.host:must_look() and SHORT or NAP)
     take(self)
   end
   self.rope = false

@@ -32,6 +32,13 @@ function Host:is_needed()
   return not self.visits:is_empty() or self.stage:is_busy()
 end
 
+--- Of a timer that nginx dropped nobody tells, nor of a light thread's end. Looks at those.
+---@return boolean again soon
+function Host:must_look()
+  local more = self.visits:end_threads()
+  return more or self.stage:is_pending()
+end
+
 --- Takes what has arrived. It is not over if that raised (no memory): then it is to be tried again.
 ---@return boolean done
 function Host:take()

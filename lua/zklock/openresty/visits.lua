@@ -2,6 +2,7 @@
 --- request is an owner in all its phases and light threads; in a timer each light thread is one. nginx tells of a
 --- request's end through a cleanup handler, which is C; the engine's event of it comes with the others.
 local base = require "resty.core.base"
+local core = require "zklock.core"
 local ffi = require "ffi"
 local ownership = require "zklock.owner"
 local subrequests = require "zklock.openresty.subrequests"
@@ -35,7 +36,7 @@ Visits.__index = Visits
 function Visits.new(client, on_second)
   local back = setmetatable({ client }, { __mode = "v" })
   return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, seen = 0,
-    guests = 0, parts = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
+    guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
 --- Is none of them anybody's but ours?
@@ -122,12 +123,16 @@ end
 
 --- The owner of a call that names none. Where nobody can wait nobody can come to hold either: a request that is not
 --- known yet need not be.
-function Visits:owner(may_begin)
+---@param by_thread boolean? the light thread, also in a request
+function Visits:owner(may_begin, by_thread)
   local request = base.get_request()
   if not request then return new_owner(REQUEST) end
   local visit = may_begin and self:here() or find(self, address_of(request))
   if not visit then return new_owner(REQUEST) end
-  return ngx.get_phase() == "timer" and visit:thread() or visit:request()
+  local phase = ngx.get_phase()
+  if phase == "timer" then return visit:thread() end
+  if not by_thread then return visit:request() end
+  return may_begin and visit:thread_of(phase) or new_owner(THREAD)
 end
 
 function Visit:request()
@@ -144,6 +149,46 @@ function Visit:thread()
     self.owners[thread] = owner
   end
   return owner
+end
+
+--- In a request. nginx uses a coroutine again, and ends those of a phase with it.
+function Visit:thread_of(phase)
+  if self.phase ~= phase then self:end_threads() end
+  self.phase = phase
+  self.visits.threaded[self] = true
+  return self:thread()
+end
+
+--- All light threads are over.
+function Visit:end_threads()
+  local client = self.visits.back[1]
+  for thread, owner in pairs(self.owners) do
+    if client then client:abandon(owner) end
+    self.owners[thread] = nil
+  end
+end
+
+--- Is this light thread of the visit over? Its coroutine may be another request's by now.
+local function is_over(visit, thread, owner)
+  local address = core.host_data(thread)
+  return address and address ~= visit.address or ownership.is_dead(owner)
+end
+
+--- Gives back what light threads of requests held that are over: nobody tells of that.
+---@return boolean more somebody holds or waits still
+function Visits:end_threads()
+  local client, more = self.back[1], false
+  for visit in pairs(client and self.threaded or {}) do
+    for thread, owner in pairs(visit.owners) do
+      if is_over(visit, thread, owner) then
+        client:abandon(owner)
+        visit.owners[thread] = nil
+      else
+        more = more or client:has_something(owner)
+      end
+    end
+  end
+  return more
 end
 
 --- A lock's request that ends with it.
@@ -164,6 +209,7 @@ function Visit:finish()
   visits.list[self.address] = nil
   if self.is_guest then visits.guests = visits.guests - 1 end
   if visits.parts[self] then visits.parts[self] = nil end
+  if visits.threaded[self] then visits.threaded[self] = nil end
 end
 
 --- The engine: it has ended.
