@@ -65,7 +65,7 @@ local KINDS = {
 }
 
 -- What happens to the servers, one thing after another, the first first: kind, server, weight, longest; and how long at
--- least.
+-- least. In a duel (chaos.duel) a sentry holds there.
 local SERVER_KINDS = {
   { "server_kill", "leader", 5, 2 },
   { "server_kill", "follower", 5, 2 },
@@ -74,8 +74,11 @@ local SERVER_KINDS = {
   { "server_stop", "follower", 3, 0.8 },
   { "server_stop", "leader", 1, 6 },
   { "server_stop", "follower", 1, 6 },
+  { "duel_depose", "leader", 7, 8, 7 },
+  { "duel_half_stop", "follower", 6, 9, 8 },
+  { "duel_shorten", "follower", 4, 12, 11 },
 }
-local SERVER_FIRST, SERVER_PAUSE = 3, { 4, 8 }
+local SERVER_FIRST, SERVER_PAUSE = 3, { 2, 5 }
 
 local MANY = { worker = "workers", proxy = "proxies" }
 
