@@ -136,11 +136,13 @@ end
 
 --- It goes again: some names block who comes later, as they should.
 function deeds.stranger(run, fault)
-  local path = ("%s/%s"):format(directory_of(run, fault), fault.name)
-  run.stage:order(function(count)
+  local directory = directory_of(run, fault)
+  local function done(count, path)
     run:count("stranger_" .. fault.what, count, path:sub(1, 100))
     if count > 0 then run:later(fault.lasts, function() run.stage:order(function() end, "vanish", path) end) end
-  end, "appear", path, fault.what == "unreadable")
+  end
+  if fault.what == "mimic" then return run.stage:order(done, "mimic", directory, fault.name) end
+  run.stage:order(done, "appear", ("%s/%s"):format(directory, fault.name), fault.what == "unreadable")
 end
 
 ---------------------------------------------------------------------------------------------------------------

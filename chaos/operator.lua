@@ -93,12 +93,27 @@ end
 assert(tree:add_auth("digest", "stranger:secret"))
 
 --- Leaves a node, if there is a directory. One that is there may be what a lost answer told of.
+---@return integer count
+---@return string path
 function verbs.appear(path, unreadable)
   return insist(function()
     local made, err = tree:create(path, "", { acl = unreadable and "creator" or "open" })
     if made or err == "NODEEXISTS" then return 1 end
     return err == "NONODE" and 0 or nil
+  end), path
+end
+
+--- Leaves a node with the name of one that is there, but for the sequence: that client may take it for its own.
+function verbs.mimic(directory, sequence)
+  local names = insist(function()
+    local list, err = tree:children(directory)
+    return list or (err == "NONODE" and {} or nil)
   end)
+  for _, name in ipairs(names) do
+    local whose = name:match("^(_c_.*%D)%d+$")
+    if whose then return verbs.appear(("%s/%s%s"):format(directory, whose, sequence)) end
+  end
+  return 0, directory
 end
 
 function verbs.vanish(path)

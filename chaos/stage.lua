@@ -60,7 +60,11 @@ function stage:step()
   while #self.orders > 0 and self.operator:stdout():find("\n", 1, true) do
     table.remove(self.orders, 1)(codec.decode(self.operator:read_line()))
   end
-  assert(self.operator:is_running(), "the operator has ended: " .. self.operator:stderr())
+  if not self.operator:is_running() then
+    local code, signal = self.operator:wait(5) -- it has been heard to its end then
+    error(("the operator has ended, code %s, signal %s: %s"):format(tostring(code), tostring(signal),
+      self.operator:stderr()))
+  end
 end
 
 --- Ends every fault, and waits until the servers serve and the operator has nothing to do.

@@ -55,15 +55,18 @@ function forms.forged(draw, kind) return "_c_" .. some_uuid(draw) .. draw:pick(O
 
 function forms.other_kind(draw, kind) return "stranger" .. draw:pick(OTHERS[kind]) .. some_sequence(draw) end
 
+--- The end of a name whose beginning is another's: see `mimic` of chaos.operator.
+function forms.mimic(draw) return some_sequence(draw) end
+
 function forms.unreadable(draw, kind) return forms.in_line(draw, kind) end
 
 local NAMES = { "garbage", "garbage", "long", "in_line", "in_line", "long_in_line", "forged", "forged", "other_kind",
-  "unreadable" }
+  "mimic", "mimic", "unreadable" }
 
 ---@param draw table of `chaos.random`
 ---@param kind string of the path
 ---@return string what "garbage", "in_line", ...
----@return string name
+---@return string name or, for a mimic, the end of one
 function strangers.name(draw, kind)
   local what = draw:pick(NAMES)
   return what, forms[what](draw, kind)

@@ -31,7 +31,7 @@ describe("the chaos schedule", function()
     for _, fault in ipairs(schedule.make(42, 60)) do
       sum = (sum * 31 + math.floor(fault.at * 1e6) + (fault.proxy or fault.worker or 0) + (fault.n or 0)) % 1000003
     end
-    assert.equal(22194, sum)
+    assert.equal(701420, sum)
   end)
 
   it("is in order of time and has every kind, ten thousand in ten minutes", function()
@@ -72,7 +72,8 @@ describe("chaos's strangers", function()
       below = below + (name:find("%--2147483647$") and 1 or 0)
       last = last + (name:find("%-2147483647$") and 1 or 0)
     end
-    for _, what in ipairs { "garbage", "long", "in_line", "long_in_line", "forged", "other_kind", "unreadable" } do
+    for _, what in ipairs { "garbage", "long", "in_line", "long_in_line", "forged", "mimic", "other_kind",
+      "unreadable" } do
       assert.is_true((seen[what] or 0) > 50, what)
     end
     assert.is_true(below > 5 and last > 5)
@@ -311,6 +312,18 @@ describe("chaos's operator #once", function()
       assert.same({}, tree:children(paths[1]))
     end
     assert.equal("", seen(1))
+  end)
+
+  it("leaves a stranger's node with the name of one that is there, but for the sequence", function()
+    assert.equal(0, order("mimic", paths[1], "0000000000"))
+    assert(client:mutex(paths[1]):acquire(PATIENCE))
+    local own = tree:children(paths[1])[1]
+    local left, path = order("mimic", paths[1], "-2147483647")
+    assert.equal(1, left)
+    assert.equal(paths[1] .. "/" .. own:gsub("%d+$", "-2147483647"), path)
+    assert.equal(2, #tree:children(paths[1]))
+    assert.equal(1, order("vanish", path))
+    assert.same({ own }, tree:children(paths[1]))
   end)
 
   it("says whose session it ends, and how far that reaches", function()

@@ -9,7 +9,7 @@ local SESSION = 3 -- seconds
 local PATIENCE = 30
 
 -- The old leader misses the others after so many ticks of 200 ms: long after the sessions are over.
-local NOTICES = 100
+local NOTICES = 200
 
 describe("on a leader that was deposed and does not know #slow", function()
   local three, old, client, others, count, path
@@ -45,7 +45,7 @@ describe("on a leader that was deposed and does not know #slow", function()
     local token = assert(lock:acquire(PATIENCE, "me"))
     local next_token
     local successor = others:mutex(path):request(2 * PATIENCE, function(granted) next_token = granted end)
-    wait.eventually(function() return #lock:participants(PATIENCE) == 2 end)
+    wait.eventually(function() return #lock:participants(PATIENCE) == 2 end, PATIENCE, "a line of two")
     assert.is_true(lock:validity("me") > 0)
 
     three:depose(old)
