@@ -34,9 +34,16 @@ function Run:count(kind, n, whom)
   if n > 0 then self.record:fault("%s, %s", kind, whom) end
 end
 
---- Calls a function so many seconds from now; what heals is called at the end, if not before.
+--- Calls a function so many seconds from now; what heals is called at the end, if not before. In a recess that is at
+--- once: an order to the operator may have been carried out only then.
 ---@param idle any? not at the end
-function Run:later(seconds, fn, idle) table.insert(self.agenda, { at = loop.now() + seconds, fn = fn, idle = idle }) end
+function Run:later(seconds, fn, idle)
+  if not self.resting then
+    table.insert(self.agenda, { at = loop.now() + seconds, fn = fn, idle = idle })
+  elseif not idle then
+    fn()
+  end
+end
 
 local function do_due(run, now)
   local due, rest = {}, {}
@@ -81,10 +88,11 @@ end
 --- No more faults: everybody comes to the end of what they do, and gets in once more everywhere. Orphans are looked for
 --- after each step: a client that comes back to a path clears up behind itself there, and its end does so everywhere.
 local function recess(run, steps)
-  for _, one in ipairs(run.agenda) do
+  local agenda = run.agenda
+  run.agenda, run.resting = {}, true
+  for _, one in ipairs(agenda) do
     if not one.idle then one.fn() end
   end
-  run.agenda = {}
   run.stage:heal()
   for _, ghost in ipairs(run.stage:lay_ghosts(GHOSTS)) do
     table.insert(run.ghosts, ghost)
@@ -98,6 +106,7 @@ local function recess(run, steps)
     end
   end
   run.crew:resume()
+  run.resting = false
 end
 
 local function has_failed(run) return #run.crew.lost_waiters + #run.crew.complaints + #run.orphans > 0 end
