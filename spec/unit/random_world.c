@@ -484,11 +484,14 @@ static random_outcome outcome_of(unsigned kinds, unsigned seed) {
     return granted > GRANTED_LITTLE ? RANDOM_PASSED : RANDOM_TRIED_LITTLE;
 }
 
-static unsigned sweep_seeds; /* 0: the few of every day */
+static unsigned sweep_seeds;     /* 0: the few of every day */
+static const char *sweep_course; /* NULL: all */
 static random_tally swept;
 
 void random_run(unsigned kinds) {
     unsigned little = 0;
+    if (sweep_course && (unsigned)atoi(sweep_course) != kinds)
+        return;
     if (sweep_seeds) {
         random_sweep(kinds, sweep_seeds, outcome_of, &swept);
         return;
@@ -546,8 +549,9 @@ static void hardly_any_watches(void) {
 }
 
 /* Every course; a seed that fails does not end its course. */
-static int sweep(const check_case *cases, size_t count, unsigned seeds) {
+static int sweep(const check_case *cases, size_t count, unsigned seeds, const char *course) {
     sweep_seeds = seeds;
+    sweep_course = course;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (size_t i = 0; i < count; i++)
         cases[i].run();
@@ -572,7 +576,7 @@ int random_main(const random_play *p, int argc, char **argv) {
     const size_t count = sizeof cases / sizeof *cases - (p->more.name ? 0 : 1);
     play = p;
     if (argc > 2 && strcmp(argv[1], "sweep") == 0)
-        return sweep(cases, count, (unsigned)atoi(argv[2]));
+        return sweep(cases, count, (unsigned)atoi(argv[2]), argv[3]);
     if (argc > 2)
         return run_chosen((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2]));
     return check_run(cases, count, argc, argv, fake_world_begin, fake_world_end);

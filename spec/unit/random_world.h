@@ -1,7 +1,7 @@
 /* random_world: schedules that nobody has thought of: two clients and some strangers, and a fake that loses, cuts, lags,
  * expires, refuses and deletes at random. What is joined, and what must be true of it, is the test's: a random_play. A
  * failure prints the course, the seed and the step; with the first two as arguments the program runs that course alone,
- * and with `sweep SEEDS` every course with so many seeds. */
+ * and with `sweep SEEDS [COURSE]` every course, or that one, with so many seeds. */
 #ifndef RANDOM_WORLD_H
 #define RANDOM_WORLD_H
 
