@@ -347,10 +347,18 @@ static int make_all(fake_client *client, fake_item *item) {
     return ZOK;
 }
 
+/* Who makes a node may read it, whatever ACL he gives it. */
+static bool may_read(const fake_client *client, const char *path) {
+    const fake_node *node = fake_find(client->servers, path, FAKE_LATEST);
+    return node && node->owner == client->floor.session;
+}
+
 static int execute(fake_client *client, fake_item *item) {
     fake_servers *servers = client->servers;
     fake_node *node = NULL;
     int rc = fake_refused(servers, item->op, item->path);
+    if (rc == ZNOAUTH && item->op == FAKE_GET && may_read(client, item->path))
+        rc = ZOK;
     if (rc != ZOK)
         return rc;
     switch (item->op) {
