@@ -261,20 +261,20 @@ static double of_timeout(unsigned parts) {
 }
 
 /* The client may hear late that the servers have taken its connection. */
-static void be_taken(fake_client *client) {
+static void be_taken(fake_client *client, bool late) {
     client->tenure.at_follower = random_any(2);
     fake_take(client);
-    if (random_any(3) == 0)
+    if (late && random_any(3) == 0)
         fake_wait(zk, of_timeout(random_any(40)));
     if (!client->alive)
         fake_expire(client);
 }
 
-static void come_back(fake_client *client) {
+static void come_back(fake_client *client, bool late) {
     if (!client->alive)
         fake_expire(client);
     else if (random_faults & QUORUM)
-        be_taken(client);
+        be_taken(client, late);
     fake_connect(client);
 }
 
@@ -296,7 +296,7 @@ static void turn_link(fake_client *client) {
         fake_bury(client);
     }
     if (random_any(2))
-        come_back(client);
+        come_back(client, true);
     else
         fake_fail(client);
 }
@@ -365,7 +365,7 @@ static void heal(void) {
         if (c->tenure.deposed)
             fake_cut(c);
         if (!c->heart.linked)
-            come_back(c);
+            come_back(c, false); /* while one waits, the other's session could end */
         fake_catch_up(c);
     }
     fake_settle_all(zk);
