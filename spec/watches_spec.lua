@@ -1,6 +1,7 @@
 --- More locks in one client than its watches have room for: after a reconnect the library sends all watches in one
 --- packet, and servers hang up on one of more than a megabyte, again and again.
 
+local inspector = require "spec.support.inspector"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
@@ -129,7 +130,58 @@ describe("more watches than the servers take in one packet", function()
     waiters_survive(1200, 480, PATIENCE)
   end)
 
-  it("does not keep a client with 20,000 holds from coming back #flood", function()
-    print(("came back after %.1f s"):format(holds_survive(20000, 24, 10 * PATIENCE)))
+  it("does not keep a client with 20,000 holds and 20,000 waiters from coming back #flood", function()
+    local n, patience = 20000, 10 * PATIENCE
+    local began = wait.now()
+    local function said(what)
+      print(("%s: %.1f s; %d requests, %d not watched"):format(what, wait.now() - began, client:stats().requests_sent,
+        client:stats().unwatched))
+      began = wait.now()
+    end
+    local list = paths(2 * n, 24)
+    local held, wanted = {}, {}
+    for i, path in ipairs(list) do table.insert(i <= n and held or wanted, path) end
+    local others = ask(other, wanted)
+    all_granted(others, patience)
+    said("others hold")
+    faulty:reset()
+    local holders = ask(client, held)
+    all_granted(holders, patience)
+    said("we hold")
+    local waiters = ask(client, wanted)
+    holds_are_watched(2 * n, patience)
+    said("we wait")
+    cut_and_come_back(patience)
+    said("we came back")
+    assert.same({ 0, n, n, 1 }, { client:stats().lost, client:stats().held, client:stats().waiting, client:stats().sessions })
+    all_released(other, others, patience)
+    all_granted(waiters, patience)
+    said("waiters were granted")
+    all_released(client, holders, patience)
+    all_released(client, waiters, patience)
+    said("we released")
+    assert.equal(0, client:stats().unwatched)
+  end)
+
+  it("lets a client with 20,000 holds hear of deletions #flood", function()
+    local n, patience = 20000, 10 * PATIENCE
+    local list = paths(n, 24)
+    local holders = ask(client, list)
+    all_granted(holders, patience)
+    holds_are_watched(n, patience)
+    local tree = inspector.connect(zk.hosts)
+    local deleted = 0
+    for i = 1, n, 400 do
+      for _, name in ipairs(tree:children(list[i])) do
+        tree:delete(list[i] .. "/" .. name)
+        deleted = deleted + 1
+      end
+    end
+    local began = wait.now()
+    eventually(function() return client:stats().lost == deleted end, patience, "the losses")
+    print(("%d deletions were heard of after %.1f s"):format(deleted, wait.now() - began))
+    tree:close()
+    for _, request in ipairs(holders.requests) do request:release() end
+    assert.is_true(client:flush(patience))
   end)
 end)
