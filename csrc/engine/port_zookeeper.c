@@ -518,12 +518,17 @@ static bool add_auths(zkl_link *link) {
     return true;
 }
 
-static void mark_socket(zhandle_t *handle) {
+/* A session is confirmed on some socket of the process to that server. */
+static void confirmed(zkl_link *link, zhandle_t *handle) {
     struct sockaddr_storage server;
     socklen_t length = sizeof server;
     memset(&server, 0, sizeof server);
-    if (zookeeper_get_connected_host(handle, (struct sockaddr *)&server, &length))
-        zkl_descriptors_mark_sockets((struct sockaddr *)&server, length);
+    const struct sockaddr *at =
+        zookeeper_get_connected_host(handle, (struct sockaddr *)&server, &length);
+    if (at)
+        zkl_descriptors_mark_sockets(at, length);
+    if (link->rescue)
+        zkl_rescue_rest(link->rescue, at, length, zkl_link_timeout(link));
 }
 
 /* Connected is told once the servers have taken new credentials too, so that a refusal is heard before a success. */
@@ -535,9 +540,7 @@ static void connected(zkl_link *link, zhandle_t *handle) {
         link->root = link->settled; /* what has come back by now was not on this connection */
     link->connected = true;
     pthread_mutex_unlock(&link->mutex);
-    mark_socket(handle);
-    if (link->rescue)
-        zkl_rescue_duty(link->rescue, false);
+    confirmed(link, handle);
     if (link->auths_added < link->config->auth_count) {
         add_auths(link); /* on_auth goes on; or the next CONNECTED, if the link is down again */
         return;
@@ -561,7 +564,7 @@ static void on_session(zhandle_t *handle, int type, int state, const char *path,
         link->connected = false;
         pthread_mutex_unlock(&link->mutex);
         if (link->rescue)
-            zkl_rescue_duty(link->rescue, true);
+            zkl_rescue_duty(link->rescue);
         turn(link, ZKL_TURN_SUSPENDED);
     }
 }
@@ -720,7 +723,7 @@ void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
 
 void zkl_link_close(zkl_link *link) {
     if (link->rescue)
-        zkl_rescue_duty(link->rescue, true);
+        zkl_rescue_duty(link->rescue);
     if (link->handle)
         zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
     zkl_rescue_stop(link->rescue);

@@ -6,15 +6,19 @@
 
 #include "clock.h"
 
-#include <stdbool.h>
+#include <sys/socket.h>
 
 typedef struct zkl_rescue zkl_rescue;
 
 /* Starts the thread, on duty. It hangs up on those of `addresses` (zkl_servers_resolve) that have accepted a connection
  * and then said nothing for `patience`, or no more for 20 times that. NULL: no memory, or no thread. */
 zkl_rescue *zkl_rescue_start(const char *addresses, zkl_nanos patience);
-/* Off duty the thread sleeps. From any thread, without any lock of ours. */
-void zkl_rescue_duty(zkl_rescue *rescue, bool on);
+/* A session with that timeout is confirmed at `server` (NULL: not known which): the thread sleeps, and other clients' leave
+ * sockets to that server alone for as long as a session may be quiet. From any thread, without any lock of ours. */
+void zkl_rescue_rest(zkl_rescue *rescue, const struct sockaddr *server, socklen_t length,
+                     zkl_nanos timeout);
+/* The link is gone: back on duty. Likewise. */
+void zkl_rescue_duty(zkl_rescue *rescue);
 /* Joins the thread, frees everything. NULL is fine. */
 void zkl_rescue_stop(zkl_rescue *rescue);
 

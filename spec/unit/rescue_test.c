@@ -103,16 +103,36 @@ static void leaves_all_others_alone(void) {
     CHECK(!hung_up(elsewhere, 0));
 }
 
+/* Another client's, whose session may be quiet for longer than any handshake. */
+static void leaves_a_quiet_session_alone(void) {
+    const int session = call(&ours), handshake = call(&other);
+    answer(&ours);
+    answer(&other);
+    zkl_rescue *healthy = zkl_rescue_start(ours.address, ZKL_SECOND);
+    CHECK(healthy != NULL);
+    zkl_rescue_rest(healthy, (struct sockaddr *)&ours.at, sizeof ours.at, 3600 * ZKL_SECOND);
+    char list[80];
+    snprintf(list, sizeof list, "%s,%s", ours.address, other.address);
+    rescue = zkl_rescue_start(list, PATIENCE);
+    const bool meanwhile = hung_up(handshake, MOST), early = hung_up(session, 0);
+    zkl_rescue_duty(healthy); /* the session's link is gone: what is there now is none */
+    const bool later = hung_up(session, MOST);
+    zkl_rescue_stop(healthy);
+    CHECK(meanwhile);
+    CHECK(!early);
+    CHECK(later);
+}
+
 static void does_nothing_off_duty(void) {
     rescue = zkl_rescue_start(ours.address, PATIENCE);
-    zkl_rescue_duty(rescue, false);
+    zkl_rescue_rest(rescue, NULL, 0, 0);
     const int left = call(&ours), silent = call(&other);
     zkl_rescue *longer = zkl_rescue_start(other.address, 6 * PATIENCE);
     const bool meanwhile = hung_up(silent, MOST), early = hung_up(left, 0);
     zkl_rescue_stop(longer);
     CHECK(meanwhile);
     CHECK(!early);
-    zkl_rescue_duty(rescue, true);
+    zkl_rescue_duty(rescue);
     CHECK(hung_up(left, MOST));
 }
 
@@ -121,6 +141,7 @@ int main(int argc, char **argv) {
         {"hangs up on a server that says nothing", hangs_up_on_a_server_that_says_nothing},
         {"hangs up on a server that says no more", hangs_up_on_a_server_that_says_no_more},
         {"leaves all others alone", leaves_all_others_alone},
+        {"leaves another client's quiet session alone", leaves_a_quiet_session_alone},
         {"does nothing off duty", does_nothing_off_duty},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
