@@ -1014,6 +1014,12 @@ describe("a mutex", function()
       -- One list may be in flight, and one more for those who came after it was sent.
       assert.is_true(joining.getChildren + joining.getChildren2 <= 10)
 
+      -- No list of the joining is still on its way: a list comes after all others, and none was sent meanwhile.
+      wait.eventually(function()
+        local before = faulty:counts().getChildren
+        assert(lock:participants(PATIENCE))
+        return faulty:counts().getChildren == before + 1
+      end, PATIENCE, "no more lists")
       faulty:reset()
       lock:release()
       wait.eventually(function()

@@ -195,7 +195,8 @@ describe("an ensemble #slow", function()
     end, PATIENCE, "'suspended'")
     wait.eventually(function() return mine:state() == "connected" end, PATIENCE, "another server")
     local again, err = lock:acquire(PATIENCE)
-    if again == own then
+    local kept_session = again == own
+    if kept_session then
       assert.is_true(lock:is_held()) -- the session was taken over in time
       assert.equal(1, mine:stats().sessions)
     else
@@ -205,6 +206,9 @@ describe("an ensemble #slow", function()
     wait.eventually(function() return three:role(stopped) end, PATIENCE)
     mine:close()
     assert.is_true(tree:sync())
+    if not kept_session then -- on such a machine `close` may not have had its answers: then it goes with its session
+      wait.eventually(function() return #nodes(tree, "/servers/short") == 0 and tree:sync() end, PATIENCE, "its end")
+    end
     assert.same({}, nodes(tree, "/servers/short"))
     all_is_well()
   end)

@@ -184,7 +184,9 @@ describe("with TLS", function()
         client:poll(0.05)
         return granted == 300
       end, PATIENCE)
-      assert.equal(300, #assert(client:mutex(path .. "/one"):participants(PATIENCE)))
+      wait.eventually(function() -- all have joined; the first to come made the directory
+        return #assert(client:mutex(path .. "/one"):participants(PATIENCE)) == 300
+      end, PATIENCE)
     end)
   end)
 
