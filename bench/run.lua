@@ -37,37 +37,37 @@ local function first_time(client)
   return median(times)
 end
 
---- From the release in one process to the grant in the other; both read the same clock.
-local function hand_over(hosts)
-  local workers = { worker.start(), worker.start() }
-  for _, w in ipairs(workers) do
-    assert(w:connect(hosts))
-    w:eval [[
+--- From the release in one process to the grant in the next; all read the same clock. They stand in a ring: whoever has
+--- released queues again, and each holds until the others have heard what they have to.
+local function hand_over(hosts, count)
+  local workers = {}
+  for i = 1, count do
+    workers[i] = worker.start()
+    assert(workers[i]:connect(hosts))
+    workers[i]:eval [[
       local core = require "zklock.core"
       local lock = worker.client:mutex("/bench/hand-over")
       function worker.take() assert(lock:acquire(30)); return core.now() end
       function worker.give() local now = core.now(); assert(lock:release()); return now end
+      function worker.line() return #assert(lock:participants(5)) end
     ]]
   end
   local times = {}
   workers[1]:eval "return worker.take()"
-  for i = 1, ROUNDS do
-    local holder, waiter = workers[2 - i % 2], workers[1 + i % 2]
-    waiter:begin("eval", "return worker.take()")
-    -- until both watches of the waiter are armed
-    local deadline = core.now() + 10
-    repeat
-      local list = holder:eval [[
-        local list = assert(worker.client:mutex("/bench/hand-over"):participants(5))
-        return #list
-      ]]
-    until list == 2 or core.now() > deadline
-    holder:eval [[worker.client:mutex("/bench/nobody"):participants(5)]]
-    holder:eval [[worker.client:mutex("/bench/nobody"):participants(5)]]
-    local released = holder:eval "return worker.give()"
-    times[i] = waiter:finish() - released
+  for i = 2, count do
+    workers[i]:begin("eval", "return worker.take()")
+    repeat until workers[1]:eval "return worker.line()" == i
   end
-  for _, w in ipairs(workers) do w:exit() end
+  for i = 1, ROUNDS do
+    local holder, next_one = workers[(i - 1) % count + 1], workers[i % count + 1]
+    for _ = 1, 4 do holder:eval "return worker.line()" end
+    local released = holder:eval "return worker.give()"
+    times[i] = next_one:finish() - released
+    holder:begin("eval", "return worker.take()")
+    local deadline = core.now() + 10
+    repeat until next_one:eval "return worker.line()" == count or core.now() > deadline
+  end
+  for _, w in ipairs(workers) do w:kill() end
   return median(times)
 end
 
@@ -105,7 +105,9 @@ local time, requests = alone(client)
 row("acquire + release, alone", time / rtt, "round trips")
 row("  requests sent", requests, "for each acquisition")
 row("acquire + release at a path that has to be made", first_time(client) / rtt, "round trips")
-row("hand-over between two processes", hand_over(between.hosts) / rtt, "round trips")
+for _, count in ipairs { 2, 4, 8 } do
+  row(("hand-over between %d processes"):format(count), hand_over(between.hosts, count) / rtt, "round trips")
+end
 time, requests = drain(client)
 row("50 requests of one process, from first grant to last", time / rtt, "round trips in all")
 row("  requests sent", requests, "for each acquisition")

@@ -77,7 +77,7 @@ static bool still_written(const zkl_contender *read) {
 }
 
 static void forget_node(zkl_contender *c) {
-    c->first = c->blocked = c->revoked = c->reading = c->asking = c->looked = false;
+    c->first = c->blocked = c->shielded = c->revoked = c->reading = c->asking = c->looked = false;
     zkl_ask_set_watch(c, ZKL_WATCH_NONE);
     zkl_round_leave(&c->post);
     c->token = 0;
@@ -199,10 +199,9 @@ void zkl_ask_read(zkl_contender *c) {
 }
 
 /* One that is being taken back is not asked for before that is answered: nobody could tell then which it is. */
-static bool may_watch(const zkl_line *line, const zkl_child *child) {
+static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
     return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
-           zkl_watches_room(&line->floor->watches, zkl_line_length(line, child->name),
-                            ZKL_CLAIM_OTHERS);
+           zkl_watches_room(&line->floor->watches, zkl_line_length(line, child->name), claim);
 }
 
 /* Requests about a child's watch are told apart by it. */
@@ -212,14 +211,22 @@ static zkl_return about(zkl_line *line, zkl_child *child, zkl_asked_for what) {
     return (zkl_return){line->subject.id, what, child->asked};
 }
 
-bool zkl_ask_blocker(zkl_line *line, zkl_child *child) {
+static bool ask_other(zkl_line *line, zkl_child *child, zkl_claim claim) {
     if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
         return true;
-    if (!line->floor->port || !may_watch(line, child) ||
+    if (!line->floor->port || !may_watch(line, child, claim) ||
         !send_get(line, child->name, true, about(line, child, ZKL_ASK_WATCH_BLOCKER)))
         return false;
     zkl_ask_set_child_watch(line, child, ZKL_WATCH_ASKED);
     return true;
+}
+
+bool zkl_ask_blocker(zkl_line *line, zkl_child *child) {
+    return ask_other(line, child, ZKL_CLAIM_OTHERS);
+}
+
+bool zkl_ask_second(zkl_line *line, zkl_child *child) {
+    return ask_other(line, child, ZKL_CLAIM_SECOND);
 }
 
 /* Whoever waits for any lease to go is told by a watch on the directory. */

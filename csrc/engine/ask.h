@@ -50,6 +50,8 @@ size_t zkl_ask_watched(const zkl_line *line);
 void zkl_ask_list(zkl_line *line);
 /* Arms a watch on somebody else's node, unless it is armed or asked for. false: it is not, nobody will tell. */
 bool zkl_ask_blocker(zkl_line *line, zkl_child *child);
+/* ... on one that stands before the blocker: only if there is much room. */
+bool zkl_ask_second(zkl_line *line, zkl_child *child);
 /* Takes the watch on a node that stays back; it stands as armed until that could be sent. */
 void zkl_ask_unwatch(zkl_line *line, zkl_child *child);
 /* Takes the watch on the directory back. */

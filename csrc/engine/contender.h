@@ -70,7 +70,9 @@ struct zkl_contender {
     int32_t candidate;   /* lost: sequence of a child that may be its node */
     bool blocked;        /* `blocker` is set */
     int32_t blocker;     /* sequence of the child it waits for */
-    unsigned parents;    /* the line's round of parents that its create was sent after */
+    bool shielded;       /* `second` is set */
+    int32_t second;   /* sequence of the nearest before the blocker, which it would wait for next */
+    unsigned parents; /* the line's round of parents that its create was sent after */
 
     zkl_terms terms;
     zkl_nanos hold_until; /* held: ZKL_NEVER, or the moment at which max_hold is over */

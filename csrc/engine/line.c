@@ -92,8 +92,8 @@ static void blocker_watched(zkl_line *line, int32_t asked, const zkl_reply *repl
     zkl_child *child = asked_about(line, asked, ZKL_WATCH_ASKED);
     if (child)
         zkl_ask_set_child_watch(line, child, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
-    if (reply->rc == ZNONODE)
-        line->list_wanted = true;
+    if (reply->rc == ZNONODE && child)
+        zkl_standing_missing(line, child->name); /* a list had shown it, so this is its deletion */
     else if (zkl_status_passes(reply->rc))
         zkl_ask_again_later(line);
     else if (reply->rc != ZOK && child)
@@ -559,7 +559,7 @@ void zkl_line_suspend(zkl_line *line) {
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        c->first = c->blocked = c->review = false;
+        c->first = c->blocked = c->shielded = c->review = false;
         if (c->phase == ZKL_WAITING && c->terms.once)
             zkl_exit_fail(c, ZKL_DISCONNECTED);
     }

@@ -26,6 +26,7 @@ struct zkl_line {
     bool list_synced; /* ... and a sync went before it */
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
+    bool lagging;    /* the snapshot shows some who are gone: who still waits by it wants a list */
     bool doubtful;   /* a writer left it that may have taken read before: a waiting writer lists */
     bool watched;    /* the directory, for leases: the servers tell when its children change */
     bool unwatching; /* ... which is being taken back: until that is answered the library has it */

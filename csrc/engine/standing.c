@@ -28,6 +28,35 @@ static bool may_have_read(zkl_line *line, const zkl_child *child) {
     return false;
 }
 
+/* Whom it waits for once its blocker has gone. The nearest of these is watched as well: it goes when the blocker's turn
+ * comes, and while the blocker holds there is time for a list. So when the blocker goes it is known to be the last. */
+static void watch_second(zkl_contender *c, const zkl_verdict *v) {
+    c->shielded = v->second != ZKL_NOBODY;
+    if (!c->shielded)
+        return;
+    zkl_child *second = &c->line->snapshot.children[v->second];
+    c->second = second->sequence;
+    zkl_ask_second(c->line, second);
+}
+
+/* Of our own nodes the snapshot tells the truth; others before the blocker may have gone unheard. */
+static void second_gone(zkl_contender *c) {
+    zkl_line *line = c->line;
+    const size_t own = c->name ? zkl_snapshot_find(&line->snapshot, c->name) : ZKL_NOT_FOUND;
+    c->shielded = false;
+    if (own == ZKL_NOT_FOUND || line->stale)
+        return; /* a list that has it is wanted or on its way */
+    const zkl_verdict v =
+        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
+    if (v.outcome != ZKL_VERDICT_WAIT)
+        return;
+    if ((line->doubtful && c->terms.kind == ZKL_KIND_WRITE) ||
+        (v.second != ZKL_NOBODY && !line->snapshot.children[v.second].mine))
+        line->list_wanted = true;
+    else
+        watch_second(c, &v);
+}
+
 void zkl_standing_gone(zkl_line *line, const char *name) {
     const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
     if (index == ZKL_NOT_FOUND)
@@ -39,11 +68,20 @@ void zkl_standing_gone(zkl_line *line, const char *name) {
     zkl_snapshot_remove(&line->snapshot, index);
     for (zkl_contender *c = line->first; c; c = c->next) {
         const bool waited = lease || (c->blocked && c->blocker == sequence);
-        if (c->phase != ZKL_WAITING || !waited)
+        if (c->phase != ZKL_WAITING)
             continue;
-        c->blocked = false;
-        c->review = line->review = true;
+        if (waited) {
+            c->blocked = false;
+            c->review = line->review = true;
+        } else if (c->shielded && c->second == sequence) {
+            second_gone(c);
+        }
     }
+}
+
+void zkl_standing_missing(zkl_line *line, const char *name) {
+    line->lagging = true;
+    zkl_standing_gone(line, name);
 }
 
 void zkl_standing_set_timer(zkl_contender *c, bool watch) {
@@ -75,6 +113,7 @@ static void wait_for(zkl_contender *c, const zkl_verdict *v) {
         zkl_child *blocker = &line->snapshot.children[v->blocker];
         c->blocker = blocker->sequence;
         told = zkl_ask_blocker(line, blocker);
+        watch_second(c, v);
     }
     if (told)
         zkl_patrol_list_no_more(c);
@@ -104,6 +143,8 @@ void zkl_standing_look(zkl_contender *c, bool seen) {
         zkl_standing_grant(c, seen);
     } else if (c->terms.once) {
         zkl_exit_fail(c, ZKL_TIMEOUT);
+    } else if (!seen && line->lagging) {
+        line->list_wanted = true; /* one list tells more than a question for each who is shown */
     } else {
         wait_for(c, &v);
     }
@@ -197,7 +238,7 @@ void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
     }
     /* What is not in the list any more is gone: its watch told before. */
     line->floor->watches.bytes += zkl_ask_watched(line) - watched;
-    line->stale = line->doubtful = false;
+    line->stale = line->doubtful = line->lagging = false;
     mark_own(line);
     refuse_mixed(line);
     /* First who has lost: the host hears of it before the next one holds. */

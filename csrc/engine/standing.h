@@ -11,6 +11,8 @@ void zkl_standing_read(zkl_line *line, const char *const *names, size_t count);
 void zkl_standing_found(zkl_contender *c);
 /* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
 void zkl_standing_gone(zkl_line *line, const char *name);
+/* ... and that was not told, but found when it was asked for: others may have gone as well. */
+void zkl_standing_missing(zkl_line *line, const char *name);
 /* Looks where it stands in the list as last read; `seen`: this is that moment. */
 void zkl_standing_look(zkl_contender *c, bool seen);
 /* Grants the first in line, if that is still true as we speak: `seen`, its node stood in the list just read; otherwise

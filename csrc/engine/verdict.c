@@ -40,19 +40,27 @@ static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t perm
     size_t leases = 0;
     for (size_t i = 0; i < count; i++)
         leases += children[i].kind == ZKL_KIND_LEASE;
-    return (zkl_verdict){leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL, 0};
+    return (zkl_verdict){leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL, 0, ZKL_NOBODY};
+}
+
+/* The nearest before `index` that `own` has to wait for. */
+static size_t nearest_before(const zkl_child *children, size_t index, size_t own) {
+    for (size_t i = index; i-- > 0;)
+        if (children[i].sequence != children[own].sequence &&
+            zkl_verdict_blocks(&children[i], children[own].kind))
+            return i;
+    return ZKL_NOBODY;
 }
 
 zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits) {
     if (children[own].kind == ZKL_KIND_LEASE)
         return of_lease(children, count, permits);
     if (used_up(children[own].sequence) || tied(children, count, own))
-        return (zkl_verdict){ZKL_VERDICT_TIED, 0};
-    for (size_t i = own; i-- > 0;)
-        if (children[i].sequence != children[own].sequence &&
-            zkl_verdict_blocks(&children[i], children[own].kind))
-            return (zkl_verdict){ZKL_VERDICT_WAIT, i};
-    return (zkl_verdict){ZKL_VERDICT_GRANTED, 0};
+        return (zkl_verdict){ZKL_VERDICT_TIED, 0, ZKL_NOBODY};
+    const size_t blocker = nearest_before(children, own, own);
+    if (blocker == ZKL_NOBODY)
+        return (zkl_verdict){ZKL_VERDICT_GRANTED, 0, ZKL_NOBODY};
+    return (zkl_verdict){ZKL_VERDICT_WAIT, blocker, nearest_before(children, blocker, own)};
 }
 
 static bool shares(zkl_kind kind) {

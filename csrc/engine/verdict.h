@@ -28,9 +28,13 @@ typedef enum zkl_outcome {
     ZKL_VERDICT_TIED  /* nobody can say who came first: the counter of the directory is used up */
 } zkl_outcome;
 
+#define ZKL_NOBODY SIZE_MAX
+
 typedef struct zkl_verdict {
     zkl_outcome outcome;
     size_t blocker;
+    size_t
+        second; /* of WAIT: the nearest before the blocker that blocks as well; ZKL_NOBODY: none is left */
 } zkl_verdict;
 
 /* The rule of each kind: does one of `kind` wait for `ahead`, which came before it? A mutex waits for every other one, a

@@ -4,6 +4,8 @@
 
 static size_t share(const zkl_watches *watches, zkl_claim claim) {
     switch (claim) {
+    case ZKL_CLAIM_SECOND:
+        return watches->most / 4;
     case ZKL_CLAIM_OWN:
         return watches->most / 2;
     case ZKL_CLAIM_OTHERS:

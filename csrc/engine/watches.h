@@ -21,6 +21,7 @@ typedef struct zkl_watches {
 
 /* What a watch is for says how much of the budget it may find taken. */
 typedef enum zkl_claim {
+    ZKL_CLAIM_SECOND, /* on who stands before the blocker: saves a list at a hand-over, no more. A quarter */
     ZKL_CLAIM_OWN, /* on our own node: tells what seldom happens. A half, that others may wait for theirs */
     ZKL_CLAIM_OTHERS, /* on a blocker or a directory: tells whose turn it is. All but a sixteenth */
     ZKL_CLAIM_TURN    /* on our own node, whose turn it is. All */

@@ -39,19 +39,21 @@ static void alone_it_takes_three_requests(void) {
     CHECK_CLEAN();
 }
 
-static void a_waiter_watches_the_nearest_and_itself(void) {
+static void a_waiter_watches_the_two_nearest_and_itself(void) {
     fake_stranger(zk, LINE, NULL);
+    const char *second = fake_stranger(zk, LINE, NULL);
     const char *nearest = fake_stranger(zk, LINE, NULL);
     fake_place *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_stranger(zk, LINE, NULL); /* behind us */
     fake_answer(one);
-    CHECK_TEXT(fake_batch(one), "GG");
+    CHECK_TEXT(fake_batch(one), "GGG");
     CHECK_INT(fake_pending(one, FAKE_GET, nearest), 1);
+    CHECK_INT(fake_pending(one, FAKE_GET, second), 1);
     CHECK_INT(fake_pending(one, FAKE_GET, fake_node_of(p)), 1);
     fake_settle(one);
     CHECK(fake_waits(p));
-    CHECK_INT(asked(one), 4);
+    CHECK_INT(asked(one), 5);
 }
 
 static void a_sole_blocker_that_goes_grants_without_a_list(void) {
@@ -68,20 +70,68 @@ static void a_blocker_in_the_middle_that_goes_does_not_grant(void) {
     const char *first = fake_stranger(zk, LINE, NULL);
     const char *middle = fake_stranger(zk, LINE, NULL);
     fake_place *p = fake_waiter(one);
+    forget_counts(one);
     fake_remove(zk, middle);
-    while (fake_deliver(one))
-        continue;
-    CHECK(fake_waits(p));
-    CHECK_TEXT(fake_batch(one), "G");
-    CHECK_INT(fake_pending(one, FAKE_GET, first), 1);
     fake_settle(one);
     CHECK(fake_waits(p));
+    CHECK_INT(asked(one), 0); /* the other one is watched already */
     fake_remove(zk, first);
     fake_settle(one);
     CHECK(fake_held(p));
+    CHECK_INT(asked(one), 0);
 }
 
-static void a_blocker_gone_before_the_watch_lists_again(void) {
+/* Those before the second one have gone unheard. While the blocker holds there is time to find out. */
+static void the_second_that_goes_makes_the_line_list_in_time(void) {
+    const char *gone = fake_stranger(zk, LINE, NULL);
+    const char *second = fake_stranger(zk, LINE, NULL);
+    const char *blocker = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_remove(zk, gone);
+    fake_settle(one);
+    forget_counts(one);
+    fake_remove(zk, second);
+    fake_settle(one);
+    CHECK_INT(asked(one), 1);
+    CHECK_INT(one->counts[FAKE_LIST], 1);
+    forget_counts(one);
+    fake_remove(zk, blocker);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(asked(one), 0);
+}
+
+static void the_second_that_goes_as_the_last_is_of_no_interest(void) {
+    const char *second = fake_stranger(zk, LINE, NULL);
+    const char *blocker = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    forget_counts(one);
+    fake_remove(zk, second);
+    fake_remove(zk, blocker);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(asked(one), 0);
+}
+
+static void of_our_own_nodes_nothing_has_to_be_asked(void) {
+    fake_place *places[6] = {fake_holder(one)};
+    for (size_t i = 1; i < 6; i++)
+        places[i] = fake_waiter(one);
+    fake_settle(one);
+    forget_counts(one);
+    fake_cancel(places[3]); /* the second before one, and the blocker of another */
+    for (size_t i = 0; i < 5; i++) {
+        if (i == 3)
+            continue;
+        fake_release(places[i]);
+        fake_settle(one);
+        CHECK(fake_held(places[i == 2 ? 4 : i + 1]));
+    }
+    CHECK_INT(asked(one), 5); /* the deletes */
+}
+
+/* What was listed over this link, and is not there when its watch is to be set, has been deleted. */
+static void a_blocker_gone_before_the_watch_is_one_that_goes(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_place *p = fake_join(one, LINE, 5);
     fake_answer(one);
@@ -89,10 +139,150 @@ static void a_blocker_gone_before_the_watch_lists_again(void) {
     CHECK_TEXT(fake_batch(one), "GG");
     fake_remove(zk, stranger);
     CHECK(fake_carry(one) && fake_deliver(one)); /* the watch: NONODE */
-    CHECK(fake_waits(p));
-    CHECK_TEXT(fake_batch(one), "GL");
+    CHECK(fake_waits(p));                        /* until the watch on its own node is answered */
+    CHECK_TEXT(fake_batch(one), "G");
     fake_settle(one);
     CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_LIST], 1);
+}
+
+static void a_blocker_gone_before_the_watch_grants_no_node_that_is_gone(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_answer(one);
+    fake_answer(one);
+    fake_remove(zk, stranger);
+    CHECK(fake_carry(one) && fake_deliver(one));
+    fake_remove(zk, fake_node_of(p));
+    fake_stranger(zk, LINE, NULL);
+    fake_settle(one);
+    CHECK(fake_waits(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+}
+
+/* All of a long line may have gone meanwhile: one list, and not a question for each. */
+static void several_gone_before_the_watches_make_one_list(void) {
+    const char *strangers[8];
+    for (size_t i = 0; i < 8; i++)
+        strangers[i] = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_join(one, LINE, 5);
+    fake_answer(one);
+    fake_answer(one);
+    for (size_t i = 1; i < 8; i++)
+        fake_remove(zk, strangers[i]);
+    forget_counts(one);
+    fake_settle(one);
+    CHECK(fake_waits(p));
+    CHECK(one->counts[FAKE_LIST] <= 2);
+    CHECK_INT(one->counts[FAKE_GET], 1); /* of the one that is left */
+    fake_place *q = fake_waiter(one), *r = fake_waiter(one);
+    forget_counts(one);
+    fake_cancel(q); /* the list is true again */
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+    fake_remove(zk, strangers[0]);
+    fake_settle(one);
+    CHECK(fake_held(p) && fake_waits(r));
+}
+
+/* A writer and the read that it took over bear one sequence: what is told of one is not told of the other. */
+static void a_write_and_its_read_are_two(void) {
+    fake_node *write, *read;
+    CHECK_INT(fake_make(zk, LINE "/_c_w-__WRIT__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &write),
+              ZOK);
+    CHECK_INT(fake_make(zk, LINE "/_c_r-__READ__0000000000", "", ZKL_EPHEMERAL, 0xdead, &read),
+              ZOK);
+    fake_place *p = fake_write_lock(one, LINE);
+    fake_answer(one);
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "GGG");
+    fake_remove(zk, write->path); /* before the watches are set */
+    fake_settle(one);
+    CHECK(fake_waits(p));
+    fake_beat(one, 1);
+    fake_remove(zk, read->path);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* Of a writer that goes nobody knows whether it took read before: whoever would write asks once more, in time. */
+static void a_second_that_wrote_makes_a_writer_list(void) {
+    fake_node *second, *blocker;
+    CHECK_INT(fake_make(zk, LINE "/_c_a-__WRIT__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &second),
+              ZOK);
+    CHECK_INT(fake_make(zk, LINE "/_c_b-__READ__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &blocker),
+              ZOK);
+    fake_place *p = fake_write_lock(one, LINE);
+    fake_settle(one);
+    CHECK_INT(fake_make(zk, LINE "/_c_a-__READ__0000000000", "", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
+    forget_counts(one);
+    fake_remove(zk, second->path);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_LIST], 1);
+    fake_remove(zk, blocker->path);
+    fake_settle(one);
+    CHECK(fake_waits(p)); /* for the read, which was in no list before */
+    fake_remove(zk, LINE "/_c_a-__READ__0000000000");
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* Watches on seconds are worth a list each, no more: they go first when room is short. */
+static void without_much_room_only_the_blocker_is_watched(void) {
+    one->floor.watches.bytes = one->floor.watches.most / 2;
+    fake_stranger(zk, LINE, NULL);
+    const char *blocker = fake_stranger(zk, LINE, NULL);
+    fake_join(one, LINE, 5);
+    fake_answer(one);
+    fake_answer(one);
+    CHECK_INT(fake_pending(one, FAKE_GET, NULL), 1);
+    CHECK_INT(fake_pending(one, FAKE_GET, blocker), 1);
+    fake_settle(one);
+    one->floor.watches.bytes -= one->floor.watches.most / 2;
+}
+
+static void hand_over_in_a_ring(size_t count) {
+    fake_client *clients[16];
+    fake_place *places[16];
+    unsigned before = 0, after = 0;
+    const unsigned rounds = 100;
+    for (size_t i = 0; i < count; i++) {
+        clients[i] = fake_client_new(zk);
+        fake_connect(clients[i]);
+        places[i] = fake_join(clients[i], LINE, 1e12);
+        fake_settle_all(zk);
+    }
+    for (unsigned r = 0; r < rounds; r++) {
+        const size_t holder = r % count, next = (r + 1) % count;
+        if (r == 2 * count)
+            for (size_t i = 0; i < count; i++)
+                before += asked(clients[i]);
+        CHECK(fake_held(places[holder]));
+        fake_release(places[holder]);
+        CHECK(fake_carry(clients[holder])); /* the delete */
+        const unsigned sent = asked(clients[next]);
+        while (fake_deliver(clients[next]))
+            continue;
+        CHECK(fake_held(places[next]));
+        CHECK_INT(asked(clients[next]), sent); /* in one round trip: by the event alone */
+        places[holder] = fake_join(clients[holder], LINE, 1e12);
+        fake_settle_all(zk);
+        for (size_t i = 0; i < count; i++)
+            fake_beat(clients[i], 0);
+    }
+    for (size_t i = 0; i < count; i++)
+        after += asked(clients[i]);
+    const double each = (after - before) / (double)(rounds - 2 * count);
+    check_note("%.2f requests for each turn of %zu", each, count);
+    CHECK(each < 9); /* delete, create, two lists, three watches, and heartbeats now and then */
+}
+
+static void a_release_is_heard_in_one_round_trip(void) {
+    hand_over_in_a_ring(3);
+}
+
+static void a_release_among_many_is_heard_in_one_round_trip(void) {
+    hand_over_in_a_ring(16);
 }
 
 static void a_blocker_known_of_old_may_be_gone(void) {
@@ -414,14 +604,31 @@ int main(int argc, char **argv) {
         {"create and list leave together", create_and_list_leave_together},
         {"the smallest holds, its token is the node's czxid", the_smallest_holds},
         {"alone, a lock and its release take three requests", alone_it_takes_three_requests},
-        {"a waiter watches the nearest before it, and its own node",
-         a_waiter_watches_the_nearest_and_itself},
+        {"a waiter watches the two nearest before it, and its own node",
+         a_waiter_watches_the_two_nearest_and_itself},
         {"a sole blocker that goes grants without a list",
          a_sole_blocker_that_goes_grants_without_a_list},
         {"a blocker in the middle that goes does not grant",
          a_blocker_in_the_middle_that_goes_does_not_grant},
-        {"a blocker that is gone before it is watched makes the line list again",
-         a_blocker_gone_before_the_watch_lists_again},
+        {"the second before us that goes makes the line list in time",
+         the_second_that_goes_makes_the_line_list_in_time},
+        {"the second before us that goes as the last is of no interest",
+         the_second_that_goes_as_the_last_is_of_no_interest},
+        {"of our own nodes nothing has to be asked", of_our_own_nodes_nothing_has_to_be_asked},
+        {"a blocker that is gone before it is watched is one that goes",
+         a_blocker_gone_before_the_watch_is_one_that_goes},
+        {"a blocker that is gone before it is watched grants no node that is gone",
+         a_blocker_gone_before_the_watch_grants_no_node_that_is_gone},
+        {"several that are gone before they are watched make one list",
+         several_gone_before_the_watches_make_one_list},
+        {"a write and its read are two", a_write_and_its_read_are_two},
+        {"a second before us that wrote makes a writer list",
+         a_second_that_wrote_makes_a_writer_list},
+        {"without much room only the blocker is watched",
+         without_much_room_only_the_blocker_is_watched},
+        {"a release is heard in one round trip", a_release_is_heard_in_one_round_trip},
+        {"a release among many is heard in one round trip",
+         a_release_among_many_is_heard_in_one_round_trip},
         {"a blocker known of old that has gone meanwhile does not block for ever",
          a_blocker_known_of_old_may_be_gone},
         {"a write to the blocker does not grant, and it stays watched",
