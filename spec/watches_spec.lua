@@ -130,6 +130,23 @@ describe("more watches than the servers take in one packet", function()
     waiters_survive(1200, 480, PATIENCE)
   end)
 
+  it("are not made of strangers' names #once", function()
+    local tree = inspector.connect(zk.hosts)
+    local list, nodes = { base .. "/a", base .. "/b" }, {}
+    for i, path in ipairs(list) do
+      assert(other:mutex(path):acquire(PATIENCE))
+      nodes[i] = assert(tree:create(path .. "/" .. ("s"):rep(600000) .. "-lock-", "",
+        { ephemeral = true, sequence = true }))
+      assert(other:mutex(path):release())
+    end
+    local waiters = ask(client, list)
+    eventually(function() return client:stats().unwatched == 2 end, PATIENCE, "the waits")
+    cut_and_come_back(PATIENCE)
+    for _, node in ipairs(nodes) do tree:delete(node) end
+    all_granted(waiters, PATIENCE)
+    tree:close()
+  end)
+
   it("does not keep a client with 20,000 holds and 20,000 waiters from coming back #flood", function()
     local n, patience = 20000, 10 * PATIENCE
     local began = wait.now()

@@ -18,7 +18,7 @@ static zkl_nanos read_own(zkl_post *post) {
     zkl_contender *c = contender_of(post);
     if (!c->floor->port)
         return ZKL_NEVER; /* zkl_line_resume, or the list that it asks for, adds it again */
-    if (c->node != ZKL_NODE_THERE || c->reading)
+    if (c->node != ZKL_NODE_THERE)
         return 0;
     const zkl_nanos cost = (zkl_nanos)zkl_line_length(c->line, c->name) * BYTE;
     zkl_ask_own(c); /* there may be room by now */

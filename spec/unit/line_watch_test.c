@@ -211,14 +211,76 @@ static void a_lease_gets_its_turn(void) {
 
 static void a_long_wait_costs_little(void) {
     without_room();
-    fake_stranger(zk, LINE, NULL);
-    for (unsigned i = 0; i < 20; i++)
+    for (unsigned i = 0; i < 20; i++) {
+        fake_stranger(zk, LINE, NULL);
         fake_waiter(one);
+    }
     const unsigned lists = one->counts[FAKE_LIST];
     for (unsigned i = 0; i < 400; i++)
         wait_and_settle(0.1);
     CHECK(one->counts[FAKE_LIST] - lists > 30); /* by all twenty */
     CHECK(one->counts[FAKE_LIST] - lists <= 41);
+}
+
+static void a_holder_is_not_read_again_before_that_is_answered(void) {
+    without_room();
+    fake_holder(one);
+    wait_and_settle(0.1);
+    fake_wait(zk, 35);
+    CHECK_INT(fake_pending(one, FAKE_GET, NULL), 1);
+}
+
+static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_write(zk, stranger, "something");
+    one->floor.watches.most = one->floor.watches.bytes - 4 - strlen(stranger); /* all but that */
+    CHECK(fake_deliver(one));
+    fake_settle(one);
+    fake_remove(zk, stranger);
+    wait_and_settle(1);
+    CHECK(fake_held(p));
+}
+
+/* ---- what is counted ---- */
+
+static void check_counted(void) {
+    CHECK_INT((int64_t)one->floor.watches.bytes, (int64_t)fake_watched_bytes(one));
+}
+
+static void one_on_a_node_that_a_list_misses_is_not_counted(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_waiter(one);
+    fake_join(one, LINE, 1e12); /* with a list */
+    fake_write(zk, stranger, "something");
+    CHECK(fake_deliver(one)); /* so it is asked for again, after the list */
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    check_counted();
+}
+
+static void none_is_counted_when_the_handle_is_lost(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_place *p = fake_lease(two, POOL, 1, 1);
+    fake_settle_all(zk);
+    fake_waiter(one);
+    fake_lease(one, POOL, 1, 1);
+    fake_settle(one);
+    check_counted();
+    for (unsigned i = 0; i < 2; i++) {
+        fake_cut(one);
+        if (i == 0)
+            fake_relink(one);
+        else
+            fake_expire(one);
+        CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+        fake_connect(one);
+        fake_settle(one);
+        check_counted();
+        CHECK(one->floor.watches.bytes > 0);
+    }
+    CHECK(fake_held(p));
 }
 
 static void is_counted(void) {
@@ -333,6 +395,13 @@ int main(int argc, char **argv) {
         {"a lease whose directory is not watched gets its turn", a_lease_gets_its_turn},
         {"one list a second is for all who wait in a line", a_long_wait_costs_little},
         {"who is not watched is counted", is_counted},
+        {"a holder is not read again before that is answered",
+         a_holder_is_not_read_again_before_that_is_answered},
+        {"a waiter whose blocker cannot be watched any more gets its turn",
+         a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn},
+        {"a watch on a node that a list misses is not counted",
+         one_on_a_node_that_a_list_misses_is_not_counted},
+        {"none is counted when the handle is lost", none_is_counted_when_the_handle_is_lost},
         {"a name above 1024 bytes is not watched", a_long_name_is_not_watched},
         {"a watch whose taking back was cut off is taken back again",
          one_whose_taking_back_was_cut_off_is_taken_back_again},
