@@ -353,6 +353,41 @@ describe("the end of a client", function()
       end)
     end
 
+    for _, name in ipairs { "TERM", "HUP", "INT", "QUIT" } do
+      it(("by SIG%s, when that was asked for, ends it and leaves nothing"):format(name), function()
+        assert(other:acquire(path, PATIENCE))
+        local child = wait.spawn_lua(PROLOGUE .. [[
+          zklock.interrupt_on("HUP", "TERM", "QUIT")
+          zklock.interrupt_on("INT")
+          assert(client:mutex(arg[2] .. "-held"):acquire(20))
+          for _ = 1, 2 do print(pcall(lock.acquire, lock)) io.stdout:flush() end
+          lock:acquire()
+        ]], { zk.hosts, path })
+        for _ = 1, 2 do
+          becomes(2)
+          child:signal("sig" .. name:lower())
+          assert.matches("^false\t.*interrupted: " .. name .. "$", (child:read_line(PATIENCE)))
+        end
+        becomes(2)
+        child:signal("sig" .. name:lower())
+        assert.equal(1, (child:wait(PATIENCE)))
+        assert.matches("interrupted: " .. name, child:stderr())
+        becomes(1)
+        wait.eventually(function() return #tree:children(path .. "-held") == 0 end, SESSION / 2)
+        other:release(path)
+      end)
+    end
+
+    it("by a signal that was asked for wants a name, and one that it knows", function()
+      for _, bad in ipairs { "KILL", "SIGTERM", 15, {} } do
+        local ok, message = pcall(zklock.interrupt_on, bad)
+        assert.is_false(ok)
+        assert.matches("bad argument 'name'", message)
+      end
+      assert.is_false((pcall(zklock.interrupt_on)))
+      assert.matches("'name 2'", select(2, pcall(zklock.interrupt_on, "TERM", "ABRT")))
+    end)
+
     it("by Ctrl-C just before a coroutine waits ends it, too", function()
       if not interrupts_coroutines then return pending("not in plain Lua 5.1") end
       assert(other:acquire(path, PATIENCE))

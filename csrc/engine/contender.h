@@ -65,6 +65,8 @@ struct zkl_contender {
     zkl_post post;       /* in a round of those who are not watched: see patrol.h */
     bool first;          /* as far as the snapshot tells, nobody is before it */
     bool review;         /* its blocker went: the line looks at it again */
+    bool queued;         /* it was seen behind somebody, with the node that it has */
+    bool settled;        /* it has waited already: it is never too many (crowd.h) */
     bool seen;           /* found in the list that is being read; lost: `candidate` is set */
     bool asking, looked; /* lost: whose `candidate` is; those up to `candidate` are not ours */
     int32_t candidate;   /* lost: sequence of a child that may be its node */

@@ -49,6 +49,8 @@ void zkl_exit_fail_waiting(zkl_line *line, zkl_status status) {
 void zkl_exit_missing(zkl_contender *c) {
     c->node = ZKL_NODE_NONE;
     if (c->phase == ZKL_WAITING) {
+        c->settled |= c->queued;
+        c->queued = false;
         zkl_standing_gone(c->line, c->name);
         zkl_ask_create(c);
         return;

@@ -1,6 +1,7 @@
 #include "line.h"
 
 #include "ask.h"
+#include "crowd.h"
 #include "exit.h"
 #include "lost.h"
 #include "standing.h"
@@ -20,6 +21,9 @@ static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
 
 /* The end of every step: looks again at those whose blocker went, and sends the one list for all who want it. */
 static void settle(zkl_line *line) {
+    if (line->crowded)
+        zkl_crowd_thin(line);
+    line->crowded = false;
     while (line->review) {
         line->review = false;
         zkl_contender *next;
@@ -487,6 +491,7 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
     static const zkl_contender_table table = {zkl_line_release, zkl_line_cancel, zkl_line_drop,
                                               free_contender};
     const bool once = terms->once, vain = once && held_here(line, terms);
+    const bool busy = zkl_crowd_refuses(line, terms);
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
@@ -500,7 +505,9 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
     c->prev = line->last;
     *(c->prev ? &c->prev->next : &line->first) = c;
     line->last = c;
-    if (vain) {
+    if (busy) {
+        zkl_exit_fail(c, ZKL_BUSY);
+    } else if (vain) {
         zkl_exit_fail(c, ZKL_TIMEOUT);
     } else if (once && !line->floor->port) {
         zkl_exit_fail(c, ZKL_DISCONNECTED);
@@ -626,6 +633,8 @@ void zkl_line_expire(zkl_line *line) {
         next = c->next;
         zkl_subject_leave(&line->floor->subjects, &c->subject);
         c->node = ZKL_NODE_NONE;
+        c->settled |= c->queued;
+        c->queued = false;
         if (c->phase == ZKL_HELD)
             zkl_contender_lost(c);
         if (c->phase == ZKL_OVER)

@@ -30,8 +30,9 @@ struct zkl_line {
     bool doubtful;   /* a writer left it that may have taken read before: a waiting writer lists */
     bool watched;    /* the directory, for leases: the servers tell when its children change */
     bool unwatching; /* ... which is being taken back: until that is answered the library has it */
-    bool review;     /* some member has to be looked at again: settle does */
-    bool vetting;    /* the directory's ACL is on its way */
+    bool crowded; /* somebody was seen behind somebody: settle looks for those who are too many */
+    bool review;  /* some member has to be looked at again: settle does */
+    bool vetting; /* the directory's ACL is on its way */
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the one whose ACL lets no stranger meddle; czxid 0: not known of any */
     int32_t asked;      /* requests about watches on its children so far: their numbers */

@@ -137,6 +137,8 @@ void zkl_standing_look(zkl_contender *c, bool seen) {
         zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
     c->first = v.outcome == ZKL_VERDICT_GRANTED;
     c->blocked = v.outcome == ZKL_VERDICT_WAIT;
+    line->crowded |= !c->first && !c->queued;
+    c->queued = !c->first;
     if (v.outcome == ZKL_VERDICT_TIED) {
         zkl_exit_fail(c, ZDATAINCONSISTENCY);
     } else if (c->first) {

@@ -19,6 +19,7 @@ static const char *const ours[] = {
     [ZKL_BAD_ARGUMENT] = "bad argument",
     [ZKL_TOO_BIG] = "too big",
     [ZKL_TOO_MANY] = "too many",
+    [ZKL_BUSY] = "busy",
 };
 
 static const struct {

@@ -21,14 +21,15 @@ typedef enum zkl_code {
     ZKL_NO_MEMORY,
     ZKL_BAD_ARGUMENT,
     ZKL_TOO_BIG,
-    ZKL_TOO_MANY
+    ZKL_TOO_MANY,
+    ZKL_BUSY
 } zkl_code;
 
 typedef int zkl_status;
 
 /* No status beyond these has a text of its own. */
 #define ZKL_STATUS_FIRST (-200)
-#define ZKL_STATUS_LAST ZKL_TOO_MANY
+#define ZKL_STATUS_LAST ZKL_BUSY
 
 /* The text of the contract (docs/api.md); static, never NULL. */
 const char *zkl_status_text(zkl_status status);

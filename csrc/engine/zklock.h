@@ -144,6 +144,8 @@ typedef struct zkl_terms {
     bool once;            /* a single try: answered as soon as the servers have answered it */
     zkl_nanos max_hold;   /* how long it may hold before it has lost; 0: as long as it likes */
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
+    size_t
+        crowd; /* how many of this client may wait for somebody here, and 1; 0: as many as like */
 } zkl_terms;
 
 /* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag` answers: GRANTED or

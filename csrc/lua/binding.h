@@ -48,6 +48,8 @@ int zkl_lua_connect(lua_State *L);
 /* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the first header filter, and
  * `offset` of a request's slot for a handler: while a header is sent, a slot with visit:hook has the former one. */
 int zkl_lua_spare_handlers(lua_State *L);
+/* core.interrupt_on(name) -> true; nothing: this is not the main program */
+int zkl_lua_interrupt_on(lua_State *L);
 
 /* Pushes the query, or raises: 1 result. */
 int zkl_push_query(lua_State *L, void **box, zkl_query *query);

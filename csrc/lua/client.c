@@ -337,8 +337,8 @@ static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
     };
 }
 
-/* client:join(contender, path, kind, tag, moment, once, max_hold, under) -> true, or nil, err; kind "lock", "read" or
- * "write"; under, for "read": the contender of a write that the owner holds, or nil */
+/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting) -> true, or nil, err; kind "lock",
+ * "read" or "write"; under, for "read": the contender of a write that the owner holds, or nil; max_waiting: or nil */
 static int client_join(lua_State *L) {
     static const char *const names[] = {"lock", "read", "write", NULL};
     static const zkl_kind node_kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
@@ -349,6 +349,7 @@ static int client_join(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 5);
     zkl_terms terms = check_terms(L, 6, kind);
     terms.under = lua_isnoneornil(L, 9) ? NULL : zkl_check_contender(L, 9);
+    terms.crowd = lua_isnoneornil(L, 10) ? 0 : (size_t)luaL_checknumber(L, 10) + 1;
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
     return joined(L, box, status, contender);

@@ -203,6 +203,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"connect", zkl_lua_connect},
         {"is_node", core_is_node},
         {"spare_handlers", zkl_lua_spare_handlers},
+        {"interrupt_on", zkl_lua_interrupt_on},
         {"host_data", core_host_data},
         {NULL, NULL},
     };

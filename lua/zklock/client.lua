@@ -463,8 +463,9 @@ end
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
 ---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
----@param options { fair: boolean?, max_hold: number?, owner: "thread"? }? belong to the path: other ones for the same
----  path raise. `max_hold`: seconds after which a hold is lost, also when the script never comes back to look. `owner`,
+---@param options { fair: boolean?, max_hold: number?, max_waiting: integer?, owner: "thread"? }? belong to the path:
+---  other ones for the same path raise. `max_hold`: seconds after which a hold is lost, also when the script never
+---  comes back to look. `max_waiting`: how many of this client may wait for somebody; one more gets "busy". `owner`,
 ---  of this handle alone: inside nginx the light thread owns what it takes, not the request
 ---@return zklock.Lock
 function Client:mutex(path, options)

@@ -126,6 +126,27 @@ local function begin(client, config, deadline)
   return client:ask(function(tag) return native:ask_session(tag, deadline) end)
 end
 
+local SIGNALS = { TERM = "TERM", HUP = "HUP", INT = "INT", QUIT = "QUIT" }
+
+--- From now on these signals raise `interrupted: NAME` in the main program, as Ctrl-C does in lua(1), also out of a
+--- wait: a script that is told to go gives back what it has at once, not when its session times out. Not inside nginx,
+--- which has its own way to tell workers. In LuaJIT a compiled loop does not look; in Lua 5.1 and LuaJIT call it in
+--- the main program.
+---@param name "TERM"|"HUP"|"INT"|"QUIT"
+---@param ... "TERM"|"HUP"|"INT"|"QUIT"
+function zklock.interrupt_on(name, ...)
+  if loop.default() == "openresty" then
+    error("zklock.interrupt_on does not work inside nginx, whose workers give back what they have when they leave", 2)
+  end
+  local names = { name, ... }
+  for i = 1, math.max(1, select("#", name, ...)) do
+    check.word(names[i], i == 1 and "name" or "name " .. i, SIGNALS)
+  end
+  for _, each in ipairs(names) do
+    if not core.interrupt_on(each) then error("zklock.interrupt_on wants to be called in the main program", 2) end
+  end
+end
+
 --- Connects to the servers. Everything that waits later reconnects by itself.
 ---
 --- Options: `session_timeout` seconds asked of the servers (default 10, 3600 at most: how long a dead process keeps its

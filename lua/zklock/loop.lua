@@ -48,7 +48,7 @@ local MODULES = {
 }
 
 --- In nginx a wait that blocks would stop a whole worker.
-local function default()
+function loop.default()
   local ngx = rawget(_G, "ngx")
   return type(ngx) == "table" and ngx.get_phase and "openresty" or "blocking"
 end
@@ -89,7 +89,7 @@ end
 ---@param value string|table|nil
 ---@param level integer of connect's caller, seen from here
 function loop.choose(value, level)
-  if value == nil then value = default() end
+  if value == nil then value = loop.default() end
   local adapter = value
   if type(value) == "string" then
     adapter = named(value, level)

@@ -57,7 +57,7 @@ end
 
 local function enter_line(place, stay, tag, deadline, once)
   return place.client.native:join(stay.contender, place.path, place.node, tag, deadline, once,
-    place.options.max_hold, place:under(stay.owner()))
+    place.options.max_hold, place:under(stay.owner()), place.options.max_waiting)
 end
 
 local function enter_lines(place, stay, tag, deadline, once)

@@ -22,6 +22,7 @@ static void ours_have_their_texts(void) {
         {ZKL_FORKED, "forked"},
         {ZKL_TOO_BIG, "too big"},
         {ZKL_TOO_MANY, "too many"},
+        {ZKL_BUSY, "busy"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         CHECK_TEXT(zkl_status_text(table[i].status), table[i].text);

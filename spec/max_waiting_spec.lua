@@ -1,0 +1,181 @@
+--- max_waiting: whoever would be one too many to wait hears "busy" at once. #once
+
+local inspector = require "spec.support.inspector"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local PATIENCE = 30
+local BUSY = { nil, "busy" }
+
+describe("max_waiting #once", function()
+  local zk, tree, client, other, path, count
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    client = assert(zklock.connect(zk.hosts, { session_timeout = 20 }))
+    other = assert(zklock.connect(zk.hosts, { session_timeout = 20 }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = "/max-waiting/" .. count
+  end)
+
+  teardown(function()
+    client:close()
+    other:close()
+    tree:delete_tree("/max-waiting")
+    tree:close()
+  end)
+
+  local function nodes() return #(tree:children(path) or {}) end
+  local function become(n)
+    wait.eventually(function() return nodes() == n end, PATIENCE, n .. " nodes")
+  end
+
+  --- Asks with a request; `answers` gets the error, or "granted", under its name.
+  local function ask(lock, answers, name, timeout)
+    return lock:request(timeout or PATIENCE, function(token, err) answers[name] = token and "granted" or err end)
+  end
+  local function poll_until(condition)
+    wait.eventually(function()
+      client:poll(0.02)
+      return condition()
+    end, PATIENCE)
+  end
+
+  it("lets as many wait for a holder of this client; one more hears 'busy', also with a timeout of 0", function()
+    local lock, answers = client:mutex(path, { max_waiting = 2 }), {}
+    assert(lock:acquire(PATIENCE))
+    local first, second = ask(lock, answers, 1), ask(lock, answers, 2)
+    local third = ask(lock, answers, 3)
+    poll_until(function() return answers[3] end)
+    assert.same({ [3] = "busy" }, answers)
+    assert.equal("failed", third:state())
+    assert.same(BUSY, { lock:acquire(PATIENCE, "another") })
+    assert.same(BUSY, { lock:acquire(0, "another") })
+    assert.same(BUSY, { lock:guard(nil, "another") })
+    assert.is_number(lock:acquire(0)) -- reentrant
+    assert(lock:release())
+    become(3)
+    assert(lock:release())
+    poll_until(function() return answers[1] == "granted" end)
+    ask(lock, answers, 4) -- there is room again
+    assert.same(BUSY, { lock:acquire(PATIENCE, "another") })
+    assert(first:release())
+    poll_until(function() return answers[2] == "granted" end)
+    assert(second:release())
+    poll_until(function() return answers[4] == "granted" end)
+  end)
+
+  it("of 0: nobody waits, but a free lock is granted", function()
+    local lock = client:mutex(path, { max_waiting = 0 })
+    assert.is_number(lock:acquire(PATIENCE))
+    assert.same(BUSY, { lock:acquire(PATIENCE, "another") })
+    assert.same(BUSY, { lock:acquire(0, "another") })
+    assert(lock:release())
+    local foreign = other:mutex(path)
+    assert(foreign:acquire(PATIENCE))
+    assert.same(BUSY, { lock:acquire(PATIENCE) })
+    assert.same({ nil, "timeout" }, { lock:acquire(0) })
+    become(1)
+    assert(foreign:release())
+    assert.is_number(lock:acquire(PATIENCE))
+    assert(lock:release())
+  end)
+
+  it("counts those who wait for another client's holder, and lets the first to come wait", function()
+    local lock, foreign, answers = client:mutex(path, { max_waiting = 2 }), other:mutex(path), {}
+    assert(foreign:acquire(PATIENCE))
+    local requests = {}
+    for i = 1, 5 do requests[i] = ask(lock, answers, i) end -- of the first nothing is known yet
+    poll_until(function() return answers[3] and answers[4] and answers[5] end)
+    assert.same({ [3] = "busy", [4] = "busy", [5] = "busy" }, answers)
+    become(3)
+    assert.same(BUSY, { lock:acquire(PATIENCE) })
+    assert(foreign:release())
+    poll_until(function() return answers[1] end)
+    assert(requests[1]:release())
+    poll_until(function() return answers[2] end)
+    assert(requests[2]:release())
+    assert.equal("granted", answers[1] and answers[2])
+  end)
+
+  it("does not count readers that are let in, nor a read under one's own write", function()
+    local rw = client:rwlock(path, { max_waiting = 1 })
+    for i = 1, 5 do assert.is_number(rw.read:acquire(PATIENCE, i)) end
+    local answers = {}
+    local writer = ask(rw.write, answers, "writer")
+    assert.same(BUSY, { rw.read:acquire(PATIENCE, "late") })
+    assert.same(BUSY, { rw.write:acquire(PATIENCE, "late") })
+    assert.same({ nil, "deadlock" }, { rw.write:acquire(PATIENCE, 1) })
+    assert.is_number(rw.read:acquire(PATIENCE, 1))
+    assert(rw.read:release(1))
+    for i = 1, 5 do assert(rw.read:release(i)) end
+    poll_until(function() return answers.writer end)
+    assert.is_true(writer:release())
+    assert.is_number(rw.write:acquire(PATIENCE))
+    local second = ask(rw.write, answers, "second")
+    assert.is_number(rw.read:acquire(0))
+    assert(rw.read:release())
+    assert(rw.write:release())
+    poll_until(function() return answers.second end)
+    assert.is_true(second:release())
+  end)
+
+  it("leaves those alone that queue anew after an expiry", function()
+    local relay = proxy.start(zk.hosts)
+    local cut = assert(zklock.connect(relay.hosts, { session_timeout = 20 }))
+    local foreign, answers = other:mutex(path), {}
+    assert(foreign:acquire(PATIENCE))
+    local lock, requests = cut:mutex(path, { max_waiting = 2 }), {}
+    for i = 1, 2 do
+      requests[i] = lock:request(60, function(token, err) answers[i] = token and "granted" or err end)
+    end
+    become(3)
+    local before = cut:stats().sessions
+    relay:expire_session(cut:session_id())
+    wait.eventually(function()
+      cut:poll(0.02)
+      return cut:stats().sessions > before and nodes() == 3
+    end, PATIENCE, "a new session")
+    assert.same({}, answers)
+    assert(foreign:release())
+    for i = 1, 2 do
+      wait.eventually(function()
+        cut:poll(0.02)
+        return answers[i]
+      end, PATIENCE)
+      assert(requests[i]:release())
+    end
+    assert.same({ "granted", "granted" }, answers)
+    cut:close()
+    relay:close()
+  end)
+
+  it("belongs to the path, is a whole number from 0, and is no option of multilocks and semaphores", function()
+    client:mutex(path, { max_waiting = 2 })
+    for _, value in ipairs { 1, false } do
+      assert.is_false((pcall(client.mutex, client, path, { max_waiting = value or nil })))
+    end
+    for _, value in ipairs { -1, 0.5, 0 / 0, math.huge, "1", true } do
+      local ok, message = pcall(client.mutex, client, path .. "-bad", { max_waiting = value })
+      assert.is_false(ok)
+      assert.matches("'options.max_waiting'", message)
+    end
+    assert.is_false((pcall(client.semaphore, client, path .. "-s", 1, { max_waiting = 1 })))
+    assert.is_false((pcall(client.multilock, client, { path .. "-m" }, { max_waiting = 1 })))
+  end)
+
+  it("comes after 'closed'", function()
+    local mine = assert(zklock.connect(zk.hosts, { session_timeout = 6 }))
+    local lock = mine:mutex(path, { max_waiting = 0 })
+    assert(lock:acquire(PATIENCE))
+    mine:close()
+    assert.same({ nil, "closed" }, { lock:acquire(PATIENCE, "another") })
+  end)
+end)
