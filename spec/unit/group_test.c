@@ -449,6 +449,22 @@ static void a_cut_anywhere_leaves_no_lease(void) {
     }
 }
 
+/* What its server shows is old: the watch that comes with it tells when it is not so any more. */
+static void a_lease_that_was_given_back_while_a_server_lagged_is_heard_of(void) {
+    fake_place *a = settled(fake_lease(two, POOL, 1, 1)), *b = settled(fake_lease(one, POOL, 1, 1));
+    CHECK(fake_held(a) && fake_waits(b));
+    fake_cut(one);
+    const int64_t before = zk->zxid;
+    release(a);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_waits(b));
+    fake_catch_up(one);
+    fake_settle(one);
+    CHECK(fake_held(b));
+}
+
 static void a_lease_that_is_deleted_is_lost(void) {
     fake_place *p = settled(fake_lease(one, POOL, 2, 2));
     fake_wait(zk, 0.1);
@@ -562,6 +578,8 @@ int main(int argc, char **argv) {
         {"a lease may be asked for, but not the gate", a_lease_may_be_asked_for_but_not_the_gate},
         {"a session that ends between mutex and lease", a_session_that_ends_in_between},
         {"a cut anywhere leaves no lease", a_cut_anywhere_leaves_no_lease},
+        {"a lease that was given back while a server lagged is heard of",
+         a_lease_that_was_given_back_while_a_server_lagged_is_heard_of},
         {"a lease that is deleted is lost", a_lease_that_is_deleted_is_lost},
         {"a waiting lease whose gate is deleted queues again",
          a_waiting_lease_whose_gate_is_deleted_queues_again},
