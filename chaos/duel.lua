@@ -45,7 +45,8 @@ local function meet(run, which, timeout, lasts, strike)
     local owner = post:inside()
     return owner and crew:number_of(owner) == first
   end
-  if not crew:send(first, "hold", { session_timeout = timeout, stay = lasts, patience = GET_READY }) then return end
+  local stay = math.min(lasts, run:left()) -- the recess waits for it
+  if not crew:send(first, "hold", { session_timeout = timeout, stay = stay, patience = GET_READY }) then return end
   eventually(run, GET_READY, function()
     if not is_inside() then return false end
     local more = { session_timeout = 3 * run.stage.session_timeout, stay = 0.1, patience = PATIENCE }

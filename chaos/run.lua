@@ -45,6 +45,9 @@ function Run:later(seconds, fn, idle)
   end
 end
 
+--- For how long there will be faults in this round.
+function Run:left() return self.over - self.clock end
+
 local function do_due(run, now)
   local due, rest = {}, {}
   for _, one in ipairs(run.agenda) do table.insert(one.at <= now and due or rest, one) end
@@ -68,6 +71,7 @@ end
 --- Injects what is due until the clock of faults, which stands still in a recess, says `over`.
 local function inject(run, over)
   local list, offset = run.schedule, loop.now() - run.clock
+  run.over = over
   while run.clock < over do
     run.clock = loop.now() - offset
     while list[run.next] and list[run.next].at <= run.clock do
