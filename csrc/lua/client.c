@@ -71,7 +71,8 @@ static char *tls_of(lua_State *L, size_t *size) {
     for (int i = 1; i <= TLS_PARTS; i++) {
         size_t length;
         lua_rawgeti(L, list, i);
-        memcpy(end, lua_tolstring(L, -1, &length), length);
+        const char *part = lua_tolstring(L, -1, &length);
+        memcpy(end, part, length);
         end += length;
         *end++ = i < TLS_PARTS ? ',' : '\0';
         lua_pop(L, 1);
