@@ -109,6 +109,7 @@ build = {
     ["zklock.place"] = "lua/zklock/place.lua",
     ["zklock.queue"] = "lua/zklock/queue.lua",
     ["zklock.request"] = "lua/zklock/request.lua",
+    ["zklock.text"] = "lua/zklock/text.lua",
     ["zklock.waiter"] = "lua/zklock/waiter.lua",
     ["zklock.yieldable"] = "lua/zklock/yieldable.lua",
   },

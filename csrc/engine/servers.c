@@ -19,7 +19,7 @@
 #define ADDRESS_MOST (INET6_ADDRSTRLEN + 8) /* bytes */
 
 static bool refuse(char *why, size_t size, const char *what, const char *text) {
-    snprintf(why, size, "%s '%s'", what, text);
+    snprintf(why, size, "%s '%.100s'", what, text);
     return false;
 }
 

@@ -1,6 +1,7 @@
 --- check: what a caller may pass. Everything here raises at the level of the public function's caller, with a message
 --- that names the argument.
 local core = require "zklock.core"
+local text = require "zklock.text"
 
 local check = {}
 
@@ -92,7 +93,6 @@ function check.owner(value, level)
 end
 
 local PATH_BYTES, PATH_COMPONENTS, COMPONENT_BYTES = 4096, 128, 255
-local SHOWN = 100 -- bytes of a bad path
 
 --- What a path may not be longer than is what the servers are told, the client's chroot included.
 local function too_long(path, chroot)
@@ -114,7 +114,7 @@ local function bad_path(path, chroot)
     if #component > COMPONENT_BYTES then
       return ("it has a component of more than %d bytes"):format(COMPONENT_BYTES)
     end
-    if core.is_node(component) then return "a lock's node could be called '" .. component .. "'" end
+    if core.is_node(component) then return "a lock's node could be called '" .. text.shown(component) .. "'" end
   end
   if path == "/zookeeper" or path:find("^/zookeeper/") then return "/zookeeper belongs to the servers" end
   return too_long(path, chroot)
@@ -127,8 +127,7 @@ function check.path(value, name, level, chroot)
   check.text(value, name, level + 1)
   local wrong = bad_path(value, chroot or "")
   if not wrong then return value end
-  local shown = #value > SHOWN and value:sub(1, SHOWN) .. "..." or value
-  error(("bad argument '%s' (path '%s': %s)"):format(name, shown, wrong), level)
+  error(("bad argument '%s' (path '%s': %s)"):format(name, text.shown(value), wrong), level)
 end
 
 --- Several paths, none of which is another's, or lies below it.
@@ -143,7 +142,7 @@ function check.paths(value, name, level, chroot)
   for i, path in ipairs(value) do check.path(path, ("%s[%d]"):format(name, i), level + 1, chroot) end
   local known = {}
   local function refuse_path(path, wrong)
-    error(("bad argument '%s' (path '%s' %s)"):format(name, path, wrong), level + 1)
+    error(("bad argument '%s' (path '%s' %s)"):format(name, text.shown(path), wrong), level + 1)
   end
   for _, path in ipairs(value) do
     if known[path] then refuse_path(path, "is there twice") end
@@ -152,7 +151,7 @@ function check.paths(value, name, level, chroot)
   for _, path in ipairs(value) do
     for above in path:gmatch("()/") do
       local parent = path:sub(1, above - 1)
-      if known[parent] then refuse_path(path, "lies below '" .. parent .. "'") end
+      if known[parent] then refuse_path(path, "lies below '" .. text.shown(parent) .. "'") end
     end
   end
   return value
@@ -166,7 +165,7 @@ function check.options(options, name, known, level)
   if type(options) ~= "table" then refuse(name, "table or nil", type(options), level) end
   for key in pairs(options) do
     if known[key] == nil then
-      error(("bad argument '%s' (unknown option '%s')"):format(name, tostring(key)), level)
+      error(("bad argument '%s' (unknown option '%s')"):format(name, text.shown(key)), level)
     end
   end
   return options
@@ -179,7 +178,8 @@ function check.word(value, name, known, level)
     local words = {}
     for word in pairs(known) do words[#words + 1] = "'" .. word .. "'" end
     table.sort(words)
-    refuse(name, table.concat(words, " or "), type(value) == "string" and "'" .. value .. "'" or type(value), level)
+    local got = type(value) == "string" and "'" .. text.shown(value) .. "'" or type(value)
+    refuse(name, table.concat(words, " or "), got, level)
   end
   return found
 end

@@ -11,6 +11,7 @@ local Place = require "zklock.place"
 local Queue = require "zklock.queue"
 local RwLock = require "zklock.rwlock"
 local Semaphore = require "zklock.semaphore"
+local text = require "zklock.text"
 local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -273,9 +274,9 @@ end
 --- A line may go with the memory to tell it.
 function Client:log_arrived()
   while true do
-    local level, text = self.native:take_log()
+    local level, line = self.native:take_log()
     if not level then return end
-    self:call_later(self.handle_log, level, text)
+    self:call_later(self.handle_log, level, text.escape(line))
   end
 end
 
@@ -317,8 +318,8 @@ end
 local function traceback(thread, err) return debug.traceback(thread, tostring(err)) end
 
 function Client:report(thread, err)
-  local ok, text = pcall(traceback, thread, err)
-  report(self, ok and text or tostring(err))
+  local ok, trace = pcall(traceback, thread, err)
+  report(self, ok and trace or tostring(err))
 end
 
 --- Lets a callback go on that waited.

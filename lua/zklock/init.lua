@@ -11,6 +11,7 @@ local check = require "zklock.check"
 local Client = require "zklock.client"
 local core = require "zklock.core"
 local loop = require "zklock.loop"
+local text = require "zklock.text"
 
 local zklock = {
   _VERSION = "zklock 0.1.0",
@@ -95,7 +96,7 @@ local function check_tls(tls)
   -- A key that is not encrypted takes any password; without one libzookeeper would use no key, or ask on the terminal.
   local password = tls.password == nil and "none" or check_tls_part(tls.password, "options.tls.password")
   local wrong, why = core.check_tls(ca, cert, key, password)
-  if wrong then error(("bad argument 'options.tls.%s' (%s)"):format(wrong, why), CALLER) end
+  if wrong then error(("bad argument 'options.tls.%s' (%s)"):format(wrong, text.escape(why)), CALLER) end
   return { ca, cert, key, password } -- not as one string, which would stay in Lua's memory
 end
 
@@ -165,7 +166,7 @@ end
 function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
   local wrong = core.check_hosts(hosts)
-  if wrong then error(("bad argument 'hosts' (%s)"):format(wrong), 2) end
+  if wrong then error(("bad argument 'hosts' (%s)"):format(text.escape(wrong)), 2) end
   options = check.options(options, "options", KNOWN)
   local session_timeout = options.session_timeout == nil and 10
     or check.seconds(options.session_timeout, "options.session_timeout", nil, TIMEOUT_MOST)

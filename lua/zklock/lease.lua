@@ -1,6 +1,7 @@
 --- lease: what a semaphore gives. Whoever has it, has it: it has no owner. Dropped, it is given back when collected.
 local check = require "zklock.check"
 local guard = require "zklock.guard"
+local text = require "zklock.text"
 
 ---@class zklock.Lease
 local Lease = {}
@@ -58,7 +59,7 @@ function Lease:__close()
 end
 
 function Lease:__tostring()
-  return ("zklock.Lease (%s)"):format(self.stay.place.path)
+  return ("zklock.Lease (%s)"):format(text.shown(self.stay.place.path))
 end
 
 return Lease

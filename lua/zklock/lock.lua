@@ -5,6 +5,7 @@ local owner = require "zklock.owner"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
+local text = require "zklock.text"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
@@ -259,7 +260,7 @@ function Lock:path()
 end
 
 function Lock:__tostring()
-  return ("zklock.Lock (%s)"):format(table.concat({ self:path() }, ", "))
+  return ("zklock.Lock (%s)"):format(text.shown(table.concat({ self:path() }, ", ")))
 end
 
 return Lock

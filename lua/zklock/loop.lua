@@ -21,6 +21,8 @@
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
 ---                         never does, and the session ends behind the scenes
 
+local text = require "zklock.text"
+
 local loop = {}
 
 local FIELDS = {
@@ -53,8 +55,8 @@ function loop.default()
   return type(ngx) == "table" and ngx.get_phase and "openresty" or "blocking"
 end
 
-local function refuse(text, level)
-  error(("bad argument 'options.loop' (%s)"):format(text), level + 1)
+local function refuse(why, level)
+  error(("bad argument 'options.loop' (%s)"):format(why), level + 1)
 end
 
 local function names()
@@ -67,7 +69,7 @@ end
 local function named(name, level)
   local module = MODULES[name]
   if not module then
-    refuse(("%s or an adapter table expected, got '%s'"):format(names(), name), level + 1)
+    refuse(("%s or an adapter table expected, got '%s'"):format(names(), text.shown(name)), level + 1)
   end
   local ok, adapter = pcall(require, module)
   if not ok then refuse(("'%s' cannot be loaded: %s"):format(name, tostring(adapter)), level + 1) end

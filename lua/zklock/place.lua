@@ -2,6 +2,7 @@
 --- one place, so reentrancy and exclusion span them.
 local options = require "zklock.options"
 local owner = require "zklock.owner"
+local text = require "zklock.text"
 local waiter = require "zklock.waiter"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -92,8 +93,8 @@ function makers.semaphore(client, path, settings)
   return place
 end
 
-local function refuse(text, level, ...)
-  error(("bad argument " .. text):format(...), level + 1)
+local function refuse(why, level, ...)
+  error(("bad argument " .. why):format(...), level + 1)
 end
 
 --- The place of that kind at `path`: the one that there is, or a new one.
@@ -104,11 +105,11 @@ function Place.at(client, path, kind, settings, level)
     place = makers[kind](client, path, settings)
     client.places[path] = place
   elseif place.kind ~= kind then
-    refuse("'path' ('%s' is in use as a %s)", level, path, place.kind)
+    refuse("'path' ('%s' is in use as a %s)", level, text.shown(path), place.kind)
   elseif settings and not place.options then
     place.options = settings -- a part of multilocks so far
   elseif settings and not options.same(place.options, settings) then
-    refuse("'options' (other handles of '%s' have other ones)", level, path)
+    refuse("'options' (other handles of '%s' have other ones)", level, text.shown(path))
   end
   return place
 end

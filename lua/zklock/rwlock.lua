@@ -1,5 +1,6 @@
 --- rwlock: two locks at one path, one for readers and one for writers.
 local Lock = require "zklock.lock"
+local text = require "zklock.text"
 
 ---@class zklock.RwLock
 ---@field read zklock.Lock many owners may hold it together
@@ -22,7 +23,7 @@ function RwLock:path()
 end
 
 function RwLock:__tostring()
-  return ("zklock.RwLock (%s)"):format(self:path())
+  return ("zklock.RwLock (%s)"):format(text.shown(self:path()))
 end
 
 return RwLock

@@ -4,6 +4,7 @@ local Lease = require "zklock.lease"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
+local text = require "zklock.text"
 
 ---@class zklock.Semaphore
 local Semaphore = {}
@@ -105,7 +106,7 @@ function Semaphore:path()
 end
 
 function Semaphore:__tostring()
-  return ("zklock.Semaphore (%s)"):format(self.place.path)
+  return ("zklock.Semaphore (%s)"):format(text.shown(self.place.path))
 end
 
 return Semaphore
