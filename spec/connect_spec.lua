@@ -6,7 +6,9 @@ local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local session = require "spec.support.session"
+local socket = require "socket"
 local wait = require "spec.support.wait"
+local wire = require "spec.support.wire"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
@@ -479,6 +481,42 @@ describe("connect", function()
       assert.equal("auth failed", states[#states])
       assert.is_true(client:close())
       assert.equal("closed", client:state())
+    end)
+
+    it("that were refused are shown again, after a while: an answer may have been forged #once", function()
+      local number = port.free()
+      local listener = assert(socket.bind("127.0.0.1", number))
+      listener:settimeout(PATIENCE)
+
+      local function read_frame(link)
+        return assert(link:receive(wire.reader(assert(link:receive(4))):int()))
+      end
+
+      --- Takes a connection as a server does, and answers to the credentials with this error.
+      local function serve(code)
+        local link = assert(listener:accept())
+        link:settimeout(PATIENCE)
+        read_frame(link)
+        link:send(wire.frame(wire.int(0) .. wire.int(30000) .. wire.long(4711) .. wire.buffer(("p"):rep(16))
+          .. wire.bool(false)))
+        read_frame(link)
+        link:send(wire.frame(wire.int(wire.xid.auth) .. wire.long(0) .. wire.int(code)))
+        return link
+      end
+
+      local auth = { scheme = "digest", credential = "user:password" }
+      local client = assert(connect("127.0.0.1:" .. number, { auth = auth, connect_timeout = 0 }))
+      local list = {}
+      client:mutex(path):request(nil, function(got, err) list[#list + 1] = { got, err } end)
+      local first = serve(-115)
+      wait.eventually(function() return client:poll(0.05) > 0 and #list > 0 end)
+      assert.same({ { nil, "auth failed" } }, list) -- waiters hear it at once
+      assert.equal("auth failed", client:state())
+      assert.same({ nil, "auth failed" }, { client:mutex(path):acquire(PATIENCE) })
+      local second = serve(0)
+      wait.eventually(function() return client:state() == "connected" end, PATIENCE)
+      client:close()
+      for _, one in ipairs { first, second, listener } do one:close() end
     end)
 
     it("of an unknown scheme are shown once, and not again and again", function()

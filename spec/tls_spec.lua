@@ -27,6 +27,7 @@ describe("with TLS", function()
     mine = ours:issue("client", PASSWORD)
     zk = server.start { tls = { authority = ours } }
     tree = inspector.connect(zk.hosts)
+    tree:add_auth("digest", server.SUPER)
     count = 0
   end)
 
@@ -144,8 +145,8 @@ describe("with TLS", function()
     end)
 
     it("takes turns with others, with TLS and without", function()
-      local first = assert(connect(zk.secure_hosts, files())):mutex(path)
-      local second = assert(connect(zk.secure_hosts, files())):mutex(path)
+      local first = assert(connect(zk.secure_hosts, files(), { acl = "open" })):mutex(path)
+      local second = assert(connect(zk.secure_hosts, files(), { acl = "open" })):mutex(path)
       local third = assert(connect(zk.hosts, nil)):mutex(path)
       local before = 0
       for _ = 1, 10 do
@@ -159,6 +160,49 @@ describe("with TLS", function()
           assert.is_true(lock:release())
         end
       end
+    end)
+
+    it("is the creator of its nodes by its certificate alone, and nobody else may do anything with them", function()
+      local client = assert(connect(zk.secure_hosts, files()))
+      local lock, stranger = client:mutex(path), inspector.connect(zk.hosts)
+      assert(lock:acquire(PATIENCE))
+      local node = path .. "/" .. tree:children(path)[1]
+      for _, at in ipairs { path, node } do
+        local acl = tree:get_acl(at)
+        assert.same({ "x509", 1, 31 }, { acl[1].scheme, #acl, acl[1].perms })
+        assert.is_truthy(acl[1].id:find("CN=client", 1, true), acl[1].id)
+        assert.same({ nil, "NOAUTH" }, { stranger:get(at) })
+      end
+      assert.same({ nil, "NOAUTH" }, { stranger:delete(node) })
+      stranger:close()
+      local other = ours:issue("another")
+      local named = assert(connect(zk.secure_hosts, files { cert = other.cert, key = other.key }))
+      assert.same({ nil, "access denied" }, { named:mutex(path):acquire(PATIENCE) })
+    end)
+
+    it("lets others read its nodes with the acl 'read', and do all with 'open'", function()
+      local stranger = inspector.connect(zk.hosts)
+      local readable = assert(connect(zk.secure_hosts, files(), { acl = "read" }))
+      assert(readable:mutex(path .. "-read"):acquire(PATIENCE))
+      assert.equal(1, #assert(stranger:children(path .. "-read")))
+      assert.same({ nil, "NOAUTH" }, { stranger:create(path .. "-read/mine", "") })
+      local open = assert(connect(zk.secure_hosts, files(), { acl = "open" }))
+      assert(open:mutex(path .. "-open"):acquire(PATIENCE))
+      assert(stranger:create(path .. "-open/mine", ""))
+      stranger:close()
+    end)
+
+    it("with two identities: either of them may do all", function()
+      local auth = { scheme = "digest", credential = "user:password" }
+      local both = assert(connect(zk.secure_hosts, files(), { auth = auth }))
+      assert(both:mutex(path):acquire(PATIENCE))
+      local schemes = {}
+      for _, entry in ipairs(tree:get_acl(path)) do schemes[entry.scheme] = entry.perms end
+      assert.same({ x509 = 31, digest = 31 }, schemes)
+      local stranger = inspector.connect(zk.hosts)
+      stranger:add_auth("digest", auth.credential)
+      assert.is_true(stranger:delete(path .. "/" .. stranger:children(path)[1]))
+      stranger:close()
     end)
 
     it("gets what a killed process held", function()

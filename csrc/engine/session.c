@@ -7,6 +7,9 @@
 
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
+/* Credentials that were refused are shown again: an operator may have let us in by now, or the refusal was forged. */
+#define REFUSED_FIRST (4 * ZKL_SECOND)
+#define REFUSED_MOST (60 * ZKL_SECOND)
 #define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a rescue may come before */
 #define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
 
@@ -110,6 +113,20 @@ static void link_dead(zkl_session *session) {
     zkl_errand_send(session->errands, &session->renew);
 }
 
+/* locked. The state stays as it is until a server takes the credentials. */
+static void refused(zkl_session *session) {
+    zkl_nanos pause = 2 * session->refused_pause;
+    if (pause < REFUSED_FIRST)
+        pause = REFUSED_FIRST;
+    session->refused_pause = pause < REFUSED_MOST ? pause : REFUSED_MOST;
+    session->refused = true;
+    zkl_timer_set(&session->floor->timers, &session->reopen,
+                  zkl_floor_now(session->floor) + session->refused_pause);
+    link_dead(session);
+    set_state(session, ZKL_STATE_AUTH_FAILED);
+    session->tell(session->ctx, ZKL_SESSION_REFUSED);
+}
+
 /* locked */
 static void connected(zkl_session *session) {
     zkl_floor *floor = session->floor;
@@ -123,7 +140,7 @@ static void connected(zkl_session *session) {
     }
     floor->session = id;
     session->timeout = zkl_link_timeout(session->link);
-    session->pause = session->look_pause = 0;
+    session->pause = session->look_pause = session->refused_pause = 0;
     session->remembers = true;
     session->carried = session->carried && !fresh;
     zkl_timer_clear(&floor->timers, &session->look);
@@ -167,9 +184,7 @@ static void on_turned(void *ctx, zkl_link *link, zkl_turn turn) {
             session->tell(session->ctx, ZKL_SESSION_EXPIRED);
             break;
         case ZKL_TURN_AUTH_FAILED:
-            link_dead(session);
-            set_state(session, ZKL_STATE_AUTH_FAILED);
-            session->tell(session->ctx, ZKL_SESSION_REFUSED);
+            refused(session);
             break;
         }
     }
@@ -188,6 +203,7 @@ static void try_again_later(zkl_session *session) {
 
 static void reopen(zkl_timer *timer) {
     zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, reopen));
+    session->refused = false;
     zkl_errand_send(session->errands, &session->renew);
 }
 
@@ -279,8 +295,7 @@ static void renew(zkl_errand *errand) {
     session->enter(session->ctx);
     zkl_link *dead = session->retired;
     session->retired = NULL;
-    const bool wanted =
-        !session->link && !session->ending && session->state != ZKL_STATE_AUTH_FAILED;
+    const bool wanted = !session->link && !session->ending && !session->refused;
     session->leave(session->ctx);
     if (wanted)
         open_link(session, resolve(session), NULL);

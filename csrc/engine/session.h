@@ -18,7 +18,7 @@ typedef enum zkl_session_news {
     ZKL_SESSION_SUSPENDED, /* floor->port is gone, the session perhaps not */
     ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
     ZKL_SESSION_EXPIRED,   /* a new one is being made */
-    ZKL_SESSION_REFUSED,   /* the credentials were not taken: there will be none */
+    ZKL_SESSION_REFUSED,   /* the credentials were not taken: there is none for long */
     ZKL_SESSION_REFRESHED  /* trusted_until has moved on from the past */
 } zkl_session_news;
 
@@ -39,6 +39,8 @@ struct zkl_session {
     zkl_link *retired; /* to be closed by the renew errand */
     zkl_nanos timeout; /* granted; before that, asked for */
     zkl_nanos pause;   /* before the next try to open a link */
+    bool refused;      /* the credentials were: no link until the timer `reopen` */
+    zkl_nanos refused_pause;
     bool ending;
 
     zkl_heart heart;

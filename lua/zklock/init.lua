@@ -100,11 +100,14 @@ local function check_tls(tls)
   return { ca, cert, key, password } -- not as one string, which would stay in Lua's memory
 end
 
-local function check_acl(acl, auth)
-  if acl == nil then return auth[1] and ACLS.creator or ACLS.open end
+--- A certificate is an identity as good as a password.
+local function check_acl(acl, auth, tls)
+  local known = auth[1] or tls
+  if acl == nil then return known and ACLS.creator or ACLS.open end
   local name = check.word(acl, "options.acl", ACL_NAMES, CHECK)
-  if name ~= "open" and not auth[1] then
-    error(("bad argument 'options.acl' ('%s' needs options.auth: without it there is no creator)"):format(name), CALLER)
+  if name ~= "open" and not known then
+    error(("bad argument 'options.acl' ('%s' needs options.auth or options.tls: without them there is no creator)")
+      :format(name), CALLER)
   end
   return ACLS[name]
 end
@@ -153,10 +156,10 @@ end
 --- Options: `session_timeout` seconds asked of the servers (default 10, 3600 at most: how long a dead process keeps its
 --- locks); `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 3600 at
 --- most, or math.huge; 0 returns a client that is still connecting); `auth` a table `{ scheme = "digest", credential =
---- "user:password" }` or a list of them; `acl` "open", "creator" (default with `auth`) or "read", of the nodes that are
---- made; `identifier` text for people, in the lock's node (default "HOST:PID"; 1024 bytes at most); `loop` who waits:
---- "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an adapter table, see docs/loops.md; `on_state`
---- function(state); `on_error` function(message) for errors in callbacks (default prints to stderr); `log`
+--- "user:password" }` or a list of them; `acl` "open", "creator" (default with `auth` or `tls`) or "read", of the nodes
+--- that are made; `identifier` text for people, in the lock's node (default "HOST:PID"; 1024 bytes at most); `loop` who
+--- waits: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an adapter table, see docs/loops.md;
+--- `on_state` function(state); `on_error` function(message) for errors in callbacks (default prints to stderr); `log`
 --- function(level, message) for libzookeeper's warnings and errors, which libzookeeper does not tell apart by client;
 --- `tls` `{ ca=, cert=, key=, password= }`, paths of files in PEM form, and the key's password if it has one.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
@@ -174,14 +177,14 @@ function zklock.connect(hosts, options)
   local connect_timeout = options.connect_timeout
   if connect_timeout == nil then connect_timeout = adapter.background and 0 or session_timeout end
   local deadline, once = check.short_deadline(connect_timeout, "options.connect_timeout", TIMEOUT_MOST)
-  local auth = check_auth(options.auth)
+  local auth, tls = check_auth(options.auth), check_tls(options.tls)
   local config = {
     hosts = hosts,
     session_timeout = session_timeout,
     auth = auth,
-    acl = check_acl(options.acl, auth),
+    acl = check_acl(options.acl, auth, tls),
     identifier = check_identifier(options.identifier),
-    tls = check_tls(options.tls),
+    tls = tls,
     log = check.listener(options.log, "options.log") ~= nil,
   }
   local client = Client.new(nil, {

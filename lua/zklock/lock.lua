@@ -152,8 +152,8 @@ end
 --- With where it was raised: whoever raises it again leaves that behind.
 local function with_traceback(err)
   if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
-  local ok, text = pcall(debug.traceback, err, 2)
-  return ok and text or err
+  local ok, trace = pcall(debug.traceback, err, 2)
+  return ok and trace or err
 end
 
 --- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again, a text with its traceback.

@@ -1,4 +1,4 @@
---- text: what others have written (paths, names, lines of a log), where people read it: in messages, logs, terminals. What
+--- text: what others have written (paths, names, lines of a log), where people read it: in messages and terminals. What
 --- would move the cursor, begin a line or turn the direction of writing is spelled as its bytes: `\x1b`.
 local text = {}
 
