@@ -1,9 +1,11 @@
 --- What docs/openresty.md shows, and examples/nginx, do what they say.
 
 local folder = require "spec.support.folder"
+local lfs = require "lfs"
 local inspector = require "spec.support.inspector"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
+local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local uv = require "luv"
 local wait = require "spec.support.wait"
@@ -55,7 +57,8 @@ describe("the page on OpenResty", function()
     tree:close()
   end)
 
-  it("shows three blocks that work as they stand", function()
+  --- The page's blocks as they stand, but for the places: of the servers, the tree, and the upstream, which is below.
+  local function paste(upstream)
     local text, blocks = read("docs/openresty.md"), {}
     for block in text:gmatch("```nginx\n(.-)```") do blocks[#blocks + 1] = block end
     assert.equal(3, #blocks)
@@ -69,17 +72,29 @@ describe("the page on OpenResty", function()
       end
       return shop
     ]])
-    local http = replace(blocks[1], "/etc/nginx/lua/?.lua;;", dir .. "/?.lua;@tree@/lua/?.lua;@tree@/lua/?/init.lua;;")
-    web = nginx.start { workers = 1, package_path = "", http = "lua_shared_dict counts 1m;" .. http,
-      server = replace(blocks[2], "http://127.0.0.1:8080", "http://127.0.0.1:@port@/upstream") .. blocks[3] .. [[
-        location /upstream { content_by_lua_block {
-          local counts = ngx.shared.counts
-          if counts:incr("inside", 1, 0) > 1 then counts:set("together", true) end
-          ngx.sleep(0.02)
-          counts:incr("inside", -1)
-          ngx.say(ngx.var.http_x_lock_token, " ", counts:get("together"))
-        } }
-    ]] }
+    local tree_of = folder.new("tree")
+    local function link(to, from) assert(lfs.link(from, tree_of .. to, true)) end
+    for _, name in ipairs { "/share", "/share/lua", "/lib", "/lib/lua", "/lib/lua/5.1" } do
+      lfs.mkdir(tree_of .. name)
+    end
+    link("/share/lua/5.1", nginx.tree() .. "/lua")
+    link("/lib/lua/5.1/zklock", nginx.build() .. "/zklock")
+    local http = replace(blocks[1], "/etc/nginx/lua/", dir .. "/"):gsub("/opt/zklock", tree_of)
+    web = nginx.start { workers = 1, package_path = "", package_cpath = "", http = "lua_shared_dict counts 1m;" .. http,
+      server = replace(blocks[2], "http://127.0.0.1:8080", "http://127.0.0.1:@port@/upstream") .. blocks[3]
+        .. upstream }
+  end
+
+  it("shows three blocks that work as they stand", function()
+    paste [[
+      location /upstream { content_by_lua_block {
+        local counts = ngx.shared.counts
+        if counts:incr("inside", 1, 0) > 1 then counts:set("together", true) end
+        ngx.sleep(0.02)
+        counts:incr("inside", -1)
+        ngx.say(ngx.var.http_x_lock_token, " ", counts:get("together"))
+      } }
+    ]]
     local calls, tokens = {}, {}
     for i = 1, 5 do calls[i] = web:begin("/orders") end
     for i = 1, 5 do
@@ -95,6 +110,41 @@ describe("the page on OpenResty", function()
     assert.same({}, web:errors())
   end)
 
+  it("shows an upstream in which nobody else is while one is at work, also when clients go away", function()
+    paste [[
+      location /upstream {
+        lua_check_client_abort off;
+        content_by_lua_block {
+          local counts = ngx.shared.counts
+          if counts:incr("inside", 1, 0) > 1 then counts:incr("together", 1, 0) end
+          ngx.sleep(0.2)
+          counts:incr("inside", -1)
+          counts:incr("served", 1, 0)
+        }
+      }
+      location /seen { content_by_lua_block {
+        local counts = ngx.shared.counts
+        ngx.say(("inside %d together %d served %d"):format(counts:get("inside") or 0, counts:get("together") or 0,
+          counts:get("served") or 0))
+      } }
+    ]]
+    local function seen(pattern)
+      return wait.eventually(function()
+        local _, body = web:get("/seen")
+        return body:match(pattern), body
+      end, PATIENCE, pattern)
+    end
+    for i = 1, 6 do -- a browser that reloads
+      local call = web:begin("/orders")
+      seen("inside 1 together %d+ served " .. i - 1)
+      call:hang_up()
+    end
+    local last = web:begin("/orders")
+    assert.equal(200, (last:finish()))
+    seen "inside 0 together 0 served 7"
+    assert.same({}, web:errors())
+  end)
+
   describe("and its example", function()
     local dir, port
 
@@ -107,6 +157,13 @@ describe("the page on OpenResty", function()
       for _, name in ipairs { "locks.lua", "shop.lua", "job.lua" } do
         write(prefix .. "/" .. name, read("examples/nginx/" .. name))
       end
+      if options.fast then -- sessions, and steps of the job, that a spec can wait for
+        local connect = '"127.0.0.1:2181")'
+        write(prefix .. "/locks.lua", replace(read("examples/nginx/locks.lua"), connect, connect:sub(1, -2)
+          .. ", { session_timeout = 3 })"))
+        write(prefix .. "/job.lua", replace(read("examples/nginx/job.lua"), "every = 1, longest = 2",
+          "every = 0.05, longest = 0.2"))
+      end
       local conf = read("examples/nginx/nginx.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
       conf = replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"'):format(
         nginx.tree(), nginx.tree()))
@@ -114,7 +171,7 @@ describe("the page on OpenResty", function()
         nginx.build()))
       if uv.getuid() == 0 then conf = "user root;\n" .. conf end -- our folders are ours alone
       return nginx.start { conf = conf, prefix = prefix, port = port,
-        env = { ZOOKEEPER = zk.hosts, SHOP = options.shop } }
+        env = { ZOOKEEPER = options.hosts or zk.hosts, SHOP = options.shop } }
     end
 
     it("sells exactly what is there", function()
@@ -179,6 +236,61 @@ describe("the page on OpenResty", function()
       end
       assert.same({}, machine:errors())
       second:stop()
+    end)
+
+    local function lines_of(shop)
+      local list = {}
+      local file = io.open(shop .. "/job")
+      for line in file and file:lines() or function() end do
+        local token, pid = line:match("(%d+) (%d+)")
+        list[#list + 1] = { token = tonumber(token), pid = tonumber(pid) }
+      end
+      if file then file:close() end
+      return list
+    end
+
+    --- Nobody has worked after one with a larger token had.
+    local function check(list)
+      local newest = 0
+      for _, line in ipairs(list) do
+        assert.is_true(line.token >= newest, "a stale write")
+        newest = line.token
+      end
+    end
+
+    --- The job is at work in one machine; `strike(machine, pid)` takes that away, `heal` gives it back.
+    local function takes_over(strike, heal, hosts)
+      web = example { fast = true, hosts = hosts }
+      local shop = dir
+      wait.eventually(function() return #lines_of(shop) >= 2 end, PATIENCE)
+      local first = lines_of(shop)[1]
+      local second = example { fast = true, shop = shop }
+      local others = {}
+      for _, pid in ipairs(second:workers()) do others[pid] = true end
+      strike(first.pid)
+      local function others_work(more)
+        local count = 0
+        for _, line in ipairs(lines_of(shop)) do count = count + (others[line.pid] and 1 or 0) end
+        return count > more
+      end
+      -- All workers of the first machine may have their turn before, those that are not hit.
+      wait.eventually(function() return lines_of(shop)[#lines_of(shop)].token > first.token end, PATIENCE)
+      heal(first.pid)
+      if hosts then wait.eventually(function() return others_work(3) end, PATIENCE) end
+      local count = #lines_of(shop)
+      wait.eventually(function() return #lines_of(shop) > count + 10 end, PATIENCE)
+      check(lines_of(shop))
+      second:stop()
+    end
+
+    it("does not go on with its job when it was stopped and another has it", function()
+      takes_over(function(pid) uv.kill(pid, "sigstop") end, function(pid) uv.kill(pid, "sigcont") end)
+    end)
+
+    it("does not go on with its job when it is cut off and another has it", function()
+      local relay = proxy.start(zk.hosts)
+      takes_over(function() relay:black_hole() end, function() end, relay.hosts)
+      relay:close()
     end)
   end)
 end)

@@ -2,29 +2,40 @@
 -- off, the next in line takes over.
 --
 -- It waits with `request`, which works in init_worker_by_lua and does not keep a worker that is to leave.
-local lock = require("locks").job
+local locks = require "locks"
 
-local job = { every = 1 }
+local job = { every = 1, longest = 2 }
 
---- The work itself. The token is for whatever it writes to.
+--- The work itself, which takes `longest` seconds at most. The token is for whatever it writes to: that has to refuse a
+--- smaller one than it has seen, for a worker can be stopped between its look at the lock and its write.
 function job.work(token)
-  local file = assert(io.open((os.getenv("SHOP") or ngx.config.prefix() .. "shop") .. "/job", "a"))
+  local folder = os.getenv("SHOP") or ngx.config.prefix() .. "shop"
+  local seen = io.open(folder .. "/job-token")
+  local newest = seen and seen:read("*n") or 0
+  if seen then seen:close() end
+  if token < newest then return ngx.log(ngx.WARN, "somebody later is at work") end
+  local mark = assert(io.open(folder .. "/job-token", "w"))
+  mark:write(("%d\n"):format(token))
+  mark:close()
+  local file = assert(io.open(folder .. "/job", "a"))
   file:write(("%d %d\n"):format(token, ngx.worker.pid()))
   file:close()
 end
 
+local function run(token, err, request)
+  if not token then return ngx.log(ngx.WARN, "no job here: ", err) end
+  -- Not `state`, which says "held" until the loss is known: `validity` is for how long nobody else can have it.
+  while request:state() == "held" and not ngx.worker.exiting() do
+    if request:validity() > job.longest then job.work(token) end
+    ngx.sleep(job.every)
+  end
+  local ok, why = request:release()
+  if not ok then ngx.log(ngx.WARN, "the job's lock: ", why) end
+  if not ngx.worker.exiting() then job.start() end -- it was lost: back into the line
+end
+
 function job.start()
-  local request
-  request = lock:request(nil, function(token, err)
-    if not token then return ngx.log(ngx.WARN, "no job here: ", err) end
-    while request:state() == "held" and not ngx.worker.exiting() do
-      job.work(token)
-      ngx.sleep(job.every)
-    end
-    request:release()
-    if not ngx.worker.exiting() then job.start() end -- it was lost: back into the line
-  end)
-  job.request = request -- what is dropped is given back
+  job.request = locks.job:request(nil, run) -- what is dropped is given back
 end
 
 return job

@@ -43,7 +43,7 @@ http {
   uwsgi_temp_path @prefix@/uwsgi;
   scgi_temp_path @prefix@/scgi;
   @package_path@
-  lua_package_cpath "@build@/?.so;;";
+  @package_cpath@
   @http@
   server {
     listen 127.0.0.1:@port@ backlog=2048;
@@ -115,6 +115,7 @@ local function configure(self)
     tree = options.tree or nginx.tree(),
     build = options.build or nginx.build(),
     package_path = options.package_path or 'lua_package_path "@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";',
+    package_cpath = options.package_cpath or 'lua_package_cpath "@build@/?.so;;";',
     http = options.http or "",
     server = options.server or "",
     port = self.port,
@@ -135,6 +136,7 @@ end
 ---@field values table<string, string>? more such names
 ---@field user string? who the workers are; root, if we are
 ---@field package_path string? instead of what finds zklock's Lua
+---@field package_cpath string? instead of what finds its module
 ---@field conf string? the whole configuration; then `prefix` and `port` belong to it
 ---@field tree string? where lua/ is
 ---@field build string? where zklock/core.so is
