@@ -26,6 +26,11 @@ static void publish(zkl_heart *heart) {
 
 /* ---- when ---- */
 
+/* Whatever a server grants, and whoever asks. */
+#define LEAST (ZKL_SECOND / 50)
+/* Before there is a first session. */
+#define TRY_PAUSE ZKL_SECOND
+
 static bool is_wanted(const zkl_heart *heart) {
     const zkl_stats *count = &heart->floor->counters;
     return count->waiting + count->held > 0;
@@ -42,10 +47,18 @@ static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     return heart->trust.until > now ? timeout / 6 : timeout / 12;
 }
 
+/* Without a server the library pauses for a sixtieth of the timeout when it has tried all, and a request wakes it. */
+static zkl_nanos try_pause(const zkl_heart *heart) {
+    return heart->trust.timeout ? heart->trust.timeout / 50 : TRY_PAUSE;
+}
+
 static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos latest = zkl_trust_latest(&heart->trust);
     const zkl_nanos last = latest > heart->beaten ? latest : heart->beaten;
-    return last && !heart->owes_write ? last + interval(heart, now) : now;
+    if (!last || heart->owes_write)
+        return now;
+    const zkl_nanos pause = heart->linked ? interval(heart, now) : try_pause(heart);
+    return last + (pause > LEAST ? pause : LEAST);
 }
 
 /* ---- beats ---- */
@@ -66,9 +79,9 @@ void zkl_heart_tend(zkl_heart *heart) {
     if (!heart->port || heart->beating)
         return; /* its answer, if only to say that it was cut off, ends with a step that comes by here */
     const zkl_nanos now = zkl_floor_now(heart->floor);
-    if (due(heart, now) <= now || !heart->linked)
+    if (due(heart, now) <= now)
         beat(heart, now);
-    if (heart->beating || !heart->linked)
+    if (heart->beating)
         return;
     const zkl_nanos next = due(heart, now);
     if (!heart->timer.pending || heart->timer.at > next)

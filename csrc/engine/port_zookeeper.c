@@ -20,6 +20,8 @@
 #define PATIENCE_LEAST (2 * ZKL_SECOND)
 #define PATIENCE_MOST (3 * ZKL_SECOND)
 #define TLS_PAUSE (ZKL_SECOND / 5)
+/* Between a look at a handle's session and what the library does with it: some lines of code. */
+#define PARTING (ZKL_SECOND / 20)
 
 /* Builds of libzookeeper without TLS do not have it; the header names it only for those that do. */
 extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher_fn fn,
@@ -692,11 +694,25 @@ zkl_port *zkl_link_port(zkl_link *link) {
     return &link->port;
 }
 
-zkl_identity zkl_link_identity(zkl_link *link) {
-    const clientid_t *session = zoo_client_id(link->handle);
-    zkl_identity identity = {.id = session->client_id};
-    memcpy(identity.password, session->passwd, sizeof identity.password);
-    return identity;
+bool zkl_link_connected(zkl_link *link) {
+    pthread_mutex_lock(&link->mutex);
+    const bool connected = link->connected;
+    pthread_mutex_unlock(&link->mutex);
+    return connected;
+}
+
+/* The library has no way to let go of a session, and says so to the servers when it closes a handle that is connected. It
+ * asks for the session whose id is written in the handle each time it has reached a server: for a new one if that is 0.
+ * A try that began before shows in the handle's state soon after. */
+bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
+    clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
+    *identity = (zkl_identity){.id = session->client_id};
+    memcpy(identity->password, session->passwd, sizeof identity->password);
+    memset(session, 0, sizeof *session);
+    nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
+    const int state = zoo_state(link->handle);
+    return state != ZOO_CONNECTED_STATE && state != ZOO_ASSOCIATING_STATE &&
+           state != ZOO_READONLY_STATE;
 }
 
 int64_t zkl_link_session(zkl_link *link) {
@@ -704,7 +720,8 @@ int64_t zkl_link_session(zkl_link *link) {
 }
 
 zkl_nanos zkl_link_timeout(zkl_link *link) {
-    return zoo_recv_timeout(link->handle) * (ZKL_SECOND / 1000);
+    const int granted = zoo_recv_timeout(link->handle); /* what a server says, whoever that is */
+    return (granted > 0 ? granted : 1) * (ZKL_SECOND / 1000);
 }
 
 zkl_nanos zkl_link_root(zkl_link *link) {

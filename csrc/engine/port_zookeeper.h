@@ -44,11 +44,17 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
 
 zkl_port *zkl_link_port(zkl_link *link);
 /* After ZKL_TURN_CONNECTED: what the servers gave. */
-zkl_identity zkl_link_identity(zkl_link *link);
 int64_t zkl_link_session(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
 /* ... and a moment, as late as is known, before which the servers cannot have taken this connection. */
 zkl_nanos zkl_link_root(zkl_link *link);
+
+/* Has it a server? Perhaps one that has not taken the credentials yet. */
+bool zkl_link_connected(zkl_link *link);
+/* Takes the session off a link that has no server, so that another one can carry it on: what this one finds from now on
+ * is a session of its own, and closing it does not end the other. false: it has found a server at this very moment, and
+ * closing it ends the session. Takes a moment; not under the client's mutex. */
+bool zkl_link_part(zkl_link *link, zkl_identity *identity);
 
 /* Waits until no request is on its way, or until `deadline`. Not under the client's mutex. */
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline);

@@ -255,6 +255,19 @@ static void look(zkl_timer *timer) {
         zkl_errand_send(session->errands, &session->look_again);
 }
 
+/* errand thread. Should the link have found a server after all, closing it ends the session. That may be heard by the
+ * servers much later, so nobody carries it on. */
+static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
+    if (zkl_link_part(former, identity))
+        return true;
+    session->enter(session->ctx);
+    forget_session(session);
+    set_state(session, ZKL_STATE_EXPIRED);
+    session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+    session->leave(session->ctx);
+    return false;
+}
+
 /* errand thread: no server in reach for a while. If the names mean other addresses by now, or the link has had its time, a
  * new link carries the session on: changing the addresses of a running handle races inside the library. */
 static void look_again(zkl_errand *errand) {
@@ -262,8 +275,8 @@ static void look_again(zkl_errand *errand) {
     char *addresses = resolve(session);
     session->enter(session->ctx);
     zkl_link *former = session->link;
-    bool moved =
-        addresses && session->addresses && former && !session->heart.linked && !session->ending;
+    bool moved = addresses && session->addresses && former && !session->heart.linked &&
+                 !zkl_link_connected(former) && !session->ending;
     if (moved && zkl_servers_same(addresses, session->addresses)) {
         moved = zkl_floor_now(session->floor) >= sought_until(session);
         if (moved)
@@ -279,11 +292,12 @@ static void look_again(zkl_errand *errand) {
     const bool alive = session->floor->session != 0;
     session->leave(session->ctx);
     if (moved) {
-        /* First the old link is gone: should it have found a server after all, closing it ends the session, and two
-         * links of one session take it from each other for ever. Nobody trusts in it meanwhile. */
-        const zkl_identity carried = zkl_link_identity(former);
+        /* First the old link is gone: two links of one session take it from each other for ever. Nobody trusts in the
+         * session meanwhile. */
+        zkl_identity session_of;
+        const bool carried = alive && take_session(session, former, &session_of);
         zkl_link_close(former);
-        open_link(session, addresses, alive ? &carried : NULL);
+        open_link(session, addresses, carried ? &session_of : NULL);
     } else {
         free(addresses);
     }

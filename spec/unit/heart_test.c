@@ -100,6 +100,7 @@ static void a_connection_begins_with_a_beat(void) {
 static void without_a_server_one_is_handed_over_for_each_try(void) {
     fake_place *p = fake_holder(one);
     fake_cut(one);
+    fake_wait(zk, 1);
     for (unsigned i = 0; i < 4; i++) {
         CHECK_INT(fake_pending(one, FAKE_SYNC, NULL), 1);
         fake_wait(zk, 4);
@@ -110,6 +111,36 @@ static void without_a_server_one_is_handed_over_for_each_try(void) {
     fake_beat(one, 6);
     CHECK(fake_held(p));
     CHECK(trusted() > (29 - 4 - 1 - 6 - 2) * ZKL_SECOND);
+}
+
+/* A request wakes the library out of its pause between tries. */
+static void without_a_server_it_pauses(void) {
+    fake_holder(one);
+    fake_cut(one);
+    fake_wait(zk, 1);
+    const unsigned before = one->counts[FAKE_SYNC];
+    for (unsigned i = 0; i < 1000; i++) {
+        fake_fail(one);
+        fake_wait(zk, 0.01);
+    }
+    CHECK(one->counts[FAKE_SYNC] - before <= 17); /* in 10 seconds, a fiftieth of 30 each */
+}
+
+/* Whatever a server grants. */
+static void a_session_of_no_time_is_no_flood(void) {
+    fake_cut(one);
+    fake_bury(one);
+    fake_expire(one);
+    one->timeout = 1;
+    fake_connect(one);
+    fake_join(one, LINE, 5);
+    const unsigned before = one->counts[FAKE_SYNC] + one->counts[FAKE_ERASE];
+    for (unsigned i = 0; i < 1000; i++) {
+        fake_settle(one);
+        fake_wait(zk, 0.001);
+    }
+    CHECK(one->counts[FAKE_SYNC] + one->counts[FAKE_ERASE] - before <= 51);
+    CHECK(trusted() < 0);
 }
 
 static void what_is_answered_on_a_connection_is_not_before_it(void) {
@@ -194,6 +225,8 @@ int main(int argc, char **argv) {
         {"a connection begins with a beat", a_connection_begins_with_a_beat},
         {"without a server one is handed over for each try",
          without_a_server_one_is_handed_over_for_each_try},
+        {"without a server it pauses between tries", without_a_server_it_pauses},
+        {"a session of no time is no flood", a_session_of_no_time_is_no_flood},
         {"what is answered on a connection was not before it",
          what_is_answered_on_a_connection_is_not_before_it},
         {"what is answered before it is heard of proves nothing",
