@@ -235,15 +235,16 @@ static bool wants_directory_watch(const zkl_line *line) {
            zkl_watches_room(&line->floor->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
-/* After a lost answer: sync, then list. A server that lags could hide our own node from a list alone. */
+/* After a lost answer a write goes before the list: a server that lags could hide our own node from a list alone, and a
+ * leader that was deposed would answer a sync. */
 void zkl_ask_list(zkl_line *line) {
     zkl_floor *floor = line->floor;
     line->list_synced = false;
     for (zkl_contender *c = line->first; c && !line->list_synced; c = c->next)
         if (c->node == ZKL_NODE_LOST)
             line->list_synced =
-                floor->port->call->sync(floor->port, line->path,
-                                        (zkl_return){line->subject.id, ZKL_ASK_SYNC, 0}) == ZOK;
+                floor->port->call->erase(floor->port, floor->nothing,
+                                         (zkl_return){line->subject.id, ZKL_ASK_BARRIER, 0}) == ZOK;
     zkl_vetting_before_list(line);
     const bool watch = wants_directory_watch(line);
     const int rc = floor->port->call->list(floor->port, line->path, watch,

@@ -13,7 +13,7 @@ typedef enum zkl_asked_for {
     ZKL_ASK_CANDIDATE, /* detail: the candidate's sequence */
     ZKL_ASK_LIST,
     ZKL_ASK_ACL,
-    ZKL_ASK_SYNC,
+    ZKL_ASK_BARRIER,
     ZKL_ASK_WATCH_BLOCKER, /* detail: child->asked; sequences of strangers may be equal */
     ZKL_ASK_UNWATCH,       /* detail: child->asked */
     ZKL_ASK_UNWATCH_DIRECTORY,
@@ -46,7 +46,7 @@ void zkl_ask_set_directory_watch(zkl_line *line, bool watched);
 /* Bytes that the watches on the line's children take. */
 size_t zkl_ask_watched(const zkl_line *line);
 
-/* Lists the children; after a lost create, with a sync before it. */
+/* Lists the children; after a lost create, with a write before it. */
 void zkl_ask_list(zkl_line *line);
 /* Arms a watch on somebody else's node, unless it is armed or asked for. false: it is not, nobody will tell. */
 bool zkl_ask_blocker(zkl_line *line, zkl_child *child);

@@ -26,6 +26,9 @@ struct zkl_floor {
     /* Until then the servers cannot have ended the session. Kept by heart.c, which moves it on while somebody holds or
      * waits; zkl_line_refreshed tells when it had run out. */
     zkl_nanos trusted_until;
+    /* Path of a node that is not there: to delete it changes nothing, and is answered ZNONODE when a quorum has committed
+     * that. What is read behind it shows all that anybody had written before; a sync may be answered by a deposed leader. */
+    const char *nothing;
 
     uint64_t guid; /* the client's half of every GUID */
     const char *identifier;

@@ -12,6 +12,7 @@ static bool make_path(zkl_heart *heart) {
         return false;
     snprintf(heart->nothing, sizeof heart->nothing, "/zklock-%016" PRIx64 "%016" PRIx64 "/none",
              id[0], id[1]);
+    heart->floor->nothing = heart->nothing;
     return true;
 }
 

@@ -21,8 +21,7 @@ struct zkl_heart {
     bool beating;        /* a heartbeat is on its way */
     zkl_nanos beaten;    /* when the latest was handed over */
     zkl_timer timer;
-    /* Path of a node that is not there, and that nobody can make who does not guess it. */
-    char nothing[64];
+    char nothing[64]; /* floor->nothing; nobody can make it who does not guess its name */
 };
 
 /* The caller has set floor and refreshed. false: the system has no random bytes. */

@@ -140,8 +140,8 @@ static void line_answered(zkl_subject *subject, const zkl_return *asked, const z
     case ZKL_ASK_ACL:
         zkl_vetting_answered(line, reply);
         break;
-    case ZKL_ASK_SYNC:
-        if (reply->rc != ZOK)
+    case ZKL_ASK_BARRIER:
+        if (reply->rc != ZNONODE)
             line->list_synced = false;
         break;
     case ZKL_ASK_WATCH_BLOCKER:

@@ -23,7 +23,7 @@ struct zkl_line {
         stale; /* there was a cut since, or no memory for a newer list: good for its watches only */
     bool list_wanted; /* somebody's place is not in the snapshot: settle asks */
     bool listing;     /* a list is on its way */
-    bool list_synced; /* ... and a sync went before it */
+    bool list_synced; /* ... and a committed write went before it */
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
     bool lagging;    /* the snapshot shows some who are gone: who still waits by it wants a list */

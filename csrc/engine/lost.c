@@ -48,7 +48,8 @@ void zkl_lost_look(zkl_contender *c) {
         zkl_exit_missing(c);
     } else if (!c->seen) {
         c->looked = false;
-        zkl_ask_again_later(line); /* the sync was refused, or the list is older than the loss */
+        zkl_ask_again_later(
+            line); /* the write before it was refused, or the list is older than the loss */
     } else {
         char name[ZKL_ZNODE_SIZE];
         name_with(c, c->candidate, name);

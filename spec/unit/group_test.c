@@ -281,9 +281,9 @@ static void one_given_up_while_another_is_looked_for_leaves_nothing(void) {
     fake_place *other = fake_join(one, B, 1e12);
     fake_cut(one); /* was its node made? */
     fake_connect(one);
-    CHECK_TEXT(fake_batch(one), "SL");
+    CHECK_TEXT(fake_batch(one), "DL");
     fake_place *p = both(one, ab);
-    CHECK_TEXT(fake_batch(one), "SLML");
+    CHECK_TEXT(fake_batch(one), "DLML");
     fake_cancel(p);
     fake_cancel(other);
     fake_settle_all(zk);

@@ -88,7 +88,7 @@ static void a_create_whose_reply_was_lost_after_giving_up(void) {
     fake_cancel(p);
     fake_cut(one);
     fake_connect(one);
-    CHECK_TEXT(fake_batch(one), "SL"); /* looked for */
+    CHECK_TEXT(fake_batch(one), "DL"); /* looked for */
     fake_settle(one);
     CHECK_CLEAN();
 }

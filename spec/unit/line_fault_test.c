@@ -3,12 +3,12 @@
 
 /* ---- the create's reply is lost ---- */
 
-static void a_lost_create_is_looked_for_after_a_sync_and_adopted(void) {
+static void a_lost_create_is_looked_for_after_a_write_and_adopted(void) {
     fake_place *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut(one);
     fake_connect(one);
-    CHECK_TEXT(fake_batch(one), "SL");
+    CHECK_TEXT(fake_batch(one), "DL");
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(one->counts[FAKE_CREATE], 1);
@@ -62,7 +62,7 @@ static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
     fake_carry(one);
     fake_cut(one);
     fake_lag(one, before);
-    fake_refuse(zk, FAKE_SYNC, LINE, ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_ERASE, one->floor.nothing, ZTHROTTLEDOP, 1);
     fake_connect(one);
     fake_settle(one);
     CHECK(fake_waits(p));
@@ -70,6 +70,25 @@ static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(one->counts[FAKE_CREATE], 1);
+}
+
+/* Who was deposed and does not know answers reads and syncs; what it does not show may be there all the same. */
+static void a_leader_that_was_deposed_hides_no_lost_create(void) {
+    fake_place *p = fake_join(one, LINE, 5);
+    const int64_t before = zk->zxid;
+    fake_carry(one);
+    fake_cut(one);
+    fake_wait(zk, 6); /* it gives up */
+    CHECK_INT(p->answers, 1);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_quorum_depose(one);
+    fake_settle(one);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_beat(one, 5);
+    CHECK_INT(fake_children(zk, LINE), 0);
 }
 
 static void a_reply_lost_again_while_looking(void) {
@@ -377,14 +396,16 @@ static void what_the_port_does_not_take_is_asked_later(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"a create whose reply was lost is looked for after a sync, and adopted",
-         a_lost_create_is_looked_for_after_a_sync_and_adopted},
+        {"a create whose reply was lost is looked for after a write, and adopted",
+         a_lost_create_is_looked_for_after_a_write_and_adopted},
         {"a create whose reply was lost keeps its place in the line",
          a_lost_create_that_waits_keeps_its_place},
         {"a create that never happened is made again", a_create_that_never_happened_is_made_again},
         {"a server that lags hides no lost create", a_server_that_lags_hides_no_lost_create},
-        {"nothing is concluded from a list whose sync failed",
+        {"nothing is concluded from a list if the write before it failed",
          nothing_is_concluded_from_a_list_whose_sync_failed},
+        {"a leader that was deposed hides no lost create",
+         a_leader_that_was_deposed_hides_no_lost_create},
         {"replies that are lost again and again leave one node", a_reply_lost_again_while_looking},
         {"a create that an older link cut off is looked for when that is heard late",
          a_create_cut_off_by_an_older_link_is_looked_for},
