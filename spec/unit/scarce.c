@@ -41,6 +41,10 @@ char *scarce_strdup(const char *text) {
     return scarce_room() ? strdup(text) : NULL;
 }
 
+char *scarce_strndup(const char *text, size_t most) {
+    return scarce_room() ? strndup(text, most) : NULL;
+}
+
 int scarce_asprintf(char **text, const char *format, ...) {
     va_list args;
     va_start(args, format);

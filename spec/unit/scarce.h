@@ -17,6 +17,7 @@ bool scarce_room(void);
 void *scarce_malloc(size_t size);
 void *scarce_calloc(size_t count, size_t size);
 char *scarce_strdup(const char *text);
+char *scarce_strndup(const char *text, size_t most);
 int scarce_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
