@@ -221,5 +221,6 @@ int luaopen_zklock_core(lua_State *L) {
         lua_setfield(L, -2, f->name);
     }
     zkl_open_thread(L);
+    zkl_open_section(L);
     return 1;
 }

@@ -114,14 +114,27 @@ static int thread_fate(lua_State *L) {
     return 1;
 }
 
-/* core.depth(coroutine) -> how many calls deep it is, or was when it died; 2 at most */
-static int thread_depth(lua_State *L) {
+/* core.bottom(coroutine) -> the function that was called first of those that run in it, or ran when it died; nil: none */
+static int thread_bottom(lua_State *L) {
     lua_State *thread = check(L);
-    lua_Debug frame;
-    int depth = 0;
-    while (depth < 2 && lua_getstack(thread, depth, &frame))
-        depth++;
-    lua_pushinteger(L, depth);
+    lua_Debug frame, lower;
+    int level = 0, step = 1;
+    if (!lua_getstack(thread, 0, &frame))
+        return 0;
+    for (; lua_getstack(thread, level + step, &lower); step *= 2) {
+        level += step;
+        frame = lower;
+    }
+    for (; step > 0; step /= 2)
+        if (lua_getstack(thread, level + step, &lower)) {
+            level += step;
+            frame = lower;
+        }
+    if (!lua_checkstack(thread, 1))
+        return 0;
+    lua_getinfo(thread, "f", &frame);
+    if (thread != L)
+        lua_xmove(thread, L, 1);
     return 1;
 }
 
@@ -130,7 +143,7 @@ void zkl_open_thread(lua_State *L) {
         {"is_main", thread_is_main},
         {"is_coroutine", thread_is_coroutine},
         {"fate", thread_fate},
-        {"depth", thread_depth},
+        {"bottom", thread_bottom},
         {NULL, NULL},
     };
     for (const luaL_Reg *f = functions; f->name; f++) {

@@ -9,11 +9,13 @@ local Mortals = require "zklock.mortals"
 local ownership = require "zklock.owner"
 local Place = require "zklock.place"
 local Queue = require "zklock.queue"
+local report = require "zklock.report"
 local RwLock = require "zklock.rwlock"
 local Semaphore = require "zklock.semaphore"
 local text = require "zklock.text"
 local waiter = require "zklock.waiter"
 
+local quietly = core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
@@ -70,10 +72,12 @@ function Client.new(native, options)
     endings = {}, -- who waits in `close` until the session has ended
     pollers = weak("k"), -- who waits in `poll` until a callback has run
     last_tag = 0,
+    begun = 0, -- callbacks so far
+    unhanded = weak("k"), -- by coroutine: the stay that it waits for, or has waited for and did not hear of
     queue = Queue.new(), -- callbacks to call, and those that waited and may go on
     told_state = false,
-    callbacks = weak("k"), -- the coroutines in which callbacks run
-    parked = parked, -- those of them that wait
+    callbacks = weak("k"), -- the coroutines in which callbacks run, each with what is not collected before its end
+    parked = parked, -- those of them that wait, each with its waiter
   }, Client)
 end
 
@@ -190,18 +194,34 @@ local PARKING = {}
 function PARKING:drop() end -- luacheck: ignore 212
 function PARKING:abandon() end -- luacheck: ignore 212
 
+local function park(client, thread, waiting)
+  client.mortals:note(thread, PARKING)
+  client.parked[thread] = waiting
+  waiting._parked = thread
+end
+
+local function unpark(client, thread)
+  local waiting = client.parked[thread]
+  if not waiting then return end
+  waiting._parked = false
+  client.parked[thread] = nil
+  client.mortals:unnote(thread, PARKING)
+end
+
+--- An error was raised into the wait of this coroutine: it is in none any more.
+function Client:unpark()
+  local thread = coroutine.running()
+  if thread then unpark(self, thread) end
+end
+
 --- Waits until `waiting.done`: a callback parked, everybody else in the way of the loop.
 function Client:wait(waiting)
   local thread = self:parkable()
   -- Nothing wakes a parked one at a deadline of its own: it waits like the main program.
   if not thread or waiting.deadline then return self:suspend(waiting) end
-  self.parked[thread] = true
-  self.mortals:note(thread, PARKING)
-  waiting._parked = thread
+  quietly(park, self, thread, waiting)
   while not waiting.done do coroutine.yield() end
-  waiting._parked = false
-  self.mortals:unnote(thread, PARKING)
-  self.parked[thread] = nil
+  quietly(unpark, self, thread)
 end
 
 --- Ends the wait. Twice is fine; the loop hears of it once.
@@ -209,6 +229,7 @@ function Client:wake(waiting)
   waiting.done = true
   if waiting._parked then
     self.queue:append(waiting)
+    self.native:wake()
   elseif not waiting._woken then
     self.loop.wake(waiting)
     waiting._woken = true
@@ -235,6 +256,7 @@ function Client:ask(ask)
   end)
   local query, err = question.query, question.err
   if ok and not err and question.waiter.done then return true, query end
+  if not ok then quietly(self.unpark, self) end
   if query then query:drop() end
   if not ok then error(raised, 0) end
   if err == NO_MEMORY then error(err, 0) end
@@ -244,7 +266,7 @@ end
 --- Gives back what those hold who have come to their end, as far as it looks.
 ---@param most number? of them; default those that are looked at in passing
 function Client:reap(most)
-  self.mortals:reap(most or REAP_MOST)
+  quietly(self.mortals.reap, self.mortals, most or REAP_MOST)
 end
 
 --- Does one who may come to his end hold something, or wait for something?
@@ -254,7 +276,15 @@ end
 
 --- An owner has come to its end: gives back what it holds or waits for.
 function Client:abandon(who)
-  self.mortals:abandon(who)
+  quietly(self.mortals.abandon, self.mortals, who)
+end
+
+--- An acquire of this coroutine, into which an error was raised when it was granted already, got what nobody heard of:
+--- that is given back, at its next call. One that it is waiting in (a finalizer may call us then) goes on.
+function Client:recall()
+  local caller = ownership.current()
+  local stay = self.unhanded[caller]
+  if stay and not stay.asleep then quietly(stay.take_back, stay) end
 end
 
 --- Ends the waits of a set, which is empty then.
@@ -280,61 +310,46 @@ function Client:log_arrived()
   end
 end
 
---- Hands all events of the engine to whom they concern. When an error is raised into that, the event that was being
---- handed over is the first of the next time: all who get one must be able to get it twice.
-local function take(client)
+--- Hands the oldest event of the engine to whom it concerns. When an error is raised into that, the event is the first
+--- of the next time: all who get one must be able to get it twice. While callbacks are queued the descriptor stays
+--- readable.
+local function take_one(client)
   local native = client.native
-  while true do
-    local kind, tag, err, token, serial = native:peek()
-    if not kind then break end
-    if kind == "state" then
-      client:state_changed(tag)
-    elseif kind == "log" then
-      client:log_arrived()
-    else
-      local subject = client.subjects[tag]
-      if subject then subject:event(kind, err, token) end
-    end
-    native:forget(serial)
+  local kind, tag, err, token, serial = native:peek()
+  if not kind then
+    if client.queue:first() then native:wake() end
+    return false
   end
+  if kind == "state" then
+    client:state_changed(tag)
+  elseif kind == "log" then
+    client:log_arrived()
+  else
+    local subject = client.subjects[tag]
+    if subject then subject:event(kind, err, token) end
+  end
+  native:forget(serial)
+  return true
+end
+
+local function take(client)
+  while quietly(take_one, client) do end
   client:reap()
-  if next(client.endings) and native:ended() then client:wake_all(client.endings) end
-end
-
---- Must go well when memory has run out, too.
-local function report(client, message)
-  local handler, second = client.handle_error, nil
-  if handler then
-    local ok
-    ok, second = pcall(handler, message)
-    if ok then return end
-    second = tostring(second)
-  end
-  local head, middle = "zklock: error in a callback: ", second and "\non_error raised: " or ""
-  if client.loop.report then return client.loop.report(head .. message .. middle .. (second or "")) end
-  io.stderr:write(head, message, middle, second or "", "\n")
-end
-
-local function traceback(thread, err) return debug.traceback(thread, tostring(err)) end
-
-function Client:report(thread, err)
-  local ok, trace = pcall(traceback, thread, err)
-  report(self, ok and trace or tostring(err))
+  if next(client.endings) and client.native:ended() then quietly(client.wake_all, client, client.endings) end
 end
 
 --- Lets a callback go on that waited.
 function Client:continue(waiting)
-  local thread = waiting._parked
-  self.queue:remove()
-  if not thread or coroutine.status(thread) ~= "suspended" then return end -- it was closed meanwhile
-  local ok, err = coroutine.resume(thread)
-  if not ok then self:report(thread, err) end
+  local thread, queue = waiting._parked, self.queue
+  local waits = thread and self.parked[thread] == waiting and coroutine.status(thread) == "suspended"
+  if not waits then return quietly(queue.remove, queue) end -- it was closed meanwhile
+  local ok, err = core.resume(thread, queue.remove, queue, nil)
+  if not ok then report.tell(self, report.traceback(thread, err)) end
 end
 
---- What a callback's own coroutine runs. It keeps the call, and what that keeps, until the callback has returned.
-local function body(call)
-  call.fn(unpack(call, 1, call.count))
-  return call
+--- What a callback's own coroutine runs: nothing comes after the callback.
+local function body(fn, ...)
+  return fn(...)
 end
 
 --- Neither begun (by a loop that failed then) nor obsolete?
@@ -342,83 +357,96 @@ local function is_due(call)
   return not call.begun and not (call.stay and call.stay.state ~= "held")
 end
 
+--- From here on it is the callback's business what is raised.
+local function set_begun(client, call)
+  call.begun = true
+  client.begun = client.begun + 1
+end
+
+local function take_out(client, call)
+  client.queue:remove()
+  set_begun(client, call)
+end
+
+--- It has not begun after all, and is the first of the next time.
+local function take_back(client, call)
+  call.begun = false
+  client.begun = client.begun - 1
+  client.queue:put_back(call)
+end
+
+local function begin_with(client, call)
+  set_begun(client, call)
+  return unpack(call, 1, call.count)
+end
+
 --- In a coroutine of the loop's. false: it makes none now.
 local function spawn(client, call)
+  local queue = client.queue
   local function run()
     if not is_due(call) then return end
-    call.begun = true
-    local ok, err = xpcall(function() return call.fn(unpack(call, 1, call.count)) end, debug.traceback)
-    if not ok then report(client, err) end
+    local ok, err = xpcall(call.fn, report.handler, quietly(begin_with, client, call))
+    if not ok then report.tell(client, err) end
+    client:tell_pollers()
     client:abandon(client:owner()) -- of this coroutine, which is at its end
   end
-  client.queue:remove()
-  local ok, spawned = pcall(client.loop.spawn, client, run)
+  local ok, spawned = pcall(core.after, queue.remove, queue, nil, client.loop.spawn, client, run)
   if call.begun or ok and spawned then return true end
-  client.queue:put_back(call)
+  quietly(queue.put_back, queue, call)
   if not ok then error(spawned, 0) end
   return false
 end
 
 local function start(client, call)
   local thread = coroutine.create(body)
-  client.callbacks[thread] = true
-  client.queue:remove()
-  call.begun = true
-  local ok, err = coroutine.resume(thread, call)
+  client.callbacks[thread] = call.keep or true
+  local ok, err = core.resume(thread, take_out, client, call, call.fn, unpack(call, 1, call.count))
   if ok then return end
-  if core.depth(thread) > 1 then return client:report(thread, err) end
-  call.begun = false
-  client.queue:put_back(call)
+  if core.bottom(thread) ~= body then return report.tell(client, report.traceback(thread, err)) end
+  quietly(take_back, client, call)
   error(err, 0)
 end
 
 --- Begins a callback, in a coroutine of the loop's where it makes some. One that could not be called, for want of
 --- memory, is the first of the next time.
 function Client:begin(call)
-  if not is_due(call) then return self.queue:remove() end
+  if not is_due(call) then return quietly(self.queue.remove, self.queue) end
   local spawns = yields_across_pcall and self.loop.spawn
   if not (spawns and spawn(self, call)) then start(self, call) end
 end
 
 --- Runs what is queued now; what that queues is left for the next time.
----@return integer count of callbacks begun
 local function run(client)
-  local queue = client.queue
-  local last, count = queue.count, 0
+  local queue, before = client.queue, client.begun
+  local last = queue.count
   local call = queue:first()
   while call and call._number <= last do
-    if call.fn then
-      client:begin(call)
-      count = count + 1
-    else
-      client:continue(call)
-    end
+    if call.fn then client:begin(call) else client:continue(call) end
     call = queue:first()
   end
-  if count > 0 then client:tell_pollers(count) end
+  if client.begun > before then client:tell_pollers() end
   client:reap() -- nobody is to sleep on what a callback's coroutine held at its end
-  return count
 end
 
-local function take_and_run(client)
-  take(client)
-  return run(client)
+--- The descriptor is readable while there is something to do, and then only.
+local function settle_descriptor(client)
+  if client.queue:first() then client.native:wake() else client.native:peek() end
 end
 
 --- Takes what has arrived and runs the callbacks that are queued by then, each in a coroutine of its own. When an error
 --- is raised into that (no memory, a hook), the next turn tells the rest.
 ---@return integer count of callbacks begun
 function Client:turn()
-  local ok, count = pcall(take_and_run, self)
-  if self.queue:first() then self.native:wake() end
-  if not ok then error(count, 0) end
-  return count
+  local before = self.begun
+  take(self)
+  run(self)
+  quietly(settle_descriptor, self)
+  return self.begun - before
 end
 
 --- Ends the waits in `poll`, where it is the loop that runs callbacks.
-function Client:tell_pollers(count)
-  for poller in pairs(self.pollers) do poller.count = count end
-  self:wake_all(self.pollers)
+function Client:tell_pollers()
+  if next(self.pollers) then quietly(self.wake_all, self, self.pollers) end
 end
 
 --- Closes without waiting; the session ends behind the scenes.
@@ -522,13 +550,17 @@ end
 function Client:poll(timeout)
   check.self(self, Client, "client:poll")
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
-  local count = self:turn()
-  if count == 0 and self.loop.watch and deadline > core.now() then return self:await_callback(deadline) end
-  while count == 0 and core.now() < deadline and not self:unusable() do
-    self:sleep(deadline)
-    count = self:turn()
+  local before = self.begun
+  self:turn()
+  if self.begun == before and self.loop.watch and deadline > core.now() then
+    local refused = self:await_callback(deadline)
+    if refused then return nil, refused end
   end
-  return count
+  while self.begun == before and not self.loop.watch and core.now() < deadline and not self:unusable() do
+    self:sleep(deadline)
+    self:turn()
+  end
+  return self.begun - before
 end
 
 -- Compiled code does not look for the hook that Ctrl-C sets.
@@ -539,14 +571,13 @@ if jit then jit.off(Client.poll) end
 ---@private
 function Client:await_callback(deadline)
   local refused = self:cannot_wait()
-  if refused == "closed" or refused == "forked" then return 0 end
-  if refused then return nil, refused end
+  if refused == "closed" or refused == "forked" then return nil end
+  if refused then return refused end
   local poller = waiter.new(deadline)
-  poller.count = 0
   self.pollers[poller] = true
   self:suspend(poller)
   if self.pollers[poller] then self.pollers[poller] = nil end
-  return poller.count
+  return nil
 end
 
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
@@ -582,6 +613,7 @@ end
 function Client:stats()
   check.self(self, Client, "client:stats")
   if self:unusable() == "forked" then return nil, "forked" end
+  self:recall()
   return self.native:stats()
 end
 
@@ -609,7 +641,7 @@ function Client:close()
     if self.loop.settle then self.loop.settle(self) end
     if not self.queue:first() then break end
   end
-  self:tell_pollers(0)
+  self:tell_pollers()
   if self.unwatch and (native:ended() or self.loop.background) then self.unwatch() end
   return true
 end

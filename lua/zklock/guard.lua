@@ -1,5 +1,6 @@
 --- guard: a hold as a value, given back when its block or its life ends.
 local anchor = require "zklock.anchor"
+local core = require "zklock.core"
 
 ---@class zklock.Guard
 local Guard = {}
@@ -32,18 +33,24 @@ function guard.new()
   end
 end
 
+--- It is open until it is known that it was given back, or that there is nothing to give back.
+local function release(hold)
+  if not hold.open then return true end
+  local stay = hold.stay
+  local err = stay.place.client:unusable()
+  if not err and stay.state ~= "held" then err = stay.state == "lost" and "lost" or "not owner" end
+  local ok = not err
+  if ok then ok, err = stay:release() end
+  hold.open = false
+  if ok then return true end
+  return nil, err
+end
+
 --- Gives it back; twice is fine.
 ---@return boolean? ok
 ---@return string? err "lost", "closed", "forked"
 function Guard:release()
-  local hold = self.hold
-  if not hold.open then return true end
-  hold.open = false
-  local stay = hold.stay
-  local unusable = stay.place.client:unusable()
-  if unusable then return nil, unusable end
-  if stay.state ~= "held" then return nil, stay.state == "lost" and "lost" or "not owner" end
-  return stay:release()
+  return core.quietly(release, self.hold)
 end
 
 ---@return integer? token the fencing token, nil when it does not hold any more

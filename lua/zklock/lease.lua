@@ -1,6 +1,8 @@
---- lease: what a semaphore gives. Whoever has it, has it: it has no owner. Dropped, it is given back when collected.
+--- lease: what a semaphore gives. Whoever has it, has it: it is its own owner. Dropped, it is given back when that is
+--- found.
 local check = require "zklock.check"
-local guard = require "zklock.guard"
+local core = require "zklock.core"
+local owner = require "zklock.owner"
 local text = require "zklock.text"
 
 ---@class zklock.Lease
@@ -8,42 +10,57 @@ local Lease = {}
 Lease.__index = Lease
 Lease.__name = "zklock.Lease"
 
---- Made before there is anything to lease. The function that is returned takes over a stay that holds, and allocates
---- nothing. `listener` is the table in whose `handle_lost` the stay finds its listener; it does not refer to the lease,
---- so that a lease that nobody has is collected.
----@return fun(stay: zklock.Stay): zklock.Lease
+--- Made before there is anything to lease; `stay` is set then.
+---@param listener table in whose `handle_lost` its stay finds its listener
+---@return zklock.Lease
 function Lease.new(listener)
-  local made, open = setmetatable({ guard = false, stay = false, listener = listener }, Lease), guard.new()
-  listener.lease = setmetatable({ made }, { __mode = "v" })
-  return function(stay)
-    made.stay, made.guard = stay, open(stay, stay.token)
-    return made
-  end
+  local lease = setmetatable({ stay = false, open = true, listener = listener }, Lease)
+  owner.declare_weak(lease)
+  return lease
+end
+
+--- As a guard: it is open until it is known that it was given back, or lost.
+local function release(lease)
+  if not lease.open then return true end
+  local stay = lease.stay
+  local err = stay.place.client:unusable()
+  if not err and stay.state ~= "held" then err = stay.state == "lost" and "lost" or "not owner" end
+  local ok = not err
+  if ok then ok, err = stay:release() end
+  lease.open = false
+  if ok then return true end
+  return nil, err
 end
 
 --- Gives it back; twice is fine.
 ---@return boolean? ok
 ---@return string? err "lost", "closed", "forked"
 function Lease:release()
-  return self.guard:release()
+  return core.quietly(release, self)
+end
+
+---@private
+function Lease:is_open()
+  local stay = self.stay
+  return self.open and stay.state == "held" and not stay.place.client:unusable() and stay.contender:held()
 end
 
 --- The fencing token: grows with every lease of this semaphore. Of a count, that of the first.
 ---@return integer? token nil when it is not held any more
 function Lease:token()
-  return self.guard:token()
+  return self:is_open() and self.stay.token or nil
 end
 
 --- Is it held, with `validity` above 0?
 ---@return boolean
 function Lease:is_held()
-  return self.guard:is_held()
+  return self:validity() > 0
 end
 
 --- For how long the servers cannot have given it to somebody else; read from the clock at the moment of asking.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
-  return self.guard:token() and self.stay.contender:validity() or 0
+  return self:is_open() and self.stay.contender:validity() or 0
 end
 
 --- Sets the listener for its loss, or removes it. It keeps what it refers to: a lease that its own listener refers to

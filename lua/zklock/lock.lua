@@ -1,5 +1,6 @@
 --- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
 local check = require "zklock.check"
+local core = require "zklock.core"
 local guard = require "zklock.guard"
 local owner = require "zklock.owner"
 local participants = require "zklock.participants"
@@ -7,6 +8,7 @@ local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
 local text = require "zklock.text"
 
+local quietly = core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
@@ -29,22 +31,58 @@ local function owner_or_current(lock, who)
   return owner.named(who)
 end
 
---- Reentrant: the owner holds it already. With validity 0 it waits for the session.
-local function acquire_again(stay, deadline)
+--- The owner holds it already. With validity 0 it waits for the session.
+---@return zklock.Stay? stay
+---@return string? err
+local function await_validity(stay, deadline)
   local contender = stay.contender
-  if contender:validity() > 0 then
-    stay.count = stay.count + 1
-    return stay.token
-  end
-  local client = stay.place.client
-  local ok, query = client:ask(function(tag) return contender:ask_validity(tag, deadline) end)
+  if contender:validity() > 0 then return stay end
+  local ok, query = stay.place.client:ask(function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
-    if query == "lost" and stay.state == "held" then stay:lose() end
+    if query == "lost" and stay.state == "held" then quietly(stay.lose, stay) end
     return nil, query
   end
   query:drop()
   if stay.state ~= "held" then return nil, "lost" end
-  stay.count = stay.count + 1
+  return stay
+end
+
+--- Comes to a stay that holds, waiting for it. What it is given counts when it is handed out.
+---@return zklock.Stay? stay
+---@return string? err
+local function seek(lock, deadline, once, who)
+  local place, client = lock.place, lock.client
+  local unusable = client:cannot_wait()
+  if unusable then return nil, unusable end
+  owner.look(who)
+  client:recall()
+  local stay = place:stay_of(who)
+  if stay and stay.state == "held" then return await_validity(stay, deadline) end
+  client:reap(stay and math.huge)
+  quietly(place.reap, place)
+  stay = stay and place:stay_of(who)
+  while stay do -- the same owner waits already, in another coroutine
+    if once then return nil, "timeout" end
+    stay:await(deadline)
+    if stay.state == "waiting" then
+      return nil, client:unusable() or (client:state() == "connected" and "timeout" or "disconnected")
+    end
+    stay = place:stay_of(who)
+    if stay and stay.state == "held" then return await_validity(stay, deadline) end
+  end
+  stay = place:new_stay(lock, who)
+  local err = place:forbids(who) or stay:settle(deadline, once)
+  if stay.state == "held" then return stay end
+  if err == "lost" then place:forgive(who) end -- told here
+  return nil, err
+end
+
+--- Hands out what was sought: to a guard, or as a token.
+local function hand_out(who, open, stay, err)
+  if not stay then return nil, err end
+  if not stay:hand_out() then stay.count = stay.count + 1 end
+  stay.place:forgive(who)
+  if open then return open(stay, stay.token) end
   return stay.token
 end
 
@@ -60,45 +98,12 @@ end
 function Lock:acquire(timeout, who)
   check.self(self, Lock, "lock:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
-  local place, client = self.place, self.client
   who = owner_or_current(self, check.owner(who))
-  local unusable = client:cannot_wait()
-  if unusable then return nil, unusable end
-  local stay = place:stay_of(who)
-  if stay and stay.state == "held" then return acquire_again(stay, deadline) end
-  client:reap(stay and math.huge)
-  place:reap()
-  stay = stay and place:stay_of(who)
-  while stay do -- the same owner waits already, in another coroutine
-    if once then return nil, "timeout" end
-    stay:await(deadline)
-    if stay.state == "waiting" then
-      return nil, client:unusable() or (client:state() == "connected" and "timeout" or "disconnected")
-    end
-    stay = place:stay_of(who)
-    if stay and stay.state == "held" then return acquire_again(stay, deadline) end
-  end
-  stay = place:new_stay(self, who)
-  local err = place:forbids(who) or stay:settle(deadline, once)
-  if stay.state ~= "held" then
-    if err == "lost" then place:forgive(who) end -- told here
-    return nil, err
-  end
-  place:forgive(who)
-  return stay.token
+  return quietly(hand_out, who, false, seek(self, deadline, once, who))
 end
 
---- Gives the lock back, or one of several acquires of it. Returns when the release is on its way; it is repeated behind
---- the scenes until the servers confirm it (`client:flush` waits for that).
----@param who any? the owner; default the running coroutine, or the main program
----@return boolean? ok
----@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
-function Lock:release(who)
-  check.self(self, Lock, "lock:release")
-  who = owner_or_current(self, check.owner(who))
-  local unusable = self.client:unusable()
-  if unusable then return nil, unusable end
-  local place = self.place
+local function release(lock, who)
+  local place = lock.place
   local stay = place:stay_of(who)
   if stay and stay.state == "held" then
     local ok, err = stay:release()
@@ -113,10 +118,25 @@ function Lock:release(who)
   return nil, "not owner"
 end
 
+--- Gives the lock back, or one of several acquires of it. Returns when the release is on its way; it is repeated behind
+--- the scenes until the servers confirm it (`client:flush` waits for that).
+---@param who any? the owner; default the running coroutine, or the main program
+---@return boolean? ok
+---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
+function Lock:release(who)
+  check.self(self, Lock, "lock:release")
+  who = owner_or_current(self, check.owner(who))
+  local unusable = self.client:unusable()
+  if unusable then return nil, unusable end
+  self.client:recall()
+  return quietly(release, self, who)
+end
+
 --- The stay of an owner that holds, or nil.
 local function held(lock, who)
   who = owner_or_current(lock, check.owner(who, 4))
   if lock.client:unusable() then return nil end
+  lock.client:recall()
   local stay = lock.place:stay_of(who)
   return stay and stay.state == "held" and stay or nil
 end
@@ -167,13 +187,14 @@ function Lock:with(timeout, fn, ...)
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
   local who, args = owner_or_current(self), pack(...)
-  local token, err
-  local function call() return pack(fn(token, unpack(args, 1, args.n))) end
-  token, err = self:acquire(timeout, who)
-  if not token then return nil, err end
+  local kept, err
+  local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
+  kept, err = self:guard(timeout, who)
+  if not kept then return nil, err end
   local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
   local released
-  released, err = self:release(who)
+  released, err = kept:release()
+  if err == "not owner" then released, err = self:release(who) end -- fn has released it, and perhaps taken it again
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
   return nil, err, unpack(results, 1, results.n)
@@ -186,17 +207,10 @@ end
 ---@return string? err as `acquire`
 function Lock:guard(timeout, who)
   check.self(self, Lock, "lock:guard")
-  check.deadline(timeout, "timeout")
+  local deadline, once = check.deadline(timeout, "timeout")
   local open = guard.new()
   who = owner_or_current(self, check.owner(who))
-  local token, err = self:acquire(timeout, who)
-  if not token then return nil, err end
-  local stay = self.place:stay_of(who)
-  if not stay then
-    self.place:forgive(who)
-    return nil, "lost"
-  end
-  return open(stay, token)
+  return quietly(hand_out, who, open, seek(self, deadline, once, who))
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it
@@ -225,7 +239,7 @@ end
 function Lock:on_revoke(fn)
   check.self(self, Lock, "lock:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  self.place:tell_revoked()
+  quietly(self.place.tell_revoked, self.place)
 end
 
 --- Asks whoever holds it to give it back, in whatever process or language: a writer or all readers, and of a multilock

@@ -45,7 +45,6 @@ local function enter(mortals, who)
   mortals.whos[number] = who
   mortals.numbers[who] = number
   mortals.count = number
-  owner.look(who)
   return number
 end
 

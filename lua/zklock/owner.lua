@@ -10,13 +10,6 @@ owner.main = setmetatable({}, {
   __tostring = function() return "the main program" end,
 })
 
---- The owner of a call that names none, where the loop does not say otherwise.
-function owner.current()
-  local thread, is_main = coroutine.running()
-  if is_main or not thread then return owner.main end
-  return thread
-end
-
 --- The one name of an owner that a caller gives.
 function owner.named(value)
   if type(value) == "thread" and core.is_main(value) then return owner.main end
@@ -55,10 +48,19 @@ local function thread_of(value)
   return type(value) == "thread" and value or nil
 end
 
---- Looks what it is, while it shows: who has come to his end looks like a host's thread that lies idle.
+--- Looks what it is, while it shows: who has come to his end looks like a host's thread that lies idle. It shows where
+--- the coroutine itself could be suspended, not below `core.quietly`.
 function owner.look(value)
   local thread = thread_of(value)
   if thread and not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
+end
+
+--- The owner of a call that names none, where the loop does not say otherwise. Looks what it is, while that shows.
+function owner.current()
+  local thread, is_main = coroutine.running()
+  if is_main or not thread then return owner.main end
+  if not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
+  return thread
 end
 
 --- Has it come to its end, without having been collected?

@@ -1,10 +1,12 @@
 --- place: what this process does at one path: who of its owners holds or waits there. All handles with one path share
 --- one place, so reentrancy and exclusion span them.
+local core = require "zklock.core"
 local options = require "zklock.options"
 local owner = require "zklock.owner"
 local text = require "zklock.text"
 local waiter = require "zklock.waiter"
 
+local quietly = core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 local NONE = {}
@@ -222,11 +224,11 @@ end
 function Place:stay_of(who)
   local stay = self.stays[who] or self.weak_stays[who]
   if stay and stay.dropped then
-    stay:abandon()
+    quietly(stay.abandon, stay)
     return nil
   end
   if stay and stay.state == "held" and not stay.contender:held() and not self.client:unusable() then
-    stay:lose()
+    quietly(stay.lose, stay)
     return nil
   end
   return stay
@@ -235,9 +237,11 @@ end
 --- A stay that has not joined the line yet. It has a place for all it will be told: to end it allocates nothing.
 ---@return zklock.Stay
 function Place:new_stay(lock, who)
+  local client = self.client
   return setmetatable({ place = self, lock = lock, owner = owner.reference(who), state = "waiting", count = 0,
-    contender = self.client.native:contender(), token = false, err = false, waiters = false, answered = false,
-    revoked = false, told_revoked = false, dropped = false }, Stay)
+    contender = client.native:contender(), token = false, err = false, waiters = false, answered = false,
+    asleep = false, revoked = false, dropped = false,
+    loss = client.new_call(false, false, false, false), revocation = client.new_call(false, false, false) }, Stay)
 end
 
 -- ---- stays --------------------------------------------------------------------------------------------------------
@@ -254,27 +258,70 @@ function Stay:join(deadline, once)
   return err
 end
 
-local function join_and_wait(stay, deadline, once)
-  local err = stay:join(deadline, once)
-  if not err then stay:await(nil, not once and deadline or nil) end
-  return err
+--- While it waits it ends with its caller, too, whoever its owner is: nobody would hear of the grant.
+local function note_caller(stay)
+  local client = stay.place.client
+  local caller = client:owner()
+  client.unhanded[owner.current()] = stay
+  if caller ~= stay.owner() then note(client, caller, stay) end
 end
 
---- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again. While
---- it waits it ends with its caller, too, whoever its owner is: nobody would hear of the grant.
+local function unnote_caller(stay)
+  local client = stay.place.client
+  local caller, here = client:owner(), owner.current()
+  if client.unhanded[here] == stay then client.unhanded[here] = nil end
+  if caller ~= stay.owner() then unnote(client, caller, stay) end
+end
+
+local function join_for_caller(stay, deadline, once)
+  note_caller(stay)
+  return stay:join(deadline, once)
+end
+
+local function join_and_wait(stay, deadline, once)
+  local err = quietly(join_for_caller, stay, deadline, once)
+  if err then return err end
+  stay.asleep = true
+  stay:await(nil, not once and deadline or nil)
+  stay.asleep = false
+  return nil
+end
+
+--- Joins and waits; what is raised into it (Ctrl-C, a hook), wherever that is, ends the stay and is raised again. One
+--- that holds then is the caller's to hand out, with `hand_out`; until then it is taken back when he calls again.
 ---@return string? err
 function Stay:settle(deadline, once)
   local client = self.place.client
-  local caller = client:owner()
-  local is_owner = caller == self.owner()
-  if not is_owner then note(client, caller, self) end
+  client:owner() -- looks what he is
   local ok, err = client.protected(join_and_wait, self, deadline, once)
-  if not is_owner then unnote(client, caller, self) end
   if ok and self.state == "held" then return nil end
-  if ok and self.err == NO_MEMORY then error(NO_MEMORY, 0) end
-  if ok then return err or self.err or (self.state == "lost" and "lost") or client:unusable() end
-  self:end_now()
-  error(err, 0)
+  if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
+  if not ok then
+    quietly(self.take_back, self)
+    error(err, 0)
+  end
+  quietly(unnote_caller, self)
+  return err or self.err or (self.state == "lost" and "lost") or client:unusable()
+end
+
+--- The caller hears of it now.
+---@return boolean is_first false: he did not wait for it
+function Stay:hand_out()
+  if self.place.client.unhanded[owner.current()] ~= self then return false end
+  unnote_caller(self)
+  return true
+end
+
+--- He did not: it is ended, whatever it was; of a hold that others have entered meanwhile, his count.
+function Stay:take_back()
+  self.asleep = false
+  unnote_caller(self)
+  self.place.client:unpark()
+  if self.state == "held" and self.count > 1 then
+    self.count = self.count - 1
+  elseif self.state == "held" or self.state == "waiting" then
+    self:end_now()
+  end
 end
 
 --- Not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
@@ -313,24 +360,28 @@ end
 
 ---@private
 function Stay:tell_loss(err, token)
-  local client, on_lost = self.place.client, self.lock.handle_lost
+  local client, on_lost, call = self.place.client, self.lock.handle_lost, self.loss
   if self.state == "held" then self:lose() end
   if not client.kept[self] then return end -- told already
-  if on_lost then client:call_later(on_lost, err, self.owner(), token) end
+  if on_lost and not call.begun then
+    call.fn, call[1], call[2], call[3] = on_lost, err, self:named_owner(), token
+    client.queue:append(call)
+  end
   client.kept[self] = nil
+end
+
+--- The owner, as listeners hear of him: nobody owns a lease.
+function Stay:named_owner()
+  return not self.lock.semaphore and self.owner() or nil
 end
 
 --- Somebody asks for it back: told once, as soon as there is who hears it.
 function Stay:tell_revoked()
-  local listener = self.lock
+  local listener, call = self.lock, self.revocation
   local on_revoke = listener.handle_revoke or listener.semaphore and listener.semaphore.handle_revoke
-  if not self.revoked or self.told_revoked or not on_revoke then return end
-  local who, client = self.owner(), self.place.client
-  if listener.lease then who = listener.lease[1] end
-  local call = client.new_call(on_revoke, who, self.token)
-  call.stay = self
-  client.queue:append(call)
-  self.told_revoked = true
+  if not self.revoked or call.stay or not on_revoke then return end
+  call.fn, call[1], call[2], call.stay = on_revoke, self.owner(), self.token, self
+  self.place.client.queue:append(call)
 end
 
 --- Somebody listens: tells it what has been asked so far.
@@ -365,7 +416,7 @@ end
 --- Gives back one count, and with the last one the lock.
 ---@return boolean? ok, string? err
 function Stay:release()
-  if self.count > 1 then
+  if self.count > 1 and self.contender:held() then
     self.count = self.count - 1
     return true
   end

@@ -1,17 +1,20 @@
 --- request: a wait for a lock without a waiter: its callback is called from `poll`. It is the owner of what it gets.
 --- Made while a host serves somebody (a request of nginx's), it ends with that.
+local core = require "zklock.core"
 local owner = require "zklock.owner"
+
+local quietly = core.quietly
 
 ---@class zklock.Request
 local Request = {}
 Request.__index = Request
 Request.__name = "zklock.Request"
 
---- Asks; the callback is told exactly once, also when nothing could be asked.
 ---@param listener table? in whose handle_lost the stay finds its listener; default the lock
 ---@param adapt (fun(stay: zklock.Stay): any)? sees the stay before it joins, and makes of the one that holds what the
 ---  callback gets, the same each time; default its token
-function Request.new(lock, deadline, once, callback, listener, adapt)
+---@param who any? the owner of what it gets; default the request
+local function new(lock, deadline, once, callback, listener, adapt, who)
   local client = lock.client
   local call = client.new_call(callback, nil, nil, false)
   local request = setmetatable({ client = client, call = call, adapt = adapt or false, stay = false, cancelled = false,
@@ -19,7 +22,7 @@ function Request.new(lock, deadline, once, callback, listener, adapt)
   call[3] = request
   owner.declare_weak(request)
   if client.loop.tie then client.loop.tie(client, request) end
-  local err = client:unusable() or request:join(lock, deadline, once, listener)
+  local err = client:unusable() or request:join(lock, deadline, once, listener, who)
   if err then
     request.stay = false
     request:tell(err)
@@ -28,12 +31,18 @@ function Request.new(lock, deadline, once, callback, listener, adapt)
   return request
 end
 
+--- Asks; the callback is told exactly once, also when nothing could be asked.
+function Request.new(lock, ...)
+  lock.client:recall()
+  return quietly(new, lock, ...)
+end
+
 ---@private
-function Request:join(lock, deadline, once, listener)
+function Request:join(lock, deadline, once, listener, who)
   local client = self.client
   client:reap()
   lock.place:reap()
-  local stay, back = lock.place:new_stay(listener or lock, self), owner.reference(self)
+  local stay, back = lock.place:new_stay(listener or lock, who or self), owner.reference(self)
   if self.adapt then self.adapt(stay) end
   stay.answered = function(answered)
     local waiting = back()
@@ -76,14 +85,18 @@ function Request:answered(stay)
   end
 end
 
---- Ends the wait: the callback hears "cancelled". Without effect once it was answered.
----@return boolean cancelled
-function Request:cancel()
+local function cancel(self)
   local stay = self.stay
   if not stay or stay.state ~= "waiting" or self.client:unusable() then return false end
   self.cancelled = true
   stay.contender:cancel()
   return true
+end
+
+--- Ends the wait: the callback hears "cancelled". Without effect once it was answered.
+---@return boolean cancelled
+function Request:cancel()
+  return quietly(cancel, self)
 end
 
 --- Whom it was made for is at its end: so is it. Its callback is not called any more: nginx may have ended the
@@ -100,10 +113,7 @@ function Request:abandon()
   if self.client.kept[self] then self.client.kept[self] = nil end
 end
 
---- Gives back what it holds.
----@return boolean? ok
----@return string? err "not owner", "lost" (once), "closed", "forked"
-function Request:release()
+local function release(self)
   local unusable = self.client:unusable()
   if unusable then return nil, unusable end
   local stay = self.stay
@@ -118,6 +128,13 @@ function Request:release()
     return nil, "lost"
   end
   return nil, "not owner"
+end
+
+--- Gives back what it holds.
+---@return boolean? ok
+---@return string? err "not owner", "lost" (once), "closed", "forked"
+function Request:release()
+  return quietly(release, self)
 end
 
 --- The fencing token while it holds.

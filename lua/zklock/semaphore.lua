@@ -1,5 +1,6 @@
 --- semaphore: the handle of so many leases at a path.
 local check = require "zklock.check"
+local core = require "zklock.core"
 local Lease = require "zklock.lease"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
@@ -22,6 +23,11 @@ local function check_count(count, permits)
   return check.integer(count, "count", 1, permits, 4)
 end
 
+local function hand_out(lease)
+  lease.stay:hand_out()
+  return lease
+end
+
 --- Waits for leases, in order of arrival: all of them or none. 0 answers "timeout" also while somebody else is just
 --- taking one.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
@@ -34,14 +40,15 @@ function Semaphore:acquire(timeout, count)
   count = check_count(count, self.place.permits)
   local refused = self.client:cannot_wait()
   if refused then return nil, refused end
+  self.client:recall()
   self.client:reap()
   local listener = { semaphore = self }
-  local open = Lease.new(listener)
-  local stay = self.place:new_stay(listener, {}) -- nobody else is its owner
-  stay.leases = count
+  local lease = Lease.new(listener)
+  local stay = self.place:new_stay(listener, lease)
+  stay.leases, lease.stay = count, stay
   local err = stay:settle(deadline, once)
   if stay.state ~= "held" then return nil, err end
-  return open(stay)
+  return core.quietly(hand_out, lease)
 end
 
 --- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.
@@ -55,14 +62,11 @@ function Semaphore:request(timeout, callback, count)
   check.func(callback, "callback")
   count = check_count(count, self.place.permits)
   local listener = { semaphore = self }
-  local open = Lease.new(listener)
+  local lease = Lease.new(listener)
   return Request.new(self, deadline, once, callback, listener, function(stay)
-    if stay.state == "waiting" then
-      stay.leases = count
-    else
-      return open(stay)
-    end
-  end)
+    stay.leases, lease.stay = count, stay
+    return lease
+  end, lease)
 end
 
 --- Makes leases taken through this handle revocable: sets its listener for those who ask for them back, once per lease.
@@ -71,7 +75,7 @@ end
 function Semaphore:on_revoke(fn)
   check.self(self, Semaphore, "semaphore:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  self.place:tell_revoked()
+  core.quietly(self.place.tell_revoked, self.place)
 end
 
 --- Asks whoever has a lease to give it back.

@@ -146,6 +146,7 @@ function Visit:thread()
   if not owner then
     owner = setmetatable({}, THREAD)
     ownership.declare_stand_in(owner, thread)
+    ownership.look(owner)
     self.owners[thread] = owner
   end
   return owner

@@ -1,0 +1,85 @@
+/* section: calls that no debug hook comes into. A hook may raise at each instruction (Ctrl-C does, and what bounds a
+ * script's time): what must be done whole or not at all is done here. */
+#include "binding.h"
+
+/* As lua_call. The hook waits, and a count begins anew. One that is set meanwhile (a signal does that) stays. */
+static void call_quietly(lua_State *L, int args, int results) {
+    const lua_Hook hook = lua_gethook(L);
+    if (!hook) {
+        lua_call(L, args, results);
+        return;
+    }
+    const int mask = lua_gethookmask(L), count = lua_gethookcount(L);
+    lua_sethook(L, NULL, 0, 0);
+    const int status = lua_pcall(L, args, results, 0);
+    if (!lua_gethook(L))
+        lua_sethook(L, hook, mask, count);
+    if (status)
+        lua_error(L);
+}
+
+/* core.quietly(fn, ...) -> what fn returns, which may not be suspended */
+static int section_quietly(lua_State *L) {
+    luaL_checkany(L, 1);
+    call_quietly(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
+}
+
+/* core.after(step, a, b, fn, ...) -> what fn returns: calls step(a, b) quietly, and fn then: no instruction is between */
+static int section_after(lua_State *L) {
+    luaL_checkany(L, 4);
+    for (int arg = 1; arg <= 3; arg++)
+        lua_pushvalue(L, arg);
+    call_quietly(L, 2, 0);
+    lua_call(L, lua_gettop(L) - 4, LUA_MULTRET);
+    return lua_gettop(L) - 3;
+}
+
+/* As lua_resume, from 5.1 to 5.4; what it gives is dropped, but for an error. */
+static int resume(lua_State *thread, lua_State *from, int args) {
+#if LUA_VERSION_NUM >= 504
+    int results = 0;
+    const int status = lua_resume(thread, from, args, &results);
+    if (status == 0 || status == LUA_YIELD)
+        lua_pop(thread, results);
+#else
+#if LUA_VERSION_NUM >= 502
+    const int status = lua_resume(thread, from, args);
+#else
+    const int status = lua_resume(thread, args);
+    (void)from;
+#endif
+    if (status == 0 || status == LUA_YIELD)
+        lua_settop(thread, 0);
+#endif
+    return status;
+}
+
+/* core.resume(coroutine, step, a, b, ...) -> true, or false and what it raised: calls step(a, b) quietly and resumes the
+ * coroutine, which is suspended, with what else there is; no hook comes in between, not even of a call */
+static int section_resume(lua_State *L) {
+    lua_State *thread = lua_tothread(L, 1);
+    luaL_argcheck(L, thread, 1, "coroutine expected");
+    for (int arg = 2; arg <= 4; arg++)
+        lua_pushvalue(L, arg);
+    const int args = lua_gettop(L) - 7;
+    if (!lua_checkstack(thread, args))
+        return luaL_error(L, "too many arguments");
+    call_quietly(L, 2, 0);
+    lua_xmove(L, thread, args);
+    const int status = resume(thread, L, args);
+    lua_pushboolean(L, status == 0 || status == LUA_YIELD);
+    if (status == 0 || status == LUA_YIELD)
+        return 1;
+    lua_xmove(thread, L, 1);
+    return 2;
+}
+
+void zkl_open_section(lua_State *L) {
+    lua_pushcfunction(L, section_quietly);
+    lua_setfield(L, -2, "quietly");
+    lua_pushcfunction(L, section_after);
+    lua_setfield(L, -2, "after");
+    lua_pushcfunction(L, section_resume);
+    lua_setfield(L, -2, "resume");
+}

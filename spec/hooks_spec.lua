@@ -1,0 +1,406 @@
+--- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call, of what a script
+--- asks for. What it got and never heard of is given back, what it gives back is given back, and all are told once.
+
+local inspector = require "spec.support.inspector"
+local places = require "spec.memory.places"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+-- Compiled code does not look for hooks.
+local jit = rawget(_G, "jit")
+if jit then jit.off() end
+
+local SESSION = 30 -- seconds
+local PATIENCE = 20
+local HOOKED = "the hook"
+--- Of how many places one is tried, on average: `HOOKS=1` tries all.
+local STEP = tonumber(os.getenv "HOOKS") or 29
+
+describe("an error that a hook raises", function()
+  local zk, tree, client, other, path, count, lock, told, errors
+
+  local function listen() told = {} end
+  local function tell(...) told[#told + 1] = { ... } end
+
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:delete_tree("/hooks")
+    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION,
+      on_error = function(message)
+        -- LuaJIT's hooks are for all coroutines: this one came into a callback that had begun.
+        local list = message:find(HOOKED, 1, true) and told or errors
+        list[#list + 1] = message
+      end }))
+    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    count = 0
+  end)
+
+  before_each(function()
+    count = count + 1
+    path = ("/hooks/%d"):format(count)
+    lock, errors = client:mutex(path), {}
+    listen()
+  end)
+
+  teardown(function()
+    client:close()
+    other:close()
+    tree:delete_tree("/hooks")
+    tree:close()
+  end)
+
+  --- So many hold, and nobody waits.
+  local function holds(n)
+    local stats = client:stats()
+    assert.same({ held = n, waiting = 0 }, { held = stats.held, waiting = stats.waiting })
+  end
+
+  --- ... as soon as what is nobody's is collected.
+  local function comes_to_hold(n)
+    wait.eventually(function()
+      local stats = client:stats()
+      if stats.held == n and stats.waiting == 0 then return true end
+      collectgarbage()
+      client:poll()
+    end, PATIENCE, "the end of all that nobody has")
+  end
+
+  local function poll_until(condition, what)
+    return wait.eventually(function()
+      client:poll()
+      return condition()
+    end, PATIENCE, what)
+  end
+
+  local function engine_has(name, n)
+    wait.eventually(function() return client:stats()[name] == n end, PATIENCE, name)
+  end
+
+  local function rest()
+    assert(client:flush(PATIENCE))
+    assert(other:flush(PATIENCE))
+    wait.eventually(function() return places.count(tree, path) == 0 end, PATIENCE, "the end of every node")
+  end
+
+  local kinds = {}
+
+  --- At the n-th instruction from now on, once. Coroutines that begin meanwhile have no hook, but with LuaJIT.
+  function kinds.instruction(n)
+    debug.sethook(function()
+      debug.sethook()
+      error(HOOKED, 0)
+    end, "", n)
+  end
+
+  --- At the n-th instruction, counted one by one: what begins to count anew does not help.
+  kinds["counted instruction"] = function(n)
+    debug.sethook(function()
+      n = n - 1
+      if n > 0 then return end
+      debug.sethook()
+      error(HOOKED, 0)
+    end, "", 1)
+  end
+
+  function kinds.call(n)
+    debug.sethook(function()
+      n = n - 1
+      if n > 0 then return end
+      debug.sethook()
+      error(HOOKED, 0)
+    end, "c")
+  end
+
+  --- `fn(...)` with such a hook. Where it raised after fn had returned, nothing is known of it.
+  local function try(kind, n, fn, ...)
+    local ok, value, err, known
+    pcall(function(...)
+      kinds[kind](n)
+      ok, value, err = pcall(fn, ...)
+      debug.sethook()
+      known = true
+    end, ...)
+    debug.sethook()
+    if not known then return false end -- what there was is nobody's
+    if not ok then assert.equal(HOOKED, value) end
+    return true, ok, value, err
+  end
+
+  --- How many of them there are before fn begins.
+  local function early(kind)
+    local function busy()
+      local sum = 0
+      for i = 1, 50 do sum = sum + math.abs(i) end
+      return sum
+    end
+    for n = 1, math.huge do
+      if try(kind, n, busy) then return n - 1 end
+    end
+  end
+
+  --- `before()` prepares; `run()` gives the function that is tried and its arguments; `after(ok, value, err)` looks.
+  local function sweep(title, call)
+    for kind in pairs(kinds) do
+      -- From 5.1 to 5.3 there is one more instruction when all is done.
+      local is_exact = kind ~= "counted instruction" or jit or _VERSION == "Lua 5.4" or not call.hands_out
+      if is_exact then it(("%s, at each %s"):format(title, kind), function()
+        local step = kind == "call" and math.ceil(STEP / 5) or STEP
+        local first = early(kind)
+        local n, through, tried = first + math.random(step), false, 0
+        while not through do
+          if call.before then call.before() end
+          local known, ok, value, err = try(kind, n, call.run())
+          through = ok or not known
+          if through and not known then
+            if call.undo then call.undo() end
+            pcall(call.after, true)
+            collectgarbage()
+          else
+            local good, why = pcall(call.after, ok or false, value, err)
+            if not good then error(("%s %d: %s"):format(kind, n, tostring(why)), 0) end
+            tried = tried + 1
+          end
+          n = n + math.random(2 * step - 1)
+        end
+        assert.same({}, errors)
+        rest()
+        assert.is_true(tried > 0)
+      end) end
+    end
+  end
+
+  describe("into acquiring", function()
+    local function check_hold(ok)
+      holds(ok and 1 or 0)
+      assert.same(ok and { true } or { nil, "not owner" }, { lock:release() })
+    end
+
+    local function undo() lock:release() end
+
+    sweep("a free lock gives it back", {
+      hands_out = true,
+      run = function() return lock.acquire, lock, PATIENCE end,
+      after = check_hold,
+      undo = undo,
+    })
+
+    sweep("in a single try gives it back", {
+      hands_out = true,
+      before = rest,
+      run = function() return lock.acquire, lock, 0 end,
+      after = check_hold,
+      undo = undo,
+    })
+
+    sweep("what somebody gives back meanwhile gives it back", {
+      hands_out = true,
+      before = function() assert(other:mutex(path):acquire(PATIENCE)) end,
+      run = function()
+        return function()
+          other:mutex(path):release()
+          return lock:acquire(PATIENCE)
+        end
+      end,
+      after = function(ok)
+        if other:mutex(path):is_held() then assert(other:mutex(path):release()) end
+        check_hold(ok)
+      end,
+      undo = undo,
+    })
+
+    sweep("in vain leaves nothing behind", {
+      hands_out = true,
+      before = function()
+        if not other:mutex(path):is_held() then assert(other:mutex(path):acquire(PATIENCE)) end
+      end,
+      run = function() return lock.acquire, lock, 0.001 end,
+      after = function(ok, value)
+        holds(0)
+        if not ok then return end
+        assert.is_nil(value)
+        assert(other:mutex(path):release())
+      end,
+      undo = function() assert(other:mutex(path):release()) end,
+    })
+
+    sweep("again takes back that one count", {
+      hands_out = true,
+      before = function() assert(lock:acquire(PATIENCE)) end,
+      run = function() return lock.acquire, lock, PATIENCE end,
+      after = function(ok)
+        holds(1)
+        if ok then assert.is_true(lock:release()) end
+        assert.is_true(lock:release())
+        assert.same({ nil, "not owner" }, { lock:release() })
+        holds(0)
+      end,
+      undo = function() assert.is_true(lock:release()) end,
+    })
+
+    sweep("with a guard gives it back", {
+      hands_out = true,
+      run = function() return lock.guard, lock, PATIENCE end,
+      after = function(ok, guard)
+        if ok and guard then
+          holds(1)
+          assert.is_true(guard:is_held())
+          assert.is_true(guard:release())
+        end
+        comes_to_hold(0)
+      end,
+    })
+
+    sweep("for a function gives it back", {
+      hands_out = true,
+      run = function() return lock.with, lock, PATIENCE, function() end end,
+      after = function() comes_to_hold(0) end,
+    })
+
+    sweep("leases gives them back", {
+      hands_out = true,
+      run = function()
+        local pool = client:semaphore(path .. "/pool", 2)
+        return pool.acquire, pool, PATIENCE, 2
+      end,
+      after = function(ok, lease)
+        if ok and lease then
+          assert.is_true(lease:is_held())
+          assert.is_true(lease:release())
+        end
+        comes_to_hold(0)
+      end,
+    })
+  end)
+
+  describe("into releasing", function()
+    sweep("a lock leaves it held or free, as its owner finds", {
+      before = function() assert(lock:acquire(PATIENCE)) end,
+      run = function() return lock.release, lock end,
+      after = function()
+        local released, err = lock:release()
+        if not released then assert.equal("not owner", err) end
+        holds(0)
+      end,
+    })
+
+    local lease
+    sweep("a lease leaves it to be released again", {
+      before = function() lease = assert(client:semaphore(path .. "/pool", 2):acquire(PATIENCE)) end,
+      run = function() return lease.release, lease end,
+      after = function()
+        assert.is_true(lease:release())
+        holds(0)
+      end,
+    })
+
+    local guard
+    sweep("a guard leaves it to be released again, and takes nothing but its own", {
+      before = function()
+        assert(lock:acquire(PATIENCE))
+        guard = assert(lock:guard(PATIENCE))
+      end,
+      run = function() return guard.release, guard end,
+      after = function()
+        assert.is_true(guard:release())
+        holds(1)
+        assert.is_true(lock:release())
+        holds(0)
+      end,
+    })
+  end)
+
+  describe("into requesting", function()
+    sweep("makes one that is told once, or none", {
+      hands_out = true,
+      run = function() return lock.request, lock, PATIENCE, tell end,
+      after = function(ok, request)
+        if ok and request then
+          poll_until(function() return #told > 0 end, "an answer")
+          assert.same({ request:token() }, { told[1][1] })
+          assert.is_true(request:release())
+        end
+        comes_to_hold(0)
+        if ok == not request then return listen() end -- nobody knows whether there is one
+        assert.equal(ok and 1 or 0, #told)
+        listen()
+      end,
+    })
+  end)
+
+  describe("into polling", function()
+    local requests
+
+    sweep("tells grants and failures once", {
+      before = function()
+        requests = {}
+        assert(other:mutex(path .. "/taken"):acquire(PATIENCE))
+        for i = 1, 3 do
+          requests[i] = client:mutex(("%s/%d"):format(path, i)):request(PATIENCE, function(...) tell(i, ...) end)
+          client:mutex(path .. "/taken"):request(0.001, function(...) tell(i, ...) end)
+        end
+        engine_has("held", 3)
+        engine_has("waiting", 0)
+      end,
+      run = function() return client.poll, client end,
+      after = function()
+        poll_until(function() return #told >= 6 end, "all answers")
+        client:poll()
+        assert.equal(6, #told)
+        for _, request in ipairs(requests) do assert.is_true(request:release()) end
+        assert(other:mutex(path .. "/taken"):release())
+        listen()
+        holds(0)
+      end,
+    })
+
+    sweep("tells a loss and a revocation once", {
+      before = function()
+        local lost, asked = client:mutex(path .. "/lost"), client:mutex(path .. "/asked")
+        lost:on_lost(function() tell("lost") end)
+        asked:on_revoke(function() tell("asked") end)
+        assert(lost:acquire(PATIENCE))
+        assert(asked:acquire(PATIENCE))
+        requests = { lost, asked, losses = client:stats().lost, revoked = client:stats().revoked }
+        assert(other:mutex(path .. "/asked"):revoke(PATIENCE))
+        for _, name in ipairs(tree:children(path .. "/lost")) do tree:delete(path .. "/lost/" .. name) end
+        engine_has("lost", requests.losses + 1)
+        engine_has("revoked", requests.revoked + 1)
+      end,
+      run = function() return client.poll, client end,
+      after = function()
+        poll_until(function() return #told >= 2 end, "both")
+        client:poll()
+        assert.equal(2, #told)
+        assert.same({ nil, "lost" }, { requests[1]:release() })
+        assert.is_true(requests[2]:release())
+        listen()
+        holds(0)
+      end,
+    })
+
+    -- In plain Lua 5.1 a callback that waits keeps the others waiting.
+    if _VERSION ~= "Lua 5.1" or jit then sweep("wakes callbacks that wait", {
+      before = function()
+        assert(other:mutex(path):acquire(PATIENCE))
+        for i = 1, 2 do
+          client:mutex(path .. "/free" .. i):request(PATIENCE, function()
+            tell(lock:acquire(PATIENCE))
+            lock:release()
+          end)
+        end
+        poll_until(function() return client:stats().waiting == 2 end, "waiting callbacks")
+        assert(other:mutex(path):release())
+        client:flush(PATIENCE)
+      end,
+      run = function() return client.poll, client end,
+      after = function()
+        poll_until(function() return #told >= 2 end, "both")
+        assert.equal(2, #told)
+        listen()
+        comes_to_hold(0)
+      end,
+    }) end
+  end)
+end)
