@@ -11,7 +11,7 @@ local PATIENCE = 30
 -- The old leader misses the others after so many ticks of 200 ms: long after the sessions are over.
 local NOTICES = 200
 
-describe("on a leader that was deposed and does not know #slow", function()
+describe("on a leader that was deposed and does not know #once", function()
   local three, old, client, others, count, path
 
   setup(function()

@@ -10,7 +10,7 @@ local SESSION = 2 -- seconds
 local PATIENCE = 25
 local PATH = "/restored/lock"
 
-describe("servers that come back #slow", function()
+describe("servers that come back #once", function()
   local zk, copy, holder, waiter, lock, token, losses, answers, request
 
   before_each(function() zk = server.start() end)

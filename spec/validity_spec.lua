@@ -25,7 +25,7 @@ local function one_is_sure(validity, client, granted)
 end
 
 -- A follower answers before the leader has heard from it that the session lives, which is up to half a tick later.
-describe("a process that was stopped for half of its session #slow", function()
+describe("a process that was stopped for half of its session #once", function()
   local TICK, TICKS = 500, 10 -- ms; ticks of a session
   local STOPPED = 4.8 * TICK / 1000 -- seconds
   local three, client, sleeper
@@ -66,7 +66,7 @@ describe("a process that was stopped for half of its session #slow", function()
   end)
 end)
 
-describe("a session that was shortened at a reconnect #slow", function()
+describe("a session that was shortened at a reconnect #once", function()
   local LONG, SHORT = 12, 1 -- seconds
   local zk, faulty, client, other
 
