@@ -6,6 +6,7 @@ local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
 local port = require "spec.support.port"
 local proxy = require "spec.support.proxy"
+local script = require "spec.support.script"
 local server = require "spec.support.server"
 local socket = require "socket"
 local uv = require "luv"
@@ -140,8 +141,10 @@ describe("with TLS", function()
       open:stop()
     end)
 
-    it("connects by name as well as by address, whatever name is in the certificate", function()
+    it("connects by name as well as by address, if both are in the certificate", function()
       assert(connect("localhost:" .. zk.secure_port, files(), { connect_timeout = PATIENCE }))
+      local both = ("other.invalid:%d,localhost:%d"):format(zk.secure_port, zk.secure_port)
+      assert(connect(both, files(), { connect_timeout = PATIENCE }))
     end)
 
     it("takes turns with others, with TLS and without", function()
@@ -330,6 +333,31 @@ describe("with TLS", function()
         { connect(zk.secure_hosts, files { ca = theirs.ca }, { connect_timeout = 2 }) })
       assert.is_true(wait.now() - began < PATIENCE)
       assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
+    end)
+
+    for what, names in pairs { ["another name"] = "DNS:zk1.example,DNS:localhost.example", ["no name"] = false,
+      ["another address"] = "IP:127.0.0.2,DNS:127.0.0.1" } do
+      it("are refused if there is " .. what .. " in their certificate, and the log says why", function()
+        -- without a subject alternative name the common name counts, which is "server"
+        local other = server.start { tls = { authority = ours, names = names or "email:a@b.example" } }
+        for _, host in ipairs { "127.0.0.1", "localhost" } do
+          local hosts = ("%s:%d"):format(host, other.secure_port)
+          assert.same({ nil, "disconnected" }, { connect(hosts, files(), { connect_timeout = 2 }) })
+        end
+        assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
+        other:stop()
+      end)
+    end
+
+    it("are refused if only an authority of the system's has signed them", function()
+      local other = server.start { tls = { authority = theirs, client_auth = "none" } } -- it takes anybody
+      local child = wait.spawn_lua([[
+        local tls = { ca = arg[1], cert = arg[2], key = arg[3], password = arg[4] }
+        print(require("zklock").connect(arg[5], { tls = tls, connect_timeout = 2, log = print }))
+      ]], { ours.ca, mine.cert, mine.key, PASSWORD, other.secure_hosts }, { env = { SSL_CERT_FILE = theirs.ca } })
+      local result = script.finish(child)
+      assert.is_truthy(result.stdout:find("nil\tdisconnected", 1, true), result.stdout .. result.stderr)
+      other:stop()
     end)
 
     it("refuse a client that another authority has signed, and the log says why", function()

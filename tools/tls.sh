@@ -1,12 +1,15 @@
 #!/bin/sh
 # Builds a libzookeeper_mt with TLS from the distribution's own source package, of which the distribution's binary is
-# built without. Nothing is installed: the library stays in DIR, for LD_LIBRARY_PATH. What is there is kept.
+# built without, and with tls.patch, which says who is trusted. Nothing is installed: the library stays in DIR, for
+# LD_LIBRARY_PATH. What was built so before is kept.
 # usage: tools/tls.sh DIR        status 3: the source package is not to be had here
 set -u
 
 dir=$1
-[ -e "$dir/libzookeeper_mt.so.2" ] && exit 0
+patch=$(cd "$(dirname "$0")" && pwd)/tls.patch || exit 1
+[ -e "$dir/libzookeeper_mt.so.2" ] && cmp -s "$patch" "$dir/patch" && exit 0
 mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
+rm -f "$dir/libzookeeper_mt.so.2"
 work=$dir/work
 rm -rf "$work"
 mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial" || exit 1
@@ -37,7 +40,9 @@ get_source() {
 # source wants a function that OpenSSL had before version 3, only to write a log line.
 build() {
     set -e
-    cd "$work/source/zookeeper-client/zookeeper-client-c"
+    cd "$work/source"
+    patch -p1 <"$patch"
+    cd zookeeper-client/zookeeper-client-c
     records=$work/source/zookeeper-jute/src/main/resources/zookeeper.jute
     mkdir generated
     (cd generated && java -cp /usr/share/java/zookeeper-jute.jar org.apache.jute.compiler.generated.Rcc -l c "$records")
@@ -62,4 +67,4 @@ if [ $? -ne 0 ]; then
     echo "libzookeeper with TLS cannot be built: $dir/log" >&2
     exit 1
 fi
-mv "$dir/library" "$dir/libzookeeper_mt.so.2"
+mv "$dir/library" "$dir/libzookeeper_mt.so.2" && cp "$patch" "$dir/patch"

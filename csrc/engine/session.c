@@ -1,5 +1,7 @@
 #include "session.h"
 
+#include "tls.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,12 +384,29 @@ static char *copy(const char *text, bool *good) {
     return c;
 }
 
-static bool copy_config(zkl_config *to, const zkl_config *from) {
+/* The files, and the servers' names behind them, where libzookeeper looks at those. NULL: no memory. */
+static char *with_names(const char *files, const zkl_servers *servers) {
+    size_t size = strlen(files) + 1;
+    for (size_t i = 0; i < servers->count; i++)
+        size += strlen(servers->list[i].host) + 1;
+    char *all = malloc(size);
+    if (!all)
+        return NULL;
+    char *end = stpcpy(all, files);
+    for (size_t i = 0; zkl_tls_names() && i < servers->count; i++) {
+        *end++ = i == 0 ? ',' : ' ';
+        end = stpcpy(end, servers->list[i].host);
+    }
+    return all;
+}
+
+static bool copy_config(zkl_config *to, const zkl_config *from, const zkl_servers *servers) {
     bool good = true;
     *to = *from;
     to->hosts = NULL; /* parsed */
     to->identifier = copy(from->identifier, &good);
-    to->tls = copy(from->tls, &good);
+    to->tls = from->tls ? with_names(from->tls, servers) : NULL;
+    good = good && (!from->tls || to->tls);
     zkl_auth *auths = calloc(from->auth_count ? from->auth_count : 1, sizeof *auths);
     to->auths = auths;
     to->auth_count = auths ? from->auth_count : 0;
@@ -402,7 +421,7 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     char why[128];
     if (!zkl_servers_parse(&session->servers, config->hosts, why, sizeof why))
         return why[0] ? ZKL_BAD_ARGUMENT : ZKL_NO_MEMORY;
-    if (!copy_config(&session->config, config))
+    if (!copy_config(&session->config, config, &session->servers))
         return ZKL_NO_MEMORY;
     session->state = ZKL_STATE_CONNECTING;
     session->timeout = zkl_link_asked(config);

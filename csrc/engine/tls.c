@@ -57,7 +57,18 @@ static bool readable(const char *path, char *why, size_t size) {
     return good;
 }
 
+/* Of tools/tls.patch. */
+extern int zookeeper_ssl_names WEAK;
+
+bool zkl_tls_names(void) {
+    return &zookeeper_ssl_names != NULL;
+}
+
 void zkl_tls_advise(const char *files, zkl_log *log) {
+    if (!zkl_tls_names())
+        zkl_log_warn(log, "%s",
+                     "this libzookeeper takes any certificate of any authority of the "
+                     "system for a server's, whatever the name in it: see docs/tls.md");
     const char *cert = strchr(files, ','), *key = cert ? strchr(cert + 1, ',') : NULL;
     char *path = key ? strndup(key + 1, strcspn(key + 1, ",")) : NULL;
     struct stat file;

@@ -13,6 +13,9 @@
 const char *zkl_tls_check(const char *ca, const char *cert, const char *key, const char *password,
                           char *why, size_t size);
 
+/* Does libzookeeper compare the names of servers, which are a fifth part of the files then, and trust nobody but `ca`? */
+bool zkl_tls_names(void);
+
 /* Says in the log what is not safe about `files`, which are as in zkl_config. Looks at files: it may block. */
 void zkl_tls_advise(const char *files, zkl_log *log);
 

@@ -41,14 +41,18 @@ end
 --- A certificate that it signs.
 ---@param name string its subject
 ---@param password string? encrypts the key
+---@param names string? of a server, as openssl wants them: "DNS:localhost,IP:127.0.0.1"
 ---@return { cert: string, key: string, both: string } paths; `both` is the key and then the certificate in one file
-function authority:issue(name, password)
+function authority:issue(name, password, names)
   local path = ("%s/%s"):format(self.folder, name)
   local made = { cert = path .. ".pem", key = path .. ".key", both = path .. ".both.pem" }
   local secret = password and { "-passout", "pass:" .. password } or { "-nodes" }
   request("-keyout", made.key, "-out", path .. ".csr", "-subj", "/CN=" .. name, secret[1], secret[2])
+  local extensions = assert(io.open(path .. ".ext", "w"))
+  extensions:write(names and "subjectAltName=" .. names .. "\n" or "")
+  extensions:close()
   openssl("x509", "-req", "-in", path .. ".csr", "-CA", self.ca, "-CAkey", self.key, "-CAcreateserial", "-days", "2",
-    "-out", made.cert)
+    "-extfile", path .. ".ext", "-out", made.cert)
   local file = assert(io.open(made.both, "w"))
   file:write(read(made.key), read(made.cert))
   file:close()

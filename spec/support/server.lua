@@ -44,7 +44,7 @@ end
 
 local function tls_config(self)
   local tls = self.options.tls
-  self.certificate = self.certificate or tls.authority:issue("server")
+  self.certificate = self.certificate or tls.authority:issue("server", nil, tls.names or "DNS:localhost,IP:127.0.0.1")
   return {
     serverCnxnFactory = "org.apache.zookeeper.server.NettyServerCnxnFactory",
     secureClientPort = self.secure_port, secureClientPortAddress = "127.0.0.1", ["ssl.clientAuth"] = tls.client_auth,
@@ -125,8 +125,9 @@ end
 ---@field container_check_interval integer? ms between looks for empty containers (the server's default is a minute)
 ---@field config table<string, any>? more lines for the configuration
 ---@field jvm string[]? more flags for java
----@field tls { authority: table, client_auth: string? }? a port with TLS besides the other, `.secure_hosts`, with a
----  certificate of that authority; clients are asked for one of it, too, unless `client_auth` is "none"
+---@field tls { authority: table, client_auth: string?, names: string? }? a port with TLS besides the other,
+---  `.secure_hosts`, with a certificate of that authority; clients are asked for one of it, too, unless `client_auth`
+---  is "none"; `names`: in the certificate
 
 --- Prepares a server without starting it (the ensemble launches its three together).
 ---@param options server.options?
