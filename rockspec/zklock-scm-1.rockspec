@@ -56,7 +56,7 @@ build = {
         "csrc/engine/status.c",
         "csrc/engine/subject.c",
         "csrc/engine/timer.c",
-        "csrc/engine/tls.c",
+        "csrc/engine/tls.c", "csrc/engine/trouble.c",
         "csrc/engine/trust.c",
         "csrc/engine/verdict.c",
         "csrc/engine/vetted.c",

@@ -84,6 +84,11 @@ describe("misuse", function()
       it("raises for hosts " .. type(value), function() raises("hosts", zklock.connect, value) end)
     end
 
+    it("raises for hosts that somebody took for something else, and says for what", function()
+      assert.matches("no URL", raises("hosts", zklock.connect, "http://zk1:2181"))
+      assert.matches("parted by commas", raises("hosts", zklock.connect, "zk1:2181;zk2:2181"))
+    end)
+
     it("raises for hosts nil, and for none", function()
       raises("hosts", zklock.connect, nil, {})
       raises("hosts", zklock.connect)

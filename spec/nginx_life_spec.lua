@@ -180,6 +180,41 @@ describe("a worker of nginx", function()
     end)
   end)
 
+  for _, quiet in ipairs { false, true } do
+    it(quiet and "with log = false logs nothing" or "logs a loss and each change for the worse", function()
+      local mine = server.start()
+      start { workers = 1, http = ([[
+        lua_shared_dict counts 1m;
+        init_worker_by_lua_block {
+          client = assert(require("zklock").connect("%s", { session_timeout = 3%s }))
+        }
+      ]]):format(mine.hosts, quiet and ", log = false" or ""), server = [[
+        location /take { content_by_lua_block { ngx.say(client:mutex("/logged"):acquire(20, "worker")) } }
+        location /state { content_by_lua_block { ngx.say(client:state(), " ", client:stats().lost) } }
+      ]] }
+      local _, token = web:get("/take")
+      mine:kill()
+      wait.eventually(function() return select(2, web:get("/state")) == "suspended 0\n" end)
+      mine:start()
+      wait.eventually(function() return select(2, web:get("/state")):match("^connected") end)
+      local inside = inspector.connect(mine.hosts)
+      for _, name in ipairs(inside:children("/logged") or {}) do inside:delete("/logged/" .. name) end
+      inside:close()
+      wait.eventually(function() return select(2, web:get("/state")) == "connected 1\n" end)
+      local function is_logged(text)
+        for line in web:log():gmatch("[^\n]+") do
+          if line:find("[warn]", 1, true) and line:find(text, 1, true) then return true end
+        end
+        return false
+      end
+      local lost = ("zklock: lost: /logged (token %s)"):format(token:sub(1, -2))
+      wait.eventually(function() return quiet or is_logged(lost) end)
+      assert.equal(not quiet, is_logged("zklock: suspended"))
+      assert.equal(not quiet, is_logged("zklock: lost"))
+      mine:stop()
+    end)
+  end
+
   for title, how in pairs { ["is told to quit"] = "sigquit", ["is told to end"] = "sigterm" } do
     it(("that %s gives back what it held at once"):format(title), function()
       start { workers = 2, server = [[

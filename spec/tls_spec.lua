@@ -324,7 +324,7 @@ describe("with TLS", function()
 
   describe("the servers", function()
     it("are not reached without TLS", function()
-      assert.same({ nil, "disconnected" }, { connect(zk.secure_hosts, nil, { connect_timeout = 1 }) })
+      assert.equal("disconnected", (select(2, connect(zk.secure_hosts, nil, { connect_timeout = 1 }))))
     end)
 
     it("are refused if another authority has signed them, and the log says why", function()

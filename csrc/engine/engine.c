@@ -359,6 +359,20 @@ zkl_state zkl_client_state(zkl_client *client) {
     return state;
 }
 
+bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {
+    if (forked(client))
+        return false;
+    enter(client);
+    const zkl_session *session = &client->session;
+    bool known = zkl_trouble_of(session->tried, session->met, text, size);
+    if (!known && session->unresolved[0]) {
+        snprintf(text, size, "%s", session->unresolved);
+        known = true;
+    }
+    unlock(client);
+    return known;
+}
+
 double zkl_session_timeout(zkl_client *client) {
     if (forked(client))
         return 0;

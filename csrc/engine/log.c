@@ -1,5 +1,7 @@
 #include "log.h"
 
+#include "trouble.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +81,7 @@ void zkl_log_warn(zkl_log *log, const char *format, ...) {
 
 void zkl_log_library(const char *message) {
     const char *level = strstr(message, ":ZOO_ERROR@") ? "error" : "warn";
+    zkl_trouble_note(message);
     pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
     for (zkl_log *log = logs; log; log = log->next)

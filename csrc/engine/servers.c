@@ -98,6 +98,13 @@ bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t
         return false;
     }
     memcpy(servers->text, text, length + 1);
+    const char *wrong = strstr(text, "://")   ? "no URL, but host:port,host:port/chroot is wanted:"
+                        : strpbrk(text, ";|") ? "servers are parted by commas:"
+                                              : NULL;
+    if (wrong) {
+        zkl_servers_free(servers);
+        return refuse(why, size, wrong, text);
+    }
     char *slash = strchr(servers->text, '/');
     servers->chroot = servers->text + length + 1;
     strcpy(servers->chroot, slash && slash[1] ? slash : "");
@@ -200,7 +207,8 @@ char *zkl_servers_resolve(const zkl_servers *servers, const char *former, char *
         struct addrinfo *found = NULL;
         const int rc = getaddrinfo(servers->list[i].host, servers->list[i].port, &hints, &found);
         if (rc != 0) {
-            snprintf(why, size, "cannot resolve %s: %s", servers->list[i].host, gai_strerror(rc));
+            snprintf(why, size, rc == EAI_NONAME ? "no such host: %s" : "no such host: %s (%s)",
+                     servers->list[i].host, gai_strerror(rc));
             continue;
         }
         for (const struct addrinfo *info = found; info; info = info->ai_next)

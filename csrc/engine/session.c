@@ -131,6 +131,7 @@ static void refused(zkl_session *session) {
 
 /* locked */
 static void connected(zkl_session *session) {
+    session->met = zkl_floor_now(session->floor);
     zkl_floor *floor = session->floor;
     const int64_t id = zkl_link_session(session->link);
     const bool fresh = floor->session != id;
@@ -216,6 +217,8 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
                                               &session->floor->counters.requests_sent)
                                : NULL;
     session->enter(session->ctx);
+    free(session->tried);
+    session->tried = addresses ? strdup(addresses) : NULL;
     session->link = link;
     session->remembers = false;
     session->carried = carried != NULL;
@@ -246,6 +249,9 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
 static char *resolve(zkl_session *session) {
     char why[256];
     char *addresses = zkl_servers_resolve(&session->servers, session->addresses, why, sizeof why);
+    session->enter(session->ctx);
+    snprintf(session->unresolved, sizeof session->unresolved, "%.*s", ZKL_TROUBLE_TEXT - 1, why);
+    session->leave(session->ctx);
     if (why[0])
         zkl_log_warn(session->log, "%s", why);
     return addresses;
@@ -444,4 +450,5 @@ void zkl_session_destroy(zkl_session *session) {
     free((char *)session->config.identifier);
     free(session->addresses);
     zkl_servers_free(&session->servers);
+    free(session->tried);
 }

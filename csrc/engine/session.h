@@ -7,6 +7,7 @@
 #include "log.h"
 #include "port_zookeeper.h"
 #include "servers.h"
+#include "trouble.h"
 
 #define ZKL_STATES_KEPT 16
 
@@ -50,7 +51,10 @@ struct zkl_session {
     zkl_nanos look_pause; /* before names are looked up again */
     zkl_timer reopen, look;
     zkl_errand renew, look_again;
-    char *addresses; /* of the link; errand thread */
+    char *addresses;                   /* of the link; errand thread */
+    char *tried;                       /* a copy, for the host's questions */
+    char unresolved[ZKL_TROUBLE_TEXT]; /* which name had no address; "": all have */
+    zkl_nanos met;                     /* when there was a server last; 0: never */
 
     zkl_event states[ZKL_STATES_KEPT]; /* changes the host has not heard of yet */
     size_t state_next;

@@ -68,6 +68,8 @@ bool zkl_ended(zkl_client *client);
 void zkl_free(zkl_client *client);
 
 zkl_state zkl_client_state(zkl_client *client);
+/* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false: nothing is known. */
+bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
 /* Seconds: what the servers granted, before that what was asked. */
 double zkl_session_timeout(zkl_client *client);
 /* 0 while there is none. */

@@ -1,5 +1,6 @@
 /* client: the userdata around a zkl_client. */
 #include "binding.h"
+#include "trouble.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -140,6 +141,15 @@ static int client_unusable(lua_State *L) {
         zkl_push_text(L, zkl_state_text(state));
     else
         lua_pushnil(L);
+    return 1;
+}
+
+/* client:trouble() -> why no server is in reach, or nil */
+static int client_trouble(lua_State *L) {
+    char text[ZKL_TROUBLE_TEXT];
+    if (!zkl_client_trouble(check(L), text, sizeof text))
+        return 0;
+    lua_pushstring(L, text);
     return 1;
 }
 
@@ -466,6 +476,7 @@ void zkl_open_client(lua_State *L) {
         {"state", client_state},
         {"unusable", client_unusable},
         {"session_timeout", client_session_timeout},
+        {"trouble", client_trouble},
         {"session_id", client_session_id},
         {"stats", client_stats},
         {"fd", client_fd},

@@ -19,6 +19,8 @@ local quietly = core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
+--- States that somebody has to hear of.
+local WORSE = { suspended = true, expired = true, ["auth failed"] = true }
 --- How long `close` waits for the session's end; seconds.
 local CLOSE_MOST = 5
 --- `close` runs callbacks that make new callbacks, but not for ever.
@@ -61,7 +63,8 @@ function Client.new(native, options)
     protected = (yields_across_pcall or options.loop == blocking) and pcall or call_unprotected,
     handle_state = options.on_state,
     handle_error = options.on_error,
-    handle_log = options.log,
+    handle_log = options.log or nil,
+    notes = options.log ~= false and options.loop.note or nil,
     subjects = weak("v"),
     kept = {},
     stays = {},
@@ -299,6 +302,21 @@ function Client:state_changed(state)
   if state == self.told_state then return end
   if self.handle_state then self:call_later(self.handle_state, state) end
   self.told_state = state
+  if WORSE[state] then self:note(state, self.native:trouble()) end
+end
+
+--- A line for the host's own log, where it has one and that was not refused.
+function Client:note(...)
+  if self.notes then self.notes("zklock: " .. table.concat({ ... }, ": ")) end
+end
+
+--- Of an error what is known besides: where no server is in reach, why.
+---@return nil
+---@return string? err
+---@return string? why
+function Client:failure(err)
+  if err == "disconnected" then return nil, err, self.native:trouble() end
+  return nil, err
 end
 
 --- A line may go with the memory to tell it.
@@ -600,7 +618,7 @@ function Client:flush(timeout)
   check.self(self, Client, "client:flush")
   local deadline = check.deadline(timeout, "timeout")
   local ok, query = self:ask(function(tag) return self.native:ask_flush(tag, deadline) end)
-  if not ok then return nil, query end
+  if not ok then return self:failure(query) end
   query:drop()
   return true
 end

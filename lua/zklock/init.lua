@@ -166,6 +166,7 @@ end
 ---@param options table?
 ---@return zklock.Client? client
 ---@return string? err "disconnected", "auth failed", "cannot wait in phase NAME"
+---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
   local wrong = core.check_hosts(hosts)
@@ -185,7 +186,7 @@ function zklock.connect(hosts, options)
     acl = check_acl(options.acl, auth, tls),
     identifier = check_identifier(options.identifier),
     tls = tls,
-    log = check.listener(options.log, "options.log") ~= nil,
+    log = (check.listener(options.log or nil, "options.log")) ~= nil,
   }
   local client = Client.new(nil, {
     loop = adapter,
@@ -203,8 +204,9 @@ function zklock.connect(hosts, options)
     if query then query:drop() end
     return client
   elseif good then
+    local why = query == "disconnected" and client.native:trouble() or nil
     client:let_go()
-    return nil, query
+    return nil, query, why
   end
   if client.native then client.native:close() end -- goes on behind the scenes
   error(ok, 0)

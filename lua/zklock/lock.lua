@@ -86,6 +86,12 @@ local function hand_out(who, open, stay, err)
   return stay.token
 end
 
+--- What was handed out; or nil, the error, and what is known of it besides.
+local function told(lock, result, err)
+  if result ~= nil then return result end
+  return lock.client:failure(err)
+end
+
 --- Acquires the lock, waiting for it in order of arrival.
 ---
 --- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
@@ -94,12 +100,13 @@ end
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
 ---@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied",
----  "auth failed", "forked", "too big", "cannot wait in phase NAME", "zookeeper: NAME"
+---  "auth failed", "forked", "too big", "busy", "cannot wait in phase NAME", "zookeeper: NAME"
+---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
   check.self(self, Lock, "lock:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
   who = owner_or_current(self, check.owner(who))
-  return quietly(hand_out, who, false, seek(self, deadline, once, who))
+  return told(self, quietly(hand_out, who, false, seek(self, deadline, once, who)))
 end
 
 local function release(lock, who)
@@ -187,10 +194,10 @@ function Lock:with(timeout, fn, ...)
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
   local who, args = owner_or_current(self), pack(...)
-  local kept, err
+  local kept, err, why
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
-  kept, err = self:guard(timeout, who)
-  if not kept then return nil, err end
+  kept, err, why = self:guard(timeout, who)
+  if not kept then return nil, err, why end
   local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
   local released
   released, err = kept:release()
@@ -210,7 +217,7 @@ function Lock:guard(timeout, who)
   local deadline, once = check.deadline(timeout, "timeout")
   local open = guard.new()
   who = owner_or_current(self, check.owner(who))
-  return quietly(hand_out, who, open, seek(self, deadline, once, who))
+  return told(self, quietly(hand_out, who, open, seek(self, deadline, once, who)))
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it

@@ -368,6 +368,7 @@ function Stay:tell_loss(err, token)
     client.queue:append(call)
   end
   client.kept[self] = nil
+  client:note("lost", ("%s (token %d)"):format(self.place.path, token))
 end
 
 --- The owner, as listeners hear of him: nobody owns a lease.

@@ -47,7 +47,7 @@ function Semaphore:acquire(timeout, count)
   local stay = self.place:new_stay(listener, lease)
   stay.leases, lease.stay = count, stay
   local err = stay:settle(deadline, once)
-  if stay.state ~= "held" then return nil, err end
+  if stay.state ~= "held" then return self.client:failure(err) end
   return core.quietly(hand_out, lease)
 end
 

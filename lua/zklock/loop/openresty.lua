@@ -107,6 +107,10 @@ function openresty.tie(client, request)
   host.bell:listen()
 end
 
+function openresty.note(line)
+  ngx.log(ngx.WARN, line)
+end
+
 function openresty.report(message)
   ngx.log(ngx.ERR, message)
 end
