@@ -69,7 +69,7 @@ lua = $(lua_path) $(LUA_$1)
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
-.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos random slow demo lint format asan tsan bench clean
+.PHONY: help deps build hosts neighbour libzookeeper unit test tls neighbours chaos random slow soak demo lint format asan tsan bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -78,6 +78,7 @@ help:
 	@echo 'make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo 'make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo 'make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
+	@echo 'make soak    nginx and plain Lua use everything for ten minutes, and nothing grows: MINUTES=60'
 	@echo 'make slow    floods: tens of thousands of locks in one client, for some minutes'
 	@echo 'make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo 'make build   the module for each Lua: build/5.4/zklock/core.so, ...'
@@ -260,6 +261,10 @@ tls: deps
 
 chaos: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
+
+soak: deps $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
+	@exec env $(call lua,luajit) LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
+		LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" luajit soak/run.lua $(MINUTES)
 
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow

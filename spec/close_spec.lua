@@ -281,6 +281,28 @@ describe("the end of a client", function()
     end)
   end)
 
+  it("leaves no descriptor open, also while the client is still referred to", function()
+    local function open_files()
+      local open = 0
+      for _ in require("lfs").dir("/proc/self/fd") do open = open + 1 end
+      return open
+    end
+    local closed, before = {}, nil
+    for i = 1, 10 do
+      local mine = assert(zklock.connect(zk.hosts, { session_timeout = 6 }))
+      assert(mine:mutex(path):acquire(PATIENCE))
+      assert(mine:close())
+      assert(mine:close())
+      assert.equal(-1, mine:getfd())
+      assert.equal(0, mine:poll())
+      assert.same({ nil, "closed" }, { mine:mutex(path):acquire(0) })
+      closed[i] = mine
+      before = before or open_files()
+    end
+    assert.equal(before, open_files())
+    assert.equal(10, #closed)
+  end)
+
   describe("by the end of its script", function()
     local PROLOGUE = [[
       zklock = require "zklock"

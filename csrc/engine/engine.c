@@ -407,6 +407,11 @@ int zkl_fd(zkl_client *client) {
     return client->floor.events.fd;
 }
 
+void zkl_hang_up(zkl_client *client) {
+    if (!forked(client))
+        zkl_events_hang_up(&client->floor.events);
+}
+
 bool zkl_peek(zkl_client *client, zkl_event *event) {
     return !forked(client) && zkl_events_peek(&client->floor.events, event);
 }

@@ -20,7 +20,7 @@ bool zkl_events_init(zkl_events *events) {
 }
 
 void zkl_events_destroy(zkl_events *events) {
-    close(events->fd);
+    zkl_events_hang_up(events);
     pthread_mutex_destroy(&events->mutex);
 }
 
@@ -37,7 +37,7 @@ static void signal_once(zkl_events *events) {
     events->signalled = true;
     const uint64_t one = 1;
     /* A write of 1 to an eventfd that holds at most 1 cannot fail or block. */
-    while (write(events->fd, &one, sizeof one) < 0)
+    while (events->fd >= 0 && write(events->fd, &one, sizeof one) < 0)
         continue;
     ring(events);
 }
@@ -78,7 +78,7 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
         *copy = *event;
     } else if (events->signalled) {
         uint64_t count;
-        while (read(events->fd, &count, sizeof count) < 0 && errno == EINTR)
+        while (events->fd >= 0 && read(events->fd, &count, sizeof count) < 0 && errno == EINTR)
             continue;
         events->signalled = false;
     }
@@ -103,6 +103,14 @@ void zkl_events_ring_at(zkl_events *events, int bell) {
     events->bell = bell;
     if (events->signalled)
         ring(events);
+    pthread_mutex_unlock(&events->mutex);
+}
+
+void zkl_events_hang_up(zkl_events *events) {
+    pthread_mutex_lock(&events->mutex);
+    if (events->fd >= 0)
+        close(events->fd);
+    events->fd = -1;
     pthread_mutex_unlock(&events->mutex);
 }
 

@@ -33,7 +33,7 @@ typedef struct zkl_events {
     pthread_mutex_t mutex;
     zkl_event *first, **last;
     uint64_t serial; /* of the latest post of all */
-    int fd;          /* eventfd */
+    int fd;          /* eventfd; -1: it was hung up */
     int bell; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     bool signalled;
 } zkl_events;
@@ -54,6 +54,9 @@ void zkl_events_forget(zkl_events *events, uint64_t serial);
 
 /* Rings at this socket from now on, and at once if something is there already; -1: nowhere. The caller closes it. */
 void zkl_events_ring_at(zkl_events *events, int bell);
+
+/* Closes the descriptor, for which nobody looks any more. Twice is fine. */
+void zkl_events_hang_up(zkl_events *events);
 
 /* Makes the descriptor readable until the next empty peek: the host has work of its own left. */
 void zkl_events_wake(zkl_events *events);

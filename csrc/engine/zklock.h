@@ -86,6 +86,9 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats);
 /* ---- events ---- */
 
 int zkl_fd(zkl_client *client);
+/* The host looks at the descriptor no more: it is closed, zkl_fd is -1. Only on the thread that calls zkl_fd. Events can be
+ * peeked all the same. */
+void zkl_hang_up(zkl_client *client);
 /* Copies the oldest event, which stays the oldest until it is forgotten: a host that is interrupted while it deals with
  * it finds it again. false: there is none. */
 bool zkl_peek(zkl_client *client, zkl_event *event);

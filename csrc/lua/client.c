@@ -201,6 +201,11 @@ static int client_fd(lua_State *L) {
     return 1;
 }
 
+static int client_hang_up(lua_State *L) {
+    zkl_hang_up(check(L));
+    return 0;
+}
+
 static int client_wake(lua_State *L) {
     zkl_wake(check(L));
     return 0;
@@ -480,6 +485,7 @@ void zkl_open_client(lua_State *L) {
         {"session_id", client_session_id},
         {"stats", client_stats},
         {"fd", client_fd},
+        {"hang_up", client_hang_up},
         {"wake", client_wake},
         {"wait", client_wait},
         {"peek", client_peek},

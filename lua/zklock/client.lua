@@ -98,10 +98,11 @@ end
 local function watch(client)
   local native, kept, back = client.native, client.kept, weak("v", { client })
   local unwatch
+  local function hang_up() native:hang_up() end
   local function stop()
     local once = unwatch
     unwatch = nil
-    if once then once() end
+    if once and not once(hang_up) then hang_up() end
   end
   unwatch = client.loop.watch(client, function()
     local living = back[1]
@@ -599,7 +600,7 @@ function Client:await_callback(deadline)
 end
 
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
----@return integer
+---@return integer fd -1 when the client is closed
 function Client:getfd()
   return self.native:fd()
 end
@@ -661,6 +662,7 @@ function Client:close()
   end
   self:tell_pollers()
   if self.unwatch and (native:ended() or self.loop.background) then self.unwatch() end
+  if not self.unwatch and native:ended() then native:hang_up() end
   return true
 end
 

@@ -11,7 +11,9 @@
 ---   unfit()               why no client can be made here and now (connect raises it), or nil
 ---   can_wait()            true; or nil and the error that every waiting call answers here and now
 ---   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable; returns the function
----                         that ends that. It may keep `ready`, but not the client, which must stay collectable
+---                         that ends that, and which may call its argument itself when it has let go of the
+---                         descriptor, and then returns true. It may keep `ready`, but not the client, which must
+---                         stay collectable
 ---   spawn(client, fn)     runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
 ---   settle(client)        returns when all that `spawn` was given has begun, if the caller can be suspended
 ---   owner(client, by_thread)  the owner of a call that names none; by_thread: of a lock with `owner = "thread"`

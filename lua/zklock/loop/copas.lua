@@ -50,6 +50,7 @@ local function serve(host)
     end
   end
   host.is_served = false
+  if host.hang_up then host.hang_up() end
 end
 
 function Host:listen()
@@ -129,7 +130,10 @@ function adapter.watch(client, ready)
   host.link = setmetatable({ fd = client:getfd(), host = host }, Link)
   client.host = host
   host:listen()
-  return function() host.ready = nil end
+  return function(hang_up)
+    host.ready, host.hang_up = nil, hang_up
+    return host.is_served -- who watches does it
+  end
 end
 
 function adapter.wait(client, waiter)

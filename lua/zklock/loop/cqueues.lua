@@ -29,6 +29,7 @@ local function serve(host, station)
   end
   host.stations[controller] = nil
   controller:cancel(host.link.pollfd) -- or a descriptor that gets this number would not be heard
+  if host.hang_up and next(host.stations) == nil then host.hang_up() end
 end
 
 local function enter(host, controller)
@@ -58,8 +59,10 @@ function adapter.watch(client, ready)
   }
   client.host = host
   local station = controller and enter(host, controller)
-  return function()
+  return function(hang_up)
+    host.hang_up = hang_up
     if station then leave(station) end
+    return next(host.stations) ~= nil -- the last of them does it
   end
 end
 

@@ -72,9 +72,13 @@ end
 function luv.watch(client, ready)
   local handle = assert(uv.new_poll(client:getfd()))
   assert(handle:start("r", ready))
-  return function()
+  return function(hang_up)
     handle:stop()
-    later(function() handle:close() end)
+    later(function()
+      handle:close() -- libuv takes the descriptor from its list once more
+      hang_up()
+    end)
+    return true
   end
 end
 
