@@ -263,8 +263,8 @@ chaos: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
 
 soak: deps $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
-	@exec env $(call lua,luajit) LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
-		LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" luajit soak/run.lua $(MINUTES)
+	@exec env LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
+		LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" $(call lua,luajit) soak/run.lua $(MINUTES)
 
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow

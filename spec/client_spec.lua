@@ -404,16 +404,18 @@ describe("a client", function()
     end)
 
     it("stays readable while callbacks have queued more", function()
-      client:close()
       local fd, ran = client:getfd(), 0
+      assert(client:mutex(path):acquire(PATIENCE, "somebody"))
       client:mutex(path):request(0, function()
         client:mutex(path):request(0, function() ran = ran + 1 end)
       end)
-      for _ = 1, 2 do
+      wait.eventually(function()
         assert.is_true(is_readable(fd, PATIENCE))
         client:poll()
-      end
-      assert.equal(1, ran)
+        return ran == 1
+      end, PATIENCE)
+      client:close()
+      assert.equal(-1, client:getfd())
     end)
 
     it("is offered to cqueues as well", function()

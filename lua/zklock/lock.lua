@@ -202,6 +202,7 @@ function Lock:with(timeout, fn, ...)
   local released
   released, err = kept:release()
   if err == "not owner" then released, err = self:release(who) end -- fn has released it, and perhaps taken it again
+  if err == "lost" then self.place:forgive(who) end -- told here
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
   return nil, err, unpack(results, 1, results.n)
