@@ -116,6 +116,7 @@ function duels.shorten(run, fault)
     local one, gate = cluster.servers[n], run.stage.gates[n]
     cluster:kill(n)
     one.options.max_session_timeout = SHORT
+    gate:cut() -- nothing that is still on the old link counts
     gate:hold_before("*")
     cluster:start(n, false)
     eventually(run, fault.lasts, function()
