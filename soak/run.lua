@@ -38,9 +38,17 @@ local web = nginx.start { workers = 1, level = "warn", values = { hosts = zk.hos
 local plain = process.spawn { "lua5.4", "soak/plain.lua", zk.hosts }
 local load
 
---- wrk ends when its time is over, or with nginx: another one follows.
+local refused = {} -- what wrk said of answers that were not good
+
+local function hear()
+  local said = load and load:stdout():match("Non%-2xx[^\n]*")
+  if said then refused[#refused + 1] = said end
+end
+
+--- wrk ends when its time is over: another one follows.
 local function drive(left)
   if load and load:is_running() then return end
+  hear()
   load = process.spawn { "wrk", "-t1", "-c" .. CLIENTS, ("-d%ds"):format(math.max(1, math.min(60, left))), "-s",
     "soak/mix.lua", web.url }
 end
@@ -67,7 +75,9 @@ until wait.now() - began >= MINUTES * 60
 
 local requests = count("requests")
 load:wait(30)
-local errors, bad = web:errors(), 0
+hear()
+local errors, bad = web:errors(), #refused
+for _, said in ipairs(refused) do say("wrk: %s", said) end
 for _, one in ipairs(watched) do
   for _, kind in ipairs { "rss", "fds", "threads" } do
     print(plot.draw(("%s: %s"):format(one.name, usage.KINDS[kind]), one[kind]))
