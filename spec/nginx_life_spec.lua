@@ -427,6 +427,13 @@ describe("a worker of nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("content interrupt_on raises: workers give back what they have when they leave", function()
+      start { workers = 1, server = [[
+        location / { content_by_lua_block { ngx.say(tostring(select(2, pcall(zklock.interrupt_on, "TERM")))) } }
+      ]] }
+      assert.matches("zklock.interrupt_on does not work inside nginx", select(2, web:get("/")))
+    end)
+
     it("init connect raises, and says where to put it", function()
       local ok, err = pcall(start, { http = [[
         init_by_lua_block { require("zklock").connect("@hosts@") }
