@@ -85,6 +85,7 @@ build = {
     ["zklock.check"] = "lua/zklock/check.lua",
     ["zklock.client"] = "lua/zklock/client.lua",
     ["zklock.guard"] = "lua/zklock/guard.lua",
+    ["zklock.losses"] = "lua/zklock/losses.lua",
     ["zklock.mortals"] = "lua/zklock/mortals.lua",
     ["zklock.loop"] = "lua/zklock/loop.lua",
     ["zklock.loop.blocking"] = "lua/zklock/loop/blocking.lua",

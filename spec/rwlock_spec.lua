@@ -264,8 +264,10 @@ describe("a read-write lock", function()
   end)
 
   it("has options that belong to the path", function()
+    assert(here.read:acquire(PATIENCE))
     assert.has_error(function() client:rwlock(path, { max_hold = 1 }) end,
       "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+    assert(here.read:release())
     assert.has_error(function() client:mutex(path) end,
       "bad argument 'path' ('" .. path .. "' is in use as a rwlock)")
     assert.has_error(function() client:rwlock("no slash") end)

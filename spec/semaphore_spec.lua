@@ -207,8 +207,10 @@ describe("a semaphore", function()
     assert.equal(path, here:path())
     assert.equal("zklock.Semaphore (" .. path .. ")", tostring(here))
     assert.equal(path, client:semaphore(path, 3):path())
+    local lease = assert(here:acquire(PATIENCE))
     assert.has_error(function() client:semaphore(path, 4) end,
       "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+    assert(lease:release())
     assert.has_error(function() client:mutex(path) end,
       "bad argument 'path' ('" .. path .. "' is in use as a semaphore)")
   end)

@@ -4,6 +4,7 @@ local blocking = require "zklock.loop.blocking"
 local check = require "zklock.check"
 local core = require "zklock.core"
 local Lock = require "zklock.lock"
+local Losses = require "zklock.losses"
 local lock_options = require "zklock.options"
 local Mortals = require "zklock.mortals"
 local ownership = require "zklock.owner"
@@ -68,6 +69,7 @@ function Client.new(native, options)
     subjects = weak("v"),
     kept = {},
     stays = {},
+    losses = Losses.new(),
     places = weak("v"),
     mortals = Mortals.new(function(who)
       if parked[who] then parked[who] = nil end
@@ -248,16 +250,36 @@ function Question:event(_, err)
   self.client:wake(self.waiter)
 end
 
+function Question:drop()
+  if self.query then self.query:drop() end
+end
+
+--- The coroutine that waits for the answer has come to its end.
+function Question:abandon()
+  self:drop()
+  self.client:wake(self.waiter)
+end
+
+--- A coroutine's question ends with it. What nginx runs is not ours to look at.
+local function note_asker(client, question, notes)
+  local caller = ownership.current()
+  if client.loop.owner or not ownership.is_mortal(caller) then return end
+  client.mortals[notes](client.mortals, caller, question)
+end
+
 --- Asks the engine something and waits for the answer. `ask(tag)` returns the query.
 ---@return boolean|nil ok, string|userdata err_or_query
 function Client:ask(ask)
   local refused = self:cannot_wait()
   if refused then return nil, refused end
   local question = setmetatable({ client = self, waiter = waiter.new(), query = false, err = false }, Question)
+  ownership.current() -- looks what he is
   local ok, raised = self.protected(function()
+    quietly(note_asker, self, question, "note")
     question.query = ask(self:enter(question))
     self:wait(question.waiter)
   end)
+  quietly(note_asker, self, question, "unnote")
   local query, err = question.query, question.err
   if ok and not err and question.waiter.done then return true, query end
   if not ok then quietly(self.unpark, self) end
@@ -572,8 +594,11 @@ function Client:poll(timeout)
   local before = self.begun
   self:turn()
   if self.begun == before and self.loop.watch and deadline > core.now() then
-    local refused = self:await_callback(deadline)
+    local settle = self.loop.settle
+    if settle then settle(self) end
+    local refused = self.begun == before and self:await_callback(deadline)
     if refused then return nil, refused end
+    if settle and self.begun == before then settle(self) end
   end
   while self.begun == before and not self.loop.watch and core.now() < deadline and not self:unusable() do
     self:sleep(deadline)
@@ -637,9 +662,9 @@ function Client:stats()
 end
 
 --- Waits for the session's end, for a while.
-local function await_end(client)
+local function await_end(client, deadline)
   if client.native:ended() then return end
-  local ending = waiter.new(core.now() + CLOSE_MOST)
+  local ending = waiter.new(deadline)
   client.endings[ending] = true
   client:suspend(ending)
   if client.endings[ending] then client.endings[ending] = nil end
@@ -653,12 +678,13 @@ function Client:close()
   check.self(self, Client, "client:close")
   local native = self.native
   if native:state() == "forked" then return true end
+  local deadline = core.now() + CLOSE_MOST
   self:let_go()
-  if not self.loop.background then await_end(self) end
+  if not self.loop.background then await_end(self, deadline) end
   for _ = 1, CLOSE_ROUNDS do
     self:turn()
     if self.loop.settle then self.loop.settle(self) end
-    if not self.queue:first() then break end
+    if not self.queue:first() or core.now() > deadline then break end
   end
   self:tell_pollers()
   if self.unwatch and (native:ended() or self.loop.background) then self.unwatch() end

@@ -99,6 +99,15 @@ local function refuse(why, level, ...)
   error(("bad argument " .. why):format(...), level + 1)
 end
 
+--- Options bind while somebody of this client holds or waits there; else the newest ones are those of all handles.
+local function adopt(place, settings, refusal, level, ...)
+  if options.same(place.options, settings) then return end
+  local read = place.read
+  if next(place.present) or read and next(read.present) then refuse(refusal, level + 1, ...) end
+  place.options, place.permits = settings, settings.permits
+  if read then read.options = settings end
+end
+
 --- The place of that kind at `path`: the one that there is, or a new one.
 ---@param settings table? nil: whatever the others have
 function Place.at(client, path, kind, settings, level)
@@ -110,8 +119,8 @@ function Place.at(client, path, kind, settings, level)
     refuse("'path' ('%s' is in use as a %s)", level, text.shown(path), place.kind)
   elseif settings and not place.options then
     place.options = settings -- a part of multilocks so far
-  elseif settings and not options.same(place.options, settings) then
-    refuse("'options' (other handles of '%s' have other ones)", level, text.shown(path))
+  elseif settings then
+    adopt(place, settings, "'options' (other handles of '%s' have other ones)", level, text.shown(path))
   end
   return place
 end
@@ -129,8 +138,8 @@ function Place.of_all(client, paths, settings, level)
     place.paths, place.parts = sorted, parts
     for _, part in ipairs(parts) do part.multilocks[place] = true end
     client.places[key] = place
-  elseif not options.same(place.options, settings) then
-    refuse("'options' (other handles of these paths have other ones)", level)
+  else
+    adopt(place, settings, "'options' (other handles of these paths have other ones)", level)
   end
   return place
 end
@@ -410,7 +419,7 @@ end
 function Stay:lose()
   local who = self.owner()
   self.place.client.kept[self] = true
-  if who ~= nil then self.place.losers[who] = true end
+  if who ~= nil then self.place.client.losses:note(self.place, who) end
   self:leave("lost")
 end
 

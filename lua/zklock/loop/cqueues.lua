@@ -7,6 +7,10 @@ local cqueues = require "cqueues"
 
 local adapter = { name = "cqueues" }
 
+--- How long the home may take to begin a callback when somebody elsewhere waits for that, and between two looks;
+--- seconds.
+local PATIENCE, PAUSE = 0.1, 0.002
+
 -- Plain Lua 5.1 does not yield across pcall.
 local protected = (_VERSION ~= "Lua 5.1" or rawget(_G, "jit")) and pcall or function(fn, ...) return true, fn(...) end
 
@@ -55,7 +59,7 @@ function adapter.watch(client, ready)
     link = { pollfd = client:getfd(), events = "r" },
     stations = setmetatable({}, { __mode = "k" }), -- by controller
     home = setmetatable({ controller }, { __mode = "v" }),
-    beginning = 0,
+    spawned = 0, pending = {}, -- by number: what has not begun
   }
   client.host = host
   local station = controller and enter(host, controller)
@@ -89,18 +93,36 @@ end
 function adapter.spawn(client, fn)
   local host, controller = client.host, cqueues.running()
   if not controller then return false end
-  host.beginning = host.beginning + 1
+  local number = host.spawned + 1
   local function begin()
-    host.beginning = host.beginning - 1
+    if not host.pending[number] then return end -- begun elsewhere
+    host.pending[number] = nil
     fn()
   end
+  host.spawned, host.pending[number] = number, begin
   local ok = pcall(controller.wrap, host.home[1] or controller, begin)
-  if not ok then host.beginning = host.beginning - 1 end
+  if not ok then host.pending[number] = nil end
   return ok
 end
 
+--- What its home has not begun is begun here.
+local function adopt(host, controller)
+  local numbers = {}
+  for number in pairs(host.pending) do numbers[#numbers + 1] = number end
+  table.sort(numbers)
+  for _, number in ipairs(numbers) do controller:wrap(host.pending[number]) end
+end
+
 function adapter.settle(client)
-  while client.host.beginning > 0 and here() do cqueues.sleep(0) end
+  local host, controller = client.host, here()
+  local deadline = cqueues.monotime() + PATIENCE
+  while controller and next(host.pending) do
+    cqueues.sleep(PAUSE)
+    if cqueues.monotime() > deadline then
+      adopt(host, controller)
+      deadline = math.huge
+    end
+  end
 end
 
 return adapter

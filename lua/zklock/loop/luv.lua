@@ -1,6 +1,7 @@
 --- luv: waits in coroutines that luv's callbacks resume. It has no coroutines of its own, so any can wait.
 local blocking = require "zklock.loop.blocking"
 local is_yieldable = require "zklock.yieldable"
+local report = require "zklock.report"
 local uv = require "luv"
 
 local luv = { name = "luv" }
@@ -42,14 +43,28 @@ local function leave(waiter)
   waiter.timer = nil
 end
 
+--- Looks at two of them, whether somebody closed their coroutine whom nobody else tells us of.
+local at
+local function sweep()
+  for _ = 1, 2 do
+    local waiter = next(waiting, waiting[at] and at or nil)
+    if not waiter then
+      at = nil
+      return
+    end
+    if coroutine.status(waiter.thread) == "dead" then leave(waiter) else at = waiter end
+  end
+end
+
 local function go_on(waiter)
   if coroutine.status(waiter.thread) ~= "suspended" then return leave(waiter) end -- somebody closed it
   local ok, err = coroutine.resume(waiter.thread)
-  if not ok then error(type(err) == "string" and debug.traceback(waiter.thread, err) or err, 0) end
+  if not ok then error(report.traceback(waiter.thread, err), 0) end
 end
 
 local function suspend(waiter)
   local left = waiter:left()
+  sweep()
   waiter.thread = coroutine.running()
   waiter.timer = take_timer()
   waiter.go_on = function() go_on(waiter) end
