@@ -151,7 +151,10 @@ describe("a worker of nginx", function()
     it("while idle leaves at once, and what it held in its own name is free at once", function()
       start { workers = 2, server = [[
         location /take { content_by_lua_block { ngx.say(client:mutex("@path@"):acquire(20, "worker") ~= nil) } }
-        location /ask { content_by_lua_block { client:mutex("@path@"):request(nil, function() end) ngx.say("asked") } }
+        location /ask { content_by_lua_block {
+          ngx.timer.at(0, function() client:mutex("@path@"):request(nil, function() end) end)
+          ngx.say("asked")
+        } }
       ]] }
       assert.same({ 200, "true\n" }, { web:get("/take") })
       assert.same({ 200, "asked\n" }, { web:get("/ask") })

@@ -21,11 +21,11 @@ static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
 
 /* The end of every step: looks again at those whose blocker went, and sends the one list for all who want it. */
 static void settle(zkl_line *line) {
-    if (line->crowded)
-        zkl_crowd_thin(line);
-    line->crowded = false;
-    while (line->review) {
-        line->review = false;
+    while (line->review || line->crowded) {
+        const bool crowded = line->crowded;
+        line->review = line->crowded = false;
+        if (crowded)
+            zkl_crowd_thin(line);
         zkl_contender *next;
         for (zkl_contender *c = line->first; c; c = next) {
             next = c->next;

@@ -153,15 +153,16 @@ end
 
 --- Connects to the servers. Everything that waits later reconnects by itself.
 ---
---- Options: `session_timeout` seconds asked of the servers (default 10, 3600 at most: how long a dead process keeps its
---- locks); `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 3600 at
---- most, or math.huge; 0 returns a client that is still connecting); `auth` a table `{ scheme = "digest", credential =
---- "user:password" }` or a list of them; `acl` "open", "creator" (default with `auth` or `tls`) or "read", of the nodes
---- that are made; `identifier` text for people, in the lock's node (default "HOST:PID"; 1024 bytes at most); `loop` who
---- waits: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an adapter table, see docs/loops.md;
---- `on_state` function(state); `on_error` function(message) for errors in callbacks (default prints to stderr); `log`
---- function(level, message) for libzookeeper's warnings and errors, which libzookeeper does not tell apart by client;
---- `tls` `{ ca=, cert=, key=, password= }`, paths of files in PEM form, and the key's password if it has one.
+--- Options: `session_timeout` seconds asked of the servers (default 10, 3600 at most: how long a dead process keeps
+--- its locks); `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 3600
+--- at most, or math.huge; 0 returns a client that is still connecting); `auth` a table `{ scheme = "digest",
+--- credential = "user:password" }` or a list of them; `acl` "open", "creator" (default with `auth` or `tls`) or
+--- "read", of the nodes that are made; `identifier` text for people, in the lock's node (default "HOST:PID"; 1024
+--- bytes at most); `loop` who waits: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an adapter
+--- table, see docs/loops.md; `on_state` function(state); `on_error` function(message) for errors in callbacks (default
+--- prints to stderr); `log` function(level, message) for libzookeeper's warnings and errors, which libzookeeper does
+--- not tell apart by client, or false: no lines in nginx's error log either; `tls` `{ ca=, cert=, key=, password= }`,
+--- paths of files in PEM form, and the key's password if it has one.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
 ---@param options table?
 ---@return zklock.Client? client
@@ -204,9 +205,10 @@ function zklock.connect(hosts, options)
     if query then query:drop() end
     return client
   elseif good then
-    local why = query == "disconnected" and client.native:trouble() or nil
+    local why = query == "disconnected" and client.native:trouble()
     client:let_go()
-    return nil, query, why
+    if why then return nil, query, why end
+    return nil, query
   end
   if client.native then client.native:close() end -- goes on behind the scenes
   error(ok, 0)

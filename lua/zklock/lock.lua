@@ -194,10 +194,10 @@ function Lock:with(timeout, fn, ...)
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
   local who, args = owner_or_current(self), pack(...)
-  local kept, err, why
+  local kept, err
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
-  kept, err, why = self:guard(timeout, who)
-  if not kept then return nil, err, why end
+  kept, err = self:guard(timeout, who)
+  if not kept then return self.client:failure(err) end
   local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
   local released
   released, err = kept:release()

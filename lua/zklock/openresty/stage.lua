@@ -17,15 +17,25 @@ local PATIENCE = 0.1
 --- Seconds for which callbacks wait for a timer of their own.
 local LEND = 1
 
+--- Callbacks after which a timer is to be followed by another: what nginx allocates for a light thread goes with it.
+local MOST = 1000
+
 --- The light threads of one timer.
-local function new_crew() return { running = 0, ended = {} } end
+local function new_crew()
+  return { running = 0, begun = 0, ended = {}, news = assert(semaphore.new(0)), successor = false }
+end
 
 ---@param visits zklock.Visits
 function Stage.new(visits)
   local self = setmetatable({ queue = {}, first = 1, last = 0, crew = new_crew(), guests = new_crew(), kept = false,
-    pending_since = false, news = assert(semaphore.new(0)) }, Stage)
-  self.timer = Timer.new(visits, function() self:serve() end, function() self:tend() end)
+    pending_since = false, visits = visits }, Stage)
+  self.timer = self:new_timer()
   return self
+end
+
+---@private
+function Stage:new_timer()
+  return Timer.new(self.visits, function(timer) self:serve(timer) end, function() self:tend() end)
 end
 
 function Stage:has_queue()
@@ -37,10 +47,10 @@ function Stage:is_busy()
   return self:has_queue() or self.guests.running > 0 or self.timer:is_running() and self.crew.running > 0
 end
 
-local function play(self, crew, thread)
+local function play(crew, thread)
   thread.fn()
   crew.ended[#crew.ended + 1] = thread
-  self.news:post(1)
+  crew.news:post(1)
 end
 
 --- Begins the next callback. It is out of the queue before it runs: it may be the end of this timer.
@@ -48,9 +58,9 @@ local function begin(self, crew)
   local fn = self.queue[self.first]
   self.queue[self.first] = nil
   self.first = self.first + 1
-  crew.running = crew.running + 1
+  crew.running, crew.begun = crew.running + 1, crew.begun + 1
   local thread = { fn = fn, light = false }
-  local ok, light = pcall(ngx.thread.spawn, play, self, crew, thread)
+  local ok, light = pcall(ngx.thread.spawn, play, crew, thread)
   if ok then
     thread.light = light
     return
@@ -73,7 +83,7 @@ end
 
 local function go_on(self, crew)
   local row = 0
-  while self:has_queue() do
+  while self:has_queue() and (crew == self.crew or crew == self.guests) do
     begin(self, crew)
     row = row + 1
     if row % ROW == 0 then ngx.sleep(0) end
@@ -81,19 +91,40 @@ local function go_on(self, crew)
   bury(crew)
 end
 
---- What the timer runs: until there is nothing to do and nobody keeps it.
-function Stage:serve()
+--- It has begun many: another is to follow, and goes on as soon as nginx has begun that one.
+local function ask_for_successor(self, crew)
+  if crew.begun < MOST or crew ~= self.crew then return end
+  crew.successor = crew.successor or self:new_timer()
+  crew.successor:ensure()
+end
+
+--- Callbacks begin in this timer, no more in that before it.
+local function take_over(self, crew, timer)
+  local former = self.crew
+  self.crew, self.timer, self.pending_since = crew, timer, false
+  former.news:post(1)
+end
+
+--- Is there something to do for this crew?
+local function has_work(self, crew)
+  if crew ~= self.crew then return #crew.ended > 0 end
+  return self:has_queue() or #crew.ended > 0
+end
+
+--- What a timer runs: until there is nothing to do and nobody keeps it, or another has taken over.
+function Stage:serve(timer)
   local crew = new_crew()
-  self.crew, self.pending_since = crew, false
+  take_over(self, crew, timer)
   repeat
     local ok, err = pcall(go_on, self, crew)
     if not ok then
       ngx.log(ngx.ERR, "zklock: callbacks wait: ", err)
       ngx.sleep(PATIENCE)
-    elseif not self:has_queue() and #crew.ended == 0 and (self.kept or crew.running > 0) then
-      self.news:wait(LONGEST)
     end
-  until not self.kept and crew.running == 0 and not self:has_queue()
+    ask_for_successor(self, crew)
+    local is_current = crew == self.crew
+    if not has_work(self, crew) and (crew.running > 0 or is_current and self.kept) then crew.news:wait(LONGEST) end
+  until crew.running == 0 and (crew ~= self.crew or not self.kept and not self:has_queue())
 end
 
 --- The bell's reader: callbacks that have waited for long run in its timer.
@@ -118,7 +149,7 @@ end
 --- Sees to it that it works, if there is work or it is to be kept.
 function Stage:tend()
   if self.timer:is_running() then
-    if self:has_queue() then self.news:post(1) end
+    if self:has_queue() then self.crew.news:post(1) end
   elseif self:has_queue() or self.kept then
     self.pending_since = self.pending_since or core.now()
     self.timer:ensure()
@@ -136,7 +167,7 @@ function Stage:keep(kept)
   if kept then
     self:tend()
   else
-    self.news:post(1)
+    self.crew.news:post(1)
   end
 end
 

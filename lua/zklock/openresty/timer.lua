@@ -10,7 +10,7 @@ Timer.__index = Timer
 local GRACE_LEAST, GRACE_MOST = 0.1, 1
 
 ---@param visits zklock.Visits
----@param body fun()
+---@param body fun(timer: table)
 ---@param on_end fun()? it was ended from outside: called with the engine's news of that
 function Timer.new(visits, body, on_end)
   return setmetatable({ visits = visits, body = body, on_end = on_end or false, visit = false, asked = false,
@@ -31,7 +31,7 @@ local function run(_, self)
   if self:is_running() then return end -- one that was thought to be dropped
   self.visit = self.visits:attend(self)
   self.asked, self.grace = false, GRACE_LEAST
-  local ok, err = xpcall(self.body, debug.traceback)
+  local ok, err = xpcall(function() return self.body(self) end, debug.traceback)
   self.visit = false
   if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
 end
