@@ -1,8 +1,10 @@
 --- What broke between the engine and the script: loops that stop, errors that are no texts, handles that nobody has.
 
 local cqueues = require "cqueues"
+local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
 local real_loops = require "spec.support.real_loops"
+local script = require "spec.support.script"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
@@ -289,5 +291,18 @@ describe("above the engine", function()
     assert.same({ nil, "lost" }, { guard:release() })
     assert.is_true(guard:release())
     assert.same({ nil, "lost" }, { lock:release() })
+  end)
+
+  it("connect says that the process has no descriptors left", function()
+    local program = folder.file("greedy.lua", [[
+      local zklock, files = require "zklock", {}
+      repeat files[#files + 1] = io.open "/dev/null" until not files[#files] or #files > 1000 or not io.open "/dev/null"
+      local client, err = zklock.connect("127.0.0.1:1", { connect_timeout = 0.1 })
+      print(client, err)
+    ]])
+    local pipe = assert(io.popen(("ulimit -n 64; exec %s %s 2>&1"):format(script.interpreter(), program)))
+    local said = pipe:read "*a"
+    pipe:close()
+    assert.equal("nil\tno descriptors left\n", said)
   end)
 end)

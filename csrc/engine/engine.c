@@ -12,6 +12,7 @@
 #include "session.h"
 #include "tls.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,12 +280,15 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
 zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     if (!(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST))
         return ZKL_BAD_ARGUMENT;
+    errno = 0;
     zkl_client *client = calloc(1, sizeof *client);
     if (!client)
         return ZKL_NO_MEMORY;
     client->generation = zkl_process_generation();
     if (!init_floor(client)) {
+        const int why = errno;
         free(client);
+        errno = why;
         return ZKL_NO_MEMORY;
     }
     pthread_mutex_init(&client->mutex, NULL);
@@ -300,10 +304,13 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
         status = ZKL_NO_MEMORY;
     else if (status == ZKL_OK && !zkl_errands_start(&client->errands, unuse, client)) {
         zkl_keeper_stop(&client->keeper);
+        errno = EAGAIN;
         status = ZKL_NO_MEMORY;
     }
     if (status != ZKL_OK) {
+        const int why = errno;
         release_memory(client);
+        errno = why;
         return status;
     }
     atomic_fetch_add(&client->users, 1); /* the errand thread */

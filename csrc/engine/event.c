@@ -50,6 +50,7 @@ void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t t
     if (!event->queued) {
         event->queued = true;
         event->next = NULL;
+        event->link = events->last;
         *events->last = event;
         events->last = &event->next;
     }
@@ -57,17 +58,17 @@ void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t t
     pthread_mutex_unlock(&events->mutex);
 }
 
+/* locked: in one step, however many there are: a host may drop all of them in a finalizer */
+static void unlink_event(zkl_events *events, zkl_event *event) {
+    *event->link = event->next;
+    *(event->next ? &event->next->link : &events->last) = event->link;
+    event->queued = false;
+}
+
 void zkl_events_drop(zkl_events *events, zkl_event *event) {
     pthread_mutex_lock(&events->mutex);
-    if (event->queued) {
-        zkl_event **p = &events->first;
-        while (*p != event)
-            p = &(*p)->next;
-        *p = event->next;
-        if (!*p)
-            events->last = p;
-        event->queued = false;
-    }
+    if (event->queued)
+        unlink_event(events, event);
     pthread_mutex_unlock(&events->mutex);
 }
 
@@ -89,12 +90,8 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
 void zkl_events_forget(zkl_events *events, uint64_t serial) {
     pthread_mutex_lock(&events->mutex);
     zkl_event *event = events->first;
-    if (event && event->serial == serial) {
-        events->first = event->next;
-        if (!events->first)
-            events->last = &events->first;
-        event->queued = false;
-    }
+    if (event && event->serial == serial)
+        unlink_event(events, event);
     pthread_mutex_unlock(&events->mutex);
 }
 

@@ -20,7 +20,7 @@ typedef enum zkl_event_kind {
 
 /* An event lives inside what it speaks of, so that posting never allocates; drop it before that is freed. */
 typedef struct zkl_event {
-    struct zkl_event *next;
+    struct zkl_event *next, **link; /* queued: the latter is the pointer that leads here */
     bool queued;
     uint64_t serial; /* of the latest post */
     zkl_event_kind kind;

@@ -58,6 +58,7 @@ bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 /* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the connect string, or
  * the timeout;
  * ZKL_NO_MEMORY: memory, threads or descriptors ran out. */
+/* ZKL_NO_MEMORY also for want of descriptors or threads: errno is EMFILE, ENFILE or EAGAIN then. */
 zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
 /* Answers everything that waits with ZKL_CLOSED, gives holds back, and ends the session behind the scenes;

@@ -81,8 +81,14 @@ static char *tls_of(lua_State *L, size_t *size) {
     return text;
 }
 
-/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client; the table is lua/zklock's,
- * checked there. */
+static const char *lacking(int why) {
+    if (why == EMFILE || why == ENFILE)
+        return "no descriptors left";
+    return why == EAGAIN ? "no threads left" : NULL;
+}
+
+/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client, or nil and what the
+ * process has none left of; the table is lua/zklock's, checked there. */
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {
@@ -101,8 +107,14 @@ int zkl_lua_connect(lua_State *L) {
     char *tls = tls_of(L, &size);
     config.tls = tls;
     const zkl_status status = zkl_open(&config, &client);
+    const char *lack = status == ZKL_NO_MEMORY ? lacking(errno) : NULL;
     if (tls)
         explicit_bzero(tls, size);
+    if (lack) {
+        lua_pushnil(L);
+        lua_pushstring(L, lack);
+        return 2;
+    }
     if (status != ZKL_OK)
         return luaL_error(L, "cannot open a client: %s", zkl_status_text(status));
     *box = client;

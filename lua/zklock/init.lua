@@ -124,7 +124,8 @@ end
 
 --- Opens the client, and waits for its session if there is a deadline for that.
 local function begin(client, config, deadline)
-  local native = core.connect(config)
+  local native, lack = core.connect(config)
+  if not native then return nil, lack end
   client:start(native)
   if not deadline then return true end
   return client:ask(function(tag) return native:ask_session(tag, deadline) end)
@@ -166,7 +167,8 @@ end
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
 ---@param options table?
 ---@return zklock.Client? client
----@return string? err "disconnected", "auth failed", "cannot wait in phase NAME"
+---@return string? err "disconnected", "auth failed", "no descriptors left", "no threads left",
+---  "cannot wait in phase NAME"
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
@@ -206,7 +208,7 @@ function zklock.connect(hosts, options)
     return client
   elseif good then
     local why = query == "disconnected" and client.native:trouble()
-    client:let_go()
+    if client.native then client:let_go() end
     if why then return nil, query, why end
     return nil, query
   end
