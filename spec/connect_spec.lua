@@ -57,6 +57,24 @@ describe("connect", function()
     return name, tree:get(name)
   end
 
+  -- A request that is handed over wakes libzookeeper from its pause between two tries.
+  it("does not storm a server that hangs up #once", function()
+    local listener = assert(socket.bind("127.0.0.1", 0, 64))
+    finally(function() listener:close() end)
+    listener:settimeout(0.1)
+    local _, number = listener:getsockname()
+    connect(("127.0.0.1:%d"):format(number), { session_timeout = 10, connect_timeout = 0 })
+    local tries, began = 0, wait.now()
+    while wait.now() < began + 2 do
+      local link = listener:accept()
+      if link then
+        tries = tries + 1
+        link:close()
+      end
+    end
+    assert.is_true(tries > 0 and tries < 100, tries) -- a sixtieth of the timeout between two: some 12
+  end)
+
   describe("the module", function()
     it("tells its version and what it can do", function()
       assert.equal("zklock 0.1.0", zklock._VERSION)
