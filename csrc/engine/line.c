@@ -358,10 +358,17 @@ void zkl_line_children_changed(zkl_line *line) {
     settle(line);
 }
 
+/* Ours by that name; NULL: nobody. */
+static zkl_contender *called(const zkl_line *line, const char *name) {
+    zkl_guid guid;
+    if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
+        return NULL;
+    zkl_contender *c = zkl_line_member(line, guid.number);
+    return c && c->line == line && c->name && strcmp(c->name, name) == 0 ? c : NULL;
+}
+
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
-    zkl_contender *c = line->first;
-    while (c && (!c->name || strcmp(c->name, name) != 0))
-        c = c->next;
+    zkl_contender *c = called(line, name);
     const size_t index = zkl_snapshot_find(&line->snapshot, name);
     if (c)
         own_changed(c, change);
@@ -658,6 +665,7 @@ void zkl_line_insist(zkl_line *line) {
 }
 
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
+    zkl_snapshot_remove_mine(&line->snapshot); /* nobody is left who would look at who goes */
     zkl_exit_fail_waiting(line, status);
     zkl_contender *next;
     for (zkl_contender *c = line->first; c && give_back; c = next) {

@@ -91,3 +91,14 @@ void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
     memmove(snapshot->children + index, snapshot->children + index + 1,
             (snapshot->count - index) * sizeof *snapshot->children);
 }
+
+void zkl_snapshot_remove_mine(zkl_snapshot *snapshot) {
+    size_t kept = 0;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (snapshot->children[i].mine)
+            free(snapshot->children[i].name);
+        else
+            snapshot->children[kept++] = snapshot->children[i];
+    }
+    snapshot->count = kept;
+}

@@ -20,5 +20,7 @@ size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name);
 /* The first whose sequence is at least that; `count` if there is none. */
 size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence);
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index);
+/* All that are ours. */
+void zkl_snapshot_remove_mine(zkl_snapshot *snapshot);
 
 #endif
