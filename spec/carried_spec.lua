@@ -35,7 +35,7 @@ describe("a session that moves from handle to handle #slow #once", function()
 
   teardown(function() three:close() end)
 
-  -- A handle that is connected tells the servers to end its session when it is closed, and its link may deliver that late.
+  -- A handle that is connected tells the servers to end its session when it is closed. Its link may deliver that late.
   it("is not believed in when a former handle has ended it", function()
     local path, next_token = "/carried"
     assert.is_true(other:connect(NAME .. ":2181", { session_timeout = SESSION, connect_timeout = PATIENCE, acl = "open",
