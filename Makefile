@@ -269,8 +269,11 @@ soak: deps $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow
 	@$(submake) LUAS=5.4 build
+	@$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)
 	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \
-		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(SPECS) spec'
+		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(SPECS) spec' \
+		'hostile=$(ASAN_ENV) tools/sanitized.sh build/asan/report env $(call preload,$(call runtime,asan)) \
+			$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/hostile_spec.lua'
 
 random: deps
 	@$(submake) $(B)/unit/line_random_test $(B)/unit/group_random_test
