@@ -48,9 +48,10 @@ static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     return heart->trust.until > now ? timeout / 6 : timeout / 12;
 }
 
-/* Without a server the library pauses for a sixtieth of the timeout when it has tried all, and a request wakes it. */
+/* Without a server. Not for each try of the library: a request wakes it out of its pause between two, and servers that
+ * are just starting forget those who come then (tried: nothing is answered for two thirds of the timeout). */
 static zkl_nanos try_pause(const zkl_heart *heart) {
-    return heart->trust.timeout ? heart->trust.timeout / 50 : TRY_PAUSE;
+    return heart->trust.timeout ? heart->trust.timeout / 6 : TRY_PAUSE;
 }
 
 static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {

@@ -27,7 +27,8 @@ struct zkl_heart {
 /* The caller has set floor and refreshed. false: the system has no random bytes. */
 bool zkl_heart_init(zkl_heart *heart);
 
-/* A link was started: heartbeats are handed to it even before it finds a server, for when they fail is known, too. */
+/* A link was started: now and then a heartbeat is handed to it even before it finds a server. When it fails, a try has
+ * failed after that, so that the server which is found later took the session later. */
 void zkl_heart_started(zkl_heart *heart, zkl_port *port);
 /* It found one; see zkl_trust_connected. `proving`: a write goes first, whoever is there. */
 void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool fresh,
