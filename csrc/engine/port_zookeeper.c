@@ -4,9 +4,12 @@
 #include "log.h"
 #include "process.h"
 #include "rescue.h"
+#include "servers.h"
 #include "tls.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +23,7 @@
 #define PATIENCE_LEAST (2 * ZKL_SECOND)
 #define PATIENCE_MOST (3 * ZKL_SECOND)
 #define TLS_PAUSE (ZKL_SECOND / 5)
-/* Between a look at a handle's session and what the library does with it: some lines of code. */
+/* Until what the library was just doing with a handle shows: some lines of code. */
 #define PARTING (ZKL_SECOND / 20)
 
 /* Builds of libzookeeper without TLS do not have it; the header names it only for those that do. */
@@ -701,18 +704,35 @@ bool zkl_link_connected(zkl_link *link) {
     return connected;
 }
 
-/* The library has no way to let go of a session, and says so to the servers when it closes a handle that is connected. It
- * asks for the session whose id is written in the handle each time it has reached a server: for a new one if that is 0.
- * A try that began before shows in the handle's state soon after. */
-bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
+/* A socket that no session is confirmed on yet: those that are have been marked for exec. */
+static void hang_up_if_new(int fd, void *ctx) {
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    memset(&peer, 0, sizeof peer);
+    if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
+        (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
+        !(fcntl(fd, F_GETFD) & FD_CLOEXEC) &&
+        zkl_servers_listed(ctx, (struct sockaddr *)&peer, length))
+        shutdown(fd, SHUT_RDWR);
+}
+
+static bool is_connected(zhandle_t *handle) {
+    const int state = zoo_state(handle);
+    return state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE;
+}
+
+/* The library has no way to let go of a session, and tells the servers to end it when it closes a handle that is
+ * connected. On each connection it asks for the session whose id is written in the handle, or for a new one if that is 0.
+ * A connection on which it has asked for ours already is cut, so that nothing more goes out on it; that of another client
+ * which asks at this moment is cut as well, and tries again. */
+bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity) {
     clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
     *identity = (zkl_identity){.id = session->client_id};
     memcpy(identity->password, session->passwd, sizeof identity->password);
     memset(session, 0, sizeof *session);
+    zkl_descriptors_each(hang_up_if_new, (void *)addresses);
     nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
-    const int state = zoo_state(link->handle);
-    return state != ZOO_CONNECTED_STATE && state != ZOO_ASSOCIATING_STATE &&
-           state != ZOO_READONLY_STATE;
+    return !is_connected(link->handle) || zkl_link_session(link) != identity->id;
 }
 
 int64_t zkl_link_session(zkl_link *link) {

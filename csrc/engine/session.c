@@ -266,7 +266,7 @@ static void look(zkl_timer *timer) {
 /* errand thread. Should the link have found a server after all, closing it ends the session. That may be heard by the
  * servers much later, so nobody carries it on. */
 static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
-    if (zkl_link_part(former, identity))
+    if (zkl_link_part(former, session->addresses, identity))
         return true;
     session->enter(session->ctx);
     forget_session(session);
