@@ -10,6 +10,7 @@ local owner = require "zklock.owner"
 ---@field private numbers table<any, integer> weak
 ---@field private anchors table<any, any> weak
 ---@field private count integer
+---@field private entering boolean? numbers are being given: nobody leaves meanwhile
 ---@field private at integer the one that was looked at last
 ---@field private ended fun(who: any) called when one has come to his end and was not collected
 local Mortals = {}
@@ -38,13 +39,16 @@ local function drop_all(share)
   for subject in pairs(share) do subject:drop() end
 end
 
+--- Each allocation may run a finalizer, which may end what somebody else has.
 local function enter(mortals, who)
+  mortals.entering = true
   local number, share = mortals.count + 1, {}
   mortals.anchors[who] = anchor(share, drop_all)
   mortals.shares[number] = share
   mortals.whos[number] = who
   mortals.numbers[who] = number
   mortals.count = number
+  mortals.entering = nil
   return number
 end
 
@@ -75,7 +79,8 @@ end
 --- Has he anything?
 ---@return boolean
 function Mortals:has(who)
-  return self.numbers[who] ~= nil
+  local number = self.numbers[who]
+  return number ~= nil and next(self.shares[number]) ~= nil
 end
 
 --- It does not, any more.
@@ -84,7 +89,7 @@ function Mortals:unnote(who, subject)
   local share = number and self.shares[number]
   if not share then return end
   if share[subject] then share[subject] = nil end
-  if next(share) == nil then leave(self, number) end
+  if next(share) == nil and not self.entering then leave(self, number) end -- otherwise `reap` sees him off
 end
 
 --- He has come to his end. What is ended is taken from his share meanwhile, and with the last of it he may go.
@@ -113,7 +118,11 @@ function Mortals:reap(most)
     if number == 0 then return end
     self.at = number
     local who = self.whos[number]
-    if who == nil or owner.is_dead(who) then give_back(self, number) end
+    if who == nil or owner.is_dead(who) then
+      give_back(self, number)
+    elseif next(self.shares[number]) == nil then
+      leave(self, number)
+    end
   end
 end
 
