@@ -534,7 +534,7 @@ describe("connect", function()
         read_frame(link)
         link:send(wire.frame(wire.int(0) .. wire.int(30000) .. wire.long(4711) .. wire.buffer(("p"):rep(16))
           .. wire.bool(false)))
-        read_frame(link)
+        assert.equal(wire.xid.auth, wire.reader(read_frame(link)):int()) -- before everything else
         link:send(wire.frame(wire.int(wire.xid.auth) .. wire.long(0) .. wire.int(code)))
         return link
       end

@@ -232,7 +232,8 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     free(session->addresses);
     session->addresses = addresses;
     session->enter(session->ctx);
-    if (started && link == session->link && !session->ending)
+    /* Credentials that the library does not have yet go before everything else: servers may take nothing without. */
+    if (started && link == session->link && !session->ending && !session->config.auth_count)
         zkl_heart_started(&session->heart, zkl_link_port(link));
     if (started) {
         session->leave(session->ctx);
