@@ -74,6 +74,25 @@ describe("callbacks", function()
     assert.same({}, errors)
   end)
 
+  it("are told of to on_error when they raise as C functions, once, and those after them are called", function()
+    connect()
+    local calls, got = 0, nil
+    client:mutex(path .. "/a"):request(PATIENCE, coroutine.wrap(function()
+      calls = calls + 1
+      error("from C")
+    end))
+    client:mutex(path .. "/b"):request(PATIENCE, function(token) got = token end)
+    wait.eventually(function()
+      client:poll(0.01)
+      return got
+    end, PATIENCE)
+    client:poll()
+    assert.equal(1, calls)
+    assert.equal(1, #errors)
+    assert.matches("from C", errors[1])
+    assert.is_number(got)
+  end)
+
   it("hear their answer once when one of them closes the client, before that close returns", function()
     connect()
     local calls, answers, seen_by_close = {}, {}, nil

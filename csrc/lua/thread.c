@@ -114,27 +114,46 @@ static int thread_fate(lua_State *L) {
     return 1;
 }
 
-/* core.bottom(coroutine) -> the function that was called first of those that run in it, or ran when it died; nil: none */
-static int thread_bottom(lua_State *L) {
-    lua_State *thread = check(L);
-    lua_Debug frame, lower;
+/* The frame of what was called first of all that runs in it, or ran when it died; -1: there is none. */
+static int bottom_level(lua_State *thread) {
+    lua_Debug frame;
     int level = 0, step = 1;
     if (!lua_getstack(thread, 0, &frame))
-        return 0;
-    for (; lua_getstack(thread, level + step, &lower); step *= 2) {
+        return -1;
+    for (; lua_getstack(thread, level + step, &frame); step *= 2)
         level += step;
-        frame = lower;
-    }
     for (; step > 0; step /= 2)
-        if (lua_getstack(thread, level + step, &lower)) {
+        if (lua_getstack(thread, level + step, &frame))
             level += step;
-            frame = lower;
-        }
-    if (!lua_checkstack(thread, 1))
-        return 0;
+    return level;
+}
+
+/* Is what runs at this level of the thread the function at index `arg`? A tail call that is over is none. */
+static bool is_at(lua_State *L, lua_State *thread, int level, int arg) {
+    lua_Debug frame;
+    if (level < 0 || !lua_getstack(thread, level, &frame))
+        return false;
     lua_getinfo(thread, "f", &frame);
     if (thread != L)
         lua_xmove(thread, L, 1);
+    const bool same = lua_rawequal(L, -1, arg);
+    lua_pop(L, 1);
+    return same;
+}
+
+/* core.has_begun(coroutine, body, fn) -> has `fn` been called? `body` is what the coroutine was made of, and calls it with
+ * its last step. Without memory the thread may have died before it had as much as a frame for `body`. The frame of a C
+ * function does not replace that of `body`, which a Lua function's does. */
+static int thread_has_begun(lua_State *L) {
+    lua_State *thread = check(L);
+    lua_settop(L, 3);
+    const int bottom = bottom_level(thread);
+    if (bottom < 0)
+        lua_pushboolean(L, false);
+    else if (!lua_checkstack(thread, 1)) /* there is room as long as nobody but `body` has run */
+        lua_pushboolean(L, true);
+    else
+        lua_pushboolean(L, !is_at(L, thread, bottom, 2) || is_at(L, thread, bottom - 1, 3));
     return 1;
 }
 
@@ -143,7 +162,7 @@ void zkl_open_thread(lua_State *L) {
         {"is_main", thread_is_main},
         {"is_coroutine", thread_is_coroutine},
         {"fate", thread_fate},
-        {"bottom", thread_bottom},
+        {"has_begun", thread_has_begun},
         {NULL, NULL},
     };
     for (const luaL_Reg *f = functions; f->name; f++) {

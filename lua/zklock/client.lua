@@ -443,7 +443,7 @@ local function start(client, call)
   client.callbacks[thread] = call.keep or true
   local ok, err = core.resume(thread, take_out, client, call, call.fn, unpack(call, 1, call.count))
   if ok then return end
-  if core.bottom(thread) ~= body then return report.tell(client, report.traceback(thread, err)) end
+  if core.has_begun(thread, body, call.fn) then return report.tell(client, report.traceback(thread, err)) end
   quietly(take_back, client, call)
   error(err, 0)
 end
