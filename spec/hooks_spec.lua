@@ -17,7 +17,7 @@ local HOOKED = "the hook"
 --- Of how many places one is tried, on average: `HOOKS=1` tries all.
 local STEP = tonumber(os.getenv "HOOKS") or 29
 
-describe("an error that a hook raises", function()
+describe("an error that a hook raises #flood", function()
   local zk, tree, client, other, path, count, lock, told, hooked, errors
 
   local function listen() told, hooked = {}, 0 end

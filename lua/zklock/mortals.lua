@@ -79,8 +79,7 @@ end
 --- Has he anything?
 ---@return boolean
 function Mortals:has(who)
-  local number = self.numbers[who]
-  return number ~= nil and next(self.shares[number]) ~= nil
+  return self.numbers[who] ~= nil
 end
 
 --- It does not, any more.
