@@ -9,7 +9,7 @@ local uv = require "luv"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 local PERMS = { READ = 1, WRITE = 2, CREATE = 4, DELETE = 8, ADMIN = 16 }
 local OURS, THEIRS = "owner:secret", "neighbour:word"
 
