@@ -234,7 +234,7 @@ test: deps
 	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || \
-		set -- $(if $(TLS),'tls=$(tls) --exclude-tags=slow spec/tls_spec.lua'); \
+		set -- $(if $(TLS),'tls=$(tls) --exclude-tags=slow spec/security/tls_spec.lua'); \
 	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 900 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call busted,5.4,build)') \
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call busted,luajit,build,,once)') \
@@ -257,7 +257,7 @@ tls: deps
 	@rm -rf build/test/tls && mkdir -p build/test/tls
 	@$(submake) LUAS=5.4 build
 	@tools/tls.sh build/tls
-	@exec $(SUITES) -l 580 -o build/test/tls 'tls=$(tls) $(SPECS) spec/tls_spec.lua'
+	@exec $(SUITES) -l 580 -o build/test/tls 'tls=$(tls) $(SPECS) spec/security/tls_spec.lua'
 
 chaos: deps $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
@@ -273,7 +273,7 @@ slow: deps
 	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \
 		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(SPECS) spec' \
 		'hostile=$(ASAN_ENV) tools/sanitized.sh build/asan/report env $(call preload,$(call runtime,asan)) \
-			$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/hostile_spec.lua'
+			$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua'
 
 random: deps
 	@$(submake) $(B)/unit/line_random_test $(B)/unit/group_random_test
@@ -292,7 +292,7 @@ asan: deps
 		'5.4=$(ASAN_ENV) tools/sanitized.sh build/asan/report \
 			env $(call preload,$(call runtime,asan)) $(call busted,5.4,build/asan,$(ASAN_SPECS))' \
 		'nginx=$(NGINX_ASAN_ENV) tools/sanitized.sh build/asan/report env $(call lua,luajit) $(BUSTED) -o gtest \
-			$(ASAN_SPECS) --pattern=^nginx_.*_spec spec'
+			$(ASAN_SPECS) spec/nginx'
 
 tsan: deps
 	@rm -rf build/tsan/log && mkdir -p build/tsan/log

@@ -43,7 +43,7 @@ describe("a loop's adapter", function()
         assert.is_false(ok)
         assert.matches("bad argument 'options.loop' %(the adapter's field '" .. field .. "' must be a ", err)
         assert.matches("is " .. got, err, 1, true)
-        assert.matches("^spec/loop_spec.lua:", err)
+        assert.matches("^spec/loops/loop_spec.lua:", err)
       end
     end
   end)
@@ -58,7 +58,7 @@ describe("a loop's adapter", function()
   it("that says it is unfit makes connect raise what it says", function()
     local ok, err = connect(copy { unfit = function() return "not here, but there" end })
     assert.is_false(ok)
-    assert.matches("^spec/loop_spec.lua:%d+: not here, but there$", err)
+    assert.matches("^spec/loops/loop_spec.lua:%d+: not here, but there$", err)
   end)
 
   it("that cannot wait now makes every waiting call say so, and asks the servers nothing", function()

@@ -74,8 +74,8 @@ describe("misuse", function()
     } do
       local ok, message = pcall(call)
       assert.is_false(ok)
-      assert.matches("^spec/bad_input_spec.lua:%d+: call it with a colon, " .. name .. "%(%.%.%.%), on a zklock%.%a+; ",
-        message)
+      assert.matches("^spec/client/bad_input_spec.lua:%d+: call it with a colon, " .. name
+        .. "%(%.%.%.%), on a zklock%.%a+; ", message)
     end
   end)
 

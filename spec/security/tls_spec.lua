@@ -1,5 +1,5 @@
 --- TLS, with a libzookeeper that has it (`make tls` builds one). That the option raises where there is none is in
---- bad_input_spec.
+--- spec/client/bad_input_spec.lua.
 
 local authority = require "spec.support.authority"
 local folder = require "spec.support.folder"
