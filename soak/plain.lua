@@ -40,5 +40,7 @@ while true do
     turn = turn + 1
     work(client, turn)
   end
+  print(turn)
+  io.stdout:flush()
   if turn % 400 == 0 then client:close() end -- or it is collected
 end

@@ -3,12 +3,13 @@
 --
 --   luajit soak/run.lua [MINUTES]
 --
--- A line every ten seconds; at the end what each process had over the time, as text, and status 1 if something grew, or
--- if anything was said in nginx's error log.
+-- A line every ten seconds; at the end what each process had over the time, as text, and status 1 if something grew, if
+-- there was an error in nginx's log, or if less was done than is wanted of a run so long.
 
 local nginx = require "spec.support.nginx"
 local plot = require "soak.plot"
 local process = require "spec.support.process"
+local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
 local usage = require "soak.usage"
 local wait = require "spec.support.wait"
@@ -16,9 +17,13 @@ local wait = require "spec.support.wait"
 local MINUTES = tonumber(arg[1]) or 10
 local PERIOD = 2 -- seconds between two looks
 local PROGRESS = 10
+local CUTS = 30 -- seconds from one cut of all links to the next; their sessions go on
 local CLIENTS = 20
 --- What is made once (compiled code, pools) is made by then: the first part of the run is no measure.
 local WARM = 0.4
+--- What one worker of nginx, and one process of plain Lua, do in ten minutes or more, at least; in less time as much
+--- less.
+local WANTED = { requests = 100000, callbacks = 20000, timers = 5000, turns = 2000 }
 
 local function read(path)
   local file = assert(io.open(path))
@@ -33,9 +38,10 @@ local function say(...)
 end
 
 local zk = server.start()
-local web = nginx.start { workers = 1, level = "warn", values = { hosts = zk.hosts }, http = nginx.CLIENT,
+local links = proxy.start(zk.hosts, { raw = true })
+local web = nginx.start { workers = 1, level = "warn", values = { hosts = links.hosts }, http = nginx.CLIENT,
   server = read("soak/nginx.conf") }
-local plain = process.spawn { "lua5.4", "soak/plain.lua", zk.hosts }
+local plain = process.spawn { "lua5.4", "soak/plain.lua", links.hosts }
 local load
 
 local refused = {} -- what wrk said of answers that were not good
@@ -58,25 +64,49 @@ local function count(name)
   return tonumber(body) or 0
 end
 
-local watched = { { name = "nginx", pid = web:workers()[1] }, { name = "plain Lua", pid = plain.pid } }
-local began, told = wait.now(), 0
+--- Has as much been done as is wanted?
+local function is_enough(name, done)
+  local wanted = math.ceil(WANTED[name] * math.min(1, MINUTES / 10))
+  say("%8d %s, of at least %d", done, name, wanted)
+  return done >= wanted
+end
+
+local function turns()
+  return tonumber(plain:stdout():match("(%d+)\n$")) or 0
+end
+
+local worker = web:workers()[1]
+local watched = { { name = "nginx", pid = worker }, { name = "plain Lua", pid = plain.pid } }
+local began, told, cuts = wait.now(), 0, 0
 repeat
   local past = wait.now() - began
   drive(MINUTES * 60 - past)
   for _, one in ipairs(watched) do usage.look(one, past) end
+  if past >= CUTS * (cuts + 1) then
+    cuts = cuts + 1
+    links:cut()
+  end
   if past - told >= PROGRESS then
     told = past
-    say("%5.0f s   %7d requests   %7d callbacks   %6d timers   %s   %s", past, count("requests"), count("callbacks"),
-      count("timers"), usage.now(watched[1]), usage.now(watched[2]))
+    say("%5.0f s   %7d requests   %7d callbacks   %6d timers   %s   %6d turns   %s", past, count("requests"),
+      count("callbacks"), count("timers"), usage.now(watched[1]), turns(), usage.now(watched[2]))
   end
   local next_look = wait.now() + PERIOD
   wait.eventually(function() return wait.now() >= next_look end, PERIOD + 30)
 until wait.now() - began >= MINUTES * 60
 
-local requests = count("requests")
 load:wait(30)
 hear()
 local errors, bad = web:errors(), #refused
+for _, name in ipairs { "requests", "callbacks", "timers" } do
+  if not is_enough(name, count(name)) then bad = bad + 1 end
+end
+if not is_enough("turns", turns()) then bad = bad + 1 end
+say("%8d cuts of all links", cuts)
+if web:workers()[1] ~= worker then
+  bad = bad + 1
+  say("nginx's worker %d is not there any more", worker)
+end
 for _, said in ipairs(refused) do say("wrk: %s", said) end
 for _, one in ipairs(watched) do
   for _, kind in ipairs { "rss", "fds", "threads" } do
@@ -89,13 +119,13 @@ for _, one in ipairs(watched) do
   end
 end
 for i = 1, math.min(#errors, 10) do say("nginx: %s", errors[i]) end
-local lines = plain:stdout()
 if not plain:is_running() then
   bad = bad + 1
-  say("plain Lua ended: %s %s", lines, plain:stderr())
+  say("plain Lua ended: %s", plain:stderr())
 end
 plain:kill()
 web:stop()
+links:close()
 zk:stop()
-say("%d requests through one worker, %d lines of error, %d things that grew or broke", requests, #errors, bad)
+say("%d lines of error, %d things that grew, broke, or were too few", #errors, bad)
 os.exit(#errors == 0 and bad == 0 and 0 or 1, true)

@@ -640,6 +640,7 @@ function Client:timeout() return nil end -- luacheck: ignore 212
 ---@return boolean? ok
 ---@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets a node be made,
 ---  but not be deleted. It is tried again until the session ends, and by the next flush
+---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Client:flush(timeout)
   check.self(self, Client, "client:flush")
   local deadline = check.deadline(timeout, "timeout")

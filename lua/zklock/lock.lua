@@ -187,7 +187,8 @@ end
 ---@param timeout number|function? seconds, may be left out
 ---@param fn function
 ---@return boolean? ok true and fn's results
----@return string? err not acquired: as `acquire`; or "lost" and fn's results, when it was lost meanwhile
+---@return string? err not acquired: as `acquire`, with its third result; or "lost" and fn's results, when it was lost
+---  meanwhile
 function Lock:with(timeout, fn, ...)
   check.self(self, Lock, "lock:with")
   if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end
@@ -213,6 +214,7 @@ end
 ---@param who any? the owner, as of `acquire`
 ---@return zklock.Guard? guard
 ---@return string? err as `acquire`
+---@return string? why as `acquire`
 function Lock:guard(timeout, who)
   check.self(self, Lock, "lock:guard")
   local deadline, once = check.deadline(timeout, "timeout")
@@ -256,6 +258,7 @@ end
 ---@return boolean? asked true once the servers have it; false: nobody holds it
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
 ---  "zookeeper: NAME"
+---@return string? why of "disconnected", as of `acquire`
 function Lock:revoke(timeout)
   check.self(self, Lock, "lock:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
@@ -268,6 +271,7 @@ end
 ---@return zklock.Participant[]?
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
 ---  "zookeeper: NAME"
+---@return string? why of "disconnected", as of `acquire`
 function Lock:participants(timeout)
   check.self(self, Lock, "lock:participants")
   local deadline, once = check.deadline(timeout, "timeout")

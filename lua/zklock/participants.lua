@@ -15,6 +15,7 @@
 ---@param leases string?
 ---@return zklock.Participant[]?
 ---@return string? err
+---@return string? why of "disconnected"
 return function(client, paths, deadline, once, leases)
   local all = {}
   local function read(path, are_leases)
@@ -35,6 +36,6 @@ return function(client, paths, deadline, once, leases)
   for _, path in ipairs(paths) do
     err = err or read(path, false)
   end
-  if err then return nil, err end
+  if err then return client:failure(err) end
   return all
 end

@@ -3,11 +3,12 @@
 ---@param leases boolean the paths hold leases
 ---@return boolean? asked true: somebody was asked; false: nobody holds
 ---@return string? err
+---@return string? why of "disconnected"
 return function(client, paths, deadline, once, leases)
   local total = 0
   for _, path in ipairs(paths) do
     local ok, query = client:ask(function(tag) return client.native:ask_revoke(path, leases, tag, deadline, once) end)
-    if not ok then return nil, query end
+    if not ok then return client:failure(query) end
     total = total + query:revoked()
     query:drop()
   end

@@ -34,6 +34,7 @@ end
 ---@param count integer? how many together; default 1
 ---@return zklock.Lease? lease of all of them
 ---@return string? err as of a lock's `acquire`
+---@return string? why likewise
 function Semaphore:acquire(timeout, count)
   check.self(self, Semaphore, "semaphore:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
@@ -82,6 +83,7 @@ end
 ---@param timeout number? seconds
 ---@return boolean? asked true once the servers have it; false: there is no lease
 ---@return string? err as of a lock's `revoke`
+---@return string? why likewise
 function Semaphore:revoke(timeout)
   check.self(self, Semaphore, "semaphore:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
@@ -92,15 +94,17 @@ end
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
 ---@return string? err as of a lock's `participants`
+---@return string? why likewise
 function Semaphore:participants(timeout)
   check.self(self, Semaphore, "semaphore:participants")
   local deadline, once = check.deadline(timeout, "timeout")
   local path = self.place.path
-  local list, err = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")
-  for _, participant in ipairs(list or {}) do
+  local list, err, why = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")
+  if not list then return nil, err, why end
+  for _, participant in ipairs(list) do
     participant.holder = participant.kind == "lease"
   end
-  return list, err
+  return list
 end
 
 --- The path it was made with, without the chroot.

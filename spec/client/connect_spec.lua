@@ -297,7 +297,13 @@ describe("connect", function()
       assert.same({ nil, "disconnected", nobody }, { lock:acquire(0) })
       assert.same({ nil, "disconnected", nobody }, { lock:with(0.05, print) })
       assert.same({ nil, "disconnected", nobody }, { lock:guard(0.05) })
-      assert.same({ nil, "disconnected", nobody }, { mine:semaphore("/leases", 1):acquire(0.05) })
+      local pool = mine:semaphore("/leases", 1)
+      for _, name in ipairs { "acquire", "participants", "revoke" } do
+        for _, one in ipairs { lock, pool, mine:multilock { "/a", "/b" }, mine:rwlock("/rw").read } do
+          assert.same({ nil, "disconnected", nobody }, { one[name](one, 0.05) }, name)
+          assert.same({ nil, "disconnected", nobody }, { one[name](one, 0) }, name)
+        end
+      end
       mine:close()
       local _, err, why = zklock.connect("zk9.invalid", { connect_timeout = 0.5 })
       assert.equal("disconnected", err)
@@ -312,7 +318,7 @@ describe("connect", function()
       local lock = client:mutex(path)
       assert.equal("disconnected", (select(2, lock:acquire(0.2))))
       assert.equal("disconnected", (select(2, lock:acquire(0))))
-      assert.same({ nil, "disconnected" }, { lock:participants(0.2) })
+      assert.equal("disconnected", (select(2, lock:participants(0.2))))
       assert.equal("disconnected", (select(2, lock:with(0.2, function() end))))
       assert.equal("disconnected", (select(2, lock:guard(0.2))))
       assert.is_false(lock:is_held())
