@@ -33,19 +33,20 @@ SANITIZE =
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-ENGINE_C = $(wildcard csrc/engine/*.c)
 BINDING_C = $(wildcard csrc/lua/*.c)
+# All of csrc but the binding, which is compiled for each Lua.
+ENGINE_C = $(filter-out $(BINDING_C),$(wildcard csrc/*/*.c))
 UNIT_C = $(wildcard spec/unit/*_test.c)
 FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
 
-ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/%.o)
+ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
 HOSTS = $(LUAS:%=$(B)/%/host)
 
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
-	-Icsrc/engine $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP
+	-Icsrc $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS)
 LIBS = -lzookeeper_mt -pthread
 
@@ -103,7 +104,7 @@ deps:
 build: $(MODULES)
 hosts: $(HOSTS)
 
-$(B)/%.o: csrc/%.c Makefile | deps
+$(B)/engine/%.o: csrc/%.c Makefile | deps
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -c -o $@ $<
 
@@ -179,7 +180,7 @@ neighbour: build/neighbour/Curator.class build/neighbour/golang
 libzookeeper: | deps
 	@tools/tls.sh build/tls || [ $$? -eq 3 ]
 
--include $(wildcard $(B)/engine/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
+-include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- tests: each suite is a command whose output tools/suites.lua counts; the longest come first. They mostly wait for
 # servers, so one more than there are processors runs at a time.
@@ -276,8 +277,8 @@ slow: deps
 			$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua'
 
 random: deps
-	@$(submake) $(B)/unit/line_random_test $(B)/unit/group_random_test
-	@status=0; for test in line group; do \
+	@$(submake) $(B)/unit/line_random_test $(B)/unit/compound_random_test
+	@status=0; for test in line compound; do \
 		echo "== $${test}_random_test"; $(B)/unit/$${test}_random_test sweep $(SEEDS) || status=1; \
 	done; exit $$status
 

@@ -31,7 +31,7 @@ formatted() {
 
 tidy() {
     # shellcheck disable=SC2046 # pkg-config's answer is a list of words
-    set -- -std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc/engine $(pkg-config --cflags lua5.4)
+    set -- -std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc $(pkg-config --cflags lua5.4)
     found=$(c_files '*.c' csrc | xargs -0 -r -P "$(nproc)" -I FILE clang-tidy --quiet FILE -- "$@" 2>&1)
     status=$?
     printf '%s\n' "$found" | grep -v 'warnings\{0,1\} generated\.$' # those that are in others' headers

@@ -1,6 +1,6 @@
 /* client: the userdata around a zkl_client. */
 #include "binding.h"
-#include "trouble.h"
+#include "zookeeper/trouble.h"
 
 #include <errno.h>
 #include <poll.h>

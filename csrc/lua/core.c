@@ -1,7 +1,7 @@
 /* core: the module zklock.core: what lua/zklock builds on. Nobody else should. */
 #include "binding.h"
 
-#include "tls.h"
+#include "zookeeper/tls.h"
 
 #include <dlfcn.h>
 #include <math.h>

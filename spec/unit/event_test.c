@@ -1,5 +1,5 @@
 #include "check.h"
-#include "event.h"
+#include "base/event.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* The client around the fake port: what engine.c and session.c are to a real one. */
+/* The client around the fake port: what client.c and session.c are to a real one. */
 #include "fake_port.h"
 
 #include "check.h"

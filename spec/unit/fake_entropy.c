@@ -1,6 +1,6 @@
 /* fake_entropy: numbers that count up in the place of those that nobody can guess, so that a seed's course is the same
  * each time. */
-#include "entropy.h"
+#include "base/entropy.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 
 #include "fake_quorum.h"
 #include "fake_servers.h"
-#include "group.h"
-#include "heart.h"
-#include "query.h"
+#include "queue/compound.h"
+#include "zookeeper/heart.h"
+#include "query/query.h"
 
 /* What the host has: a contender, and what it was told of it. */
 typedef struct fake_place {

@@ -4,7 +4,7 @@
 #ifndef FAKE_QUORUM_H
 #define FAKE_QUORUM_H
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #ifndef FAKE_SERVERS_H
 #define FAKE_SERVERS_H
 
-#include "port.h"
+#include "port/port.h"
 
 #define FAKE_LATEST INT64_MAX
 

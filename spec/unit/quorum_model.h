@@ -7,7 +7,7 @@
 #ifndef QUORUM_MODEL_H
 #define QUORUM_MODEL_H
 
-#include "heart.h"
+#include "zookeeper/heart.h"
 
 #define MODEL_TIMEOUT (INT64_C(9600000000)) /* T */
 #define MODEL_GRAIN (MODEL_TIMEOUT / 192)

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "servers.h"
+#include "zookeeper/servers.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "snapshot.h"
+#include "recipe/snapshot.h"
 
 #include <inttypes.h>
 #include <stdio.h>

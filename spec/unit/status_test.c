@@ -1,5 +1,5 @@
 #include "check.h"
-#include "status.h"
+#include "base/status.h"
 
 #include <string.h>
 #include <zookeeper/zookeeper.h>

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "timer.h"
+#include "base/timer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "tls.h"
+#include "zookeeper/tls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

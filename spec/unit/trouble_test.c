@@ -1,6 +1,6 @@
 /* Why servers were not reached, as libzookeeper's log lines tell it. */
 #include "check.h"
-#include "trouble.h"
+#include "zookeeper/trouble.h"
 
 #include <string.h>
 

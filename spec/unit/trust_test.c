@@ -1,6 +1,6 @@
 /* What answers prove, link by link. In hundredths of the session timeout. */
 #include "check.h"
-#include "trust.h"
+#include "recipe/trust.h"
 
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>

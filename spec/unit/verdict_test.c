@@ -1,5 +1,5 @@
 #include "check.h"
-#include "verdict.h"
+#include "recipe/verdict.h"
 
 /* A line of children as the sorted snapshot has them: garbage never gets that far. */
 typedef struct line {

@@ -1,7 +1,7 @@
 /* How many bytes of watches there may be, and those who are visited in turn. */
 #include "check.h"
-#include "round.h"
-#include "watches.h"
+#include "base/round.h"
+#include "queue/watches.h"
 
 #include <string.h>
 

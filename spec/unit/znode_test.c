@@ -1,5 +1,5 @@
 #include "check.h"
-#include "znode.h"
+#include "recipe/znode.h"
 
 #include <inttypes.h>
 #include <stdio.h>

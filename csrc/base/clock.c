@@ -1,0 +1,49 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+static zkl_nanos boot_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (zkl_nanos)t.tv_sec * ZKL_SECOND + t.tv_nsec;
+}
+
+const zkl_clock zkl_clock_boot = {boot_now};
+
+zkl_nanos zkl_clock_after(zkl_nanos now, double seconds) {
+    const double century = 3.2e9; /* int64 nanoseconds hold 292 years */
+    if (seconds >= century)
+        return ZKL_NEVER;
+    return now + (zkl_nanos)(seconds * 1e9);
+}
+
+zkl_nanos zkl_clock_duration(double seconds) {
+    const zkl_nanos duration = zkl_clock_after(0, seconds);
+    return duration == ZKL_NEVER || (double)duration >= seconds * 1e9 ? duration : duration + 1;
+}
+
+double zkl_clock_seconds(zkl_nanos duration) {
+    return (double)duration / 1e9;
+}
+
+/* No condition waits by CLOCK_BOOTTIME. */
+void zkl_clock_cond_init(pthread_cond_t *cond) {
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+bool zkl_clock_wait(const zkl_clock *clock, pthread_cond_t *cond, pthread_mutex_t *mutex,
+                    zkl_nanos until) {
+    const zkl_nanos left = until - clock->now();
+    if (left <= 0)
+        return false;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    const zkl_nanos nanos = at.tv_nsec + left % ZKL_SECOND;
+    at.tv_sec += left / ZKL_SECOND + nanos / ZKL_SECOND;
+    at.tv_nsec = nanos % ZKL_SECOND;
+    return pthread_cond_timedwait(cond, mutex, &at) == 0;
+}

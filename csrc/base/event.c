@@ -1,0 +1,118 @@
+#include "base/event.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+bool zkl_events_init(zkl_events *events) {
+    events->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (events->fd < 0)
+        return false;
+    pthread_mutex_init(&events->mutex, NULL);
+    events->first = NULL;
+    events->last = &events->first;
+    events->serial = 0;
+    events->signalled = false;
+    events->bell = -1;
+    return true;
+}
+
+void zkl_events_destroy(zkl_events *events) {
+    zkl_events_hang_up(events);
+    pthread_mutex_destroy(&events->mutex);
+}
+
+/* locked: a byte that does not fit need not: the host has not read the ones before it */
+static void ring(zkl_events *events) {
+    if (events->bell >= 0)
+        send(events->bell, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* locked: one write however many events: the counter stays set until the queue has run empty */
+static void signal_once(zkl_events *events) {
+    if (events->signalled)
+        return;
+    events->signalled = true;
+    const uint64_t one = 1;
+    /* A write of 1 to an eventfd that holds at most 1 cannot fail or block. */
+    while (events->fd >= 0 && write(events->fd, &one, sizeof one) < 0)
+        continue;
+    ring(events);
+}
+
+void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token) {
+    pthread_mutex_lock(&events->mutex);
+    event->status = status;
+    event->token = token;
+    event->serial = ++events->serial;
+    if (!event->queued) {
+        event->queued = true;
+        event->next = NULL;
+        event->link = events->last;
+        *events->last = event;
+        events->last = &event->next;
+    }
+    signal_once(events);
+    pthread_mutex_unlock(&events->mutex);
+}
+
+/* locked: in one step, however many there are: a host may drop all of them in a finalizer */
+static void unlink_event(zkl_events *events, zkl_event *event) {
+    *event->link = event->next;
+    *(event->next ? &event->next->link : &events->last) = event->link;
+    event->queued = false;
+}
+
+void zkl_events_drop(zkl_events *events, zkl_event *event) {
+    pthread_mutex_lock(&events->mutex);
+    if (event->queued)
+        unlink_event(events, event);
+    pthread_mutex_unlock(&events->mutex);
+}
+
+bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
+    pthread_mutex_lock(&events->mutex);
+    const zkl_event *event = events->first;
+    if (event) {
+        *copy = *event;
+    } else if (events->signalled) {
+        uint64_t count;
+        while (events->fd >= 0 && read(events->fd, &count, sizeof count) < 0 && errno == EINTR)
+            continue;
+        events->signalled = false;
+    }
+    pthread_mutex_unlock(&events->mutex);
+    return event != NULL;
+}
+
+void zkl_events_forget(zkl_events *events, uint64_t serial) {
+    pthread_mutex_lock(&events->mutex);
+    zkl_event *event = events->first;
+    if (event && event->serial == serial)
+        unlink_event(events, event);
+    pthread_mutex_unlock(&events->mutex);
+}
+
+void zkl_events_ring_at(zkl_events *events, int bell) {
+    pthread_mutex_lock(&events->mutex);
+    events->bell = bell;
+    if (events->signalled)
+        ring(events);
+    pthread_mutex_unlock(&events->mutex);
+}
+
+void zkl_events_hang_up(zkl_events *events) {
+    pthread_mutex_lock(&events->mutex);
+    if (events->fd >= 0)
+        close(events->fd);
+    events->fd = -1;
+    pthread_mutex_unlock(&events->mutex);
+}
+
+void zkl_events_wake(zkl_events *events) {
+    pthread_mutex_lock(&events->mutex);
+    signal_once(events);
+    pthread_mutex_unlock(&events->mutex);
+}

@@ -1,0 +1,92 @@
+#include "base/round.h"
+
+/* At most so many visits in each so long: a thousand a second. */
+#define VISITS 10
+#define PAUSE (ZKL_SECOND / 100)
+
+static void append(zkl_round *round, zkl_post *post) {
+    post->prev = round->last;
+    post->next = NULL;
+    *(post->prev ? &post->prev->next : &round->first) = post;
+    round->last = post;
+}
+
+static void detach(zkl_round *round, zkl_post *post) {
+    *(post->prev ? &post->prev->next : &round->first) = post->next;
+    *(post->next ? &post->next->prev : &round->last) = post->prev;
+}
+
+/* By the lap: were it by who is left, the last of many that leave one by one would wait the longer. */
+static zkl_nanos pause_of(const zkl_round *round) {
+    const zkl_nanos pause = round->period / (zkl_nanos)round->lap;
+    return pause < PAUSE ? PAUSE : pause;
+}
+
+/* How many are due in a pause. */
+static size_t due(const zkl_round *round) {
+    const size_t pauses = (size_t)(round->period / pause_of(round));
+    const size_t all = (round->lap + pauses - 1) / pauses;
+    return all < VISITS ? all : VISITS;
+}
+
+static void begin_lap(zkl_round *round) {
+    round->lap = round->left = round->count;
+}
+
+static void wake(zkl_round *round, zkl_nanos pause) {
+    zkl_timer_set(round->timers, &round->timer, round->clock->now() + pause);
+}
+
+static zkl_post *next_post(zkl_round *round) {
+    zkl_post *post = round->first;
+    detach(round, post);
+    append(round, post);
+    round->left -= round->left > 0;
+    return post;
+}
+
+/* A visit may let anybody leave, also who is visited. */
+static void walk(zkl_timer *timer) {
+    zkl_round *round = (zkl_round *)((char *)timer - offsetof(zkl_round, timer));
+    zkl_nanos cost = 0;
+    for (size_t visits = due(round); visits > 0 && round->count && cost < PAUSE; visits--) {
+        const zkl_nanos one = round->visit(next_post(round));
+        if (one == ZKL_NEVER)
+            return; /* zkl_round_add goes on */
+        cost += one;
+    }
+    if (!round->count)
+        return;
+    if (!round->left)
+        begin_lap(round);
+    wake(round, cost > pause_of(round) ? cost : pause_of(round));
+}
+
+void zkl_round_init(zkl_round *round, zkl_timers *timers, const zkl_clock *clock, zkl_nanos period,
+                    zkl_nanos (*visit)(zkl_post *post)) {
+    *round = (zkl_round){.timers = timers, .clock = clock, .period = period, .visit = visit};
+    round->timer.fire = walk;
+}
+
+void zkl_round_add(zkl_round *round, zkl_post *post) {
+    if (post->round != round) {
+        zkl_round_leave(post);
+        post->round = round;
+        append(round, post);
+        round->count++;
+    }
+    if (!round->timer.pending) {
+        begin_lap(round);
+        wake(round, pause_of(round));
+    }
+}
+
+void zkl_round_leave(zkl_post *post) {
+    zkl_round *round = post->round;
+    if (!round)
+        return;
+    detach(round, post);
+    post->round = NULL;
+    if (--round->count == 0)
+        zkl_timer_clear(round->timers, &round->timer);
+}

@@ -1,0 +1,34 @@
+/* timer: the deadlines that are pending, soonest first. Not locked, reads no clock, allocates nothing. */
+#ifndef ZKL_TIMER_H
+#define ZKL_TIMER_H
+
+#include "base/clock.h"
+
+#include <stdbool.h>
+
+typedef struct zkl_timer zkl_timer;
+
+/* A timer lives inside what it is for; it must be cleared before that is freed. */
+struct zkl_timer {
+    zkl_nanos at;
+    void (*fire)(zkl_timer *timer); /* called with the timer already cleared: it may be set again */
+    zkl_timer *child, *next, *prev; /* a pairing heap; prev is the parent for a first child */
+    bool pending;
+};
+
+typedef struct zkl_timers {
+    zkl_timer *first;
+    void (*sooner)(struct zkl_timers *timers); /* the soonest deadline moved nearer; may be NULL */
+} zkl_timers;
+
+/* Sets or moves the timer; ZKL_NEVER clears it. */
+void zkl_timer_set(zkl_timers *timers, zkl_timer *timer, zkl_nanos at);
+void zkl_timer_clear(zkl_timers *timers, zkl_timer *timer);
+
+/* The soonest deadline, or ZKL_NEVER. */
+zkl_nanos zkl_timers_next(const zkl_timers *timers);
+
+/* Fires everything that is due at `now`. A timer set meanwhile fires too if it is due. */
+void zkl_timers_run(zkl_timers *timers, zkl_nanos now);
+
+#endif

@@ -1,0 +1,51 @@
+/* query: a question of the host's that is answered once, by one event, before a deadline. Under the client's mutex. */
+#ifndef ZKL_QUERY_H
+#define ZKL_QUERY_H
+
+#include "queue/contender.h"
+#include "query/revocation.h"
+
+typedef struct zkl_queries {
+    zkl_floor *floor;
+    const zkl_state *state;  /* the session's */
+    struct zkl_query *first; /* those not answered yet */
+} zkl_queries;
+
+typedef enum zkl_asked {
+    ZKL_ASKED_SESSION,
+    ZKL_ASKED_FLUSH,
+    ZKL_ASKED_VALIDITY,
+    ZKL_ASKED_PARTICIPANTS,
+    ZKL_ASKED_REVOKE
+} zkl_asked;
+
+struct zkl_query {
+    zkl_client *client; /* for the host's side */
+    zkl_queries *all;
+    zkl_query *prev, *next;
+    zkl_asked asked;
+    bool once; /* PARTICIPANTS, REVOKE: not beyond the first cut of the link */
+    bool pending;
+    zkl_timer timer;
+    zkl_event answer;
+    uint64_t departures;       /* FLUSH: what had departed when it was asked */
+    zkl_contender *held;       /* VALIDITY */
+    zkl_roster roster;         /* PARTICIPANTS, REVOKE */
+    zkl_revocation revocation; /* REVOKE */
+};
+
+/* NULL: no memory. The caller sets what belongs to the kind, then calls zkl_query_start. */
+zkl_query *zkl_query_new(zkl_queries *all, zkl_asked asked, uint64_t tag);
+void zkl_query_start(zkl_query *query, zkl_nanos deadline);
+void zkl_query_free(zkl_query *query);
+
+/* Answers those whose time has come; the end of every step. */
+void zkl_queries_check(zkl_queries *all);
+/* The link is gone. */
+void zkl_queries_suspend(zkl_queries *all);
+/* Answers all with `status`. */
+void zkl_queries_dismiss(zkl_queries *all, zkl_status status);
+/* The contender is about to go. */
+void zkl_queries_forget(zkl_queries *all, const zkl_contender *held);
+
+#endif

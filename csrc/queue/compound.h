@@ -1,0 +1,28 @@
+/* group: several places that the host sees as one, all or none of which are held. The host's contender is the group's
+ * head; it is in no line. The parts are contenders in their lines like any others, and know of the group only that
+ * they are parts of a whole. Under the client's mutex.
+ *
+ * A multilock's parts enter all their queues in one transaction, so that two multilocks stand in the same order
+ * everywhere and cannot wait for each other. When one of the parts loses its node before all are held, all leave and
+ * enter again together.
+ *
+ * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks makes leases in PATH/leases, waits
+ * until there are few enough, and gives the mutex back. Nobody else makes leases meanwhile, so all of a count come
+ * together and two counts cannot wait for each other. */
+#ifndef ZKL_GROUP_H
+#define ZKL_GROUP_H
+
+#include "queue/lines.h"
+
+/* Joins all lines at once; too many for one request fail with ZKL_TOO_BIG. NULL: no memory. */
+zkl_contender *zkl_group_join_all(zkl_lines *lines, const char *const *paths, size_t count,
+                                  uint64_t tag, const zkl_terms *terms);
+
+/* Joins the gate, then for `count` leases of terms->permits. NULL: no memory. */
+zkl_contender *zkl_group_join_leases(zkl_lines *lines, const char *gate, const char *leases,
+                                     size_t count, uint64_t tag, const zkl_terms *terms);
+
+/* Carries on with those whose parts have moved: near the end of every step. */
+void zkl_groups_step(zkl_floor *floor);
+
+#endif

@@ -1,0 +1,112 @@
+#include "queue/parents.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* What the answers are about. */
+enum { MADE, LOOKED_AT };
+
+/* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us. So a refusal counts
+ * only if the node below cannot be made either: the line looks at `refused` then. */
+static void made(zkl_parents *parents, const zkl_reply *reply) {
+    switch (reply->rc) {
+    case ZOK:
+    case ZNODEEXISTS:
+    case ZNONODE: /* the level above was cleared away meanwhile: the next round */
+        return;
+    case ZUNIMPLEMENTED:
+        parents->floor->no_containers =
+            true; /* servers before 3.5: the next round makes plain nodes */
+        return;
+    default:
+        if (!zkl_status_passes(reply->rc))
+            parents->refused = reply->rc;
+    }
+}
+
+/* The levels answer in order. One whose ACL we may not read is somebody else's. */
+static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
+    if (zkl_status_passes(reply->rc)) {
+        parents->unanswered = true;
+    } else if (reply->rc == ZNONODE) {
+        parents->missing = true;
+    } else if (!parents->missing) {
+        parents->there = end;
+        parents->exposed = reply->rc != ZOK || reply->exposed;
+    }
+}
+
+static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_parents *parents = (zkl_parents *)subject;
+    if (asked->what == LOOKED_AT)
+        looked_at(parents, (size_t)asked->detail, reply);
+    else if ((unsigned)asked->detail == parents->round)
+        made(parents, reply);
+}
+
+void zkl_parents_init(zkl_parents *parents, zkl_floor *floor, const char *path) {
+    *parents = (zkl_parents){.floor = floor, .path = path};
+    parents->subject.answer = answered;
+    zkl_subject_enter(&floor->subjects, &parents->subject);
+}
+
+void zkl_parents_done(zkl_parents *parents) {
+    zkl_subject_leave(&parents->floor->subjects, &parents->subject);
+}
+
+/* Calls for each level, outermost first, with the path up to there, which has `end` bytes, until that fails. */
+static int each_level(zkl_parents *parents,
+                      int (*call)(zkl_parents *, const char *level, size_t end)) {
+    const size_t length = strlen(parents->path);
+    char *level = strdup(parents->path);
+    int rc = level ? ZOK : ZMARSHALLINGERROR;
+    for (size_t end = 1; rc == ZOK && end <= length; end++) {
+        if (level[end] != '/' && level[end] != '\0')
+            continue;
+        const char cut = level[end];
+        level[end] = '\0';
+        rc = call(parents, level, end);
+        level[end] = cut;
+    }
+    free(level);
+    return rc;
+}
+
+static int look_at(zkl_parents *parents, const char *level, size_t end) {
+    zkl_port *port = parents->floor->port;
+    return port->call->get_acl(port, level,
+                               (zkl_return){parents->subject.id, LOOKED_AT, (int32_t)end});
+}
+
+/* Under a new number: answers to a former look are not for this one. */
+static int look(zkl_parents *parents) {
+    zkl_subject_enter(&parents->floor->subjects, &parents->subject);
+    parents->unanswered = parents->missing = parents->exposed = false;
+    parents->there = 0;
+    const int rc = look_at(parents, "/", 0);
+    return rc == ZOK ? each_level(parents, look_at) : rc;
+}
+
+static int make(zkl_parents *parents, const char *level, size_t end) {
+    zkl_floor *floor = parents->floor;
+    /* the topmost one that is made? */
+    const bool owned = parents->exposed && end > parents->there &&
+                       !memchr(level + parents->there + 1, '/', end - parents->there - 1);
+    const bool stays = end <= floor->chroot || floor->no_containers || owned;
+    const zkl_return back = {parents->subject.id, MADE, (int32_t)parents->round};
+    return floor->port->call->create(floor->port, level, "", stays ? ZKL_PERSISTENT : ZKL_CONTAINER,
+                                     floor->acl, back);
+}
+
+int zkl_parents_make(zkl_parents *parents) {
+    parents->round++;
+    parents->refused = ZOK;
+    const bool ready =
+        parents->floor->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
+    parents->looked = !ready;
+    const int rc = ready ? each_level(parents, make) : look(parents);
+    if (rc != ZOK)
+        parents->looked = false;
+    return rc;
+}

@@ -1,0 +1,86 @@
+#include "queue/vetting.h"
+
+#include "queue/sending.h"
+#include "queue/leaving.h"
+#include "queue/evaluating.h"
+
+#include <zookeeper/zookeeper.h>
+
+static const zkl_edition unknown;
+
+static bool is_same(zkl_edition a, zkl_edition b) {
+    return a.czxid == b.czxid && a.aversion == b.aversion;
+}
+
+static bool is_known(zkl_edition edition) {
+    return edition.czxid != 0;
+}
+
+static void ask(zkl_line *line) {
+    const zkl_return back = {line->subject.id, ZKL_ASK_ACL, 0};
+    if (line->vetting || !line->floor->port)
+        return;
+    line->vetting = line->floor->port->call->get_acl(line->floor->port, line->path, back) == ZOK;
+    if (!line->vetting)
+        zkl_ask_again_later(line);
+}
+
+void zkl_vetting_before_list(zkl_line *line) {
+    zkl_floor *floor = line->floor;
+    if (floor->acl == ZKL_ACL_OPEN || is_known(line->vetted))
+        return;
+    line->vetted = zkl_vetted_find(&floor->vetted, line->path, floor->session);
+    if (!is_known(line->vetted))
+        ask(line);
+}
+
+void zkl_vetting_listed(zkl_line *line, const zkl_stat *directory) {
+    line->directory = directory ? (zkl_edition){directory->czxid, directory->aversion} : unknown;
+}
+
+/* The server is asked in order: what it has answered to the list is older than this, if it is not the same. */
+static void closed(zkl_line *line, const zkl_stat *directory) {
+    line->vetted = (zkl_edition){directory->czxid, directory->aversion};
+    zkl_vetted_add(&line->floor->vetted, line->path, line->floor->session, line->vetted);
+    if (!is_same(line->vetted, line->directory)) {
+        line->list_wanted |= !line->listing;
+        return;
+    }
+    zkl_contender *next;
+    for (zkl_contender *c = line->first; c; c = next) {
+        next = c->next;
+        zkl_standing_grant(c, false);
+    }
+}
+
+void zkl_vetting_answered(zkl_line *line, const zkl_reply *reply) {
+    line->vetting = false;
+    if (reply->rc == ZOK && !reply->exposed) {
+        closed(line, reply->stat);
+        return;
+    }
+    line->vetted = unknown;
+    if (reply->rc == ZNONODE)
+        return; /* neither is our node there: its create says so */
+    if (zkl_status_passes(reply->rc))
+        zkl_ask_again_later(line);
+    else
+        zkl_exit_fail_waiting(line,
+                              reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc));
+}
+
+bool zkl_vetting_passed(zkl_line *line) {
+    if (line->floor->acl == ZKL_ACL_OPEN)
+        return true;
+    if (is_known(line->vetted) && is_same(line->vetted, line->directory))
+        return true;
+    ask(line);
+    return false;
+}
+
+void zkl_vetting_forget(zkl_line *line, bool session) {
+    line->vetting = false;
+    line->directory = unknown;
+    if (session)
+        line->vetted = unknown;
+}

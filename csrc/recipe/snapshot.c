@@ -1,0 +1,104 @@
+#include "recipe/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* As plain numbers. An order that goes on across the end of the counter is not transitive, and anybody may make a node of
+ * any number: then what comes before what would hang on how the list arrived, and two could be first. */
+static int by_sequence(const void *a, const void *b) {
+    const zkl_child *x = a, *y = b;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void free_children(zkl_child *children, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(children[i].name);
+    free(children);
+}
+
+/* Both are sorted, so one walk over the two finds every node that is in both. */
+static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t count) {
+    size_t i = 0, j = 0;
+    while (i < old->count && j < count) {
+        const int order = by_sequence(&old->children[i], &children[j]);
+        if (order == 0) {
+            children[j].watch = old->children[i].watch;
+            children[j].asked = old->children[i].asked;
+        }
+        i += order <= 0;
+        j += order >= 0;
+    }
+}
+
+bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count) {
+    zkl_child *children = calloc(count ? count : 1, sizeof *children);
+    size_t n = 0;
+    for (size_t i = 0; children && i < count; i++) {
+        int32_t sequence = 0;
+        const zkl_kind kind = zkl_znode_parse(names[i], &sequence);
+        if (!kind)
+            continue;
+        char *name = strdup(names[i]);
+        if (!name) {
+            free_children(children, n);
+            children = NULL;
+            break;
+        }
+        children[n++] = (zkl_child){.name = name, .sequence = sequence, .kind = kind};
+    }
+    if (!children)
+        return false;
+    qsort(children, n, sizeof *children, by_sequence);
+    keep_watches(snapshot, children, n);
+    zkl_snapshot_clear(snapshot);
+    snapshot->children = children;
+    snapshot->count = n;
+    return true;
+}
+
+void zkl_snapshot_clear(zkl_snapshot *snapshot) {
+    free_children(snapshot->children, snapshot->count);
+    snapshot->children = NULL;
+    snapshot->count = 0;
+}
+
+size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name) {
+    zkl_child key = {.name = (char *)name};
+    if (!zkl_znode_parse(name, &key.sequence) || !snapshot->count)
+        return ZKL_NOT_FOUND;
+    const zkl_child *found =
+        bsearch(&key, snapshot->children, snapshot->count, sizeof key, by_sequence);
+    return found ? (size_t)(found - snapshot->children) : ZKL_NOT_FOUND;
+}
+
+size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence) {
+    size_t low = 0, high = snapshot->children ? snapshot->count : 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (snapshot->children[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
+    free(snapshot->children[index].name);
+    snapshot->count--;
+    memmove(snapshot->children + index, snapshot->children + index + 1,
+            (snapshot->count - index) * sizeof *snapshot->children);
+}
+
+void zkl_snapshot_remove_mine(zkl_snapshot *snapshot) {
+    size_t kept = 0;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        if (snapshot->children[i].mine)
+            free(snapshot->children[i].name);
+        else
+            snapshot->children[kept++] = snapshot->children[i];
+    }
+    snapshot->count = kept;
+}

@@ -1,0 +1,77 @@
+#include "recipe/verdict.h"
+
+bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
+    switch (kind) {
+    case ZKL_KIND_READ:
+        return ahead->kind == ZKL_KIND_WRITE;
+    case ZKL_KIND_WRITE:
+        return ahead->kind == ZKL_KIND_WRITE || ahead->kind == ZKL_KIND_READ;
+    case ZKL_KIND_LEASE:
+        return false;
+    default:
+        return ahead->kind == kind;
+    }
+}
+
+/* Two of one sequence: nobody can say who came first, so neither may hold. Only a read that its owner took while it held
+ * write bears the write's own sequence, and knows what it does. */
+static bool ties(const zkl_child *other, zkl_kind kind) {
+    return other->kind == kind || (kind == ZKL_KIND_WRITE && other->kind == ZKL_KIND_READ);
+}
+
+static bool tied(const zkl_child *children, size_t count, size_t own) {
+    const int32_t sequence = children[own].sequence;
+    for (size_t i = own; i-- > 0 && children[i].sequence == sequence;)
+        if (ties(&children[i], children[own].kind))
+            return true;
+    for (size_t i = own + 1; i < count && children[i].sequence == sequence; i++)
+        if (ties(&children[i], children[own].kind))
+            return true;
+    return false;
+}
+
+/* At its end a directory's counter stands still (tried): the last number is given again and again, and in between, to
+ * creates that are on their way together, ones below zero. None of them says who came first. */
+static bool used_up(int32_t sequence) {
+    return sequence == INT32_MAX || sequence < 0;
+}
+
+static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t permits) {
+    size_t leases = 0;
+    for (size_t i = 0; i < count; i++)
+        leases += children[i].kind == ZKL_KIND_LEASE;
+    return (zkl_verdict){leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL, 0, ZKL_NOBODY};
+}
+
+/* The nearest before `index` that `own` has to wait for. */
+static size_t nearest_before(const zkl_child *children, size_t index, size_t own) {
+    for (size_t i = index; i-- > 0;)
+        if (children[i].sequence != children[own].sequence &&
+            zkl_verdict_blocks(&children[i], children[own].kind))
+            return i;
+    return ZKL_NOBODY;
+}
+
+zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits) {
+    if (children[own].kind == ZKL_KIND_LEASE)
+        return of_lease(children, count, permits);
+    if (used_up(children[own].sequence) || tied(children, count, own))
+        return (zkl_verdict){ZKL_VERDICT_TIED, 0, ZKL_NOBODY};
+    const size_t blocker = nearest_before(children, own, own);
+    if (blocker == ZKL_NOBODY)
+        return (zkl_verdict){ZKL_VERDICT_GRANTED, 0, ZKL_NOBODY};
+    return (zkl_verdict){ZKL_VERDICT_WAIT, blocker, nearest_before(children, blocker, own)};
+}
+
+static bool shares(zkl_kind kind) {
+    return kind == ZKL_KIND_READ || kind == ZKL_KIND_WRITE;
+}
+
+/* Leases have a directory of their own; one that strayed into another is nobody's. */
+bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_kind kind) {
+    for (size_t i = 0; i < count; i++)
+        if (kind == ZKL_KIND_LOCK ? shares(children[i].kind)
+                                  : shares(kind) && children[i].kind == ZKL_KIND_LOCK)
+            return true;
+    return false;
+}

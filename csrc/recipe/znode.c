@@ -1,0 +1,117 @@
+#include "recipe/znode.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *text;
+    zkl_kind kind;
+} markers[] = {
+    {"lock-", ZKL_KIND_LOCK},     {"__lock__", ZKL_KIND_LOCK}, {"__READ__", ZKL_KIND_READ},
+    {"__WRIT__", ZKL_KIND_WRITE}, {"lease-", ZKL_KIND_LEASE},
+};
+
+static const char *marker_of(zkl_kind kind) {
+    switch (kind) {
+    case ZKL_KIND_READ:
+        return "-__READ__";
+    case ZKL_KIND_WRITE:
+        return "-__WRIT__";
+    case ZKL_KIND_LEASE:
+        return "-lease-";
+    default:
+        return "-lock-";
+    }
+}
+
+static void write_name(char name[ZKL_ZNODE_SIZE], zkl_guid guid, const char *end) {
+    const uint64_t c = guid.client, n = guid.number;
+    snprintf(name, ZKL_ZNODE_SIZE,
+             "_c_%08" PRIx64 "-%04" PRIx64 "-4%03" PRIx64 "-8%03" PRIx64 "-%012" PRIx64 "%s",
+             (c >> 28) & 0xffffffff, (c >> 12) & 0xffff, c & 0xfff, (n >> 48) & 0xfff,
+             n & 0xffffffffffff, end);
+}
+
+void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
+    write_name(name, guid, marker_of(kind));
+}
+
+void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid) {
+    write_name(name, guid, "-mark");
+}
+
+void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence) {
+    const size_t length = strlen(name);
+    snprintf(name + length, ZKL_ZNODE_SIZE - length, "%010" PRId32, sequence);
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool ends_with(const char *text, size_t length, const char *end) {
+    const size_t n = strlen(end);
+    return length >= n && memcmp(text + length - n, end, n) == 0;
+}
+
+static zkl_kind marker_at_end(const char *text, size_t length) {
+    for (size_t i = 0; i < sizeof markers / sizeof *markers; i++)
+        if (ends_with(text, length, markers[i].text))
+            return markers[i].kind;
+    return ZKL_KIND_NONE;
+}
+
+/* The servers print the sequence with "%010d": ten digits, or a minus and at least nine past the wrap. */
+zkl_kind zkl_znode_parse(const char *name, int32_t *sequence) {
+    size_t head = strlen(name), digits = 0;
+    int64_t value = 0, scale = 1;
+    while (head > 0 && is_digit(name[head - 1]) && digits < 11) {
+        value += (name[--head] - '0') * scale;
+        scale *= 10;
+        digits++;
+    }
+    zkl_kind kind = marker_at_end(name, head);
+    if (kind && digits == 10 && value <= INT32_MAX) {
+        *sequence = (int32_t)value;
+        return kind;
+    }
+    if (head == 0 || name[head - 1] != '-' || digits < 9 || digits > 10)
+        return ZKL_KIND_NONE;
+    kind = marker_at_end(name, head - 1);
+    const bool padded = digits == 10 && value < INT64_C(1000000000);
+    if (!kind || value == 0 || padded || -value < INT32_MIN)
+        return ZKL_KIND_NONE;
+    *sequence = (int32_t)-value;
+    return kind;
+}
+
+static bool read_hex(const char **text, int digits, uint64_t *value) {
+    for (int i = 0; i < digits; i++, (*text)++) {
+        const char c = **text;
+        if (is_digit(c))
+            *value = *value << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            *value = *value << 4 | (uint64_t)(c - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+static bool skip(const char **text, const char *expected) {
+    const size_t n = strlen(expected);
+    if (strncmp(*text, expected, n) != 0)
+        return false;
+    *text += n;
+    return true;
+}
+
+bool zkl_znode_guid(const char *name, zkl_guid *guid) {
+    guid->client = guid->number = 0;
+    return skip(&name, "_c_") && read_hex(&name, 8, &guid->client) && skip(&name, "-") &&
+           read_hex(&name, 4, &guid->client) && skip(&name, "-4") &&
+           read_hex(&name, 3, &guid->client) && skip(&name, "-8") &&
+           read_hex(&name, 3, &guid->number) && skip(&name, "-") &&
+           read_hex(&name, 12, &guid->number) && skip(&name, "-");
+}

@@ -1,0 +1,214 @@
+/* zklock's engine: distributed locks over ZooKeeper for a host that polls.
+ *
+ * The protocol runs in threads of the client's own and never waits for the host. The host asks (join, release, query),
+ * returns at once, and hears what became of it from zkl_peek, in its own time and on its own thread: no function of the
+ * host is ever called. zkl_fd is readable while zkl_peek has something.
+ *
+ * Every function may be called from any thread of the process that opened the client, none of them blocks on the
+ * network. In a forked child all of them do nothing but say so (ZKL_FORKED, false, 0): the session is the parent's.
+ * Moments are zkl_nanos of zkl_now; a deadline of ZKL_NEVER is none. */
+#ifndef ZKLOCK_H
+#define ZKLOCK_H
+
+#include "base/clock.h"
+#include "base/event.h"
+#include "port/port.h"
+#include "base/status.h"
+#include "recipe/znode.h"
+
+typedef struct zkl_client zkl_client;
+typedef struct zkl_contender zkl_contender;
+typedef struct zkl_query zkl_query;
+
+typedef enum zkl_state {
+    ZKL_STATE_CONNECTING,
+    ZKL_STATE_CONNECTED,
+    ZKL_STATE_SUSPENDED,
+    ZKL_STATE_EXPIRED,
+    ZKL_STATE_AUTH_FAILED,
+    ZKL_STATE_CLOSED,
+    ZKL_STATE_FORKED
+} zkl_state;
+
+/* "connecting", ...: the words of the contract. */
+const char *zkl_state_text(zkl_state state);
+
+typedef struct zkl_auth {
+    const char *scheme, *credential;
+} zkl_auth;
+
+/* Everything is copied. */
+typedef struct zkl_config {
+    const char *hosts;      /* ZooKeeper's connect string, with or without chroot */
+    double session_timeout; /* seconds asked of the servers, above 0 and up to 3600 */
+    const zkl_auth *auths;
+    size_t auth_count;
+    zkl_acl acl;
+    const char *identifier; /* data of the lock nodes */
+    const char *tls;        /* "ca,cert,key,password", none empty, or NULL; needs zkl_has_tls() */
+    bool log;               /* keep the log lines for zkl_log_take */
+} zkl_config;
+
+zkl_nanos zkl_now(void);
+bool zkl_has_tls(void);
+
+/* Is the connect string well formed? Otherwise `why` says what is wrong with it. */
+bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
+
+/* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the connect string, or
+ * the timeout;
+ * ZKL_NO_MEMORY: memory, threads or descriptors ran out. */
+/* ZKL_NO_MEMORY also for want of descriptors or threads: errno is EMFILE, ENFILE or EAGAIN then. */
+zkl_status zkl_open(const zkl_config *config, zkl_client **client);
+
+/* Answers everything that waits with ZKL_CLOSED, gives holds back, and ends the session behind the scenes;
+ * zkl_ended becomes true, and the descriptor readable, when that is done. Twice is fine. */
+void zkl_close(zkl_client *client);
+bool zkl_ended(zkl_client *client);
+/* The host lets go of the client (and closes it, if it has not). Contenders, queries, bells and visits stay valid. */
+void zkl_free(zkl_client *client);
+
+zkl_state zkl_client_state(zkl_client *client);
+/* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false: nothing is known. */
+bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
+/* Seconds: what the servers granted, before that what was asked. */
+double zkl_session_timeout(zkl_client *client);
+/* 0 while there is none. */
+int64_t zkl_session_id(zkl_client *client);
+
+typedef struct zkl_stats {
+    uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
+    uint64_t waiting, held;
+    uint64_t
+        unwatched; /* nodes for whose sake the servers are asked now and then, for want of room for a watch */
+} zkl_stats;
+void zkl_client_stats(zkl_client *client, zkl_stats *stats);
+
+/* ---- events ---- */
+
+int zkl_fd(zkl_client *client);
+/* The host looks at the descriptor no more: it is closed, zkl_fd is -1. Only on the thread that calls zkl_fd. Events can be
+ * peeked all the same. */
+void zkl_hang_up(zkl_client *client);
+/* Copies the oldest event, which stays the oldest until it is forgotten: a host that is interrupted while it deals with
+ * it finds it again. false: there is none. */
+bool zkl_peek(zkl_client *client, zkl_event *event);
+/* The host has dealt with it. Does nothing if it was posted again since, or went with what it spoke of. */
+void zkl_forget(zkl_client *client, uint64_t serial);
+/* Makes the descriptor readable: the host has work of its own left. */
+void zkl_wake(zkl_client *client);
+/* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */
+bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size);
+
+/* ---- a bell: for a host whose loop connects to sockets by name and watches no foreign descriptor (nginx) ---- */
+
+typedef struct zkl_bell zkl_bell;
+
+/* Makes a Unix socket in a directory that only this user may enter. The host connects to zkl_bell_path, once, then
+ * calls zkl_bell_answer; from then on it reads a byte each time zkl_fd becomes readable. A client has one bell at a
+ * time. NULL: errno says why. One thread at a time for each bell. */
+zkl_bell *zkl_bell_open(zkl_client *client);
+const char *zkl_bell_path(const zkl_bell *bell);
+/* Takes the connection that this process has made, and removes socket and directory. false: errno says why. */
+bool zkl_bell_answer(zkl_bell *bell);
+/* Hangs up: the host reads the end. */
+void zkl_bell_drop(zkl_bell *bell);
+
+/* ---- visits: something of the host's (a request) whose end is told by a C function, without the host's script ---- */
+
+typedef struct zkl_visit zkl_visit;
+
+/* The host's until zkl_visit_drop. NULL: no memory, or forked. */
+zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
+/* One more user of it: who will call zkl_visit_end, once. */
+void zkl_visit_lend(zkl_visit *visit);
+/* `visit` has ended: one event ENDED of its tag. Has the type that C libraries want of a cleanup handler. */
+void zkl_visit_end(void *visit);
+bool zkl_visit_ended(const zkl_visit *visit);
+
+/* What a C library calls at the end of something, and where it keeps it (nginx: of a subrequest). */
+typedef struct zkl_visit_handler {
+    intptr_t (*call)(void *of, void *data, intptr_t result);
+    void *data;
+} zkl_visit_handler;
+/* A lent visit also ends when the handler in the slot is called, which may be often and until zkl_visit_end is; the one
+ * that was there is called, too. At most once for a visit, on the thread of whoever calls. */
+void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
+/* For a while the slot has the former handler. NULL: it has none of ours. */
+zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
+void zkl_visit_rehook(zkl_visit *visit);
+/* The host hears of its end no more, or soon no more. */
+void zkl_visit_drop(zkl_visit *visit);
+
+/* ---- locks ---- */
+
+/* What a caller asks of a line. */
+typedef struct zkl_terms {
+    zkl_kind kind;        /* LOCK, READ, WRITE or LEASE */
+    size_t permits;       /* LEASE: how many there may be */
+    zkl_nanos deadline;   /* of the wait */
+    bool once;            /* a single try: answered as soon as the servers have answered it */
+    zkl_nanos max_hold;   /* how long it may hold before it has lost; 0: as long as it likes */
+    zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
+    size_t
+        crowd; /* how many of this client may wait for somebody here, and 1; 0: as many as like */
+} zkl_terms;
+
+/* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag` answers: GRANTED or
+ * FAILED, at the latest at the deadline.
+ * ZKL_OK, and *contender is the host's until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
+                    zkl_contender **contender);
+/* Joins several lines at once, all or none of which it will hold; the paths differ, and terms->kind is LOCK. What one
+ * request cannot ask for FAILED with ZKL_TOO_BIG. */
+zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
+                        const zkl_terms *terms, zkl_contender **contender);
+/* `count` leases together of the semaphore at `path`, which has terms->permits; terms->kind is LEASE. */
+zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
+                           const zkl_terms *terms, zkl_contender **contender);
+/* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
+zkl_status zkl_release(zkl_contender *contender);
+/* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */
+void zkl_cancel(zkl_contender *contender);
+/* Lets go of it: ends the wait or the hold (counted as abandoned), no event comes any more. */
+void zkl_drop(zkl_contender *contender);
+bool zkl_held(zkl_contender *contender);
+/* The node's czxid while it is held, else 0. */
+int64_t zkl_token(zkl_contender *contender);
+/* Seconds for which the servers cannot have given the lock away; 0 when it is not held. */
+double zkl_validity(zkl_contender *contender);
+
+/* ---- queries: questions answered by one ANSWER event of `tag` ---- */
+
+/* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. */
+zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline);
+/* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED, ZKL_CLOSED. */
+zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
+/* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, or an error at the deadline. */
+zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
+/* Who is in the line, or has a lease in the directory? ZKL_OK, and zkl_participant_at tells. */
+zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                                  zkl_nanos deadline, bool once);
+
+/* Asks those who hold there to give it back. ZKL_OK, and zkl_revoked tells how many there were. */
+zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                            zkl_nanos deadline, bool once);
+size_t zkl_revoked(zkl_query *query);
+
+typedef struct zkl_participant {
+    const char *node; /* name below the path; the query's */
+    zkl_kind kind;
+    int32_t sequence;
+    int64_t session;
+    const char *identifier; /* the node's data; the query's */
+    size_t identifier_length;
+    double created; /* seconds since 1970 by the servers' clock */
+    bool holder, mine;
+} zkl_participant;
+
+/* Only after the ANSWER; in queue order. false: no more. */
+bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant);
+/* The host lets go of the query; no event comes any more. NULL is fine. */
+void zkl_query_drop(zkl_query *query);
+
+#endif

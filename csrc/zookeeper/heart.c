@@ -1,0 +1,148 @@
+#include "zookeeper/heart.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <zookeeper/zookeeper.h>
+
+/* Without a parent ZooKeeper finds that it is not there before it looks at any ACL. */
+static bool make_path(zkl_heart *heart) {
+    uint64_t id[2];
+    if (getrandom(id, sizeof id, 0) != sizeof id)
+        return false;
+    snprintf(heart->nothing, sizeof heart->nothing, "/zklock-%016" PRIx64 "%016" PRIx64 "/none",
+             id[0], id[1]);
+    heart->floor->nothing = heart->nothing;
+    return true;
+}
+
+static void publish(zkl_heart *heart) {
+    zkl_floor *floor = heart->floor;
+    const zkl_nanos now = zkl_floor_now(floor);
+    const bool past = floor->trusted_until <= now;
+    floor->trusted_until = heart->trust.until;
+    if (past && floor->trusted_until > now)
+        heart->refreshed(heart);
+}
+
+/* ---- when ---- */
+
+/* Whatever a server grants, and whoever asks. */
+#define LEAST (ZKL_SECOND / 50)
+/* Before there is a first session. */
+#define TRY_PAUSE ZKL_SECOND
+
+static bool is_wanted(const zkl_heart *heart) {
+    const zkl_stats *count = &heart->floor->counters;
+    return count->waiting + count->held > 0;
+}
+
+/* A third of the timeout is what an acquire after a long rest needs to find a chain, a sixth keeps half of it left. Who
+ * needs trust and has none gets it as soon as a chain can be. */
+static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
+    const zkl_nanos timeout = heart->trust.timeout;
+    if (heart->proving)
+        return timeout / 12;
+    if (!is_wanted(heart))
+        return timeout / 3;
+    return heart->trust.until > now ? timeout / 6 : timeout / 12;
+}
+
+/* Without a server. Not for each try of the library: a request wakes it out of its pause between two, and servers that
+ * are just starting forget those who come then (tried: nothing is answered for two thirds of the timeout). */
+static zkl_nanos try_pause(const zkl_heart *heart) {
+    return heart->trust.timeout ? heart->trust.timeout / 6 : TRY_PAUSE;
+}
+
+static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
+    const zkl_nanos latest = zkl_trust_latest(&heart->trust);
+    const zkl_nanos last = latest > heart->beaten ? latest : heart->beaten;
+    if (!last || heart->owes_write)
+        return now;
+    const zkl_nanos pause = heart->linked ? interval(heart, now) : try_pause(heart);
+    return last + (pause > LEAST ? pause : LEAST);
+}
+
+/* ---- beats ---- */
+
+static void beat(zkl_heart *heart, zkl_nanos now) {
+    const zkl_return back = {heart->subject.id, 0, 0};
+    const zkl_port_table *call = heart->port->call;
+    const bool write =
+        heart->linked && (heart->proving || heart->owes_write ||
+                          (is_wanted(heart) && zkl_trust_wants_write(&heart->trust)));
+    heart->owes_write = heart->owes_write && !write;
+    heart->beaten = now; /* also if it cannot be sent: the next comes in its time */
+    heart->beating = (write ? call->erase(heart->port, heart->nothing, back)
+                            : call->sync(heart->port, "/", back)) == ZOK;
+}
+
+void zkl_heart_tend(zkl_heart *heart) {
+    if (!heart->port || heart->beating)
+        return; /* its answer, if only to say that it was cut off, ends with a step that comes by here */
+    const zkl_nanos now = zkl_floor_now(heart->floor);
+    if (due(heart, now) <= now)
+        beat(heart, now);
+    if (heart->beating)
+        return;
+    const zkl_nanos next = due(heart, now);
+    if (!heart->timer.pending || heart->timer.at > next)
+        zkl_timer_set(&heart->floor->timers, &heart->timer, next);
+}
+
+/* Every step ends with zkl_heart_tend, this one too. */
+static void on_time(zkl_timer *timer) {
+    (void)timer;
+}
+
+static void beat_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+    (void)asked;
+    (void)reply; /* what it proves was counted before it came here */
+    ((zkl_heart *)((char *)subject - offsetof(zkl_heart, subject)))->beating = false;
+}
+
+void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
+    if (!heart->linked)
+        return;
+    zkl_trust_answered(&heart->trust, proof, handed, zkl_floor_now(heart->floor));
+    if (proof == ZKL_PROOF_QUORUM)
+        heart->proving = false;
+    publish(heart);
+}
+
+/* ---- the link's turns ---- */
+
+bool zkl_heart_init(zkl_heart *heart) {
+    heart->subject.answer = beat_answered;
+    heart->timer.fire = on_time;
+    zkl_subject_enter(&heart->floor->subjects, &heart->subject);
+    return make_path(heart);
+}
+
+void zkl_heart_started(zkl_heart *heart, zkl_port *port) {
+    heart->port = port;
+}
+
+void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool fresh,
+                      bool proving) {
+    zkl_trust_connected(&heart->trust, root, timeout, fresh);
+    heart->linked = true;
+    heart->proving = proving;
+    heart->owes_write = proving || is_wanted(heart);
+    heart->beaten = 0; /* the first comes at once */
+    publish(heart);
+}
+
+void zkl_heart_unlinked(zkl_heart *heart) {
+    heart->linked = heart->owes_write = false;
+    zkl_timer_clear(&heart->floor->timers, &heart->timer);
+}
+
+void zkl_heart_stopped(zkl_heart *heart) {
+    zkl_heart_unlinked(heart);
+    heart->port = NULL;
+    heart->beating = false; /* its answer is not heard any more */
+    zkl_subject_enter(&heart->floor->subjects, &heart->subject);
+    zkl_trust_doubt(&heart->trust);
+    publish(heart);
+}

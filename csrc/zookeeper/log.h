@@ -1,0 +1,33 @@
+/* log: lines of libzookeeper's and our own, kept until the host asks. libzookeeper does not say which handle a line is
+ * about, so every log of the process gets it. */
+#ifndef ZKL_LOG_H
+#define ZKL_LOG_H
+
+#include "base/event.h"
+
+#define ZKL_LOG_LINE 512 /* bytes, the rest of a line is cut off */
+#define ZKL_LOG_LINES 64 /* kept; beyond that the oldest goes */
+
+typedef struct zkl_log {
+    struct zkl_log *next;
+    zkl_events *events;
+    zkl_event event;
+    struct {
+        const char *level;
+        char text[ZKL_LOG_LINE];
+    } lines[ZKL_LOG_LINES];
+    size_t first, count;
+} zkl_log;
+
+/* From now on it receives lines. Its lock is a leaf but for that of `events`. */
+void zkl_log_open(zkl_log *log, zkl_events *events);
+void zkl_log_close(zkl_log *log);
+bool zkl_log_next(zkl_log *log, const char **level, char *text, size_t size);
+
+/* One line of our own, to one log (NULL: nobody listens). */
+void zkl_log_warn(zkl_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* libzookeeper's log callback: any thread, no client. */
+void zkl_log_library(const char *message);
+
+#endif

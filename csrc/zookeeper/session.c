@@ -1,0 +1,455 @@
+#include "zookeeper/session.h"
+
+#include "zookeeper/tls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+#define PAUSE_FIRST (ZKL_SECOND / 20)
+#define PAUSE_MOST (2 * ZKL_SECOND)
+/* Credentials that were refused are shown again: an operator may have let us in by now, or the refusal was forged. */
+#define REFUSED_FIRST (4 * ZKL_SECOND)
+#define REFUSED_MOST (60 * ZKL_SECOND)
+#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a rescue may come before */
+#define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
+
+/* locked */
+static void set_state(zkl_session *session, zkl_state state) {
+    if (session->state == state || session->state == ZKL_STATE_CLOSED)
+        return;
+    session->state = state;
+    /* A host that does not poll loses the oldest changes, never the latest. */
+    zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
+    zkl_events_drop(&session->floor->events, event);
+    event->kind = ZKL_EVENT_STATE;
+    zkl_events_post(&session->floor->events, event, (int)state, 0);
+}
+
+/* ---- what the link says ---- */
+
+static void refreshed(zkl_heart *heart) {
+    zkl_session *session = (zkl_session *)((char *)heart - offsetof(zkl_session, heart));
+    session->tell(session->ctx, ZKL_SESSION_REFRESHED);
+}
+
+/* locked: from now on requests are made, and what is read is believed. */
+static void resume(zkl_session *session) {
+    session->carried = false;
+    session->floor->port = zkl_link_port(session->link);
+    set_state(session, ZKL_STATE_CONNECTED);
+    session->tell(session->ctx, ZKL_SESSION_RESUMED);
+}
+
+static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
+                        zkl_nanos handed, zkl_proof proof) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link) {
+        zkl_heart_answered(&session->heart, proof, handed);
+        session->answered(session->ctx, back, reply);
+        if (session->carried && session->heart.linked && !session->heart.proving)
+            resume(session);
+    }
+    session->leave(session->ctx);
+}
+
+static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change change) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link)
+        session->watched(session->ctx, path, change);
+    session->leave(session->ctx);
+}
+
+/* locked. When a link with TLS has had its time. The library gives a host that does not even refuse the two minutes of
+ * the kernel, and no other one a try: the next link begins with another server. Without a session none can be lost. */
+static zkl_nanos sought_with_tls(const zkl_session *session) {
+    const zkl_nanos patience = session->floor->session ? session->timeout : session->timeout / 2;
+    return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
+}
+
+/* locked. When the link has had its time, and another one is to carry the session on. One that has had a server refuses
+ * those that know less, also if all do because they were set up anew: the next one asks them without such memories. */
+static zkl_nanos sought_until(const zkl_session *session) {
+    if (session->config.tls)
+        return sought_with_tls(session);
+    return session->remembers ? session->seeking + session->timeout : ZKL_NEVER;
+}
+
+/* locked. Without a server names are looked up again: first while the session can still be taken to another address, not
+ * at once, because the library mostly finds one that it knows; then less and less often. */
+static void look_later(zkl_session *session) {
+    const zkl_nanos most = session->timeout < LOOK_MOST ? LOOK_MOST : session->timeout;
+    session->look_pause = session->look_pause ? 2 * session->look_pause : session->timeout / 6;
+    if (session->look_pause > most)
+        session->look_pause = most;
+    const zkl_nanos now = zkl_floor_now(session->floor), until = sought_until(session);
+    zkl_nanos at = now + session->look_pause;
+    if (until > now && until < at)
+        at = until;
+    zkl_timer_set(&session->floor->timers, &session->look, at);
+}
+
+/* locked */
+static void link_down(zkl_session *session) {
+    session->floor->port = NULL;
+    session->seeking = zkl_floor_now(session->floor);
+    zkl_heart_unlinked(&session->heart);
+    look_later(session);
+}
+
+/* locked */
+static void forget_session(zkl_session *session) {
+    session->floor->session = 0;
+    zkl_heart_stopped(&session->heart);
+}
+
+/* locked */
+static void link_dead(zkl_session *session) {
+    link_down(session);
+    forget_session(session);
+    session->retired = session->link;
+    session->link = NULL;
+    zkl_errand_send(session->errands, &session->renew);
+}
+
+/* locked. The state stays as it is until a server takes the credentials. */
+static void refused(zkl_session *session) {
+    zkl_nanos pause = 2 * session->refused_pause;
+    if (pause < REFUSED_FIRST)
+        pause = REFUSED_FIRST;
+    session->refused_pause = pause < REFUSED_MOST ? pause : REFUSED_MOST;
+    session->refused = true;
+    zkl_timer_set(&session->floor->timers, &session->reopen,
+                  zkl_floor_now(session->floor) + session->refused_pause);
+    link_dead(session);
+    set_state(session, ZKL_STATE_AUTH_FAILED);
+    session->tell(session->ctx, ZKL_SESSION_REFUSED);
+}
+
+/* locked */
+static void connected(zkl_session *session) {
+    session->met = zkl_floor_now(session->floor);
+    zkl_floor *floor = session->floor;
+    const int64_t id = zkl_link_session(session->link);
+    const bool fresh = floor->session != id;
+    if (session->heart.linked)
+        return;
+    if (fresh && floor->session) {
+        forget_session(session); /* it was to be carried on, and could not */
+        session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+    }
+    floor->session = id;
+    session->timeout = zkl_link_timeout(session->link);
+    session->pause = session->look_pause = session->refused_pause = 0;
+    session->remembers = true;
+    session->carried = session->carried && !fresh;
+    zkl_timer_clear(&floor->timers, &session->look);
+    floor->counters.sessions += fresh;
+    if (!session->ending)
+        zkl_heart_started(&session->heart, zkl_link_port(session->link));
+    zkl_heart_linked(&session->heart, zkl_link_root(session->link), session->timeout, fresh,
+                     session->carried);
+    /* A server that lags could show a link which has seen nothing yet a list without our nodes: the heart's first write
+     * is answered when it has caught up, and on_answered goes on. */
+    if (!session->carried)
+        resume(session);
+}
+
+/* locked */
+static void suspended(zkl_session *session) {
+    const bool resumed = session->floor->port != NULL;
+    link_down(session);
+    if (!resumed)
+        return;
+    set_state(session, ZKL_STATE_SUSPENDED);
+    session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
+}
+
+static void on_turned(void *ctx, zkl_link *link, zkl_turn turn) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link) {
+        switch (turn) {
+        case ZKL_TURN_CONNECTED:
+            connected(session);
+            break;
+        case ZKL_TURN_SUSPENDED:
+            if (!session->heart.linked)
+                break; /* still looking for a server */
+            suspended(session);
+            break;
+        case ZKL_TURN_EXPIRED:
+            link_dead(session);
+            set_state(session, ZKL_STATE_EXPIRED);
+            session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+            break;
+        case ZKL_TURN_AUTH_FAILED:
+            refused(session);
+            break;
+        }
+    }
+    session->leave(session->ctx);
+}
+
+/* ---- links come and go ---- */
+
+static void try_again_later(zkl_session *session) {
+    session->pause = session->pause ? 2 * session->pause : PAUSE_FIRST;
+    if (session->pause > PAUSE_MOST)
+        session->pause = PAUSE_MOST;
+    zkl_timer_set(&session->floor->timers, &session->reopen,
+                  zkl_floor_now(session->floor) + session->pause);
+}
+
+static void reopen(zkl_timer *timer) {
+    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, reopen));
+    session->refused = false;
+    zkl_errand_send(session->errands, &session->renew);
+}
+
+/* errand thread. The link counts before it is started: its first words may come before this returns. */
+static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
+    const zkl_link_owner owner = {session, on_answered, on_watched, on_turned};
+    zkl_link *link = addresses ? zkl_link_new(&owner, session->floor->clock,
+                                              &session->floor->counters.requests_sent)
+                               : NULL;
+    session->enter(session->ctx);
+    free(session->tried);
+    session->tried = addresses ? strdup(addresses) : NULL;
+    session->link = link;
+    session->remembers = false;
+    session->carried = carried != NULL;
+    session->seeking = zkl_floor_now(session->floor);
+    if (link)
+        look_later(session);
+    session->leave(session->ctx);
+    const bool started = link && zkl_link_start(link, addresses, &session->config, carried);
+    if (link && !started)
+        zkl_log_warn(session->log, "cannot start a ZooKeeper handle: %s", strerror(errno));
+    free(session->addresses);
+    session->addresses = addresses;
+    session->enter(session->ctx);
+    /* Credentials that the library does not have yet go before everything else: servers may take nothing without. */
+    if (started && link == session->link && !session->ending && !session->config.auth_count)
+        zkl_heart_started(&session->heart, zkl_link_port(link));
+    if (started) {
+        session->leave(session->ctx);
+        return;
+    }
+    session->link = NULL;
+    if (!session->ending)
+        try_again_later(session);
+    session->leave(session->ctx);
+    if (link)
+        zkl_link_close(link);
+}
+
+static char *resolve(zkl_session *session) {
+    char why[256];
+    char *addresses = zkl_servers_resolve(&session->servers, session->addresses, why, sizeof why);
+    session->enter(session->ctx);
+    snprintf(session->unresolved, sizeof session->unresolved, "%.*s", ZKL_TROUBLE_TEXT - 1, why);
+    session->leave(session->ctx);
+    if (why[0])
+        zkl_log_warn(session->log, "%s", why);
+    return addresses;
+}
+
+static void look(zkl_timer *timer) {
+    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, look));
+    if (session->link && !session->heart.linked && !session->ending)
+        zkl_errand_send(session->errands, &session->look_again);
+}
+
+/* errand thread. Should the link have found a server after all, closing it ends the session. That may be heard by the
+ * servers much later, so nobody carries it on. */
+static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
+    if (zkl_link_part(former, session->addresses, identity))
+        return true;
+    session->enter(session->ctx);
+    forget_session(session);
+    set_state(session, ZKL_STATE_EXPIRED);
+    session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+    session->leave(session->ctx);
+    return false;
+}
+
+/* errand thread: no server in reach for a while. If the names mean other addresses by now, or the link has had its time, a
+ * new link carries the session on: changing the addresses of a running handle races inside the library. */
+static void look_again(zkl_errand *errand) {
+    zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, look_again));
+    char *addresses = resolve(session);
+    session->enter(session->ctx);
+    zkl_link *former = session->link;
+    bool moved = addresses && session->addresses && former && !session->heart.linked &&
+                 !zkl_link_connected(former) && !session->ending;
+    if (moved && zkl_servers_same(addresses, session->addresses)) {
+        moved = zkl_floor_now(session->floor) >= sought_until(session);
+        if (moved)
+            zkl_servers_begin_elsewhere(addresses, session->addresses);
+    }
+    if (moved) {
+        session->link = NULL;
+        zkl_heart_stopped(&session->heart);
+        session->tell(session->ctx, ZKL_SESSION_RELINKED);
+    } else if (former && !session->heart.linked && !session->ending) {
+        look_later(session);
+    }
+    const bool alive = session->floor->session != 0;
+    session->leave(session->ctx);
+    if (moved) {
+        /* First the old link is gone: two links of one session take it from each other for ever. Nobody trusts in the
+         * session meanwhile. */
+        zkl_identity session_of;
+        const bool carried = alive && take_session(session, former, &session_of);
+        zkl_link_close(former);
+        open_link(session, addresses, carried ? &session_of : NULL);
+    } else {
+        free(addresses);
+    }
+}
+
+/* errand thread: closes what has died, opens the next */
+static void renew(zkl_errand *errand) {
+    zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, renew));
+    session->enter(session->ctx);
+    zkl_link *dead = session->retired;
+    session->retired = NULL;
+    const bool wanted = !session->link && !session->ending && !session->refused;
+    session->leave(session->ctx);
+    if (wanted)
+        open_link(session, resolve(session), NULL);
+    if (dead)
+        zkl_link_close(dead);
+}
+
+void zkl_session_start(zkl_session *session) {
+    zkl_errand_send(session->errands, &session->renew);
+}
+
+void zkl_session_ending(zkl_session *session) {
+    session->ending = true;
+    session->heart.port = NULL; /* no more heartbeats: nobody holds or waits */
+    zkl_timer_clear(&session->floor->timers, &session->reopen);
+    zkl_timer_clear(&session->floor->timers, &session->look);
+    set_state(session, ZKL_STATE_CLOSED);
+}
+
+static void wipe(const char *secret) {
+    if (secret)
+        explicit_bzero((char *)secret, strlen(secret));
+    free((char *)secret);
+}
+
+/* No link reads them any more. */
+static void forget_credentials(zkl_config *config) {
+    for (size_t i = 0; i < config->auth_count; i++) {
+        free((char *)config->auths[i].scheme);
+        wipe(config->auths[i].credential);
+    }
+    free((zkl_auth *)config->auths);
+    wipe(config->tls);
+    config->auths = NULL;
+    config->auth_count = 0;
+    config->tls = NULL;
+}
+
+void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
+    session->enter(session->ctx);
+    zkl_link *link = session->link, *dead = session->retired, *died = NULL;
+    session->retired = NULL;
+    const bool reachable = session->floor->port != NULL;
+    session->leave(session->ctx);
+    if (link && reachable)
+        zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */
+    session->enter(session->ctx);
+    link = session->link;
+    died = session->retired; /* the same one, if it came to its end meanwhile */
+    session->link = session->retired = NULL;
+    link_down(session);
+    zkl_timer_clear(&session->floor->timers, &session->look);
+    session->leave(session->ctx);
+    if (link)
+        zkl_link_close(link);
+    if (died)
+        zkl_link_close(died);
+    if (dead)
+        zkl_link_close(dead);
+    session->enter(session->ctx);
+    forget_credentials(&session->config);
+    session->leave(session->ctx);
+}
+
+/* ---- life ---- */
+
+static char *copy(const char *text, bool *good) {
+    char *c = text ? strdup(text) : NULL;
+    *good = *good && (!text || c);
+    return c;
+}
+
+/* The files, and the servers' names behind them, where libzookeeper looks at those. NULL: no memory. */
+static char *with_names(const char *files, const zkl_servers *servers) {
+    size_t size = strlen(files) + 1;
+    for (size_t i = 0; i < servers->count; i++)
+        size += strlen(servers->list[i].host) + 1;
+    char *all = malloc(size);
+    if (!all)
+        return NULL;
+    char *end = stpcpy(all, files);
+    for (size_t i = 0; zkl_tls_names() && i < servers->count; i++) {
+        *end++ = i == 0 ? ',' : ' ';
+        end = stpcpy(end, servers->list[i].host);
+    }
+    return all;
+}
+
+static bool copy_config(zkl_config *to, const zkl_config *from, const zkl_servers *servers) {
+    bool good = true;
+    *to = *from;
+    to->hosts = NULL; /* parsed */
+    to->identifier = copy(from->identifier, &good);
+    to->tls = from->tls ? with_names(from->tls, servers) : NULL;
+    good = good && (!from->tls || to->tls);
+    zkl_auth *auths = calloc(from->auth_count ? from->auth_count : 1, sizeof *auths);
+    to->auths = auths;
+    to->auth_count = auths ? from->auth_count : 0;
+    for (size_t i = 0; i < to->auth_count; i++) {
+        auths[i].scheme = copy(from->auths[i].scheme, &good);
+        auths[i].credential = copy(from->auths[i].credential, &good);
+    }
+    return good && auths;
+}
+
+zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
+    char why[128];
+    if (!zkl_servers_parse(&session->servers, config->hosts, why, sizeof why))
+        return why[0] ? ZKL_BAD_ARGUMENT : ZKL_NO_MEMORY;
+    if (!copy_config(&session->config, config, &session->servers))
+        return ZKL_NO_MEMORY;
+    session->state = ZKL_STATE_CONNECTING;
+    session->timeout = zkl_link_asked(config);
+    session->reopen.fire = reopen;
+    session->look.fire = look;
+    session->renew.run = renew;
+    session->look_again.run = look_again;
+    session->heart.floor = session->floor;
+    session->heart.refreshed = refreshed;
+    if (!zkl_heart_init(&session->heart))
+        return ZKL_NO_MEMORY;
+    session->floor->acl = config->acl;
+    session->floor->identifier = session->config.identifier;
+    session->floor->chroot = strlen(session->servers.chroot);
+    return ZKL_OK;
+}
+
+void zkl_session_destroy(zkl_session *session) {
+    forget_credentials(&session->config);
+    free((char *)session->config.identifier);
+    free(session->addresses);
+    zkl_servers_free(&session->servers);
+    free(session->tried);
+}

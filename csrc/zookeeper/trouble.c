@@ -1,0 +1,92 @@
+#include "zookeeper/trouble.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEPT 32
+#define ADDRESS_MOST 64
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct {
+    char address[ADDRESS_MOST], why[ZKL_TROUBLE_TEXT - ADDRESS_MOST];
+    zkl_nanos when;
+} troubles[KEPT];
+static size_t next;
+
+static void in_child(void) {
+    pthread_mutex_init(&mutex, NULL);
+}
+
+static void prepare(void) {
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+/* Copies what is between the two, or to the end. */
+static bool between(const char *line, const char *before, const char *after, char *to,
+                    size_t size) {
+    const char *from = strstr(line, before);
+    if (!from)
+        return false;
+    from += strlen(before);
+    const char *end = strstr(from, after);
+    if (!end)
+        return false;
+    const size_t length = (size_t)(end - from);
+    if (!length || length >= size)
+        return false;
+    memcpy(to, from, length);
+    to[length] = '\0';
+    return true;
+}
+
+/* "Socket [127.0.0.1:2181] zk retcode=-4, errno=111(Connection refused): server refused to accept the client" */
+void zkl_trouble_note(const char *line) {
+    char address[ADDRESS_MOST], number[16], why[ZKL_TROUBLE_TEXT - ADDRESS_MOST];
+    if (!between(line, "Socket ", " zk retcode=", address, sizeof address) ||
+        !between(line, "errno=", "(", number, sizeof number))
+        return;
+    if (strtol(number, NULL, 10) == 0 ||
+        !between(strstr(line, "errno="), "(", ")", why, sizeof why))
+        snprintf(why, sizeof why, "no answer");
+    why[0] = (char)tolower((unsigned char)why[0]);
+    const size_t length = strlen(address);
+    const bool brackets = length > 2 && address[0] == '[' && address[length - 1] == ']';
+    if (brackets)
+        address[length - 1] = '\0';
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&mutex);
+    snprintf(troubles[next].address, ADDRESS_MOST, "%s", address + brackets);
+    snprintf(troubles[next].why, sizeof troubles[next].why, "%s", why);
+    troubles[next].when = zkl_clock_boot.now();
+    next = (next + 1) % KEPT;
+    pthread_mutex_unlock(&mutex);
+}
+
+static bool is_among(const char *addresses, const char *address) {
+    const size_t length = strlen(address);
+    for (const char *p = addresses; (p = strstr(p, address)) != NULL; p += length)
+        if ((p == addresses || p[-1] == ',') && (!p[length] || p[length] == ','))
+            return true;
+    return false;
+}
+
+bool zkl_trouble_of(const char *addresses, zkl_nanos since, char *text, size_t size) {
+    bool found = false;
+    zkl_nanos newest = since;
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; addresses && i < KEPT; i++) {
+        if (!troubles[i].when || troubles[i].when < newest ||
+            !is_among(addresses, troubles[i].address))
+            continue;
+        found = true;
+        newest = troubles[i].when;
+        snprintf(text, size, "%s: %s", troubles[i].why, troubles[i].address);
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
