@@ -196,6 +196,20 @@ fake_place *fake_join_for(fake_client *client, const char *path, double max_hold
                 (zkl_terms){.deadline = ZKL_NEVER, .max_hold = zkl_clock_after(0, max_hold)});
 }
 
+fake_place *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,
+                            size_t max_waiting) {
+    return join(client, path,
+                (zkl_terms){.kind = kind, .deadline = ZKL_NEVER, .crowd = max_waiting + 1});
+}
+
+fake_place *fake_join_crowd_under(fake_place *write, const char *path, size_t max_waiting) {
+    return join(write->client, path,
+                (zkl_terms){.kind = ZKL_KIND_READ,
+                            .deadline = ZKL_NEVER,
+                            .under = write->contender,
+                            .crowd = max_waiting + 1});
+}
+
 zkl_status fake_release(fake_place *place) {
     const zkl_status status = place->contender->call->release(place->contender);
     fake_leave(place->client);

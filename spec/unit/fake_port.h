@@ -70,6 +70,10 @@ fake_place *fake_join_for(fake_client *client, const char *path, double max_hold
 fake_place *fake_read(fake_client *client, const char *path);
 fake_place *fake_read_under(fake_place *write, const char *path);
 fake_place *fake_write_lock(fake_client *client, const char *path);
+/* Unless `max_waiting` of this client wait there. */
+fake_place *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,
+                            size_t max_waiting);
+fake_place *fake_join_crowd_under(fake_place *write, const char *path, size_t max_waiting);
 fake_place *fake_join_all(fake_client *client, const char *const *paths, size_t count,
                           double seconds);
 /* Leases of the semaphore at `path`, which has `permits`. */
