@@ -1,0 +1,113 @@
+# What is compiled from what. Nothing here installs anything: what is missing, `make deps build` brings.
+
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wwrite-strings -Wundef -Wformat=2 -Wvla
+OBJCOPY = objcopy
+RULES = Makefile tools/make/compile.mk
+
+BINDING_C = $(wildcard csrc/lua/*.c)
+# All of csrc but the binding, which is compiled for each Lua.
+ENGINE_C = $(filter-out $(BINDING_C),$(wildcard csrc/*/*.c))
+UNIT_C = $(wildcard spec/unit/*_test.c)
+FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
+
+ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
+FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
+UNIT = $(UNIT_C:spec/%.c=$(B)/%)
+MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
+HOSTS = $(LUAS:%=$(B)/%/host)
+
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+	-Icsrc $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP
+LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS)
+LIBS = -lzookeeper_mt -pthread
+
+# Distributions name Lua's pkg-config file differently.
+lua_names = $(if $(filter luajit,$1),luajit,lua$1 lua-$1 lua$(subst .,,$1))
+lua_config = $(or $(shell for name in $(lua_names); do pkg-config $2 $$name 2>/dev/null && break; done),\
+	$(error pkg-config finds no headers of Lua $1 ($(lua_names)): `make deps build` installs them))
+lua_cflags = $(call lua_config,$1,--cflags)
+lua_libs = $(call lua_config,$1,--libs)
+
+# --- the engine: it knows nothing of Lua and is compiled once
+
+$(B)/engine/%.o: csrc/%.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -c -o $@ $<
+
+# An archive, so that a unit test's own version of an engine function wins over the engine's.
+$(B)/libengine.a: $(ENGINE_O)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+# The same engine, but with an allocator of its own, spec/unit/scarce.c. A name that is not there does not link.
+ALLOCATE = malloc calloc realloc reallocarray strdup strndup asprintf vasprintf aligned_alloc posix_memalign getline \
+	open_memstream
+$(B)/libscarce.a: $(B)/libengine.a
+	@echo "AR $@"
+	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
+
+# --- the unit tests
+
+$(B)/unit/%.o: spec/unit/%.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -Ispec/unit -c -o $@ $<
+
+$(filter %/memory_test,$(UNIT)): $(B)/libscarce.a
+$(filter-out %/memory_test,$(UNIT)): $(B)/libengine.a
+
+$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O)
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+
+# --- the binding, for each Lua
+
+define lua_rules
+$(B)/$1/%.o: csrc/lua/%.c $(RULES)
+	@mkdir -p $$(@D) && echo "CC $$@"
+	$Q$$(COMPILE) $$(call lua_cflags,$1) -c -o $$@ $$<
+
+$(B)/$1/zklock/core.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(ENGINE_O)
+	@mkdir -p $$(@D) && echo "LD $$@"
+	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+
+# For the specs: a program that has this Lua in it. Instrumented is what it loads.
+$(B)/$1/host: spec/support/host.c $(RULES)
+	@mkdir -p $$(@D) && echo "LD $$@"
+	$Q$$(CC) -std=c11 -D_GNU_SOURCE $$(WARNINGS) $$(CPPFLAGS) $$(CFLAGS) $$(call lua_cflags,$1) $$(LDFLAGS) \
+		-o $$@ $$< $$(call lua_libs,$1)
+
+$(B)/$1/%.o: spec/memory/%.c $(RULES)
+	@mkdir -p $$(@D) && echo "CC $$@"
+	$Q$$(COMPILE) -Ispec/unit $$(call lua_cflags,$1) -c -o $$@ $$<
+
+# The module with that engine, under two names: zklock.core, and scarce, which says what is to fail.
+$(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_lua.o $(B)/unit/scarce.o $(B)/libscarce.a
+	@mkdir -p $$(@D)/zklock && echo "LD $$@"
+	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+	$Qln -sf ../scarce.so $$(@D)/zklock/core.so
+endef
+$(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
+
+-include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
+
+# --- for the specs: programs that take the same locks with other languages' libraries, and a libzookeeper with TLS
+
+empty =
+space = $(empty) $(empty)
+JARS = $(subst $(space),:,$(patsubst %,/usr/share/java/%.jar,\
+	curator-recipes curator-framework curator-client zookeeper guava))
+
+build/neighbour/Curator.class: spec/support/neighbour/Curator.java $(RULES)
+	@mkdir -p $(@D) && echo "JAVAC $@"
+	$Qjavac -Xlint:all,-path -Werror -d $(@D) -cp $(JARS) $<
+
+build/neighbour/golang: spec/support/neighbour/golang.go $(RULES)
+	@mkdir -p $(@D) && echo "GO $@"
+	$Qenv GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$(CURDIR)/build/neighbour/cache GOFLAGS= go build -o $@ $<
+
+neighbour_programs: build/neighbour/Curator.class build/neighbour/golang
+
+# Where its source package cannot be had, tools/tls.sh says so, and the specs of TLS are left out.
+libzookeeper:
+	@tools/tls.sh build/tls || [ $$? -eq 3 ]

@@ -1,0 +1,75 @@
+# The commands that run tests. Each is a suite whose output tools/suites.lua counts; where several are named, the
+# longest come first. They mostly wait for servers, so one more than there are processors runs at a time.
+
+BUSTED = $(shell command -v busted)
+SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
+comma = ,
+
+LUA_5.1 = lua5.1
+LUA_5.2 = lua5.2
+LUA_5.3 = lua5.3
+LUA_5.4 = lua5.4
+LUA_luajit = luajit
+
+# $(call lua,VERSION[,BUILD[,FOLDER]]): that interpreter, with this tree's zklock and no one's LUA_INIT.
+lua_path = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$(CURDIR)/?.lua;;" \
+	LUA_CPATH="$(CURDIR)/$(or $2,$(B))/$1$3/?.so;;"
+lua = $(lua_path) $(LUA_$1)
+unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
+unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
+
+# --- specs: what SPECS says is which of them, and what busted is to do with them
+
+spec_files = $(or $(filter spec spec/%,$(SPECS)),spec)
+spec_options = $(filter-out spec spec/%,$(SPECS))
+
+# $(call specs,VERSION,BUILD[,ARGUMENTS[,TAG]]): all but those with that tag
+# Floods take minutes (#flood): `make slow`.
+# Some specs run under 5.4 alone (#once), some under 5.4 and LuaJIT (#slow): the engine below them is the same.
+specs = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood$(if $4,$(comma)$4) $3 \
+	$(spec_options) $(spec_files)
+neighbour_specs = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(spec_options) spec/neighbours
+# $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
+tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o gtest $1 $(spec_options) \
+	spec/security/tls_spec.lua
+# $(call memory,VERSION,BUILD,NAMES): each allocation in turn fails, of the engine's or of the script's
+memory = $(call lua,$1,$2,/scarce) $(BUSTED) -o gtest $(spec_options) $(3:%=spec/memory/%.lua)
+MEMORY_LUAS = $(filter 5.1 luajit,$(LUAS))
+
+# --- sanitizers: a build of everything in a folder of its own, build/asan or build/tsan
+
+ASAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
+TSAN = -fsanitize=thread -fno-omit-frame-pointer -O1
+
+submake = $(MAKE) -s --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+# $(call instrumented,asan|tsan,TARGETS)
+instrumented = $(submake) B=build/$1 SANITIZE="$(if $(filter asan,$1),$(ASAN),$(TSAN))" $2
+
+# $(call asan_env,REPORT): where reports go, REPORT.PID
+asan_env = LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
+	ASAN_OPTIONS=detect_leaks=1:log_path=$(CURDIR)/$1 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$1
+tsan_env = TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp log_path=$(CURDIR)/build/tsan/report \
+	exitcode=66 die_after_fork=0 ignore_noninstrumented_modules=1 second_deadlock_stack=1)
+
+# The interpreter is not instrumented, so the sanitizer's library is loaded before it. Lua processes that a spec starts
+# inherit it; spec/support keeps it from Java and from sh, which would crash with ThreadSanitizer's.
+preload = env LD_PRELOAD=$(call runtime,$1)
+runtime = $(shell realpath "$$($(CC) -print-file-name=lib$1.so)")
+
+# gcc's ThreadSanitizer cannot live with as much address randomization as new kernels use.
+fixed_addresses = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+# $(call under_asan,COMMAND[,REPORT]), $(call under_tsan,COMMAND): fails if anything is reported
+sanitized_asan = $(call asan_env,$1) tools/sanitized.sh $1
+under_asan = $(call sanitized_asan,$(or $2,build/asan/report)) $(call preload,asan) $1
+under_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report $(call preload,tsan) $1
+
+unit_asan = $(call sanitized_asan,build/asan/report) tools/unit.sh build/asan/unit
+unit_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit
+memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script state),build/asan/memory)
+
+# nginx does not free everything at its end, and is itself not instrumented: what it loads is.
+nginx_asan = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit \
+	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/report \
+	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/report \
+	tools/sanitized.sh build/asan/report env $(call lua,luajit) $(BUSTED) -o gtest $(ASAN_SPECS) spec/nginx
