@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|slow|demo|lint|asan|tsan|bench]...     without a goal: all of them
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|slow|random|demo|lint|asan|tsan|bench]...     without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
@@ -18,20 +18,20 @@ nginx='nginx-light|/usr/sbin/nginx libnginx-mod-http-lua wrk curl openssl'
 tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
 
 wanted=
-[ $# -gt 0 ] || set -- build test tls neighbours chaos demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test tls neighbours chaos soak slow random demo lint asan tsan bench
 for goal; do
     case $goal in
     test) wanted="$wanted $cc $luas $specs $nginx luarocks" ;;
     tls) wanted="$wanted $cc $lua54 $specs $tls" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
-    asan) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
+    asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
     tsan | slow) wanted="$wanted $cc $lua54 $specs" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     random) wanted="$wanted $cc" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
-    *) wanted="$wanted $cc $luas" ;;
+    *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac
 done
 
@@ -77,7 +77,7 @@ install() { # install OPTION...
     $root DEBIAN_FRONTEND=noninteractive apt-get "$@" --no-install-recommends install $missing </dev/null
 }
 
-echo "going to install with apt-get (make DEPS= leaves that alone):$missing" >&2
+echo "going to install with apt-get for make $* (DEPS= leaves that alone):$missing" >&2
 
 # When a process began, so that another one with its number is not taken for it.
 began() { # began PID

@@ -44,8 +44,8 @@ describe("tools/deps.sh #once", function()
     write(stubs .. "/dpkg-query", "#!/bin/sh\n") -- nothing is installed
   end)
 
-  local function install(kills)
-    local one = process.spawn { "sh", "tools/deps.sh", "demo", env = { POLICY_RC_D = policy, KILLS = kills or "",
+  local function install(kills, goal)
+    local one = process.spawn { "sh", "tools/deps.sh", goal or "demo", env = { POLICY_RC_D = policy, KILLS = kills or "",
       PATH = stubs .. ":" .. os.getenv("PATH") } }
     local code, signal = one:wait()
     return { code = code, signal = signal, said = one:stderr() .. one:stdout() }
@@ -60,6 +60,17 @@ describe("tools/deps.sh #once", function()
     assert.equal(0, result.code)
     local announced = assert(result.said:find("going to install with apt%-get[^\n]*DEPS=[^\n]*libzookeeper%-mt%-dev"))
     assert.is_true(announced < assert(result.said:find("install -y", 1, true)))
+  end)
+
+  it("says what it is for", function()
+    assert.matches("going to install with apt%-get for make demo ", install().said)
+  end)
+
+  it("brings nginx where nginx is used", function()
+    for goal, uses in pairs { test = true, soak = true, bench = true, asan = true, demo = false, lint = false } do
+      local said = install(nil, goal).said
+      assert.equal(uses, said:find("libnginx-mod-http-lua", 1, true) ~= nil, goal .. ": " .. said)
+    end
   end)
 
   it("keeps nginx, and nothing else, from being started while it installs", function()

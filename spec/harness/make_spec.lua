@@ -1,0 +1,78 @@
+--- What the Makefile says of itself: which goals there are, and which of them install packages.
+
+local process = require "spec.support.process"
+
+-- Those that a user calls to see something run: they bring what they need.
+local INSTALL = { "demo", "test", "neighbours", "tls", "chaos", "soak", "slow", "random", "lint", "asan", "tsan", "bench" }
+-- Those that do what they say, and what single files are.
+local LEAVE_ALONE = { "help", "build", "hosts", "unit", "neighbour_programs", "libzookeeper", "format", "clean",
+  "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test", "build/asan/5.4/zklock/core.so" }
+
+local function make(...)
+  local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false }, "make", ... }
+  local code = one:wait()
+  return one:stdout() .. one:stderr(), code
+end
+
+local function text_of_makefiles()
+  local names, texts = { "Makefile", "tools/make/compile.mk", "tools/make/suites.mk" }, {}
+  for i, name in ipairs(names) do
+    local file = assert(io.open(name))
+    texts[i] = file:read("*a")
+    file:close()
+  end
+  return table.concat(texts)
+end
+
+local function goals()
+  local found = {}
+  for names in text_of_makefiles():gmatch("%.PHONY:([^\n]*)") do
+    for name in names:gmatch("%S+") do found[#found + 1] = name end
+  end
+  assert.is_true(#found > 10)
+  return found
+end
+
+describe("the Makefile #once", function()
+  for _, goal in ipairs(INSTALL) do
+    it("has packages installed before " .. goal .. ", and none with DEPS=", function()
+      local said, code = make("-n", goal)
+      assert.equal(0, code, said)
+      assert.equal("tools/deps.sh " .. goal, said:match("tools/deps%.sh %l+"), said)
+      said, code = make("-n", goal, "DEPS=")
+      assert.equal(0, code, said)
+      assert.is_nil(said:find("deps.sh", 1, true), said)
+    end)
+  end
+
+  for _, goal in ipairs(LEAVE_ALONE) do
+    it("installs nothing for " .. goal, function()
+      local said, code = make("-n", "-B", goal, "B=" .. (goal:match("^build/asan") or "build"), "LUAS=5.4 luajit")
+      assert.equal(0, code, said)
+      assert.is_nil(said:find("deps.sh", 1, true), said)
+    end)
+  end
+
+  it("tells of every goal in its help", function()
+    local help = make()
+    for _, goal in ipairs(goals()) do
+      assert.is_truthy(goal == "help" or help:find("make " .. goal .. "%f[^%w_]"), goal .. " is not in make help")
+    end
+  end)
+
+  it("is tried above with every goal there is", function()
+    local tried = { deps = true }
+    for _, list in ipairs { INSTALL, LEAVE_ALONE } do
+      for _, goal in ipairs(list) do tried[goal] = true end
+    end
+    for _, goal in ipairs(goals()) do assert.is_true(tried[goal], goal .. " is not tried") end
+  end)
+
+  it("has no variable that is called like a goal", function()
+    local makefiles = "\n" .. text_of_makefiles()
+    for _, goal in ipairs(goals()) do
+      assert.is_nil(makefiles:find("\n" .. goal .. " *[:?+]?="), goal .. " is a variable, too")
+      assert.is_nil(makefiles:find("\ndefine " .. goal .. "\n"), goal .. " is a macro, too")
+    end
+  end)
+end)
