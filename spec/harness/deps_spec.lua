@@ -45,8 +45,8 @@ describe("tools/deps.sh #once", function()
   end)
 
   local function install(kills, goal)
-    local one = process.spawn { "sh", "tools/deps.sh", goal or "demo", env = { POLICY_RC_D = policy, KILLS = kills or "",
-      PATH = stubs .. ":" .. os.getenv("PATH") } }
+    local one = process.spawn { "sh", "tools/deps.sh", goal or "demo",
+      env = { POLICY_RC_D = policy, KILLS = kills or "", PATH = stubs .. ":" .. os.getenv("PATH") } }
     local code, signal = one:wait()
     return { code = code, signal = signal, said = one:stderr() .. one:stdout() }
   end
