@@ -40,7 +40,7 @@ help:
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
 	@echo '  make soak    nginx and plain Lua use everything for ten minutes, and nothing grows: MINUTES=60'
-	@echo '  make slow    floods: tens of thousands of locks in one client, for some minutes'
+	@echo '  make slow    floods: tens of thousands of locks, hooks that raise at every instruction: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
@@ -115,11 +115,13 @@ soak: deps
 
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow
-	@$(submake) LUAS=5.4 build
+	@$(submake) build
 	@$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)
 	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \
 		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(spec_options) $(spec_files)' \
-		'hostile=$(call under_asan,$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua)'
+		'hostile=$(call under_asan,$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua)' \
+		$(foreach version,$(LUAS),\
+			'hooks-$(version)=HOOKS=1 $(call lua,$(version),build) $(BUSTED) -o gtest $(spec_options) spec/process/hooks_spec.lua')
 
 random: deps
 	@$(submake) $(B)/unit/line_random_test $(B)/unit/compound_random_test

@@ -44,6 +44,7 @@ void zkl_open_visit(lua_State *L);
 /* These put their functions into the table on top of the stack. */
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);
+void zkl_open_handover(lua_State *L);
 
 int zkl_lua_connect(lua_State *L);
 /* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the first header filter, and

@@ -222,5 +222,6 @@ int luaopen_zklock_core(lua_State *L) {
     }
     zkl_open_thread(L);
     zkl_open_section(L);
+    zkl_open_handover(L);
     return 1;
 }

@@ -592,6 +592,7 @@ function Client:poll(timeout)
   check.self(self, Client, "client:poll")
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
   local before = self.begun
+  self:recall()
   self:turn()
   if self.begun == before and self.loop.watch and deadline > core.now() then
     local settle = self.loop.settle

@@ -8,7 +8,7 @@ local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
 local text = require "zklock.text"
 
-local quietly = core.quietly
+local hand_over, quietly = core.hand_over, core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
@@ -77,19 +77,14 @@ local function seek(lock, deadline, once, who)
   return nil, err
 end
 
---- Hands out what was sought: to a guard, or as a token.
-local function hand_out(who, open, stay, err)
-  if not stay then return nil, err end
+--- Hands out what was sought, to a guard or as a token; or nil, the error, and what is known of it besides.
+local function hand_out(lock, who, open, stay, err)
+  if not stay then return lock.client:failure(err) end
+  if stay.state == "failed" then return nil, stay.err end -- a hook has called us meanwhile
   if not stay:hand_out() then stay.count = stay.count + 1 end
   stay.place:forgive(who)
   if open then return open(stay, stay.token) end
   return stay.token
-end
-
---- What was handed out; or nil, the error, and what is known of it besides.
-local function told(lock, result, err)
-  if result ~= nil then return result end
-  return lock.client:failure(err)
 end
 
 --- Acquires the lock, waiting for it in order of arrival.
@@ -106,7 +101,7 @@ function Lock:acquire(timeout, who)
   check.self(self, Lock, "lock:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
   who = owner_or_current(self, check.owner(who))
-  return told(self, quietly(hand_out, who, false, seek(self, deadline, once, who)))
+  return hand_over(hand_out, self, who, false, seek(self, deadline, once, who))
 end
 
 local function release(lock, who)
@@ -220,7 +215,7 @@ function Lock:guard(timeout, who)
   local deadline, once = check.deadline(timeout, "timeout")
   local open = guard.new()
   who = owner_or_current(self, check.owner(who))
-  return told(self, quietly(hand_out, who, open, seek(self, deadline, once, who)))
+  return hand_over(hand_out, self, who, open, seek(self, deadline, once, who))
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it

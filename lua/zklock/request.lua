@@ -34,7 +34,7 @@ end
 --- Asks; the callback is told exactly once, also when nothing could be asked.
 function Request.new(lock, ...)
   lock.client:recall()
-  return quietly(new, lock, ...)
+  return core.hand_over(new, lock, ...)
 end
 
 ---@private

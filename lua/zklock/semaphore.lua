@@ -49,7 +49,7 @@ function Semaphore:acquire(timeout, count)
   stay.leases, lease.stay = count, stay
   local err = stay:settle(deadline, once)
   if stay.state ~= "held" then return self.client:failure(err) end
-  return core.quietly(hand_out, lease)
+  return core.hand_over(hand_out, lease)
 end
 
 --- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.

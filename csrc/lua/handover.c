@@ -1,0 +1,159 @@
+/* handover: the last call of a function that gives its caller something: a hold, a lease. Until that function has
+ * returned no debug hook comes: one that raised in there would leave what the caller never heard of.
+ *
+ * The hook is put back by another one, which looks at each event whether the function has returned. */
+#include "binding.h"
+
+#include <lualib.h>
+
+/* The former hook, while it waits. */
+struct waiting {
+    lua_State *thread; /* in which it waits */
+    int depth;         /* with so many functions on the stack the caller does not run yet */
+    lua_Hook hook;
+    int mask, count;
+};
+
+static const char waiting_key = 'w';
+
+/* LuaJIT replaces the frame of who makes a tail call, and has one hook for all coroutines. Lua keeps the frame when a C
+ * function is called, up to 5.3 until one more instruction. */
+#ifdef LUA_JITLIBNAME
+enum { OURS = 0, ONE_HOOK = 1 };
+#else
+enum { OURS = 1, ONE_HOOK = 0 };
+#endif
+
+static void push_key(lua_State *L) {
+    if (ONE_HOOK)
+        lua_pushlightuserdata(L, (void *)&waiting_key);
+    else
+        lua_pushthread(L);
+}
+
+/* Pushes the table of those that wait, by thread. */
+static void push_all(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&waiting_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+/* NULL: there is none yet. It lives as long as the thread. */
+static struct waiting *find(lua_State *L) {
+    push_all(L);
+    push_key(L);
+    lua_rawget(L, -2);
+    struct waiting *waiting = lua_touserdata(L, -1);
+    lua_pop(L, 2);
+    return waiting;
+}
+
+static struct waiting *find_or_make(lua_State *L) {
+    struct waiting *waiting = find(L);
+    if (waiting)
+        return waiting;
+    push_all(L);
+    push_key(L);
+    waiting = lua_newuserdata(L, sizeof *waiting);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+    return waiting;
+}
+
+static int depth_of(lua_State *L) {
+    lua_Debug frame;
+    int depth = 0, step = 1;
+    for (; lua_getstack(L, depth + step - 1, &frame); step *= 2)
+        depth += step;
+    for (; step > 0; step /= 2)
+        if (lua_getstack(L, depth + step - 1, &frame))
+            depth += step;
+    return depth;
+}
+
+static bool is_call(int event) {
+#ifdef LUA_HOOKTAILCALL
+    if (event == LUA_HOOKTAILCALL)
+        return true;
+#endif
+    return event == LUA_HOOKCALL;
+}
+
+/* Of those that our function has replaced by tail calls: they return with it. */
+static bool is_tail_return(int event) {
+#ifdef LUA_HOOKTAILRET
+    return event == LUA_HOOKTAILRET;
+#else
+    (void)event;
+    return false;
+#endif
+}
+
+static bool has_returned(lua_State *L, const struct waiting *waiting, int event) {
+    lua_Debug frame;
+    if (waiting->thread != L || is_call(event))
+        return true;
+    return !is_tail_return(event) && !lua_getstack(L, waiting->depth - 1, &frame);
+}
+
+static bool concerns(const struct waiting *waiting, int event) {
+    if (is_call(event))
+        return waiting->mask & LUA_MASKCALL;
+    if (event == LUA_HOOKCOUNT)
+        return (waiting->mask & LUA_MASKCOUNT) && waiting->count == 1;
+    return waiting->mask & LUA_MASKRET;
+}
+
+static void put_back(lua_State *L, lua_Debug *frame) {
+    const struct waiting *waiting = find(L);
+    const int event = frame->event;
+    if (!has_returned(L, waiting, event))
+        return;
+    lua_sethook(L, waiting->hook, waiting->mask, waiting->count);
+    if (concerns(waiting, event))
+        waiting->hook(L, frame);
+}
+
+/* The hook that the thread has, or would have by now, which is taken away. */
+static struct waiting take(lua_State *L) {
+    if (lua_gethook(L) == put_back) {
+        const struct waiting *waiting = find(L);
+        lua_sethook(L, waiting->hook, waiting->mask, waiting->count);
+    }
+    const struct waiting taken = {L, 0, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
+    if (taken.hook)
+        lua_sethook(L, NULL, 0, 0);
+    return taken;
+}
+
+/* core.hand_over(fn, ...) -> what fn returns, which may not be suspended. The caller returns that: `return
+ * hand_over(...)`. A hook that is set meanwhile (a signal does that) waits as well. */
+static int hand_over(lua_State *L) {
+    luaL_checkany(L, 1);
+    struct waiting *waiting = find_or_make(L);
+    const struct waiting before = take(L);
+    const int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+    const struct waiting meanwhile = take(L);
+    const struct waiting *hook = meanwhile.hook ? &meanwhile : &before;
+    if (status) {
+        lua_sethook(L, hook->hook, hook->mask, hook->count);
+        return lua_error(L);
+    }
+    if (!hook->hook)
+        return lua_gettop(L);
+    *waiting = *hook;
+    waiting->depth = depth_of(L) - OURS;
+    lua_sethook(L, put_back, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+    return lua_gettop(L);
+}
+
+void zkl_open_handover(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&waiting_key);
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    lua_pushcfunction(L, hand_over);
+    lua_setfield(L, -2, "hand_over");
+}
