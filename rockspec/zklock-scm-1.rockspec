@@ -71,6 +71,7 @@ build = {
         "csrc/lua/client.c",
         "csrc/lua/contender.c",
         "csrc/lua/core.c",
+        "csrc/lua/handover.c",
         "csrc/lua/interrupt.c",
         "csrc/lua/query.c",
         "csrc/lua/section.c",
