@@ -2,7 +2,8 @@
 --
 --   lua5.4 buyer.lua NUMBER DATABASE [HOSTS]      with HOSTS: one at a time, by a lock in ZooKeeper
 --
--- It reports on stdout: `paying TIME` when it has read the stock, `sold` when it has written it back.
+-- It reports on stdout: `paying TIME` when it has read the stock, `sold` when it has written it back, or why it could
+-- not.
 
 local here = arg[0]:match("^(.*)/") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -21,14 +22,14 @@ end
 -- Read, pay, write: right as long as nobody else does the same meanwhile. True if there was one left.
 local function sell(token)
   local now = uv.hrtime()
-  local stock = item:stock()
+  local stock = item:stock(token)
   if stock == 0 then
     return false
   end
   report("paying %d", now)
   uv.sleep(math.random(10, 30)) -- the bank's answer
-  assert(item:sell(stock - 1, number, token))
-  report("sold")
+  local ok, refused = item:sell(stock - 1, number, token)
+  report(ok and "sold" or refused)
   return true
 end
 
@@ -38,9 +39,11 @@ if hosts then
     session_timeout = 2, connect_timeout = 20, identifier = "buyer " .. number,
   }))
   local lock = client:mutex("/flash-sale/item-42")
+  local ok, sold
   repeat
-    local _, sold = assert(lock:with(30, sell))
-  until not sold
+    ok, sold = lock:with(30, sell)
+    assert(ok or sold == "lost", sold) -- lost: if it ran, the shop has decided whether it sold something
+  until ok and not sold
   client:close()
 else
   repeat until not sell()

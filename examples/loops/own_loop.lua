@@ -57,8 +57,8 @@ local client = assert(zklock.connect(os.getenv("ZOOKEEPER") or "127.0.0.1:2181",
 local lock, left = client:mutex("/shop/stock"), 3
 for i = 1, 3 do
   spawn(function()
-    assert(lock:acquire(5))
-    print(i .. " has it")
+    local token = assert(lock:acquire(5))
+    print(("%d has it, with token %d"):format(i, token))
     assert(lock:release())
     left = left - 1
   end)

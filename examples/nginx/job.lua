@@ -2,6 +2,7 @@
 -- off, the next in line takes over.
 --
 -- It waits with `request`, which works in init_worker_by_lua and does not keep a worker that is to leave.
+local ledger = require "ledger"
 local locks = require "locks"
 
 local job = { every = 1, longest = 2 }
@@ -9,17 +10,11 @@ local job = { every = 1, longest = 2 }
 --- The work itself, which takes `longest` seconds at most. The token is for whatever it writes to: that has to refuse a
 --- smaller one than it has seen, for a worker can be stopped between its look at the lock and its write.
 function job.work(token)
-  local folder = os.getenv("SHOP") or ngx.config.prefix() .. "shop"
-  local seen = io.open(folder .. "/job-token")
-  local newest = seen and seen:read("*n") or 0
-  if seen then seen:close() end
-  if token < newest then return ngx.log(ngx.WARN, "somebody later is at work") end
-  local mark = assert(io.open(folder .. "/job-token", "w"))
-  mark:write(("%d\n"):format(token))
-  mark:close()
-  local file = assert(io.open(folder .. "/job", "a"))
-  file:write(("%d %d\n"):format(token, ngx.worker.pid()))
-  file:close()
+  local _, late = ledger.take("jobs", token, function(done)
+    ledger.note("job", "%d %d", token, ngx.worker.pid())
+    return done + 1
+  end)
+  if late then ngx.log(ngx.WARN, late) end
 end
 
 local function run(token, err, request)

@@ -1,40 +1,28 @@
--- A stock in a file: what is left, and the last token that changed it. Read and written with a pause between (a
--- payment), so that two at once would sell the same item. It refuses whoever comes with an older token.
+-- A stock: read and written with a pause between (a payment), so that two at once would sell the same item.
+local ledger = require "ledger"
+
 local shop = {}
-
-local folder = os.getenv("SHOP") or ngx.config.prefix() .. "shop"
-
-local function read()
-  local file = assert(io.open(folder .. "/stock"))
-  local left, token = file:read("*n", "*n")
-  file:close()
-  return left, token
-end
-
-local function write(left, token)
-  local file = assert(io.open(folder .. "/stock", "w"))
-  file:write(("%d %d\n"):format(left, token))
-  file:close()
-end
 
 --- A new sale.
 function shop.open(left)
-  write(left, 0)
+  ledger.set("stock", left)
   ngx.say("open")
 end
 
---- Sells one; called with the lock's token.
+--- Sells one; called with the lock's token, which it shows before it reads, too: else one who was stopped could still
+--- write between our read and our write.
 function shop.sell(token)
-  local left = read()
-  ngx.sleep(0.001) -- the payment
-  local _, newest = read()
-  if token < newest then return "somebody later has been here" end
+  local left, late = ledger.take("stock", token)
+  if not left then return late end
   if left == 0 then return "sold out" end
-  write(left - 1, token)
-  return "yours, number " .. left
+  ngx.sleep(0.001) -- the payment
+  local _, too_late = ledger.take("stock", token, function() return left - 1 end)
+  return too_late or "yours, number " .. left
 end
 
 --- What is left.
-shop.left = read
+function shop.left()
+  return ledger.read("stock")
+end
 
 return shop

@@ -51,7 +51,8 @@ describe("the page on event loops", function()
   end
 
   it("has a loop of one's own, whose coroutines take turns", function()
-    assert.equal("1 has it\n2 has it\n3 has it\n", run("examples/loops/own_loop.lua"))
+    local said = run("examples/loops/own_loop.lua")
+    assert.equal("1 has it\n2 has it\n3 has it\n", (said:gsub(", with token %d+", "")))
     queue.at(tree, "/shop/stock"):becomes(0)
   end)
 

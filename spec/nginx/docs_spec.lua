@@ -154,7 +154,7 @@ describe("the page on OpenResty", function()
       local prefix = folder.new("example")
       dir = prefix .. "/shop"
       assert(uv.fs_mkdir(dir, 448)) -- 0700
-      for _, name in ipairs { "locks.lua", "shop.lua", "job.lua" } do
+      for _, name in ipairs { "locks.lua", "ledger.lua", "shop.lua", "job.lua" } do
         write(prefix .. "/" .. name, read("examples/nginx/" .. name))
       end
       if options.fast then -- sessions, and steps of the job, that a spec can wait for
@@ -163,6 +163,7 @@ describe("the page on OpenResty", function()
           .. ", { session_timeout = 3 })"))
         write(prefix .. "/job.lua", replace(read("examples/nginx/job.lua"), "every = 1, longest = 2",
           "every = 0.05, longest = 0.2"))
+        write(prefix .. "/shop.lua", replace(read("examples/nginx/shop.lua"), "sleep(0.001)", "sleep(1)"))
       end
       local conf = read("examples/nginx/nginx.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
       conf = replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"'):format(
@@ -196,7 +197,7 @@ describe("the page on OpenResty", function()
     end)
 
     it("writes only to a folder below its own, which nobody else can have made", function()
-      for _, name in ipairs { "nginx.conf", "locks.lua", "shop.lua", "job.lua" } do
+      for _, name in ipairs { "nginx.conf", "locks.lua", "ledger.lua", "shop.lua", "job.lua" } do
         assert.is_nil(read("examples/nginx/" .. name):find("/tmp", 1, true), name)
       end
       web = example()
@@ -282,6 +283,34 @@ describe("the page on OpenResty", function()
       check(lines_of(shop))
       second:stop()
     end
+
+    it("does not sell twice when a sale was stopped in the midst of its payment and another has begun", function()
+      web = example { fast = true }
+      local shop = dir
+      local second = example { fast = true, shop = shop }
+      web:get("/open?10")
+      local function token()
+        return tonumber(read(shop .. "/stock"):match("^%d+ (%d+)\n") or 0)
+      end
+      local function pays(before)
+        wait.eventually(function() return token() > before end, PATIENCE, "a payment")
+        return token()
+      end
+      local function signal(name)
+        for _, pid in ipairs(web:workers()) do uv.kill(pid, name) end
+      end
+      local late = web:begin("/buy")
+      local first = pays(0)
+      signal("sigstop")
+      local next_one = second:begin("/buy")
+      pays(first)
+      signal("sigcont")
+      assert.same({ 200, "somebody later has been here\n" }, { late:finish() })
+      assert.same({ 200, "yours, number 10\n" }, { next_one:finish() })
+      assert.same({ 200, "9\n" }, { second:get("/left") })
+      assert.same({}, web:errors())
+      second:stop()
+    end)
 
     it("does not go on with its job when it was stopped and another has it", function()
       takes_over(function(pid) uv.kill(pid, "sigstop") end, function(pid) uv.kill(pid, "sigcont") end)
