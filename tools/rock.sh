@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds and installs the rock for each Lua into an empty tree, uses zklock from there with that Lua's interpreter,
-# and ends with the sum: `N passed, N failed`.
+# and ends with the sum: `N passed, N failed`. For Lua 5.4 and LuaJIT it does what README.md and docs/openresty.md show, but
+# for the places.
 # usage: tools/rock.sh LUA...     such as 5.1 5.4 luajit
 set -u
 
@@ -8,18 +9,24 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/zklock-rock.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM HUP
 
+shown() { # shown PAGE [LUA_INCDIR=DIR]: the command that the page shows, but for the places
+    # shellcheck disable=SC2016
+    command=$(sed -n '/^```sh$/,/^```$/ { /^luarocks .* --tree=/p; }' "$1" |
+        sed -e 's|--tree=[^ ]*|--tree="$tree"|' -e "s|LUA_INCDIR=[^ ]*|${2:-}|")
+    [ -n "$command" ] || { echo "$1 shows no luarocks command"; exit 1; }
+    eval "$command"
+}
+
 check() { # check LUA, in a subshell
     set -e
     case $1 in
     luajit)
         version=5.1
         interpreter=luajit
-        set -- luajit LUA_INCDIR="$(pkg-config --variable=includedir luajit)"
         ;;
     *)
         version=$1
         interpreter=lua$1
-        set -- "$1"
         ;;
     esac
     # luarocks compiles where the sources are, so it gets its own copy of them.
@@ -30,8 +37,11 @@ check() { # check LUA, in a subshell
     done
     tree=$tmp/$1/tree
     cd "$tmp/$1/source"
-    shift
-    luarocks --lua-version="$version" make --tree="$tree" rockspec/zklock-scm-1.rockspec "$@"
+    case $1 in
+    luajit) shown docs/openresty.md "LUA_INCDIR=$(pkg-config --variable=includedir luajit)" ;;
+    5.4) shown README.md ;;
+    *) luarocks --lua-version="$version" make --tree="$tree" rockspec/zklock-scm-1.rockspec ;;
+    esac
     cd "$tree/../elsewhere"
     LUA_PATH="$tree/share/lua/$version/?.lua;$tree/share/lua/$version/?/init.lua" \
         LUA_CPATH="$tree/lib/lua/$version/?.so" \

@@ -8,6 +8,36 @@ local function read(path)
   return text
 end
 
+describe("the README's list of the interface", function()
+  it("runs as it stands", function()
+    if _VERSION ~= "Lua 5.4" then return pending("it shows <close>") end
+    local zk = server.shared()
+    local blocks = {}
+    for block in read("README.md"):gmatch("```lua\n(.-)```") do blocks[#blocks + 1] = block end
+    assert.equal(2, #blocks)
+    local child = wait.spawn_lua([[
+      local client = assert(require "zklock".connect(os.getenv "ZOOKEEPER"))
+      local lock = client:mutex("/shop/item-42")
+      local function sell(token) return ("sold with token %d"):format(token) end
+    ]] .. blocks[2] .. [[
+      assert(ok and sold:find "^sold with token %d+$", sold)
+      repeat client:poll(1) until request:state() ~= "waiting"
+      assert(request:release())
+      assert(rw.write:acquire(5) and rw.read:acquire(5))
+      assert(pool:acquire(5))
+      assert(both:acquire(5))
+      client:close()
+    ]], {}, { env = { ZOOKEEPER = zk.hosts } })
+    assert.equal(0, (child:wait(60)), child:stderr())
+    assert.equal("", child:stderr())
+    assert.matches("\n?%d+\tnil\n", child:stdout()) -- the request's callback
+    assert.equal(3, select(2, child:stdout():gsub("\n", "")), child:stdout())
+    local inspector = require("spec.support.inspector").connect(zk.hosts)
+    inspector:delete_tree("/shop")
+    inspector:close()
+  end)
+end)
+
 describe("the ten-line example", function()
   it("is the one at the top of the README", function()
     local shown = read("README.md"):match("```lua\n(.-)```")

@@ -19,7 +19,7 @@ describe("the page of promises", function()
   local page = read("docs/promises.md")
   local schema, example = page:match("```sql\n(.-)```"), page:match("```lua\n(.-)```")
 
-  it("is linked from the README, which shows the same statement", function()
+  it("is linked from the README, which shows the same statement, as does the page on OpenResty", function()
     local readme = read("README.md")
     assert.is_truthy(readme:find("](docs/promises.md)", 1, true))
     for file, anchor in (readme .. page):gmatch("%]%(([^)#]*)#([%w-]+)%)") do
@@ -30,7 +30,9 @@ describe("the page of promises", function()
       assert.is_true(found, "no section #" .. anchor)
     end
     local statement = example:match("%[%[%s*(.-)%s*%]%]")
-    assert.is_truthy(readme:find("```sql\n" .. statement .. "\n```", 1, true))
+    for _, shown in ipairs { readme, read("docs/openresty.md") } do
+      assert.is_truthy(shown:find("```sql\n" .. statement .. "\n```", 1, true))
+    end
   end)
 
   -- Items 42 and 43 are sold alike, but 43 by a statement that does not compare the token.
