@@ -1,57 +1,27 @@
 --- The client on a real server: its session, its callbacks, its descriptor, its counters.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local lfs = require "lfs"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local session = require "spec.support.session"
 local socket = require "socket"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
 local PATIENCE = 20
 
 describe("a client", function()
-  local zk, tree, client, errors, other, path, count
+  local here = fixture.new("/client", { session_timeout = SESSION })
+  local zk, tree, client, errors, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/client")
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() zk, tree, other = here.zk, here.tree, here:second_process() end)
 
   before_each(function()
-    count = count + 1
-    path = ("/client/%d"):format(count)
-    errors = {}
-    client = assert(zklock.connect(zk.hosts, {
-      session_timeout = SESSION, on_error = function(message) errors[#errors + 1] = message end,
-    }))
+    path, errors = here.path, {}
+    client = here:connect { on_error = function(message) errors[#errors + 1] = message end }
     client:poll()
   end)
-
-  after_each(function() client:close() end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/client")
-    tree:close()
-  end)
-
-  local function nodes(at) return tree:children(at or path) or {} end
-
-  local function poll_until(condition, what)
-    return wait.eventually(function()
-      client:poll(0.02)
-      return condition()
-    end, PATIENCE, what)
-  end
 
   --- Requests of free locks, whose grants have arrived but whose callbacks have not run.
   local function granted_requests(n, callback)
@@ -237,7 +207,7 @@ describe("a client", function()
           local token = lock:acquire(PATIENCE)
           held[i] = token ~= nil and lock:is_held() and lock:is_held(threads[i])
         end)[1]
-        poll_until(function() return held[i] ~= nil end)
+        here:eventually(function() return held[i] ~= nil end)
         assert.is_true(held[i])
         assert.is_false(lock:is_held())
         assert.is_true(request:release())
@@ -245,8 +215,8 @@ describe("a client", function()
       assert.equal("thread", type(threads[1]))
       assert.not_equal(threads[1], threads[2])
       assert.not_equal(threads[1], (coroutine.running()))
-      poll_until(function() return client:stats().abandoned == 2 end)
-      wait.eventually(function() return #nodes(path .. "/inner") == 0 end)
+      here:eventually(function() return client:stats().abandoned == 2 end)
+      here:becomes(0, path .. "/inner")
     end)
 
     it("may wait, and meanwhile the others run", function()
@@ -264,7 +234,7 @@ describe("a client", function()
         order[#order + 1] = "another"
         other:release(wanted)
       end)
-      poll_until(function() return #order == 3 end)
+      here:eventually(function() return #order == 3 end)
       assert.same({ "begins to wait", "another", "has waited" }, order)
       assert.is_true(first:release())
       assert.is_true(second:release())
@@ -281,7 +251,7 @@ describe("a client", function()
         order[#order + 1] = #order + 1
         lock:release()
       end)
-      poll_until(function() return #order == 3 end)
+      here:eventually(function() return #order == 3 end)
       assert.same({}, errors)
     end)
 
@@ -299,7 +269,7 @@ describe("a client", function()
       other:finish()
       assert.is_number(token)
       assert.is_true(lock:release())
-      poll_until(function() return got end, "the callback's turn")
+      here:eventually(function() return got end, "the callback's turn")
       assert.is_true(got > token)
     end)
 
@@ -309,7 +279,7 @@ describe("a client", function()
         ran = ran + 1
         error("this went wrong")
       end)
-      poll_until(function() return ran == 3 end)
+      here:eventually(function() return ran == 3 end)
       assert.equal(3, #errors)
       for _, message in ipairs(errors) do
         assert.matches("client_spec%.lua:%d+: this went wrong", message)
@@ -321,7 +291,7 @@ describe("a client", function()
 
     it("that raises something else than a text is reported, too", function()
       local request = granted_requests(1, function() error({}) end)
-      poll_until(function() return #errors == 1 end)
+      here:eventually(function() return #errors == 1 end)
       assert.equal("string", type(errors[1]))
       assert.is_true(request[1]:release())
     end)
@@ -383,7 +353,7 @@ describe("a client", function()
       local requests = granted_requests(2, function() ran = ran + 1 end)
       assert.is_true(is_readable(fd, PATIENCE))
       assert.equal(fd, client:getfd())
-      poll_until(function() return ran == 2 end)
+      here:eventually(function() return ran == 2 end)
       wait.eventually(function()
         client:poll()
         return not is_readable(fd)
@@ -431,7 +401,7 @@ describe("a client", function()
         for i = 1, 5 do assert(client:mutex(path .. "/" .. i):acquire(PATIENCE)) end
         for i = 1, 5 do assert.is_true(client:mutex(path .. "/" .. i):release()) end
         assert.is_true(client:flush(PATIENCE))
-        for i = 1, 5 do assert.same({}, nodes(path .. "/" .. i)) end
+        for i = 1, 5 do assert.same({}, here:nodes(path .. "/" .. i)) end
       end
     end)
 
@@ -465,7 +435,7 @@ describe("a client", function()
       assert.equal("disconnected", (select(2, mine:flush(0.1))))
       faulty:heal()
       assert.is_true(mine:flush(PATIENCE))
-      assert.same({}, nodes())
+      assert.same({}, here:nodes())
       mine:close()
       faulty:close()
     end)
@@ -510,7 +480,7 @@ describe("a client", function()
       assert.same({ nil, "timeout" }, { lock:acquire(0) })
       assert.same({ waiting = 1, timeouts = 1 }, changes(before))
       request:cancel()
-      poll_until(function() return request:state() == "failed" end)
+      here:eventually(function() return request:state() == "failed" end)
       assert.same({ timeouts = 1 }, changes(before))
       other:release(path)
     end)
@@ -519,7 +489,7 @@ describe("a client", function()
       local before, lock = client:stats(), client:mutex(path)
       assert(coroutine.resume(coroutine.create(function() assert(lock:acquire(PATIENCE)) end)))
       client:poll()
-      wait.eventually(function() return #nodes() == 0 end)
+      here:becomes(0)
       local now = changes(before)
       assert.same({ 1, 1, nil, nil }, { now.acquired, now.abandoned, now.held, now.waiting })
     end)
@@ -527,8 +497,8 @@ describe("a client", function()
     it("count what was lost", function()
       local before, lock = client:stats(), client:mutex(path)
       assert(lock:acquire(PATIENCE))
-      assert.is_true(tree:delete(path .. "/" .. nodes()[1]))
-      poll_until(function() return client:stats().lost == 1 end)
+      assert.is_true(tree:delete(path .. "/" .. here:nodes()[1]))
+      here:eventually(function() return client:stats().lost == 1 end)
       assert.same({ acquired = 1, lost = 1 }, changes(before))
     end)
 

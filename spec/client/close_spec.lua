@@ -1,47 +1,20 @@
 --- How a client ends: by close, by a script's end in whatever way, and by the collector.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 60 -- seconds: what goes "at once" goes long before the servers would let it go
 local PATIENCE = 20
 
 describe("the end of a client", function()
-  local zk, tree, client, other, path, count
+  local here = fixture.new("/close", { session_timeout = SESSION })
+  local zk, tree, client, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/close")
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() zk, tree, other = here.zk, here.tree, here:second_process() end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/close/%d"):format(count)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
-
-  after_each(function() client:close() end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/close")
-    tree:close()
-  end)
-
-  local function nodes() return tree:children(path) or {} end
-
-  local function becomes(n)
-    return wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
-  end
+  before_each(function() path, client = here.path, here:connect() end)
 
   --- The sessions that the server knows, as a set.
   local function sessions()
@@ -61,18 +34,12 @@ describe("the end of a client", function()
     end, PATIENCE, "the end of a session")
   end
 
-  --- A list of a callback's calls, and the callback.
-  local function calls()
-    local list = {}
-    return list, function(got, err) list[#list + 1] = { got, err } end
-  end
-
   describe("by close()", function()
     it("frees at once what it held", function()
       assert(client:mutex(path):acquire(PATIENCE))
       assert(client:mutex(path .. "/more"):acquire(PATIENCE))
       other:begin("acquire", path, PATIENCE)
-      becomes(3)
+      here:becomes(3)
       assert.is_true(client:close())
       assert.is_number((other:finish()))
       assert.is_true(other:release(path))
@@ -90,7 +57,7 @@ describe("the end of a client", function()
     it("ends the session also when answers are on their way", function()
       local crowd, ids = client:mutex(path), {}
       for _ = 1, 100 do crowd:request(nil, function() end) end
-      becomes(100)
+      here:becomes(100)
       for i = 1, 5 do
         local mine = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
         for _ = 1, 50 do mine:mutex(path):participants(1e-6) end -- over before the answer, which comes all the same
@@ -107,18 +74,18 @@ describe("the end of a client", function()
     end)
 
     it("answers every request with 'closed' before it returns", function()
-      local list, callback = calls()
+      local list, callback = here.answers()
       assert(other:acquire(path, PATIENCE))
       local requests = {}
       for i = 1, 5 do requests[i] = client:mutex(path):request(nil, callback) end
-      becomes(6)
+      here:becomes(6)
       client:close()
       assert.equal(5, #list)
       for i = 1, 5 do
         assert.same({ nil, "closed" }, list[i])
         assert.equal("failed", requests[i]:state())
       end
-      becomes(1)
+      here:becomes(1)
       assert.equal(0, client:poll())
       assert.equal(5, #list)
       other:release(path)
@@ -132,18 +99,18 @@ describe("the end of a client", function()
       assert.same({ nil, "closed" }, { client:mutex(path):acquire() })
       assert.is_true(closed)
       assert.same({ { nil, "closed" } }, list)
-      becomes(1)
+      here:becomes(1)
       other:release(path)
     end)
 
     it("runs the callbacks of what was answered before", function()
-      local list, callback = calls()
+      local list, callback = here.answers()
       client:mutex(path):request(PATIENCE, callback)
-      becomes(1)
+      here:becomes(1)
       assert.same({}, list)
       client:close()
       assert.equal(1, #list)
-      becomes(0)
+      here:becomes(0)
     end)
 
     it("may come twice", function()
@@ -153,7 +120,7 @@ describe("the end of a client", function()
     end)
 
     it("is no loss", function()
-      local list, callback = calls()
+      local list, callback = here.answers()
       local lock = client:mutex(path)
       lock:on_lost(callback)
       assert(lock:acquire(PATIENCE))
@@ -164,7 +131,7 @@ describe("the end of a client", function()
     end)
 
     it("leaves handles whose calls answer 'closed'", function()
-      local list, callback = calls()
+      local list, callback = here.answers()
       local lock = client:mutex(path)
       assert(lock:acquire(PATIENCE))
       local guard = assert(client:mutex(path .. "/guarded"):guard(PATIENCE))
@@ -209,7 +176,7 @@ describe("the end of a client", function()
     it("ends a client that is still connecting", function()
       local faulty = proxy.start(zk.hosts)
       faulty:black_hole()
-      local list, callback = calls()
+      local list, callback = here.answers()
       local mine = assert(zklock.connect(faulty.hosts, { connect_timeout = 0 }))
       mine:mutex(path):request(nil, callback)
       assert.is_true(mine:close())
@@ -227,7 +194,7 @@ describe("the end of a client", function()
         return mine
       ]]))
       assert.equal("closed", run(zklock, zk.hosts, path):state())
-      becomes(0)
+      here:becomes(0)
     end)
   end)
 
@@ -237,13 +204,13 @@ describe("the end of a client", function()
         local mine = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
         assert(mine:mutex(path):acquire(PATIENCE))
         mine:mutex(path):request(nil, function() end)
-        becomes(2)
+        here:becomes(2)
       end
       local before = sessions()
       use()
       wait.eventually(function()
         collectgarbage()
-        return #nodes() == 0
+        return #here:nodes() == 0
       end, PATIENCE, "the end of a collected client's nodes")
       no_session_but(before)
     end)
@@ -259,13 +226,13 @@ describe("the end of a client", function()
         mine:mutex(path .. "-free"):request(PATIENCE, function() end)
         wait.eventually(function()
           mine:poll(0.01)
-          return #nodes() == 2
+          return #here:nodes() == 2
         end)
       end
       use()
       wait.eventually(function()
         collectgarbage()
-        return #nodes() == 1 and #tree:children(path .. "-free") == 0
+        return #here:nodes() == 1 and #tree:children(path .. "-free") == 0
       end, PATIENCE, "the end of a collected client's nodes")
       assert.is_true(other:release(path))
     end)
@@ -330,7 +297,7 @@ describe("the end of a client", function()
         local before = sessions()
         local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\n" .. ending, zk.hosts, path)
         assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
-        becomes(0)
+        here:becomes(0)
         no_session_but(before)
       end)
     end
@@ -339,7 +306,7 @@ describe("the end of a client", function()
       local result = wait.run_lua(PROLOGUE .. "assert(lock:acquire(20))\nerror('an uncaught one')", zk.hosts, path)
       assert.equal(1, result.code)
       assert.matches("an uncaught one", result.stderr)
-      becomes(0)
+      here:becomes(0)
     end)
 
     -- Plain Lua 5.1 interrupts its main program only, and does not say what that is.
@@ -349,7 +316,7 @@ describe("the end of a client", function()
     local function interrupt(code)
       assert(other:acquire(path, PATIENCE))
       local child = wait.spawn_lua(PROLOGUE .. code, { zk.hosts, path })
-      becomes(2)
+      here:becomes(2)
       -- LuaJIT has one hook for all coroutines: it must not meet the callback's before that waits.
       if code:find("waits") then assert.equal("waits", child:read_line(PATIENCE)) end
       child:signal("sigint")
@@ -370,7 +337,7 @@ describe("the end of a client", function()
         local child = interrupt(code)
         assert.equal(1, (child:wait(PATIENCE)))
         assert.matches("interrupted!", child:stderr())
-        becomes(1)
+        here:becomes(1)
         other:release(path)
       end)
     end
@@ -386,15 +353,15 @@ describe("the end of a client", function()
           lock:acquire()
         ]], { zk.hosts, path })
         for _ = 1, 2 do
-          becomes(2)
+          here:becomes(2)
           child:signal("sig" .. name:lower())
           assert.matches("^false\t.*interrupted: " .. name .. "$", (child:read_line(PATIENCE)))
         end
-        becomes(2)
+        here:becomes(2)
         child:signal("sig" .. name:lower())
         assert.equal(1, (child:wait(PATIENCE)))
         assert.matches("interrupted: " .. name, child:stderr())
-        becomes(1)
+        here:becomes(1)
         wait.eventually(function() return #tree:children(path .. "-held") == 0 end, SESSION / 2)
         other:release(path)
       end)
@@ -422,7 +389,7 @@ describe("the end of a client", function()
       ]], zk.hosts, path)
       assert.equal(1, result.code)
       assert.matches("interrupted!", result.stderr)
-      becomes(1)
+      here:becomes(1)
       other:release(path)
     end)
 
@@ -440,7 +407,7 @@ describe("the end of a client", function()
         end)()
       ]], zk.hosts, path)
       assert.matches("^false\t[^\n]*interrupted!\nnil\ttimeout\n$", result.stdout)
-      becomes(1)
+      here:becomes(1)
       other:release(path)
     end)
 
@@ -455,14 +422,14 @@ describe("the end of a client", function()
         print(lock:acquire(20) ~= nil, lock:release())
       ]]
       assert.matches("^false\t.*interrupted!$", child:read_line(PATIENCE))
-      becomes(1)
+      here:becomes(1)
       child:write("")
       assert.equal("nil\ttimeout", child:read_line(PATIENCE))
       other:release(path)
       child:write("")
       assert.equal("true\ttrue", child:read_line(PATIENCE))
       assert.equal(0, (child:wait(PATIENCE)))
-      becomes(0)
+      here:becomes(0)
     end)
 
     it("is not needed to end the wait of an acquire into which a hook raised, wherever that was", function()
@@ -523,7 +490,7 @@ describe("the end of a client", function()
         client:close()
       ]], zk.hosts, path)
       assert.same({ 0, "nobody waits\n", "" }, { result.code, result.stdout, result.stderr })
-      becomes(0)
+      here:becomes(0)
     end)
   end)
 end)

@@ -1,10 +1,10 @@
 --- zklock.connect on a real server: its options and their defaults, and what happens where nobody answers.
 
+local fixture = require "spec.support.fixture"
 local inspector = require "spec.support.inspector"
 local port = require "spec.support.port"
 local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local session = require "spec.support.session"
 local socket = require "socket"
 local wait = require "spec.support.wait"
@@ -16,48 +16,27 @@ local PATIENCE = 20
 local NAME = "^_c_[%x%-]+%-lock%-%d+$"
 
 describe("connect", function()
-  local zk, tree, path, count
-  local clients
+  local here = fixture.new("/connect", { super = true })
+  local zk, tree, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:add_auth("digest", server.SUPER)
-    tree:delete_tree("/connect")
-    count = 0
-  end)
+  setup(function() zk, tree = here.zk, here.tree end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/connect/%d"):format(count)
-    clients = {}
-  end)
+  before_each(function() path = here.path end)
 
-  after_each(function()
-    for _, one in ipairs(clients) do one:close() end
-  end)
-
-  teardown(function()
-    tree:delete_tree("/connect")
-    tree:close()
-  end)
-
+  -- A request that is handed over wakes libzookeeper from its pause between two tries.
   --- zklock.connect, whose client is closed after the spec.
   local function connect(...)
     local client, err = zklock.connect(...)
-    clients[#clients + 1] = client
+    if client then here:closes(client) end
     return client, err
   end
 
   --- The one node below the path, and what is in it.
   local function only_node(at)
-    local names = assert(tree:children(at or path))
-    assert.equal(1, #names)
-    local name = (at or path) .. "/" .. names[1]
+    local name = here:only_node(at)
     return name, tree:get(name)
   end
 
-  -- A request that is handed over wakes libzookeeper from its pause between two tries.
   it("does not storm a server that hangs up #once", function()
     local listener = assert(socket.bind("127.0.0.1", 0, 64))
     finally(function() listener:close() end)

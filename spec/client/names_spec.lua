@@ -1,13 +1,10 @@
 --- Servers that are known by name, when the names stop being known or come to mean other addresses.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local port = require "spec.support.port"
-local proxy = require "spec.support.proxy"
 local resolver = require "spec.support.resolver"
-local server = require "spec.support.server"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 
 local NAME = "zk.test"
 local HOSTS = NAME .. ":2181"
@@ -15,33 +12,15 @@ local SESSION = 6 -- seconds
 local PATIENCE = 20
 
 describe("names of servers", function()
-  local zk, tree, names, former, latter, other, path, count
+  local here = fixture.new("/names", { patience = PATIENCE })
+  local names, former, latter, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/names")
-    names = resolver.new()
-    count = 0
-  end)
+  setup(function() names = resolver.new() end)
 
   before_each(function()
-    count = count + 1
-    path = ("/names/%d"):format(count)
-    former, latter = proxy.start(zk.hosts), proxy.start(zk.hosts)
+    path, former, latter = here.path, here:proxy(), here:proxy()
     names:set(NAME, former.hosts)
-    other = worker.start { env = names.env }
-  end)
-
-  after_each(function()
-    other:kill()
-    former:close()
-    latter:close()
-  end)
-
-  teardown(function()
-    tree:delete_tree("/names")
-    tree:close()
+    other = here:worker { env = names.env }
   end)
 
   --- A lock is held in a session over the first addresses.
@@ -66,7 +45,7 @@ describe("names of servers", function()
     assert.is_true(other:release(path))
     assert.is_true(other:release(path))
     assert.is_true(other:flush(PATIENCE))
-    assert.same({}, tree:children(path))
+    assert.same({}, here.tree:children(path))
   end
 
   it("that stop being known do not end the session #slow", function()

@@ -1,69 +1,28 @@
 --- Somebody deletes the nodes that locks are made of: the holder's, a waiter's, their directory, the whole tree.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local judge = require "spec.support.judge"
-local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
-local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: longer than anything here takes
 local PATIENCE = 20
 
 describe("an operator", function()
-  local zk, tree, faulty, client, direct, lock, path, count, losses
+  local here = fixture.new("/operator", { session_timeout = SESSION })
+  local tree, faulty, client, direct, lock, path, losses
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/operator")
-    faulty = proxy.start(zk.hosts)
-    count = 0
-  end)
+  setup(function() tree, faulty = here.tree, here:proxy() end)
 
   before_each(function()
-    count = count + 1
-    path = ("/operator/%d/a/lock"):format(count)
-    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
-    direct = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    path = here.path .. "/a/lock"
+    client, direct = here:connect_to(faulty.hosts), here:connect()
     lock, losses = client:mutex(path), {}
     lock:on_lost(function(...) losses[#losses + 1] = { ... } end)
   end)
 
-  after_each(function()
-    faulty:heal()
-    client:close()
-    direct:close()
-  end)
-
-  teardown(function()
-    faulty:close()
-    tree:delete_tree("/operator")
-    tree:close()
-  end)
-
-  --- The names below the path, in the order in which they came.
-  local function nodes()
-    local names = tree:children(path) or {}
-    table.sort(names, function(a, b) return a:match("%d+$") < b:match("%d+$") end)
-    return names
-  end
-
-  local function becomes(n)
-    wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
-  end
-
-  local function poll_until(condition, what)
-    wait.eventually(function()
-      client:poll(0.005)
-      direct:poll(0.005)
-      return condition()
-    end, PATIENCE, what)
-  end
-
-  local function remove(place) assert.is_true(tree:delete(path .. "/" .. nodes()[place])) end
+  local function remove(place) assert.is_true(tree:delete(path .. "/" .. here:nodes(path)[place])) end
 
   local function directory() assert.is_true(tree:delete_tree(path)) end
 
@@ -71,14 +30,14 @@ describe("an operator", function()
 
   --- Waiters, one after another in the line; each that is served notes its number and releases.
   local function waiters(...)
-    local order, before = {}, #nodes()
+    local order, before = {}, #here:nodes(path)
     for i, who in ipairs { ... } do
       local request
       request = who:mutex(path):request(PATIENCE, function(token, err)
         order[#order + 1] = token and i or err
         request:release()
       end)
-      becomes(before + i)
+      here:becomes(before + i, path)
     end
     return order
   end
@@ -86,7 +45,7 @@ describe("an operator", function()
   local function nothing_is_left()
     assert.is_true(client:flush(PATIENCE))
     assert.is_true(direct:flush(PATIENCE))
-    assert.same({}, nodes())
+    assert.same({}, here:nodes(path))
     for _, one in ipairs { client, direct } do
       local stats = one:stats()
       assert.same({ 1, 0, 0 }, { stats.sessions, stats.held, stats.waiting })
@@ -95,7 +54,7 @@ describe("an operator", function()
 
   --- The holder has heard, once, and the next in line is served.
   local function holder_is_told(token)
-    poll_until(function() return #losses > 0 end, "the loss")
+    here:eventually(function() return #losses > 0 end, "the loss")
     assert.same({ { "lost", "me", token } }, losses)
     assert.is_false(lock:is_held("me"))
     assert.equal(0, lock:validity("me"))
@@ -111,7 +70,7 @@ describe("an operator", function()
         assert(client:mutex(path .. "/b"):participants(PATIENCE)) -- is answered by now
       end
       remove(1)
-      poll_until(function() return #losses == hold end, "the loss")
+      here:eventually(function() return #losses == hold end, "the loss")
       assert.same({ "lost", "me", token }, losses[hold])
       assert.same({ nil, "lost" }, { lock:release("me") })
     end
@@ -122,7 +81,7 @@ describe("an operator", function()
     local token = assert(lock:acquire(PATIENCE, "me"))
     local order = waiters(direct, client)
     remove(1)
-    poll_until(function() return #order == 2 end, "the others' turns")
+    here:eventually(function() return #order == 2 end, "the others' turns")
     assert.same({ 1, 2 }, order)
     holder_is_told(token)
     nothing_is_left()
@@ -132,17 +91,17 @@ describe("an operator", function()
     assert(lock:acquire(PATIENCE, "me"))
     local order = waiters(direct, client, direct)
     for _ = 1, 2 do -- now the first, then the second
-      local name = nodes()[2]
+      local name = here:nodes(path)[2]
       remove(2)
       wait.eventually(function()
-        local names = nodes()
+        local names = here:nodes(path)
         return #names == 4 and names[2] ~= name
       end, PATIENCE, "a new node")
     end
     assert.same({}, order)
     assert.is_true(lock:is_held("me"))
     assert.is_true(lock:release("me"))
-    poll_until(function() return #order == 3 end, "the waiters' turns")
+    here:eventually(function() return #order == 3 end, "the waiters' turns")
     assert.same({ 3, 1, 2 }, order)
     nothing_is_left()
   end)
@@ -152,7 +111,7 @@ describe("an operator", function()
       local token = assert(lock:acquire(PATIENCE, "me"))
       local order = waiters(direct, client, direct, client)
       delete()
-      poll_until(function() return #order == 4 end, "the waiters' turns")
+      here:eventually(function() return #order == 4 end, "the waiters' turns")
       table.sort(order)
       assert.same({ 1, 2, 3, 4 }, order)
       holder_is_told(token)
@@ -172,18 +131,18 @@ describe("an operator", function()
       assert.is_true(between > token)
       faulty:heal()
       holder_is_told(token)
-      becomes(3)
+      here:becomes(3, path)
       client:poll()
       assert.same({}, order)
       assert.is_true(direct:mutex(path):release())
-      poll_until(function() return #order == 2 end, "the waiters' turns")
+      here:eventually(function() return #order == 2 end, "the waiters' turns")
       nothing_is_left()
     end)
   end
 
   --- A node of the same name, but nobody's.
   local function replace(place)
-    local name = path .. "/" .. nodes()[place]
+    local name = path .. "/" .. here:nodes(path)[place]
     assert.is_true(tree:delete(name))
     assert(tree:create(name, "by hand"))
   end
@@ -202,7 +161,7 @@ describe("an operator", function()
     local order = waiters(client)
     replace(2)
     assert.is_true(direct:mutex(path):release())
-    poll_until(function() return #order == 1 end, "the waiter's turn")
+    here:eventually(function() return #order == 1 end, "the waiter's turn")
     assert.same({ 1 }, order)
     assert.is_true(assert(lock:acquire(PATIENCE, "me")) > token)
     assert.is_true(lock:release("me"))
@@ -213,7 +172,7 @@ describe("an operator", function()
     local target, crew = resource.start(), {}
     for i = 1, 3 do
       crew[i] = worker.start()
-      assert(crew[i]:connect(zk.hosts, { session_timeout = SESSION }))
+      assert(crew[i]:connect(here.zk.hosts, { session_timeout = SESSION }))
       crew[i]:begin("eval", [[
         local path, address, owner = ...
         local writer, lock, granted = require("spec.support.resource").open(address), worker.lock(path), 0
@@ -239,7 +198,7 @@ describe("an operator", function()
     end
     local deleted = 0
     wait.eventually(function()
-      for _, name in ipairs(nodes()) do tree:delete(path .. "/" .. name) end
+      for _, name in ipairs(here:nodes(path)) do tree:delete(path .. "/" .. name) end
       if deleted % 2 == 0 then whole_tree() end
       deleted = deleted + 1
       for i = 1, 3 do
@@ -252,7 +211,7 @@ describe("an operator", function()
       assert.is_true(crew[i]:stats().lost > 0 or deleted < 10)
     end
     judge.demand(target:judge { faults = true, grants = 1 })
-    assert.same({}, nodes())
+    assert.same({}, here:nodes(path))
     for i = 1, 3 do crew[i]:kill() end
     target:close()
   end)

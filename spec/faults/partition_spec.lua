@@ -4,12 +4,10 @@
 -- time. What a holder believes is held against what the servers have, looked at first: whenever its node is gone, its
 -- validity must be 0, however slow this machine is.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local judge = require "spec.support.judge"
-local proxy = require "spec.support.proxy"
 local queue = require "spec.support.queue"
 local resource = require "spec.support.resource"
-local server = require "spec.support.server"
 local visitor = require "spec.support.visitor"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -20,17 +18,16 @@ local DIRECTIONS = { "both", "to_server", "to_client" }
 local ROLES = { "idle", "waiting", "holding", "releasing", "asking" }
 
 describe("a silent partition #slow", function()
-  local zk, tree, direct, proxies, count, parties, complaints
+  local here = fixture.new("/partition")
+  local direct, proxies, parties, complaints
+  local count = 0 -- of parties
 
   local function complain(message) complaints[#complaints + 1] = message end
 
   setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/partition")
-    direct = assert(zklock.connect(zk.hosts, { session_timeout = 60, on_error = complain }))
-    proxies, count = {}, 0
-    for _, direction in ipairs(DIRECTIONS) do proxies[direction] = proxy.start(zk.hosts) end
+    direct = here:connect { session_timeout = 60, on_error = complain }
+    proxies = {}
+    for _, direction in ipairs(DIRECTIONS) do proxies[direction] = here:proxy() end
   end)
 
   before_each(function() parties, complaints = {}, {} end)
@@ -47,16 +44,8 @@ describe("a silent partition #slow", function()
   end
 
   after_each(function()
-    for _, each in pairs(proxies) do each:heal() end
     disperse()
     assert.same({}, complaints)
-  end)
-
-  teardown(function()
-    for _, each in pairs(proxies) do each:close() end
-    direct:close()
-    tree:delete_tree("/partition")
-    tree:close()
   end)
 
   local function each_party(role, fn)
@@ -122,7 +111,7 @@ describe("a silent partition #slow", function()
   local function new_party(direction, role)
     local self = { direction = direction, role = role, states = {}, losses = {} }
     self.path = ("/partition/%d/%s/%s"):format(count, direction, role)
-    self.queue = queue.at(tree, self.path)
+    self.queue = queue.at(here.tree, self.path)
     self.store = resource.start() -- one for each lock: tokens of two paths have nothing to do with each other
     self.writer = resource.open(self.store.address)
     self.client = assert(zklock.connect(proxies[direction].hosts, {
@@ -152,7 +141,7 @@ describe("a silent partition #slow", function()
     return began
   end
 
-  local function living_sessions() return assert(zk:four_letter("dump")):match("^(.-)ephemeral nodes dump") end
+  local function living_sessions() return assert(here.zk:four_letter("dump")):match("^(.-)ephemeral nodes dump") end
 
   local function lives(party, sessions) return (sessions or living_sessions()):find(party.session, 1, true) ~= nil end
 
@@ -368,7 +357,7 @@ describe("a silent partition #slow", function()
   it("is reckoned from when the servers were last asked, not from when they answered", function()
     local faulty = proxies.both
     local client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
-    local line = queue.at(tree, "/partition/reckoned")
+    local line = queue.at(here.tree, "/partition/reckoned")
     local lock, second = client:mutex(line.path), client:mutex(line.path .. "-second")
     assert(second:acquire(PATIENCE)) -- so that the path is there
     assert.is_true(second:release())

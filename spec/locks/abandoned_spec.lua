@@ -1,66 +1,34 @@
 --- Owners that end without giving back what they hold or wait for: it is given back for them, and counted.
 
-local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
-local zklock = require "zklock"
 
 local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
 local PATIENCE = 20
 
 describe("what is abandoned", function()
-  local zk, tree, client, other, lock, path, count, errors
+  local here = fixture.new("/abandoned", { session_timeout = SESSION })
+  local client, other, lock, path, errors
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/abandoned")
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() other = here:second_process() end)
 
   before_each(function()
-    count = count + 1
-    path = ("/abandoned/%d"):format(count)
-    errors = {}
-    client = assert(zklock.connect(zk.hosts, {
-      session_timeout = SESSION, on_error = function(message) errors[#errors + 1] = message end,
-    }))
+    path, errors = here.path, {}
+    client = here:connect { on_error = function(message) errors[#errors + 1] = message end }
     lock = client:mutex(path)
   end)
 
-  after_each(function()
-    client:close()
-    assert.same({}, errors)
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/abandoned")
-    tree:close()
-  end)
-
-  local function nodes(at) return tree:children(at or path) or {} end
+  after_each(function() assert.same({}, errors) end)
 
   --- Polls and collects until n were given back, and looks at the servers that they really were.
   local function given_back(n, at)
     wait.eventually(function()
       collectgarbage()
       client:poll(0.01)
-      return client:stats().abandoned >= n and #nodes(at) == 0
+      return client:stats().abandoned >= n and #here:nodes(at) == 0
     end, PATIENCE, ("%d given back"):format(n))
     local stats = client:stats()
     assert.same({ n, 0, 0 }, { stats.abandoned, stats.held, stats.waiting })
-  end
-
-  local function poll_until(condition, what)
-    return wait.eventually(function()
-      client:poll(0.01)
-      return condition()
-    end, PATIENCE, what)
   end
 
   it("by an owner that raised is given back", function()
@@ -100,8 +68,8 @@ describe("what is abandoned", function()
     given_back(3, path .. "/guarded")
     assert.is_false(guard:is_held())
     assert.is_nil(guard:token())
-    assert.same({ "guarded", "more" }, nodes())
-    assert.same({}, nodes(path .. "/more"))
+    assert.same({ "guarded", "more" }, here:nodes())
+    assert.same({}, here:nodes(path .. "/more"))
   end)
 
   it("goes to the next who waits, in this process and in others", function()
@@ -112,15 +80,15 @@ describe("what is abandoned", function()
     end)
     coroutine.resume(thread)
     other:begin("acquire", path, PATIENCE)
-    wait.eventually(function() return #nodes() == 2 end)
+    here:becomes(2)
     local request = lock:request(PATIENCE, function(token) tokens[3] = token end)
-    wait.eventually(function() return #nodes() == 3 end)
+    here:becomes(3)
     coroutine.resume(thread)
     client:poll()
     tokens[2] = other:finish(PATIENCE)
     assert.is_nil(tokens[3])
     assert.is_true(other:release(path))
-    poll_until(function() return tokens[3] end)
+    here:eventually(function() return tokens[3] end)
     assert.is_true(tokens[1] < tokens[2] and tokens[2] < tokens[3])
     assert.is_true(request:release())
     assert.equal(1, client:stats().abandoned)
@@ -144,7 +112,7 @@ describe("what is abandoned", function()
       return client:stats().abandoned == many
     end)
     assert.is_true(client:flush(PATIENCE))
-    for i = 1, many do assert.same({}, nodes(path .. "/" .. i)) end
+    for i = 1, many do assert.same({}, here:nodes(path .. "/" .. i)) end
     collectgarbage()
     collectgarbage()
     assert.is_nil((next(seen)))
@@ -157,7 +125,7 @@ describe("what is abandoned", function()
     local alarm = client:mutex(path .. "-alarm"):request(PATIENCE, function() coroutine.resume(thread) end)
     assert.same({ nil, "cancelled" }, { lock:acquire(PATIENCE, thread) })
     assert.equal("dead", coroutine.status(thread))
-    wait.eventually(function() return #nodes() == 1 end)
+    here:becomes(1)
     assert.is_true(other:release(path))
     assert.is_true(alarm:release())
     given_back(1)
@@ -174,10 +142,10 @@ describe("what is abandoned", function()
       seen[thread] = true
       answered = { lock:acquire(PATIENCE) }
     end)
-    poll_until(function() return #nodes() == 2 end, "the callback's wait")
+    here:eventually(function() return #here:nodes() == 2 end, "the callback's wait")
     assert.is_true(coroutine.close(thread))
     thread = nil
-    poll_until(function() return #nodes() == 1 end, "the end of its node")
+    here:eventually(function() return #here:nodes() == 1 end, "the end of its node")
     assert.is_true(other:release(path))
     given_back(2) -- the wait, and the request that was dropped
     assert.is_nil(answered)
@@ -192,7 +160,7 @@ describe("what is abandoned", function()
     for _ = 1, 3 do collectgarbage() end
     client:poll()
     assert.is_true(lock:is_held())
-    assert.equal(1, #nodes())
+    assert.equal(1, #here:nodes())
     assert.is_true(lock:release())
     assert.same({ nil, "not owner" }, { lock:release() })
     assert.is_true(client:flush(PATIENCE))
@@ -205,10 +173,10 @@ describe("what is abandoned", function()
       assert(client:mutex(path .. "/guard-" .. i):guard(PATIENCE))
       client:mutex(path .. "/request-" .. i):request(PATIENCE, function() granted = granted + 1 end)
     end
-    poll_until(function() return granted == 10 end)
+    here:eventually(function() return granted == 10 end)
     given_back(20, path .. "/request-10")
     assert.is_true(client:flush(PATIENCE))
-    for _, name in ipairs(nodes()) do assert.same({}, nodes(path .. "/" .. name)) end
+    for _, name in ipairs(here:nodes()) do assert.same({}, here:nodes(path .. "/" .. name)) end
     assert.equal(20, client:stats().acquired)
     assert.equal(20, client:stats().released)
   end)

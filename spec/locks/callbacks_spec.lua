@@ -1,8 +1,7 @@
 --- Callbacks that do whatever they like: every request hears its answer once, whatever the others do.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
@@ -12,43 +11,24 @@ local PATIENCE = 30
 local ERRORS = { timeout = true, cancelled = true, closed = true, disconnected = true }
 
 describe("callbacks", function()
-  local zk, tree, client, errors, path, count
+  local here = fixture.new("/callbacks", { session_timeout = SESSION, patience = PATIENCE })
+  local client, errors, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/callbacks")
-    count = 0
-  end)
-
-  before_each(function()
-    count = count + 1
-    path = ("/callbacks/%d"):format(count)
-    errors = {}
-  end)
-
-  after_each(function() client:close() end)
-
-  teardown(function()
-    tree:delete_tree("/callbacks")
-    tree:close()
-  end)
+  before_each(function() path, errors = here.path, {} end)
 
   local function connect(hosts)
-    client = assert(zklock.connect(hosts or zk.hosts, {
-      session_timeout = SESSION, on_error = function(message) errors[#errors + 1] = message end,
-    }))
+    client = here:connect_to(hosts or here.zk.hosts, { on_error = function(message) errors[#errors + 1] = message end })
   end
 
   local function nodes_below()
     local n = 0
-    for _, name in ipairs(tree:children(path) or {}) do n = n + #tree:children(path .. "/" .. name) end
+    for _, name in ipairs(here.tree:children(path) or {}) do n = n + #here.tree:children(path .. "/" .. name) end
     return n
   end
 
   --- n requests for free locks whose grants have arrived, and n that wait for somebody; none was called yet.
   local function crowd(n, callback)
-    local held = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    local held = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     assert(held:mutex(path .. "/taken"):acquire(PATIENCE))
     local requests = {}
     for i = 1, 2 * n do
@@ -239,10 +219,10 @@ describe("callbacks", function()
 
   it(("are called once for each of %d requests, in a riot of cancels, releases, errors and faults"):format(TOTAL),
     function()
-      local faulty = proxy.start(zk.hosts)
+      local faulty = proxy.start(here.zk.hosts)
       connect(faulty.hosts)
       local rival = worker.start()
-      assert(rival:connect(zk.hosts, { session_timeout = SESSION }))
+      assert(rival:connect(here.zk.hosts, { session_timeout = SESSION }))
       rival:begin("eval", [[
         local path, locks = ...
         for i = 1, 300 do

@@ -1,10 +1,9 @@
 --- Many processes at one lock, judged at the resource that it protects.
 
+local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
-local inspector = require "spec.support.inspector"
 local judge = require "spec.support.judge"
 local resource = require "spec.support.resource"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
@@ -13,37 +12,19 @@ local SESSION = 4 -- seconds: a killed holder's lock is free after so long
 local PATIENCE = 60
 
 describe("contention", function()
-  local zk, tree, store, crew, path, count
+  local here = fixture.new("/contention", { session_timeout = SESSION, patience = PATIENCE })
+  local store, crew, path
 
   setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/contention")
     crew = {}
-    for i = 1, WORKERS do
-      crew[i] = worker.start()
-      assert(crew[i]:connect(zk.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
-    end
-    count = 0
+    for i = 1, WORKERS do crew[i] = here:second_process { connect_timeout = PATIENCE } end
   end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/contention/%d"):format(count)
-    store = resource.start()
-  end)
-
-  after_each(function() store:close() end)
-
-  teardown(function()
-    for i = 1, WORKERS do crew[i]:kill() end
-    tree:delete_tree("/contention")
-    tree:close()
-  end)
+  before_each(function() path, store = here.path, here:closes(resource.start()) end)
 
   local function nothing_left()
     for i = 1, WORKERS do assert.is_true(crew[i]:flush(PATIENCE)) end
-    assert.same({}, tree:children(path))
+    assert.same({}, here.tree:children(path))
     for i = 1, WORKERS do
       local stats = crew[i]:stats()
       assert.same({ 0, 0, 0 }, { stats.held, stats.waiting, stats.lost })
@@ -111,7 +92,7 @@ describe("contention", function()
 
   it("goes on when one is killed inside #slow", function()
     local victim = worker.start()
-    assert(victim:connect(zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
+    assert(victim:connect(here.zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
     victim:begin("eval", [[
       local path, address = ...
       local resource = require "spec.support.resource"
@@ -122,11 +103,11 @@ describe("contention", function()
       assert(writer:write(token, "victim"))
       while true do worker.client:poll(60) end
     ]], path, store.address)
-    wait.eventually(function() return #(tree:children(path) or {}) == 1 end)
+    wait.eventually(function() return #(here.tree:children(path) or {}) == 1 end)
     for i = 1, WORKERS do
       crew[i]:begin("contend", { path = path, rounds = 3, owner = "worker-" .. i, resource = store.address })
     end
-    wait.eventually(function() return #tree:children(path) == 1 + WORKERS end)
+    wait.eventually(function() return #here.tree:children(path) == 1 + WORKERS end)
     victim:kill()
     for i = 1, WORKERS do
       assert.same({ granted = 3, failed = {} }, crew[i]:finish(PATIENCE))
@@ -138,12 +119,12 @@ describe("contention", function()
 
   it("goes on when one is killed while it waits", function()
     local victim = worker.start()
-    assert(victim:connect(zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
+    assert(victim:connect(here.zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
     assert.is_number((crew[1]:acquire(path, PATIENCE)))
     victim:begin("acquire", path)
-    wait.eventually(function() return #tree:children(path) == 2 end)
+    wait.eventually(function() return #here.tree:children(path) == 2 end)
     crew[2]:begin("acquire", path, PATIENCE)
-    wait.eventually(function() return #tree:children(path) == 3 end)
+    wait.eventually(function() return #here.tree:children(path) == 3 end)
     victim:kill()
     assert.is_true(crew[1]:release(path))
     assert.is_number((crew[2]:finish(PATIENCE)))

@@ -1,27 +1,18 @@
 --- The longest hold: ended on time, also when the host never comes back to look.
 
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
-local zklock = require "zklock"
 
 local PATIENCE = 20 -- seconds
 
 describe("max_hold", function()
-  local zk, client, other, path, lock
-  local count = 0
-
-  setup(function() zk = server.shared() end)
+  local here = fixture.new("/max_hold")
+  local client, other, path, lock
 
   before_each(function()
-    count = count + 1
-    path = ("/max_hold/%d"):format(count)
-    client, other = assert(zklock.connect(zk.hosts)), assert(zklock.connect(zk.hosts))
+    path = here.path
+    client, other = here:connect(), here:connect()
     lock = client:mutex(path, { max_hold = 0.5 })
-  end)
-
-  after_each(function()
-    client:close()
-    other:close()
   end)
 
   it("releases in time while the host hangs in an endless loop, which hears 'lost' on its return", function()

@@ -1,8 +1,7 @@
 --- max_waiting: whoever would be one too many to wait hears "busy" at once. #once
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -10,42 +9,16 @@ local PATIENCE = 30
 local BUSY = { nil, "busy" }
 
 describe("max_waiting #once", function()
-  local zk, tree, client, other, path, count
+  local here = fixture.new("/max-waiting", { session_timeout = 20, patience = PATIENCE })
+  local client, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = 20 }))
-    other = assert(zklock.connect(zk.hosts, { session_timeout = 20 }))
-    count = 0
-  end)
+  setup(function() client, other = here:connect(), here:connect() end)
 
-  before_each(function()
-    count = count + 1
-    path = "/max-waiting/" .. count
-  end)
-
-  teardown(function()
-    client:close()
-    other:close()
-    tree:delete_tree("/max-waiting")
-    tree:close()
-  end)
-
-  local function nodes() return #(tree:children(path) or {}) end
-  local function become(n)
-    wait.eventually(function() return nodes() == n end, PATIENCE, n .. " nodes")
-  end
+  before_each(function() path = here.path end)
 
   --- Asks with a request; `answers` gets the error, or "granted", under its name.
   local function ask(lock, answers, name, timeout)
     return lock:request(timeout or PATIENCE, function(token, err) answers[name] = token and "granted" or err end)
-  end
-  local function poll_until(condition)
-    wait.eventually(function()
-      client:poll(0.02)
-      return condition()
-    end, PATIENCE)
   end
 
   it("lets as many wait for a holder of this client; one more hears 'busy', also with a timeout of 0", function()
@@ -53,7 +26,7 @@ describe("max_waiting #once", function()
     assert(lock:acquire(PATIENCE))
     local first, second = ask(lock, answers, 1), ask(lock, answers, 2)
     local third = ask(lock, answers, 3)
-    poll_until(function() return answers[3] end)
+    here:eventually(function() return answers[3] end)
     assert.same({ [3] = "busy" }, answers)
     assert.equal("failed", third:state())
     assert.same(BUSY, { lock:acquire(PATIENCE, "another") })
@@ -61,15 +34,15 @@ describe("max_waiting #once", function()
     assert.same(BUSY, { lock:guard(nil, "another") })
     assert.is_number(lock:acquire(0)) -- reentrant
     assert(lock:release())
-    become(3)
+    here:becomes(3)
     assert(lock:release())
-    poll_until(function() return answers[1] == "granted" end)
+    here:eventually(function() return answers[1] == "granted" end)
     ask(lock, answers, 4) -- there is room again
     assert.same(BUSY, { lock:acquire(PATIENCE, "another") })
     assert(first:release())
-    poll_until(function() return answers[2] == "granted" end)
+    here:eventually(function() return answers[2] == "granted" end)
     assert(second:release())
-    poll_until(function() return answers[4] == "granted" end)
+    here:eventually(function() return answers[4] == "granted" end)
   end)
 
   it("of 0: nobody waits, but a free lock is granted", function()
@@ -82,7 +55,7 @@ describe("max_waiting #once", function()
     assert(foreign:acquire(PATIENCE))
     assert.same(BUSY, { lock:acquire(PATIENCE) })
     assert.same({ nil, "timeout" }, { lock:acquire(0) })
-    become(1)
+    here:becomes(1)
     assert(foreign:release())
     assert.is_number(lock:acquire(PATIENCE))
     assert(lock:release())
@@ -93,14 +66,14 @@ describe("max_waiting #once", function()
     assert(foreign:acquire(PATIENCE))
     local requests = {}
     for i = 1, 5 do requests[i] = ask(lock, answers, i) end -- of the first nothing is known yet
-    poll_until(function() return answers[3] and answers[4] and answers[5] end)
+    here:eventually(function() return answers[3] and answers[4] and answers[5] end)
     assert.same({ [3] = "busy", [4] = "busy", [5] = "busy" }, answers)
-    become(3)
+    here:becomes(3)
     assert.same(BUSY, { lock:acquire(PATIENCE) })
     assert(foreign:release())
-    poll_until(function() return answers[1] end)
+    here:eventually(function() return answers[1] end)
     assert(requests[1]:release())
-    poll_until(function() return answers[2] end)
+    here:eventually(function() return answers[2] end)
     assert(requests[2]:release())
     assert.equal("granted", answers[1] and answers[2])
   end)
@@ -116,19 +89,19 @@ describe("max_waiting #once", function()
     assert.is_number(rw.read:acquire(PATIENCE, 1))
     assert(rw.read:release(1))
     for i = 1, 5 do assert(rw.read:release(i)) end
-    poll_until(function() return answers.writer end)
+    here:eventually(function() return answers.writer end)
     assert.is_true(writer:release())
     assert.is_number(rw.write:acquire(PATIENCE))
     local second = ask(rw.write, answers, "second")
     assert.is_number(rw.read:acquire(0))
     assert(rw.read:release())
     assert(rw.write:release())
-    poll_until(function() return answers.second end)
+    here:eventually(function() return answers.second end)
     assert.is_true(second:release())
   end)
 
   it("leaves those alone that queue anew after an expiry", function()
-    local relay = proxy.start(zk.hosts)
+    local relay = proxy.start(here.zk.hosts)
     local cut = assert(zklock.connect(relay.hosts, { session_timeout = 20 }))
     local foreign, answers = other:mutex(path), {}
     assert(foreign:acquire(PATIENCE))
@@ -136,12 +109,12 @@ describe("max_waiting #once", function()
     for i = 1, 2 do
       requests[i] = lock:request(60, function(token, err) answers[i] = token and "granted" or err end)
     end
-    become(3)
+    here:becomes(3)
     local before = cut:stats().sessions
     relay:expire_session(cut:session_id())
     wait.eventually(function()
       cut:poll(0.02)
-      return cut:stats().sessions > before and nodes() == 3
+      return cut:stats().sessions > before and #here:nodes() == 3
     end, PATIENCE, "a new session")
     assert.same({}, answers)
     assert(foreign:release())
@@ -172,7 +145,7 @@ describe("max_waiting #once", function()
   end)
 
   it("comes after 'closed'", function()
-    local mine = assert(zklock.connect(zk.hosts, { session_timeout = 6 }))
+    local mine = assert(zklock.connect(here.zk.hosts, { session_timeout = 6 }))
     local lock = mine:mutex(path, { max_waiting = 0 })
     assert(lock:acquire(PATIENCE))
     mine:close()

@@ -1,8 +1,7 @@
 --- Several locks that are held all or none, on a real server.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -10,26 +9,14 @@ local PATIENCE = 20 -- seconds
 local SESSION = 6
 
 describe("a multilock", function()
-  local zk, tree, client, other, base, paths
-  local count = 0
+  local here = fixture.new("/multilock", { session_timeout = SESSION })
+  local tree, client, other, base, paths
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
+  setup(function() tree, client, other = here.tree, here:connect(), here:connect() end)
 
   before_each(function()
-    count = count + 1
-    base = ("/multilock/%d"):format(count)
+    base = here.path
     paths = { base .. "/a", base .. "/b", base .. "/c" }
-  end)
-
-  teardown(function()
-    client:close()
-    other:close()
-    tree:close()
   end)
 
   local function nodes()
@@ -38,20 +25,6 @@ describe("a multilock", function()
       for _, name in ipairs(tree:children(path) or {}) do all[#all + 1] = path .. "/" .. name end
     end
     return all
-  end
-
-  local function ask(lock)
-    local heard = {}
-    local request = lock:request(PATIENCE, function(got, err) heard[#heard + 1] = { got, err } end)
-    return request, heard
-  end
-
-  local function hear(heard)
-    return wait.eventually(function()
-      client:poll()
-      other:poll(0.01)
-      return heard[1]
-    end, PATIENCE)
   end
 
   local function empty()
@@ -123,12 +96,12 @@ describe("a multilock", function()
     local all = client:multilock(paths)
     assert.same({ nil, "timeout" }, { all:acquire(0) })
     assert.same({ nil, "timeout" }, { all:acquire(0.1) })
-    local request, heard = ask(all)
+    local request, heard = here:ask(all)
     wait.eventually(function() return #nodes() == 4 end)
     assert.equal("waiting", request:state())
     assert.same({ nil, "timeout" }, { other:mutex(paths[1]):acquire(0) }) -- its place in the queue
     b:release()
-    assert.is_number(hear(heard)[1])
+    assert.is_number(here:hear(heard)[1])
     request:release()
     empty()
   end)
@@ -218,7 +191,7 @@ describe("a multilock", function()
   it("shows who holds and who waits at each path", function()
     local all = client:multilock(paths)
     assert(all:acquire(PATIENCE))
-    local request = ask(other:mutex(paths[2]))
+    local request = here:ask(other:mutex(paths[2]))
     wait.eventually(function() return #nodes() == 4 end)
     local list = assert(all:participants(PATIENCE))
     local seen = {}
@@ -264,7 +237,7 @@ describe("a multilock", function()
     local faulty, cut
 
     before_each(function()
-      faulty = proxy.start(zk.hosts)
+      faulty = proxy.start(here.zk.hosts)
       cut = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
       assert(cut:multilock(paths):acquire(PATIENCE)) -- the directories
       assert(cut:multilock(paths):release())

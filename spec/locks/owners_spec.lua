@@ -2,51 +2,27 @@
 --- long as he may come back, and nobody's afterwards.
 
 local cqueues = require "cqueues"
+local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
-local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
-local zklock = require "zklock"
 
 local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
 local PATIENCE = 20
 
 describe("owners", function()
-  local zk, tree, client, other, path, count
+  local here = fixture.new("/owners", { session_timeout = SESSION })
+  local client, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/owners")
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() other = here:second_process() end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/owners/%d"):format(count)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
-
-  after_each(function() client:close() end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/owners")
-    tree:close()
-  end)
-
-  local function nodes(at) return tree:children(at or path) or {} end
+  before_each(function() path, client = here.path, here:connect() end)
 
   --- Nobody holds or waits any more.
   local function rest(of)
     wait.eventually(function()
       client:poll()
       local stats = client:stats()
-      return stats.held == 0 and stats.waiting == 0 and #nodes(of) == 0
+      return stats.held == 0 and stats.waiting == 0 and #here:nodes(of) == 0
     end, PATIENCE, "the end of every node")
   end
 
@@ -107,27 +83,27 @@ describe("owners", function()
         assert(lock:acquire(PATIENCE))
         coroutine.yield()
       end)()
-      assert.equal(1, #nodes())
+      assert.equal(1, #here:nodes())
       for _ = 1, 3 do collectgarbage() end
-      wait.eventually(function() return #nodes() == 0 end, PATIENCE, "the end of its node")
+      here:becomes(0)
     end)
 
     it("end the wait that they made in somebody's name", function()
       client:close()
-      client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, loop = "cqueues" }))
+      client = here:connect { loop = "cqueues" }
       assert(other:acquire(path, PATIENCE))
       local lock = client:mutex(path)
       local controller = cqueues.new()
       controller:wrap(function() lock:acquire(nil, "somebody") end)
       wait.eventually(function()
         assert(controller:step(0))
-        return #nodes() == 2
+        return #here:nodes() == 2
       end, PATIENCE)
       controller = nil -- luacheck: ignore 311
       wait.eventually(function()
         collectgarbage()
         client:poll()
-        return #nodes() == 1
+        return #here:nodes() == 1
       end, PATIENCE, "the end of a wait that nobody is in")
       assert(other:release(path))
       assert.is_number((lock:acquire(PATIENCE, "another")))
@@ -152,7 +128,7 @@ describe("owners", function()
     ]]
 
     local function lines_of(script)
-      local result = host.run({ PROLOGUE .. script }, { zk.hosts, path })
+      local result = host.run({ PROLOGUE .. script }, { here.zk.hosts, path })
       assert.equal("", result.stderr)
       return result.stdout
     end

@@ -1,7 +1,6 @@
 --- Revocation on a real server: somebody asks for a lock back, its holder hears of it.
 
-local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -9,39 +8,17 @@ local PATIENCE = 20 -- seconds
 local SESSION = 6
 
 describe("revocation", function()
-  local zk, tree, client, other, path
-  local count = 0
+  local here = fixture.new("/revoke", { session_timeout = SESSION })
+  local client, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
+  setup(function() client, other = here:connect(), here:connect() end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/revoke/%d"):format(count)
-  end)
-
-  teardown(function()
-    client:close()
-    other:close()
-    tree:close()
-  end)
+  before_each(function() path = here.path end)
 
   local function listen(handle)
     local heard = {}
     handle:on_revoke(function(...) heard[#heard + 1] = { ... } end)
     return heard
-  end
-
-  local function hear(heard, n)
-    wait.eventually(function()
-      client:poll(0.01)
-      other:poll(0.01)
-      return #heard >= (n or 1)
-    end, PATIENCE)
   end
 
   it("asks the holder, who may give it back", function()
@@ -95,7 +72,7 @@ describe("revocation", function()
       return client:stats().revoked > before
     end, PATIENCE)
     local heard = listen(lock)
-    hear(heard)
+    here:hear(heard)
     client:poll(0.1)
     assert.same({ { "me", token } }, heard)
     lock:release("me")
@@ -109,9 +86,9 @@ describe("revocation", function()
     local lock = client:mutex(path)
     local heard = listen(lock)
     local token = assert(lock:acquire(PATIENCE, "me"))
-    local node = tree:children(path)[1]
-    tree:set(path .. "/" .. node, "__REVOKE__") -- at once: the watch is armed only later
-    hear(heard)
+    local node = here.tree:children(path)[1]
+    here.tree:set(path .. "/" .. node, "__REVOKE__") -- at once: the watch is armed only later
+    here:hear(heard)
     assert.same({ { "me", token } }, heard)
     lock:release("me")
   end)
@@ -120,32 +97,32 @@ describe("revocation", function()
     local lock = client:mutex(path)
     local heard = listen(lock)
     assert(lock:acquire(PATIENCE))
-    local node = path .. "/" .. tree:children(path)[1]
-    tree:set(node, "__REVOKE__ please")
+    local node = path .. "/" .. here.tree:children(path)[1]
+    here.tree:set(node, "__REVOKE__ please")
     client:poll(0.3)
     assert.same({}, heard)
-    tree:set(node, "__REVOKE__")
-    hear(heard)
+    here.tree:set(node, "__REVOKE__")
+    here:hear(heard)
     assert.is_true(lock:is_held())
     lock:release()
   end)
 
   it("asks all readers, or the writer", function()
     local rw, theirs = client:rwlock(path), other:rwlock(path)
-    local here, there = listen(rw.read), listen(theirs.read)
+    local heard, heard_there = listen(rw.read), listen(theirs.read)
     assert(rw.read:acquire(PATIENCE, "a"))
     assert(theirs.read:acquire(PATIENCE, "b"))
     assert.is_true(rw.write:revoke(PATIENCE))
-    hear(here)
-    hear(there)
-    assert.equal("a", here[1][1])
-    assert.equal("b", there[1][1])
+    here:hear(heard)
+    here:hear(heard_there)
+    assert.equal("a", heard[1][1])
+    assert.equal("b", heard_there[1][1])
     rw.read:release("a")
     theirs.read:release("b")
     local writer = listen(rw.write)
     assert(rw.write:acquire(PATIENCE, "w"))
     assert.is_true(theirs.read:revoke(PATIENCE))
-    hear(writer)
+    here:hear(writer)
     assert.equal("w", writer[1][1])
     rw.write:release("w")
   end)
@@ -153,15 +130,15 @@ describe("revocation", function()
   it("asks who has leases, each once", function()
     local semaphore, theirs = client:semaphore(path, 3), other:semaphore(path, 3)
     local two, one = assert(semaphore:acquire(PATIENCE, 2)), assert(theirs:acquire(PATIENCE))
-    local here, there = listen(semaphore), listen(theirs)
+    local heard, heard_there = listen(semaphore), listen(theirs)
     assert.is_true(semaphore:revoke(PATIENCE))
-    hear(here)
-    hear(there)
+    here:hear(heard)
+    here:hear(heard_there)
     client:poll(0.1)
-    assert.equal(1, #here)
-    assert.equal(two, here[1][1])
-    assert.equal(two:token(), here[1][2])
-    assert.equal(one, there[1][1])
+    assert.equal(1, #heard)
+    assert.equal(two, heard[1][1])
+    assert.equal(two:token(), heard[1][2])
+    assert.equal(one, heard_there[1][1])
     two:release()
     one:release()
   end)
@@ -173,18 +150,18 @@ describe("revocation", function()
       local heard = listen(all)
       local token = assert(all:acquire(PATIENCE, "me"))
       assert.is_true(other:mutex(paths[i]):revoke(PATIENCE))
-      hear(heard)
+      here:hear(heard)
       assert.same({ { "me", token } }, heard)
       all:release("me")
       assert(all:acquire(PATIENCE, "me"))
       assert.is_true(other:multilock(paths):revoke(PATIENCE))
-      hear(heard, 2)
+      here:hear(heard, 2)
       all:release("me")
     end
   end)
 
   it("answers like every other call when it cannot ask", function()
-    local third = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     local lock = third:mutex(path)
     third:close()
     assert.same({ nil, "closed" }, { lock:revoke() })

@@ -1,7 +1,6 @@
 --- The semaphore on a real server: so many leases, all of a count or none, none left behind.
 
-local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -9,53 +8,28 @@ local PATIENCE = 20 -- seconds
 local SESSION = 6
 
 describe("a semaphore", function()
-  local zk, tree, client, other, path, here, there
-  local count = 0
+  local here = fixture.new("/semaphore", { session_timeout = SESSION })
+  local client, other, path, ours, theirs
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
+  setup(function() client, other = here:connect(), here:connect() end)
 
   before_each(function()
-    count = count + 1
-    path = ("/semaphore/%d"):format(count)
-    here, there = client:semaphore(path, 3), other:semaphore(path, 3)
+    path = here.path
+    ours, theirs = client:semaphore(path, 3), other:semaphore(path, 3)
   end)
 
-  teardown(function()
-    client:close()
-    other:close()
-    tree:close()
-  end)
-
-  local function leases() return tree:children(path .. "/leases") or {} end
-  local function queue() return tree:children(path .. "/locks") or {} end
-
-  local function ask(semaphore, n, timeout)
-    local heard = {}
-    local request = semaphore:request(timeout or PATIENCE, function(got, err) heard[#heard + 1] = { got, err } end, n)
-    return request, heard
-  end
-
-  local function hear(heard)
-    return wait.eventually(function()
-      client:poll()
-      other:poll(0.01)
-      return heard[1]
-    end, PATIENCE)
-  end
+  local function leases() return here:nodes(path .. "/leases") end
+  local function queue() return here:nodes(path .. "/locks") end
 
   local function empty()
     assert(client:flush(PATIENCE))
     assert(other:flush(PATIENCE))
-    wait.eventually(function() return #leases() == 0 and #queue() == 0 end, PATIENCE)
+    here:becomes(0, path .. "/leases")
+    here:becomes(0, path .. "/locks")
   end
 
   it("gives as many leases as it has permits, and not one more", function()
-    local a, b, c = here:acquire(PATIENCE), there:acquire(PATIENCE), here:acquire(PATIENCE)
+    local a, b, c = ours:acquire(PATIENCE), theirs:acquire(PATIENCE), ours:acquire(PATIENCE)
     for _, lease in ipairs { a, b, c } do
       assert.is_true(lease:is_held())
       assert.is_true(lease:validity() > 0)
@@ -63,27 +37,27 @@ describe("a semaphore", function()
     assert.is_true(a:token() < b:token() and b:token() < c:token())
     for _, name in ipairs(leases()) do assert.matches("^_c_[%x-]+%-lease%-%d+$", name) end
     assert(client:flush(PATIENCE))
-    assert.same({ nil, "timeout" }, { here:acquire(0) })
-    assert.same({ nil, "timeout" }, { there:acquire(0.1) })
+    assert.same({ nil, "timeout" }, { ours:acquire(0) })
+    assert.same({ nil, "timeout" }, { theirs:acquire(0.1) })
     wait.eventually(function() return #leases() == 3 end)
     assert.is_true(b:release())
     assert.is_true(b:release())
     assert.is_false(b:is_held())
     assert.is_nil(b:token())
     assert.equal(0, b:validity())
-    local d = assert(there:acquire(PATIENCE))
+    local d = assert(theirs:acquire(PATIENCE))
     for _, lease in ipairs { a, c, d } do assert.is_true(lease:release()) end
     empty()
   end)
 
   it("wakes who waits when a lease goes, in order of arrival", function()
-    local all = assert(here:acquire(PATIENCE, 3))
-    local first, one = ask(there)
+    local all = assert(ours:acquire(PATIENCE, 3))
+    local first, one = here:ask(theirs)
     wait.eventually(function() return #queue() == 1 and #leases() == 4 end)
-    local second, two = ask(here, 2)
+    local second, two = here:ask(ours, nil, 2)
     wait.eventually(function() return #queue() == 2 end)
     assert.is_true(all:release())
-    local lease, more = hear(one)[1], hear(two)[1]
+    local lease, more = here:hear(one)[1], here:hear(two)[1]
     assert.is_true(lease:token() < more:token())
     assert.equal("held", first:state())
     assert.equal("held", second:state())
@@ -93,12 +67,12 @@ describe("a semaphore", function()
   end)
 
   it("gives all of a count or none", function()
-    local two = assert(here:acquire(PATIENCE, 2))
+    local two = assert(ours:acquire(PATIENCE, 2))
     assert.equal(2, #leases())
-    assert.same({ nil, "timeout" }, { there:acquire(0.2, 2) })
+    assert.same({ nil, "timeout" }, { theirs:acquire(0.2, 2) })
     assert(other:flush(PATIENCE))
     assert.equal(2, #leases())
-    local one = assert(there:acquire(PATIENCE, 1))
+    local one = assert(theirs:acquire(PATIENCE, 1))
     assert.is_true(two:release())
     one:release()
     empty()
@@ -109,7 +83,7 @@ describe("a semaphore", function()
     local function fail(message) failures[#failures + 1] = message end
     client.handle_error, other.handle_error = fail, fail
     for i = 1, rounds do
-      (i % 2 == 0 and here or there):request(PATIENCE, function(lease)
+      (i % 2 == 0 and ours or theirs):request(PATIENCE, function(lease)
         assert(lease)
         held[lease] = i % 3 + 1
         local total = 0
@@ -134,11 +108,11 @@ describe("a semaphore", function()
   end)
 
   it("leaves nothing of one who gave up", function()
-    local all = assert(here:acquire(PATIENCE, 3))
-    local request, heard = ask(there)
+    local all = assert(ours:acquire(PATIENCE, 3))
+    local request, heard = here:ask(theirs)
     wait.eventually(function() return #leases() == 4 end)
     assert.is_true(request:cancel())
-    assert.same({ nil, "cancelled" }, hear(heard))
+    assert.same({ nil, "cancelled" }, here:hear(heard))
     assert(other:flush(PATIENCE))
     assert.equal(3, #leases())
     assert.same({}, queue())
@@ -147,7 +121,7 @@ describe("a semaphore", function()
   end)
 
   it("gets back a lease that nobody has any more", function()
-    local lease = assert(here:acquire(PATIENCE))
+    local lease = assert(ours:acquire(PATIENCE))
     assert.is_true(lease:is_held())
     lease = nil -- luacheck: ignore 311
     wait.eventually(function()
@@ -161,11 +135,11 @@ describe("a semaphore", function()
   end)
 
   it("tells a lease of its loss", function()
-    local lease = assert(here:acquire(PATIENCE, 2))
+    local lease = assert(ours:acquire(PATIENCE, 2))
     local losses = {}
     lease:on_lost(function(...) losses[#losses + 1] = { ... } end)
     local token = lease:token()
-    tree:delete(path .. "/leases/" .. leases()[1])
+    here.tree:delete(path .. "/leases/" .. leases()[1])
     wait.eventually(function()
       client:poll(0.02)
       return #losses == 1
@@ -178,7 +152,7 @@ describe("a semaphore", function()
   end)
 
   it("keeps no lease of a client that closed", function()
-    local third = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     assert(third:semaphore(path, 3):acquire(PATIENCE, 2))
     third:close()
     assert.same({}, leases())
@@ -186,13 +160,13 @@ describe("a semaphore", function()
   end)
 
   it("shows who has leases and who waits", function()
-    local two = assert(here:acquire(PATIENCE, 2))
-    local more = ask(there, 2)
+    local two = assert(ours:acquire(PATIENCE, 2))
+    local more = here:ask(theirs, nil, 2)
     wait.eventually(function() return #leases() == 4 end)
-    local last = ask(here)
+    local last = here:ask(ours)
     wait.eventually(function() return #queue() == 2 end)
     local seen = {}
-    for i, p in ipairs(assert(here:participants(PATIENCE))) do
+    for i, p in ipairs(assert(ours:participants(PATIENCE))) do
       seen[i] = ("%s %s %s"):format(p.kind, tostring(p.holder), tostring(p.mine))
     end
     assert.same({ "lease true true", "lease true true", "lease true false", "lease true false",
@@ -204,10 +178,10 @@ describe("a semaphore", function()
   end)
 
   it("says where it is, and knows its handles", function()
-    assert.equal(path, here:path())
-    assert.equal("zklock.Semaphore (" .. path .. ")", tostring(here))
+    assert.equal(path, ours:path())
+    assert.equal("zklock.Semaphore (" .. path .. ")", tostring(ours))
     assert.equal(path, client:semaphore(path, 3):path())
-    local lease = assert(here:acquire(PATIENCE))
+    local lease = assert(ours:acquire(PATIENCE))
     assert.has_error(function() client:semaphore(path, 4) end,
       "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
     assert(lease:release())
@@ -220,14 +194,14 @@ describe("a semaphore", function()
       local ok, err = pcall(client.semaphore, client, path .. "-bad", bad)
       assert.is_false(ok)
       assert.matches("bad argument 'permits'", err)
-      ok, err = pcall(here.acquire, here, 0, bad)
+      ok, err = pcall(ours.acquire, ours, 0, bad)
       assert.is_false(ok)
       assert.matches("bad argument 'count'", err)
-      ok, err = pcall(here.request, here, 0, print, bad)
+      ok, err = pcall(ours.request, ours, 0, print, bad)
       assert.is_false(ok)
       assert.matches("bad argument 'count'", err)
     end
-    assert.has_error(function() here:acquire(0, 4) end,
+    assert.has_error(function() ours:acquire(0, 4) end,
       "bad argument 'count' (a whole number from 1 to 3 expected, got 4)")
     assert.is_false(pcall(client.semaphore, client, path .. "-bad"))
   end)

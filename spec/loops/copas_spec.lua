@@ -3,41 +3,21 @@
 local loop = require("spec.support.real_loops").of_copas()
 
 local copas = require "copas"
-local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local socket = require "socket"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
-local zklock = require "zklock"
 
 local PATIENCE = 20
 
 describe("with Copas", function()
-  local zk, tree, other, path, client
-  local count = 0
+  local here = fixture.new("/copas")
+  local other, path, client
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    other = worker.start()
-    assert(other:connect(zk.hosts))
-  end)
+  setup(function() other = here:second_process() end)
 
   before_each(function()
-    count = count + 1
-    path = "/copas/" .. count
-    client = assert(zklock.connect(zk.hosts, { loop = "copas" }))
-  end)
-
-  after_each(function()
-    client:close()
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/copas")
-    tree:close()
+    path = here.path
+    client = here:connect { loop = "copas" }
   end)
 
   it("handlers of a server's connections take turns", function()

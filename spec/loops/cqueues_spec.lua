@@ -2,46 +2,27 @@
 
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local queue = require "spec.support.queue"
 local real_loops = require "spec.support.real_loops"
-local server = require "spec.support.server"
 local socket = require "socket"
 local uv = require "luv"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local PATIENCE = 20
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("with cqueues", function()
-  local zk, tree, other, path, line, client
-  local count = 0
+  local here = fixture.new("/cqueues")
+  local other, path, line, client
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    other = worker.start()
-    assert(other:connect(zk.hosts))
-  end)
+  setup(function() other = here:second_process() end)
 
   before_each(function()
-    count = count + 1
-    path = "/cqueues/" .. count
-    line = queue.at(tree, path)
-    client = assert(zklock.connect(zk.hosts, { loop = "cqueues" }))
-  end)
-
-  after_each(function()
-    client:close()
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/cqueues")
-    tree:close()
+    path = here.path
+    line = queue.at(here.tree, path)
+    client = here:connect { loop = "cqueues" }
   end)
 
   --- The controller's `loop`, for 20 s at most; true when it has come to its end.
@@ -53,7 +34,7 @@ describe("with cqueues", function()
   --- A client that was made in a controller.
   local function connect_in(controller)
     local home
-    controller:wrap(function() home = assert(zklock.connect(zk.hosts, { loop = "cqueues" })) end)
+    controller:wrap(function() home = assert(zklock.connect(here.zk.hosts, { loop = "cqueues" })) end)
     wait.eventually(function()
       assert(controller:step(0.02))
       return home
@@ -286,7 +267,7 @@ describe("with cqueues", function()
   end)
 
   it("a client without a loop can be polled by cqueues itself", function()
-    local plain = assert(zklock.connect(zk.hosts))
+    local plain = assert(zklock.connect(here.zk.hosts))
     local controller, token, ticks = cqueues.new(), nil, 0
     assert(other:acquire(path, PATIENCE))
     plain:mutex(path):request(PATIENCE, function(granted) token = granted end)

@@ -1,13 +1,11 @@
 --- What broke between the engine and the script: loops that stop, errors that are no texts, handles that nobody has.
 
 local cqueues = require "cqueues"
+local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
-local inspector = require "spec.support.inspector"
 local real_loops = require "spec.support.real_loops"
 local script = require "spec.support.script"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds
@@ -15,31 +13,12 @@ local PATIENCE = 20
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("above the engine", function()
-  local zk, tree, other, path, client, count
+  local here = fixture.new("/layer", { session_timeout = SESSION })
+  local zk, tree, other, path, client
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/layer")
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() zk, tree, other = here.zk, here.tree, here:second_process() end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/layer/%d"):format(count)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
-
-  after_each(function() client:close() end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/layer")
-    tree:close()
-  end)
+  before_each(function() path, client = here.path, here:connect() end)
 
   local function lose(at)
     local losses = client:stats().lost
@@ -122,10 +101,10 @@ describe("above the engine", function()
       end
       if loop then
         client = nil
-        loop.spawn(function() client = assert(zklock.connect(zk.hosts, options)) end)
+        loop.spawn(function() client = here:connect(options) end)
         loop.run(function() return client end)
       else
-        client = assert(zklock.connect(zk.hosts, options))
+        client = here:connect(options)
       end
       for i, err in ipairs { FAILING, NO_TEXT, SPEAKING, { code = 1 }, false, "text" } do
         client:mutex(("%s/%d"):format(path, i)):request(PATIENCE, function() error(err, 0) end)
@@ -210,7 +189,7 @@ describe("above the engine", function()
       it("leaves no waiter in " .. name, function()
         if not coroutine.close then return pending("only Lua 5.4 closes coroutines") end
         client:close()
-        client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, loop = "luv" }))
+        client = here:connect { loop = "luv" }
         local many = name == "connect" and 20 or 100
         local seen = close_many(many, fn)
         wait.eventually(function()

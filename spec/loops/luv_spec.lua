@@ -1,43 +1,23 @@
 --- What is special about the adapter for luv: it has no coroutines of its own.
 
-local inspector = require "spec.support.inspector"
 local loop = require "spec.support.real_loops".of_luv()
+local fixture = require "spec.support.fixture"
 local queue = require "spec.support.queue"
-local server = require "spec.support.server"
 local socket = require "socket"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
-local zklock = require "zklock"
 
 local PATIENCE = 20
 
 describe("with luv", function()
-  local zk, tree, other, path, line, client
-  local count = 0
+  local here = fixture.new("/luv")
+  local other, path, line, client
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    other = worker.start()
-    assert(other:connect(zk.hosts))
-  end)
+  setup(function() other = here:second_process() end)
 
   before_each(function()
-    count = count + 1
-    path = "/luv/" .. count
-    line = queue.at(tree, path)
-    client = assert(zklock.connect(zk.hosts, { loop = "luv" }))
-  end)
-
-  after_each(function()
-    client:close()
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/luv")
-    tree:close()
+    path = here.path
+    line = queue.at(here.tree, path)
+    client = here:connect { loop = "luv" }
   end)
 
   it("a coroutine that is closed while it waits leaves no node behind when it is found dead", function()
@@ -108,7 +88,7 @@ describe("with luv", function()
       local zklock = require "zklock"
       local function connect(hosts) return assert(zklock.connect(hosts or %q, { loop = "luv" })) end
       local path = %q
-    ]]):format(zk.hosts, path) .. code)
+    ]]):format(here.zk.hosts, path) .. code)
   end
 
   it("uv.run comes back when the client is closed, and the script ends well", function()

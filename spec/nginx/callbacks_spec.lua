@@ -1,10 +1,8 @@
 --- Callbacks inside nginx: they run by themselves, each in a light thread, and are no concern of the waits.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local nginx = require "spec.support.nginx"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 
 if not nginx.is_testable() then
   describe("a callback inside nginx", function()
@@ -16,32 +14,12 @@ end
 local PATIENCE = 30
 
 describe("a callback inside nginx", function()
-  local zk, tree, other, web, path, count
+  local here = fixture.new("/nginx-callback", { session_timeout = 6, patience = PATIENCE })
+  local tree, other, web, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = 6 }))
-    count = 0
-  end)
+  setup(function() tree, other = here.tree, here:second_process() end)
 
-  before_each(function()
-    count = count + 1
-    path = "/nginx-callback/" .. count
-  end)
-
-  after_each(function()
-    if web then web:stop() end
-    web = nil
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/nginx-callback")
-    tree:close()
-  end)
+  before_each(function() path = here.path end)
 
   -- What a request asks for ends with it: these are made in timers.
   local SEEN = [[
@@ -50,8 +28,7 @@ describe("a callback inside nginx", function()
   ]]
 
   local function start(text, http)
-    web = nginx.start { workers = 1, values = { hosts = zk.hosts, path = path }, http = http or nginx.CLIENT,
-      server = SEEN .. text }
+    web = here:nginx { workers = 1, http = http, server = SEEN .. text }
   end
 
   local function becomes(expected)
@@ -83,7 +60,7 @@ describe("a callback inside nginx", function()
     assert.same({ 200, "true\n" }, { web:get("/acquire") })
     assert(other:release(path .. "-second"))
     becomes "true true"
-    wait.eventually(function() return #tree:children(path .. "-second") == 0 end)
+    here:becomes(0, path .. "-second")
     assert.same({}, web:errors())
   end)
 
@@ -153,12 +130,12 @@ describe("a callback inside nginx", function()
     it("hears of the end of what it holds", function()
       start(MADE)
       local call = web:begin("/hold")
-      wait.eventually(function() return #(tree:children(path) or {}) == 1 end)
+      here:becomes(1)
       assert.same({ 200, "nothing\n" }, { web:get("/seen") })
       web:get("/leave")
       call:finish()
       becomes "nil released 0 not owner true"
-      wait.eventually(function() return #tree:children(path) == 0 end)
+      here:becomes(0)
       assert.same({}, web:errors())
     end)
 
@@ -168,10 +145,10 @@ describe("a callback inside nginx", function()
       start("lua_check_client_abort on;" .. MADE)
       for _, ending in ipairs { "hang_up", "finish" } do
         local call = web:begin("/wait")
-        wait.eventually(function() return #tree:children(path) == 2 end)
+        here:becomes(2)
         if ending == "finish" then web:get("/leave") end
         call[ending](call)
-        wait.eventually(function() return #tree:children(path) == 1 end)
+        here:becomes(1)
       end
       assert(other:release(path))
       other:eval("lease:release()")
@@ -183,8 +160,8 @@ describe("a callback inside nginx", function()
     it("made in a filter ends with it, too; made in the log phase it ends with nothing", function()
       start(MADE)
       web:get("/filter")
-      wait.eventually(function() return #(tree:children(path .. "-log") or {}) == 1 end)
-      wait.eventually(function() return #(tree:children(path .. "-filter") or {}) == 0 end)
+      here:becomes(1, path .. "-log")
+      here:becomes(0, path .. "-filter")
       assert.same({}, web:errors())
     end)
   end)
@@ -228,12 +205,12 @@ describe("a callback inside nginx", function()
       }
     ]])
     local waiter = web:begin("/wait")
-    wait.eventually(function() return #tree:children(path) == 2 end)
+    here:becomes(2)
     assert.same({ 200, "true closed true\n" }, { web:get("/close") })
     local _, body = waiter:finish()
     assert.equal("nilclosed\n", body)
     becomes "closed closed"
-    wait.eventually(function() return #tree:children(path) == 1 end)
+    here:becomes(1)
     assert.same({}, web:errors())
     local began = wait.now()
     assert.is_true(nginx.await_end(web:reload()))

@@ -1,10 +1,9 @@
 --- What may wait in nginx's phases of a TLS handshake.
 
+local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
-local inspector = require "spec.support.inspector"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 
 if not nginx.is_testable() then
@@ -15,37 +14,23 @@ if not nginx.is_testable() then
 end
 
 describe("a TLS handshake in nginx", function()
-  local zk, tree, web, dir, port, path, count
+  local here = fixture.new("/nginx-ssl")
+  local tree, web, dir, port, path
 
   setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    count = 0
+    tree = here.tree
     dir = folder.new("certificate")
     local key = process.spawn { "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
       "/CN=localhost", "-keyout", dir .. "/key.pem", "-out", dir .. "/cert.pem", env = process.PLAIN }
     assert.equal(0, (key:wait(60)))
   end)
 
-  before_each(function()
-    count = count + 1
-    path = "/nginx-ssl/" .. count
-  end)
-
-  after_each(function()
-    if web then web:stop() end
-    web = nil
-  end)
-
-  teardown(function()
-    tree:delete_tree("/nginx-ssl")
-    tree:close()
-  end)
+  before_each(function() path = here.path end)
 
   --- An nginx whose `/` tells what a handler has set, who holds and who waits.
   local function start(http, in_server)
     port = require("spec.support.port").free()
-    web = nginx.start { workers = 1, values = { hosts = zk.hosts, path = path, tls = port, dir = dir },
+    web = here:nginx { workers = 1, values = { tls = port, dir = dir },
       http = nginx.CLIENT .. http .. [[
         server {
           listen 127.0.0.1:@tls@ ssl;
@@ -85,7 +70,7 @@ describe("a TLS handshake in nginx", function()
       }
     ]])
     assert.is_true(shake_hands { out = true })
-    wait.eventually(function() return #tree:children(path) == 0 end)
+    here:becomes(0)
     assert.equal("ssl_cert true 0 0\n", seen())
     assert.same({}, web:errors())
   end)
@@ -119,7 +104,7 @@ describe("a TLS handshake in nginx", function()
       start("", "ssl_client_hello_by_lua_block { " .. what .. " }")
       local served = shake_hands { out = true }
       if served then wait.eventually(function() return seen():find("0 0\n$") end) end
-      wait.eventually(function() return #(tree:children(path) or {}) == 0 end)
+      here:becomes(0)
       assert.matches("0 0\n$", seen())
       assert.same({}, web:errors())
       web:stop()

@@ -1,11 +1,9 @@
 --- Inside nginx, on a real server: requests wait without blocking their worker, and own what they hold.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 
 if not nginx.is_testable() then
   describe("inside nginx", function()
@@ -18,43 +16,17 @@ local SESSION = 6
 local PATIENCE = 30
 
 describe("inside nginx", function()
-  local zk, tree, other, web, path, count
+  local here = fixture.new("/nginx", { session_timeout = SESSION, patience = PATIENCE })
+  local other, web, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() other = here:second_process() end)
 
-  before_each(function()
-    count = count + 1
-    path = "/nginx/" .. count
-  end)
+  before_each(function() path = here.path end)
 
-  after_each(function()
-    if web then web:stop() end
-    web = nil
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/nginx")
-    tree:close()
-  end)
-
+  --- Starts nginx with a client; "@path@" is the spec's.
   local function start(options)
-    options.http = nginx.CLIENT
-    options.values = { hosts = zk.hosts, path = path }
-    web = nginx.start(options)
+    web = here:nginx(options)
     return web
-  end
-
-  local function nodes() return #(tree:children(path) or {}) end
-  local function become(n, patience)
-    wait.eventually(function() return nodes() == n end, patience or PATIENCE, n .. " nodes")
   end
 
   it("a request acquires, holds and releases", function()
@@ -125,7 +97,7 @@ describe("inside nginx", function()
     local wrk = process.spawn { "wrk", "-t2", "-c40", "-d2s", web.url .. "/count" }
     assert.equal(0, (wrk:wait(60)))
     assert.is_nil(wrk:stdout():match("Non%-2xx"))
-    become(0)
+    here:becomes(0)
     local n, made, stale = sum()
     assert.is_true(made > 300)
     assert.same({ made, 0 }, { n, stale })
@@ -156,10 +128,10 @@ describe("inside nginx", function()
     ]] }
     local calls = {}
     for i = 1, 5 do calls[i] = web:begin("/") end
-    become(5)
+    here:becomes(5)
     for i = 6, 10 do calls[i] = web:begin("/") end -- whose coroutines may be those of former ones
     for i = 1, 10 do assert.equal(200, (calls[i]:finish())) end
-    become(0)
+    here:becomes(0)
     assert.same({ 200, "10 nil nil\n" }, { web:get("/sum") })
     assert.same({}, web:errors())
   end)
@@ -169,7 +141,7 @@ describe("inside nginx", function()
     assert(other:acquire(path, PATIENCE))
     local calls = {}
     for i = 1, 1000 do calls[i] = web:begin("/count") end
-    become(1001)
+    here:becomes(1001)
     assert(other:release(path))
     for i = 1, 1000 do assert.equal(200, (calls[i]:finish(120))) end
     assert.same({ 1000, 1000, 0 }, { sum() })
@@ -207,7 +179,7 @@ describe("inside nginx", function()
         location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
       ]]
       local holder = web:begin("/hold")
-      become(1)
+      here:becomes(1)
       for _ = 1, 5 do assert.same({ 200, "nil\n" }, { web:get("/try") }) end
       web:get("/leave")
       holder:finish()
@@ -257,7 +229,7 @@ describe("inside nginx", function()
         ]])
         for i = 1, 3 do
           web:get("/hold")
-          become(0)
+          here:becomes(0)
           stats("held 0 waiting 0 abandoned " .. i)
         end
         local _, body = pcall(web.log, web)
@@ -338,7 +310,7 @@ describe("inside nginx", function()
           start_one(PARTS)
           local call = web:begin(name)
           stats("held 0 waiting 0 abandoned " .. abandoned)
-          become(0)
+          here:becomes(0)
           web:get("/leave")
           assert.equal(200, (call:finish()))
           stats("held 0 waiting 0 abandoned " .. abandoned)
@@ -350,9 +322,9 @@ describe("inside nginx", function()
         start_one("lua_check_client_abort on;" .. PARTS)
         assert(other:acquire(path, PATIENCE))
         local calls = { web:begin("/captured"), web:begin("/authorized"), web:begin("/included") }
-        become(4)
+        here:becomes(4)
         for _, call in ipairs(calls) do call:hang_up() end
-        become(1)
+        here:becomes(1)
         assert(other:release(path))
         for _ = 1, 3 do assert.equal(200, (web:get("/part"))) end
       end)
@@ -364,17 +336,17 @@ describe("inside nginx", function()
         location /hold { content_by_lua_block { assert(client:mutex("@path@"):acquire(20)) ngx.sleep(30) } }
       ]])
       local holder = web:begin("/hold")
-      become(1)
+      here:becomes(1)
       local waiter = web:begin("/hold")
-      become(2)
+      here:becomes(2)
       local last = web:begin("/hold")
-      become(3)
+      here:becomes(3)
       waiter:hang_up()
-      become(2)
+      here:becomes(2)
       holder:hang_up()
       stats "held 1 waiting 0 abandoned 2"
       last:hang_up()
-      become(0)
+      here:becomes(0)
       stats "held 0 waiting 0 abandoned 3"
       assert.same({}, web:errors())
     end)
@@ -421,7 +393,7 @@ describe("inside nginx", function()
         assert.same({ 200, "nil timeout true true\n" }, { web:get("/timer") })
         stats("held 0 waiting 0 abandoned " .. 3 * i)
       end
-      become(0)
+      here:becomes(0)
     end)
 
     describe("with owner = 'thread'", function()
@@ -477,7 +449,7 @@ describe("inside nginx", function()
         start_one(THREADS)
         assert.same({ 200, "1 8 false true\n" }, { web:get("/both") })
         assert.same({ 200, "true true\n" }, { web:get("/named") })
-        become(0)
+        here:becomes(0)
         assert.same({}, web:errors())
       end)
 
@@ -485,7 +457,7 @@ describe("inside nginx", function()
         start_one(THREADS)
         assert.same({ 200, "false true true\n" }, { web:get("/access") })
         assert.same({ 200, "true\n" }, { web:get("/proxied") })
-        become(0)
+        here:becomes(0)
         assert.same({}, web:errors())
       end)
     end)
@@ -498,9 +470,9 @@ describe("inside nginx", function()
       local _, token = web:get("/take")
       assert.same({ 200, token }, { web:get("/take") })
       assert.same({ 200, "true\n" }, { web:get("/give") })
-      become(1)
+      here:becomes(1)
       assert.same({ 200, "true\n" }, { web:get("/give") })
-      become(0)
+      here:becomes(0)
     end)
   end)
 end)

@@ -1,8 +1,7 @@
 --- What many requests use up in a worker of nginx: nothing.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local nginx = require "spec.support.nginx"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 
 if not nginx.is_testable() then
@@ -20,25 +19,11 @@ local function check_errors(web)
 end
 
 describe("a worker of nginx that has served many", function()
-  local zk, tree, web
-
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-  end)
-
-  after_each(function()
-    if web then web:stop() end
-    web = nil
-  end)
-
-  teardown(function()
-    tree:delete_tree("/nginx-wear")
-    tree:close()
-  end)
+  local here = fixture.new("/nginx-wear", { patience = PATIENCE })
+  local web
 
   it("has as many C types as before: LuaJIT has room for 65,536", function()
-    web = nginx.start { workers = 1, http = nginx.CLIENT, values = { hosts = zk.hosts }, server = [[
+    web = here:nginx { workers = 1, server = [[
       location / { content_by_lua_block {
         local lock = client:mutex("/nginx-wear/types")
         if ngx.var.args == "timer" then
@@ -114,7 +99,7 @@ describe("a worker of nginx that has served many", function()
     ]]
 
     local function start(http)
-      web = nginx.start { workers = 1, http = http, values = { hosts = zk.hosts }, server = BUSY }
+      web = here:nginx { workers = 1, http = http, server = BUSY }
     end
 
     local function become(expected)
@@ -154,7 +139,7 @@ describe("a worker of nginx that has served many", function()
   end)
 
   it("with lua_code_cache off and clients that go away has no thread and no session left", function()
-    web = nginx.start { workers = 1, values = { hosts = zk.hosts },
+    web = here:nginx { workers = 1,
       http = "lua_shared_dict counts 1m; lua_code_cache off; lua_check_client_abort on; lua_max_running_timers 5;",
       server = [[
         location / { content_by_lua_block {
@@ -184,7 +169,7 @@ describe("a worker of nginx that has served many", function()
       for _ in require("lfs").dir(("/proc/%d/task"):format(pid)) do threads = threads + 1 end
       return threads < 12, threads
     end, PATIENCE, "the end of the threads")
-    wait.eventually(function() return #(tree:children("/nginx-wear/off") or {}) == 0 end, PATIENCE)
+    here:becomes(0, "/nginx-wear/off")
     assert.same({ pid }, web:workers())
     check_errors(web)
   end)

@@ -1,12 +1,12 @@
 --- The life of nginx's workers: how they begin, are reloaded, killed, and leave; what each phase may do.
 
+local fixture = require "spec.support.fixture"
 local inspector = require "spec.support.inspector"
 local lfs = require "lfs"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local uv = require "luv"
 
 if not nginx.is_testable() then
@@ -20,43 +20,17 @@ local SESSION = 6
 local PATIENCE = 30
 
 describe("a worker of nginx", function()
-  local zk, tree, other, web, path, count
+  local here = fixture.new("/nginx-life", { session_timeout = SESSION, patience = PATIENCE })
+  local tree, other, web, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    other = worker.start()
-    assert(other:connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() tree, other = here.tree, here:second_process() end)
 
-  before_each(function()
-    count = count + 1
-    path = "/nginx-life/" .. count
-  end)
+  before_each(function() path = here.path end)
 
-  after_each(function()
-    if web then web:stop() end
-    web = nil
-  end)
-
-  teardown(function()
-    other:close()
-    other:kill()
-    tree:delete_tree("/nginx-life")
-    tree:close()
-  end)
-
+  --- Starts nginx with a client; "@path@" is the spec's.
   local function start(options)
-    options.http = options.http or nginx.CLIENT
-    options.values = { hosts = zk.hosts, path = path }
-    web = nginx.start(options)
+    web = here:nginx(options)
     return web
-  end
-
-  local function nodes(at) return #(tree:children(at or path) or {}) end
-  local function become(n, at)
-    wait.eventually(function() return nodes(at) == n end, PATIENCE, n .. " nodes")
   end
 
   local COUNT = [[
@@ -96,7 +70,7 @@ describe("a worker of nginx", function()
       local report = wrk:stdout()
       assert.is_nil(report:match("Non%-2xx[^\n]*"))
       assert.is_true(nginx.await_end(old), "the old workers are still there")
-      become(0)
+      here:becomes(0)
       local _, body = web:get("/sum")
       local n, made = body:match("(%d+) (%d+)")
       assert.is_true(tonumber(made) > 10)
@@ -107,19 +81,19 @@ describe("a worker of nginx", function()
     it("lets its requests wait, be granted and finish, gives back what they held, and leaves", function()
       start { server = COUNT, workers = 1 }
       local holder = web:begin("/hold")
-      become(1)
+      here:becomes(1)
       local waiters = {}
       for i = 1, 15 do waiters[i] = web:begin("/count") end
-      become(16)
+      here:becomes(16)
       local old = web:reload()
       assert.same({ 200, "true\n" }, { web:get("/quick") }) -- by the new one
-      assert.equal(16, nodes())
+      assert.equal(16, #here:nodes())
       web:get("/leave")
       local _, body = holder:finish()
       assert.equal(("held by %d\n"):format(old[1]), body)
       for i = 1, 15 do assert.equal(200, (waiters[i]:finish())) end
       assert.is_true(nginx.await_end(old), "the old worker is still there")
-      become(0)
+      here:becomes(0)
       assert.same({}, web:errors())
     end)
 
@@ -158,11 +132,11 @@ describe("a worker of nginx", function()
       ]] }
       assert.same({ 200, "true\n" }, { web:get("/take") })
       assert.same({ 200, "asked\n" }, { web:get("/ask") })
-      become(2)
+      here:becomes(2)
       local began = wait.now()
       local old = web:reload()
       assert.is_true(nginx.await_end(old), "the old workers are still there")
-      become(0)
+      here:becomes(0)
       assert.is_true(wait.now() - began < SESSION, "before the session timed out")
       assert.same({}, web:errors())
     end)
@@ -171,11 +145,11 @@ describe("a worker of nginx", function()
       start { server = COUNT, workers = 1, main = "worker_shutdown_timeout 1s;" }
       assert(other:acquire(path, PATIENCE))
       local waiter = web:begin("/hold")
-      become(2)
+      here:becomes(2)
       local began = wait.now()
       local old = web:reload()
       assert.is_true(nginx.await_end(old), "the old worker is still there")
-      become(1)
+      here:becomes(1)
       assert.is_true(wait.now() - began < SESSION, "before the session timed out")
       assert.is_nil((waiter:finish()))
       assert(other:release(path))
@@ -224,11 +198,11 @@ describe("a worker of nginx", function()
         location /take { content_by_lua_block { ngx.say(client:mutex("@path@"):acquire(20, "worker") ~= nil) } }
       ]] }
       assert.same({ 200, "true\n" }, { web:get("/take") })
-      become(1)
+      here:becomes(1)
       local began = wait.now()
       uv.kill(web.pid, how)
       assert.is_true(nginx.await_end { web.pid })
-      become(0)
+      here:becomes(0)
       assert.is_true(wait.now() - began < SESSION, "before the session timed out")
       assert.same({}, web:errors())
     end)
@@ -237,7 +211,7 @@ describe("a worker of nginx", function()
   it("that is killed keeps its locks until its session times out; the others go on", function()
     start { server = COUNT, workers = 2 }
     local holder = web:begin("/hold")
-    become(1)
+    here:becomes(1)
     local began = wait.now()
     local owner = tonumber((tree:get(path .. "/" .. tree:children(path)[1])):match(":(%d+)$"))
     local found
@@ -247,7 +221,7 @@ describe("a worker of nginx", function()
     assert.same({ nil, "timeout" }, token)
     nginx.kill_worker(owner)
     assert.is_nil((holder:finish()))
-    assert.equal(1, nodes())
+    assert.equal(1, #here:nodes())
     assert.is_number(other:acquire(path, PATIENCE))
     assert.is_true(wait.now() - began > SESSION / 2, "not before")
     assert(other:release(path))
@@ -309,8 +283,8 @@ describe("a worker of nginx", function()
     local _, served = curl:stdout():gsub("200\n", "")
     assert.equal(1000, served)
     wait.eventually(function() return select(2, web:get("/sum")) == "1100\n" end, PATIENCE, "the last timer's turn")
-    for i = 0, 7 do become(0, path .. "/" .. i) end
-    become(0, path .. "/timer")
+    for i = 0, 7 do here:becomes(0, path .. "/" .. i) end
+    here:becomes(0, path .. "/timer")
     assert.same(before, web:workers())
     assert.same({}, web:errors())
     -- What each request left behind is gone: its threads, its descriptors.
@@ -343,12 +317,12 @@ describe("a worker of nginx", function()
       web:get("/collect")
       return select(2, web:get("/held")) == "0\n"
     end)
-    become(0, path .. "/leases")
+    here:becomes(0, path .. "/leases")
     assert.same({ 200, "true\n" }, { web:get("/take") })
     assert.same({}, web:errors())
     web:stop("sigquit")
     web = nil
-    become(0, path .. "/leases")
+    here:becomes(0, path .. "/leases")
   end)
 
   describe("in the phase", function()
@@ -425,7 +399,7 @@ describe("a worker of nginx", function()
       local curl = process.spawn { "curl", "-si", web.url .. "/header" }
       curl:wait(30)
       assert.matches("[Ss]een: true true true", curl:stdout())
-      become(0)
+      here:becomes(0)
       wait.eventually(function() return select(2, web:get("/seen")) == "not owner\n" end)
       assert.same({}, web:errors())
     end)

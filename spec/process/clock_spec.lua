@@ -1,45 +1,24 @@
 --- The wall clock is set a day ahead or back: nothing happens.
 
-local inspector = require "spec.support.inspector"
-local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local wall_clock = require "spec.support.wall_clock"
-local worker = require "spec.support.worker"
-local zklock = require "zklock"
 
 local SESSION = 3 -- seconds: two heartbeats a second
 local PATIENCE = 20
 local DAY = 86400
 
 describe("a wall clock that jumps #slow", function()
-  local zk, tree, faulty, client, clock, other, path, count
+  local here = fixture.new("/clock")
+  local faulty, client, clock, other, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/clock")
-    faulty = proxy.start(zk.hosts)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = 30 }))
-    clock = wall_clock.new()
-    count = 0
-  end)
+  setup(function() faulty, client, clock = here:proxy(), here:connect { session_timeout = 30 }, wall_clock.new() end)
 
   before_each(function()
-    count = count + 1
-    path = ("/clock/%d"):format(count)
+    path = here.path
     clock:set(0)
-    other = worker.start { env = clock.env }
+    other = here:worker { env = clock.env }
     assert.is_true(other:connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
-  end)
-
-  after_each(function() other:kill() end)
-
-  teardown(function()
-    client:close()
-    faulty:close()
-    tree:delete_tree("/clock")
-    tree:close()
   end)
 
   --- Sets the other process's clock; it sees that.
@@ -80,7 +59,7 @@ describe("a wall clock that jumps #slow", function()
     end
     assert.is_true(other:release(path))
     assert.is_true(other:flush(PATIENCE))
-    assert.same({}, tree:children(path))
+    assert.same({}, here.tree:children(path))
   end)
 
   it("ends no wait early, and none late", function()
@@ -88,7 +67,7 @@ describe("a wall clock that jumps #slow", function()
     for _, days in ipairs { 1, -1 } do
       jump(0)
       other:begin("acquire", path, 600)
-      wait.eventually(function() return #tree:children(path) == 2 end, PATIENCE)
+      wait.eventually(function() return #here.tree:children(path) == 2 end, PATIENCE)
       clock:set(days)
       a_few_heartbeats()
       assert.is_false(other:has_answered())
@@ -110,7 +89,7 @@ describe("a wall clock that jumps #slow", function()
     other:begin("close")
     clock:set(1)
     assert.is_true(other:finish(PATIENCE))
-    assert.same({}, tree:children(path))
+    assert.same({}, here.tree:children(path))
   end)
 
   it("neither ends max_hold nor puts it off", function()

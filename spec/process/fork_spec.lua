@@ -1,9 +1,7 @@
 --- A process that forks while it holds: its child hears 'forked' and leaves the parent's session and locks alone.
 
+local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
-local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
-local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local PATIENCE = 30
@@ -13,28 +11,12 @@ local SANITIZER = os.getenv("ASAN_OPTIONS")
 local OPTIONS = { env = SANITIZER and { ASAN_OPTIONS = SANITIZER .. ":detect_leaks=0" } }
 
 describe("a forked child", function()
-  local zk, tree, path, count
+  local here = fixture.new("/fork", { patience = PATIENCE })
+  local zk, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/fork")
-    count = 0
-  end)
+  setup(function() zk = here.zk end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/fork/%d"):format(count)
-  end)
-
-  teardown(function()
-    tree:delete_tree("/fork")
-    tree:close()
-  end)
-
-  local function becomes(n)
-    return wait.eventually(function() return #(tree:children(path) or {}) == n end, PATIENCE, ("%d nodes"):format(n))
-  end
+  before_each(function() path = here.path end)
 
   -- It holds by acquire, by a guard, by a request and by a coroutine, and one request waits.
   local PROLOGUE = [[
@@ -80,7 +62,7 @@ describe("a forked child", function()
     local result = host.run({ PROLOGUE .. code .. EPILOGUE }, { zk.hosts, path }, OPTIONS)
     assert.equal("", result.stderr)
     assert.equal(0, result.code)
-    becomes(0)
+    here:becomes(0)
     return result.stdout
   end
 
@@ -176,7 +158,7 @@ true
       local result = host.run({ PROLOGUE .. "local child = in_child(function() " .. ending[1] .. " end)" .. EPILOGUE },
         { zk.hosts, path }, OPTIONS)
       assert.same({ 0, (WELL:gsub("parent\t0", "parent\t" .. ending[2])) }, { result.code, result.stdout })
-      becomes(0)
+      here:becomes(0)
     end)
   end
 
@@ -222,9 +204,9 @@ true
     ]]
     local parent = host.spawn({ code }, { zk.hosts, path }, OPTIONS)
     assert.equal("child", parent:read_line(PATIENCE))
-    becomes(2)
+    here:becomes(2)
     parent:signal("sigkill")
-    becomes(0)
+    here:becomes(0)
     parent:write("")
     assert.equal("still here\tforked", parent:read_line(PATIENCE))
     parent:kill()

@@ -2,11 +2,9 @@
 --- a script asks for. What it got and never heard of is given back, what it gives back is given back, and all are told
 --- once.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local places = require "spec.memory.places"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local zklock = require "zklock"
 
 -- Compiled code does not look for hooks.
 local jit = rawget(_G, "jit")
@@ -19,39 +17,27 @@ local HOOKED = "the hook"
 local STEP = tonumber(os.getenv "HOOKS") or 29
 
 describe("an error that a hook raises", function()
-  local zk, tree, client, other, path, count, lock, told, hooked, errors
+  local here = fixture.new("/hooks", { session_timeout = SESSION })
+  local tree, client, other, path, lock, told, hooked, errors
 
   local function listen() told, hooked = {}, 0 end
   local function tell(a, b) told[#told + 1] = { a, b } end -- not the request: it is to be collected
 
   setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/hooks")
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION,
-      on_error = function(message)
-        if message:find(HOOKED, 1, true) then
-          hooked = hooked + 1 -- LuaJIT's hooks are for all coroutines: this one came into a callback that had begun
-        else
-          errors[#errors + 1] = message
-        end
-      end }))
-    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
+    tree, other = here.tree, here:connect()
+    client = here:connect { on_error = function(message)
+      if message:find(HOOKED, 1, true) then
+        hooked = hooked + 1 -- LuaJIT's hooks are for all coroutines: this one came into a callback that had begun
+      else
+        errors[#errors + 1] = message
+      end
+    end }
   end)
 
   before_each(function()
-    count = count + 1
-    path = ("/hooks/%d"):format(count)
+    path = here.path
     lock, errors = client:mutex(path), {}
     listen()
-  end)
-
-  teardown(function()
-    client:close()
-    other:close()
-    tree:delete_tree("/hooks")
-    tree:close()
   end)
 
   --- So many hold, and nobody waits.

@@ -1,51 +1,25 @@
 --- A process that is killed: what it held is free within its session timeout and two ticks, what it was about is gone.
 
+local fixture = require "spec.support.fixture"
 local inspector = require "spec.support.inspector"
 local judge = require "spec.support.judge"
 local resource = require "spec.support.resource"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local TICK = 0.2 -- seconds: the servers'
 local PATIENCE = 30
 
 describe("a process that is killed #slow", function()
-  local zk, tree, store, path, count, crew
+  local here = fixture.new("/killed", { patience = PATIENCE })
+  local zk, tree, store, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/killed")
-    count = 0
-  end)
+  setup(function() zk, tree = here.zk, here.tree end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/killed/%d"):format(count)
-    store, crew = resource.start(), {}
-  end)
-
-  after_each(function()
-    for _, one in ipairs(crew) do one:kill() end
-    store:close()
-  end)
-
-  teardown(function()
-    tree:delete_tree("/killed")
-    tree:close()
-  end)
-
-  local function nodes(at) return tree:children(at or path) or {} end
-
-  local function becomes(n, at)
-    return wait.eventually(function() return #nodes(at) == n end, PATIENCE, ("%d nodes"):format(n))
-  end
+  before_each(function() path, store = here.path, here:closes(resource.start()) end)
 
   local function hire(session_timeout)
-    local one = worker.start()
-    crew[#crew + 1] = one
+    local one = here:worker()
     assert(one:connect(zk.hosts, { session_timeout = session_timeout, connect_timeout = PATIENCE }))
     return one
   end
@@ -77,7 +51,7 @@ describe("a process that is killed #slow", function()
       local token = assert(worker.lock(path):acquire(60))
       return token, writer:enter(token, "heir") and writer:write(token, "heir") and writer:leave(token, "heir")
     ]], path, store.address)
-    becomes(2)
+    here:becomes(2)
 
     victim:kill()
     local killed = wait.now()
@@ -87,12 +61,12 @@ describe("a process that is killed #slow", function()
     local heirs_token, heirs_turn = heir:finish()
     assert.is_true(heirs_token > token)
     assert.is_true(heirs_turn)
-    becomes(0, path .. "-witness")
-    assert.equal(1, #nodes())
+    here:becomes(0, path .. "-witness")
+    assert.equal(1, #here:nodes())
     assert.is_true(tree:exists(path).pzxid < tree:exists(path .. "-witness").pzxid, "its node went too late")
 
     assert.is_true(heir:release(path))
-    becomes(0)
+    here:becomes(0)
     assert.equal(0, judge.demand(store:judge { grants = 2 }).refusals)
     witness:close()
   end)
@@ -113,7 +87,7 @@ describe("a process that is killed #slow", function()
       assert.same({ granted = rounds, failed = {} }, one:finish(PATIENCE))
       assert.equal(0, one:stats().lost)
     end
-    becomes(0)
+    here:becomes(0)
     judge.demand(store:judge { grants = 3 * rounds, faults = true })
   end)
 
@@ -146,7 +120,7 @@ describe("a process that is killed #slow", function()
     it(("as %s makes way, and leaves no node"):format(title), function()
       local function left()
         local sum = 0
-        for _, at in ipairs(case.at or { "" }) do sum = sum + #nodes(path .. at) end
+        for _, at in ipairs(case.at or { "" }) do sum = sum + #here:nodes(path .. at) end
         return sum
       end
       local client = assert(zklock.connect(zk.hosts, { session_timeout = 20 }))

@@ -1,46 +1,26 @@
 --- A Lua state that is closed with clients in it, in a program that lives on.
 
+local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
-local inspector = require "spec.support.inspector"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local zklock = require "zklock"
 
 local SESSION = 60 -- seconds: what goes at once goes long before the servers would let it go
 local PATIENCE = 20
 
 describe("a Lua state that is closed", function()
-  local zk, tree, client, path, count, program
+  local here = fixture.new("/state", { session_timeout = SESSION })
+  local zk, tree, client, path, program
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/state")
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() zk, tree, client = here.zk, here.tree, here:connect() end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/state/%d"):format(count)
-  end)
+  before_each(function() path = here.path end)
 
   after_each(function()
     if program then program:kill() end
     program = nil
     tree:delete_tree(path)
   end)
-
-  teardown(function()
-    client:close()
-    tree:delete_tree("/state")
-    tree:close()
-  end)
-
-  local function becomes(n, at)
-    return wait.eventually(function() return #(tree:children(at) or {}) == n end, PATIENCE, ("%d nodes"):format(n))
-  end
 
   local PROLOGUE = [[
     local hosts, path = arg[1], arg[2]
@@ -88,8 +68,8 @@ describe("a Lua state that is closed", function()
     local line
     repeat line = assert(program:read_line(PATIENCE), program:stderr()) until not line:find("^%d") -- tokens
     assert.equal("true", line, "the module is still there: its threads run in it")
-    for _, name in ipairs(NAMES) do becomes(0, path .. "/" .. name) end
-    becomes(1, path .. "/taken")
+    for _, name in ipairs(NAMES) do here:becomes(0, path .. "/" .. name) end
+    here:becomes(1, path .. "/taken")
     assert.is_true(program:is_running())
     program:write("")
     assert.equal(0, (program:wait(PATIENCE)))
@@ -123,7 +103,7 @@ describe("a Lua state that is closed", function()
     local result = run { BUSY, again, BUSY, again .. "client:close()", again }
     assert.same({ 0, "served\nserved\nserved\n" }, { result.code, result.stderr })
     assert.is_true(client:mutex(path .. "/taken"):release())
-    for _, name in ipairs(NAMES) do becomes(0, path .. "/" .. name) end
+    for _, name in ipairs(NAMES) do here:becomes(0, path .. "/" .. name) end
   end)
 
   it("again and again leaves nothing behind", function()
@@ -138,7 +118,7 @@ describe("a Lua state that is closed", function()
     end
     local result = run(scripts)
     assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
-    becomes(0, path)
+    here:becomes(0, path)
   end)
 
   it("by an error is no different", function()
@@ -147,7 +127,7 @@ describe("a Lua state that is closed", function()
     assert.equal(1, result.code)
     assert.equal("served\n", result.stdout)
     assert.matches("uncaught", result.stderr)
-    becomes(0, path)
+    here:becomes(0, path)
   end)
 
   it("while no server answers does not hold the program up, or crash it", function()

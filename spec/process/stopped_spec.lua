@@ -2,44 +2,24 @@
 --
 -- It stops itself, so that what comes next in its script is the very first thing that it does when it goes on.
 
+local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
-local inspector = require "spec.support.inspector"
 local judge = require "spec.support.judge"
 local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local zklock = require "zklock"
 
 local PATIENCE = 30
 
 describe("a process that is stopped #slow", function()
-  local zk, tree, client, store, path, count, sleeper
+  local here = fixture.new("/stopped", { patience = PATIENCE })
+  local client, store, path, sleeper
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/stopped")
-    client = assert(zklock.connect(zk.hosts, { session_timeout = 30 }))
-    count = 0
-  end)
+  setup(function() client = here:connect { session_timeout = 30 } end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/stopped/%d"):format(count)
-    store = resource.start()
-  end)
+  before_each(function() path, store = here.path, here:closes(resource.start()) end)
 
-  after_each(function()
-    sleeper:kill()
-    store:close()
-  end)
-
-  teardown(function()
-    client:close()
-    tree:delete_tree("/stopped")
-    tree:close()
-  end)
+  after_each(function() sleeper:kill() end)
 
   local PROLOGUE = [[
     local hosts, path, address, session_timeout = arg[1], arg[2], arg[3], tonumber(arg[4])
@@ -89,7 +69,7 @@ describe("a process that is stopped #slow", function()
   end
 
   local function nothing_left()
-    wait.eventually(function() return #(tree:children(path) or {}) == 0 end, PATIENCE, "the end of every node")
+    here:becomes(0)
     return judge.demand(store:judge { faults = true })
   end
 
@@ -108,7 +88,7 @@ describe("a process that is stopped #slow", function()
       say(lock:release("me"))
       client:poll()
       say(#losses, client:stats().lost, lock:acquire(30, "me") > token, lock:release("me"), client:flush(30))
-    ]], zk.hosts, 2)
+    ]], here.zk.hosts, 2)
     sleeps(true)
     local leave = overtake()
     sleeper:continue()
@@ -123,7 +103,7 @@ describe("a process that is stopped #slow", function()
   end)
 
   it("needs no word from any server to see it", function()
-    local faulty = proxy.start(zk.hosts)
+    local faulty = proxy.start(here.zk.hosts)
     start([[
       local token = goes_in()
       say("inside")
@@ -161,7 +141,7 @@ describe("a process that is stopped #slow", function()
       host.stop()
       say(lock:token("me") == token, writer:write(token, "sleeper"), writer:leave(token, "sleeper"), lock:release("me"))
       say(client:flush(30), #losses)
-    ]], zk.hosts, 30)
+    ]], here.zk.hosts, 30)
     sleeps(true)
     assert.same({ nil, "timeout" }, { client:mutex(path):acquire(0) })
     sleeper:continue()
@@ -185,13 +165,13 @@ describe("a process that is stopped #slow", function()
       say("has it", writer:enter(token, "sleeper"), writer:leave(token, "sleeper"), client:stats().sessions > 1)
       client:close()
       say(#answers)
-    ]], zk.hosts, 1)
+    ]], here.zk.hosts, 1)
     sleeps()
-    wait.eventually(function() return #tree:children(path) == 1 end, PATIENCE, "the end of its node")
+    wait.eventually(function() return #here.tree:children(path) == 1 end, PATIENCE, "the end of its node")
     leave()
     leave = overtake()
     sleeper:continue()
-    wait.eventually(function() return #tree:children(path) == 2 end, PATIENCE, "its new node")
+    wait.eventually(function() return #here.tree:children(path) == 2 end, PATIENCE, "its new node")
     leave()
     says("has it\ttrue\ttrue\ttrue")
     says("1")

@@ -1,8 +1,8 @@
 --- A neighbour who may create and read, and not delete, and who knows the names of our nodes: he makes others that look
 --- like ours, or like those that we are going to make.
 
+local fixture = require "spec.support.fixture"
 local inspector = require "spec.support.inspector"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -11,26 +11,12 @@ local SESSION = 10
 local NODE = "^(_c_%x+%-%x+%-%x+%-%x+%-)(%x+)%-lock%-(%d+)$"
 
 describe("a neighbour who forges names #once", function()
-  local zk, tree, client, path, count
+  local here = fixture.new("/forged", { session_timeout = SESSION })
+  local tree, client, path
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/forged")
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    count = 0
-  end)
+  setup(function() tree, client = here.tree, here:connect() end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/forged/%d"):format(count)
-  end)
-
-  teardown(function()
-    client:close()
-    tree:delete_tree("/forged")
-    tree:close()
-  end)
+  before_each(function() path = here.path end)
 
   local function take_and_give_back(lock)
     assert(lock:acquire(PATIENCE))
@@ -58,7 +44,7 @@ describe("a neighbour who forges names #once", function()
     local head, number = take_and_give_back(lock):match(NODE)
     before, number = tonumber(before, 16), tonumber(number, 16)
     local next_number = (number + (number - before)) % 2 ^ 48 -- as long as numbers counted up
-    local attacker = inspector.connect(zk.hosts)
+    local attacker = inspector.connect(here.zk.hosts)
     local forged = assert(attacker:create(("%s/%s%012x-lock-"):format(path, head, next_number), "",
       { ephemeral = true, sequence = true }))
     local token
@@ -78,10 +64,10 @@ describe("a neighbour who forges names #once", function()
   end)
 
   it("with a node that looks like the holder's does not take the lock from it", function()
-    local lock, other = client:mutex(path), assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    local lock, other = client:mutex(path), assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     assert(lock:acquire(PATIENCE))
     local name = tree:children(path)[1]
-    local attacker = inspector.connect(zk.hosts)
+    local attacker = inspector.connect(here.zk.hosts)
     local twin = path .. "/" .. name:gsub("%d+$", "0000000099")
     assert(attacker:create(twin, "", { ephemeral = true }))
     local got

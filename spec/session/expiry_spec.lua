@@ -1,60 +1,31 @@
 --- A session that ends while something is under way: a release, a create, a wait with a deadline.
 
-local inspector = require "spec.support.inspector"
-local proxy = require "spec.support.proxy"
+local fixture = require "spec.support.fixture"
 local queue = require "spec.support.queue"
-local server = require "spec.support.server"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
-local zklock = require "zklock"
 
 local SESSION = 12 -- seconds: only the spec ends sessions
 local PATIENCE = 20
 
 describe("a session that expires", function()
-  local zk, tree, direct, faulty, client, lock, line, count, losses
+  local here = fixture.new("/expiry", { session_timeout = SESSION })
+  local direct, faulty, client, lock, line, losses
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/expiry")
-    direct = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    faulty = proxy.start(zk.hosts, { doors = 5 })
-    count = 0
-  end)
+  setup(function() direct, faulty = here:connect(), here:proxy { doors = 5 } end)
 
   before_each(function()
-    count = count + 1
-    line = queue.at(tree, ("/expiry/%d"):format(count))
-    losses = {}
-    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
+    line = queue.at(here.tree, here.path)
+    client = here:connect_to(faulty.hosts, { connect_timeout = PATIENCE })
     lock = client:mutex(line.path)
-    lock:on_lost(function(...) losses[#losses + 1] = { ... } end)
+    local note
+    losses, note = here.notes()
+    lock:on_lost(note)
     assert(lock:acquire(PATIENCE)) -- makes the path
     assert.is_true(lock:release())
     assert.is_true(client:flush(PATIENCE))
     faulty:reset()
   end)
-
-  after_each(function()
-    faulty:heal()
-    client:close()
-  end)
-
-  teardown(function()
-    faulty:close()
-    direct:close()
-    tree:delete_tree("/expiry")
-    tree:close()
-  end)
-
-  local function eventually(condition, what)
-    return wait.eventually(function()
-      client:poll()
-      direct:poll()
-      return condition()
-    end, PATIENCE, what)
-  end
 
   --- Ends the session; returns when the client has a new one.
   local function expire()
@@ -72,13 +43,7 @@ describe("a session that expires", function()
     faulty:refuse()
   end
 
-  --- A request, and what its callback heard.
-  local function ask(at, timeout)
-    local heard = {}
-    return at:request(timeout, function(got, err) heard[#heard + 1] = { got, err } end), heard
-  end
-
-  local function is_granted(request) eventually(function() return request:state() == "held" end, "a grant") end
+  local function is_granted(request) here:eventually(function() return request:state() == "held" end, "a grant") end
 
   --- The first in line is this client's, and the token comes from its node.
   local function stands_first(token)
@@ -100,7 +65,7 @@ describe("a session that expires", function()
   } do
     it(("with a release %s: it is released, no loss, and nothing is left"):format(title), function()
       assert(lock:acquire(PATIENCE))
-      local last = ask(direct:mutex(line.path), PATIENCE)
+      local last = here:ask(direct:mutex(line.path), PATIENCE)
       line:becomes(2)
       lose()
       assert.is_true(lock:release())
@@ -121,9 +86,9 @@ describe("a session that expires", function()
 
     it(("with a release %s: the next of ours has lost what it was handed"):format(title), function()
       assert(lock:acquire(PATIENCE))
-      local second = ask(lock, PATIENCE)
+      local second = here:ask(lock, PATIENCE)
       line:becomes(2)
-      local last = ask(direct:mutex(line.path), PATIENCE)
+      local last = here:ask(direct:mutex(line.path), PATIENCE)
       line:becomes(3)
       lose()
       assert.is_true(lock:release())
@@ -134,7 +99,7 @@ describe("a session that expires", function()
       expire()
       is_granted(last)
       if handed then
-        eventually(function() return #losses > 0 end, "news of the loss")
+        here:eventually(function() return #losses > 0 end, "news of the loss")
         assert.same({ { "lost", second, token } }, losses)
         assert.equal("lost", second:state())
         assert.is_true(last:token() > token)
@@ -157,7 +122,7 @@ describe("a session that expires", function()
   for title, verb in pairs { ["that never arrived"] = "cut_before", ["that arrived, unanswered"] = "lose_reply" } do
     it(("with a create %s: it is made in the new session, once"):format(title), function()
       then_refuse(verb, "create2")
-      local request = ask(lock, PATIENCE)
+      local request = here:ask(lock, PATIENCE)
       wait.eventually(function() return client:state() == "suspended" end)
       expire()
       is_granted(request)
@@ -169,10 +134,10 @@ describe("a session that expires", function()
 
     it(("with a create %s, and given up: nothing is left"):format(title), function()
       then_refuse(verb, "create2")
-      local request, heard = ask(lock, nil)
+      local request, heard = here:ask(lock, nil)
       wait.eventually(function() return client:state() == "suspended" end)
       request:cancel()
-      eventually(function() return #heard > 0 end)
+      here:eventually(function() return #heard > 0 end)
       assert.same({ { nil, "cancelled" } }, heard)
       expire()
       assert.is_true(client:flush(PATIENCE))
@@ -187,7 +152,7 @@ describe("a session that expires", function()
   it("again and again does not put off the deadline of a wait", function()
     assert(direct:mutex(line.path):acquire(PATIENCE))
     local began = wait.now()
-    local _, heard = ask(lock, 1)
+    local _, heard = here:ask(lock, 1)
     -- Were the second to begin anew with each session, it would never be over.
     wait.eventually(function()
       expire()
@@ -204,9 +169,9 @@ describe("a session that expires", function()
 
   it("out of reach is missed by those who wait, and they stand in line again", function()
     assert(direct:mutex(line.path):acquire(PATIENCE))
-    local first, second = ask(lock, PATIENCE), ask(lock, PATIENCE)
+    local first, second = here:ask(lock, PATIENCE), here:ask(lock, PATIENCE)
     line:becomes(3)
-    local last = ask(direct:mutex(line.path), PATIENCE)
+    local last = here:ask(direct:mutex(line.path), PATIENCE)
     line:becomes(4)
     faulty:refuse()
     faulty:cut()

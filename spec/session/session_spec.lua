@@ -1,60 +1,26 @@
 --- What holders, waiters and listeners hear when the session is over, or a lock's node was deleted.
 
-local inspector = require "spec.support.inspector"
-local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local session = require "spec.support.session"
 local wait = require "spec.support.wait"
-local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: longer than anything here takes, if the spec does not end it
 local PATIENCE = 20
 
 describe("a session that expires", function()
-  local zk, tree, faulty, client, direct, lock, path, count, states, losses
+  local here = fixture.new("/session", { session_timeout = SESSION })
+  local tree, faulty, client, direct, lock, path, states, losses
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/session")
-    direct = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-    faulty = proxy.start(zk.hosts)
-    count = 0
-  end)
+  setup(function() tree, direct, faulty = here.tree, here:connect(), here:proxy() end)
 
   local function note_loss(...) losses[#losses + 1] = { ... } end
 
   before_each(function()
-    count = count + 1
-    path = ("/session/%d"):format(count)
-    states, losses = {}, {}
-    client = assert(zklock.connect(faulty.hosts, {
-      session_timeout = SESSION, on_state = function(state) states[#states + 1] = state end,
-    }))
-    lock = client:mutex(path)
+    path, states = here.path, {}
+    client = here:connect_to(faulty.hosts, { on_state = function(state) states[#states + 1] = state end })
+    lock, losses = client:mutex(path), {}
     lock:on_lost(note_loss)
   end)
-
-  after_each(function()
-    faulty:heal()
-    client:close()
-  end)
-
-  teardown(function()
-    direct:close()
-    faulty:close()
-    tree:delete_tree("/session")
-    tree:close()
-  end)
-
-  local function nodes() return tree:children(path) or {} end
-
-  local function poll_until(condition, what)
-    return wait.eventually(function()
-      client:poll(0.02)
-      return condition()
-    end, PATIENCE, what)
-  end
 
   --- Ends the session; returns when the client has a new one.
   local function expire()
@@ -66,7 +32,7 @@ describe("a session that expires", function()
   end
 
   local function delete_node()
-    local names = nodes()
+    local names = here:nodes()
     assert.equal(1, #names)
     assert.is_true(tree:delete(path .. "/" .. names[1]))
   end
@@ -93,7 +59,7 @@ describe("a session that expires", function()
       it("hears of it once, with its owner and its token", function()
         local token = assert(lock:acquire(PATIENCE, "an owner"))
         lose()
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         client:poll(0.05)
         assert.same({ { "lost", "an owner", token } }, losses)
         assert.equal(1, client:stats().lost)
@@ -109,7 +75,7 @@ describe("a session that expires", function()
         assert.equal(0, lock:validity())
         assert.is_nil(lock:token())
         assert.same({}, losses)
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         assert.equal(1, #losses)
       end)
 
@@ -122,7 +88,7 @@ describe("a session that expires", function()
         assert.same({ nil, "lost" }, { lock:release() })
         assert.same({ nil, "not owner" }, { lock:release() })
         assert.same({ nil, "not owner" }, { lock:release() })
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         assert.same({ nil, "not owner" }, { lock:release() })
         assert.equal(1, #losses)
       end)
@@ -130,7 +96,7 @@ describe("a session that expires", function()
       it("gets 'lost' also when it has heard of it", function()
         assert(lock:acquire(PATIENCE))
         lose()
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         assert.same({ nil, "not owner" }, { lock:release("somebody else") })
         assert.same({ nil, "lost" }, { lock:release() })
         assert.same({ nil, "not owner" }, { lock:release() })
@@ -142,22 +108,22 @@ describe("a session that expires", function()
         wait.eventually(lost)
         local again = assert(lock:acquire(PATIENCE))
         assert.is_true(again > token)
-        assert.equal(1, #nodes())
+        assert.equal(1, #here:nodes())
         assert.is_true(lock:release())
         assert.same({ nil, "not owner" }, { lock:release() })
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         assert.equal(1, #losses)
       end)
 
       it("as a request is 'lost'", function()
         local request = lock:request(PATIENCE, function() end)
-        poll_until(function() return request:state() == "held" end)
+        here:eventually(function() return request:state() == "held" end)
         local token = request:token()
         lose()
         wait.eventually(lost)
         assert.equal("lost", request:state())
         assert.is_nil(request:token())
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         assert.same({ { "lost", request, token } }, losses)
         assert.equal("lost", request:state())
         assert.same({ nil, "lost" }, { request:release() })
@@ -198,7 +164,7 @@ describe("a session that expires", function()
         assert(second:acquire(PATIENCE))
         assert(lock:acquire(PATIENCE)) -- reentrant: the hold was taken through `second`
         lose()
-        poll_until(function() return heard > 0 end)
+        here:eventually(function() return heard > 0 end)
         client:poll(0.05)
         assert.equal(1, heard)
         assert.same({}, losses)
@@ -220,7 +186,7 @@ describe("a session that expires", function()
         collectgarbage()
         collectgarbage()
         lose()
-        poll_until(function() return #losses > 0 end)
+        here:eventually(function() return #losses > 0 end)
         assert.equal("an owner", losses[1][2])
       end)
     end)
@@ -234,7 +200,7 @@ describe("a session that expires", function()
       tokens[i] = assert(locks[i]:acquire(PATIENCE, "me"))
     end
     expire()
-    poll_until(function() return #heard == 5 end)
+    here:eventually(function() return #heard == 5 end)
     for i = 1, 5 do assert.same({ "lost", "me", tokens[i] }, heard[i]) end
     assert.equal(5, client:stats().lost)
     for i = 1, 5 do assert.is_number((locks[i]:acquire(PATIENCE, "me"))) end
@@ -249,16 +215,16 @@ describe("a session that expires", function()
         requests[i]:release()
       end)
     end
-    wait.eventually(function() return #nodes() == 4 end)
+    here:becomes(4)
     expire()
-    wait.eventually(function() return #nodes() == 4 end)
-    for _, name in ipairs(nodes()) do
+    here:becomes(4)
+    for _, name in ipairs(here:nodes()) do
       local owner = tree:exists(path .. "/" .. name).ephemeralOwner
       assert.is_true(session.same(owner, client:session_id()) or session.same(owner, direct:session_id()))
     end
     assert.same({}, order)
     assert.is_true(direct:mutex(path):release())
-    poll_until(function() return #order == 3 end)
+    here:eventually(function() return #order == 3 end)
     assert.same({ 1, 2, 3 }, order)
     assert.same({}, losses)
     assert.equal(0, client:stats().lost)
@@ -268,24 +234,24 @@ describe("a session that expires", function()
     assert(direct:mutex(path):acquire(PATIENCE))
     local list = {}
     lock:request(1, function(got, err) list[#list + 1] = { got, err } end)
-    wait.eventually(function() return #nodes() == 2 end)
+    here:becomes(2)
     expire()
-    poll_until(function() return #list > 0 end)
+    here:eventually(function() return #list > 0 end)
     assert.same({ { nil, "timeout" } }, list)
-    wait.eventually(function() return #nodes() == 1 end)
+    here:becomes(1)
     direct:mutex(path):release()
   end)
 
   it("makes who waits in acquire wait on, and get the lock", function()
     assert(direct:mutex(path):acquire(PATIENCE, "a holder"))
     client:mutex(path .. "-free"):request(PATIENCE, function()
-      wait.eventually(function() return #nodes() == 2 end)
+      here:becomes(2)
       expire()
-      wait.eventually(function() return #nodes() == 2 end)
+      here:becomes(2)
       direct:mutex(path):release("a holder")
     end)
     local token = assert(lock:acquire(PATIENCE))
-    assert.equal(tree:exists(path .. "/" .. nodes()[1]).czxid, token)
+    assert.equal(tree:exists(path .. "/" .. here:nodes()[1]).czxid, token)
     assert.is_true(lock:release())
   end)
 
@@ -293,7 +259,7 @@ describe("a session that expires", function()
     local token = assert(lock:acquire(PATIENCE))
     local list = {}
     direct:mutex(path):request(PATIENCE, function(got, err) list[#list + 1] = { got, err } end)
-    wait.eventually(function() return #nodes() == 2 end)
+    here:becomes(2)
     expire()
     wait.eventually(function()
       direct:poll(0.02)
@@ -312,7 +278,7 @@ describe("a session that expires", function()
       assert.equal(i + 1, client:stats().sessions)
     end
     assert.is_true(client:flush(PATIENCE))
-    assert.same({}, nodes())
-    poll_until(function() return #losses == 5 end)
+    assert.same({}, here:nodes())
+    here:eventually(function() return #losses == 5 end)
   end)
 end)

@@ -226,6 +226,8 @@ end
 
 --- Ends nginx and removes its prefix; `how` is "sigquit" for workers that finish what they do.
 function nginx:stop(how)
+  if self.stopped then return end
+  self.stopped = true
   signal(self.pid, how or "sigterm")
   nginx.await_end { self.pid }
   self.guard:close_input()
