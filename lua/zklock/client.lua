@@ -533,10 +533,7 @@ end
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
 ---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
----@param options { fair: boolean?, max_hold: number?, max_waiting: integer?, owner: "thread"? }? belong to the path:
----  other ones for the same path raise. `max_hold`: seconds after which a hold is lost, also when the script never
----  comes back to look. `max_waiting`: how many of this client may wait for somebody; one more gets "busy". `owner`,
----  of this handle alone: inside nginx the light thread owns what it takes, not the request
+---@param options zklock.LockOptions?
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.self(self, Client, "client:mutex")
@@ -548,7 +545,7 @@ end
 --- A read-write lock: many readers or one writer, across all processes, in order of arrival. Who holds write may take
 --- read and keep it when it gives write back; who holds read and asks for write gets "deadlock". No traffic.
 ---@param path string as for `mutex`
----@param options { fair: boolean?, max_hold: number?, owner: "thread"? }? as for `mutex`
+---@param options zklock.LockOptions?
 ---@return zklock.RwLock
 function Client:rwlock(path, options)
   check.self(self, Client, "client:rwlock")
@@ -560,7 +557,7 @@ end
 --- Several locks that are held all or none. They are asked for in one transaction, so that two multilocks never wait
 --- for each other; a path that its owner holds otherwise answers "deadlock". Mixes with mutexes at the same paths.
 ---@param paths string[] each as for `mutex`; none twice, none below another
----@param options { fair: boolean?, max_hold: number?, owner: "thread"? }? as for `mutex`
+---@param options zklock.MultilockOptions?
 ---@return zklock.Lock
 function Client:multilock(paths, options)
   check.self(self, Client, "client:multilock")
@@ -573,7 +570,7 @@ end
 --- lease goes by his own. No traffic.
 ---@param path string as for `mutex`
 ---@param permits integer at least 1
----@param options { fair: boolean?, max_hold: number? }? as for `mutex`
+---@param options zklock.SemaphoreOptions?
 ---@return zklock.Semaphore
 function Client:semaphore(path, permits, options)
   check.self(self, Client, "client:semaphore")

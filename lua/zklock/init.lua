@@ -10,6 +10,7 @@
 local check = require "zklock.check"
 local Client = require "zklock.client"
 local core = require "zklock.core"
+local known_options = require("zklock.options").known
 local loop = require "zklock.loop"
 local text = require "zklock.text"
 
@@ -24,19 +25,6 @@ local ACLS = { open = 0, creator = 1, read = 2 }
 local ACL_NAMES = { open = "open", creator = "creator", read = "read" }
 local IDENTIFIER_MOST, CREDENTIAL_MOST = 1024, 65536 -- bytes
 local TIMEOUT_MOST = 3600 -- seconds
-
-local KNOWN = {
-  session_timeout = true,
-  connect_timeout = true,
-  auth = true,
-  acl = true,
-  identifier = true,
-  loop = true,
-  on_state = true,
-  on_error = true,
-  log = true,
-  tls = true,
-}
 
 -- Levels of connect's caller, seen from a function below that connect calls, and from a check called there.
 local CALLER, CHECK = 3, 4
@@ -153,19 +141,8 @@ function zklock.interrupt_on(name, ...)
 end
 
 --- Connects to the servers. Everything that waits later reconnects by itself.
----
---- Options: `session_timeout` seconds asked of the servers (default 10, 3600 at most: how long a dead process keeps
---- its locks); `connect_timeout` seconds to wait here for the session (default `session_timeout`, inside nginx 0; 3600
---- at most, or math.huge; 0 returns a client that is still connecting); `auth` a table `{ scheme = "digest",
---- credential = "user:password" }` or a list of them; `acl` "open", "creator" (default with `auth` or `tls`) or
---- "read", of the nodes that are made; `identifier` text for people, in the lock's node (default "HOST:PID"; 1024
---- bytes at most); `loop` who waits: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an adapter
---- table, see docs/loops.md; `on_state` function(state); `on_error` function(message) for errors in callbacks (default
---- prints to stderr); `log` function(level, message) for libzookeeper's warnings and errors, which libzookeeper does
---- not tell apart by client, or false: no lines in nginx's error log either; `tls` `{ ca=, cert=, key=, password= }`,
---- paths of files in PEM form, and the key's password if it has one.
 ---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
----@param options table?
+---@param options zklock.ConnectOptions?
 ---@return zklock.Client? client
 ---@return string? err "disconnected", "auth failed", "no descriptors left", "no threads left",
 ---  "cannot wait in phase NAME"
@@ -174,7 +151,7 @@ function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
   local wrong = core.check_hosts(hosts)
   if wrong then error(("bad argument 'hosts' (%s)"):format(text.escape(wrong)), 2) end
-  options = check.options(options, "options", KNOWN)
+  options = check.options(options, "options", known_options.connect)
   local session_timeout = options.session_timeout == nil and 10
     or check.seconds(options.session_timeout, "options.session_timeout", nil, TIMEOUT_MOST)
   local adapter = loop.choose(options.loop, CALLER)

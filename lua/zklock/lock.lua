@@ -94,8 +94,9 @@ end
 ---  never for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
----@return string? err "timeout", "disconnected", "closed", "lost", "deadlock", "wrong kind", "access denied",
----  "auth failed", "forked", "too big", "busy", "cannot wait in phase NAME", "zookeeper: NAME"
+---@return string? err "timeout", "disconnected", "cancelled" (the owner came to its end), "closed", "lost", "deadlock",
+---  "wrong kind", "access denied", "auth failed", "forked", "too big", "busy", "cannot wait in phase NAME",
+---  "zookeeper: NAME"
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
   check.self(self, Lock, "lock:acquire")

@@ -1,23 +1,56 @@
---- options: of a lock, as `client:mutex` and its sisters take them. They belong to the path, but for `owner`, which is
---- the handle's.
+--- options: which there are, of `zklock.connect` and of each kind of lock. spec/docs/interface_spec.lua compares them
+--- with docs/api.md.
 local check = require "zklock.check"
 
 local options = {}
 
---- What each kind of lock takes besides.
-local KNOWN = {
+--- What `zklock.connect` and each kind of lock know.
+options.known = {
+  connect = {
+    session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
+    on_state = true, on_error = true, log = true, tls = true,
+  },
   mutex = { fair = true, max_hold = true, max_waiting = true, owner = true },
   rwlock = { fair = true, max_hold = true, max_waiting = true, owner = true },
   multilock = { fair = true, max_hold = true, owner = true },
   semaphore = { fair = true, max_hold = true },
 }
 
---- Only what is strict arrival order so far.
+---@class zklock.ConnectOptions
+---@field session_timeout number? seconds asked of the servers; default 10, at most 3600: how long a dead process keeps
+---  its locks
+---@field connect_timeout number? seconds to wait here for the session; default `session_timeout`, inside nginx 0; at
+---  most 3600, or math.huge; 0 returns a client that is still connecting
+---@field auth table? `{ scheme = "digest", credential = "user:password" }`, or a list of them
+---@field acl "open"|"creator"|"read"|nil of the nodes that are made; default "open", with `auth` or `tls` "creator"
+---@field identifier string? text for people, in the lock's node; default "HOST:PID"; at most 1024 bytes
+---@field loop string|table|nil who waits: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an
+---  adapter table, see docs/loops.md
+---@field on_state fun(state: string)?
+---@field on_error fun(message: string)? for errors in callbacks; default prints to stderr
+---@field log fun(level: string, message: string)|false|nil libzookeeper's warnings and errors, which it does not tell
+---  apart by client; false: no lines in nginx's error log either
+---@field tls { ca: string, cert: string, key: string, password: string? }? paths of files in PEM form, and the key's
+---  password if it has one
+
+--- These belong to the path, but for `owner`, which is the handle's: other ones for the same path raise.
+---@class zklock.SemaphoreOptions
+---@field fair boolean? true: strict order of arrival; nothing else is known so far
+---@field max_hold number? seconds after which a hold is lost, also when the script never comes back to look
+
+---@class zklock.MultilockOptions: zklock.SemaphoreOptions
+---@field owner "thread"|nil inside nginx the light thread owns what it takes, not the request
+
+---@class zklock.LockOptions: zklock.MultilockOptions
+---@field max_waiting integer? how many of this client's callers may wait for somebody; one more gets "busy"
+
+--- Those of a lock.
+
 ---@param kind string
 ---@return { fair: boolean, max_hold: number?, max_waiting: integer? }
 ---@return boolean by_thread whether a call that names no owner is its light thread's, inside nginx
 function options.check(given, kind, level)
-  given = check.options(given, "options", KNOWN[kind], level)
+  given = check.options(given, "options", options.known[kind], level)
   local fair = given.fair == nil or check.bool(given.fair, "options.fair", level)
   if not fair then error("bad argument 'options.fair' (only true is known so far)", level - 1) end
   local max_hold = given.max_hold

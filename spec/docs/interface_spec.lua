@@ -1,0 +1,191 @@
+--- One interface in three places: what the code knows, what docs/api.md says, what the annotations say. An error or an
+--- option that was forgotten in one of them is named here, with the place.
+
+local file = require "spec.support.file"
+local process = require "spec.support.process"
+
+local options = require "zklock.options"
+local zklock = require "zklock"
+
+local API = "docs/api.md"
+local api = file.read(API)
+
+--- The files below a folder whose name ends so.
+local function files(folder, ending)
+  local find = process.spawn { "find", folder, "-path", "*" .. ending, env = process.PLAIN }
+  assert.equal(0, (find:wait(20)))
+  local names = {}
+  for name in find:stdout():gmatch("[^\n]+") do names[#names + 1] = name end
+  table.sort(names)
+  assert.is_true(#names > 0, "no " .. ending .. " in " .. folder)
+  return names
+end
+
+--- The table of api.md whose header begins so: its rows, as lists of cells.
+local function rows_of(header)
+  local at = assert(api:find("\n| " .. header, 1, true), API .. " has no table with " .. header)
+  local rows = {}
+  for line in api:sub(at + 1):gmatch("([^\n]*)\n") do
+    if line:sub(1, 1) ~= "|" then break end
+    local cells = {}
+    for cell in line:gmatch("|%s*([^|]-)%s*%f[|]") do cells[#cells + 1] = cell end
+    rows[#rows + 1] = cells
+  end
+  table.remove(rows, 1)
+  table.remove(rows, 1)
+  assert.is_true(#rows > 3, header)
+  return rows
+end
+
+--- Each of `these` is among `those`.
+local function are_among(these, those, sentence)
+  local missing = {}
+  for name in pairs(these) do
+    if not those[name] then missing[#missing + 1] = "'" .. name .. "'" end
+  end
+  table.sort(missing)
+  assert.is_true(#missing == 0, table.concat(missing, ", ") .. " " .. sentence)
+end
+
+-- ---- errors ---------------------------------------------------------------------------------------------------------
+
+describe("an error #once", function()
+  -- Those that are raised, or mean that nothing is wrong.
+  local NO_RESULTS = { ok = true, ["not enough memory"] = true, ["bad argument"] = true }
+
+  local told, of_engine, of_others, annotated = {}, {}, {}, {}
+
+  setup(function()
+    for _, row in ipairs(rows_of "err |") do
+      for text in row[1]:gmatch("`([^`]+)`") do told[text] = true end
+    end
+    -- The table of texts, without the servers' own answers, which are "zookeeper: NAME".
+    for _, name in ipairs(files("csrc", "/status.c")) do
+      for line in file.read(name):gmatch("[^\n]+") do
+        local text = not line:find("^#include") and line:match('"([^"]+)"')
+        if text and not text:find("^zookeeper: ") and not NO_RESULTS[text] then of_engine[text] = true end
+      end
+    end
+    for _, ending in ipairs { ".c", ".lua" } do
+      for _, name in ipairs(files(ending == ".c" and "csrc" or "lua", ending)) do
+        for line in file.read(name):gmatch("[^\n]+") do
+          if not line:find("^%s*%-%-") then
+            for text in line:gmatch('"([^"]+)"') do of_others[text] = true end
+          end
+        end
+      end
+    end
+    of_others["cannot wait in phase NAME"] = of_others["cannot wait in phase "]
+    of_others["zookeeper: NAME"] = of_others["zookeeper: UNKNOWN"]
+    for _, name in ipairs(files("lua", ".lua")) do
+      local err = false
+      for line in file.read(name):gmatch("[^\n]+") do
+        err = line:find("^%-%-%-@return string%? err") or err and line:find("^%-%-%-  ")
+        if err then
+          for text in line:gmatch('"([^"]+)"') do annotated[text] = name end
+        end
+      end
+    end
+  end)
+
+  it("of the engine is in docs/api.md", function()
+    are_among(of_engine, told, "is a text of status.c and not in the table of errors in " .. API)
+  end)
+
+  it("of the engine is in an annotation", function()
+    are_among(of_engine, annotated, "is a text of status.c and in no `---@return string? err` below lua/")
+  end)
+
+  it("in docs/api.md is one that somebody returns", function()
+    are_among(told, of_others, "is in the table of errors in " .. API .. " and no text of csrc or lua")
+  end)
+
+  it("in docs/api.md is in an annotation", function()
+    are_among(told, annotated,
+      "is in the table of errors in " .. API .. " and in no `---@return string? err` below lua/")
+  end)
+
+  it("in an annotation is in docs/api.md", function()
+    are_among(annotated, told, "is in a `---@return string? err` below lua/ and not in the table of errors in " .. API)
+  end)
+end)
+
+-- ---- options --------------------------------------------------------------------------------------------------------
+
+describe("an option #once", function()
+  local KINDS = { "mutex", "rwlock", "multilock", "semaphore" }
+
+  --- The fields of a class in the annotations, with those that it inherits.
+  local function fields_of(class)
+    local found, inside = nil, false
+    for line in io.lines("lua/zklock/options.lua") do
+      local name, above = line:match("^%-%-%-@class ([%w.]+):? ?([%w.]*)$")
+      if name == class then found = above ~= "" and fields_of(above) or {} end
+      if name or line == "" then inside = name == class end
+      local field = inside and line:match("^%-%-%-@field ([%w_]+)")
+      if field then found[field] = true end
+    end
+    return assert(found, "lua/zklock/options.lua has no class " .. class)
+  end
+
+  --- The class that the annotation of a function names for its options.
+  local function class_of(where, name)
+    local text = file.read(where)
+    local at = assert(text:find("\nfunction " .. name .. "(", 1, true), where .. " has no " .. name)
+    local class = text:sub(1, at):match(".*%-%-%-@param options ([%w.]+)%?\n")
+    return assert(class, where .. ": no class for the options of " .. name)
+  end
+
+  local function is_the_same_everywhere(known, told, annotated, whose)
+    are_among(known, told, "is an option of " .. whose .. " and not in " .. API)
+    are_among(told, known, "is an option of " .. whose .. " in " .. API .. " and not in options.known")
+    are_among(known, annotated, "is an option of " .. whose .. " and not in its class in lua/zklock/options.lua")
+    are_among(annotated, known, "is in the class of the options of " .. whose .. " and not in options.known")
+  end
+
+  it("of connect is in options.known, in docs/api.md and in the annotations", function()
+    local told = {}
+    for _, row in ipairs(rows_of "option | default") do told[row[1]:match("^`([^`]+)`$")] = true end
+    is_the_same_everywhere(options.known.connect, told, fields_of(class_of("lua/zklock/init.lua", "zklock.connect")),
+      "zklock.connect")
+  end)
+
+  for _, kind in ipairs(KINDS) do
+    it("of a " .. kind .. " is in options.known, in docs/api.md and in the annotations", function()
+      local told = {}
+      for _, row in ipairs(rows_of "option | of") do
+        for of in row[2]:gmatch("%w+") do
+          if of == kind then told[row[1]:match("^`([^`]+)`$")] = true end
+        end
+      end
+      is_the_same_everywhere(options.known[kind], told, fields_of(class_of("lua/zklock/client.lua", "Client:" .. kind)),
+        "client:" .. kind)
+    end)
+  end
+
+  it("is asked for of each kind that there is", function()
+    local known = { connect = true }
+    for _, kind in ipairs(KINDS) do known[kind] = true end
+    are_among(options.known, known, "is in options.known and not tried here")
+  end)
+end)
+
+-- ---- what there is to call ------------------------------------------------------------------------------------------
+
+describe("docs/api.md #once", function()
+  it("names no method that there is not, and each counter of stats()", function()
+    local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
+    local semaphore = client:semaphore("/interface/semaphore", 1)
+    local things = { client = client, lock = client:mutex("/interface"), semaphore = semaphore,
+      request = client:mutex("/interface"):request(0, function() end), lease = require "zklock.lease" }
+    for thing, name in api:gmatch("`(%l+):([%l_]+)%(") do
+      local one = things[thing]
+      if one then assert.is_function(one[name], ("%s:%s() is in %s and not there"):format(thing, name, API)) end
+    end
+    local counters = {}
+    for name in assert(api:match("%- `client:stats%(%)`(.-)\n%- ")):gmatch("`([%l_]+)`") do counters[name] = true end
+    are_among(client:stats(), counters, "is in client:stats() and not in " .. API)
+    are_among(counters, client:stats(), "is a counter in " .. API .. " and not in client:stats()")
+    client:close()
+  end)
+end)
