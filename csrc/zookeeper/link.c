@@ -1,6 +1,7 @@
 #include "zookeeper/link.h"
 
 #include "base/descriptors.h"
+#include "zookeeper/exposure.h"
 #include "zookeeper/log.h"
 #include "base/process.h"
 #include "zookeeper/watchdog.h"
@@ -235,28 +236,10 @@ static void on_list_of(int rc, const struct String_vector *names, const struct S
     listed(whole ? rc : CORRUPT, names, &copy, data);
 }
 
-/* What lets a stranger take the node away with which somebody holds, or stand in its place. */
-#define MEDDLING (ZOO_PERM_CREATE | ZOO_PERM_DELETE | ZOO_PERM_ADMIN)
-
-/* false: no list of entries. */
-static bool look_at(const struct ACL_vector *acl, bool *exposed) {
-    *exposed = false;
-    if (!acl || acl->count < 0 || (acl->count > 0 && !acl->data))
-        return false;
-    for (int32_t i = 0; i < acl->count; i++) {
-        const struct ACL *entry = &acl->data[i];
-        if (!entry->id.scheme || !entry->id.id)
-            return false;
-        *exposed |= (entry->perms & MEDDLING) && strcmp(entry->id.scheme, "world") == 0 &&
-                    strcmp(entry->id.id, "anyone") == 0;
-    }
-    return true;
-}
-
 static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
     zkl_reply reply = {.rc = rc};
     zkl_stat copy;
-    if (rc == ZOK && stat && look_at(acl, &reply.exposed)) {
+    if (rc == ZOK && stat && zkl_exposure_of(acl, &reply.exposed)) {
         copy = stat_of(stat);
         reply.stat = &copy;
     } else if (rc == ZOK) {

@@ -283,6 +283,19 @@ describe("an ACL", function()
       end)
     end
 
+    it("takes no lock in a directory where every address has a permission", function()
+      assert(tree:create(path, "", { parents = true }))
+      local ours = ourselves()
+      for i, network in ipairs { "0.0.0.0/0", "0.0.0.0/1" } do
+        local at = ("%s/lock%d"):format(path, i)
+        assert(tree:create(at, "", { acl = { ours, { perms = DELETE, scheme = "ip", id = network } } }))
+        is_denied(at)
+        assert(tree:set_acl(at, { ours, { perms = 31, scheme = "ip", id = "127.0.0.0/8" } }))
+        hold(at)
+        assert.is_true(lock:release())
+      end
+    end)
+
     it("takes no lease where anybody may create or delete", function()
       assert(tree:create(path .. "/locks", "", { parents = true }))
       assert.same(DENIED, { owner:semaphore(path, 2):acquire(PATIENCE) })
