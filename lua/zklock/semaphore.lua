@@ -18,9 +18,13 @@ function Semaphore.new(client, place)
   return setmetatable({ client = client, place = place }, Semaphore)
 end
 
+--- Each lease is a node, and who takes some looks at all of them for each that comes or goes: a release of 1,000 takes
+--- some hundredths of a second, one of 10,000 holds up its process for more than one.
+local COUNT_MOST = 1000
+
 local function check_count(count, permits)
   if count == nil then return 1 end
-  return check.integer(count, "count", 1, permits, 4)
+  return check.integer(count, "count", 1, math.min(permits, COUNT_MOST), 4)
 end
 
 local function hand_out(lease)
@@ -31,7 +35,7 @@ end
 --- Waits for leases, in order of arrival: all of them or none. 0 answers "timeout" also while somebody else is just
 --- taking one.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
----@param count integer? how many together; default 1
+---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Lease? lease of all of them
 ---@return string? err as of a lock's `acquire`
 ---@return string? why likewise
@@ -55,7 +59,7 @@ end
 --- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.
 ---@param timeout number? seconds
 ---@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request) called once, from `poll`
----@param count integer? how many together; default 1
+---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Request
 function Semaphore:request(timeout, callback, count)
   check.self(self, Semaphore, "semaphore:request")

@@ -205,4 +205,15 @@ describe("a semaphore", function()
       "bad argument 'count' (a whole number from 1 to 3 expected, got 4)")
     assert.is_false(pcall(client.semaphore, client, path .. "-bad"))
   end)
+
+  it("takes no more than a thousand leases together", function()
+    local many, message = client:semaphore(path .. "-many", 2 ^ 31 - 1),
+      "bad argument 'count' (a whole number from 1 to 1000 expected, got 1001)"
+    assert.has_error(function() many:acquire(0, 1001) end, message)
+    assert.has_error(function() many:request(0, print, 1001) end, message)
+    local lease = assert(many:acquire(PATIENCE, 1000))
+    assert.equal(1000, #assert(many:participants(PATIENCE)))
+    assert.is_true(lease:release())
+    assert.is_true(client:flush(PATIENCE))
+  end)
 end)
