@@ -40,21 +40,24 @@ if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg-query >/dev/null 2>
     exit 0 # if one is missing, the build says so
 fi
 
-installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n')
-missing=
-for item in $wanted; do
-    package=${item%%|*}
-    case $item in
-    *\|*) if [ -e "${item#*|}" ]; then continue; fi ;;
-    esac
-    case " $missing " in
-    *" $package "*) continue ;;
-    esac
-    if ! printf '%s\n' "$installed" | grep -qx "installed $package"; then
-        missing="$missing $package"
-    fi
-done
-[ -n "$missing" ] || exit 0
+find_missing() {
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n')
+    missing=
+    for item in $wanted; do
+        package=${item%%|*}
+        case $item in
+        *\|*) if [ -e "${item#*|}" ]; then continue; fi ;;
+        esac
+        case " $missing " in
+        *" $package "*) continue ;;
+        esac
+        if ! printf '%s\n' "$installed" | grep -qx "installed $package"; then
+            missing="$missing $package"
+        fi
+    done
+    [ -n "$missing" ] || exit 0
+}
+find_missing
 
 if [ "$(id -u)" -eq 0 ]; then
     root='env'
@@ -72,9 +75,37 @@ else
     exit 1
 fi
 
+# One at a time on this machine: what the other one installs may be what we want, and policy-rc.d is one file. Nobody can
+# lock us out for longer than this. What is started does not get the lock: a service would keep it.
+exec 9<"${DEPS_LOCK:-/var/lib/dpkg}"
+if ! flock -n 9; then
+    echo 'another tools/deps.sh is installing: waiting for it' >&2
+    flock -w 1800 9 || echo 'it takes too long: going on' >&2
+    find_missing
+fi
+
+apt() { # apt OPTION... COMMAND...: waits for whoever else installs something on this machine
+    $root DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$@" -o DPkg::Lock::Timeout=600 </dev/null 9<&-
+}
+
 install() { # install OPTION...
-    # shellcheck disable=SC2086 # both variables are lists of words
-    $root DEBIAN_FRONTEND=noninteractive apt-get "$@" --no-install-recommends install $missing </dev/null
+    # shellcheck disable=SC2086 # a list of words
+    apt "$@" --no-install-recommends install $missing
+}
+
+# For the lists apt-get itself does not wait.
+update() {
+    for _ in $(seq 300); do
+        if said=$(apt -qq update 2>&1); then
+            return 0
+        fi
+        case $said in
+        *'Could not get lock'*) sleep 2 ;;
+        *) break ;;
+        esac
+    done
+    printf '%s\n' "$said" >&2
+    return 1
 }
 
 echo "going to install with apt-get for make $* (DEPS= leaves that alone):$missing" >&2
@@ -110,6 +141,6 @@ fi
 
 # The package lists are fetched only if these packages cannot be had with the ones at hand.
 if ! install -s >/dev/null 2>&1 || ! install -y -qq >&2; then
-    $root apt-get -qq update >&2
+    update
     install -y -qq >&2
 fi

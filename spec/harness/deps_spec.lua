@@ -2,7 +2,9 @@
 
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
+local wait = require "spec.support.wait"
 
+local PATIENCE = 20
 local NGINX, OTHER = "nginx start", "--quiet cron.service start"
 
 -- What apt-get would do to services, told by the policy; then it ends, or is killed with all who wait for it.
@@ -17,6 +19,24 @@ for service in "nginx start" "nginx.service restart" "--quiet cron.service start
     echo "$service: $?"
 done
 [ -z "$KILLS" ] || kill -9 $PPID
+[ -n "$GO_ON" ] || exit 0
+while [ ! -e "$GO_ON" ]; do sleep 0.05; done
+echo "installed libzookeeper-mt-dev" >>"$INSTALLED"
+]]
+
+-- apt-get's own lock, of which `update` does not wait for that of the lists.
+local LOCKED = [[
+#!/bin/sh
+case " $* " in
+*" -s "*) exit 100 ;;
+*" update "*)
+  [ -e "$POLICY_RC_D.tried" ] && exit 0
+  : >"$POLICY_RC_D.tried"
+  echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)" >&2
+  exit 100 ;;
+*" DPkg::Lock::Timeout=600 "*) [ -e "$POLICY_RC_D.tried" ] ;;
+*) exit 100 ;;
+esac
 ]]
 
 describe("tools/deps.sh #once", function()
@@ -41,14 +61,23 @@ describe("tools/deps.sh #once", function()
     policy = stubs .. "/policy-rc.d"
     write(stubs .. "/apt-get", APT_GET)
     write(stubs .. "/id", "#!/bin/sh\necho 0\n")
-    write(stubs .. "/dpkg-query", "#!/bin/sh\n") -- nothing is installed
+    write(stubs .. "/dpkg-query", '#!/bin/sh\ncat "$INSTALLED"\n')
+    write(stubs .. "/installed", "") -- nothing is
   end)
 
-  local function install(kills, goal)
-    local one = process.spawn { "sh", "tools/deps.sh", goal or "demo",
-      env = { POLICY_RC_D = policy, KILLS = kills or "", PATH = stubs .. ":" .. os.getenv("PATH") } }
+  local function start(goal, env)
+    env.POLICY_RC_D, env.INSTALLED, env.DEPS_LOCK = policy, stubs .. "/installed", stubs
+    env.PATH = stubs .. ":" .. os.getenv("PATH")
+    return process.spawn { "sh", "tools/deps.sh", goal, env = env }
+  end
+
+  local function finish(one)
     local code, signal = one:wait()
     return { code = code, signal = signal, said = one:stderr() .. one:stdout() }
+  end
+
+  local function install(kills, goal)
+    return finish(start(goal or "demo", { KILLS = kills or "" }))
   end
 
   local function answer(words)
@@ -88,6 +117,30 @@ describe("tools/deps.sh #once", function()
     local result = install()
     assert.is_truthy(result.said:find(NGINX .. ": 101\n", 1, true), result.said)
     assert.is_nil(read(policy))
+  end)
+
+  it("waits for another one, and installs what that did not", function()
+    local go_on = stubs .. "/go-on"
+    local first = start("demo", { GO_ON = go_on })
+    wait.eventually(function() return first:stderr():find("cron", 1, true) end, PATIENCE, "an install on its way")
+    local second = start("random", {})
+    wait.eventually(function() return second:stderr():find("waiting for it", 1, true) end, PATIENCE, "the other's word")
+    assert.is_nil(second:stderr():find("going to install", 1, true))
+    assert.equal(101, answer(NGINX))
+    write(go_on, "")
+    assert.equal(0, finish(first).code)
+    local result = finish(second)
+    assert.equal(0, result.code)
+    assert.matches("install %-y[^\n]* libc6%-dev", result.said)
+    assert.is_nil(result.said:find("libzookeeper-mt-dev", 1, true), result.said)
+    assert.is_truthy(result.said:find(NGINX .. ": 101\n", 1, true), result.said)
+    assert.is_nil(read(policy))
+  end)
+
+  it("waits for whoever else has apt-get's locks", function()
+    write(stubs .. "/apt-get", LOCKED)
+    local result = install()
+    assert.equal(0, result.code, result.said)
   end)
 
   it("leaves a policy of the machine's own alone", function()
