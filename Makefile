@@ -40,7 +40,7 @@ help:
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
 	@echo '  make soak    nginx and plain Lua use everything for ten minutes, and nothing grows: MINUTES=60'
-	@echo '  make slow    floods: tens of thousands of locks, hooks that raise at every instruction: for some minutes'
+	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
@@ -117,9 +117,12 @@ slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow
 	@$(submake) build
 	@$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)
+	@$(call instrumented,tsan,build/tsan/5.4/zklock/core.so)
 	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \
 		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(spec_options) $(spec_files)' \
-		'hostile=$(call under_asan,$(call lua,5.4,build/asan) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua)' \
+		'hostile-asan=$(call under_asan,$(call hostile_specs,build/asan))' \
+		'hostile-tsan=$(call under_tsan,$(call hostile_specs,build/tsan))' \
+		'hostile-valgrind=$(call hostile_specs,build,$(VALGRIND))' \
 		$(foreach version,$(LUAS),\
 			'hooks-$(version)=HOOKS=1 $(call lua,$(version),build) $(BUSTED) -o gtest $(spec_options) spec/process/hooks_spec.lua')
 

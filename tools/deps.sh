@@ -26,7 +26,8 @@ for goal; do
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
-    tsan | slow) wanted="$wanted $cc $lua54 $specs" ;;
+    tsan) wanted="$wanted $cc $lua54 $specs" ;;
+    slow) wanted="$wanted $cc $lua54 $specs valgrind" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     random) wanted="$wanted $cc" ;;

@@ -1,5 +1,5 @@
 --- Directories that somebody has filled who wishes us ill: whatever he may think of, a client answers, leaves nothing
---- behind, and goes on. `make slow` has a thousand of them, with AddressSanitizer; a run says its seed.
+--- behind, and goes on. `make slow` has a thousand of them, with sanitizers and valgrind; a run says its seed.
 
 local inspector = require "spec.support.inspector"
 local server = require "spec.support.server"

@@ -32,6 +32,11 @@ neighbour_specs = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(s
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
 tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o gtest $1 $(spec_options) \
 	spec/security/tls_spec.lua
+# $(call hostile_specs,BUILD[,PROGRAM]): a thousand directories that somebody has filled who wishes us ill, below that
+# program. valgrind needs no suppressions: what the interpreter and the libraries leave behind can still be reached.
+hostile_specs = $(call lua_path,5.4,$1) $2 $(LUA_5.4) $(BUSTED) -o gtest --tags=flood spec/security/hostile_spec.lua
+VALGRIND = valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=99 \
+	--child-silent-after-fork=yes --num-callers=30
 # $(call memory,VERSION,BUILD,NAMES): each allocation in turn fails, of the engine's or of the script's
 memory = $(call lua,$1,$2,/scarce) $(BUSTED) -o gtest $(spec_options) $(3:%=spec/memory/%.lua)
 MEMORY_LUAS = $(filter 5.1 luajit,$(LUAS))
