@@ -38,6 +38,7 @@ build = {
         "csrc/recipe/znode.c",
         "csrc/port/receiver.c",
         "csrc/port/wire.c",
+        "csrc/zookeeper/exposure.c",
         "csrc/zookeeper/heart.c",
         "csrc/zookeeper/link.c",
         "csrc/zookeeper/log.c",

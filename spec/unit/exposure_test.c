@@ -8,7 +8,7 @@
 
 static bool exposed_to(int32_t perms, const char *scheme, const char *id) {
     struct ACL entries[] = {
-        {ALL, {"digest", "user:k0pTlqLuCPPxNrkhEwt+5Cyh6S0="}},
+        {ALL, {(char *)"digest", (char *)"user:k0pTlqLuCPPxNrkhEwt+5Cyh6S0="}},
         {perms, {(char *)scheme, (char *)id}},
     };
     bool exposed;
@@ -56,7 +56,7 @@ static void an_identity_is_not(void) {
 }
 
 static void what_is_no_list_is_known(void) {
-    struct ACL nameless = {ALL, {NULL, "anyone"}};
+    struct ACL nameless = {ALL, {NULL, (char *)"anyone"}};
     bool exposed;
     CHECK(!zkl_exposure_of(NULL, &exposed));
     CHECK(!zkl_exposure_of(&(struct ACL_vector){-1, NULL}, &exposed));
