@@ -1,0 +1,190 @@
+--- Requests for a mutex: what does not wait, and is called back.
+
+local fixture = require "spec.support.fixture"
+local wait = require "spec.support.wait"
+
+local SESSION = 6 -- seconds
+local PATIENCE = 20 -- seconds: what takes milliseconds may take so long on a busy machine
+
+describe("a mutex", function()
+  local here = fixture.new("/requests", { session_timeout = SESSION })
+  local tree, client, other, path
+
+  setup(function() tree, client, other = here.tree, here:connect(), here:second_process() end)
+
+  before_each(function() path = here.path end)
+
+  --- The other process holds the lock.
+  local function taken(at) return assert(other:acquire(at or path, PATIENCE)) end
+
+  describe("request()", function()
+    it("answers through poll alone, once, with the token", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      local request = lock:request(PATIENCE, callback)
+      assert.equal("waiting", request:state())
+      assert.is_nil(request:token())
+      here:becomes(1)
+      assert.same({}, list)
+      here:eventually(function() return #list > 0 end, "the answer")
+      assert.equal("held", request:state())
+      assert.same({ { request:token() } }, list)
+      assert.is_true(request:is_held())
+      assert.is_true(request:validity() > 0)
+      assert.equal(tree:exists(path .. "/" .. here:nodes()[1]).czxid, request:token())
+      assert.is_true(request:release())
+      assert.equal("released", request:state())
+      assert.is_nil(request:token())
+      assert.is_false(request:is_held())
+      assert.equal(0, request:validity())
+      assert.same({ nil, "not owner" }, { request:release() })
+      client:flush(PATIENCE)
+      client:poll()
+      assert.equal(1, #list)
+      here:becomes(0)
+    end)
+
+    it("is what its callback gets", function()
+      local seen = {}
+      local lock, semaphore = client:mutex(path), client:semaphore(path .. "-leases", 1)
+      local function callback(got, err, request)
+        seen[request] = { got ~= nil, err, request:is_held() }
+      end
+      local held = lock:request(PATIENCE, callback)
+      local refused = lock:request(0, callback)
+      local lease = semaphore:request(PATIENCE, callback)
+      here:eventually(function() return seen[held] and seen[refused] and seen[lease] end, "three answers")
+      assert.same({ true, nil, true }, seen[held])
+      assert.same({ false, "timeout", false }, seen[refused])
+      assert.same({ true, nil, true }, seen[lease])
+    end)
+
+    it("is an owner of its own", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      assert(lock:acquire(PATIENCE))
+      local request = lock:request(0, callback)
+      here:eventually(function() return #list > 0 end)
+      assert.same({ { nil, "timeout" } }, list)
+      assert.equal("failed", request:state())
+      lock:release()
+      request = lock:request(PATIENCE, callback)
+      here:eventually(function() return #list > 1 end)
+      assert.is_false(lock:is_held())
+      assert.is_true(lock:is_held(request))
+      assert.equal(request:token(), lock:token(request))
+      assert.same({ nil, "not owner" }, { lock:release() })
+      assert.same({ nil, "timeout" }, { lock:acquire(0) })
+      assert.is_true(lock:release(request))
+      assert.equal("released", request:state())
+    end)
+
+    it("fails with 'timeout' when its time is over, and leaves no node", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      taken()
+      local request = lock:request(0.1, callback)
+      assert.equal("waiting", request:state())
+      here:eventually(function() return #list > 0 end)
+      assert.same({ { nil, "timeout" } }, list)
+      assert.equal("failed", request:state())
+      assert.same({ nil, "not owner" }, { request:release() })
+      here:becomes(1)
+      other:release(path)
+    end)
+
+    it("that waits is cancelled: its callback hears so from poll, and its node goes", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      taken()
+      local request = lock:request(nil, callback)
+      here:becomes(2)
+      request:cancel()
+      assert.same({}, list)
+      here:eventually(function() return #list > 0 end)
+      assert.same({ { nil, "cancelled" } }, list)
+      assert.equal("failed", request:state())
+      request:cancel()
+      client:poll()
+      assert.equal(1, #list)
+      here:becomes(1)
+      other:release(path)
+    end)
+
+    it("that is cancelled as soon as it is made never holds", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      for i = 1, 20 do
+        local request = lock:request(PATIENCE, callback)
+        if i > 10 then wait.eventually(function() return #here:nodes() > 0 end) end -- it is granted, but nobody knows
+        request:cancel()
+        here:eventually(function() return #list == i end)
+        if list[i][1] then
+          assert.equal("held", request:state())
+          assert.is_true(request:release())
+        else
+          assert.same({ nil, "cancelled" }, list[i])
+          assert.equal("failed", request:state())
+        end
+        assert.is_true(client:flush(PATIENCE))
+        here:becomes(0)
+      end
+      client:poll()
+      assert.equal(20, #list)
+    end)
+
+    it("that holds stays when it is cancelled", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      local request = lock:request(PATIENCE, callback)
+      here:eventually(function() return #list > 0 end)
+      request:cancel()
+      client:poll()
+      assert.equal("held", request:state())
+      assert.equal(1, #list)
+      assert.is_true(request:release())
+    end)
+
+    it("that waits is kept alive", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      taken()
+      lock:request(PATIENCE, callback)
+      lock = nil -- luacheck: ignore 311
+      here:becomes(2)
+      collectgarbage()
+      collectgarbage()
+      client:poll()
+      assert.equal(2, #here:nodes())
+      other:release(path)
+      here:eventually(function() return #list > 0 end)
+      assert.is_number(list[1][1])
+      here:eventually(function()
+        collectgarbage()
+        return #here:nodes() == 0
+      end)
+    end)
+
+    it("that is dropped while it holds gives back when it is collected", function()
+      local lock, list, callback = client:mutex(path), here.answers()
+      local before = client:stats().abandoned
+      lock:request(PATIENCE, callback)
+      here:eventually(function() return #list > 0 end)
+      here:eventually(function()
+        collectgarbage()
+        return #here:nodes() == 0
+      end, "the end of a dropped request's node")
+      assert.equal(1, #list)
+      assert.equal(before + 1, client:stats().abandoned)
+    end)
+
+    it("is granted in order of arrival within a process", function()
+      local lock, order, requests = client:mutex(path), {}, {}
+      taken()
+      for i = 1, 10 do
+        requests[i] = lock:request(PATIENCE, function(token)
+          order[#order + 1] = token and i or "?"
+          requests[i]:release()
+        end)
+      end
+      here:becomes(11)
+      other:release(path)
+      here:eventually(function() return #order == 10 end)
+      assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, order)
+      here:becomes(0)
+    end)
+  end)
+end)
