@@ -24,6 +24,9 @@
 #define PATIENCE_LEAST (2 * ZKL_SECOND)
 #define PATIENCE_MOST (3 * ZKL_SECOND)
 #define TLS_PAUSE (ZKL_SECOND / 5)
+/* Connections lost one after another, and what each more of them costs. */
+#define STREAK 5
+#define STREAK_PAUSE (ZKL_SECOND / 10)
 /* Until what the library was just doing with a handle shows: some lines of code. */
 #define PARTING (ZKL_SECOND / 20)
 
@@ -581,6 +584,25 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
+/* IO thread. The library comes back at once to a server that takes sessions and hangs up on them: thousands of times a
+ * second, and whoever hears of the state as often. So many in a row, each within a second, are no accident. */
+static void pace(const char *message) {
+    static _Thread_local zkl_nanos last;
+    static _Thread_local unsigned streak;
+    if (!strstr(message, " zk retcode=") || strstr(message, "server refused to accept"))
+        return;
+    const zkl_nanos now = zkl_clock_boot.now();
+    streak = now - last < ZKL_SECOND ? streak + 1 : 0;
+    last = now;
+    if (streak >= STREAK)
+        nanosleep(&(struct timespec){.tv_nsec = STREAK_PAUSE}, NULL);
+}
+
+static void log_plain(const char *message) {
+    pace(message);
+    zkl_log_library(message);
+}
+
 /* The library says that a connection failed, OpenSSL knows why: such lines come from the IO thread. Where the library
  * cannot load the files, which it could when we looked, it does not give the connection up but tries again at once,
  * thousands of times a second, until whoever replaces them has done so. */
@@ -595,7 +617,7 @@ static void log_with_reason(const char *message) {
         snprintf(text, sizeof text, "%s: %s", message, reason);
         message = text;
     }
-    zkl_log_library(message);
+    log_plain(message);
 }
 
 static pthread_mutex_t tls_start = PTHREAD_MUTEX_INITIALIZER;
@@ -643,7 +665,7 @@ static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_
     if (config->tls)
         return start_tls(link, addresses, timeout, session);
     return zookeeper_init2(addresses, on_session, timeout, session, link, ZOO_NO_LOG_CLIENTENV,
-                           zkl_log_library);
+                           log_plain);
 }
 
 bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
