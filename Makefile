@@ -166,5 +166,7 @@ bench: deps
 	@env $(call lua,5.4) bench/family.lua
 	@exec env $(call lua,luajit) bench/nginx.lua
 
+include bench/contest/contest.mk
+
 clean:
 	rm -rf build

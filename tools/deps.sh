@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|slow|random|demo|lint|asan|tsan|bench]...     without a goal: all of them
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|slow|random|demo|lint|asan|tsan|bench|contest]...
+# without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
@@ -15,6 +16,10 @@ curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'
 nginx='nginx-light|/usr/sbin/nginx libnginx-mod-http-lua wrk curl openssl'
 
+# MariaDB and its tools without what makes a service of it; Redis and etcd come with theirs (see forbid_services).
+rivals='mariadb-server-core mariadb-client-core redis-server libhiredis-dev libmariadb-dev etcd-server
+    golang-etcd-server-dev python3-kazoo gnuplot-nox dpkg-dev'
+
 tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
 
 wanted=
@@ -28,6 +33,7 @@ for goal; do
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
     tsan) wanted="$wanted $cc $lua54 $specs" ;;
     slow) wanted="$wanted $cc $lua54 $specs valgrind" ;;
+    contest) wanted="$wanted $cc $lua54 $specs $curator $golang $rivals" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     random) wanted="$wanted $cc" ;;
@@ -116,18 +122,20 @@ began() { # began PID
     sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f20
 }
 
-# Debian starts a package's service when it installs it; nobody here wants a web server of the system's. Should we be
-# killed, what we leave behind forbids nothing any more, and the next run takes it for ours.
+# Debian starts a package's service when it installs it; nobody here wants a web server, or a contest's servers, of the
+# system's. Should we be killed, what we leave behind forbids nothing any more, and the next run takes it for ours.
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 mark='# of zklock'\''s tools/deps.sh'
-forbid_nginx() {
+forbid_services() {
     cat <<END
 #!/bin/sh
-$mark: no nginx of the system's while process $$ installs one
+$mark: none of these services while process $$ installs one
 began=\$(sed 's/.*) //' /proc/$$/stat 2>/dev/null | cut -d' ' -f20)
 [ "\$began" = "$(began $$)" ] || exit 0
 for word; do
-    case \$word in nginx | nginx.service) exit 101 ;; esac
+    case \$word in
+    nginx | nginx.service | redis-server | redis-server@*.service | redis-server.service | etcd | etcd.service) exit 101 ;;
+    esac
 done
 exit 0
 END
@@ -135,7 +143,7 @@ END
 if [ ! -e "$policy" ] || grep -qF "$mark" "$policy"; then
     trap '$root rm -f "$policy" "$policy.$$"' EXIT
     trap 'exit 1' HUP INT TERM
-    forbid_nginx | $root tee "$policy.$$" >/dev/null
+    forbid_services | $root tee "$policy.$$" >/dev/null
     $root chmod 755 "$policy.$$"
     $root mv -f "$policy.$$" "$policy"
 fi

@@ -1,0 +1,114 @@
+#include "redis_link.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE = 1000, ARGUMENTS = 12 };
+
+static bool is_master(redisContext *context) {
+    redisReply *role = redisCommand(context, "ROLE");
+    bool master = role && role->type == REDIS_REPLY_ARRAY && role->elements > 0 &&
+                  strcmp(role->element[0]->str, "master") == 0;
+    if (role)
+        freeReplyObject(role);
+    return master;
+}
+
+enum outcome redis_call(struct redis_link *self, long patience) {
+    if (self->context && self->context->err)
+        redis_hang_up(self);
+    if (self->context)
+        return DONE;
+    char servers[sizeof self->servers], *rest = NULL;
+    snprintf(servers, sizeof servers, "%s", self->servers);
+    struct timeval time = {patience / 1000, patience % 1000 * 1000};
+    bool several = strchr(servers, ',') != NULL;
+    for (char *host = strtok_r(servers, ",", &rest); host; host = strtok_r(NULL, ",", &rest)) {
+        char *port = strchr(host, ':');
+        *port++ = 0;
+        redisContext *context = redisConnectWithTimeout(host, atoi(port), time);
+        if (context && !context->err && redisSetTimeout(context, time) == REDIS_OK &&
+            (!several || is_master(context))) {
+            self->context = context;
+            return DONE;
+        }
+        fail("%s", context && context->err ? context->errstr : "no master");
+        if (context)
+            redisFree(context);
+    }
+    return FAILED;
+}
+
+void redis_hang_up(struct redis_link *self) {
+    if (self->context)
+        redisFree(self->context);
+    self->context = NULL;
+}
+
+static redisReply *answer(struct redis_link *self, redisReply *reply) {
+    if (reply && reply->type != REDIS_REPLY_ERROR)
+        return reply;
+    fail("%s", reply ? reply->str : self->context->errstr);
+    if (reply)
+        freeReplyObject(reply);
+    if (self->context->err)
+        redis_hang_up(self);
+    return NULL;
+}
+
+redisReply *redis_ask(struct redis_link *self, const char *format, ...) {
+    if (redis_call(self, PATIENCE) != DONE)
+        return NULL;
+    va_list list;
+    va_start(list, format);
+    redisReply *reply = redisvCommand(self->context, format, list);
+    va_end(list);
+    return answer(self, reply);
+}
+
+static void learn_sha(struct redis_link *self, struct redis_script *script) {
+    redisReply *reply = redisCommand(self->context, "SCRIPT LOAD %s", script->text);
+    if (reply && reply->type == REDIS_REPLY_STRING)
+        memcpy(script->sha, reply->str, sizeof script->sha);
+    if (reply)
+        freeReplyObject(reply);
+}
+
+redisReply *redis_eval(struct redis_link *self, struct redis_script *script, int keys, ...) {
+    const char *words[ARGUMENTS] = {"EVALSHA"};
+    char number[12];
+    if (redis_call(self, PATIENCE) != DONE)
+        return NULL;
+    if (!*script->sha)
+        learn_sha(self, script);
+    if (!self->context)
+        return NULL;
+    snprintf(number, sizeof number, "%d", keys);
+    words[1] = script->sha;
+    words[2] = number;
+    int count = 3;
+    va_list list;
+    va_start(list, keys);
+    for (const char *word = va_arg(list, const char *); word && count < ARGUMENTS;
+         word = va_arg(list, const char *)) {
+        words[count++] = word;
+    }
+    va_end(list);
+    redisReply *reply = redisCommandArgv(self->context, count, words, NULL);
+    if (reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0) {
+        freeReplyObject(reply);
+        words[0] = "EVAL";
+        words[1] = script->text;
+        reply = redisCommandArgv(self->context, count, words, NULL);
+    }
+    return answer(self, reply);
+}
+
+bool redis_is(redisReply *reply, long long number) {
+    bool is = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == number;
+    if (reply)
+        freeReplyObject(reply);
+    return is;
+}
