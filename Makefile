@@ -75,7 +75,7 @@ unit: $(UNIT)
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
+	@$(submake) build hosts contest-spec $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
 		$(if $(NEIGHBOURS),neighbour_programs) $(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')

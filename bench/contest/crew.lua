@@ -1,14 +1,15 @@
 --- The contestants' programs, driven by lines over their pipes. Each line gets one back:
 --
 --   open SERVERS TTL COUNT WAY     opens so many clients, closing those before; a silent one keeps its locks for TTL ms
---   acquire NAME MS                -> ok TOKEN US | late | no WHY     -1 waits for ever, 0 tries once; by the first client
---   release NAME                   -> ok US, when it began | no WHY
---   held NAME                      -> yes | no | -     what its user can find out
+--   acquire NAME MS                by the first client; -1 waits for ever, 0 tries once: ok TOKEN US | late | no WHY
+--   release NAME                   ok US, when it began | no WHY
+--   held NAME                      yes | no | -, what its user can find out
+--   both A B MS, both-release A B  two locks in one step: as acquire and release | no such verb
 --   run LOCKS NAME MS ROUNDS HOLD FILE
---                                  takes and gives for so long or so often. LOCKS 0: each client contends for that lock; else
---                                  the first client has so many, at a time if it can. -> ok COUNT FAILURES WAKEUPS; FILE has
---                                  a line for each: CONTENDER ASKED GRANTED RELEASING RELEASED TOKEN
---   sell SHOP NAME BUYER           a buyer of the flash sale (shop.lua), until the shop closes
+--                                  takes and gives for so long or so often. LOCKS 0: each client contends for that
+--                                  lock; else the first client has so many, at a time if it can: ok COUNT FAILURES
+--                                  WAKEUPS. FILE has a line for each: CONTENDER ASKED GRANTED RELEASING RELEASED TOKEN
+--   sell SHOP NAME BUYER           a buyer of the flash sale (shop.lua), until the shop closes: ok
 --
 -- US: microseconds of CLOCK_MONOTONIC, the same for all.
 

@@ -1,7 +1,7 @@
 --- The contestants' servers: real ones, on free loopback ports, in temporary folders; they end with this process.
 --
--- `servers.start(family)` gives one with `.hosts`, "HOST:PORT,..." as workers are told it (a folder's path, where there is
--- no server), and these methods; a server kept by one machine has no `kill_leader`, one without a replica no `fail_over`.
+-- `servers.start(family)` gives one with `.hosts`, "HOST:PORT,..." as workers are told it (a folder's path, where there
+-- is no server), and these methods, as far as it has what they need:
 --
 --   pids()        the processes, for what they use of the processor
 --   counts()      { requests =, wakeups = } so far, wakeups nil where the server does not count them
@@ -48,7 +48,7 @@ local function run(words)
   return tool:stdout()
 end
 
--- ---- no server ----------------------------------------------------------------------------------------------------------
+-- ---- no server ------------------------------------------------------------------------------------------------------
 
 local none = {}
 none.__index = none
@@ -59,7 +59,7 @@ function none.pids() return {} end
 function none.counts() return { requests = 0 } end
 function none:stop() folder.remove(self.hosts) end
 
--- ---- MariaDB --------------------------------------------------------------------------------------------------------------
+-- ---- MariaDB --------------------------------------------------------------------------------------------------------
 
 local mariadb = {}
 mariadb.__index = mariadb
@@ -67,8 +67,9 @@ mariadb.__index = mariadb
 local SCHEMA = [[
 CREATE DATABASE IF NOT EXISTS contest;
 CREATE TABLE IF NOT EXISTS contest.rows_to_lock (name VARCHAR(128) PRIMARY KEY) ENGINE=InnoDB;
-CREATE TABLE IF NOT EXISTS contest.locks (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(128) NOT NULL UNIQUE, owner VARCHAR(64) NOT NULL, expires DATETIME(3) NOT NULL) ENGINE=InnoDB;
 ]]
+  .. "CREATE TABLE IF NOT EXISTS contest.locks (id BIGINT AUTO_INCREMENT PRIMARY KEY, " -- one line, for --init-file
+  .. "name VARCHAR(128) NOT NULL UNIQUE, owner VARCHAR(64) NOT NULL, expires DATETIME(3) NOT NULL) ENGINE=InnoDB;\n"
 
 --- Durable against its own death, as the others are here; none waits for the disk.
 local function launch_mariadb(self)
@@ -113,7 +114,7 @@ function mariadb:stop()
   folder.remove(self.folder)
 end
 
--- ---- Redis ------------------------------------------------------------------------------------------------------------------
+-- ---- Redis ----------------------------------------------------------------------------------------------------------
 
 local redis = {}
 redis.__index = redis
@@ -212,7 +213,7 @@ function redis:stop()
   if self.link then self.link:close() end
 end
 
--- ---- ZooKeeper --------------------------------------------------------------------------------------------------------------
+-- ---- ZooKeeper ------------------------------------------------------------------------------------------------------
 
 local zookeeper = {}
 zookeeper.__index = zookeeper
@@ -243,7 +244,7 @@ function zookeeper:stop()
   if self.one then self.one:stop() else self.three:close() end
 end
 
--- ---- etcd -------------------------------------------------------------------------------------------------------------------
+-- ---- etcd -----------------------------------------------------------------------------------------------------------
 
 local etcd = {}
 etcd.__index = etcd
@@ -329,7 +330,7 @@ function etcd:stop()
   end
 end
 
--- -----------------------------------------------------------------------------------------------------------------------------
+-- ---------------------------------------------------------------------------------------------------------------------
 
 ---@param family string
 ---@param options { three: boolean?, replica: boolean? }?

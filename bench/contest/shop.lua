@@ -1,14 +1,16 @@
 --- The flash sale: what the lock is to protect, and who saw what. It lives in the harness, which turns luv's loop.
 --
--- A buyer reads the stock, pays, and writes back one less: right as long as nobody else does the same meanwhile. Its lines:
+-- A buyer reads the stock, pays, and writes back one less: right as long as nobody else does the same meanwhile. Its
+-- lines:
 --
 --   buyer NAME        ask, before it takes the lock; answered "closed" when it is to stop
 --   enter TOKEN       -> the stock          pay           -> paid, some milliseconds later
 --   write STOCK TOKEN SURE                  -> accepted | refused | dropped
 --   leave ok|no       it has given the lock back, or could not          quit WHY     it did not get the lock
 --
--- A token that is smaller than one that was seen before is refused. SURE is what the buyer's lock says it still is: "no" means
--- that the buyer knows better than to write; whether its write would have been refused is noted all the same.
+-- A token that is smaller than one that was seen before is refused. SURE is what the buyer's lock says it still is:
+-- "no" means that the buyer knows better than to write; whether its write would have been refused is noted all the
+-- same.
 
 local uv = require "luv"
 local port = require "spec.support.port"
@@ -58,7 +60,7 @@ end
 function verbs.write(self, visit, stock, token, sure)
   local answer = verdict(self, tonumber(token))
   if self.gate and visit.name == self.gate.buyer and visit.paid == self.gate.n then
-    self.late = { told = sure, verdict = answer }
+    self.late = { sure = sure, verdict = answer }
   end
   if sure == "no" then return "dropped" end
   if answer == "accepted" then

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 struct folder {
@@ -47,23 +49,41 @@ static void *lock_file(void *client, const char *name) {
     return self;
 }
 
-/* flock(2) has no timeout. Without one it waits in the kernel, where nobody polls; what has one tries a bit later. */
+static void wake(int signal) {
+    (void)signal;
+}
+
+/* A signal for this thread when the time is over, and again and again, should it come before the call. */
+static void set_alarm(timer_t *timer, long timeout) {
+    struct sigaction action = {.sa_handler = wake};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    event._sigev_un._tid = gettid();
+    sigaction(SIGUSR1, &action, NULL);
+    struct itimerspec time = {{0, 10000000}, {timeout / 1000, timeout % 1000 * 1000000}};
+    if (timer_create(CLOCK_MONOTONIC, &event, timer) != 0 ||
+        timer_settime(*timer, 0, &time, NULL) != 0)
+        abort();
+}
+
+/* flock(2) has no timeout: as with flock(1), a signal ends the wait. */
 static enum outcome acquire(void *lock, long timeout, long long *token) {
     (void)token;
     struct lock *self = lock;
-    if (self->folder->broken)
+    if (self->folder->broken || flock(self->file, LOCK_EX | LOCK_NB) == 0)
         return DONE;
+    if (timeout == 0)
+        return LATE;
     long long end = deadline(timeout);
-    while (flock(self->file, LOCK_EX | (timeout < 0 || timeout > 60000 ? 0 : LOCK_NB)) != 0) {
-        if (errno == EINTR)
-            continue;
-        if (errno != EWOULDBLOCK)
-            return fail("flock: %s", strerror(errno));
-        if (now_ms() >= end)
-            return LATE;
-        sleep_ms(1);
+    timer_t timer;
+    if (timeout > 0)
+        set_alarm(&timer, timeout);
+    int result;
+    while ((result = flock(self->file, LOCK_EX)) != 0 && errno == EINTR && now_ms() < end) {
     }
-    return DONE;
+    bool late = result != 0 && errno == EINTR;
+    if (timeout > 0)
+        timer_delete(timer);
+    return result == 0 ? DONE : late ? LATE : fail("flock: %s", strerror(errno));
 }
 
 static enum outcome release(void *lock) {

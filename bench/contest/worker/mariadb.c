@@ -101,13 +101,32 @@ static void *new_lock(void *client, const char *name) {
     return self;
 }
 
-/* The row to be locked has to be there. */
+/* Whether a question has an answer: 1, 0, -1 if the link is broken. */
+static int finds(struct client *self, const char *text) {
+    if (!self->up || mysql_query(&self->link, text) != 0) {
+        complain(self);
+        return -1;
+    }
+    MYSQL_RES *result = mysql_store_result(&self->link);
+    int there = result && mysql_num_rows(result) > 0;
+    if (result)
+        mysql_free_result(result);
+    return there;
+}
+
+/* The row to be locked has to be there. To insert it once more would wait for who has locked it. */
 static enum outcome make_row(struct lock *self) {
     char text[300];
     if (self->made)
         return DONE;
+    snprintf(text, sizeof text, "SELECT name FROM rows_to_lock WHERE name = '%s'", self->name);
+    int there = finds(self->client, text);
+    if (there < 0)
+        return FAILED;
     snprintf(text, sizeof text, "INSERT IGNORE INTO rows_to_lock VALUES ('%s')", self->name);
-    if (say(self->client, text) != DONE || say(self->client, "COMMIT") != DONE)
+    if (!there && say(self->client, text) != DONE)
+        return FAILED;
+    if (say(self->client, "COMMIT") != DONE)
         return FAILED;
     self->made = true;
     return DONE;
@@ -202,13 +221,10 @@ static int held(void *lock) {
     char text[300];
     snprintf(text, sizeof text, "SELECT 1 FROM locks WHERE id = %lld AND expires > NOW(3)",
              self->id);
-    if (!self->client->up || mysql_query(&self->client->link, text) != 0)
-        return 0;
-    MYSQL_RES *result = mysql_store_result(&self->client->link);
-    int there = result && mysql_num_rows(result) == 1;
-    if (result)
-        mysql_free_result(result);
-    return there;
+    int there = finds(self->client, text);
+    if (there < 0 && call(self->client) == DONE)
+        there = finds(self->client, text);
+    return there > 0;
 }
 
 const struct peer peer = {.shared = false,

@@ -1,5 +1,6 @@
 #include "redis_link.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,14 @@ void redis_hang_up(struct redis_link *self) {
     self->context = NULL;
 }
 
+/* A link that a server's end has broken is noticed only when it is used: the question is asked once more over a new one. */
+static bool is_stale(struct redis_link *self, const redisReply *reply) {
+    return !reply &&
+           (self->context->err == REDIS_ERR_EOF ||
+            (self->context->err == REDIS_ERR_IO && errno != EAGAIN)) &&
+           redis_call(self, PATIENCE) == DONE;
+}
+
 static redisReply *answer(struct redis_link *self, redisReply *reply) {
     if (reply && reply->type != REDIS_REPLY_ERROR)
         return reply;
@@ -65,6 +74,11 @@ redisReply *redis_ask(struct redis_link *self, const char *format, ...) {
     va_start(list, format);
     redisReply *reply = redisvCommand(self->context, format, list);
     va_end(list);
+    if (is_stale(self, reply)) {
+        va_start(list, format);
+        reply = redisvCommand(self->context, format, list);
+        va_end(list);
+    }
     return answer(self, reply);
 }
 
@@ -97,6 +111,8 @@ redisReply *redis_eval(struct redis_link *self, struct redis_script *script, int
     }
     va_end(list);
     redisReply *reply = redisCommandArgv(self->context, count, words, NULL);
+    if (is_stale(self, reply))
+        reply = redisCommandArgv(self->context, count, words, NULL);
     if (reply && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0) {
         freeReplyObject(reply);
         words[0] = "EVAL";

@@ -271,7 +271,11 @@ static void run(int locks, const char *name, long ms, long rounds, long hold, co
 
 /* ---- the flash sale --------------------------------------------------------------------------------------------- */
 
-static FILE *visit(const char *address) {
+struct shop {
+    FILE *in, *out;
+};
+
+static bool visit(struct shop *shop, const char *address) {
     char host[WORD];
     snprintf(host, sizeof host, "%s", address);
     char *port = strrchr(host, ':');
@@ -285,25 +289,29 @@ static FILE *visit(const char *address) {
     bool there = connect(link, found->ai_addr, found->ai_addrlen) == 0;
     freeaddrinfo(found);
     setsockopt(link, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    return there ? fdopen(link, "r+") : NULL;
+    shop->in = there ? fdopen(link, "r") : NULL;
+    shop->out = there ? fdopen(dup(link), "w") : NULL;
+    return there;
 }
 
-static const char *ask(FILE *shop, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static const char *ask(FILE *shop, const char *format, ...) {
+static const char *ask(const struct shop *shop, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static const char *ask(const struct shop *shop, const char *format, ...) {
     static char answer[WORD];
     va_list list;
     va_start(list, format);
-    vfprintf(shop, format, list);
+    vfprintf(shop->out, format, list);
+    fputc('\n', shop->out);
     va_end(list);
-    fflush(shop);
-    if (!fgets(answer, sizeof answer, shop))
+    fflush(shop->out);
+    if (!fgets(answer, sizeof answer, shop->in))
         snprintf(answer, sizeof answer, "closed");
     answer[strcspn(answer, "\n")] = 0;
     return answer;
 }
 
 /* One item: false when the shop is closed. */
-static bool sell(FILE *shop, void *lock) {
+static bool sell(const struct shop *shop, void *lock) {
     long long token = 0;
     if (strcmp(ask(shop, "ask"), "ok") != 0)
         return false;
@@ -327,15 +335,16 @@ static void sell_all(const char *address, const char *name, const char *buyer) {
     void *lock = lock_of(clients[0], name);
     if (!lock)
         return say_failure();
-    FILE *shop = visit(address);
-    if (!shop) {
+    struct shop shop;
+    if (!visit(&shop, address)) {
         printf("no the shop cannot be reached\n");
         return;
     }
-    ask(shop, "buyer %s", buyer);
-    while (sell(shop, lock)) {
+    ask(&shop, "buyer %s", buyer);
+    while (sell(&shop, lock)) {
     }
-    fclose(shop);
+    fclose(shop.in);
+    fclose(shop.out);
     printf("ok\n");
 }
 

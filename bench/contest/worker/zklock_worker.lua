@@ -8,12 +8,13 @@ local uv = require "luv"
 local zklock = require "zklock"
 
 local verbs, clients, locks = {}, {}, {}
+local options -- of every lock
 
 local function now() return math.floor(core.now() * 1e6) end
 
 local function at(name, client)
   local key = name .. " " .. tostring(client or clients[1])
-  locks[key] = locks[key] or (client or clients[1]):mutex("/contest/" .. name)
+  locks[key] = locks[key] or (client or clients[1]):mutex("/contest/" .. name, options)
   return locks[key]
 end
 
@@ -23,8 +24,10 @@ function verbs.close()
   return "ok"
 end
 
-function verbs.open(servers, ttl, count)
+--- way "unfair": what comes first takes it, not who came first
+function verbs.open(servers, ttl, count, way)
   verbs.close()
+  options = way == "unfair" and { fair = false } or nil
   for i = 1, count do
     clients[i] = assert(zklock.connect(servers, { session_timeout = ttl / 1000, connect_timeout = 20, loop = "luv",
       log = function() end }))
@@ -46,11 +49,25 @@ end
 
 function verbs.held(name) return at(name):is_held() and "yes" or "no" end
 
+local function both(one, other) return clients[1]:multilock { "/contest/" .. one, "/contest/" .. other } end
+
+function verbs.both(one, other, ms)
+  local token, err = both(one, other):acquire(ms / 1000)
+  return token and ("ok %d %d"):format(token, now()) or "no " .. err
+end
+
+verbs["both-release"] = function(one, other)
+  local done, err = both(one, other):release()
+  return done and "ok" or "no " .. err
+end
+
+local SHORT = 2000 -- microseconds: a timer of luv's would be late by as much
+
 --- Suspends the coroutine, or waits.
 local function sleep(us)
   local thread, is_main = coroutine.running()
   if us <= 0 then return end
-  if is_main then return uv.sleep(math.floor(us / 1000)) end
+  if is_main or us <= SHORT then return uv.sleep(math.floor(us / 1000)) end
   local timer = uv.new_timer()
   timer:start(math.floor(us / 1000), 0, function()
     timer:close()

@@ -1,0 +1,141 @@
+--- What a peer's lock costs: alone, handed over, many at a time, and when many want it.
+
+local crew = require "bench.contest.crew"
+local servers = require "bench.contest.servers"
+
+local cost = {}
+
+cost.DELAY = 0.010 -- seconds that every byte is held back, each way
+local TTL = 10000
+local TRIP = 2 * cost.DELAY * 1e6
+local FOR_EVER = 1 << 30 -- rounds
+
+--- The middle of a list, its smallest and its largest.
+function cost.middle(list)
+  if #list == 0 then return nil end
+  table.sort(list)
+  return list[math.floor((#list + 1) / 2)], list[1], list[#list]
+end
+
+--- Microseconds from asking to having given back: the middle, the quickest, and of how many.
+local function times_of(rounds)
+  local times = {}
+  for i, one in ipairs(rounds) do times[i] = one.released - one.asked end
+  local middle, quickest = cost.middle(times)
+  return middle, quickest, #times
+end
+
+-- ---- alone ----------------------------------------------------------------------------------------------------------
+
+--- One program, near the server, and one behind the delay.
+function cost.prepare_alone(peer, server)
+  local line = servers.behind_proxies(server.hosts)
+  local self = { peer = peer, server = server, line = line }
+  self.near = crew.open(peer, 1, server.hosts, TTL)[1]
+  self.far = crew.open(peer, 1, line.hosts, TTL)[1]
+  line:delay(cost.DELAY)
+  crew.run({ self.near }, 0, "alone", 10000, 3, 0) -- its path, its scripts
+  crew.run({ self.far }, 0, "alone", 10000, 1, 0)
+  return self
+end
+
+--- { us =, requests =, trips = } of one acquire and release. Round trips are those of the quickest: a busy machine
+--- only adds.
+function cost.alone(self, rounds)
+  local before = self.server:counts().requests
+  local near = crew.run({ self.near }, 0, "alone", 20000, rounds, 0)
+  local us, quickest, count = times_of(near)
+  local requests = (self.server:counts().requests - before) / math.max(1, count)
+  local _, far = times_of(crew.run({ self.far }, 0, "alone", 20000, math.max(5, rounds // 20), 0))
+  return { us = us, requests = requests, trips = not self.server.is_folder and (far - quickest) / TRIP or nil }
+end
+
+function cost.end_alone(self)
+  self.near:kill()
+  self.far:kill()
+  self.line:close()
+end
+
+-- ---- handed over ----------------------------------------------------------------------------------------------------
+
+local HOLD = 120000 -- microseconds: long enough for those who wait to be in line again, behind the delay
+
+--- From a release to the next grant, of those who asked before the release: microseconds, and so many.
+local function gaps(rounds)
+  local times = {}
+  for i = 2, #rounds do
+    local before, one = rounds[i - 1], rounds[i]
+    if one.asked < before.releasing and one.contender ~= before.contender then
+      times[#times + 1] = one.granted - before.releasing
+    end
+  end
+  return times
+end
+
+--- In round trips between so many processes; in microseconds where there is no server.
+function cost.hand_over(peer, server, counts, ms)
+  local line = servers.behind_proxies(server.hosts)
+  local workers = crew.open(peer, counts[#counts], line.hosts, TTL)
+  line:delay(cost.DELAY)
+  local result = {}
+  for _, count in ipairs(counts) do
+    local rounds = crew.run({ table.unpack(workers, 1, count) }, 0, "hand-over", ms, FOR_EVER, HOLD)
+    local us = cost.middle(gaps(rounds))
+    result[count] = us and (server.is_folder and us or us / TRIP)
+  end
+  crew.close(workers)
+  line:close()
+  return result
+end
+
+-- ---- many at a time -------------------------------------------------------------------------------------------------
+
+--- Acquisitions a second of 64 locks of one client.
+function cost.many(peer, server, ms)
+  local workers = crew.open(peer, 1, server.hosts, TTL)
+  local rounds = crew.run(workers, 64, "many", ms, FOR_EVER, 0)
+  crew.close(workers)
+  return #rounds / ms * 1000
+end
+
+-- ---- a crowd --------------------------------------------------------------------------------------------------------
+
+local PROCESSES, WORK = 4, 1000 -- WORK: microseconds inside
+
+--- How long each had to wait, those who got nothing included; microseconds.
+local function fairness(rounds, contenders)
+  local longest, sum, served = 0, 0, {}
+  for _, one in ipairs(rounds) do
+    local waited = one.granted - one.asked
+    longest, sum, served[one.contender] = math.max(longest, waited), sum + waited, true
+  end
+  local count = 0
+  for _ in pairs(served) do count = count + 1 end
+  return longest / math.max(1, sum / #rounds), contenders - count
+end
+
+--- So many contenders, each with a client of its own, in a few processes, for one lock.
+function cost.crowd(peer, server, contenders, ms)
+  local processes = math.min(PROCESSES, contenders)
+  local workers = crew.open(peer, processes, server.hosts, TTL, contenders // processes)
+  local pids = {}
+  for i, one in ipairs(workers) do pids[i] = one.pid end
+  local counts, client, backend = server:counts(), crew.cpu(pids), crew.cpu(server:pids())
+  local rounds, sums = crew.run(workers, 0, "crowd-" .. contenders, ms, FOR_EVER, WORK)
+  local after = server:counts()
+  local result = { count = #rounds, failures = sums.failures, overlaps = crew.overlaps(rounds) }
+  if #rounds > 1 then
+    local seconds = (rounds[#rounds].released - rounds[1].asked) / 1e6
+    result.rate = #rounds / seconds
+    result.requests = (after.requests - counts.requests) / #rounds
+    result.wakeups = sums.wakeups / #rounds
+    if after.wakeups then result.wakeups = math.max(0, after.wakeups - counts.wakeups) / #rounds end
+    result.client = (crew.cpu(pids) - client) / #rounds * 1e6
+    result.server = (crew.cpu(server:pids()) - backend) / #rounds * 1e6
+    result.unfair, result.starved = fairness(rounds, contenders)
+  end
+  crew.close(workers)
+  return result
+end
+
+return cost

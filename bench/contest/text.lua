@@ -1,0 +1,49 @@
+--- Tables and lists as text.
+
+local text = {}
+
+local function width(cell) return utf8.len(cell) or #cell end
+
+--- With aligned columns and without marks, for the terminal.
+function text.plain(header, rows)
+  local all, widths, lines = { header, table.unpack(rows) }, {}, {}
+  for n, row in ipairs(all) do
+    local copy = {}
+    for i, cell in ipairs(row) do
+      copy[i] = cell:gsub("[%*`]", "")
+      widths[i] = math.max(widths[i] or 0, width(copy[i]))
+    end
+    all[n] = copy
+  end
+  for n, row in ipairs(all) do
+    local parts = {}
+    for i, cell in ipairs(row) do parts[i] = cell .. (" "):rep(widths[i] - width(cell)) end
+    lines[n] = (table.concat(parts, "  "):gsub("%s+$", ""))
+  end
+  return table.concat(lines, "\n")
+end
+
+function text.markdown(header, rows)
+  local lines = { "| " .. table.concat(header, " | ") .. " |", "|" .. (" --- |"):rep(#header) }
+  for _, row in ipairs(rows) do
+    local cells = {}
+    for i = 1, #header do cells[i] = row[i] or "" end
+    lines[#lines + 1] = "| " .. table.concat(cells, " | ") .. " |"
+  end
+  return table.concat(lines, "\n")
+end
+
+function text.list(items)
+  local lines = {}
+  for i, item in ipairs(items) do lines[i] = "- " .. item end
+  return table.concat(lines, "\n")
+end
+
+--- Whose advice each peer's program follows.
+function text.manuals(list)
+  local lines = {}
+  for i, peer in ipairs(list) do lines[i] = ("- %s: <%s>"):format(peer.title, peer.manual) end
+  return (table.concat(lines, "\n"):gsub("<api.md>", "[the interface](api.md)"))
+end
+
+return text

@@ -1,0 +1,27 @@
+--- One peer's flash sales, in a process of its own: `truth_main.lua PEER`. Prints a line for each, as codec has it.
+
+local codec = require "spec.support.codec"
+local conditions = require "bench.contest.conditions"
+local peers = require "bench.contest.peers"
+local truth = require "bench.contest.truth"
+
+local peer = peers.get(arg[1])
+
+local function tell(id, result)
+  print(codec.encode(id, result))
+  io.flush()
+end
+
+--- A result, or what went wrong.
+local function try(fn, ...)
+  local ok, result = pcall(fn, ...)
+  return ok and result or { failed = tostring(result):gsub("\n.*", "") }
+end
+
+tell("calm", try(truth.play_calm, peer))
+for _, scenario in ipairs(truth.scenarios) do
+  local fits = not scenario.only or scenario.only(peer)
+  if peer.family == "folder" then fits = scenario.id == "killed" or scenario.id == "stopped" end
+  if fits then tell(scenario.id, try(truth.play, peer, scenario)) end
+end
+tell("conditions", try(conditions.try, peer))
