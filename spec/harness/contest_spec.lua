@@ -1,0 +1,70 @@
+--- `make contest`: it sees what a lock is worth. With those peers only that need no servers of others.
+
+local cost = require "bench.contest.cost"
+local crew = require "bench.contest.crew"
+local peers = require "bench.contest.peers"
+local servers = require "bench.contest.servers"
+local text = require "bench.contest.text"
+local truth = require "bench.contest.truth"
+
+local function scenario(id)
+  for _, one in ipairs(truth.scenarios) do
+    if one.id == id then return one end
+  end
+end
+
+local function crowd_of(id)
+  local peer = peers.get(id)
+  local server = servers.start(peer.family)
+  local result = cost.crowd(peer, server, 4, 400)
+  server:stop()
+  assert.equal(0, result.failures)
+  assert.is_true(result.count > 0)
+  return result
+end
+
+describe("the contest #once", function()
+  it("sees one that does not lock oversell, and be held by two at once", function()
+    assert.is_true(truth.play_calm(peers.broken).oversold > 0)
+    assert.is_true(crowd_of("broken").overlaps > 0)
+  end)
+
+  for _, id in ipairs { "flock", "zklock" } do
+    it("sees " .. id .. " sell each item once, and be held by one at a time", function()
+      local sale = truth.play_calm(peers.get(id))
+      assert.same({ 100, 0, 0 }, { sale.sold, sale.oversold, sale.stuck })
+      assert.equal(0, crowd_of(id).overlaps)
+    end)
+  end
+
+  it("stops a holder of zklock past its expiry: the next goes on, it is told, and its write refused", function()
+    local sale = truth.play(peers.get "zklock", scenario "stopped")
+    assert.is_nil(sale.failed)
+    assert.is_number(sale.next)
+    assert.same({ 0, "no", "refused", true }, { sale.oversold, sale.sure, sale.verdict, sale.alive })
+  end)
+
+  it("kills a holder of flock, and the next goes on", function()
+    local sale = truth.play(peers.get "flock", scenario "killed")
+    assert.is_nil(sale.failed)
+    assert.is_number(sale.next)
+  end)
+
+  it("counts who was granted while another held", function()
+    local function hold(granted, releasing) return { granted = granted, releasing = releasing } end
+    assert.equal(0, crew.overlaps { hold(1, 5), hold(5, 6), hold(7, 9) })
+    assert.equal(2, crew.overlaps { hold(1, 8), hold(5, 6), hold(7, 9) })
+  end)
+
+  it("has a program and a manual for each who takes part, or says why not", function()
+    for _, peer in ipairs(peers.list) do
+      assert.is_string(peer.absent or peer.program)
+      assert.is_truthy(peer.manual:find("^https://") or peer.manual == "api.md")
+    end
+  end)
+
+  it("prints tables whose rows may be short", function()
+    assert.equal("a   b\ncc", (text.plain({ "a", "b" }, { { "**cc**" } })))
+    assert.equal("| a | b |\n| --- | --- |\n| c |  |", text.markdown({ "a", "b" }, { { "c" } }))
+  end)
+end)
