@@ -154,7 +154,7 @@ lint: deps
 	@tools/lint.sh
 
 format:
-	@find csrc spec -name '*.[ch]' -exec clang-format -i {} +
+	@find csrc spec bench -name '*.[ch]' -exec clang-format -i {} +
 
 demo: deps
 	@$(submake) $(B)/5.4/zklock/core.so

@@ -26,7 +26,7 @@ c_files() { # c_files PATTERN DIR...
 }
 
 formatted() {
-    c_files '*.[ch]' csrc spec | xargs -0 -r clang-format --dry-run --Werror
+    c_files '*.[ch]' csrc spec bench | xargs -0 -r clang-format --dry-run --Werror
 }
 
 tidy() {
@@ -49,7 +49,7 @@ luacheck_all() {
 step 'clang-format' formatted
 step 'clang-tidy' tidy
 step 'luacheck' luacheck_all
-step 'shellcheck' shellcheck tools/*.sh .ci/run
+step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh .ci/run
 for rockspec in rockspec/*.rockspec; do
     step "luarocks lint $rockspec" luarocks lint "$rockspec"
 done

@@ -27,6 +27,7 @@ local PLAN = quick
     crowd = 3, crowd_ms = 2000, contenders = { 2, 4, 8, 16, 32, 64, 128, 256 }, at_once = 3 }
 
 local COUNTS = { 2, 4, 8 }
+local EACH_MS = 10 -- longer for each contender, so that a fair lock comes round to all
 
 -- ---- who ------------------------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ local function measure_many_and_crowds()
     for _, contenders in ipairs(PLAN.contenders) do
       for _, peer in ipairs(in_turn(round)) do
         try("crowd", peer, function()
-          local result = cost.crowd(peer, backends[peer.family], contenders, PLAN.crowd_ms)
+          local result = cost.crowd(peer, backends[peer.family], contenders, PLAN.crowd_ms + EACH_MS * contenders)
           result.contenders = contenders
           return result
         end)
@@ -199,7 +200,7 @@ results.machine = describe_machine()
 measure_costs()
 measure_truth()
 results.machine.load_after = output_of "cut -d' ' -f1-3 /proc/loadavg"
-results.seconds = progress.seconds()
+results.seconds = math.floor(progress.seconds())
 progress.clear()
 
 local file = assert(io.open(RESULTS, "w"))
