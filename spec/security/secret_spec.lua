@@ -1,20 +1,43 @@
 --- Credentials are shown to the servers and to nobody else.
 
-local fixture = require "spec.support.fixture"
+local inspector = require "spec.support.inspector"
+local memory = require "spec.support.memory"
 local port = require "spec.support.port"
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
 local wait = require "spec.support.wait"
+local worker = require "spec.support.worker"
 
 local SECRET = "tr0ub4dor&3"
 local AUTH = { scheme = "digest", credential = "user:" .. SECRET }
 local PATIENCE = 20
 
 describe("a credential", function()
-  local here = fixture.new("/secret", { super = true })
   local zk, tree, faulty, other, heard
 
-  setup(function() zk, tree, faulty = here.zk, here.tree, here:proxy() end)
+  setup(function()
+    zk = server.shared()
+    tree = inspector.connect(zk.hosts)
+    tree:add_auth("digest", server.SUPER)
+    tree:delete_tree("/secret")
+    faulty = proxy.start(zk.hosts)
+  end)
 
-  before_each(function() other, heard = here:worker(), {} end)
+  before_each(function()
+    other = worker.start()
+    heard = {}
+  end)
+
+  after_each(function()
+    faulty:heal()
+    other:kill()
+  end)
+
+  teardown(function()
+    faulty:close()
+    tree:delete_tree("/secret")
+    tree:close()
+  end)
 
   local function read(name)
     local file = assert(io.open(("/proc/%d/%s"):format(other.pid, name), "rb"))
@@ -135,25 +158,9 @@ describe("a credential", function()
       io.read()
     ]], { mark, tostring(copies), "127.0.0.1:" .. port.free() }) -- so libzookeeper has no copies
 
-    local function count()
-      local found = 0
-      local memory = assert(io.open(("/proc/%d/mem"):format(child.pid), "rb"))
-      for line in assert(io.open(("/proc/%d/maps"):format(child.pid))):lines() do
-        local from, to = line:match("^(%x+)%-(%x+) rw")
-        local first = from and tonumber(from, 16)
-        local size = from and tonumber(to, 16) - first
-        if from and size < 2 ^ 30 and memory:seek("set", first) then -- larger are a sanitizer's
-          local text = memory:read(size) or ""
-          found = found + select(2, text:gsub(mark:gsub("%-", "%%-"), ""))
-        end
-      end
-      memory:close()
-      return found
-    end
-
     local function counted(word)
       assert.equal(word, child:read_line(PATIENCE))
-      local found = count()
+      local found = memory.count(child.pid, mark)
       child:write("")
       return found
     end

@@ -4,6 +4,7 @@
 local authority = require "spec.support.authority"
 local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
+local memory = require "spec.support.memory"
 local port = require "spec.support.port"
 local proxy = require "spec.support.proxy"
 local script = require "spec.support.script"
@@ -111,6 +112,36 @@ describe("with TLS", function()
     file:close()
   end
 
+  it("a client's own copy of its key's password does not stay in memory when it was closed", function()
+    local copies, mark = 8, "a-password-that-is-not-elsewhere"
+    local encrypted = ours:issue("marked", mark)
+    local child = wait.spawn_lua([[
+      local zklock, clients = require "zklock", {}
+      local ca, cert, key, password, hosts = arg[1], arg[2], arg[3], arg[4], arg[6]
+      local tls = { ca = ca, cert = cert, key = key, password = password }
+      print "ready"
+      io.read()
+      for i = 1, tonumber(arg[5]) do clients[i] = assert(zklock.connect(hosts, { tls = tls, connect_timeout = 30 })) end
+      print "connected"
+      io.read()
+      for i = 1, #clients do clients[i]:close() end
+      print "closed"
+      io.read()
+    ]], { ours.ca, encrypted.cert, encrypted.key, mark, tostring(copies), zk.secure_hosts })
+
+    local function counted(word)
+      assert.equal(word, child:read_line(60))
+      local found = memory.count(child.pid, mark)
+      child:write("")
+      return found
+    end
+
+    local before, open, closed = counted "ready", counted "connected", counted "closed"
+    assert.is_true(open >= before + 2 * copies, ("%d, then %d"):format(before, open)) -- ours and the library's
+    assert.is_true(closed <= open - copies, ("%d, then %d"):format(open, closed))
+    child:wait()
+  end)
+
   describe("a client", function()
     it("connects, acquires and releases", function()
       local client = assert(connect(zk.secure_hosts, files()))
@@ -124,20 +155,6 @@ describe("with TLS", function()
       assert.is_true(client:flush(PATIENCE))
       assert.same({}, tree:children(path))
       assert.same({}, lines)
-    end)
-
-    it("does so as its page shows it", function()
-      local block = read("docs/tls.md"):match("```lua\n(.-)```")
-      local changes = { ["zk1:2281,zk2:2281"] = zk.secure_hosts, ["/etc/shop/ca.pem"] = ours.ca,
-        ["/etc/shop/client.pem"] = mine.cert, ["/etc/shop/client.key"] = mine.key }
-      local code, count_of = block:gsub('"([^"]+)"', function(text)
-        return ("%q"):format(assert(changes[text], text))
-      end)
-      assert.equal(4, count_of)
-      code = "local zklock, secret = ...\n" .. code .. "return client"
-      local client = assert((loadstring or load)(code))(zklock, PASSWORD) -- luacheck: ignore 113
-      clients[#clients + 1] = client
-      assert(client:mutex(path):acquire(PATIENCE))
     end)
 
     it("does so with a key that is not encrypted, with and without a password", function()
