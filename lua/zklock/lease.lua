@@ -1,5 +1,5 @@
 --- lease: what a semaphore gives. Whoever has it, has it: it is its own owner. Dropped, it is given back when that is
---- found.
+--- found; one that was taken while a host serves somebody (a request of nginx's) ends with that.
 local check = require "zklock.check"
 local core = require "zklock.core"
 local owner = require "zklock.owner"
@@ -37,6 +37,13 @@ end
 ---@return string? err "lost", "closed", "forked"
 function Lease:release()
   return core.quietly(release, self)
+end
+
+--- Whom it was taken for (a request of nginx's) is at its end: so is it.
+---@private
+function Lease:abandon()
+  local stay = self.stay
+  if self.open and stay and stay.state == "held" and not stay.place.client:unusable() then stay:abandon() end
 end
 
 ---@private

@@ -27,13 +27,20 @@ local function check_count(count, permits)
   return check.integer(count, "count", 1, math.min(permits, COUNT_MOST), 4)
 end
 
+--- What is leased here ends with whom a host serves here.
+local function new_lease(semaphore, listener)
+  local client, lease = semaphore.client, Lease.new(listener)
+  if client.loop.tie then client.loop.tie(client, lease) end
+  return lease
+end
+
 local function hand_out(lease)
   lease.stay:hand_out()
   return lease
 end
 
 --- Waits for leases, in order of arrival: all of them or none. 0 answers "timeout" also while somebody else is just
---- taking one.
+--- taking one. Taken while nginx serves a request, it ends with that one.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
 ---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Lease? lease of all of them
@@ -48,7 +55,7 @@ function Semaphore:acquire(timeout, count)
   self.client:recall()
   self.client:reap()
   local listener = { semaphore = self }
-  local lease = Lease.new(listener)
+  local lease = new_lease(self, listener)
   local stay = self.place:new_stay(listener, lease)
   stay.leases, lease.stay = count, stay
   local err = stay:settle(deadline, once)
@@ -67,7 +74,7 @@ function Semaphore:request(timeout, callback, count)
   check.func(callback, "callback")
   count = check_count(count, self.place.permits)
   local listener = { semaphore = self }
-  local lease = Lease.new(listener)
+  local lease = new_lease(self, listener)
   return Request.new(self, deadline, once, callback, listener, function(stay)
     stay.leases, lease.stay = count, stay
     return lease

@@ -370,6 +370,44 @@ describe("inside nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("gives back its leases, when it ends or its client hangs up", function()
+      start_one([[
+        lua_check_client_abort on;
+        location /leave { content_by_lua_block {
+          package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(20))
+        } }
+        location /request { content_by_lua_block {
+          client:semaphore("@path@", 1):request(20, function(got) package.loaded.lease = got end)
+          while not package.loaded.lease do ngx.sleep(0.001) end
+        } }
+        location /stay { content_by_lua_block {
+          package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(20))
+          ngx.sleep(60)
+        } }
+        location /drop { content_by_lua_block {
+          ngx.say(package.loaded.lease:is_held(), " ", package.loaded.lease:release() or "not held")
+          package.loaded.lease = nil
+        } }
+        location /timer { content_by_lua_block {
+          ngx.timer.at(0, function() package.loaded.lease = assert(client:semaphore("@path@", 1):acquire(20)) end)
+        } }
+      ]])
+      for i, how in ipairs { "/leave", "/request" } do
+        assert.equal(200, (web:get(how)))
+        stats(("held 0 waiting 0 abandoned %d"):format(i))
+        assert.same({ 200, "false not held\n" }, { web:get("/drop") })
+      end
+      local call = web:begin("/stay")
+      stats "held 1 waiting 0 abandoned 2"
+      call:hang_up()
+      stats "held 0 waiting 0 abandoned 3"
+      here:becomes(0, path .. "/leases")
+      web:get("/timer") -- it outlives that one
+      stats "held 1 waiting 0 abandoned 3"
+      assert.same({ 200, "true true\n" }, { web:get("/drop") })
+      assert.same({}, web:errors())
+    end)
+
     it("in a timer is the light thread, and what it held is free when it or the timer ends", function()
       start_one([[
         location /timer { content_by_lua_block {

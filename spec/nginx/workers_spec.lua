@@ -304,10 +304,13 @@ describe("a worker of nginx", function()
     assert.same({}, web:errors())
   end)
 
-  it("gives back a lease that a request has dropped when that is collected, or when it leaves", function()
+  it("gives back a lease that a timer has dropped when that is collected, or when it leaves", function()
     start { workers = 1, server = [[
       location /take { content_by_lua_block {
-        ngx.say(client:semaphore("@path@", 2):acquire(5):is_held())
+        local held
+        assert(ngx.timer.at(0, function() held = client:semaphore("@path@", 2):acquire(5):is_held() end))
+        while not held do ngx.sleep(0.001) end
+        ngx.say(held)
       } }
       location /held { content_by_lua_block { ngx.say(client:stats().held) } }
       location /collect { content_by_lua_block { collectgarbage() collectgarbage() } }
