@@ -157,6 +157,22 @@ describe("a callback inside nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("is not called when it is granted while nobody could be told, and that ends before", function()
+      start [[
+        location /compute { content_by_lua_block {
+          local before = client:stats().acquired
+          client:mutex("@path@"):request(20, function() ngx.shared.counts:set("seen", "called") end)
+          repeat until client:stats().acquired > before
+        } }
+        location /abandoned { content_by_lua_block { ngx.say(client:stats().abandoned) } }
+      ]]
+      assert.equal(200, (web:get("/compute")))
+      wait.eventually(function() return select(2, web:get("/abandoned")) == "1\n" end, PATIENCE)
+      here:becomes(0)
+      assert.same({ 200, "nothing\n" }, { web:get("/seen") })
+      assert.same({}, web:errors())
+    end)
+
     it("made in a filter ends with it, too; made in the log phase it ends with nothing", function()
       start(MADE)
       web:get("/filter")
