@@ -1,43 +1,21 @@
 --- Credentials are shown to the servers and to nobody else.
 
-local inspector = require "spec.support.inspector"
+local fixture = require "spec.support.fixture"
 local memory = require "spec.support.memory"
 local port = require "spec.support.port"
-local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-local worker = require "spec.support.worker"
 
 local SECRET = "tr0ub4dor&3"
 local AUTH = { scheme = "digest", credential = "user:" .. SECRET }
 local PATIENCE = 20
 
 describe("a credential", function()
+  local here = fixture.new("/secret", { super = true })
   local zk, tree, faulty, other, heard
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:add_auth("digest", server.SUPER)
-    tree:delete_tree("/secret")
-    faulty = proxy.start(zk.hosts)
-  end)
+  setup(function() zk, tree, faulty = here.zk, here.tree, here:proxy() end)
 
-  before_each(function()
-    other = worker.start()
-    heard = {}
-  end)
-
-  after_each(function()
-    faulty:heal()
-    other:kill()
-  end)
-
-  teardown(function()
-    faulty:close()
-    tree:delete_tree("/secret")
-    tree:close()
-  end)
+  before_each(function() other, heard = here:worker(), {} end)
 
   local function read(name)
     local file = assert(io.open(("/proc/%d/%s"):format(other.pid, name), "rb"))

@@ -157,6 +157,20 @@ describe("with TLS", function()
       assert.same({}, lines)
     end)
 
+    it("does so as its page shows it", function()
+      local block = read("docs/tls.md"):match("```lua\n(.-)```")
+      local changes = { ["zk1:2281,zk2:2281"] = zk.secure_hosts, ["/etc/shop/ca.pem"] = ours.ca,
+        ["/etc/shop/client.pem"] = mine.cert, ["/etc/shop/client.key"] = mine.key }
+      local code, count_of = block:gsub('"([^"]+)"', function(text)
+        return ("%q"):format(assert(changes[text], text))
+      end)
+      assert.equal(4, count_of)
+      code = "local zklock, secret = ...\n" .. code .. "return client"
+      local client = assert((loadstring or load)(code))(zklock, PASSWORD) -- luacheck: ignore 113
+      clients[#clients + 1] = client
+      assert(client:mutex(path):acquire(PATIENCE))
+    end)
+
     it("does so with a key that is not encrypted, with and without a password", function()
       local plain = ours:issue("plain")
       for _, password in ipairs { false, "any" } do
