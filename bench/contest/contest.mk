@@ -14,23 +14,23 @@ $(CONTEST)/redis $(CONTEST)/redisson: $(CONTEST_C)/redis_link.c
 $(CONTEST)/zookeeper $(CONTEST)/recipe: $(CONTEST_C)/zookeeper_link.c
 
 $(addprefix $(CONTEST)/,flock mariadb redis redisson zookeeper): $(CONTEST)/%: $(CONTEST_C)/%.c $(CONTEST_C)/worker.c \
-		$(wildcard $(CONTEST_C)/*.h) | deps
+		$(wildcard $(CONTEST_C)/*.h)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -pthread $(WARNINGS) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIBRARIES)
 
 # ZooKeeper's recipe is in no package but its sources; where they cannot be had, the table says so.
-$(CONTEST)/recipe: $(CONTEST_C)/recipe.c $(CONTEST_C)/worker.c $(wildcard $(CONTEST_C)/*.h) bench/contest/source.sh | deps
+$(CONTEST)/recipe: $(CONTEST_C)/recipe.c $(CONTEST_C)/worker.c $(wildcard $(CONTEST_C)/*.h) bench/contest/source.sh
 	@mkdir -p $(@D) && echo "CC $@"
 	$Qif bench/contest/source.sh $(CONTEST)/source; then \
 		$(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -pthread $(CFLAGS) -I$(CONTEST)/source -I/usr/include/zookeeper -o $@ \
 			$(filter %.c,$^) $(CONTEST)/source/zoo_lock.c $(LIBRARIES); \
 	fi
 
-$(CONTEST)/gozk $(CONTEST)/etcd: $(CONTEST)/%: $(CONTEST_C)/worker.go $(CONTEST_C)/%/peer.go | deps
+$(CONTEST)/gozk $(CONTEST)/etcd: $(CONTEST)/%: $(CONTEST_C)/worker.go $(CONTEST_C)/%/peer.go
 	@mkdir -p $@.src && cp $^ $@.src && echo "GO $@"
 	$Qcd $@.src && $(CONTEST_GO) -o $(CURDIR)/$@ worker.go peer.go
 
-$(CONTEST)/Contest.class: $(CONTEST_C)/Contest.java | deps
+$(CONTEST)/Contest.class: $(CONTEST_C)/Contest.java
 	@mkdir -p $(@D) && echo "JAVAC $@"
 	$Qjavac -Xlint:all,-path -Werror -d $(@D) -cp $(JARS) $<
 
@@ -38,7 +38,8 @@ $(CONTEST)/Contest.class: $(CONTEST_C)/Contest.java | deps
 contest-spec: $(CONTEST)/flock
 
 # In memory, so that no server waits for a disk.
-contest: deps $(B)/5.4/zklock/core.so $(CONTEST_PROGRAMS) $(CONTEST)/recipe
+contest: deps
+	@$(submake) $(B)/5.4/zklock/core.so $(CONTEST_PROGRAMS) $(CONTEST)/recipe
 	@exec env TMPDIR=$(or $(wildcard /dev/shm),/tmp) QUICK=$(QUICK) $(call lua,5.4) bench/contest/run.lua $(PEERS)
 
 .PHONY: contest contest-spec

@@ -1,29 +1,27 @@
 --- Each block that a page shows, for somebody to paste, is run somewhere. #once
 
 local lfs = require "lfs"
+local read = require("spec.support.file").read
+
+local DRAWING = "mermaid: nobody, it is a drawing"
 
 --- By page, its blocks in order: the language, and what runs it.
 local RUN = {
   ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: the Makefile", "lua: spec/docs/example_spec.lua",
     "sql: spec/docs/promises_spec.lua", "sh: tools/rock.sh" },
+  ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
     "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
   ["docs/openresty.md"] = { "sh: tools/rock.sh", "lua: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua",
-    "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "sql: spec/docs/promises_spec.lua" },
-  ["docs/promises.md"] = { "mermaid: nobody, it is a drawing", "sql: spec/docs/promises_spec.lua",
+    "nginx: spec/nginx/docs_spec.lua", DRAWING, "nginx: spec/nginx/docs_spec.lua", "sql: spec/docs/promises_spec.lua" },
+  ["docs/promises.md"] = { DRAWING, DRAWING, "sql: spec/docs/promises_spec.lua",
     "lua: spec/docs/promises_spec.lua" },
+  ["docs/protocol.md"] = { DRAWING, DRAWING },
   ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
 }
 
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
 local function pages()
-  local list = { "README.md", "SECURITY.md" }
+  local list = { "README.md", "CONTRIBUTING.md", "SECURITY.md" }
   for name in lfs.dir("docs") do
     if name:find("%.md$") then list[#list + 1] = "docs/" .. name end
   end
