@@ -20,6 +20,9 @@ MINUTES = 10
 SEED := $(shell date +%s)
 CHAOS = $(if $(filter 5.4,$(LUAS)),$(if $(SPECS),,1))
 
+# `make test` has some seconds of `make soak-lua`, so that it does not rot.
+SOAK_LUAS = $(filter 5.1 5.4,$(LUAS))
+
 # `make random`: how many seeds for each course of the random unit tests; `make test` has a few.
 SEEDS = 1000
 
@@ -28,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak slow random lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -40,6 +43,7 @@ help:
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
 	@echo '  make soak    nginx and plain Lua use everything for ten minutes, and nothing grows: MINUTES=60'
+	@echo '  make soak-lua  each Lua misuses everything for ten minutes, and nothing is left: MINUTES=1 SEED=42'
 	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo '  make lint    formatting and static checks'
@@ -91,6 +95,7 @@ test: deps
 		'memory=$(memory_asan)' \
 		'unit=$(unit_asan)' \
 		'rock=tools/rock.sh $(LUAS)' \
+		$(if $(SPECS),,$(if $(SOAK_LUAS),'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))')) \
 		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
 			'$(version)=$(call specs,$(version),build,,slow$(comma)once)')
@@ -114,6 +119,10 @@ soak: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
 	@exec env LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
 		LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" $(call lua,luajit) soak/run.lua $(MINUTES)
+
+soak-lua: deps
+	@$(submake) build
+	@exec env $(call soak_lua,$$(($(MINUTES) * 60)),$(LUAS))
 
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|slow|random|demo|lint|asan|tsan|bench|contest]...
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|soak-lua|slow|random|demo|lint|asan|tsan|bench|contest]...
 # without a goal: all of them
 set -eu
 
@@ -23,7 +23,7 @@ rivals='mariadb-server-core mariadb-client-core redis-server libhiredis-dev libm
 tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
 
 wanted=
-[ $# -gt 0 ] || set -- build test tls neighbours chaos soak slow random demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test tls neighbours chaos soak soak-lua slow random demo lint asan tsan bench
 for goal; do
     case $goal in
     test) wanted="$wanted $cc $luas $specs $nginx luarocks" ;;
@@ -32,7 +32,8 @@ for goal; do
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
     bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
     tsan) wanted="$wanted $cc $lua54 $specs" ;;
-    slow) wanted="$wanted $cc $lua54 $specs valgrind" ;;
+    slow) wanted="$wanted $cc $luas $specs valgrind" ;;
+    soak-lua) wanted="$wanted $cc $luas $specs" ;;
     contest) wanted="$wanted $cc $lua54 $specs $curator $golang $rivals" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;

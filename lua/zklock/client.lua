@@ -416,9 +416,19 @@ local function take_back(client, call)
   client.queue:put_back(call)
 end
 
+--- It has been told: what it was told of is to be collected, also while the call is not.
+local function forget_arguments(call)
+  for i = 1, call.count do call[i] = false end
+end
+
+local function forgotten(call, ...)
+  forget_arguments(call)
+  return ...
+end
+
 local function begin_with(client, call)
   set_begun(client, call)
-  return unpack(call, 1, call.count)
+  return forgotten(call, unpack(call, 1, call.count))
 end
 
 --- In a coroutine of the loop's. false: it makes none now.
@@ -442,8 +452,11 @@ local function start(client, call)
   local thread = coroutine.create(body)
   client.callbacks[thread] = call.keep or true
   local ok, err = core.resume(thread, take_out, client, call, call.fn, unpack(call, 1, call.count))
-  if ok then return end
-  if core.has_begun(thread, body, call.fn) then return report.tell(client, report.traceback(thread, err)) end
+  if ok then return quietly(forget_arguments, call) end
+  if core.has_begun(thread, body, call.fn) then
+    quietly(forget_arguments, call)
+    return report.tell(client, report.traceback(thread, err))
+  end
   quietly(take_back, client, call)
   error(err, 0)
 end

@@ -15,6 +15,8 @@ LUA_luajit = luajit
 lua_path = LUA_PATH="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;$(CURDIR)/?.lua;;" \
 	LUA_CPATH="$(CURDIR)/$(or $2,$(B))/$1$3/?.so;;"
 lua = $(lua_path) $(LUA_$1)
+# $(call soak_lua,SECONDS,VERSIONS): these misuse it
+soak_lua = $(call lua,5.4) soak/lua.lua $1 $(SEED) $(CURDIR)/build $(foreach version,$2,$(version)=$(LUA_$(version)))
 unexport LUA_INIT LUA_INIT_5_2 LUA_INIT_5_3 LUA_INIT_5_4
 unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
 
