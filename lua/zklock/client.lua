@@ -28,6 +28,7 @@ local CLOSE_MOST = 5
 local CLOSE_ROUNDS = 1000
 --- How many owners are looked at in passing, whether they have come to their end. Before the process sleeps it is all.
 local REAP_MOST = 64
+local NAP = 0.05 -- seconds
 
 ---@class zklock.Client
 ---@field private native userdata
@@ -172,10 +173,12 @@ function Client:call_later(fn, ...)
   self.queue:append(self.new_call(fn, ...))
 end
 
---- Blocks until something has arrived, the moment has come, or a signal has.
-function Client:sleep(moment)
-  self:reap(math.huge)
-  self.native:wait(moment)
+--- Blocks until something has arrived, the moment has come, or a signal has. A first time it may be a nap: an answer of
+--- the servers comes soon, and is not to wait until all owners were looked at. Nobody sleeps for long before that.
+function Client:sleep(moment, is_first)
+  local naps = is_first and self.mortals.count > REAP_MOST
+  if not naps then self:reap(math.huge) end
+  self.native:wait(naps and math.min(moment, core.now() + NAP) or moment)
 end
 
 -- A callback that waits lets the others run: its coroutine is parked, and the poll that runs it goes on. Plain Lua 5.1
@@ -611,9 +614,11 @@ function Client:poll(timeout)
     if refused then return nil, refused end
     if settle and self.begun == before then settle(self) end
   end
+  local is_first = true
   while self.begun == before and not self.loop.watch and core.now() < deadline and not self:unusable() do
-    self:sleep(deadline)
+    self:sleep(deadline, is_first)
     self:turn()
+    is_first = false
   end
   return self.begun - before
 end

@@ -258,6 +258,23 @@ static void rings_once_for_each_batch(void) {
     close(ends[0]);
 }
 
+/* Who walked there from the first one would not arrive. */
+static void drops_without_walking_there(void) {
+    zkl_event event;
+    for (int i = 0; i < 4; i++)
+        zkl_events_post(&events, &pool[i], i, 0);
+    zkl_event *const second = pool[0].next;
+    pool[0].next = NULL;
+    zkl_events_drop(&events, &pool[2]);
+    zkl_events_drop(&events, &pool[3]);
+    pool[0].next = second;
+    for (int i = 0; i < 2; i++) {
+        CHECK(take(&event));
+        CHECK_INT(event.tag, i);
+    }
+    CHECK(!take(&event));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"events are taken in the order they were posted", takes_in_order_of_posting},
@@ -266,6 +283,8 @@ int main(int argc, char **argv) {
         {"the descriptor is quiet once the last event was dropped",
          quiet_after_a_drop_and_an_empty_take},
         {"an event can be dropped from anywhere in the queue", drops_from_anywhere},
+        {"an event is dropped without a walk through the queue, however long that is",
+         drops_without_walking_there},
         {"posting what is queued changes it in its place", posting_again_changes_it_in_place},
         {"what was taken can be posted again", may_be_posted_again_once_taken},
         {"an event stays until it is forgotten", stays_until_it_is_forgotten},

@@ -6,9 +6,11 @@ local blocking = { name = "blocking" }
 --- signal comes: a signal's hook runs as soon as it is back in Lua.
 function blocking.wait(client, waiter)
   client:turn()
+  local is_first = true
   while not waiter.done and waiter:left() ~= 0 and client:unusable() ~= "forked" do
-    client:sleep(waiter.deadline or math.huge)
+    client:sleep(waiter.deadline or math.huge, is_first)
     client:turn()
+    is_first = false
   end
 end
 

@@ -1,0 +1,87 @@
+--- What an operation takes when there is much of something: steps are counted, not seconds.
+
+local check = require "zklock.check"
+local server = require "spec.support.server"
+local zklock = require "zklock"
+
+local PATIENCE = 20 -- seconds
+
+local jit = rawget(_G, "jit")
+
+describe("how much work there is", function()
+  --- How many instructions fn takes, in hundreds; compiled code does not count them.
+  local function steps(fn, ...)
+    local n = 0
+    if jit then jit.off() end
+    debug.sethook(function() n = n + 1 end, "", 100)
+    fn(...)
+    debug.sethook()
+    if jit then jit.on() end
+    return n
+  end
+
+  local function paths(n)
+    local list = {}
+    for i = 1, n do list[i] = ("/much/%d/%d"):format(i % 7, i) end
+    return list
+  end
+
+  it("for the paths of a multilock is in proportion to them", function()
+    local few, many = steps(check.paths, paths(250), "paths"), steps(check.paths, paths(1000), "paths")
+    assert.is_true(many < 8 * few, ("%d for 250, %d for 1000"):format(few, many))
+  end)
+
+  describe("with hundreds of coroutines that hold #once", function()
+    local OWNERS = 600
+    local client, threads, looks
+
+    setup(function()
+      client = assert(zklock.connect(server.shared().hosts, { session_timeout = 30 }))
+      threads = {}
+      for i = 1, OWNERS do
+        threads[i] = coroutine.create(function()
+          assert(client:mutex("/growth/" .. i):acquire(PATIENCE))
+          coroutine.yield()
+        end)
+        assert(coroutine.resume(threads[i]))
+      end
+      local whos = client.mortals.whos
+      client.mortals.whos = setmetatable({}, {
+        __index = function(_, number)
+          looks = looks + 1
+          return whos[number]
+        end,
+        __newindex = whos,
+      })
+    end)
+
+    before_each(function() looks = 0 end)
+
+    teardown(function() client:close() end)
+
+    it("looks at few of them for a poll", function()
+      client:poll()
+      assert.is_true(looks > 0 and looks < OWNERS / 2, looks)
+    end)
+
+    it("looks at few of them for an acquire, when the servers answer soon", function()
+      local lock, fewest = client:mutex("/growth/mine"), math.huge
+      for _ = 1, 20 do -- on a busy machine some answers are late
+        looks = 0
+        assert(lock:acquire(PATIENCE))
+        assert(lock:release())
+        fewest = math.min(fewest, looks)
+      end
+      assert.is_true(fewest < OWNERS, fewest)
+    end)
+
+    it("looks at all of them before it sleeps for long", function()
+      local dead = OWNERS / 2
+      local lock = client:mutex("/growth/" .. dead)
+      assert(coroutine.resume(threads[dead])) -- it ends, holding
+      threads[dead] = nil
+      assert(lock:acquire(PATIENCE, "somebody"))
+      assert(lock:release("somebody"))
+    end)
+  end)
+end)
