@@ -1,5 +1,10 @@
 #include "base/process.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
 static unsigned generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -32,4 +37,48 @@ bool zkl_thread_start(pthread_t *thread, void *(*run)(void *), void *ctx) {
     const int rc = pthread_create(thread, NULL, run, ctx);
     zkl_signals_restore(&before);
     return rc == 0;
+}
+
+enum { ROOM_MOST = 4, GONE_TRIES = 10000 };
+
+/* One that shows that there is room for it. */
+typedef struct trial {
+    pthread_mutex_t *gate; /* locked until all have begun */
+    pthread_t thread;
+    atomic_int id;
+} trial;
+
+static void *try_room(void *ctx) {
+    trial *one = ctx;
+    atomic_store(&one->id, gettid());
+    pthread_mutex_lock(one->gate);
+    pthread_mutex_unlock(one->gate);
+    return NULL;
+}
+
+/* To the kernel a thread that was joined is there for a moment still. */
+static void await_gone(int id) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d", id);
+    for (int i = 0; i < GONE_TRIES && access(path, F_OK) == 0; i++)
+        sched_yield();
+}
+
+bool zkl_process_has_room(int threads) {
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    trial trials[ROOM_MOST];
+    int begun = 0;
+    pthread_mutex_lock(&gate);
+    for (; begun < threads && begun < ROOM_MOST; begun++) {
+        trials[begun].gate = &gate;
+        atomic_init(&trials[begun].id, 0);
+        if (!zkl_thread_start(&trials[begun].thread, try_room, &trials[begun]))
+            break;
+    }
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < begun; i++) {
+        pthread_join(trials[i].thread, NULL);
+        await_gone(atomic_load(&trials[i].id));
+    }
+    return begun == threads;
 }

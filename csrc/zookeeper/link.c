@@ -657,11 +657,18 @@ static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
     return handle;
 }
 
+/* The library has one for its connection and one for completions, and asserts that it gets them. */
+enum { LIBRARY_THREADS = 2 };
+
 static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config,
                                const clientid_t *session) {
     const int timeout = (int)(zkl_link_asked(config) / (ZKL_SECOND / 1000));
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
     zoo_deterministic_conn_order(1);
+    if (!zkl_process_has_room(LIBRARY_THREADS)) {
+        errno = EAGAIN;
+        return NULL;
+    }
     if (config->tls)
         return start_tls(link, addresses, timeout, session);
     return zookeeper_init2(addresses, on_session, timeout, session, link, ZOO_NO_LOG_CLIENTENV,

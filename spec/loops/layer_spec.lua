@@ -284,4 +284,31 @@ describe("above the engine", function()
     pipe:close()
     assert.equal("nil\tno descriptors left\n", said)
   end)
+
+  --- A thread takes a gigabyte of addresses, of which there are so many. A sanitizer wants more.
+  local function with_room_for(threads, program)
+    local pipe = assert(io.popen(("ulimit -s 1048576; ulimit -v %d; exec %s %s %s 2>&1"):format(
+      threads * 1048576 + 700000, script.interpreter(), program, zk.hosts)))
+    local said = pipe:read "*a"
+    pipe:close()
+    return said
+  end
+
+  if not os.getenv "LD_PRELOAD" then
+    it("connect does not end the program that can have few threads more #once", function()
+      local program = folder.file("crowded.lua", [[
+        local zklock = require "zklock"
+        local client, err = zklock.connect(arg[1], { connect_timeout = 2, log = function() end })
+        io.write(client and "connected" or err)
+        os.exit(0)
+      ]])
+      local seen = {}
+      for threads = 0, 6 do
+        local said = with_room_for(threads, program)
+        assert.is_true(said == "connected" or said == "no threads left" or said == "disconnected", said)
+        seen[said] = true
+      end
+      assert.same({ true, true }, { seen.connected, seen["no threads left"] })
+    end)
+  end
 end)
