@@ -102,17 +102,17 @@ bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t siz
 
 /* ---- a bell: for a host whose loop connects to sockets by name and watches no foreign descriptor (nginx) ---- */
 
-typedef struct zkl_bell zkl_bell;
+typedef struct zkl_notifier zkl_notifier;
 
-/* Makes a Unix socket in a directory that only this user may enter. The host connects to zkl_bell_path, once, then
- * calls zkl_bell_answer; from then on it reads a byte each time zkl_fd becomes readable. A client has one bell at a
+/* Makes a Unix socket in a directory that only this user may enter. The host connects to zkl_notifier_path, once, then
+ * calls zkl_notifier_answer; from then on it reads a byte each time zkl_fd becomes readable. A client has one bell at a
  * time. NULL: errno says why. One thread at a time for each bell. */
-zkl_bell *zkl_bell_open(zkl_client *client);
-const char *zkl_bell_path(const zkl_bell *bell);
+zkl_notifier *zkl_notifier_open(zkl_client *client);
+const char *zkl_notifier_path(const zkl_notifier *notifier);
 /* Takes the connection that this process has made, and removes socket and directory. false: errno says why. */
-bool zkl_bell_answer(zkl_bell *bell);
+bool zkl_notifier_answer(zkl_notifier *notifier);
 /* Hangs up: the host reads the end. */
-void zkl_bell_drop(zkl_bell *bell);
+void zkl_notifier_drop(zkl_notifier *notifier);
 
 /* ---- visits: something of the host's (a request) whose end is told by a C function, without the host's script ---- */
 

@@ -12,7 +12,7 @@ struct zkl_descriptors {
     int list[];
 };
 
-void zkl_descriptors_each(void (*visit)(int fd, void *ctx), void *ctx) {
+void zkl_descriptors_each(void (*call)(int fd, void *ctx), void *ctx) {
     DIR *dir = opendir("/proc/self/fd");
     if (!dir)
         return; /* no /proc: as if there were none */
@@ -22,26 +22,26 @@ void zkl_descriptors_each(void (*visit)(int fd, void *ctx), void *ctx) {
         const long fd = strtol(entry->d_name, &end, 10);
         if (*end || end == entry->d_name || fd == dirfd(dir))
             continue;
-        visit((int)fd, ctx);
+        call((int)fd, ctx);
     }
     closedir(dir);
 }
 
-struct visitor {
-    void (*visit)(int fd, void *ctx);
+struct caller {
+    void (*call)(int fd, void *ctx);
     void *ctx;
 };
 
-static void visit_if_inherited(int fd, void *ctx) {
-    const struct visitor *visitor = ctx;
+static void call_if_inherited(int fd, void *ctx) {
+    const struct caller *caller = ctx;
     const int flags = fcntl(fd, F_GETFD);
     if (flags >= 0 && !(flags & FD_CLOEXEC))
-        visitor->visit(fd, visitor->ctx);
+        caller->call(fd, caller->ctx);
 }
 
-/* Calls `visit` for every open descriptor that an exec would keep. */
-static void each_inherited(void (*visit)(int fd, void *ctx), void *ctx) {
-    zkl_descriptors_each(visit_if_inherited, &(struct visitor){visit, ctx});
+/* Calls `call` for every open descriptor that an exec would keep. */
+static void each_inherited(void (*call)(int fd, void *ctx), void *ctx) {
+    zkl_descriptors_each(call_if_inherited, &(struct caller){call, ctx});
 }
 
 static bool is_pipe(int fd) {

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* Calls `visit` for every open descriptor of the process. */
-void zkl_descriptors_each(void (*visit)(int fd, void *ctx), void *ctx);
+/* Calls `call` for every open descriptor of the process. */
+void zkl_descriptors_each(void (*call)(int fd, void *ctx), void *ctx);
 
 /* The pipes that are open now and would survive an exec. Freed by zkl_descriptors_mark_new_pipes. NULL: no memory. */
 typedef struct zkl_descriptors zkl_descriptors;

@@ -15,7 +15,7 @@ bool zkl_events_init(zkl_events *events) {
     events->last = &events->first;
     events->serial = 0;
     events->signalled = false;
-    events->bell = -1;
+    events->notifier = -1;
     return true;
 }
 
@@ -25,9 +25,9 @@ void zkl_events_destroy(zkl_events *events) {
 }
 
 /* locked: a byte that does not fit need not: the host has not read the ones before it */
-static void ring(zkl_events *events) {
-    if (events->bell >= 0)
-        send(events->bell, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+static void notify(zkl_events *events) {
+    if (events->notifier >= 0)
+        send(events->notifier, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* locked: one write however many events: the counter stays set until the queue has run empty */
@@ -39,7 +39,7 @@ static void signal_once(zkl_events *events) {
     /* A write of 1 to an eventfd that holds at most 1 cannot fail or block. */
     while (events->fd >= 0 && write(events->fd, &one, sizeof one) < 0)
         continue;
-    ring(events);
+    notify(events);
 }
 
 void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token) {
@@ -95,11 +95,11 @@ void zkl_events_forget(zkl_events *events, uint64_t serial) {
     pthread_mutex_unlock(&events->mutex);
 }
 
-void zkl_events_ring_at(zkl_events *events, int bell) {
+void zkl_events_notify_at(zkl_events *events, int notifier) {
     pthread_mutex_lock(&events->mutex);
-    events->bell = bell;
+    events->notifier = notifier;
     if (events->signalled)
-        ring(events);
+        notify(events);
     pthread_mutex_unlock(&events->mutex);
 }
 

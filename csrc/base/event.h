@@ -34,7 +34,7 @@ typedef struct zkl_events {
     zkl_event *first, **last;
     uint64_t serial; /* of the latest post of all */
     int fd;          /* eventfd; -1: it was hung up */
-    int bell; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
+    int notifier; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     bool signalled;
 } zkl_events;
 
@@ -53,7 +53,7 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy);
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 
 /* Rings at this socket from now on, and at once if something is there already; -1: nowhere. The caller closes it. */
-void zkl_events_ring_at(zkl_events *events, int bell);
+void zkl_events_notify_at(zkl_events *events, int notifier);
 
 /* Closes the descriptor, for which nobody looks any more. Twice is fine. */
 void zkl_events_hang_up(zkl_events *events);

@@ -1,7 +1,7 @@
 #include "base/round.h"
 
-/* At most so many visits in each so long: a thousand a second. */
-#define VISITS 10
+/* At most so many served in each so long: a thousand a second. */
+#define SERVED_MOST 10
 #define PAUSE (ZKL_SECOND / 100)
 
 static void append(zkl_round *round, zkl_post *post) {
@@ -26,7 +26,7 @@ static zkl_nanos pause_of(const zkl_round *round) {
 static size_t due(const zkl_round *round) {
     const size_t pauses = (size_t)(round->period / pause_of(round));
     const size_t all = (round->lap + pauses - 1) / pauses;
-    return all < VISITS ? all : VISITS;
+    return all < SERVED_MOST ? all : SERVED_MOST;
 }
 
 static void begin_lap(zkl_round *round) {
@@ -45,12 +45,12 @@ static zkl_post *next_post(zkl_round *round) {
     return post;
 }
 
-/* A visit may let anybody leave, also who is visited. */
+/* Serving one may let anybody leave the round, also the one served. */
 static void walk(zkl_timer *timer) {
     zkl_round *round = (zkl_round *)((char *)timer - offsetof(zkl_round, timer));
     zkl_nanos cost = 0;
-    for (size_t visits = due(round); visits > 0 && round->count && cost < PAUSE; visits--) {
-        const zkl_nanos one = round->visit(next_post(round));
+    for (size_t served = due(round); served > 0 && round->count && cost < PAUSE; served--) {
+        const zkl_nanos one = round->serve(next_post(round));
         if (one == ZKL_NEVER)
             return; /* zkl_round_add goes on */
         cost += one;
@@ -63,8 +63,8 @@ static void walk(zkl_timer *timer) {
 }
 
 void zkl_round_init(zkl_round *round, zkl_timers *timers, const zkl_clock *clock, zkl_nanos period,
-                    zkl_nanos (*visit)(zkl_post *post)) {
-    *round = (zkl_round){.timers = timers, .clock = clock, .period = period, .visit = visit};
+                    zkl_nanos (*serve)(zkl_post *post)) {
+    *round = (zkl_round){.timers = timers, .clock = clock, .period = period, .serve = serve};
     round->timer.fire = walk;
 }
 

@@ -20,9 +20,9 @@ struct zkl_round {
     zkl_timers *timers;
     const zkl_clock *clock;
     zkl_nanos period;
-    /* What the visit costs, as a pause that it is worth; ZKL_NEVER: none can be made now. Then the round rests until
+    /* What serving costs, as a pause that it is worth; ZKL_NEVER: it cannot be done now. Then the round rests until
      * somebody is added to it, or is added again. */
-    zkl_nanos (*visit)(zkl_post *post);
+    zkl_nanos (*serve)(zkl_post *post);
 
     zkl_post *first, *last; /* in the order of their turns */
     size_t count;
@@ -32,7 +32,7 @@ struct zkl_round {
 };
 
 void zkl_round_init(zkl_round *round, zkl_timers *timers, const zkl_clock *clock, zkl_nanos period,
-                    zkl_nanos (*visit)(zkl_post *post));
+                    zkl_nanos (*serve)(zkl_post *post));
 /* At the end; one that is in it keeps its turn, one that is in another leaves that. */
 void zkl_round_add(zkl_round *round, zkl_post *post);
 /* Does nothing to one that is in none. */

@@ -7,32 +7,32 @@
 #include <unistd.h>
 
 static void *keep(void *ctx) {
-    zkl_keeper *keeper = ctx;
-    while (!atomic_load(&keeper->stopping)) {
+    zkl_timer_thread *timer_thread = ctx;
+    while (!atomic_load(&timer_thread->stopping)) {
         uint64_t expirations;
-        if (read(keeper->fd, &expirations, sizeof expirations) < 0)
+        if (read(timer_thread->fd, &expirations, sizeof expirations) < 0)
             continue; /* EINTR, or ECANCELED when the clock was set: BOOTTIME is not */
-        if (!atomic_load(&keeper->stopping))
-            keeper->run(keeper->ctx);
+        if (!atomic_load(&timer_thread->stopping))
+            timer_thread->run(timer_thread->ctx);
     }
     return NULL;
 }
 
-bool zkl_keeper_start(zkl_keeper *keeper, void (*run)(void *ctx), void *ctx) {
-    atomic_init(&keeper->stopping, false);
-    keeper->run = run;
-    keeper->ctx = ctx;
-    keeper->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (keeper->fd < 0)
+bool zkl_timer_thread_start(zkl_timer_thread *timer_thread, void (*run)(void *ctx), void *ctx) {
+    atomic_init(&timer_thread->stopping, false);
+    timer_thread->run = run;
+    timer_thread->ctx = ctx;
+    timer_thread->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    if (timer_thread->fd < 0)
         return false;
-    if (zkl_thread_start(&keeper->thread, keep, keeper))
+    if (zkl_thread_start(&timer_thread->thread, keep, timer_thread))
         return true;
-    close(keeper->fd);
+    close(timer_thread->fd);
     errno = EAGAIN;
     return false;
 }
 
-void zkl_keeper_wake_at(zkl_keeper *keeper, zkl_nanos at) {
+void zkl_timer_thread_wake_at(zkl_timer_thread *timer_thread, zkl_nanos at) {
     struct itimerspec spec = {.it_value = {.tv_nsec = 1}}; /* zero would disarm it */
     if (at == ZKL_NEVER) {
         spec.it_value.tv_nsec = 0;
@@ -40,12 +40,12 @@ void zkl_keeper_wake_at(zkl_keeper *keeper, zkl_nanos at) {
         spec.it_value.tv_sec = at / ZKL_SECOND;
         spec.it_value.tv_nsec = at % ZKL_SECOND;
     }
-    timerfd_settime(keeper->fd, TFD_TIMER_ABSTIME, &spec, NULL);
+    timerfd_settime(timer_thread->fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-void zkl_keeper_stop(zkl_keeper *keeper) {
-    atomic_store(&keeper->stopping, true);
-    zkl_keeper_wake_at(keeper, 0);
-    pthread_join(keeper->thread, NULL);
-    close(keeper->fd);
+void zkl_timer_thread_stop(zkl_timer_thread *timer_thread) {
+    atomic_store(&timer_thread->stopping, true);
+    zkl_timer_thread_wake_at(timer_thread, 0);
+    pthread_join(timer_thread->thread, NULL);
+    close(timer_thread->fd);
 }

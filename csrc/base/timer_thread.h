@@ -1,7 +1,7 @@
-/* keeper: the thread that runs a client's timers. It sleeps in a timerfd on CLOCK_BOOTTIME: a deadline that passed while
+/* timer_thread: the thread that runs a client's timers. It sleeps in a timerfd on CLOCK_BOOTTIME: a deadline that passed while
  * the machine was suspended fires as soon as it wakes, and without a deadline there is no wake-up at all. */
-#ifndef ZKL_KEEPER_H
-#define ZKL_KEEPER_H
+#ifndef ZKL_TIMER_THREAD_H
+#define ZKL_TIMER_THREAD_H
 
 #include "base/clock.h"
 
@@ -9,19 +9,20 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-typedef struct zkl_keeper {
+typedef struct zkl_timer_thread {
     int fd;
     pthread_t thread;
     atomic_bool stopping;
-    void (*run)(void *ctx); /* runs what is due, and says with zkl_keeper_wake_at what comes next */
+    void (*run)(
+        void *ctx); /* runs what is due, and says with zkl_timer_thread_wake_at what comes next */
     void *ctx;
-} zkl_keeper;
+} zkl_timer_thread;
 
 /* false: no descriptor or no thread; errno says why. */
-bool zkl_keeper_start(zkl_keeper *keeper, void (*run)(void *ctx), void *ctx);
+bool zkl_timer_thread_start(zkl_timer_thread *timer_thread, void (*run)(void *ctx), void *ctx);
 /* Any thread: run again at `at` (instead of what was said before). */
-void zkl_keeper_wake_at(zkl_keeper *keeper, zkl_nanos at);
+void zkl_timer_thread_wake_at(zkl_timer_thread *timer_thread, zkl_nanos at);
 /* Waits for the thread to end. */
-void zkl_keeper_stop(zkl_keeper *keeper);
+void zkl_timer_thread_stop(zkl_timer_thread *timer_thread);
 
 #endif

@@ -3,57 +3,57 @@
 #include "base/process.h"
 
 static void *work(void *ctx) {
-    zkl_errands *errands = ctx;
-    pthread_mutex_lock(&errands->mutex);
-    while (!errands->stopping) {
-        zkl_errand *errand = errands->first;
-        if (!errand) {
-            pthread_cond_wait(&errands->more, &errands->mutex);
+    zkl_worker *worker = ctx;
+    pthread_mutex_lock(&worker->mutex);
+    while (!worker->stopping) {
+        zkl_job *job = worker->first;
+        if (!job) {
+            pthread_cond_wait(&worker->more, &worker->mutex);
             continue;
         }
-        errands->first = errand->next;
-        if (!errands->first)
-            errands->last = &errands->first;
-        errand->queued = false;
-        pthread_mutex_unlock(&errands->mutex);
-        errand->run(errand);
-        pthread_mutex_lock(&errands->mutex);
+        worker->first = job->next;
+        if (!worker->first)
+            worker->last = &worker->first;
+        job->queued = false;
+        pthread_mutex_unlock(&worker->mutex);
+        job->run(job);
+        pthread_mutex_lock(&worker->mutex);
     }
-    pthread_mutex_unlock(&errands->mutex);
-    pthread_cond_destroy(&errands->more);
-    pthread_mutex_destroy(&errands->mutex);
-    errands->ended(errands->ctx);
+    pthread_mutex_unlock(&worker->mutex);
+    pthread_cond_destroy(&worker->more);
+    pthread_mutex_destroy(&worker->mutex);
+    worker->ended(worker->ctx);
     return NULL;
 }
 
-bool zkl_errands_start(zkl_errands *errands, void (*ended)(void *ctx), void *ctx) {
-    *errands = (zkl_errands){.last = &errands->first, .ended = ended, .ctx = ctx};
-    pthread_mutex_init(&errands->mutex, NULL);
-    pthread_cond_init(&errands->more, NULL);
+bool zkl_worker_start(zkl_worker *worker, void (*ended)(void *ctx), void *ctx) {
+    *worker = (zkl_worker){.last = &worker->first, .ended = ended, .ctx = ctx};
+    pthread_mutex_init(&worker->mutex, NULL);
+    pthread_cond_init(&worker->more, NULL);
     pthread_t thread;
-    if (!zkl_thread_start(&thread, work, errands)) {
-        pthread_cond_destroy(&errands->more);
-        pthread_mutex_destroy(&errands->mutex);
+    if (!zkl_thread_start(&thread, work, worker)) {
+        pthread_cond_destroy(&worker->more);
+        pthread_mutex_destroy(&worker->mutex);
         return false;
     }
     pthread_detach(thread);
     return true;
 }
 
-void zkl_errand_send(zkl_errands *errands, zkl_errand *errand) {
-    pthread_mutex_lock(&errands->mutex);
-    if (!errand->queued) {
-        errand->queued = true;
-        errand->next = NULL;
-        *errands->last = errand;
-        errands->last = &errand->next;
-        pthread_cond_signal(&errands->more);
+void zkl_worker_send(zkl_worker *worker, zkl_job *job) {
+    pthread_mutex_lock(&worker->mutex);
+    if (!job->queued) {
+        job->queued = true;
+        job->next = NULL;
+        *worker->last = job;
+        worker->last = &job->next;
+        pthread_cond_signal(&worker->more);
     }
-    pthread_mutex_unlock(&errands->mutex);
+    pthread_mutex_unlock(&worker->mutex);
 }
 
-void zkl_errands_stop(zkl_errands *errands) {
-    pthread_mutex_lock(&errands->mutex);
-    errands->stopping = true;
-    pthread_mutex_unlock(&errands->mutex);
+void zkl_worker_stop(zkl_worker *worker) {
+    pthread_mutex_lock(&worker->mutex);
+    worker->stopping = true;
+    pthread_mutex_unlock(&worker->mutex);
 }

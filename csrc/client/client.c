@@ -1,4 +1,4 @@
-/* engine: wires the rooms together: a client is a mutex around a floor, its lines, its queries and its session. */
+/* engine: wires the rooms together: a client is a mutex around a context, its lines, its queries and its session. */
 #include "client/client.h"
 #include "base/entropy.h"
 #include "base/worker.h"
@@ -30,16 +30,16 @@ struct zkl_client {
     pthread_cond_t stepped; /* a step was made, once the client is closing */
     unsigned generation;    /* the process it belongs to; never changes */
     atomic_uint
-        users; /* the host, the errand thread, each contender, query, bell and visit that the host has */
+        users; /* the host, the worker thread, each contender, query, bell and visit that the host has */
     atomic_bool ended;
 
-    zkl_floor floor;
+    zkl_context context;
     zkl_lines lines;
     zkl_queries queries;
     zkl_session session;
-    zkl_keeper keeper;
-    zkl_errands errands;
-    zkl_errand end;
+    zkl_timer_thread timer_thread;
+    zkl_worker worker;
+    zkl_job end;
     zkl_log *log; /* never changes; NULL: not wanted */
     zkl_registered registered;
     zkl_event closed; /* wakes the host when the session has ended */
@@ -59,10 +59,10 @@ static void enter(void *ctx) {
 /* Every step ends here: what has become free is freed, what has become answerable is answered. */
 static void leave(void *ctx) {
     zkl_client *client = ctx;
-    zkl_groups_step(&client->floor);
+    zkl_compounds_step(&client->context);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
-    zkl_contenders_sweep(&client->floor);
+    zkl_contenders_sweep(&client->context);
     zkl_heart_tend(&client->session.heart);
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);
@@ -77,12 +77,12 @@ static void unlock(zkl_client *client) {
 static void release_memory(zkl_client *client) {
     zkl_session_destroy(&client->session);
     zkl_lines_destroy(&client->lines);
-    zkl_vetted_clear(&client->floor.vetted);
-    zkl_subjects_destroy(&client->floor.subjects);
+    zkl_vetted_clear(&client->context.vetted);
+    zkl_receivers_destroy(&client->context.receivers);
     if (client->log)
         zkl_log_close(client->log);
     free(client->log);
-    zkl_events_destroy(&client->floor.events);
+    zkl_events_destroy(&client->context.events);
     pthread_cond_destroy(&client->stepped);
     pthread_mutex_destroy(&client->mutex);
     free(client);
@@ -99,7 +99,7 @@ bool zkl_client_forked(const zkl_client *client) {
 }
 
 zkl_events *zkl_client_events(zkl_client *client) {
-    return &client->floor.events;
+    return &client->context.events;
 }
 
 void zkl_client_use(zkl_client *client) {
@@ -112,23 +112,23 @@ void zkl_client_unuse(zkl_client *client) {
 
 /* ---- what the rooms call ---- */
 
-static zkl_client *client_of(zkl_floor *floor) {
-    return (zkl_client *)((char *)floor - offsetof(zkl_client, floor));
+static zkl_client *client_of(zkl_context *context) {
+    return (zkl_client *)((char *)context - offsetof(zkl_client, context));
 }
 
 static void sooner(zkl_timers *timers) {
-    zkl_client *client = client_of((zkl_floor *)((char *)timers - offsetof(zkl_floor, timers)));
-    zkl_keeper_wake_at(&client->keeper, zkl_timers_next(timers));
+    zkl_client *client = client_of((zkl_context *)((char *)timers - offsetof(zkl_context, timers)));
+    zkl_timer_thread_wake_at(&client->timer_thread, zkl_timers_next(timers));
 }
 
-/* keeper thread */
+/* timer thread */
 static void run_timers(void *ctx) {
     zkl_client *client = ctx;
     enter(client);
-    zkl_timers_run(&client->floor.timers, zkl_floor_now(&client->floor));
+    zkl_timers_run(&client->context.timers, zkl_context_now(&client->context));
     leave(client);
     enter(client); /* leaving may have set timers */
-    zkl_keeper_wake_at(&client->keeper, zkl_timers_next(&client->floor.timers));
+    zkl_timer_thread_wake_at(&client->timer_thread, zkl_timers_next(&client->context.timers));
     unlock(client);
 }
 
@@ -171,9 +171,9 @@ static void told(void *ctx, zkl_session_news news) {
 
 static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) {
     zkl_client *client = ctx;
-    zkl_subject *subject = zkl_subject_find(&client->floor.subjects, back->subject);
-    if (subject)
-        subject->answer(subject, back, reply);
+    zkl_receiver *receiver = zkl_receiver_find(&client->context.receivers, back->receiver);
+    if (receiver)
+        receiver->answer(receiver, back, reply);
 }
 
 static void watched(void *ctx, const char *path, zkl_change change) {
@@ -183,36 +183,36 @@ static void watched(void *ctx, const char *path, zkl_change change) {
 
 /* locked: is a node left that goes as soon as the servers hear of it? What they refuse to delete goes with the session. */
 static bool unfinished(const zkl_client *client) {
-    for (const zkl_contender *c = client->floor.departing; c; c = c->behind)
+    for (const zkl_contender *c = client->context.departing; c; c = c->behind)
         if (!c->patience)
             return true;
     return false;
 }
 
-/* errand thread. Also while there is no link: it may come back, and what was given back is to be free then, and not
+/* worker thread. Also while there is no link: it may come back, and what was given back is to be free then, and not
  * only when the session has timed out. */
 static void see_off(zkl_client *client, zkl_nanos deadline) {
     enter(client);
     while (unfinished(client) &&
-           zkl_clock_wait(client->floor.clock, &client->stepped, &client->mutex, deadline))
+           zkl_clock_wait(client->context.clock, &client->stepped, &client->mutex, deadline))
         continue;
     unlock(client);
 }
 
-/* errand thread, the last errand */
-static void end(zkl_errand *errand) {
-    zkl_client *client = (zkl_client *)((char *)errand - offsetof(zkl_client, end));
-    const zkl_nanos deadline = zkl_floor_now(&client->floor) + END_MOST;
+/* worker thread, the last job */
+static void end(zkl_job *job) {
+    zkl_client *client = (zkl_client *)((char *)job - offsetof(zkl_client, end));
+    const zkl_nanos deadline = zkl_context_now(&client->context) + END_MOST;
     see_off(client, deadline);
     zkl_session_end(&client->session, deadline);
     enter(client);
     zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
-    client->floor.timers.sooner = NULL;
+    client->context.timers.sooner = NULL;
     leave(client);
-    zkl_keeper_stop(&client->keeper);
+    zkl_timer_thread_stop(&client->timer_thread);
     atomic_store(&client->ended, true);
-    zkl_events_post(&client->floor.events, &client->closed, ZKL_STATE_CLOSED, 0);
-    zkl_errands_stop(&client->errands);
+    zkl_events_post(&client->context.events, &client->closed, ZKL_STATE_CLOSED, 0);
+    zkl_worker_stop(&client->worker);
     zkl_registry_leave(&client->registered);
 }
 
@@ -237,19 +237,19 @@ static bool make_guid(uint64_t *guid) {
     return true;
 }
 
-static bool init_floor(zkl_client *client) {
-    zkl_floor *floor = &client->floor;
-    floor->clock = &zkl_clock_boot;
-    floor->timers.sooner = sooner;
-    if (!make_guid(&floor->guid) || !zkl_events_init(&floor->events))
+static bool init_context(zkl_client *client) {
+    zkl_context *context = &client->context;
+    context->clock = &zkl_clock_boot;
+    context->timers.sooner = sooner;
+    if (!make_guid(&context->guid) || !zkl_events_init(&context->events))
         return false;
-    if (!zkl_subjects_init(&floor->subjects)) {
-        zkl_events_destroy(&floor->events);
+    if (!zkl_receivers_init(&context->receivers)) {
+        zkl_events_destroy(&context->events);
         return false;
     }
-    if (!zkl_lines_init(&client->lines, floor)) {
-        zkl_subjects_destroy(&floor->subjects);
-        zkl_events_destroy(&floor->events);
+    if (!zkl_lines_init(&client->lines, context)) {
+        zkl_receivers_destroy(&context->receivers);
+        zkl_events_destroy(&context->events);
         return false;
     }
     return true;
@@ -257,8 +257,8 @@ static bool init_floor(zkl_client *client) {
 
 static zkl_status init_session(zkl_client *client, const zkl_config *config) {
     zkl_session *session = &client->session;
-    session->floor = &client->floor;
-    session->errands = &client->errands;
+    session->context = &client->context;
+    session->worker = &client->worker;
     session->enter = enter;
     session->leave = leave;
     session->tell = told;
@@ -269,7 +269,7 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
         client->log = malloc(sizeof *client->log);
         if (!client->log)
             return ZKL_NO_MEMORY;
-        zkl_log_open(client->log, &client->floor.events);
+        zkl_log_open(client->log, &client->context.events);
         session->log = client->log;
     }
     if (config->tls)
@@ -285,7 +285,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     if (!client)
         return ZKL_NO_MEMORY;
     client->generation = zkl_process_generation();
-    if (!init_floor(client)) {
+    if (!init_context(client)) {
         const int why = errno;
         free(client);
         errno = why;
@@ -293,17 +293,17 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     }
     pthread_mutex_init(&client->mutex, NULL);
     zkl_clock_cond_init(&client->stepped);
-    client->queries = (zkl_queries){.floor = &client->floor, .state = &client->session.state};
+    client->queries = (zkl_queries){.context = &client->context, .state = &client->session.state};
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
     client->registered = (zkl_registered){.client = client};
     atomic_init(&client->users, 1);
     atomic_init(&client->ended, false);
     zkl_status status = init_session(client, config);
-    if (status == ZKL_OK && !zkl_keeper_start(&client->keeper, run_timers, client))
+    if (status == ZKL_OK && !zkl_timer_thread_start(&client->timer_thread, run_timers, client))
         status = ZKL_NO_MEMORY;
-    else if (status == ZKL_OK && !zkl_errands_start(&client->errands, unuse, client)) {
-        zkl_keeper_stop(&client->keeper);
+    else if (status == ZKL_OK && !zkl_worker_start(&client->worker, unuse, client)) {
+        zkl_timer_thread_stop(&client->timer_thread);
         errno = EAGAIN;
         status = ZKL_NO_MEMORY;
     }
@@ -313,7 +313,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
         errno = why;
         return status;
     }
-    atomic_fetch_add(&client->users, 1); /* the errand thread */
+    atomic_fetch_add(&client->users, 1); /* the worker thread */
     zkl_registry_enter(&client->registered);
     enter(client);
     zkl_session_start(&client->session);
@@ -331,7 +331,7 @@ void zkl_close(zkl_client *client) {
         zkl_session_ending(&client->session);
         zkl_lines_each(&client->lines, close_line);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
-        zkl_errand_send(&client->errands, &client->end);
+        zkl_worker_send(&client->worker, &client->end);
     }
     leave(client);
 }
@@ -393,7 +393,7 @@ int64_t zkl_session_id(zkl_client *client) {
     if (forked(client))
         return 0;
     enter(client);
-    const int64_t id = client->floor.session;
+    const int64_t id = client->context.session;
     unlock(client);
     return id;
 }
@@ -403,34 +403,34 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
     if (forked(client))
         return;
     enter(client);
-    *stats = client->floor.counters;
-    stats->unwatched = zkl_patrol_count(&client->floor);
+    *stats = client->context.counters;
+    stats->unwatched = zkl_patrol_count(&client->context);
     unlock(client);
 }
 
 /* ---- events: the queue has a lock of its own ---- */
 
 int zkl_fd(zkl_client *client) {
-    return client->floor.events.fd;
+    return client->context.events.fd;
 }
 
 void zkl_hang_up(zkl_client *client) {
     if (!forked(client))
-        zkl_events_hang_up(&client->floor.events);
+        zkl_events_hang_up(&client->context.events);
 }
 
 bool zkl_peek(zkl_client *client, zkl_event *event) {
-    return !forked(client) && zkl_events_peek(&client->floor.events, event);
+    return !forked(client) && zkl_events_peek(&client->context.events, event);
 }
 
 void zkl_forget(zkl_client *client, uint64_t serial) {
     if (!forked(client))
-        zkl_events_forget(&client->floor.events, serial);
+        zkl_events_forget(&client->context.events, serial);
 }
 
 void zkl_wake(zkl_client *client) {
     if (!forked(client))
-        zkl_events_wake(&client->floor.events);
+        zkl_events_wake(&client->context.events);
 }
 
 bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size) {
@@ -464,11 +464,11 @@ typedef struct joining {
 /* locked */
 static zkl_contender *join(zkl_client *client, const joining *j) {
     if (j->all)
-        return zkl_group_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
-                                  j->tag, j->terms);
+        return zkl_compound_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
+                                     j->tag, j->terms);
     if (j->leases)
-        return zkl_group_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
-                                     j->terms);
+        return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
+                                        j->terms);
     zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
     return line ? zkl_line_join(line, j->tag, j->terms) : NULL;
 }
@@ -479,13 +479,13 @@ static zkl_status join_at(zkl_client *client, const char *const *paths, joining 
     if (forked(client))
         return ZKL_FORKED;
     j.paths = calloc(j.path_count, sizeof *j.paths);
-    bool whole = j.paths != NULL;
-    for (size_t i = 0; whole && i < j.path_count; i++)
-        whole = (j.paths[i] = full_path(client, paths[i])) != NULL;
+    bool complete = j.paths != NULL;
+    for (size_t i = 0; complete && i < j.path_count; i++)
+        complete = (j.paths[i] = full_path(client, paths[i])) != NULL;
     enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK) {
-        *contender = whole ? join(client, &j) : NULL;
+        *contender = complete ? join(client, &j) : NULL;
         if (*contender)
             atomic_fetch_add(&client->users, 1);
         else
@@ -530,7 +530,7 @@ zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, u
 }
 
 zkl_status zkl_release(zkl_contender *contender) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     if (forked(client))
         return ZKL_FORKED;
     enter(client);
@@ -540,7 +540,7 @@ zkl_status zkl_release(zkl_contender *contender) {
 }
 
 void zkl_cancel(zkl_contender *contender) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     if (forked(client))
         return;
     enter(client);
@@ -549,7 +549,7 @@ void zkl_cancel(zkl_contender *contender) {
 }
 
 void zkl_drop(zkl_contender *contender) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     if (forked(client))
         return;
     enter(client);
@@ -560,7 +560,7 @@ void zkl_drop(zkl_contender *contender) {
 }
 
 bool zkl_held(zkl_contender *contender) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     if (forked(client))
         return false;
     enter(client);
@@ -570,7 +570,7 @@ bool zkl_held(zkl_contender *contender) {
 }
 
 int64_t zkl_token(zkl_contender *contender) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     if (forked(client))
         return 0;
     enter(client);
@@ -580,18 +580,19 @@ int64_t zkl_token(zkl_contender *contender) {
 }
 
 double zkl_validity(zkl_contender *contender) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     if (forked(client))
         return 0;
     enter(client);
-    const zkl_nanos left = zkl_contender_trusted_until(contender) - zkl_floor_now(&client->floor);
+    const zkl_nanos left =
+        zkl_contender_trusted_until(contender) - zkl_context_now(&client->context);
     unlock(client);
     return left > 0 ? zkl_clock_seconds(left) : 0;
 }
 
 /* ---- queries ---- */
 
-static zkl_query *ask(zkl_client *client, zkl_asked asked, uint64_t tag, zkl_nanos deadline,
+static zkl_query *ask(zkl_client *client, zkl_query_kind asked, uint64_t tag, zkl_nanos deadline,
                       void (*fill)(zkl_query *query, void *with), void *with) {
     zkl_query *query = zkl_query_new(&client->queries, asked, tag);
     if (!query)
@@ -609,18 +610,18 @@ static zkl_query *ask(zkl_client *client, zkl_asked asked, uint64_t tag, zkl_nan
 }
 
 zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline) {
-    return forked(client) ? NULL : ask(client, ZKL_ASKED_SESSION, tag, deadline, NULL, NULL);
+    return forked(client) ? NULL : ask(client, ZKL_QUERY_SESSION, tag, deadline, NULL, NULL);
 }
 
 /* What was refused is tried once more: the answer is to be of today. */
 static void fill_flush(zkl_query *query, void *with) {
-    query->departures = query->all->floor->departures;
+    query->departures = query->all->context->departures;
     zkl_lines_each(with, zkl_line_insist);
 }
 
 zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline) {
     return forked(client) ? NULL
-                          : ask(client, ZKL_ASKED_FLUSH, tag, deadline, fill_flush, &client->lines);
+                          : ask(client, ZKL_QUERY_FLUSH, tag, deadline, fill_flush, &client->lines);
 }
 
 static void fill_validity(zkl_query *query, void *with) {
@@ -628,10 +629,10 @@ static void fill_validity(zkl_query *query, void *with) {
 }
 
 zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline) {
-    zkl_client *client = client_of(contender->floor);
+    zkl_client *client = client_of(contender->context);
     return forked(client)
                ? NULL
-               : ask(client, ZKL_ASKED_VALIDITY, tag, deadline, fill_validity, contender);
+               : ask(client, ZKL_QUERY_VALIDITY, tag, deadline, fill_validity, contender);
 }
 
 typedef struct directory {
@@ -643,14 +644,14 @@ typedef struct directory {
 static void fill_participants(zkl_query *query, void *with) {
     const directory *at = with;
     query->once = at->once;
-    query->roster.names = query->asked == ZKL_ASKED_REVOKE;
-    if (!zkl_roster_init(&query->roster, query->all->floor, at->path, at->leases)) {
-        query->roster.done = true;
-        query->roster.status = ZKL_NO_MEMORY;
+    query->listing.names = query->kind == ZKL_QUERY_REVOKE;
+    if (!zkl_listing_init(&query->listing, query->all->context, at->path, at->leases)) {
+        query->listing.done = true;
+        query->listing.status = ZKL_NO_MEMORY;
     }
 }
 
-static zkl_query *ask_at(zkl_client *client, zkl_asked asked, const char *path, directory at,
+static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *path, directory at,
                          uint64_t tag, zkl_nanos deadline) {
     if (forked(client))
         return NULL;
@@ -666,13 +667,13 @@ static zkl_query *ask_at(zkl_client *client, zkl_asked asked, const char *path, 
 
 zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                   zkl_nanos deadline, bool once) {
-    return ask_at(client, ZKL_ASKED_PARTICIPANTS, path, (directory){.leases = leases, .once = once},
+    return ask_at(client, ZKL_QUERY_PARTICIPANTS, path, (directory){.leases = leases, .once = once},
                   tag, deadline);
 }
 
 zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
                             zkl_nanos deadline, bool once) {
-    return ask_at(client, ZKL_ASKED_REVOKE, path, (directory){.leases = leases, .once = once}, tag,
+    return ask_at(client, ZKL_QUERY_REVOKE, path, (directory){.leases = leases, .once = once}, tag,
                   deadline);
 }
 
@@ -691,7 +692,7 @@ bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *partici
     if (forked(client))
         return false;
     enter(client);
-    const bool found = zkl_roster_at(&query->roster, index, participant);
+    const bool found = zkl_listing_at(&query->listing, index, participant);
     unlock(client);
     return found;
 }

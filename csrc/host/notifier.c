@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-struct zkl_bell {
+struct zkl_notifier {
     zkl_client *client;
     int listener, link; /* -1: none */
     struct sockaddr_un address;
@@ -18,69 +18,70 @@ struct zkl_bell {
 };
 
 /* An abstract name would need no directory, but cosockets do not know them. */
-static bool make_directory(zkl_bell *bell) {
+static bool make_directory(zkl_notifier *notifier) {
     const char *const below[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
         if (!below[i] || below[i][0] != '/')
             continue;
         const int length =
-            snprintf(bell->directory, sizeof bell->directory, "%s/zklock-XXXXXX", below[i]);
+            snprintf(notifier->directory, sizeof notifier->directory, "%s/zklock-XXXXXX", below[i]);
         /* room for the socket's own name? */
-        if (length > 0 && (size_t)length + sizeof "/bell" <= sizeof bell->address.sun_path &&
-            mkdtemp(bell->directory))
+        if (length > 0 && (size_t)length + sizeof "/bell" <= sizeof notifier->address.sun_path &&
+            mkdtemp(notifier->directory))
             return true;
     }
-    bell->directory[0] = '\0';
+    notifier->directory[0] = '\0';
     return false;
 }
 
-static void remove_files(zkl_bell *bell) {
-    if (!bell->directory[0])
+static void remove_files(zkl_notifier *notifier) {
+    if (!notifier->directory[0])
         return;
-    unlink(bell->address.sun_path);
-    rmdir(bell->directory);
-    bell->directory[0] = '\0';
+    unlink(notifier->address.sun_path);
+    rmdir(notifier->directory);
+    notifier->directory[0] = '\0';
 }
 
-static void stop_listening(zkl_bell *bell) {
-    if (bell->listener >= 0)
-        close(bell->listener);
-    bell->listener = -1;
-    remove_files(bell);
+static void stop_listening(zkl_notifier *notifier) {
+    if (notifier->listener >= 0)
+        close(notifier->listener);
+    notifier->listener = -1;
+    remove_files(notifier);
 }
 
 /* Nobody else can connect: mkdtemp's directory is its owner's alone. */
-static bool start_listening(zkl_bell *bell) {
-    bell->address.sun_family = AF_UNIX;
-    if (!make_directory(bell))
+static bool start_listening(zkl_notifier *notifier) {
+    notifier->address.sun_family = AF_UNIX;
+    if (!make_directory(notifier))
         return false;
-    snprintf(bell->address.sun_path, sizeof bell->address.sun_path, "%.*s/bell",
-             (int)(sizeof bell->address.sun_path - sizeof "/bell"), bell->directory);
-    bell->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return bell->listener >= 0 &&
-           bind(bell->listener, (struct sockaddr *)&bell->address, sizeof bell->address) == 0 &&
-           listen(bell->listener, 1) == 0;
+    snprintf(notifier->address.sun_path, sizeof notifier->address.sun_path, "%.*s/bell",
+             (int)(sizeof notifier->address.sun_path - sizeof "/bell"), notifier->directory);
+    notifier->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return notifier->listener >= 0 &&
+           bind(notifier->listener, (struct sockaddr *)&notifier->address,
+                sizeof notifier->address) == 0 &&
+           listen(notifier->listener, 1) == 0;
 }
 
-zkl_bell *zkl_bell_open(zkl_client *client) {
-    zkl_bell *bell = calloc(1, sizeof *bell);
-    if (!bell)
+zkl_notifier *zkl_notifier_open(zkl_client *client) {
+    zkl_notifier *notifier = calloc(1, sizeof *notifier);
+    if (!notifier)
         return NULL;
-    bell->listener = bell->link = -1;
-    if (!start_listening(bell)) {
+    notifier->listener = notifier->link = -1;
+    if (!start_listening(notifier)) {
         const int why = errno;
-        stop_listening(bell);
-        free(bell);
+        stop_listening(notifier);
+        free(notifier);
         errno = why;
         return NULL;
     }
     zkl_client_use(client);
-    bell->client = client;
-    return bell;
+    notifier->client = client;
+    return notifier;
 }
 
-const char *zkl_bell_path(const zkl_bell *bell) {
-    return bell->address.sun_path;
+const char *zkl_notifier_path(const zkl_notifier *notifier) {
+    return notifier->address.sun_path;
 }
 
 static bool is_us(int link) {
@@ -92,10 +93,10 @@ static bool is_us(int link) {
     return peer.pid == getpid();
 }
 
-bool zkl_bell_answer(zkl_bell *bell) {
-    const int link = accept4(bell->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+bool zkl_notifier_answer(zkl_notifier *notifier) {
+    const int link = accept4(notifier->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     const int why = errno;
-    stop_listening(bell);
+    stop_listening(notifier);
     errno = why;
     if (link < 0)
         return false;
@@ -103,21 +104,21 @@ bool zkl_bell_answer(zkl_bell *bell) {
         close(link);
         return false;
     }
-    bell->link = link;
-    zkl_events_ring_at(zkl_client_events(bell->client), link);
+    notifier->link = link;
+    zkl_events_notify_at(zkl_client_events(notifier->client), link);
     return true;
 }
 
-void zkl_bell_drop(zkl_bell *bell) {
-    stop_listening(bell);
-    if (bell->link >= 0) {
-        if (!zkl_client_forked(bell->client)) {
-            zkl_events_ring_at(zkl_client_events(bell->client), -1);
-            shutdown(bell->link, SHUT_RDWR);
+void zkl_notifier_drop(zkl_notifier *notifier) {
+    stop_listening(notifier);
+    if (notifier->link >= 0) {
+        if (!zkl_client_forked(notifier->client)) {
+            zkl_events_notify_at(zkl_client_events(notifier->client), -1);
+            shutdown(notifier->link, SHUT_RDWR);
         }
-        close(bell->link);
+        close(notifier->link);
     }
-    if (!zkl_client_forked(bell->client))
-        zkl_client_unuse(bell->client);
-    free(bell);
+    if (!zkl_client_forked(notifier->client))
+        zkl_client_unuse(notifier->client);
+    free(notifier);
 }

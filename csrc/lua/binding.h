@@ -30,7 +30,7 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_CLIENT "zklock.client"
 #define ZKL_CONTENDER "zklock.contender"
 #define ZKL_QUERY "zklock.query"
-#define ZKL_BELL "zklock.bell"
+#define ZKL_NOTIFIER "zklock.bell"
 #define ZKL_VISIT "zklock.visit"
 
 /* The contender in argument `arg`. */
@@ -39,7 +39,7 @@ zkl_contender *zkl_check_contender(lua_State *L, int arg);
 void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
-void zkl_open_bell(lua_State *L);
+void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
 /* These put their functions into the table on top of the stack. */
 void zkl_open_thread(lua_State *L);

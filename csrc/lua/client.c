@@ -102,7 +102,7 @@ int zkl_lua_connect(lua_State *L) {
     config.auths = auths_of(L, &config.auth_count);
     zkl_client *client = NULL;
     void **box = zkl_new_box(L, ZKL_CLIENT);
-    const int place = lua_gettop(L);
+    const int caller = lua_gettop(L);
     size_t size;
     char *tls = tls_of(L, &size);
     config.tls = tls;
@@ -118,7 +118,7 @@ int zkl_lua_connect(lua_State *L) {
     if (status != ZKL_OK)
         return luaL_error(L, "cannot open a client: %s", zkl_status_text(status));
     *box = client;
-    lua_settop(L, place);
+    lua_settop(L, caller);
     return 1;
 }
 
@@ -465,10 +465,10 @@ static int client_ask_revoke(lua_State *L) {
 }
 
 /* client:bell() -> bell, or nil, why not */
-static int client_bell(lua_State *L) {
+static int client_notifier(lua_State *L) {
     zkl_client *client = check(L);
-    void **box = zkl_new_box(L, ZKL_BELL);
-    *box = zkl_bell_open(client);
+    void **box = zkl_new_box(L, ZKL_NOTIFIER);
+    *box = zkl_notifier_open(client);
     if (*box)
         return 1;
     lua_pushnil(L);
@@ -507,7 +507,7 @@ void zkl_open_client(lua_State *L) {
         {"join", client_join},
         {"join_all", client_join_all},
         {"join_leases", client_join_leases},
-        {"bell", client_bell},
+        {"bell", client_notifier},
         {"visit", client_visit},
         {"ask_session", client_ask_session},
         {"ask_flush", client_ask_flush},

@@ -1,7 +1,7 @@
-/* floor: what all lines of one client stand on: port, clock, timers, events, the session as far as it concerns them.
+/* context: what all lines of one client stand on: port, clock, timers, events, the session as far as it concerns them.
  * The engine fills it for a real client, a test for a fake one. Everything in it is under the client's mutex. */
-#ifndef ZKL_FLOOR_H
-#define ZKL_FLOOR_H
+#ifndef ZKL_CONTEXT_H
+#define ZKL_CONTEXT_H
 
 #include "base/round.h"
 #include "port/receiver.h"
@@ -12,14 +12,14 @@
 
 struct zkl_contender;
 
-typedef struct zkl_floor zkl_floor;
+typedef struct zkl_context zkl_context;
 
-struct zkl_floor {
+struct zkl_context {
     zkl_port *port; /* NULL while there is no connection */
     const zkl_clock *clock;
     zkl_timers timers;
     zkl_events events;
-    zkl_subjects subjects;
+    zkl_receivers receivers;
     zkl_stats counters;
 
     int64_t session; /* the id that our nodes bear as ephemeralOwner */
@@ -44,13 +44,13 @@ struct zkl_floor {
     zkl_watches watches;
     zkl_round reads, lists; /* of those who are not watched: see patrol.h */
 
-    struct zkl_group *restless;    /* something happened to them: see group.c */
-    struct zkl_line *idle;         /* perhaps empty: see lines.c */
-    struct zkl_contender *retired; /* free to go, once nobody is in the middle of one */
+    struct compound_lock *restless; /* something happened to them: see group.c */
+    struct zkl_line *idle;          /* perhaps empty: see lines.c */
+    struct zkl_contender *retired;  /* free to go, once nobody is in the middle of one */
 };
 
-static inline zkl_nanos zkl_floor_now(const zkl_floor *floor) {
-    return floor->clock->now();
+static inline zkl_nanos zkl_context_now(const zkl_context *context) {
+    return context->clock->now();
 }
 
 #endif

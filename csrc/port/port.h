@@ -46,8 +46,8 @@ typedef struct zkl_reply {
 
 /* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by then. */
 typedef struct zkl_return {
-    uint64_t subject;
-    int what; /* the subject's own marks for the request */
+    uint64_t receiver;
+    int what; /* the receiver's own marks for the request */
     int32_t detail;
 } zkl_return;
 

@@ -1,31 +1,31 @@
-/* subject: whom an answer of the servers is for. Requests carry a subject's number, never its address: what is freed,
+/* receiver: whom an answer of the servers is for. Requests carry a receiver's number, never its address: what is freed,
  * or has moved on to a new number, is not found any more, and a late answer changes nothing. */
-#ifndef ZKL_SUBJECT_H
-#define ZKL_SUBJECT_H
+#ifndef ZKL_RECEIVER_H
+#define ZKL_RECEIVER_H
 
 #include "port/port.h"
 
-typedef struct zkl_subject zkl_subject;
+typedef struct zkl_receiver zkl_receiver;
 
-struct zkl_subject {
+struct zkl_receiver {
     uint64_t id; /* 0: not entered */
-    zkl_subject *next;
-    void (*answer)(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply);
+    zkl_receiver *next;
+    void (*answer)(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply);
 };
 
-typedef struct zkl_subjects {
-    zkl_subject **buckets;
+typedef struct zkl_receivers {
+    zkl_receiver **buckets;
     size_t size, count; /* size is a power of two */
     uint64_t last;
-} zkl_subjects;
+} zkl_receivers;
 
-bool zkl_subjects_init(zkl_subjects *subjects);
-void zkl_subjects_destroy(zkl_subjects *subjects);
+bool zkl_receivers_init(zkl_receivers *receivers);
+void zkl_receivers_destroy(zkl_receivers *receivers);
 
-/* Gives the subject a number that nobody can guess, of as many bits as a GUID has for it, and that comes again once in as
+/* Gives the receiver a number that nobody can guess, of as many bits as a GUID has for it, and that comes again once in as
  * many; a former one is forgotten. Cannot fail. */
-void zkl_subject_enter(zkl_subjects *subjects, zkl_subject *subject);
-void zkl_subject_leave(zkl_subjects *subjects, zkl_subject *subject);
-zkl_subject *zkl_subject_find(const zkl_subjects *subjects, uint64_t id);
+void zkl_receiver_enter(zkl_receivers *receivers, zkl_receiver *receiver);
+void zkl_receiver_leave(zkl_receivers *receivers, zkl_receiver *receiver);
+zkl_receiver *zkl_receiver_find(const zkl_receivers *receivers, uint64_t id);
 
 #endif

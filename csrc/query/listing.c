@@ -7,39 +7,39 @@
 
 enum { LIST, READ };
 
-static void finish(zkl_roster *roster, zkl_status status) {
-    zkl_subject_leave(&roster->floor->subjects, &roster->subject);
-    roster->done = true;
-    roster->status = status;
+static void finish(zkl_listing *listing, zkl_status status) {
+    zkl_receiver_leave(&listing->context->receivers, &listing->receiver);
+    listing->done = true;
+    listing->status = status;
 }
 
-static void forget(zkl_roster *roster) {
-    for (size_t i = 0; roster->entries && i < roster->snapshot.count; i++)
-        free(roster->entries[i].identifier);
-    free(roster->entries);
-    roster->entries = NULL;
-    zkl_snapshot_clear(&roster->snapshot);
+static void forget(zkl_listing *listing) {
+    for (size_t i = 0; listing->entries && i < listing->snapshot.count; i++)
+        free(listing->entries[i].identifier);
+    free(listing->entries);
+    listing->entries = NULL;
+    zkl_snapshot_clear(&listing->snapshot);
 }
 
-static int ask_for(zkl_roster *roster, size_t index) {
-    zkl_floor *floor = roster->floor;
+static int ask_for(zkl_listing *listing, size_t index) {
+    zkl_context *context = listing->context;
     char *path = NULL;
-    if (asprintf(&path, "%s/%s", roster->path, roster->snapshot.children[index].name) < 0)
+    if (asprintf(&path, "%s/%s", listing->path, listing->snapshot.children[index].name) < 0)
         return ZMARSHALLINGERROR;
-    const zkl_return back = {roster->subject.id, READ, (int32_t)index};
-    const int rc = floor->port->call->get(floor->port, path, false, back);
+    const zkl_return back = {listing->receiver.id, READ, (int32_t)index};
+    const int rc = context->port->call->get(context->port, path, false, back);
     free(path);
     return rc;
 }
 
 /* No answer will come. Nobody would come by to ask again for want of memory; if the link is down, the next does. */
-static void not_sent(zkl_roster *roster, int rc) {
+static void not_sent(zkl_listing *listing, int rc) {
     if (rc == ZMARSHALLINGERROR)
-        finish(roster, ZKL_NO_MEMORY);
+        finish(listing, ZKL_NO_MEMORY);
     else if (zkl_status_unknown(rc))
-        zkl_roster_stop(roster);
+        zkl_listing_stop(listing);
     else
-        finish(roster, zkl_status_of(rc));
+        finish(listing, zkl_status_of(rc));
 }
 
 /* Those that came before, as far as they matter: of each kind the smallest sequence. */
@@ -58,13 +58,13 @@ static bool holds(const ahead *before, const zkl_child *child) {
 }
 
 /* Leaves those that are there, and says who of them holds. */
-static void sum_up(zkl_roster *roster) {
+static void sum_up(zkl_listing *listing) {
     ahead before = {.any = {false}};
-    zkl_child *children = roster->snapshot.children;
+    zkl_child *children = listing->snapshot.children;
     size_t left = 0;
-    for (size_t i = 0; i < roster->snapshot.count; i++) {
+    for (size_t i = 0; i < listing->snapshot.count; i++) {
         const zkl_child child = children[i];
-        zkl_entry entry = roster->entries[i];
+        zkl_entry entry = listing->entries[i];
         if (entry.gone) {
             free(child.name);
             continue;
@@ -74,123 +74,124 @@ static void sum_up(zkl_roster *roster) {
             before.first[child.kind] = child.sequence;
         before.any[child.kind] = true;
         children[left] = child;
-        roster->entries[left++] = entry;
+        listing->entries[left++] = entry;
     }
-    roster->snapshot.count = left;
-    finish(roster, ZKL_OK);
+    listing->snapshot.count = left;
+    finish(listing, ZKL_OK);
 }
 
 /* Keeps the window full. */
-static void go_on(zkl_roster *roster) {
+static void go_on(zkl_listing *listing) {
     int rc = ZOK;
-    while (rc == ZOK && roster->next < roster->snapshot.count && roster->open < ZKL_ROSTER_WINDOW) {
-        const size_t index = roster->next++;
-        const bool lease = roster->snapshot.children[index].kind == ZKL_KIND_LEASE;
-        roster->entries[index].gone = lease != roster->leases;
-        if (roster->entries[index].gone || roster->names)
+    while (rc == ZOK && listing->next < listing->snapshot.count &&
+           listing->open < ZKL_LISTING_WINDOW) {
+        const size_t index = listing->next++;
+        const bool lease = listing->snapshot.children[index].kind == ZKL_KIND_LEASE;
+        listing->entries[index].gone = lease != listing->leases;
+        if (listing->entries[index].gone || listing->names)
             continue;
-        rc = ask_for(roster, index);
-        roster->open += rc == ZOK;
+        rc = ask_for(listing, index);
+        listing->open += rc == ZOK;
     }
     if (rc != ZOK)
-        not_sent(roster, rc);
-    else if (!roster->open)
-        sum_up(roster);
+        not_sent(listing, rc);
+    else if (!listing->open)
+        sum_up(listing);
 }
 
-static void list_answered(zkl_roster *roster, const zkl_reply *reply) {
+static void list_answered(zkl_listing *listing, const zkl_reply *reply) {
     const size_t count = reply->rc == ZOK ? reply->count : 0;
-    if (count > ZKL_ROSTER_MOST) {
-        finish(roster, ZKL_TOO_MANY);
+    if (count > ZKL_LISTING_MOST) {
+        finish(listing, ZKL_TOO_MANY);
         return;
     }
-    if (!zkl_snapshot_take(&roster->snapshot, reply->names, count)) {
-        finish(roster, ZKL_NO_MEMORY);
+    if (!zkl_snapshot_take(&listing->snapshot, reply->names, count)) {
+        finish(listing, ZKL_NO_MEMORY);
         return;
     }
-    roster->next = roster->open = 0;
-    roster->entries = calloc(count ? count : 1, sizeof *roster->entries);
-    if (roster->entries)
-        go_on(roster);
+    listing->next = listing->open = 0;
+    listing->entries = calloc(count ? count : 1, sizeof *listing->entries);
+    if (listing->entries)
+        go_on(listing);
     else
-        finish(roster, ZKL_NO_MEMORY);
+        finish(listing, ZKL_NO_MEMORY);
 }
 
 static bool keep(zkl_entry *entry, const zkl_reply *reply) {
     entry->stat = *reply->stat;
-    entry->length = reply->length < ZKL_ROSTER_DATA_MOST ? reply->length : ZKL_ROSTER_DATA_MOST;
+    entry->length = reply->length < ZKL_LISTING_DATA_MOST ? reply->length : ZKL_LISTING_DATA_MOST;
     entry->identifier = malloc(entry->length + 1);
     if (entry->identifier)
         memcpy(entry->identifier, reply->data, entry->length);
     return entry->identifier != NULL;
 }
 
-static void read_answered(zkl_roster *roster, size_t index, const zkl_reply *reply) {
-    zkl_entry *entry = &roster->entries[index];
-    roster->open--;
+static void read_answered(zkl_listing *listing, size_t index, const zkl_reply *reply) {
+    zkl_entry *entry = &listing->entries[index];
+    listing->open--;
     entry->gone = reply->rc != ZOK; /* it left between the list and now */
     if (!entry->gone && !keep(entry, reply))
-        finish(roster, ZKL_NO_MEMORY);
+        finish(listing, ZKL_NO_MEMORY);
     else
-        go_on(roster);
+        go_on(listing);
 }
 
-static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
-    zkl_roster *roster = (zkl_roster *)subject;
+static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_listing *listing = (zkl_listing *)receiver;
     if (zkl_status_passes(reply->rc))
-        zkl_roster_stop(roster); /* the next step asks again */
+        zkl_listing_stop(listing); /* the next step asks again */
     else if (reply->rc != ZOK && reply->rc != ZNONODE)
-        finish(roster, zkl_status_of(reply->rc));
+        finish(listing, zkl_status_of(reply->rc));
     else if (asked->what == LIST)
-        list_answered(roster, reply);
+        list_answered(listing, reply);
     else
-        read_answered(roster, (size_t)asked->detail, reply);
+        read_answered(listing, (size_t)asked->detail, reply);
 }
 
-bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path, bool leases) {
-    roster->floor = floor;
-    roster->leases = leases;
-    roster->subject.answer = answered;
-    roster->path = strdup(path);
-    return roster->path != NULL;
+bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *path, bool leases) {
+    listing->context = context;
+    listing->leases = leases;
+    listing->receiver.answer = answered;
+    listing->path = strdup(path);
+    return listing->path != NULL;
 }
 
-void zkl_roster_step(zkl_roster *roster) {
-    zkl_floor *floor = roster->floor;
-    if (roster->asked || roster->done || !floor->port)
+void zkl_listing_step(zkl_listing *listing) {
+    zkl_context *context = listing->context;
+    if (listing->asked || listing->done || !context->port)
         return;
-    zkl_subject_enter(&floor->subjects, &roster->subject);
-    const zkl_return back = {roster->subject.id, LIST, 0};
-    const int rc = floor->port->call->list(floor->port, roster->path, false, back);
+    zkl_receiver_enter(&context->receivers, &listing->receiver);
+    const zkl_return back = {listing->receiver.id, LIST, 0};
+    const int rc = context->port->call->list(context->port, listing->path, false, back);
     if (rc == ZOK)
-        roster->asked = true;
+        listing->asked = true;
     else
-        not_sent(roster, rc);
+        not_sent(listing, rc);
 }
 
-void zkl_roster_again(zkl_roster *roster) {
-    zkl_subject_leave(&roster->floor->subjects, &roster->subject);
-    forget(roster);
-    roster->asked = roster->done = false;
+void zkl_listing_again(zkl_listing *listing) {
+    zkl_receiver_leave(&listing->context->receivers, &listing->receiver);
+    forget(listing);
+    listing->asked = listing->done = false;
 }
 
-void zkl_roster_stop(zkl_roster *roster) {
-    if (roster->floor && !roster->done)
-        zkl_roster_again(roster);
+void zkl_listing_stop(zkl_listing *listing) {
+    if (listing->context && !listing->done)
+        zkl_listing_again(listing);
 }
 
-void zkl_roster_free(zkl_roster *roster) {
-    if (!roster->floor)
+void zkl_listing_free(zkl_listing *listing) {
+    if (!listing->context)
         return;
-    zkl_roster_again(roster);
-    free(roster->path);
+    zkl_listing_again(listing);
+    free(listing->path);
 }
 
-bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *participant) {
-    if (!roster->done || roster->status != ZKL_OK || index >= roster->snapshot.count)
+bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *participant) {
+    if (!listing->done || listing->status != ZKL_OK || index >= listing->snapshot.count)
         return false;
-    const zkl_entry *entry = &roster->entries[index];
-    const zkl_child *child = &roster->snapshot.children[index];
+    const zkl_entry *entry = &listing->entries[index];
+    const zkl_child *child = &listing->snapshot.children[index];
     *participant = (zkl_participant){
         .node = child->name,
         .kind = child->kind,
@@ -200,7 +201,7 @@ bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *part
         .identifier_length = entry->length,
         .created = (double)entry->stat.ctime / 1000,
         .holder = entry->holder,
-        .mine = entry->stat.session == roster->floor->session,
+        .mine = entry->stat.session == listing->context->session,
     };
     return true;
 }

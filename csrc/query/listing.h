@@ -1,17 +1,17 @@
-/* roster: reads who is in the line at a path: one list, then the nodes' data, some at a time. Anybody may have filled the
+/* listing: reads who is in the line at a path: one list, then the nodes' data, some at a time. Anybody may have filled the
  * directory: what is done and kept has bounds. */
-#ifndef ZKL_ROSTER_H
-#define ZKL_ROSTER_H
+#ifndef ZKL_LISTING_H
+#define ZKL_LISTING_H
 
 #include "port/context.h"
 #include "recipe/snapshot.h"
 
 /* More children are ZKL_TOO_MANY. */
-#define ZKL_ROSTER_MOST 20000
+#define ZKL_LISTING_MOST 20000
 /* Bytes that are kept of a node's data. */
-#define ZKL_ROSTER_DATA_MOST 1024
+#define ZKL_LISTING_DATA_MOST 1024
 /* Requests that are on their way at a time. */
-#define ZKL_ROSTER_WINDOW 64
+#define ZKL_LISTING_WINDOW 64
 
 typedef struct zkl_entry {
     bool gone;
@@ -21,9 +21,9 @@ typedef struct zkl_entry {
     zkl_stat stat;
 } zkl_entry;
 
-typedef struct zkl_roster {
-    zkl_subject subject;
-    zkl_floor *floor;
+typedef struct zkl_listing {
+    zkl_receiver receiver;
+    zkl_context *context;
     char *path;
     bool leases; /* its entries are leases; else they are whatever is not */
     bool names;  /* what is in the nodes is not wanted */
@@ -32,18 +32,18 @@ typedef struct zkl_roster {
     zkl_snapshot snapshot;
     zkl_entry *entries; /* one for each child of the snapshot */
     size_t next, open;  /* entries not asked for; those whose answer is on its way */
-} zkl_roster;
+} zkl_listing;
 
 /* false: no memory */
-bool zkl_roster_init(zkl_roster *roster, zkl_floor *floor, const char *path, bool leases);
-void zkl_roster_free(zkl_roster *roster);
+bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *path, bool leases);
+void zkl_listing_free(zkl_listing *listing);
 /* Asks, if there is a link and nothing is on its way. */
-void zkl_roster_step(zkl_roster *roster);
+void zkl_listing_step(zkl_listing *listing);
 /* Unless it is done, forgets what is on its way: the next step begins anew. */
-void zkl_roster_stop(zkl_roster *roster);
+void zkl_listing_stop(zkl_listing *listing);
 /* The same if it is done, too. */
-void zkl_roster_again(zkl_roster *roster);
+void zkl_listing_again(zkl_listing *listing);
 /* The index-th of those that were still there; once done. */
-bool zkl_roster_at(const zkl_roster *roster, size_t index, zkl_participant *participant);
+bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *participant);
 
 #endif

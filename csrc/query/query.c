@@ -9,10 +9,10 @@ static void resolve(zkl_query *query, zkl_status status) {
     *(query->prev ? &query->prev->next : &query->all->first) = query->next;
     if (query->next)
         query->next->prev = query->prev;
-    zkl_timer_clear(&query->all->floor->timers, &query->timer);
-    zkl_roster_stop(&query->roster);
-    zkl_revocation_stop(&query->revocation, query->all->floor);
-    zkl_events_post(&query->all->floor->events, &query->answer, status, 0);
+    zkl_timer_clear(&query->all->context->timers, &query->timer);
+    zkl_listing_stop(&query->listing);
+    zkl_revocation_stop(&query->revocation, query->all->context);
+    zkl_events_post(&query->all->context->events, &query->answer, status, 0);
 }
 
 static void check_session(zkl_query *query) {
@@ -24,7 +24,7 @@ static void check_session(zkl_query *query) {
 
 static void check_flush(zkl_query *query) {
     zkl_status refused = ZKL_OK;
-    const zkl_contender *c = query->all->floor->departing;
+    const zkl_contender *c = query->all->context->departing;
     if (c && c->departure <= query->departures) {
         for (; c && c->departure <= query->departures && refused == ZKL_OK; c = c->behind)
             refused = c->refused;
@@ -37,7 +37,7 @@ static void check_flush(zkl_query *query) {
 static void check_validity(zkl_query *query) {
     if (!query->held || query->held->phase != ZKL_HELD)
         resolve(query, ZKL_LOST);
-    else if (zkl_contender_trusted_until(query->held) > zkl_floor_now(query->all->floor))
+    else if (zkl_contender_trusted_until(query->held) > zkl_context_now(query->all->context))
         resolve(query,
                 ZKL_OK); /* otherwise the heart, which beats as long as it is held, moves on */
 }
@@ -47,45 +47,45 @@ static void check_participants(zkl_query *query) {
         resolve(query, ZKL_AUTH_FAILED);
         return;
     }
-    if (query->once && !query->all->floor->port) {
+    if (query->once && !query->all->context->port) {
         resolve(query, ZKL_DISCONNECTED);
         return;
     }
-    zkl_roster_step(&query->roster);
-    if (query->roster.done && (query->asked != ZKL_ASKED_REVOKE || query->roster.status != ZKL_OK))
-        resolve(query, query->roster.status);
+    zkl_listing_step(&query->listing);
+    if (query->listing.done && (query->kind != ZKL_QUERY_REVOKE || query->listing.status != ZKL_OK))
+        resolve(query, query->listing.status);
 }
 
 static void check_revoke(zkl_query *query) {
-    if (!query->roster.done || query->roster.status != ZKL_OK) {
+    if (!query->listing.done || query->listing.status != ZKL_OK) {
         check_participants(query);
         return;
     }
-    zkl_revocation_step(&query->revocation, &query->roster);
+    zkl_revocation_step(&query->revocation, &query->listing);
     if (query->revocation.done)
         resolve(query, query->revocation.status);
 }
 
 static void check(zkl_query *query) {
     static void (*const checks[])(zkl_query *) = {
-        [ZKL_ASKED_SESSION] = check_session,   [ZKL_ASKED_FLUSH] = check_flush,
-        [ZKL_ASKED_VALIDITY] = check_validity, [ZKL_ASKED_PARTICIPANTS] = check_participants,
-        [ZKL_ASKED_REVOKE] = check_revoke,
+        [ZKL_QUERY_SESSION] = check_session,   [ZKL_QUERY_FLUSH] = check_flush,
+        [ZKL_QUERY_VALIDITY] = check_validity, [ZKL_QUERY_PARTICIPANTS] = check_participants,
+        [ZKL_QUERY_REVOKE] = check_revoke,
     };
-    checks[query->asked](query);
+    checks[query->kind](query);
 }
 
 static void deadline_passed(zkl_timer *timer) {
     zkl_query *query = (zkl_query *)((char *)timer - offsetof(zkl_query, timer));
-    resolve(query, query->all->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    resolve(query, query->all->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
 }
 
-zkl_query *zkl_query_new(zkl_queries *all, zkl_asked asked, uint64_t tag) {
+zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {
     zkl_query *query = calloc(1, sizeof *query);
     if (!query)
         return NULL;
     query->all = all;
-    query->asked = asked;
+    query->kind = asked;
     query->timer.fire = deadline_passed;
     query->answer.kind = ZKL_EVENT_ANSWER;
     query->answer.tag = tag;
@@ -99,13 +99,13 @@ void zkl_query_start(zkl_query *query, zkl_nanos deadline) {
     if (query->next)
         query->next->prev = query;
     all->first = query;
-    zkl_timer_set(&all->floor->timers, &query->timer, deadline);
+    zkl_timer_set(&all->context->timers, &query->timer, deadline);
 }
 
 void zkl_query_free(zkl_query *query) {
     resolve(query, ZKL_CANCELLED);
-    zkl_events_drop(&query->all->floor->events, &query->answer);
-    zkl_roster_free(&query->roster);
+    zkl_events_drop(&query->all->context->events, &query->answer);
+    zkl_listing_free(&query->listing);
     free(query);
 }
 
@@ -119,8 +119,8 @@ void zkl_queries_check(zkl_queries *all) {
 
 void zkl_queries_suspend(zkl_queries *all) {
     for (zkl_query *query = all->first; query; query = query->next) {
-        zkl_roster_stop(&query->roster); /* asked again when there is a link */
-        zkl_revocation_stop(&query->revocation, all->floor);
+        zkl_listing_stop(&query->listing); /* asked again when there is a link */
+        zkl_revocation_stop(&query->revocation, all->context);
     }
 }
 

@@ -6,36 +6,36 @@
 #include "query/revocation.h"
 
 typedef struct zkl_queries {
-    zkl_floor *floor;
+    zkl_context *context;
     const zkl_state *state;  /* the session's */
     struct zkl_query *first; /* those not answered yet */
 } zkl_queries;
 
-typedef enum zkl_asked {
-    ZKL_ASKED_SESSION,
-    ZKL_ASKED_FLUSH,
-    ZKL_ASKED_VALIDITY,
-    ZKL_ASKED_PARTICIPANTS,
-    ZKL_ASKED_REVOKE
-} zkl_asked;
+typedef enum zkl_query_kind {
+    ZKL_QUERY_SESSION,
+    ZKL_QUERY_FLUSH,
+    ZKL_QUERY_VALIDITY,
+    ZKL_QUERY_PARTICIPANTS,
+    ZKL_QUERY_REVOKE
+} zkl_query_kind;
 
 struct zkl_query {
     zkl_client *client; /* for the host's side */
     zkl_queries *all;
     zkl_query *prev, *next;
-    zkl_asked asked;
+    zkl_query_kind kind;
     bool once; /* PARTICIPANTS, REVOKE: not beyond the first cut of the link */
     bool pending;
     zkl_timer timer;
     zkl_event answer;
     uint64_t departures;       /* FLUSH: what had departed when it was asked */
     zkl_contender *held;       /* VALIDITY */
-    zkl_roster roster;         /* PARTICIPANTS, REVOKE */
+    zkl_listing listing;       /* PARTICIPANTS, REVOKE */
     zkl_revocation revocation; /* REVOKE */
 };
 
 /* NULL: no memory. The caller sets what belongs to the kind, then calls zkl_query_start. */
-zkl_query *zkl_query_new(zkl_queries *all, zkl_asked asked, uint64_t tag);
+zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag);
 void zkl_query_start(zkl_query *query, zkl_nanos deadline);
 void zkl_query_free(zkl_query *query);
 

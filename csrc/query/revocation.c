@@ -10,12 +10,12 @@ static void finish(zkl_revocation *revocation, zkl_status status) {
 }
 
 static int ask(zkl_revocation *revocation, const char *node) {
-    const zkl_roster *roster = revocation->roster;
-    zkl_port *port = roster->floor->port;
+    const zkl_listing *listing = revocation->listing;
+    zkl_port *port = listing->context->port;
     char *path = NULL;
-    if (asprintf(&path, "%s/%s", roster->path, node) < 0)
+    if (asprintf(&path, "%s/%s", listing->path, node) < 0)
         return ZMARSHALLINGERROR;
-    const zkl_return back = {revocation->subject.id, 0, 0};
+    const zkl_return back = {revocation->receiver.id, 0, 0};
     const int rc = port->call->set(port, path, ZKL_REVOKE, back);
     free(path);
     return rc;
@@ -27,16 +27,16 @@ static void sum_up(zkl_revocation *revocation) {
         finish(revocation, ZKL_OK);
         return;
     }
-    revocation->sent = false; /* the roster's next list tells who holds now */
-    zkl_roster_again(revocation->roster);
+    revocation->sent = false; /* the listing's next list tells who holds now */
+    zkl_listing_again(revocation->listing);
 }
 
 /* Keeps the window full. */
 static void go_on(zkl_revocation *revocation) {
     zkl_participant participant;
     int rc = ZOK;
-    while (rc == ZOK && revocation->open < ZKL_ROSTER_WINDOW &&
-           zkl_roster_at(revocation->roster, revocation->next, &participant)) {
+    while (rc == ZOK && revocation->open < ZKL_LISTING_WINDOW &&
+           zkl_listing_at(revocation->listing, revocation->next, &participant)) {
         revocation->next++;
         if (!participant.holder)
             continue;
@@ -46,21 +46,22 @@ static void go_on(zkl_revocation *revocation) {
     if (rc == ZMARSHALLINGERROR)
         finish(revocation, ZKL_NO_MEMORY);
     else if (zkl_status_unknown(rc))
-        zkl_revocation_stop(revocation, revocation->roster->floor); /* the next link asks again */
+        zkl_revocation_stop(revocation,
+                            revocation->listing->context); /* the next link asks again */
     else if (rc != ZOK)
         finish(revocation, zkl_status_of(rc));
     else if (!revocation->open)
         sum_up(revocation);
 }
 
-static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     (void)asked;
-    zkl_revocation *revocation = (zkl_revocation *)subject;
+    zkl_revocation *revocation = (zkl_revocation *)receiver;
     if (revocation->done)
         return;
     if (zkl_status_passes(reply->rc)) {
-        zkl_revocation_stop(revocation,
-                            revocation->roster->floor); /* all are asked again: it does no harm */
+        zkl_revocation_stop(
+            revocation, revocation->listing->context); /* all are asked again: it does no harm */
         return;
     }
     revocation->open--;
@@ -72,18 +73,18 @@ static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_re
         go_on(revocation);
 }
 
-void zkl_revocation_step(zkl_revocation *revocation, zkl_roster *roster) {
-    if (revocation->sent || revocation->done || !roster->floor->port)
+void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
+    if (revocation->sent || revocation->done || !listing->context->port)
         return;
-    revocation->roster = roster;
-    revocation->subject.answer = answered;
-    zkl_subject_enter(&roster->floor->subjects, &revocation->subject);
+    revocation->listing = listing;
+    revocation->receiver.answer = answered;
+    zkl_receiver_enter(&listing->context->receivers, &revocation->receiver);
     revocation->next = revocation->open = revocation->gone = 0;
     revocation->sent = true;
     go_on(revocation);
 }
 
-void zkl_revocation_stop(zkl_revocation *revocation, zkl_floor *floor) {
-    zkl_subject_leave(&floor->subjects, &revocation->subject);
+void zkl_revocation_stop(zkl_revocation *revocation, zkl_context *context) {
+    zkl_receiver_leave(&context->receivers, &revocation->receiver);
     revocation->sent = false;
 }

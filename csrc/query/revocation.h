@@ -1,24 +1,24 @@
-/* revocation: asks those who hold at a path to give it back: writes to the nodes that a roster has found. */
+/* revocation: asks those who hold at a path to give it back: writes to the nodes that a listing has found. */
 #ifndef ZKL_REVOCATION_H
 #define ZKL_REVOCATION_H
 
 #include "query/listing.h"
 
 typedef struct zkl_revocation {
-    zkl_subject subject;
-    zkl_roster *roster; /* what it goes on with */
+    zkl_receiver receiver;
+    zkl_listing *listing; /* what it goes on with */
     bool sent, done;
     zkl_status status; /* once done */
-    size_t next;       /* of the roster, to be looked at */
+    size_t next;       /* of the listing, to be looked at */
     size_t open;       /* not answered yet */
     size_t gone;       /* those that held when they were listed */
     size_t asked;      /* holders that were there to be asked */
 } zkl_revocation;
 
-/* Goes on, with a roster that is done: writes if nothing is on its way. If all holders have left in between, the roster
+/* Goes on, with a listing that is done: writes if nothing is on its way. If all holders have left in between, the listing
  * is to begin anew, for others may hold now. */
-void zkl_revocation_step(zkl_revocation *revocation, zkl_roster *roster);
+void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing);
 /* Forgets what is on its way. */
-void zkl_revocation_stop(zkl_revocation *revocation, zkl_floor *floor);
+void zkl_revocation_stop(zkl_revocation *revocation, zkl_context *context);
 
 #endif

@@ -9,20 +9,20 @@
  * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks makes leases in PATH/leases, waits
  * until there are few enough, and gives the mutex back. Nobody else makes leases meanwhile, so all of a count come
  * together and two counts cannot wait for each other. */
-#ifndef ZKL_GROUP_H
-#define ZKL_GROUP_H
+#ifndef ZKL_COMPOUND_H
+#define ZKL_COMPOUND_H
 
 #include "queue/lines.h"
 
 /* Joins all lines at once; too many for one request fail with ZKL_TOO_BIG. NULL: no memory. */
-zkl_contender *zkl_group_join_all(zkl_lines *lines, const char *const *paths, size_t count,
-                                  uint64_t tag, const zkl_terms *terms);
+zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths, size_t count,
+                                     uint64_t tag, const zkl_terms *terms);
 
 /* Joins the gate, then for `count` leases of terms->permits. NULL: no memory. */
-zkl_contender *zkl_group_join_leases(zkl_lines *lines, const char *gate, const char *leases,
-                                     size_t count, uint64_t tag, const zkl_terms *terms);
+zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
+                                        size_t count, uint64_t tag, const zkl_terms *terms);
 
 /* Carries on with those whose parts have moved: near the end of every step. */
-void zkl_groups_step(zkl_floor *floor);
+void zkl_compounds_step(zkl_context *context);
 
 #endif

@@ -33,19 +33,20 @@ typedef struct zkl_contender_table {
 } zkl_contender_table;
 
 /* What a contender is a part of: it hears of it in the place of the host. */
-typedef struct zkl_whole zkl_whole;
-struct zkl_whole {
-    void (*changed)(zkl_whole *whole);
-    void (*revoked)(zkl_whole *whole, zkl_contender *part);
+typedef struct zkl_compound zkl_compound;
+struct zkl_compound {
+    void (*changed)(zkl_compound *compound);
+    void (*revoked)(zkl_compound *compound, zkl_contender *part);
     /* Its node has to be made; NULL: the line makes it. */
-    void (*wanted)(zkl_whole *whole);
+    void (*wanted)(zkl_compound *compound);
 };
 
 struct zkl_contender {
-    zkl_subject subject; /* its number is the node's half of the GUID; a new one for every create */
+    zkl_receiver
+        receiver; /* its number is the node's half of the GUID; a new one for every create */
     const zkl_contender_table *call;
-    zkl_whole *whole; /* NULL: none, it is the host's */
-    zkl_floor *floor;
+    zkl_compound *compound; /* NULL: none, it is the host's */
+    zkl_context *context;
     zkl_line *line;             /* NULL once retired */
     zkl_contender *prev, *next; /* the line's members, in order of arrival */
 
@@ -90,8 +91,8 @@ struct zkl_contender {
 };
 
 /* Waiting, without a node; `tag` is the host's number for it, unless it is part of a whole. */
-void zkl_contender_init(zkl_contender *c, zkl_floor *floor, uint64_t tag, const zkl_terms *terms,
-                        zkl_whole *whole);
+void zkl_contender_init(zkl_contender *c, zkl_context *context, uint64_t tag,
+                        const zkl_terms *terms, zkl_compound *compound);
 
 /* The legal moves of the phase; each tells the host what it must hear. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */
@@ -113,6 +114,6 @@ void zkl_contender_unhost(zkl_contender *c);
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c);
 
 /* Frees those that are both retired and let go. */
-void zkl_contenders_sweep(zkl_floor *floor);
+void zkl_contenders_sweep(zkl_context *context);
 
 #endif

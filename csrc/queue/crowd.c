@@ -1,6 +1,6 @@
 #include "queue/crowd.h"
 
-#include "queue/leaving.h"
+#include "queue/leave.h"
 #include "recipe/verdict.h"
 
 /* Which kinds of nodes of ours are held, or came before, as far as one has looked. */
@@ -32,7 +32,7 @@ static size_t count(const zkl_line *line, ahead *before, zkl_contender **last) {
     for (zkl_contender *c = line->first; c; c = c->next) {
         if (c->phase != ZKL_WAITING)
             continue;
-        if (!c->whole && !c->borrowed && (c->queued || blocks(before, c->terms.kind))) {
+        if (!c->compound && !c->borrowed && (c->queued || blocks(before, c->terms.kind))) {
             waiting++;
             if (c->terms.crowd && !c->settled)
                 *last = c;
@@ -58,6 +58,6 @@ void zkl_crowd_thin(zkl_line *line) {
         const size_t waiting = count(line, &before, &last);
         if (!last || waiting <= last->terms.crowd - 1)
             return;
-        zkl_exit_fail(last, ZKL_BUSY);
+        zkl_leave_fail(last, ZKL_BUSY);
     }
 }

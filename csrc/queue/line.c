@@ -1,10 +1,10 @@
 #include "queue/line.h"
 
-#include "queue/sending.h"
+#include "queue/send.h"
 #include "queue/crowd.h"
-#include "queue/leaving.h"
+#include "queue/leave.h"
 #include "queue/lost.h"
-#include "queue/evaluating.h"
+#include "queue/evaluate.h"
 #include "queue/vetting.h"
 #include "port/wire.h"
 
@@ -16,8 +16,8 @@
 /* Parents that vanish as often as they are made: somebody else deletes them on purpose. */
 #define ROUNDS_MOST 50
 
-static void contender_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
-static void line_answered(zkl_subject *, const zkl_return *, const zkl_reply *);
+static void contender_answered(zkl_receiver *, const zkl_return *, const zkl_reply *);
+static void line_answered(zkl_receiver *, const zkl_return *, const zkl_reply *);
 
 /* The end of every step: looks again at those whose blocker went, and sends the one list for all who want it. */
 static void settle(zkl_line *line) {
@@ -32,11 +32,11 @@ static void settle(zkl_line *line) {
             if (!c->review)
                 continue;
             c->review = false;
-            zkl_standing_look(c, false);
+            zkl_evaluate_look(c, false);
         }
     }
-    if (line->list_wanted && !line->listing && line->floor->port && line->first)
-        zkl_ask_list(line);
+    if (line->list_wanted && !line->list_sent && line->context->port && line->first)
+        zkl_send_list(line);
     if (!line->first)
         zkl_line_idle(line); /* what stood against its end may have come to its own */
 }
@@ -48,29 +48,29 @@ void zkl_line_settle(zkl_line *line) {
 /* ---- answers ---- */
 
 static void note_list(zkl_line *line, const zkl_reply *reply) {
-    line->listed = zkl_floor_now(line->floor);
+    line->listed = zkl_context_now(line->context);
     line->listed_bytes = 0;
     for (size_t i = 0; i < reply->count; i++)
         line->listed_bytes += zkl_wire_text(strlen(reply->names[i]));
 }
 
 static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
-    line->listing = false;
+    line->list_sent = false;
     if (watch && reply->rc != ZOK)
-        zkl_ask_set_directory_watch(line, false);
+        zkl_send_set_directory_watch(line, false);
     if (reply->rc == ZOK) {
         line->pause = 0;
         note_list(line, reply);
         zkl_vetting_listed(line, reply->stat);
-        zkl_standing_read(line, reply->names, reply->count);
+        zkl_evaluate_read(line, reply->names, reply->count);
     } else if (reply->rc == ZNONODE) {
         zkl_vetting_listed(line, NULL);
-        zkl_standing_read(line, NULL, 0); /* no directory: nobody in it */
+        zkl_evaluate_read(line, NULL, 0); /* no directory: nobody in it */
     } else if (zkl_status_passes(reply->rc)) {
-        zkl_ask_again_later(line);
+        zkl_send_again_later(line);
     } else {
-        zkl_exit_fail_waiting(line, zkl_status_of(reply->rc));
-        zkl_ask_again_later(line); /* whoever is lost is looked for as long as the session lives */
+        zkl_leave_fail_waiting(line, zkl_status_of(reply->rc));
+        zkl_send_again_later(line); /* whoever is lost is looked for as long as the session lives */
     }
 }
 
@@ -80,26 +80,26 @@ static void blocker_refused(zkl_line *line, int32_t sequence, zkl_status status)
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
         if (c->phase == ZKL_WAITING && c->blocked && c->blocker == sequence)
-            zkl_exit_fail(c, status);
+            zkl_leave_fail(c, status);
     }
 }
 
 /* The child about whose watch that request was the latest; NULL: it is gone. */
-static zkl_child *asked_about(zkl_line *line, int32_t asked, zkl_watch watch) {
+static zkl_child *child_of_request(zkl_line *line, int32_t request, zkl_watch watch) {
     for (size_t i = 0; i < line->snapshot.count; i++)
-        if (line->snapshot.children[i].asked == asked)
+        if (line->snapshot.children[i].request == request)
             return line->snapshot.children[i].watch == watch ? &line->snapshot.children[i] : NULL;
     return NULL;
 }
 
-static void blocker_watched(zkl_line *line, int32_t asked, const zkl_reply *reply) {
-    zkl_child *child = asked_about(line, asked, ZKL_WATCH_ASKED);
+static void blocker_watched(zkl_line *line, int32_t request, const zkl_reply *reply) {
+    zkl_child *child = child_of_request(line, request, ZKL_WATCH_ASKED);
     if (child)
-        zkl_ask_set_child_watch(line, child, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
+        zkl_send_set_child_watch(line, child, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
     if (reply->rc == ZNONODE && child)
-        zkl_standing_missing(line, child->name); /* a list had shown it, so this is its deletion */
+        zkl_evaluate_missing(line, child->name); /* a list had shown it, so this is its deletion */
     else if (zkl_status_passes(reply->rc))
-        zkl_ask_again_later(line);
+        zkl_send_again_later(line);
     else if (reply->rc != ZOK && child)
         blocker_refused(line, child->sequence, zkl_status_of(reply->rc));
 }
@@ -109,51 +109,51 @@ static void blocker_watched(zkl_line *line, int32_t asked, const zkl_reply *repl
 static zkl_watch unwatched(zkl_line *line, size_t path, const zkl_reply *reply) {
     line->list_wanted |= line->first != NULL; /* who has come meanwhile wants it back */
     if (zkl_status_passes(reply->rc)) {
-        if (line->floor->port)
-            zkl_ask_again_later(line); /* otherwise resume comes by */
+        if (line->context->port)
+            zkl_send_again_later(line); /* otherwise resume comes by */
         return ZKL_WATCH_ARMED;
     }
     if (reply->rc != ZOK && reply->rc != ZNOWATCHER)
-        zkl_watches_leave(&line->floor->watches, path);
+        zkl_watches_leave(&line->context->watches, path);
     return ZKL_WATCH_NONE;
 }
 
-static void child_unwatched(zkl_line *line, int32_t asked, const zkl_reply *reply) {
-    zkl_child *child = asked_about(line, asked, ZKL_WATCH_LEAVING);
+static void child_unwatched(zkl_line *line, int32_t request, const zkl_reply *reply) {
+    zkl_child *child = child_of_request(line, request, ZKL_WATCH_LEAVING);
     if (child)
-        zkl_ask_set_child_watch(line, child,
-                                unwatched(line, zkl_line_length(line, child->name), reply));
+        zkl_send_set_child_watch(line, child,
+                                 unwatched(line, zkl_line_length(line, child->name), reply));
 }
 
 static void directory_unwatched(zkl_line *line, const zkl_reply *reply) {
     if (line->unwatching) /* it may have told meanwhile */
-        zkl_ask_set_directory_watch(line,
-                                    unwatched(line, strlen(line->path), reply) == ZKL_WATCH_ARMED);
+        zkl_send_set_directory_watch(line,
+                                     unwatched(line, strlen(line->path), reply) == ZKL_WATCH_ARMED);
 }
 
-static void line_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
-    zkl_line *line = (zkl_line *)subject;
+static void line_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_line *line = (zkl_line *)receiver;
     switch (asked->what) {
-    case ZKL_ASK_LIST:
+    case ZKL_REQUEST_LIST:
         list_answered(line, reply, asked->detail != 0);
         break;
-    case ZKL_ASK_ACL:
+    case ZKL_REQUEST_ACL:
         zkl_vetting_answered(line, reply);
         break;
-    case ZKL_ASK_BARRIER:
+    case ZKL_REQUEST_BARRIER:
         if (reply->rc != ZNONODE)
             line->list_synced = false;
         break;
-    case ZKL_ASK_WATCH_BLOCKER:
+    case ZKL_REQUEST_WATCH_BLOCKER:
         blocker_watched(line, asked->detail, reply);
         break;
-    case ZKL_ASK_UNWATCH:
+    case ZKL_REQUEST_UNWATCH:
         child_unwatched(line, asked->detail, reply);
         break;
-    case ZKL_ASK_UNWATCH_DIRECTORY:
+    case ZKL_REQUEST_UNWATCH_DIRECTORY:
         directory_unwatched(line, reply);
         break;
-    default: /* ZKL_ASK_ERASE_STRAY: if it failed, the next list shows it again */
+    default: /* ZKL_REQUEST_ERASE_STRAY: if it failed, the next list shows it again */
         break;
     }
     settle(line);
@@ -166,7 +166,7 @@ static void refuse_round(zkl_line *line, zkl_status status) {
         next = c->next;
         if (c->phase == ZKL_WAITING && c->node != ZKL_NODE_THERE &&
             c->parents == line->parents.round)
-            zkl_exit_fail(c, status);
+            zkl_leave_fail(c, status);
     }
 }
 
@@ -174,7 +174,7 @@ static void no_parents(zkl_contender *c) {
     zkl_parents *parents = &c->line->parents;
     c->node = ZKL_NODE_NONE;
     if (c->phase == ZKL_OVER) {
-        zkl_exit_retire(c);
+        zkl_leave_retire(c);
         return;
     }
     if (c->parents == parents->round) {
@@ -186,9 +186,9 @@ static void no_parents(zkl_contender *c) {
             return;
         }
         if (zkl_parents_make(parents) != ZOK)
-            zkl_ask_again_later(c->line);
+            zkl_send_again_later(c->line);
     }
-    zkl_ask_create(c);
+    zkl_send_create(c);
 }
 
 static void created(zkl_contender *c, const zkl_reply *reply) {
@@ -197,26 +197,26 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     if (reply->rc == ZOK) {
         c->name = strdup(strrchr(reply->path, '/') + 1);
         if (!c->name) {
-            zkl_ask_lost(c); /* the list finds it by its GUID */
+            zkl_send_lost(c); /* the list finds it by its GUID */
             return;
         }
         c->node = ZKL_NODE_THERE;
         c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
         c->line->vain_rounds = 0;
         if (c->phase == ZKL_OVER)
-            zkl_ask_erase(c);
+            zkl_send_erase(c);
     } else if (reply->rc == ZNONODE) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        zkl_ask_lost(c); /* looked for when there is a link */
+        zkl_send_lost(c); /* looked for when there is a link */
     } else {
         c->node = ZKL_NODE_NONE;
         if (c->phase == ZKL_OVER)
-            zkl_exit_retire(c);
+            zkl_leave_retire(c);
         else if (zkl_status_throttled(reply->rc))
-            zkl_ask_again_later(c->line);
+            zkl_send_again_later(c->line);
         else
-            zkl_exit_fail(c, zkl_status_of(reply->rc));
+            zkl_leave_fail(c, zkl_status_of(reply->rc));
     }
 }
 
@@ -232,23 +232,23 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     c->node = ZKL_NODE_THERE;
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
         if (c->phase == ZKL_OVER)
-            zkl_exit_retire(c);
+            zkl_leave_retire(c);
         else
-            zkl_exit_missing(c);
+            zkl_leave_missing(c);
     } else if (c->phase == ZKL_WAITING) {
-        if (c->floor->port)
-            zkl_ask_again_later(c->line); /* the list that it asks for tells what to do */
+        if (c->context->port)
+            zkl_send_again_later(c->line); /* the list that it asks for tells what to do */
     } else if (zkl_status_unknown(reply->rc)) {
-        if (c->floor->port)
-            zkl_ask_again_later(c->line); /* otherwise resume runs it */
+        if (c->context->port)
+            zkl_send_again_later(c->line); /* otherwise resume runs it */
     } else { /* refused: again, for as long as the session lives, unless somebody else does it */
         if (!zkl_status_throttled(reply->rc))
             c->refused = zkl_status_of(reply->rc);
-        zkl_ask_own(c);
+        zkl_send_own(c);
         c->patience = c->patience ? 2 * c->patience : ZKL_SECOND / 2;
         if (c->patience > PATIENCE_MOST)
             c->patience = PATIENCE_MOST;
-        zkl_timer_set(&c->floor->timers, &c->timer, zkl_floor_now(c->floor) + c->patience);
+        zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + c->patience);
     }
 }
 
@@ -263,23 +263,23 @@ static void own_read(zkl_contender *c, const zkl_reply *reply) {
         return;
     if (c->phase == ZKL_OVER) {
         if (reply->rc == ZNONODE)
-            zkl_exit_retire(c);
-    } else if (reply->rc == ZOK && reply->stat->session == c->floor->session) {
+            zkl_leave_retire(c);
+    } else if (reply->rc == ZOK && reply->stat->session == c->context->session) {
         c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
         if (is_revocation(reply))
             zkl_contender_revoked(c);
-        zkl_standing_grant(c, false);
+        zkl_evaluate_grant(c, false);
     } else if (reply->rc == ZOK) {
         if (c->watch != ZKL_WATCH_NONE)
-            zkl_watches_leave(&c->floor->watches, zkl_line_length(c->line, c->name));
-        zkl_ask_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
-        zkl_exit_missing(c);
+            zkl_watches_leave(&c->context->watches, zkl_line_length(c->line, c->name));
+        zkl_send_erase_stray(c->line, c->name); /* made by a session that is dying: not ours */
+        zkl_leave_missing(c);
     } else if (reply->rc == ZNONODE) {
-        zkl_exit_missing(c);
+        zkl_leave_missing(c);
     } else if (zkl_status_passes(reply->rc)) {
-        zkl_ask_again_later(c->line);
+        zkl_send_again_later(c->line);
     } else if (c->phase == ZKL_WAITING) {
-        zkl_exit_fail(c, zkl_status_of(reply->rc));
+        zkl_leave_fail(c, zkl_status_of(reply->rc));
     }
 }
 
@@ -289,30 +289,30 @@ static void candidate_answered(zkl_contender *c, int32_t sequence, const zkl_rep
     if (is_revocation(reply))
         zkl_contender_revoked(c);
     if (c->phase == ZKL_OVER)
-        zkl_ask_erase(c);
+        zkl_send_erase(c);
     else
-        zkl_standing_found(c);
+        zkl_evaluate_found(c);
 }
 
-static void contender_answered(zkl_subject *subject, const zkl_return *asked,
+static void contender_answered(zkl_receiver *receiver, const zkl_return *asked,
                                const zkl_reply *reply) {
-    zkl_contender *c = (zkl_contender *)subject;
+    zkl_contender *c = (zkl_contender *)receiver;
     zkl_line *line = c->line;
     switch (asked->what) {
-    case ZKL_ASK_CREATE:
+    case ZKL_REQUEST_CREATE:
         created(c, reply);
         break;
-    case ZKL_ASK_ERASE:
+    case ZKL_REQUEST_ERASE:
         erased(c, reply);
         break;
-    case ZKL_ASK_CANDIDATE:
+    case ZKL_REQUEST_CANDIDATE:
         candidate_answered(c, asked->detail, reply);
         break;
-    case ZKL_ASK_WATCH_OWN:
-        zkl_ask_set_watch(c, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
+    case ZKL_REQUEST_WATCH_OWN:
+        zkl_send_set_watch(c, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
         own_read(c, reply);
         break;
-    default: /* ZKL_ASK_READ_OWN */
+    default: /* ZKL_REQUEST_READ_OWN */
         c->reading = false;
         own_read(c, reply);
         break;
@@ -323,24 +323,24 @@ static void contender_answered(zkl_subject *subject, const zkl_return *asked,
 /* Of our own node: deleted by us, by an operator, or written to. */
 static void own_changed(zkl_contender *c, zkl_change change) {
     if (c->watch == ZKL_WATCH_NONE) /* set when we did not know that the node is ours */
-        zkl_watches_told(&c->floor->watches, zkl_line_length(c->line, c->name));
-    zkl_ask_set_watch(c, ZKL_WATCH_NONE);
+        zkl_watches_told(&c->context->watches, zkl_line_length(c->line, c->name));
+    zkl_send_set_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
         return; /* our own delete: its answer is coming */
     if (change == ZKL_CHANGE_DELETED)
-        zkl_exit_missing(c);
+        zkl_leave_missing(c);
     else
-        zkl_ask_own(c); /* a watch fires once */
+        zkl_send_own(c); /* a watch fires once */
 }
 
 static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
     const bool armed = child->watch == ZKL_WATCH_ARMED;
-    zkl_ask_set_child_watch(line, child, ZKL_WATCH_NONE);
+    zkl_send_set_child_watch(line, child, ZKL_WATCH_NONE);
     if (change ==
         ZKL_CHANGE_OTHER) /* a watch tells once; without a new one whoever waits is looked after */
-        line->list_wanted |= !zkl_ask_blocker(line, child);
+        line->list_wanted |= !zkl_send_blocker(line, child);
     else if (armed)
-        zkl_standing_gone(line, child->name);
+        zkl_evaluate_gone(line, child->name);
     else
         line->list_wanted = true;
 }
@@ -353,7 +353,7 @@ bool zkl_line_counts(const zkl_line *line) {
 }
 
 void zkl_line_children_changed(zkl_line *line) {
-    zkl_ask_set_directory_watch(line, false); /* it told once */
+    zkl_send_set_directory_watch(line, false); /* it told once */
     line->list_wanted |= zkl_line_counts(line);
     settle(line);
 }
@@ -361,7 +361,7 @@ void zkl_line_children_changed(zkl_line *line) {
 /* Ours by that name; NULL: nobody. */
 static zkl_contender *called(const zkl_line *line, const char *name) {
     zkl_guid guid;
-    if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
+    if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
         return NULL;
     zkl_contender *c = zkl_line_member(line, guid.number);
     return c && c->line == line && c->name && strcmp(c->name, name) == 0 ? c : NULL;
@@ -375,7 +375,7 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
     else if (index != ZKL_NOT_FOUND)
         blocker_changed(line, &line->snapshot.children[index], change);
     else
-        zkl_watches_told(&line->floor->watches, zkl_line_length(line, name));
+        zkl_watches_told(&line->context->watches, zkl_line_length(line, name));
     settle(line);
 }
 
@@ -384,27 +384,27 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
 /* The node goes at the moment at which the holder stopped believing in it, whatever the host is doing. */
 static void end_hold(zkl_contender *c) {
     zkl_contender_lost(c);
-    zkl_exit_depart(c);
+    zkl_leave_depart(c);
 }
 
 static void hold_timer(zkl_contender *c) {
-    if (c->hold_until <= zkl_floor_now(c->floor)) {
+    if (c->hold_until <= zkl_context_now(c->context)) {
         end_hold(c);
         return;
     }
-    zkl_ask_own(c);
-    zkl_standing_set_timer(c, false);
+    zkl_send_own(c);
+    zkl_evaluate_set_timer(c, false);
 }
 
 static void contender_timer(zkl_timer *timer) {
     zkl_contender *c = (zkl_contender *)((char *)timer - offsetof(zkl_contender, timer));
     zkl_line *line = c->line;
     if (c->phase == ZKL_WAITING)
-        zkl_exit_fail(c, c->floor->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+        zkl_leave_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (c->phase == ZKL_HELD)
         hold_timer(c);
     else if (c->node == ZKL_NODE_THERE)
-        zkl_ask_erase(c);
+        zkl_send_erase(c);
     settle(line);
 }
 
@@ -415,11 +415,11 @@ static void retry_timer(zkl_timer *timer) {
 /* ---- the host's side ---- */
 
 zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number) {
-    zkl_subject *subject = zkl_subject_find(&line->floor->subjects, number);
-    return subject && subject->answer == contender_answered ? (zkl_contender *)subject : NULL;
+    zkl_receiver *receiver = zkl_receiver_find(&line->context->receivers, number);
+    return receiver && receiver->answer == contender_answered ? (zkl_contender *)receiver : NULL;
 }
 
-zkl_line *zkl_line_new(zkl_floor *floor, const char *path) {
+zkl_line *zkl_line_new(zkl_context *context, const char *path) {
     zkl_line *line = calloc(1, sizeof *line);
     if (!line)
         return NULL;
@@ -428,11 +428,11 @@ zkl_line *zkl_line_new(zkl_floor *floor, const char *path) {
         free(line);
         return NULL;
     }
-    line->floor = floor;
-    line->subject.answer = line_answered;
+    line->context = context;
+    line->receiver.answer = line_answered;
     line->retry.fire = retry_timer;
-    zkl_subject_enter(&floor->subjects, &line->subject);
-    zkl_parents_init(&line->parents, floor, line->path);
+    zkl_receiver_enter(&context->receivers, &line->receiver);
+    zkl_parents_init(&line->parents, context, line->path);
     zkl_line_idle(line); /* until somebody joins */
     return line;
 }
@@ -441,23 +441,23 @@ void zkl_line_idle(zkl_line *line) {
     if (line->idle)
         return;
     line->idle = true;
-    line->next_idle = line->floor->idle;
-    line->floor->idle = line;
+    line->next_idle = line->context->idle;
+    line->context->idle = line;
 }
 
 bool zkl_line_quit(zkl_line *line) {
     if (line->first)
         return false;
-    const bool may_ask = line->floor->port && !line->retry.pending;
+    const bool may_ask = line->context->port && !line->retry.pending;
     bool rid = true;
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
         if (child->watch == ZKL_WATCH_ARMED && may_ask)
-            zkl_ask_unwatch(line, child);
+            zkl_send_unwatch(line, child);
         rid = rid && child->watch == ZKL_WATCH_NONE;
     }
-    if (line->watched && !line->unwatching && !line->listing && may_ask)
-        zkl_ask_unwatch_directory(line); /* not before the library has it */
+    if (line->watched && !line->unwatching && !line->list_sent && may_ask)
+        zkl_send_unwatch_directory(line); /* not before the library has it */
     return rid && !line->watched;
 }
 
@@ -466,8 +466,8 @@ size_t zkl_line_length(const zkl_line *line, const char *name) {
 }
 
 void zkl_line_free(zkl_line *line) {
-    zkl_timer_clear(&line->floor->timers, &line->retry);
-    zkl_subject_leave(&line->floor->subjects, &line->subject);
+    zkl_timer_clear(&line->context->timers, &line->retry);
+    zkl_receiver_leave(&line->context->receivers, &line->receiver);
     zkl_parents_done(&line->parents);
     zkl_snapshot_clear(&line->snapshot);
     free(line->path);
@@ -494,7 +494,8 @@ static void free_contender(zkl_contender *c) {
     free(c);
 }
 
-static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms, zkl_whole *whole) {
+static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
+                           zkl_compound *compound) {
     static const zkl_contender_table table = {zkl_line_release, zkl_line_cancel, zkl_line_drop,
                                               free_contender};
     const bool once = terms->once, vain = once && held_here(line, terms);
@@ -502,10 +503,10 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    zkl_contender_init(c, line->floor, tag, terms, whole);
+    zkl_contender_init(c, line->context, tag, terms, compound);
     c->call = &table;
     c->line = line;
-    c->subject.answer = contender_answered;
+    c->receiver.answer = contender_answered;
     c->timer.fire = contender_timer;
     borrow(c, terms->under);
     c->terms.under = NULL; /* it may be gone before us */
@@ -513,14 +514,14 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
     *(c->prev ? &c->prev->next : &line->first) = c;
     line->last = c;
     if (busy) {
-        zkl_exit_fail(c, ZKL_BUSY);
+        zkl_leave_fail(c, ZKL_BUSY);
     } else if (vain) {
-        zkl_exit_fail(c, ZKL_TIMEOUT);
-    } else if (once && !line->floor->port) {
-        zkl_exit_fail(c, ZKL_DISCONNECTED);
+        zkl_leave_fail(c, ZKL_TIMEOUT);
+    } else if (once && !line->context->port) {
+        zkl_leave_fail(c, ZKL_DISCONNECTED);
     } else {
-        zkl_timer_set(&line->floor->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
-        zkl_ask_create(c);
+        zkl_timer_set(&line->context->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
+        zkl_send_create(c);
         settle(line);
     }
     return c;
@@ -530,8 +531,8 @@ zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *term
     return join(line, tag, terms, NULL);
 }
 
-zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_whole *whole) {
-    return join(line, 0, terms, whole);
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_compound *compound) {
+    return join(line, 0, terms, compound);
 }
 
 zkl_status zkl_line_release(zkl_contender *c) {
@@ -541,7 +542,7 @@ zkl_status zkl_line_release(zkl_contender *c) {
         return ZKL_NOT_OWNER;
     zkl_line *line = c->line;
     zkl_contender_released(c);
-    zkl_exit_depart(c);
+    zkl_leave_depart(c);
     settle(line);
     return ZKL_OK;
 }
@@ -550,14 +551,14 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
     if (c->phase != ZKL_WAITING)
         return;
     zkl_line *line = c->line;
-    zkl_exit_fail(c, status);
+    zkl_leave_fail(c, status);
     settle(line);
 }
 
 void zkl_line_drop(zkl_contender *c) {
     const zkl_phase phase = c->phase;
-    if (phase != ZKL_OVER && !c->whole)
-        c->floor->counters.abandoned++;
+    if (phase != ZKL_OVER && !c->compound)
+        c->context->counters.abandoned++;
     zkl_contender_unhost(c);
     if (phase == ZKL_WAITING)
         zkl_line_cancel(c, ZKL_CANCELLED);
@@ -575,25 +576,25 @@ void zkl_line_suspend(zkl_line *line) {
         next = c->next;
         c->first = c->blocked = c->shielded = c->review = false;
         if (c->phase == ZKL_WAITING && c->terms.once)
-            zkl_exit_fail(c, ZKL_DISCONNECTED);
+            zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
     line->review = false;
 }
 
 /* What is on its way is left alone: its answer comes, if only to say that it was cut off. */
 void zkl_line_resume(zkl_line *line) {
-    if (!line->floor->port)
+    if (!line->context->port)
         return;
-    zkl_timer_clear(&line->floor->timers, &line->retry); /* everything is looked at now */
+    zkl_timer_clear(&line->context->timers, &line->retry); /* everything is looked at now */
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
         if (c->node == ZKL_NODE_NONE && c->phase == ZKL_WAITING) {
-            zkl_ask_create(c);
+            zkl_send_create(c);
         } else if (c->node == ZKL_NODE_THERE && c->phase == ZKL_OVER) {
-            zkl_ask_erase(c);
+            zkl_send_erase(c);
         } else if (c->node == ZKL_NODE_THERE && c->phase == ZKL_HELD) {
-            zkl_ask_own(c);
+            zkl_send_own(c);
         } else if (c->node == ZKL_NODE_THERE || c->node == ZKL_NODE_LOST) {
             line->list_wanted = true;
         }
@@ -604,15 +605,15 @@ void zkl_line_resume(zkl_line *line) {
 /* The handle is gone, and with it its watches and what was on its way. */
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
-    zkl_watches_lost(&line->floor->watches);
-    line->floor->watches.bytes -= zkl_ask_watched(line);
+    zkl_watches_lost(&line->context->watches);
+    line->context->watches.bytes -= zkl_send_watched(line);
     zkl_snapshot_clear(&line->snapshot);
     zkl_vetting_forget(line, false);
-    line->listing = false;
-    zkl_ask_set_directory_watch(line, false);
-    zkl_subject_enter(&line->floor->subjects, &line->subject);
+    line->list_sent = false;
+    zkl_send_set_directory_watch(line, false);
+    zkl_receiver_enter(&line->context->receivers, &line->receiver);
     for (zkl_contender *c = line->first; c; c = c->next) {
-        zkl_ask_set_watch(c, ZKL_WATCH_NONE);
+        zkl_send_set_watch(c, ZKL_WATCH_NONE);
         zkl_lost_forget(c);
         zkl_round_leave(&c->post);
         c->reading = false;
@@ -638,14 +639,14 @@ void zkl_line_expire(zkl_line *line) {
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        zkl_subject_leave(&line->floor->subjects, &c->subject);
+        zkl_receiver_leave(&line->context->receivers, &c->receiver);
         c->node = ZKL_NODE_NONE;
         c->settled |= c->queued;
         c->queued = false;
         if (c->phase == ZKL_HELD)
             zkl_contender_lost(c);
         if (c->phase == ZKL_OVER)
-            zkl_exit_retire(c);
+            zkl_leave_retire(c);
     }
 }
 
@@ -653,7 +654,7 @@ void zkl_line_refreshed(zkl_line *line) {
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        zkl_standing_grant(c, false);
+        zkl_evaluate_grant(c, false);
     }
     settle(line);
 }
@@ -661,18 +662,18 @@ void zkl_line_refreshed(zkl_line *line) {
 void zkl_line_insist(zkl_line *line) {
     for (zkl_contender *c = line->first; c; c = c->next)
         if (c->node == ZKL_NODE_THERE && c->refused != ZKL_OK)
-            zkl_ask_erase(c);
+            zkl_send_erase(c);
 }
 
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
     zkl_snapshot_remove_mine(&line->snapshot); /* nobody is left who would look at who goes */
-    zkl_exit_fail_waiting(line, status);
+    zkl_leave_fail_waiting(line, status);
     zkl_contender *next;
     for (zkl_contender *c = line->first; c && give_back; c = next) {
         next = c->next;
         if (c->phase != ZKL_HELD)
             continue;
         zkl_contender_released(c);
-        zkl_exit_depart(c);
+        zkl_leave_depart(c);
     }
 }

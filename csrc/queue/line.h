@@ -11,8 +11,8 @@
 
 /* Private to the rooms of the line: line, exit, standing, ask and lines. */
 struct zkl_line {
-    zkl_subject subject; /* gets the answers that concern more than one contender */
-    zkl_floor *floor;
+    zkl_receiver receiver; /* gets the answers that concern more than one contender */
+    zkl_context *context;
     char *path;
     zkl_contender *first, *last; /* members, in order of arrival */
     zkl_parents parents;
@@ -22,7 +22,7 @@ struct zkl_line {
     bool
         stale; /* there was a cut since, or no memory for a newer list: good for its watches only */
     bool list_wanted; /* somebody's place is not in the snapshot: settle asks */
-    bool listing;     /* a list is on its way */
+    bool list_sent;   /* a list is on its way */
     bool list_synced; /* ... and a committed write went before it */
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
@@ -35,20 +35,20 @@ struct zkl_line {
     bool vetting; /* the directory's ACL is on its way */
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the one whose ACL lets no stranger meddle; czxid 0: not known of any */
-    int32_t asked;      /* requests about watches on its children so far: their numbers */
+    int32_t requests;   /* requests about watches on its children so far: their numbers */
     zkl_timer retry;    /* what could not be sent, or was refused for now, is sent again */
     zkl_nanos pause;    /* before the next retry */
 
     zkl_line *chain; /* lines.c */
     zkl_line *
-        next_idle; /* floor->idle: nobody was in it at some moment; freed at the end of the step if still so */
+        next_idle; /* context->idle: nobody was in it at some moment; freed at the end of the step if still so */
     bool idle;
 };
 
 /* `path` is full, with the chroot. NULL: no memory. */
-zkl_line *zkl_line_new(zkl_floor *floor, const char *path);
+zkl_line *zkl_line_new(zkl_context *context, const char *path);
 void zkl_line_free(zkl_line *line);
-/* The contender that is the subject of this number; NULL: none is. */
+/* The contender that is the receiver of this number; NULL: none is. */
 zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
 /* Bytes of the full path of a node in it. */
 size_t zkl_line_length(const zkl_line *line, const char *name);
@@ -62,7 +62,7 @@ void zkl_line_idle(zkl_line *line);
  * NULL: no memory. */
 zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms);
 /* The same for a part of a whole, which hears instead of the host. */
-zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_whole *whole);
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_compound *compound);
 /* The answer to a create that the whole has asked for; the reply may also be that nothing was sent. */
 void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
 /* The end of a step that was taken from outside: asks what has come to be wanted. */
@@ -77,7 +77,7 @@ void zkl_line_drop(zkl_contender *c);
 
 /* The link is gone, the session perhaps not. */
 void zkl_line_suspend(zkl_line *line);
-/* The link is there, in the same session or a new one; floor->port and floor->session are set. */
+/* The link is there, in the same session or a new one; context->port and context->session are set. */
 void zkl_line_resume(zkl_line *line);
 /* Another link takes over the same session: what was on its way is lost, and the watches with it. */
 void zkl_line_relink(zkl_line *line);

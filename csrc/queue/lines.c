@@ -26,10 +26,10 @@ static void insert(zkl_lines *lines, zkl_line *line) {
     *b = line;
 }
 
-bool zkl_lines_init(zkl_lines *lines, zkl_floor *floor) {
-    *lines = (zkl_lines){.floor = floor, .size = 64};
-    floor->watches.most = ZKL_WATCHES_MOST;
-    zkl_patrol_init(floor);
+bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
+    *lines = (zkl_lines){.context = context, .size = 64};
+    context->watches.most = ZKL_WATCHES_MOST;
+    zkl_patrol_init(context);
     lines->buckets = calloc(lines->size, sizeof(zkl_line *));
     return lines->buckets != NULL;
 }
@@ -60,7 +60,7 @@ zkl_line *zkl_lines_at(zkl_lines *lines, const char *path) {
     zkl_line *line = find(lines, path, strlen(path));
     if (line)
         return line;
-    line = zkl_line_new(lines->floor, path);
+    line = zkl_line_new(lines->context, path);
     if (!line)
         return NULL;
     if (lines->count++ >= lines->size)
@@ -89,24 +89,24 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change) {
     if (around)
         zkl_line_watch(around, name, change);
     else if (!directory)
-        zkl_watches_told(&lines->floor->watches, strlen(path));
+        zkl_watches_told(&lines->context->watches, strlen(path));
     if (directory)
         zkl_line_children_changed(directory);
 }
 
-void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line)) {
+void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {
     for (size_t i = 0; i < lines->size; i++) {
         zkl_line *next;
         for (zkl_line *line = lines->buckets[i]; line; line = next) {
             next = line->chain;
-            visit(line);
+            call(line);
         }
     }
 }
 
 void zkl_lines_tidy(zkl_lines *lines) {
-    zkl_line *next, *idle = lines->floor->idle;
-    lines->floor->idle = NULL;
+    zkl_line *next, *idle = lines->context->idle;
+    lines->context->idle = NULL;
     for (zkl_line *line = idle; line; line = next) {
         next = line->next_idle;
         line->idle = false;

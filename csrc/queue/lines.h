@@ -5,13 +5,13 @@
 #include "queue/line.h"
 
 typedef struct zkl_lines {
-    zkl_floor *floor;
+    zkl_context *context;
     zkl_line **buckets;
     size_t size, count; /* size is a power of two */
 } zkl_lines;
 
-/* The floor has its clock. false: no memory */
-bool zkl_lines_init(zkl_lines *lines, zkl_floor *floor);
+/* The context has its clock. false: no memory */
+bool zkl_lines_init(zkl_lines *lines, zkl_context *context);
 void zkl_lines_destroy(zkl_lines *lines);
 
 /* The line at `path`, made if there is none; NULL: no memory. */
@@ -22,7 +22,7 @@ zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
 /* A watch has told of the path: a directory, or a node in one. */
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change);
-void zkl_lines_each(zkl_lines *lines, void (*visit)(zkl_line *line));
+void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line));
 /* Frees the lines that nobody is in: the end of every step. */
 void zkl_lines_tidy(zkl_lines *lines);
 

@@ -1,7 +1,7 @@
 #include "queue/lost.h"
 
-#include "queue/sending.h"
-#include "queue/leaving.h"
+#include "queue/send.h"
+#include "queue/leave.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* The name that the node has if this is its sequence. A read under a write was asked for with the write's. */
 static void name_with(const zkl_contender *c, int32_t sequence, char name[ZKL_ZNODE_SIZE]) {
-    zkl_znode_make(name, (zkl_guid){c->floor->guid, c->subject.id}, c->terms.kind);
+    zkl_znode_make(name, (zkl_guid){c->context->guid, c->receiver.id}, c->terms.kind);
     zkl_znode_append(name, sequence);
 }
 
@@ -44,16 +44,16 @@ void zkl_lost_look(zkl_contender *c) {
             false; /* its answer comes to zkl_lost_answered, which begins anew with this list */
         return;
     }
-    if (!c->seen && line->list_synced && !line->listing) {
-        zkl_exit_missing(c);
+    if (!c->seen && line->list_synced && !line->list_sent) {
+        zkl_leave_missing(c);
     } else if (!c->seen) {
         c->looked = false;
-        zkl_ask_again_later(
+        zkl_send_again_later(
             line); /* the write before it was refused, or the list is older than the loss */
     } else {
         char name[ZKL_ZNODE_SIZE];
         name_with(c, c->candidate, name);
-        c->asking = c->looked = zkl_ask_candidate(c, name);
+        c->asking = c->looked = zkl_send_candidate(c, name);
     }
 }
 
@@ -80,12 +80,12 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
     c->asking = false;
     if (c->node != ZKL_NODE_LOST)
         return false;
-    const bool ours = reply->rc == ZOK && reply->stat->session == c->floor->session;
+    const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
     if (ours && adopt(c, name, reply->stat))
         return true;
     if (ours || zkl_status_passes(reply->rc)) {
         c->looked = false; /* no memory, or no answer: it stays lost until the next list */
-        zkl_ask_again_later(c->line);
+        zkl_send_again_later(c->line);
         return false;
     }
     c->seen = false; /* somebody else's, as is one that we may not read; or gone */

@@ -16,7 +16,7 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
     case ZNONODE: /* the level above was cleared away meanwhile: the next round */
         return;
     case ZUNIMPLEMENTED:
-        parents->floor->no_containers =
+        parents->context->no_containers =
             true; /* servers before 3.5: the next round makes plain nodes */
         return;
     default:
@@ -37,22 +37,22 @@ static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) 
     }
 }
 
-static void answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
-    zkl_parents *parents = (zkl_parents *)subject;
+static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_parents *parents = (zkl_parents *)receiver;
     if (asked->what == LOOKED_AT)
         looked_at(parents, (size_t)asked->detail, reply);
     else if ((unsigned)asked->detail == parents->round)
         made(parents, reply);
 }
 
-void zkl_parents_init(zkl_parents *parents, zkl_floor *floor, const char *path) {
-    *parents = (zkl_parents){.floor = floor, .path = path};
-    parents->subject.answer = answered;
-    zkl_subject_enter(&floor->subjects, &parents->subject);
+void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path) {
+    *parents = (zkl_parents){.context = context, .path = path};
+    parents->receiver.answer = answered;
+    zkl_receiver_enter(&context->receivers, &parents->receiver);
 }
 
 void zkl_parents_done(zkl_parents *parents) {
-    zkl_subject_leave(&parents->floor->subjects, &parents->subject);
+    zkl_receiver_leave(&parents->context->receivers, &parents->receiver);
 }
 
 /* Calls for each level, outermost first, with the path up to there, which has `end` bytes, until that fails. */
@@ -74,14 +74,14 @@ static int each_level(zkl_parents *parents,
 }
 
 static int look_at(zkl_parents *parents, const char *level, size_t end) {
-    zkl_port *port = parents->floor->port;
+    zkl_port *port = parents->context->port;
     return port->call->get_acl(port, level,
-                               (zkl_return){parents->subject.id, LOOKED_AT, (int32_t)end});
+                               (zkl_return){parents->receiver.id, LOOKED_AT, (int32_t)end});
 }
 
 /* Under a new number: answers to a former look are not for this one. */
 static int look(zkl_parents *parents) {
-    zkl_subject_enter(&parents->floor->subjects, &parents->subject);
+    zkl_receiver_enter(&parents->context->receivers, &parents->receiver);
     parents->unanswered = parents->missing = parents->exposed = false;
     parents->there = 0;
     const int rc = look_at(parents, "/", 0);
@@ -89,21 +89,21 @@ static int look(zkl_parents *parents) {
 }
 
 static int make(zkl_parents *parents, const char *level, size_t end) {
-    zkl_floor *floor = parents->floor;
+    zkl_context *context = parents->context;
     /* the topmost one that is made? */
     const bool owned = parents->exposed && end > parents->there &&
                        !memchr(level + parents->there + 1, '/', end - parents->there - 1);
-    const bool stays = end <= floor->chroot || floor->no_containers || owned;
-    const zkl_return back = {parents->subject.id, MADE, (int32_t)parents->round};
-    return floor->port->call->create(floor->port, level, "", stays ? ZKL_PERSISTENT : ZKL_CONTAINER,
-                                     floor->acl, back);
+    const bool stays = end <= context->chroot || context->no_containers || owned;
+    const zkl_return back = {parents->receiver.id, MADE, (int32_t)parents->round};
+    return context->port->call->create(context->port, level, "",
+                                       stays ? ZKL_PERSISTENT : ZKL_CONTAINER, context->acl, back);
 }
 
 int zkl_parents_make(zkl_parents *parents) {
     parents->round++;
     parents->refused = ZOK;
     const bool ready =
-        parents->floor->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
+        parents->context->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
     parents->looked = !ready;
     const int rc = ready ? each_level(parents, make) : look(parents);
     if (rc != ZOK)

@@ -9,8 +9,8 @@
 #include "base/status.h"
 
 typedef struct zkl_parents {
-    zkl_subject subject; /* gets the answers */
-    zkl_floor *floor;
+    zkl_receiver receiver; /* gets the answers */
+    zkl_context *context;
     const char *path; /* the innermost one; the owner's */
     unsigned round;   /* how often they were asked for */
     int refused; /* why a level of this round could not be made; ZOK: nothing known against it */
@@ -21,7 +21,7 @@ typedef struct zkl_parents {
     bool exposed;    /* ... in which anybody may create, as far as we may know */
 } zkl_parents;
 
-void zkl_parents_init(zkl_parents *parents, zkl_floor *floor, const char *path);
+void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path);
 void zkl_parents_done(zkl_parents *parents);
 
 /* Asks for all levels, outermost first, in one batch with what the caller sends next. Those that exist say so and are

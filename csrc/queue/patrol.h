@@ -6,7 +6,7 @@
 
 #include "queue/contender.h"
 
-void zkl_patrol_init(zkl_floor *floor);
+void zkl_patrol_init(zkl_context *context);
 
 /* Its own node is not watched; or is, from now on. */
 void zkl_patrol_read(zkl_contender *c);
@@ -16,6 +16,6 @@ void zkl_patrol_list(zkl_contender *c);
 void zkl_patrol_list_no_more(zkl_contender *c);
 
 /* How many are looked after. */
-size_t zkl_patrol_count(const zkl_floor *floor);
+size_t zkl_patrol_count(const zkl_context *context);
 
 #endif

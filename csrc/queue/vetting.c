@@ -1,8 +1,8 @@
 #include "queue/vetting.h"
 
-#include "queue/sending.h"
-#include "queue/leaving.h"
-#include "queue/evaluating.h"
+#include "queue/send.h"
+#include "queue/leave.h"
+#include "queue/evaluate.h"
 
 #include <zookeeper/zookeeper.h>
 
@@ -17,19 +17,20 @@ static bool is_known(zkl_edition edition) {
 }
 
 static void ask(zkl_line *line) {
-    const zkl_return back = {line->subject.id, ZKL_ASK_ACL, 0};
-    if (line->vetting || !line->floor->port)
+    const zkl_return back = {line->receiver.id, ZKL_REQUEST_ACL, 0};
+    if (line->vetting || !line->context->port)
         return;
-    line->vetting = line->floor->port->call->get_acl(line->floor->port, line->path, back) == ZOK;
+    line->vetting =
+        line->context->port->call->get_acl(line->context->port, line->path, back) == ZOK;
     if (!line->vetting)
-        zkl_ask_again_later(line);
+        zkl_send_again_later(line);
 }
 
 void zkl_vetting_before_list(zkl_line *line) {
-    zkl_floor *floor = line->floor;
-    if (floor->acl == ZKL_ACL_OPEN || is_known(line->vetted))
+    zkl_context *context = line->context;
+    if (context->acl == ZKL_ACL_OPEN || is_known(line->vetted))
         return;
-    line->vetted = zkl_vetted_find(&floor->vetted, line->path, floor->session);
+    line->vetted = zkl_vetted_find(&context->vetted, line->path, context->session);
     if (!is_known(line->vetted))
         ask(line);
 }
@@ -41,15 +42,15 @@ void zkl_vetting_listed(zkl_line *line, const zkl_stat *directory) {
 /* The server is asked in order: what it has answered to the list is older than this, if it is not the same. */
 static void closed(zkl_line *line, const zkl_stat *directory) {
     line->vetted = (zkl_edition){directory->czxid, directory->aversion};
-    zkl_vetted_add(&line->floor->vetted, line->path, line->floor->session, line->vetted);
+    zkl_vetted_add(&line->context->vetted, line->path, line->context->session, line->vetted);
     if (!is_same(line->vetted, line->directory)) {
-        line->list_wanted |= !line->listing;
+        line->list_wanted |= !line->list_sent;
         return;
     }
     zkl_contender *next;
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;
-        zkl_standing_grant(c, false);
+        zkl_evaluate_grant(c, false);
     }
 }
 
@@ -63,14 +64,14 @@ void zkl_vetting_answered(zkl_line *line, const zkl_reply *reply) {
     if (reply->rc == ZNONODE)
         return; /* neither is our node there: its create says so */
     if (zkl_status_passes(reply->rc))
-        zkl_ask_again_later(line);
+        zkl_send_again_later(line);
     else
-        zkl_exit_fail_waiting(line,
-                              reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc));
+        zkl_leave_fail_waiting(line,
+                               reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc));
 }
 
 bool zkl_vetting_passed(zkl_line *line) {
-    if (line->floor->acl == ZKL_ACL_OPEN)
+    if (line->context->acl == ZKL_ACL_OPEN)
         return true;
     if (is_known(line->vetted) && is_same(line->vetted, line->directory))
         return true;

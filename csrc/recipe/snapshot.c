@@ -25,7 +25,7 @@ static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t co
         const int order = by_sequence(&old->children[i], &children[j]);
         if (order == 0) {
             children[j].watch = old->children[i].watch;
-            children[j].asked = old->children[i].asked;
+            children[j].request = old->children[i].request;
         }
         i += order <= 0;
         j += order >= 0;

@@ -17,7 +17,7 @@ typedef struct zkl_child {
     int32_t sequence;
     zkl_kind kind;
     zkl_watch watch;
-    int32_t asked; /* the line's number for the latest request about its watch */
+    int32_t request; /* the line's number for the latest request about its watch */
     struct zkl_contender *mine;
 } zkl_child;
 

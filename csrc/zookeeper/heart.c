@@ -12,16 +12,16 @@ static bool make_path(zkl_heart *heart) {
         return false;
     snprintf(heart->nothing, sizeof heart->nothing, "/zklock-%016" PRIx64 "%016" PRIx64 "/none",
              id[0], id[1]);
-    heart->floor->nothing = heart->nothing;
+    heart->context->nothing = heart->nothing;
     return true;
 }
 
 static void publish(zkl_heart *heart) {
-    zkl_floor *floor = heart->floor;
-    const zkl_nanos now = zkl_floor_now(floor);
-    const bool past = floor->trusted_until <= now;
-    floor->trusted_until = heart->trust.until;
-    if (past && floor->trusted_until > now)
+    zkl_context *context = heart->context;
+    const zkl_nanos now = zkl_context_now(context);
+    const bool past = context->trusted_until <= now;
+    context->trusted_until = heart->trust.until;
+    if (past && context->trusted_until > now)
         heart->refreshed(heart);
 }
 
@@ -33,7 +33,7 @@ static void publish(zkl_heart *heart) {
 #define TRY_PAUSE ZKL_SECOND
 
 static bool is_wanted(const zkl_heart *heart) {
-    const zkl_stats *count = &heart->floor->counters;
+    const zkl_stats *count = &heart->context->counters;
     return count->waiting + count->held > 0;
 }
 
@@ -66,7 +66,7 @@ static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
 /* ---- beats ---- */
 
 static void beat(zkl_heart *heart, zkl_nanos now) {
-    const zkl_return back = {heart->subject.id, 0, 0};
+    const zkl_return back = {heart->receiver.id, 0, 0};
     const zkl_port_table *call = heart->port->call;
     const bool write =
         heart->linked && (heart->proving || heart->owes_write ||
@@ -80,14 +80,14 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
 void zkl_heart_tend(zkl_heart *heart) {
     if (!heart->port || heart->beating)
         return; /* its answer, if only to say that it was cut off, ends with a step that comes by here */
-    const zkl_nanos now = zkl_floor_now(heart->floor);
+    const zkl_nanos now = zkl_context_now(heart->context);
     if (due(heart, now) <= now)
         beat(heart, now);
     if (heart->beating)
         return;
     const zkl_nanos next = due(heart, now);
     if (!heart->timer.pending || heart->timer.at > next)
-        zkl_timer_set(&heart->floor->timers, &heart->timer, next);
+        zkl_timer_set(&heart->context->timers, &heart->timer, next);
 }
 
 /* Every step ends with zkl_heart_tend, this one too. */
@@ -95,16 +95,16 @@ static void on_time(zkl_timer *timer) {
     (void)timer;
 }
 
-static void beat_answered(zkl_subject *subject, const zkl_return *asked, const zkl_reply *reply) {
+static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     (void)asked;
     (void)reply; /* what it proves was counted before it came here */
-    ((zkl_heart *)((char *)subject - offsetof(zkl_heart, subject)))->beating = false;
+    ((zkl_heart *)((char *)receiver - offsetof(zkl_heart, receiver)))->beating = false;
 }
 
 void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
     if (!heart->linked)
         return;
-    zkl_trust_answered(&heart->trust, proof, handed, zkl_floor_now(heart->floor));
+    zkl_trust_answered(&heart->trust, proof, handed, zkl_context_now(heart->context));
     if (proof == ZKL_PROOF_QUORUM)
         heart->proving = false;
     publish(heart);
@@ -113,9 +113,9 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
 /* ---- the link's turns ---- */
 
 bool zkl_heart_init(zkl_heart *heart) {
-    heart->subject.answer = beat_answered;
+    heart->receiver.answer = beat_answered;
     heart->timer.fire = on_time;
-    zkl_subject_enter(&heart->floor->subjects, &heart->subject);
+    zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
     return make_path(heart);
 }
 
@@ -135,14 +135,14 @@ void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool 
 
 void zkl_heart_unlinked(zkl_heart *heart) {
     heart->linked = heart->owes_write = false;
-    zkl_timer_clear(&heart->floor->timers, &heart->timer);
+    zkl_timer_clear(&heart->context->timers, &heart->timer);
 }
 
 void zkl_heart_stopped(zkl_heart *heart) {
     zkl_heart_unlinked(heart);
     heart->port = NULL;
     heart->beating = false; /* its answer is not heard any more */
-    zkl_subject_enter(&heart->floor->subjects, &heart->subject);
+    zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
     zkl_trust_doubt(&heart->trust);
     publish(heart);
 }

@@ -1,4 +1,4 @@
-/* heart: keeps asking the servers whether the session lives, and keeps floor->trusted_until by what they answer (trust.h).
+/* heart: keeps asking the servers whether the session lives, and keeps context->trusted_until by what they answer (trust.h).
  * One heartbeat at a time: with nobody there a sync now and then, while somebody holds or waits a sync and a write in
  * turns, unless other requests of the client do as well. Under the client's mutex. */
 #ifndef ZKL_HEART_H
@@ -10,21 +10,21 @@
 typedef struct zkl_heart zkl_heart;
 
 struct zkl_heart {
-    zkl_floor *floor;
-    void (*refreshed)(zkl_heart *heart); /* floor->trusted_until has moved on from the past */
+    zkl_context *context;
+    void (*refreshed)(zkl_heart *heart); /* context->trusted_until has moved on from the past */
     zkl_trust trust;
-    zkl_subject subject; /* gets the answers to heartbeats */
-    zkl_port *port;      /* of the link, also while that is without a server; NULL: there is none */
-    bool linked;         /* the link has a server */
-    bool proving;        /* ... of which nothing is believed before it has answered a write */
-    bool owes_write;     /* on this link, to those who were there when it came */
-    bool beating;        /* a heartbeat is on its way */
-    zkl_nanos beaten;    /* when the latest was handed over */
+    zkl_receiver receiver; /* gets the answers to heartbeats */
+    zkl_port *port;   /* of the link, also while that is without a server; NULL: there is none */
+    bool linked;      /* the link has a server */
+    bool proving;     /* ... of which nothing is believed before it has answered a write */
+    bool owes_write;  /* on this link, to those who were there when it came */
+    bool beating;     /* a heartbeat is on its way */
+    zkl_nanos beaten; /* when the latest was handed over */
     zkl_timer timer;
-    char nothing[64]; /* floor->nothing; nobody can make it who does not guess its name */
+    char nothing[64]; /* context->nothing; nobody can make it who does not guess its name */
 };
 
-/* The caller has set floor and refreshed. false: the system has no random bytes. */
+/* The caller has set context and refreshed. false: the system has no random bytes. */
 bool zkl_heart_init(zkl_heart *heart);
 
 /* A link was started: now and then a heartbeat is handed to it even before it finds a server. When it fails, a try has

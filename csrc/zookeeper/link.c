@@ -68,7 +68,7 @@ struct zkl_link {
     const zkl_clock *clock;
     uint64_t *sent_count;
     const zkl_config *config;
-    zkl_rescue *rescue; /* with TLS; never changes once started */
+    zkl_watchdog *watchdog; /* with TLS; never changes once started */
     size_t
         auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
     zkl_nanos
@@ -234,9 +234,9 @@ static void on_list(int rc, const struct String_vector *names, const void *data)
 
 static void on_list_of(int rc, const struct String_vector *names, const struct Stat *stat,
                        const void *data) {
-    const bool whole = rc != ZOK || stat;
+    const bool complete = rc != ZOK || stat;
     const zkl_stat copy = stat ? stat_of(stat) : (zkl_stat){0};
-    listed(whole ? rc : CORRUPT, names, &copy, data);
+    listed(complete ? rc : CORRUPT, names, &copy, data);
 }
 
 static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
@@ -386,12 +386,12 @@ static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
     b->results = calloc(b->count + MARK_OPS, sizeof *b->results);
     b->asked = calloc(b->count, sizeof *b->asked);
     b->names = calloc(b->count, sizeof *b->names);
-    bool whole = b->ops && b->results && b->asked && b->names;
-    for (size_t i = 0; whole && i < b->count; i++)
-        whole = add_create(b, i, asked, acl);
-    if (whole && asked->mark)
-        whole = add_mark(b, asked->mark, acl);
-    if (!whole) {
+    bool complete = b->ops && b->results && b->asked && b->names;
+    for (size_t i = 0; complete && i < b->count; i++)
+        complete = add_create(b, i, asked, acl);
+    if (complete && asked->mark)
+        complete = add_mark(b, asked->mark, acl);
+    if (!complete) {
         batch_free(b);
         return NULL;
     }
@@ -476,8 +476,8 @@ static const zkl_port_table table = {port_create, port_create_all, port_list,
 
 /* ---- the session's turns ---- */
 
-static void turn(zkl_link *link, zkl_turn t) {
-    link->owner.turned(link->owner.ctx, link, t);
+static void turn(zkl_link *link, zkl_link_event t) {
+    link->owner.happened(link->owner.ctx, link, t);
 }
 
 /* IO thread. A refusal comes as a session event too, and that is the one we act on; after a cut the library repeats the
@@ -490,7 +490,7 @@ static void on_auth(int rc, const void *data) {
     const bool ready = link->auths_open > 0 && --link->auths_open == 0 && link->connected;
     pthread_mutex_unlock(&link->mutex);
     if (ready)
-        turn(link, ZKL_TURN_CONNECTED);
+        turn(link, ZKL_LINK_CONNECTED);
 }
 
 /* Credentials are given in the CONNECTED event: at any other time the library may refuse them (it does while it is
@@ -518,8 +518,8 @@ static void confirmed(zkl_link *link, zhandle_t *handle) {
         zookeeper_get_connected_host(handle, (struct sockaddr *)&server, &length);
     if (at)
         zkl_descriptors_mark_sockets(at, length);
-    if (link->rescue)
-        zkl_rescue_rest(link->rescue, at, length, zkl_link_timeout(link));
+    if (link->watchdog)
+        zkl_watchdog_rest(link->watchdog, at, length, zkl_link_timeout(link));
 }
 
 /* Connected is told once the servers have taken new credentials too, so that a refusal is heard before a success. */
@@ -536,7 +536,7 @@ static void connected(zkl_link *link, zhandle_t *handle) {
         add_auths(link); /* on_auth goes on; or the next CONNECTED, if the link is down again */
         return;
     }
-    turn(link, ZKL_TURN_CONNECTED);
+    turn(link, ZKL_LINK_CONNECTED);
 }
 
 static void on_session(zhandle_t *handle, int type, int state, const char *path, void *ctx) {
@@ -547,16 +547,16 @@ static void on_session(zhandle_t *handle, int type, int state, const char *path,
     if (state == ZOO_CONNECTED_STATE) {
         connected(link, handle);
     } else if (state == ZOO_EXPIRED_SESSION_STATE) {
-        turn(link, ZKL_TURN_EXPIRED);
+        turn(link, ZKL_LINK_EXPIRED);
     } else if (state == ZOO_AUTH_FAILED_STATE) {
-        turn(link, ZKL_TURN_AUTH_FAILED);
+        turn(link, ZKL_LINK_AUTH_FAILED);
     } else {
         pthread_mutex_lock(&link->mutex);
         link->connected = false;
         pthread_mutex_unlock(&link->mutex);
-        if (link->rescue)
-            zkl_rescue_duty(link->rescue);
-        turn(link, ZKL_TURN_SUSPENDED);
+        if (link->watchdog)
+            zkl_watchdog_duty(link->watchdog);
+        turn(link, ZKL_LINK_SUSPENDED);
     }
 }
 
@@ -642,8 +642,8 @@ static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
         patience = PATIENCE_LEAST;
     if (patience > PATIENCE_MOST)
         patience = PATIENCE_MOST;
-    link->rescue = zkl_rescue_start(addresses, patience);
-    if (!link->rescue)
+    link->watchdog = zkl_watchdog_start(addresses, patience);
+    if (!link->watchdog)
         return NULL;
     pthread_once(&tls_once, prepare_tls);
     pthread_mutex_lock(&tls_start);
@@ -771,11 +771,11 @@ void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
 }
 
 void zkl_link_close(zkl_link *link) {
-    if (link->rescue)
-        zkl_rescue_duty(link->rescue);
+    if (link->watchdog)
+        zkl_watchdog_duty(link->watchdog);
     if (link->handle)
         zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
-    zkl_rescue_stop(link->rescue);
+    zkl_watchdog_stop(link->watchdog);
     for (request *r = link->requests, *next; r; r = next) {
         next = r->next;
         batch_free(r->batch);

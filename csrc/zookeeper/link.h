@@ -1,18 +1,18 @@
 /* link: the port over one handle of libzookeeper_mt. It lives from open to close; a session has one at a time. */
-#ifndef ZKL_PORT_ZOOKEEPER_H
-#define ZKL_PORT_ZOOKEEPER_H
+#ifndef ZKL_LINK_H
+#define ZKL_LINK_H
 
 #include "recipe/trust.h"
 #include "zklock.h"
 
 typedef struct zkl_link zkl_link;
 
-typedef enum zkl_turn {
-    ZKL_TURN_CONNECTED,
-    ZKL_TURN_SUSPENDED,
-    ZKL_TURN_EXPIRED,
-    ZKL_TURN_AUTH_FAILED
-} zkl_turn;
+typedef enum zkl_link_event {
+    ZKL_LINK_CONNECTED,
+    ZKL_LINK_SUSPENDED,
+    ZKL_LINK_EXPIRED,
+    ZKL_LINK_AUTH_FAILED
+} zkl_link_event;
 
 /* Who is told. All are called from the library's threads, without any lock of ours. */
 typedef struct zkl_link_owner {
@@ -21,7 +21,7 @@ typedef struct zkl_link_owner {
     void (*answered)(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
                      zkl_nanos handed, zkl_proof proof);
     void (*watched)(void *ctx, zkl_link *link, const char *path, zkl_change change);
-    void (*turned)(void *ctx, zkl_link *link, zkl_turn turn);
+    void (*happened)(void *ctx, zkl_link *link, zkl_link_event turn);
 } zkl_link_owner;
 
 /* Who a session is, to the servers. */
@@ -43,7 +43,7 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
                     const zkl_identity *carried);
 
 zkl_port *zkl_link_port(zkl_link *link);
-/* After ZKL_TURN_CONNECTED: what the servers gave. */
+/* After ZKL_LINK_CONNECTED: what the servers gave. */
 int64_t zkl_link_session(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
 /* ... and a moment, as late as is known, before which the servers cannot have taken this connection. */

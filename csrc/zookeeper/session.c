@@ -12,7 +12,7 @@
 /* Credentials that were refused are shown again: an operator may have let us in by now, or the refusal was forged. */
 #define REFUSED_FIRST (4 * ZKL_SECOND)
 #define REFUSED_MOST (60 * ZKL_SECOND)
-#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a rescue may come before */
+#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
 #define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
 
 /* locked */
@@ -22,9 +22,9 @@ static void set_state(zkl_session *session, zkl_state state) {
     session->state = state;
     /* A host that does not poll loses the oldest changes, never the latest. */
     zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
-    zkl_events_drop(&session->floor->events, event);
+    zkl_events_drop(&session->context->events, event);
     event->kind = ZKL_EVENT_STATE;
-    zkl_events_post(&session->floor->events, event, (int)state, 0);
+    zkl_events_post(&session->context->events, event, (int)state, 0);
 }
 
 /* ---- what the link says ---- */
@@ -37,7 +37,7 @@ static void refreshed(zkl_heart *heart) {
 /* locked: from now on requests are made, and what is read is believed. */
 static void resume(zkl_session *session) {
     session->carried = false;
-    session->floor->port = zkl_link_port(session->link);
+    session->context->port = zkl_link_port(session->link);
     set_state(session, ZKL_STATE_CONNECTED);
     session->tell(session->ctx, ZKL_SESSION_RESUMED);
 }
@@ -66,7 +66,7 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
 /* locked. When a link with TLS has had its time. The library gives a host that does not even refuse the two minutes of
  * the kernel, and no other one a try: the next link begins with another server. Without a session none can be lost. */
 static zkl_nanos sought_with_tls(const zkl_session *session) {
-    const zkl_nanos patience = session->floor->session ? session->timeout : session->timeout / 2;
+    const zkl_nanos patience = session->context->session ? session->timeout : session->timeout / 2;
     return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
 }
 
@@ -85,24 +85,24 @@ static void look_later(zkl_session *session) {
     session->look_pause = session->look_pause ? 2 * session->look_pause : session->timeout / 6;
     if (session->look_pause > most)
         session->look_pause = most;
-    const zkl_nanos now = zkl_floor_now(session->floor), until = sought_until(session);
+    const zkl_nanos now = zkl_context_now(session->context), until = sought_until(session);
     zkl_nanos at = now + session->look_pause;
     if (until > now && until < at)
         at = until;
-    zkl_timer_set(&session->floor->timers, &session->look, at);
+    zkl_timer_set(&session->context->timers, &session->look, at);
 }
 
 /* locked */
 static void link_down(zkl_session *session) {
-    session->floor->port = NULL;
-    session->seeking = zkl_floor_now(session->floor);
+    session->context->port = NULL;
+    session->seeking = zkl_context_now(session->context);
     zkl_heart_unlinked(&session->heart);
     look_later(session);
 }
 
 /* locked */
 static void forget_session(zkl_session *session) {
-    session->floor->session = 0;
+    session->context->session = 0;
     zkl_heart_stopped(&session->heart);
 }
 
@@ -112,7 +112,7 @@ static void link_dead(zkl_session *session) {
     forget_session(session);
     session->retired = session->link;
     session->link = NULL;
-    zkl_errand_send(session->errands, &session->renew);
+    zkl_worker_send(session->worker, &session->renew);
 }
 
 /* locked. The state stays as it is until a server takes the credentials. */
@@ -122,8 +122,8 @@ static void refused(zkl_session *session) {
         pause = REFUSED_FIRST;
     session->refused_pause = pause < REFUSED_MOST ? pause : REFUSED_MOST;
     session->refused = true;
-    zkl_timer_set(&session->floor->timers, &session->reopen,
-                  zkl_floor_now(session->floor) + session->refused_pause);
+    zkl_timer_set(&session->context->timers, &session->reopen,
+                  zkl_context_now(session->context) + session->refused_pause);
     link_dead(session);
     set_state(session, ZKL_STATE_AUTH_FAILED);
     session->tell(session->ctx, ZKL_SESSION_REFUSED);
@@ -131,23 +131,23 @@ static void refused(zkl_session *session) {
 
 /* locked */
 static void connected(zkl_session *session) {
-    session->met = zkl_floor_now(session->floor);
-    zkl_floor *floor = session->floor;
+    session->met = zkl_context_now(session->context);
+    zkl_context *context = session->context;
     const int64_t id = zkl_link_session(session->link);
-    const bool fresh = floor->session != id;
+    const bool fresh = context->session != id;
     if (session->heart.linked)
         return;
-    if (fresh && floor->session) {
+    if (fresh && context->session) {
         forget_session(session); /* it was to be carried on, and could not */
         session->tell(session->ctx, ZKL_SESSION_EXPIRED);
     }
-    floor->session = id;
+    context->session = id;
     session->timeout = zkl_link_timeout(session->link);
     session->pause = session->look_pause = session->refused_pause = 0;
     session->remembers = true;
     session->carried = session->carried && !fresh;
-    zkl_timer_clear(&floor->timers, &session->look);
-    floor->counters.sessions += fresh;
+    zkl_timer_clear(&context->timers, &session->look);
+    context->counters.sessions += fresh;
     if (!session->ending)
         zkl_heart_started(&session->heart, zkl_link_port(session->link));
     zkl_heart_linked(&session->heart, zkl_link_root(session->link), session->timeout, fresh,
@@ -160,7 +160,7 @@ static void connected(zkl_session *session) {
 
 /* locked */
 static void suspended(zkl_session *session) {
-    const bool resumed = session->floor->port != NULL;
+    const bool resumed = session->context->port != NULL;
     link_down(session);
     if (!resumed)
         return;
@@ -168,25 +168,25 @@ static void suspended(zkl_session *session) {
     session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
 }
 
-static void on_turned(void *ctx, zkl_link *link, zkl_turn turn) {
+static void on_link_event(void *ctx, zkl_link *link, zkl_link_event turn) {
     zkl_session *session = ctx;
     session->enter(session->ctx);
     if (link == session->link) {
         switch (turn) {
-        case ZKL_TURN_CONNECTED:
+        case ZKL_LINK_CONNECTED:
             connected(session);
             break;
-        case ZKL_TURN_SUSPENDED:
+        case ZKL_LINK_SUSPENDED:
             if (!session->heart.linked)
                 break; /* still looking for a server */
             suspended(session);
             break;
-        case ZKL_TURN_EXPIRED:
+        case ZKL_LINK_EXPIRED:
             link_dead(session);
             set_state(session, ZKL_STATE_EXPIRED);
             session->tell(session->ctx, ZKL_SESSION_EXPIRED);
             break;
-        case ZKL_TURN_AUTH_FAILED:
+        case ZKL_LINK_AUTH_FAILED:
             refused(session);
             break;
         }
@@ -200,21 +200,21 @@ static void try_again_later(zkl_session *session) {
     session->pause = session->pause ? 2 * session->pause : PAUSE_FIRST;
     if (session->pause > PAUSE_MOST)
         session->pause = PAUSE_MOST;
-    zkl_timer_set(&session->floor->timers, &session->reopen,
-                  zkl_floor_now(session->floor) + session->pause);
+    zkl_timer_set(&session->context->timers, &session->reopen,
+                  zkl_context_now(session->context) + session->pause);
 }
 
 static void reopen(zkl_timer *timer) {
     zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, reopen));
     session->refused = false;
-    zkl_errand_send(session->errands, &session->renew);
+    zkl_worker_send(session->worker, &session->renew);
 }
 
-/* errand thread. The link counts before it is started: its first words may come before this returns. */
+/* worker thread. The link counts before it is started: its first words may come before this returns. */
 static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
-    const zkl_link_owner owner = {session, on_answered, on_watched, on_turned};
-    zkl_link *link = addresses ? zkl_link_new(&owner, session->floor->clock,
-                                              &session->floor->counters.requests_sent)
+    const zkl_link_owner owner = {session, on_answered, on_watched, on_link_event};
+    zkl_link *link = addresses ? zkl_link_new(&owner, session->context->clock,
+                                              &session->context->counters.requests_sent)
                                : NULL;
     session->enter(session->ctx);
     free(session->tried);
@@ -222,7 +222,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     session->link = link;
     session->remembers = false;
     session->carried = carried != NULL;
-    session->seeking = zkl_floor_now(session->floor);
+    session->seeking = zkl_context_now(session->context);
     if (link)
         look_later(session);
     session->leave(session->ctx);
@@ -261,10 +261,10 @@ static char *resolve(zkl_session *session) {
 static void look(zkl_timer *timer) {
     zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, look));
     if (session->link && !session->heart.linked && !session->ending)
-        zkl_errand_send(session->errands, &session->look_again);
+        zkl_worker_send(session->worker, &session->look_again);
 }
 
-/* errand thread. Should the link have found a server after all, closing it ends the session. That may be heard by the
+/* worker thread. Should the link have found a server after all, closing it ends the session. That may be heard by the
  * servers much later, so nobody carries it on. */
 static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
     if (zkl_link_part(former, session->addresses, identity))
@@ -277,17 +277,17 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
     return false;
 }
 
-/* errand thread: no server in reach for a while. If the names mean other addresses by now, or the link has had its time, a
+/* worker thread: no server in reach for a while. If the names mean other addresses by now, or the link has had its time, a
  * new link carries the session on: changing the addresses of a running handle races inside the library. */
-static void look_again(zkl_errand *errand) {
-    zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, look_again));
+static void look_again(zkl_job *job) {
+    zkl_session *session = (zkl_session *)((char *)job - offsetof(zkl_session, look_again));
     char *addresses = resolve(session);
     session->enter(session->ctx);
     zkl_link *former = session->link;
     bool moved = addresses && session->addresses && former && !session->heart.linked &&
                  !zkl_link_connected(former) && !session->ending;
     if (moved && zkl_servers_same(addresses, session->addresses)) {
-        moved = zkl_floor_now(session->floor) >= sought_until(session);
+        moved = zkl_context_now(session->context) >= sought_until(session);
         if (moved)
             zkl_servers_begin_elsewhere(addresses, session->addresses);
     }
@@ -298,7 +298,7 @@ static void look_again(zkl_errand *errand) {
     } else if (former && !session->heart.linked && !session->ending) {
         look_later(session);
     }
-    const bool alive = session->floor->session != 0;
+    const bool alive = session->context->session != 0;
     session->leave(session->ctx);
     if (moved) {
         /* First the old link is gone: two links of one session take it from each other for ever. Nobody trusts in the
@@ -312,9 +312,9 @@ static void look_again(zkl_errand *errand) {
     }
 }
 
-/* errand thread: closes what has died, opens the next */
-static void renew(zkl_errand *errand) {
-    zkl_session *session = (zkl_session *)((char *)errand - offsetof(zkl_session, renew));
+/* worker thread: closes what has died, opens the next */
+static void renew(zkl_job *job) {
+    zkl_session *session = (zkl_session *)((char *)job - offsetof(zkl_session, renew));
     session->enter(session->ctx);
     zkl_link *dead = session->retired;
     session->retired = NULL;
@@ -327,14 +327,14 @@ static void renew(zkl_errand *errand) {
 }
 
 void zkl_session_start(zkl_session *session) {
-    zkl_errand_send(session->errands, &session->renew);
+    zkl_worker_send(session->worker, &session->renew);
 }
 
 void zkl_session_ending(zkl_session *session) {
     session->ending = true;
     session->heart.port = NULL; /* no more heartbeats: nobody holds or waits */
-    zkl_timer_clear(&session->floor->timers, &session->reopen);
-    zkl_timer_clear(&session->floor->timers, &session->look);
+    zkl_timer_clear(&session->context->timers, &session->reopen);
+    zkl_timer_clear(&session->context->timers, &session->look);
     set_state(session, ZKL_STATE_CLOSED);
 }
 
@@ -361,7 +361,7 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->enter(session->ctx);
     zkl_link *link = session->link, *dead = session->retired, *died = NULL;
     session->retired = NULL;
-    const bool reachable = session->floor->port != NULL;
+    const bool reachable = session->context->port != NULL;
     session->leave(session->ctx);
     if (link && reachable)
         zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */
@@ -370,7 +370,7 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     died = session->retired; /* the same one, if it came to its end meanwhile */
     session->link = session->retired = NULL;
     link_down(session);
-    zkl_timer_clear(&session->floor->timers, &session->look);
+    zkl_timer_clear(&session->context->timers, &session->look);
     session->leave(session->ctx);
     if (link)
         zkl_link_close(link);
@@ -436,13 +436,13 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     session->look.fire = look;
     session->renew.run = renew;
     session->look_again.run = look_again;
-    session->heart.floor = session->floor;
+    session->heart.context = session->context;
     session->heart.refreshed = refreshed;
     if (!zkl_heart_init(&session->heart))
         return ZKL_NO_MEMORY;
-    session->floor->acl = config->acl;
-    session->floor->identifier = session->config.identifier;
-    session->floor->chroot = strlen(session->servers.chroot);
+    session->context->acl = config->acl;
+    session->context->identifier = session->config.identifier;
+    session->context->chroot = strlen(session->servers.chroot);
     return ZKL_OK;
 }
 

@@ -15,8 +15,8 @@ typedef struct zkl_session zkl_session;
 
 /* What a session tells its client, under the client's mutex. */
 typedef enum zkl_session_news {
-    ZKL_SESSION_RESUMED,   /* floor->port is there */
-    ZKL_SESSION_SUSPENDED, /* floor->port is gone, the session perhaps not */
+    ZKL_SESSION_RESUMED,   /* context->port is there */
+    ZKL_SESSION_SUSPENDED, /* context->port is gone, the session perhaps not */
     ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
     ZKL_SESSION_EXPIRED,   /* a new one is being made */
     ZKL_SESSION_REFUSED,   /* the credentials were not taken: there is none for long */
@@ -24,8 +24,8 @@ typedef enum zkl_session_news {
 } zkl_session_news;
 
 struct zkl_session {
-    zkl_floor *floor;
-    zkl_errands *errands;
+    zkl_context *context;
+    zkl_worker *worker;
     zkl_log *log;      /* or NULL */
     zkl_config config; /* its own copy */
     zkl_servers servers;
@@ -37,7 +37,7 @@ struct zkl_session {
 
     zkl_state state;
     zkl_link *link;    /* the one that counts; what others say is stale */
-    zkl_link *retired; /* to be closed by the renew errand */
+    zkl_link *retired; /* to be closed by the renew job */
     zkl_nanos timeout; /* granted; before that, asked for */
     zkl_nanos pause;   /* before the next try to open a link */
     bool refused;      /* the credentials were: no link until the timer `reopen` */
@@ -50,8 +50,8 @@ struct zkl_session {
     zkl_nanos seeking;    /* since when the link has been without a server */
     zkl_nanos look_pause; /* before names are looked up again */
     zkl_timer reopen, look;
-    zkl_errand renew, look_again;
-    char *addresses;                   /* of the link; errand thread */
+    zkl_job renew, look_again;
+    char *addresses;                   /* of the link; worker thread */
     char *tried;                       /* a copy, for the host's questions */
     char unresolved[ZKL_TROUBLE_TEXT]; /* which name had no address; "": all have */
     zkl_nanos met;                     /* when there was a server last; 0: never */
@@ -60,7 +60,7 @@ struct zkl_session {
     size_t state_next;
 };
 
-/* Copies the config. ZKL_OK, ZKL_BAD_ARGUMENT (the connect string), ZKL_NO_MEMORY. The caller has set floor, errands,
+/* Copies the config. ZKL_OK, ZKL_BAD_ARGUMENT (the connect string), ZKL_NO_MEMORY. The caller has set context, worker,
  * log, enter, leave, tell, answered, watched and ctx, and calls zkl_session_destroy in any case. */
 zkl_status zkl_session_init(zkl_session *session, const zkl_config *config);
 void zkl_session_destroy(zkl_session *session);
@@ -69,7 +69,7 @@ void zkl_session_destroy(zkl_session *session);
 void zkl_session_start(zkl_session *session);
 /* locked: no new link from now on; events say closed */
 void zkl_session_ending(zkl_session *session);
-/* errand thread, not locked: drains what is open, until the deadline, and closes it, which blocks for seconds at worst. */
+/* worker thread, not locked: drains what is open, until the deadline, and closes it, which blocks for seconds at worst. */
 void zkl_session_end(zkl_session *session, zkl_nanos deadline);
 
 #endif

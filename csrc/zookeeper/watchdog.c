@@ -14,7 +14,7 @@
  * for its timeout, as the library gives it up before. */
 #define HALFWAY 20
 
-struct zkl_rescue {
+struct zkl_watchdog {
     pthread_t thread;
     zkl_nanos patience;
     char *addresses;
@@ -23,7 +23,7 @@ struct zkl_rescue {
     pthread_cond_t changed;
     bool on_duty, stopping;
 
-    zkl_rescue *next;               /* these under the mutex of all */
+    zkl_watchdog *next;             /* these under the mutex of all */
     struct sockaddr_storage server; /* that a session is confirmed at */
     socklen_t server_length;        /* 0: there is none */
     zkl_nanos timeout;              /* the session's */
@@ -31,7 +31,7 @@ struct zkl_rescue {
 
 static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
 static pthread_once_t all_once = PTHREAD_ONCE_INIT;
-static zkl_rescue *all;
+static zkl_watchdog *all;
 
 /* Those that it inherits look after the parent's links. */
 static void in_child(void) {
@@ -43,32 +43,32 @@ static void prepare(void) {
     pthread_atfork(NULL, NULL, in_child);
 }
 
-static void enlist(zkl_rescue *rescue) {
+static void enlist(zkl_watchdog *watchdog) {
     pthread_once(&all_once, prepare);
     pthread_mutex_lock(&all_mutex);
-    rescue->next = all;
-    all = rescue;
+    watchdog->next = all;
+    all = watchdog;
     pthread_mutex_unlock(&all_mutex);
 }
 
-static void delist(zkl_rescue *rescue) {
+static void delist(zkl_watchdog *watchdog) {
     pthread_mutex_lock(&all_mutex);
-    for (zkl_rescue **r = &all; *r; r = &(*r)->next) {
-        if (*r != rescue)
+    for (zkl_watchdog **r = &all; *r; r = &(*r)->next) {
+        if (*r != watchdog)
             continue;
-        *r = rescue->next;
+        *r = watchdog->next;
         break;
     }
     pthread_mutex_unlock(&all_mutex);
 }
 
-static void set_session(zkl_rescue *rescue, const struct sockaddr *server, socklen_t length,
+static void set_session(zkl_watchdog *watchdog, const struct sockaddr *server, socklen_t length,
                         zkl_nanos timeout) {
     pthread_mutex_lock(&all_mutex);
-    rescue->server_length = server && length <= sizeof rescue->server ? length : 0;
-    if (rescue->server_length)
-        memcpy(&rescue->server, server, length);
-    rescue->timeout = timeout;
+    watchdog->server_length = server && length <= sizeof watchdog->server ? length : 0;
+    if (watchdog->server_length)
+        memcpy(&watchdog->server, server, length);
+    watchdog->timeout = timeout;
     pthread_mutex_unlock(&all_mutex);
 }
 
@@ -76,7 +76,7 @@ static void set_session(zkl_rescue *rescue, const struct sockaddr *server, sockl
 static zkl_nanos longest_session(const struct sockaddr *server, socklen_t length) {
     zkl_nanos longest = 0;
     pthread_mutex_lock(&all_mutex);
-    for (const zkl_rescue *r = all; r; r = r->next)
+    for (const zkl_watchdog *r = all; r; r = r->next)
         if (r->server_length == length && memcmp(&r->server, server, length) == 0 &&
             r->timeout > longest)
             longest = r->timeout;
@@ -99,96 +99,96 @@ static bool silent(int fd, zkl_nanos patience, zkl_nanos session) {
 }
 
 static void hang_up_if_silent(int fd, void *ctx) {
-    const zkl_rescue *rescue = ctx;
+    const zkl_watchdog *watchdog = ctx;
     struct sockaddr_storage peer;
     socklen_t length = sizeof peer;
     memset(&peer, 0, sizeof peer);
     if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
         (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
-        zkl_servers_listed(rescue->addresses, (struct sockaddr *)&peer, length) &&
-        silent(fd, rescue->patience, longest_session((struct sockaddr *)&peer, length)))
+        zkl_servers_listed(watchdog->addresses, (struct sockaddr *)&peer, length) &&
+        silent(fd, watchdog->patience, longest_session((struct sockaddr *)&peer, length)))
         shutdown(fd, SHUT_RDWR); /* the handshake fails, and the library tries the next server */
 }
 
 /* locked. false: something has changed meanwhile. */
-static bool pause_for(zkl_rescue *rescue, zkl_nanos pause) {
+static bool pause_for(zkl_watchdog *watchdog, zkl_nanos pause) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     const zkl_nanos at = now.tv_sec * ZKL_SECOND + now.tv_nsec + pause;
-    return pthread_cond_timedwait(&rescue->changed, &rescue->mutex,
+    return pthread_cond_timedwait(&watchdog->changed, &watchdog->mutex,
                                   &(struct timespec){at / ZKL_SECOND, at % ZKL_SECOND}) != 0;
 }
 
 static void *watch(void *ctx) {
-    zkl_rescue *rescue = ctx;
-    pthread_mutex_lock(&rescue->mutex);
-    while (!rescue->stopping) {
-        if (!rescue->on_duty) {
-            pthread_cond_wait(&rescue->changed, &rescue->mutex);
-        } else if (pause_for(rescue, rescue->patience / 4)) {
-            pthread_mutex_unlock(&rescue->mutex);
-            zkl_descriptors_each(hang_up_if_silent, rescue);
-            pthread_mutex_lock(&rescue->mutex);
+    zkl_watchdog *watchdog = ctx;
+    pthread_mutex_lock(&watchdog->mutex);
+    while (!watchdog->stopping) {
+        if (!watchdog->on_duty) {
+            pthread_cond_wait(&watchdog->changed, &watchdog->mutex);
+        } else if (pause_for(watchdog, watchdog->patience / 4)) {
+            pthread_mutex_unlock(&watchdog->mutex);
+            zkl_descriptors_each(hang_up_if_silent, watchdog);
+            pthread_mutex_lock(&watchdog->mutex);
         }
     }
-    pthread_mutex_unlock(&rescue->mutex);
+    pthread_mutex_unlock(&watchdog->mutex);
     return NULL;
 }
 
-static void release_memory(zkl_rescue *rescue) {
-    pthread_cond_destroy(&rescue->changed);
-    pthread_mutex_destroy(&rescue->mutex);
-    free(rescue->addresses);
-    free(rescue);
+static void release_memory(zkl_watchdog *watchdog) {
+    pthread_cond_destroy(&watchdog->changed);
+    pthread_mutex_destroy(&watchdog->mutex);
+    free(watchdog->addresses);
+    free(watchdog);
 }
 
-zkl_rescue *zkl_rescue_start(const char *addresses, zkl_nanos patience) {
-    zkl_rescue *rescue = calloc(1, sizeof *rescue);
-    if (!rescue)
+zkl_watchdog *zkl_watchdog_start(const char *addresses, zkl_nanos patience) {
+    zkl_watchdog *watchdog = calloc(1, sizeof *watchdog);
+    if (!watchdog)
         return NULL;
-    rescue->addresses = strdup(addresses);
-    rescue->patience = patience;
-    rescue->on_duty = true;
-    pthread_mutex_init(&rescue->mutex, NULL);
+    watchdog->addresses = strdup(addresses);
+    watchdog->patience = patience;
+    watchdog->on_duty = true;
+    pthread_mutex_init(&watchdog->mutex, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&rescue->changed, &attr);
+    pthread_cond_init(&watchdog->changed, &attr);
     pthread_condattr_destroy(&attr);
-    if (!rescue->addresses || !zkl_thread_start(&rescue->thread, watch, rescue)) {
-        release_memory(rescue);
+    if (!watchdog->addresses || !zkl_thread_start(&watchdog->thread, watch, watchdog)) {
+        release_memory(watchdog);
         return NULL;
     }
-    enlist(rescue);
-    return rescue;
+    enlist(watchdog);
+    return watchdog;
 }
 
-static void set_duty(zkl_rescue *rescue, bool on) {
-    pthread_mutex_lock(&rescue->mutex);
-    rescue->on_duty = on;
-    pthread_cond_signal(&rescue->changed);
-    pthread_mutex_unlock(&rescue->mutex);
+static void set_duty(zkl_watchdog *watchdog, bool on) {
+    pthread_mutex_lock(&watchdog->mutex);
+    watchdog->on_duty = on;
+    pthread_cond_signal(&watchdog->changed);
+    pthread_mutex_unlock(&watchdog->mutex);
 }
 
-void zkl_rescue_rest(zkl_rescue *rescue, const struct sockaddr *server, socklen_t length,
-                     zkl_nanos timeout) {
-    set_session(rescue, server, length, timeout);
-    set_duty(rescue, false);
+void zkl_watchdog_rest(zkl_watchdog *watchdog, const struct sockaddr *server, socklen_t length,
+                       zkl_nanos timeout) {
+    set_session(watchdog, server, length, timeout);
+    set_duty(watchdog, false);
 }
 
-void zkl_rescue_duty(zkl_rescue *rescue) {
-    set_session(rescue, NULL, 0, 0);
-    set_duty(rescue, true);
+void zkl_watchdog_duty(zkl_watchdog *watchdog) {
+    set_session(watchdog, NULL, 0, 0);
+    set_duty(watchdog, true);
 }
 
-void zkl_rescue_stop(zkl_rescue *rescue) {
-    if (!rescue)
+void zkl_watchdog_stop(zkl_watchdog *watchdog) {
+    if (!watchdog)
         return;
-    pthread_mutex_lock(&rescue->mutex);
-    rescue->stopping = true;
-    pthread_cond_signal(&rescue->changed);
-    pthread_mutex_unlock(&rescue->mutex);
-    pthread_join(rescue->thread, NULL);
-    delist(rescue);
-    release_memory(rescue);
+    pthread_mutex_lock(&watchdog->mutex);
+    watchdog->stopping = true;
+    pthread_cond_signal(&watchdog->changed);
+    pthread_mutex_unlock(&watchdog->mutex);
+    pthread_join(watchdog->thread, NULL);
+    delist(watchdog);
+    release_memory(watchdog);
 }

@@ -16,31 +16,31 @@ static const char *const directories[DIRECTORIES] = {A, B, C, POOL "/locks", POO
 /* A place's note: a bit for each of its paths, or the count of its leases. */
 #define LEASE 0x100u
 
-static bool at(const fake_place *place, unsigned path) {
-    return !(place->note & LEASE) && (place->note & 1u << path);
+static bool at(const fake_caller *caller, unsigned path) {
+    return !(caller->note & LEASE) && (caller->note & 1u << path);
 }
 
-static unsigned leases_of(const fake_place *place) {
-    return place->note & LEASE ? place->note & ~LEASE : 0;
+static unsigned leases_of(const fake_caller *caller) {
+    return caller->note & LEASE ? caller->note & ~LEASE : 0;
 }
 
 /* ---- what must be true after every step ---- */
 
 /* The next member of the line after `after` that is part of `whole`; NULL: of any. */
 static const zkl_contender *part_after(const zkl_line *line, const zkl_contender *after,
-                                       const zkl_whole *whole) {
+                                       const zkl_compound *compound) {
     const zkl_contender *c = after ? after->next : line ? line->first : NULL;
-    while (c && (c->phase == ZKL_OVER || !c->whole || (whole && c->whole != whole)))
+    while (c && (c->phase == ZKL_OVER || !c->compound || (compound && c->compound != compound)))
         c = c->next;
     return c;
 }
 
 /* What a held place has there; of leases, the first. */
-static const zkl_contender *held_at(const fake_place *place, unsigned directory) {
-    const zkl_contender *c = place->contender;
+static const zkl_contender *held_at(const fake_caller *caller, unsigned directory) {
+    const zkl_contender *c = caller->contender;
     if (!c->line) {
-        zkl_line *line = zkl_lines_find(&place->client->lines, directories[directory]);
-        for (c = part_after(line, NULL, NULL); c && c->token != place->token;)
+        zkl_line *line = zkl_lines_find(&caller->client->lines, directories[directory]);
+        for (c = part_after(line, NULL, NULL); c && c->token != caller->token;)
             c = part_after(line, c, NULL);
     }
     CHECK(c && c->phase == ZKL_HELD);
@@ -48,26 +48,26 @@ static const zkl_contender *held_at(const fake_place *place, unsigned directory)
 }
 
 /* How many leases it has as far as the tree goes. */
-static size_t check_leases(const fake_place *place) {
-    const zkl_contender *first = held_at(place, LEASES);
+static size_t check_leases(const fake_caller *caller) {
+    const zkl_contender *first = held_at(caller, LEASES);
     unsigned count = 0;
     size_t there = 0;
-    for (const zkl_contender *c = part_after(first->line, NULL, first->whole); c;
-         c = part_after(first->line, c, first->whole), count++) {
+    for (const zkl_contender *c = part_after(first->line, NULL, first->compound); c;
+         c = part_after(first->line, c, first->compound), count++) {
         CHECK(c->phase == ZKL_HELD);
-        there += random_check_node(place->client, c) != NULL;
+        there += random_check_node(caller->client, c) != NULL;
     }
-    CHECK_INT(count, leases_of(place));
+    CHECK_INT(count, leases_of(caller));
     return there;
 }
 
-static size_t check_paths(const fake_place *place, size_t *holders) {
+static size_t check_paths(const fake_caller *caller, size_t *holders) {
     for (unsigned i = 0; i < PATHS; i++) {
-        const zkl_contender *held = at(place, i) ? held_at(place, i) : NULL;
-        const fake_node *node = held ? random_check_node(place->client, held) : NULL;
+        const zkl_contender *held = at(caller, i) ? held_at(caller, i) : NULL;
+        const fake_node *node = held ? random_check_node(caller->client, held) : NULL;
         if (!node)
             continue;
-        CHECK_INT(node->czxid, place->token);
+        CHECK_INT(node->czxid, caller->token);
         random_check_first(held, NULL);
         holders[i]++;
     }
@@ -91,7 +91,7 @@ static void check(void) {
     size_t holders[PATHS] = {0}, leases = strangers_inside();
     for (fake_client *c = zk->clients; c; c = c->next) {
         random_check_trust(c);
-        for (fake_place *p = c->places; p; p = p->next)
+        for (fake_caller *p = c->callers; p; p = p->next)
             if (fake_held(p))
                 leases += leases_of(p) ? check_leases(p) : check_paths(p, holders);
     }
@@ -126,9 +126,9 @@ static void join(fake_client *client) {
     } else if (kind < 6) {
         join_all(client, seconds);
     } else {
-        fake_place *place = seconds > 0 ? fake_join(client, directories[i], seconds)
-                                        : fake_try(client, directories[i]);
-        place->note = 1u << i;
+        fake_caller *caller = seconds > 0 ? fake_join(client, directories[i], seconds)
+                                          : fake_try(client, directories[i]);
+        caller->note = 1u << i;
     }
 }
 
@@ -168,7 +168,7 @@ static size_t leases_coming(void) {
         return 0;
     for (fake_client *client = zk->clients; client; client = client->next) {
         const zkl_line *line = zkl_lines_find(&client->lines, directories[LEASES]);
-        while ((c = part_after(line, c, gate->whole)))
+        while ((c = part_after(line, c, gate->compound)))
             n++;
     }
     CHECK(n > 0);
@@ -180,7 +180,7 @@ static size_t leases_coming(void) {
 static void check_counts(void) {
     size_t wanted[DIRECTORIES] = {0};
     for (fake_client *c = zk->clients; c; c = c->next)
-        for (fake_place *p = c->places; p; p = p->next) {
+        for (fake_caller *p = c->callers; p; p = p->next) {
             for (unsigned i = 0; i < PATHS; i++)
                 wanted[i] += at(p, i) && (fake_waits(p) || fake_held(p));
             wanted[GATE] += leases_of(p) && fake_waits(p);
@@ -192,12 +192,12 @@ static void check_counts(void) {
 }
 
 /* Somebody else is before it, at one of its paths at least. */
-static bool is_behind(const fake_client *client, const zkl_contender *place) {
-    if (!place->whole)
-        return !random_is_first(place);
+static bool is_behind(const fake_client *client, const zkl_contender *caller) {
+    if (!caller->compound)
+        return !random_is_first(caller);
     for (unsigned i = 0; i < PATHS; i++) {
         const zkl_line *line = zkl_lines_find(&client->lines, directories[i]);
-        const zkl_contender *part = part_after(line, NULL, place->whole);
+        const zkl_contender *part = part_after(line, NULL, caller->compound);
         if (part && !random_is_first(part))
             return true;
     }
@@ -206,7 +206,7 @@ static bool is_behind(const fake_client *client, const zkl_contender *place) {
 
 static size_t held_with(const fake_client *client, int64_t token) {
     size_t n = 0;
-    for (const fake_place *p = client->places; p; p = p->next)
+    for (const fake_caller *p = client->callers; p; p = p->next)
         n += fake_held(p) && p->token == token;
     return n;
 }

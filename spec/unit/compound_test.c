@@ -11,19 +11,19 @@
 
 static const char *const ab[] = {A, B}, *const ba[] = {B, A}, *const bc[] = {B, C};
 
-static fake_place *both(fake_client *client, const char *const *paths) {
+static fake_caller *both(fake_client *client, const char *const *paths) {
     return fake_join_all(client, paths, 2, 1e12);
 }
 
-static fake_place *settled(fake_place *place) {
+static fake_caller *settled(fake_caller *caller) {
     fake_settle_all(zk);
-    return place;
+    return caller;
 }
 
 /* The directories are there. */
 static void begin(void) {
     fake_world_begin();
-    fake_place *first = settled(both(one, ab)), *second = settled(both(one, bc));
+    fake_caller *first = settled(both(one, ab)), *second = settled(both(one, bc));
     CHECK_INT(fake_release(first), ZKL_OK);
     fake_settle_all(zk);
     CHECK_INT(fake_release(second), ZKL_OK);
@@ -37,8 +37,8 @@ static size_t nodes(void) {
     return fake_children(zk, A) + fake_children(zk, B) + fake_children(zk, C);
 }
 
-static void release(fake_place *place) {
-    CHECK_INT(fake_release(place), ZKL_OK);
+static void release(fake_caller *caller) {
+    CHECK_INT(fake_release(caller), ZKL_OK);
     fake_settle_all(zk);
 }
 
@@ -57,25 +57,25 @@ static void expire(fake_client *client) {
 /* ---- multilocks ---- */
 
 static void all_in_one_round_trip(void) {
-    fake_place *p = both(one, ab);
+    fake_caller *p = both(one, ab);
     CHECK_TEXT(fake_batch(one), "MLL");
     settled(p);
     CHECK(fake_held(p));
     CHECK_INT(p->token, zk->zxid);
-    CHECK_INT(one->floor.counters.held, 1);
-    CHECK_INT(one->floor.counters.waiting, 0);
+    CHECK_INT(one->context.counters.held, 1);
+    CHECK_INT(one->context.counters.waiting, 0);
     CHECK_INT(fake_release(p), ZKL_OK);
     CHECK_TEXT(fake_batch(one), "DD");
     fake_settle(one);
-    CHECK_INT(one->floor.counters.released, 3);
+    CHECK_INT(one->context.counters.released, 3);
     CHECK_CLEAN();
 }
 
 static void all_or_none(void) {
-    fake_place *b = settled(fake_join(two, B, 60));
-    fake_place *p = settled(both(one, ab));
+    fake_caller *b = settled(fake_join(two, B, 60));
+    fake_caller *p = settled(both(one, ab));
     CHECK(fake_waits(p));
-    fake_place *a = settled(fake_join(two, A, 60));
+    fake_caller *a = settled(fake_join(two, A, 60));
     CHECK(fake_waits(a)); /* it stands in both queues, in its place */
     release(b);
     CHECK(fake_held(p));
@@ -85,7 +85,7 @@ static void all_or_none(void) {
 }
 
 static void two_never_wait_for_each_other(void) {
-    fake_place *p = both(one, ab), *q = both(two, ba);
+    fake_caller *p = both(one, ab), *q = both(two, ba);
     fake_settle_all(zk);
     CHECK(fake_held(p) != fake_held(q));
     release(fake_held(p) ? p : q);
@@ -94,15 +94,15 @@ static void two_never_wait_for_each_other(void) {
 
 static void makes_the_directories(void) {
     static const char *const fresh[] = {"/new/x", "/new/y"};
-    fake_place *p = settled(fake_join_all(one, fresh, 2, 60));
+    fake_caller *p = settled(fake_join_all(one, fresh, 2, 60));
     CHECK(fake_held(p));
     release(p);
     CHECK_CLEAN();
 }
 
 static void a_deadline_ends_all(void) {
-    fake_place *b = settled(fake_join(two, B, 1e12));
-    fake_place *p = settled(fake_join_all(one, ab, 2, 5));
+    fake_caller *b = settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(fake_join_all(one, ab, 2, 5));
     fake_wait(zk, 5);
     CHECK_FAILED(p, ZKL_TIMEOUT);
     fake_settle_all(zk);
@@ -112,7 +112,7 @@ static void a_deadline_ends_all(void) {
 }
 
 static void a_deadline_before_the_answer_leaves_nothing(void) {
-    fake_place *p = fake_join_all(one, ab, 2, 5);
+    fake_caller *p = fake_join_all(one, ab, 2, 5);
     fake_carry(one); /* made, and the answer is on its way */
     fake_wait(zk, 5);
     CHECK_FAILED(p, ZKL_TIMEOUT);
@@ -121,8 +121,8 @@ static void a_deadline_before_the_answer_leaves_nothing(void) {
 }
 
 static void a_single_try_is_answered(void) {
-    fake_place *b = settled(fake_join(two, B, 1e12));
-    fake_place *p = settled(fake_join_all(one, ab, 2, 0));
+    fake_caller *b = settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(fake_join_all(one, ab, 2, 0));
     CHECK_FAILED(p, ZKL_TIMEOUT);
     CHECK_INT(nodes(), 1);
     release(b);
@@ -131,7 +131,7 @@ static void a_single_try_is_answered(void) {
 }
 
 static void a_lost_answer_is_found_again(void) {
-    fake_place *p = both(one, ab);
+    fake_caller *p = both(one, ab);
     fake_carry(one);
     fake_cut(one);
     CHECK_INT(nodes(), 2);
@@ -146,7 +146,7 @@ static void a_lost_answer_is_found_again(void) {
 /* All are made together, so what became of each must be known before. */
 static void a_lost_answer_is_looked_for_at_all_paths(void) {
     for (unsigned i = 0; i < 2; i++) {
-        fake_place *p = both(one, ab);
+        fake_caller *p = both(one, ab);
         fake_carry(one);
         fake_cut(one);
         remove_first(ab[i]);
@@ -162,7 +162,7 @@ static void a_lost_answer_is_looked_for_at_all_paths(void) {
 }
 
 static void a_lost_request_is_sent_again(void) {
-    fake_place *p = both(one, ab);
+    fake_caller *p = both(one, ab);
     fake_cut(one);
     CHECK_INT(nodes(), 0);
     fake_connect(one);
@@ -172,7 +172,7 @@ static void a_lost_request_is_sent_again(void) {
 }
 
 static void a_loss_of_one_is_a_loss_of_all(void) {
-    fake_place *p = settled(both(one, ab));
+    fake_caller *p = settled(both(one, ab));
     fake_wait(zk, 0.1); /* the watches on the own nodes */
     fake_settle_all(zk);
     char path[256];
@@ -182,13 +182,13 @@ static void a_loss_of_one_is_a_loss_of_all(void) {
     CHECK_INT(p->losses, 1);
     CHECK_INT(fake_release(p), ZKL_LOST);
     CHECK_CLEAN();
-    CHECK_INT(one->floor.counters.lost, 1);
+    CHECK_INT(one->context.counters.lost, 1);
 }
 
 /* A single node made anew would stand behind those that came meanwhile, and the other one before them. */
 static void a_waiting_one_that_lost_a_node_enters_again_as_a_whole(void) {
-    fake_place *b = settled(fake_join(two, B, 1e12));
-    fake_place *p = settled(both(one, ab)), *q = settled(both(two, ba));
+    fake_caller *b = settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(both(one, ab)), *q = settled(both(two, ba));
     char path[256];
     snprintf(path, sizeof path, "%s/%s", B, fake_child(zk, B, 1, FAKE_LATEST));
     fake_remove(zk, path);
@@ -203,13 +203,13 @@ static void a_waiting_one_that_lost_a_node_enters_again_as_a_whole(void) {
 }
 
 static void a_session_that_ends_takes_all(void) {
-    fake_place *p = settled(both(one, ab)), *q = settled(both(two, ab));
+    fake_caller *p = settled(both(one, ab)), *q = settled(both(two, ab));
     expire(one);
     CHECK_INT(p->losses, 1);
     fake_settle_all(zk);
     CHECK(fake_held(q));
     expire(two);
-    fake_place *r = both(two, bc);
+    fake_caller *r = both(two, bc);
     fake_connect(two);
     fake_connect(one);
     settled(r);
@@ -220,7 +220,7 @@ static void a_session_that_ends_takes_all(void) {
 }
 
 static void a_waiter_enters_the_next_session(void) {
-    fake_place *b = settled(fake_join(two, B, 1e12)), *p = settled(both(one, ab));
+    fake_caller *b = settled(fake_join(two, B, 1e12)), *p = settled(both(one, ab));
     expire(one);
     CHECK(fake_waits(p));
     fake_connect(one);
@@ -233,7 +233,7 @@ static void a_waiter_enters_the_next_session(void) {
 
 static void without_the_right_to_write_the_token_is_read(void) {
     fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 1);
-    fake_place *p = settled(both(one, ab));
+    fake_caller *p = settled(both(one, ab));
     fake_wait(zk, 1);
     fake_settle_all(zk);
     CHECK(fake_held(p));
@@ -244,7 +244,7 @@ static void without_the_right_to_write_the_token_is_read(void) {
 
 static void a_refusal_is_told(void) {
     fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 0);
-    fake_place *p = both(one, ab);
+    fake_caller *p = both(one, ab);
     for (unsigned i = 0; i < 3; i++) {
         fake_settle_all(zk);
         fake_wait(zk, 1);
@@ -257,14 +257,14 @@ static void one_that_is_dropped_gives_all_back(void) {
     fake_drop(settled(both(one, ab)));
     fake_settle_all(zk);
     CHECK_CLEAN();
-    CHECK_INT(one->floor.counters.abandoned, 1);
+    CHECK_INT(one->context.counters.abandoned, 1);
     fake_drop(both(one, ab));
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
 
 static void any_part_may_be_asked_for(void) {
-    fake_place *p = settled(both(one, ab));
+    fake_caller *p = settled(both(one, ab));
     fake_wait(zk, 0.1);
     fake_settle_all(zk);
     for (unsigned i = 0; i < 2; i++) {
@@ -278,11 +278,11 @@ static void any_part_may_be_asked_for(void) {
 
 /* A list that was asked for before the transaction does not tell what became of it. */
 static void one_given_up_while_another_is_looked_for_leaves_nothing(void) {
-    fake_place *other = fake_join(one, B, 1e12);
+    fake_caller *other = fake_join(one, B, 1e12);
     fake_cut(one); /* was its node made? */
     fake_connect(one);
     CHECK_TEXT(fake_batch(one), "DL");
-    fake_place *p = both(one, ab);
+    fake_caller *p = both(one, ab);
     CHECK_TEXT(fake_batch(one), "DLML");
     fake_cancel(p);
     fake_cancel(other);
@@ -302,8 +302,10 @@ static size_t leases(void) {
 }
 
 static void as_many_hold_as_there_are_permits(void) {
-    fake_place *a = settled(fake_lease(one, POOL, 1, 2)), *b = settled(fake_lease(two, POOL, 1, 2));
-    fake_place *c = settled(fake_lease(one, POOL, 1, 2)), *d = settled(fake_lease(two, POOL, 1, 2));
+    fake_caller *a = settled(fake_lease(one, POOL, 1, 2)),
+                *b = settled(fake_lease(two, POOL, 1, 2));
+    fake_caller *c = settled(fake_lease(one, POOL, 1, 2)),
+                *d = settled(fake_lease(two, POOL, 1, 2));
     CHECK(fake_held(a) && fake_held(b) && fake_waits(c) && fake_waits(d));
     release(b);
     CHECK(fake_held(c) && fake_waits(d));
@@ -317,20 +319,21 @@ static void as_many_hold_as_there_are_permits(void) {
 }
 
 static void a_count_is_all_or_nothing(void) {
-    fake_place *a = settled(fake_lease(one, POOL, 1, 3));
-    fake_place *b = settled(fake_lease(two, POOL, 3, 3));
+    fake_caller *a = settled(fake_lease(one, POOL, 1, 3));
+    fake_caller *b = settled(fake_lease(two, POOL, 3, 3));
     CHECK(fake_held(a) && fake_waits(b));
-    fake_place *c = settled(fake_lease(one, POOL, 1, 3));
+    fake_caller *c = settled(fake_lease(one, POOL, 1, 3));
     CHECK(fake_waits(c)); /* in order of arrival */
     release(a);
     CHECK(fake_held(b) && fake_waits(c));
-    CHECK_INT(b->contender->floor->counters.held, 1);
+    CHECK_INT(b->contender->context->counters.held, 1);
     release(b);
     CHECK(fake_held(c));
 }
 
 static void who_gives_up_leaves_no_lease(void) {
-    fake_place *a = settled(fake_lease(one, POOL, 2, 2)), *b = settled(fake_lease(two, POOL, 1, 2));
+    fake_caller *a = settled(fake_lease(one, POOL, 2, 2)),
+                *b = settled(fake_lease(two, POOL, 1, 2));
     CHECK_INT(leases(), 3);
     fake_cancel(b);
     fake_settle_all(zk);
@@ -341,9 +344,9 @@ static void who_gives_up_leaves_no_lease(void) {
 }
 
 static void a_deadline_leaves_neither_gate_nor_lease(void) {
-    fake_place *a = settled(fake_lease(one, POOL, 2, 2));
-    fake_place *b = settled(fake_lease_within(two, POOL, 2, 2, 5));
-    fake_place *c = settled(fake_lease_within(two, POOL, 1, 2, 6));
+    fake_caller *a = settled(fake_lease(one, POOL, 2, 2));
+    fake_caller *b = settled(fake_lease_within(two, POOL, 2, 2, 5));
+    fake_caller *c = settled(fake_lease_within(two, POOL, 1, 2, 6));
     CHECK_INT(leases(), 4);
     CHECK_INT(fake_children(zk, POOL "/locks"), 2);
     fake_wait(zk, 5);
@@ -360,7 +363,7 @@ static void a_deadline_leaves_neither_gate_nor_lease(void) {
 }
 
 static void a_single_try_for_a_lease_is_answered(void) {
-    fake_place *a = settled(fake_lease(two, POOL, 1, 2));
+    fake_caller *a = settled(fake_lease(two, POOL, 1, 2));
     CHECK_FAILED(settled(fake_lease_within(one, POOL, 2, 2, 0)), ZKL_TIMEOUT);
     CHECK_INT(leases(), 1);
     CHECK_INT(fake_children(zk, POOL "/locks"), 0);
@@ -370,14 +373,15 @@ static void a_single_try_for_a_lease_is_answered(void) {
 
 /* Without waiting for what the watch on the directory tells. */
 static void what_is_given_back_is_taken_over_at_once(void) {
-    fake_place *a = settled(fake_lease(one, POOL, 1, 1)), *b = settled(fake_lease(one, POOL, 1, 1));
+    fake_caller *a = settled(fake_lease(one, POOL, 1, 1)),
+                *b = settled(fake_lease(one, POOL, 1, 1));
     CHECK(fake_waits(b));
     CHECK_INT(fake_release(a), ZKL_OK);
     CHECK(fake_held(b));
 }
 
 static void a_lease_whose_answer_was_lost_is_found_again(void) {
-    fake_place *p = fake_lease(one, POOL, 1, 1);
+    fake_caller *p = fake_lease(one, POOL, 1, 1);
     while (leases() == 0)
         CHECK(fake_deliver(one) || fake_carry(one));
     fake_cut(one);
@@ -390,7 +394,8 @@ static void a_lease_whose_answer_was_lost_is_found_again(void) {
 
 /* Who asks for the gate back asks one who waits. */
 static void a_lease_may_be_asked_for_but_not_the_gate(void) {
-    fake_place *a = settled(fake_lease(one, POOL, 1, 1)), *b = settled(fake_lease(two, POOL, 1, 1));
+    fake_caller *a = settled(fake_lease(one, POOL, 1, 1)),
+                *b = settled(fake_lease(two, POOL, 1, 1));
     char path[256];
     fake_wait(zk, 0.1); /* the watches on the own nodes */
     fake_settle_all(zk);
@@ -410,7 +415,7 @@ static void a_lease_may_be_asked_for_but_not_the_gate(void) {
 
 /* Between the mutex and the lease the session ends: all of it goes, and comes again. */
 static void a_session_that_ends_in_between(void) {
-    fake_place *p = fake_lease(one, POOL, 1, 1);
+    fake_caller *p = fake_lease(one, POOL, 1, 1);
     for (unsigned steps = 0; steps < 12; steps++) {
         for (unsigned i = 0; i < steps; i++)
             fake_answer(one);
@@ -430,7 +435,7 @@ static void a_session_that_ends_in_between(void) {
 
 static void a_cut_anywhere_leaves_no_lease(void) {
     for (unsigned cut = 0; cut < 24; cut++) {
-        fake_place *p = fake_lease(one, POOL, 2, 2);
+        fake_caller *p = fake_lease(one, POOL, 2, 2);
         for (unsigned i = 0; i < cut / 2; i++)
             fake_answer(one);
         if (cut % 2)
@@ -451,7 +456,8 @@ static void a_cut_anywhere_leaves_no_lease(void) {
 
 /* What its server shows is old: the watch that comes with it tells when it is not so any more. */
 static void a_lease_that_was_given_back_while_a_server_lagged_is_heard_of(void) {
-    fake_place *a = settled(fake_lease(two, POOL, 1, 1)), *b = settled(fake_lease(one, POOL, 1, 1));
+    fake_caller *a = settled(fake_lease(two, POOL, 1, 1)),
+                *b = settled(fake_lease(one, POOL, 1, 1));
     CHECK(fake_held(a) && fake_waits(b));
     fake_cut(one);
     const int64_t before = zk->zxid;
@@ -466,7 +472,7 @@ static void a_lease_that_was_given_back_while_a_server_lagged_is_heard_of(void) 
 }
 
 static void a_lease_that_is_deleted_is_lost(void) {
-    fake_place *p = settled(fake_lease(one, POOL, 2, 2));
+    fake_caller *p = settled(fake_lease(one, POOL, 2, 2));
     fake_wait(zk, 0.1);
     fake_settle_all(zk);
     char path[256];
@@ -479,7 +485,8 @@ static void a_lease_that_is_deleted_is_lost(void) {
 }
 
 static void a_waiting_lease_whose_gate_is_deleted_queues_again(void) {
-    fake_place *a = settled(fake_lease(two, POOL, 1, 1)), *b = settled(fake_lease(one, POOL, 1, 1));
+    fake_caller *a = settled(fake_lease(two, POOL, 1, 1)),
+                *b = settled(fake_lease(one, POOL, 1, 1));
     fake_wait(zk, 0.1);
     fake_settle_all(zk);
     char path[256];
@@ -496,7 +503,7 @@ static void a_waiting_lease_whose_gate_is_deleted_queues_again(void) {
 static void a_lease_waits_on_when_its_directory_was_cleared_away(void) {
     fake_directory(zk, POOL "/leases");
     fake_stranger(zk, POOL "/leases", LEASE);
-    fake_place *p = settled(fake_lease(one, POOL, 1, 1));
+    fake_caller *p = settled(fake_lease(one, POOL, 1, 1));
     CHECK(fake_waits(p));
     while (fake_children(zk, POOL "/leases"))
         remove_first(POOL "/leases");
@@ -515,11 +522,11 @@ static void a_lease_waits_on_when_its_directory_was_cleared_away(void) {
 }
 
 /* Joins so many paths, each of 60 bytes, with an identifier of 1000 bytes. */
-static fake_place *join_many(size_t count) {
+static fake_caller *join_many(size_t count) {
     static char texts[1000][64], identifier[1001];
     const char *paths[1000];
     memset(identifier, 'i', 1000);
-    one->floor.identifier = identifier;
+    one->context.identifier = identifier;
     for (size_t i = 0; i < count; i++) {
         snprintf(texts[i], sizeof texts[i], "/locks/%053zu", i);
         paths[i] = texts[i];
@@ -530,10 +537,10 @@ static fake_place *join_many(size_t count) {
 static void what_no_request_could_ask_for_is_too_big(void) {
     /* A create has 9 + 4 + 60 + 1 + 45 + 4 + 1000 + 27 + 4 bytes, and all else some five hundred. */
     const size_t most = (1000000 - 500) / 1154;
-    const uint64_t sent = one->floor.counters.requests_sent;
-    fake_place *p = join_many(most + 1);
+    const uint64_t sent = one->context.counters.requests_sent;
+    fake_caller *p = join_many(most + 1);
     CHECK_FAILED(p, ZKL_TOO_BIG);
-    CHECK_INT(one->floor.counters.requests_sent, sent);
+    CHECK_INT(one->context.counters.requests_sent, sent);
     CHECK_INT((int64_t)one->lines.count, 0);
     p = join_many(most);
     CHECK(fake_waits(p));

@@ -4,17 +4,17 @@
 #include <stdio.h>
 
 /* Joins; nothing is answered yet. */
-static fake_place *come(size_t max_waiting) {
+static fake_caller *come(size_t max_waiting) {
     return fake_join_crowd(one, LINE, ZKL_KIND_LOCK, max_waiting);
 }
 
-static fake_place *come_for(zkl_kind kind, size_t max_waiting) {
-    fake_place *p = fake_join_crowd(one, LINE, kind, max_waiting);
+static fake_caller *come_for(zkl_kind kind, size_t max_waiting) {
+    fake_caller *p = fake_join_crowd(one, LINE, kind, max_waiting);
     fake_settle_all(zk);
     return p;
 }
 
-static fake_place *settled(size_t max_waiting) {
+static fake_caller *settled(size_t max_waiting) {
     return come_for(ZKL_KIND_LOCK, max_waiting);
 }
 
@@ -24,9 +24,9 @@ static void stranger(char *path, size_t size) {
 }
 
 static void one_too_many_is_refused_at_once(void) {
-    fake_place *holder = settled(2), *first = settled(2), *second = come(2);
+    fake_caller *holder = settled(2), *first = settled(2), *second = come(2);
     const unsigned creates = one->counts[FAKE_CREATE] + fake_pending(one, FAKE_CREATE, NULL);
-    fake_place *third = come(2);
+    fake_caller *third = come(2);
     CHECK_FAILED(third, ZKL_BUSY);
     CHECK_INT(one->counts[FAKE_CREATE] + fake_pending(one, FAKE_CREATE, NULL), creates);
     CHECK(fake_held(holder) && fake_waits(first) && fake_waits(second));
@@ -36,7 +36,7 @@ static void one_too_many_is_refused_at_once(void) {
 }
 
 static void a_holder_here_is_enough_to_be_refused(void) {
-    fake_place *holder = settled(1), *first = come(1);
+    fake_caller *holder = settled(1), *first = come(1);
     CHECK_FAILED(come(0), ZKL_BUSY);
     CHECK_FAILED(come(1),
                  ZKL_BUSY); /* the first is on its way, but it is known that it will wait */
@@ -44,10 +44,10 @@ static void a_holder_here_is_enough_to_be_refused(void) {
 }
 
 static void whoever_leaves_makes_room(void) {
-    fake_place *holder = settled(1), *waiter = settled(1);
+    fake_caller *holder = settled(1), *waiter = settled(1);
     CHECK_FAILED(settled(1), ZKL_BUSY);
     fake_cancel(waiter);
-    fake_place *next = settled(1); /* the other's node may still be on its way out */
+    fake_caller *next = settled(1); /* the other's node may still be on its way out */
     CHECK(fake_waits(next));
     CHECK_FAILED(settled(1), ZKL_BUSY);
     CHECK_INT(fake_release(holder), ZKL_OK);
@@ -58,7 +58,7 @@ static void whoever_leaves_makes_room(void) {
 
 /* The servers may let the first in, but not those behind him. */
 static void the_first_to_come_does_not_count_yet(void) {
-    fake_place *first = come(1), *second = come(1);
+    fake_caller *first = come(1), *second = come(1);
     CHECK_FAILED(come(1), ZKL_BUSY);
     CHECK_FAILED(come(0), ZKL_BUSY);
     fake_settle_all(zk);
@@ -68,7 +68,7 @@ static void the_first_to_come_does_not_count_yet(void) {
 static void behind_a_stranger_the_last_to_come_go(void) {
     char theirs[256];
     stranger(theirs, sizeof theirs);
-    fake_place *first = come(1), *second = come(1);
+    fake_caller *first = come(1), *second = come(1);
     CHECK(fake_waits(first) && fake_waits(second));
     fake_settle_all(zk);
     CHECK(fake_waits(first));
@@ -92,25 +92,25 @@ static void of_none_even_the_first_goes_behind_a_stranger(void) {
 static void who_says_nothing_is_never_refused(void) {
     char theirs[256];
     stranger(theirs, sizeof theirs);
-    fake_place *a = fake_waiter(one), *b = fake_waiter(one), *late = settled(1);
+    fake_caller *a = fake_waiter(one), *b = fake_waiter(one), *late = settled(1);
     CHECK_FAILED(late, ZKL_BUSY);
-    fake_place *c = fake_waiter(one);
+    fake_caller *c = fake_waiter(one);
     CHECK(fake_waits(a) && fake_waits(b) && fake_waits(c));
 }
 
 static void nor_does_he_shield_those_before_him(void) {
     char theirs[256];
     stranger(theirs, sizeof theirs);
-    fake_place *first = come(0), *any = fake_join(one, LINE, 1e12);
+    fake_caller *first = come(0), *any = fake_join(one, LINE, 1e12);
     fake_settle_all(zk);
     CHECK_FAILED(first, ZKL_BUSY);
     CHECK(fake_waits(any));
 }
 
 static void readers_that_are_let_in_do_not_wait(void) {
-    fake_place *a = come_for(ZKL_KIND_READ, 0), *b = come_for(ZKL_KIND_READ, 0);
+    fake_caller *a = come_for(ZKL_KIND_READ, 0), *b = come_for(ZKL_KIND_READ, 0);
     CHECK(fake_held(a) && fake_held(b));
-    fake_place *write = come_for(ZKL_KIND_WRITE, 1);
+    fake_caller *write = come_for(ZKL_KIND_WRITE, 1);
     CHECK(fake_waits(write));
     CHECK_FAILED(come_for(ZKL_KIND_READ, 1), ZKL_BUSY); /* it would wait for the writer */
     CHECK_FAILED(come_for(ZKL_KIND_WRITE, 1), ZKL_BUSY);
@@ -118,25 +118,25 @@ static void readers_that_are_let_in_do_not_wait(void) {
     CHECK_INT(fake_release(b), ZKL_OK);
     fake_settle_all(zk);
     CHECK(fake_held(write));
-    fake_place *under = fake_read_under(write, LINE);
+    fake_caller *under = fake_read_under(write, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(under));
 }
 
 /* Whoever reads under a write of his own passes those who wait, however many these are. */
 static void a_read_under_a_write_is_not_refused(void) {
-    fake_place *write = come_for(ZKL_KIND_WRITE, 0), *next = fake_write_lock(one, LINE);
+    fake_caller *write = come_for(ZKL_KIND_WRITE, 0), *next = fake_write_lock(one, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(write) && fake_waits(next));
-    fake_place *under = fake_join_crowd_under(write, LINE, 0);
+    fake_caller *under = fake_join_crowd_under(write, LINE, 0);
     fake_settle_all(zk);
     CHECK(fake_held(under));
 }
 
 static void nor_is_it_counted_on_its_way(void) {
-    fake_place *write = come_for(ZKL_KIND_WRITE, 1);
-    fake_place *under = fake_join_crowd_under(write, LINE, 1);
-    fake_place *next = fake_join_crowd(one, LINE, ZKL_KIND_WRITE, 1);
+    fake_caller *write = come_for(ZKL_KIND_WRITE, 1);
+    fake_caller *under = fake_join_crowd_under(write, LINE, 1);
+    fake_caller *next = fake_join_crowd(one, LINE, ZKL_KIND_WRITE, 1);
     CHECK(fake_waits(under) && fake_waits(next));
     fake_settle_all(zk);
     CHECK(fake_held(under) && fake_waits(next));
@@ -146,13 +146,13 @@ static void nor_is_it_counted_on_its_way(void) {
 static void a_new_session_refuses_nobody_who_had_waited(void) {
     char theirs[256];
     stranger(theirs, sizeof theirs);
-    fake_place *first = settled(2), *any = fake_waiter(one);
+    fake_caller *first = settled(2), *any = fake_waiter(one);
     fake_bury(one);
     fake_cut(one);
     fake_expire(one);
-    fake_place *another = fake_join(one, LINE, 1e12);
+    fake_caller *another = fake_join(one, LINE, 1e12);
     fake_connect(one);
-    fake_place *late = come(3); /* while the others ask anew */
+    fake_caller *late = come(3); /* while the others ask anew */
     fake_settle_all(zk);
     CHECK(fake_waits(first) && fake_waits(any) && fake_waits(another));
     CHECK_FAILED(late, ZKL_BUSY);
@@ -165,18 +165,18 @@ static void a_new_session_refuses_nobody_who_had_waited(void) {
 static void nor_does_a_deleted_node(void) {
     char theirs[256], node[256];
     stranger(theirs, sizeof theirs);
-    fake_place *first = settled(2), *any = fake_waiter(one);
+    fake_caller *first = settled(2), *any = fake_waiter(one);
     snprintf(node, sizeof node, "%s", fake_node_of(first));
     fake_remove(zk, node);
     fake_deliver(one);
-    fake_place *another = fake_join(one, LINE, 1e12);
+    fake_caller *another = fake_join(one, LINE, 1e12);
     fake_settle_all(zk);
     CHECK(fake_waits(first) && fake_waits(any) && fake_waits(another));
     CHECK_INT(fake_children(zk, LINE), 4);
 }
 
 static void others_of_this_host_count_for_themselves(void) {
-    fake_place *holder = fake_holder(two), *theirs = fake_waiter(two), *mine = settled(1);
+    fake_caller *holder = fake_holder(two), *theirs = fake_waiter(two), *mine = settled(1);
     CHECK(fake_waits(mine));
     CHECK_FAILED(settled(1), ZKL_BUSY);
     CHECK(fake_held(holder) && fake_waits(theirs));
@@ -186,17 +186,17 @@ static void others_of_this_host_count_for_themselves(void) {
 static void parts_of_a_whole_are_not_counted(void) {
     static const char *const paths[] = {LINE, "/locks/b"};
     fake_directory(zk, paths[1]);
-    fake_place *holder = fake_holder(two);
-    fake_place *both = fake_join_all(one, paths, 2, 1e12);
+    fake_caller *holder = fake_holder(two);
+    fake_caller *both = fake_join_all(one, paths, 2, 1e12);
     fake_settle_all(zk);
-    fake_place *mine = settled(1);
+    fake_caller *mine = settled(1);
     CHECK(fake_waits(both) && fake_waits(mine));
     CHECK_FAILED(settled(1), ZKL_BUSY);
     CHECK(fake_held(holder));
 }
 
 static void nothing_is_left(void) {
-    fake_place *holder = settled(1), *waiter = settled(1);
+    fake_caller *holder = settled(1), *waiter = settled(1);
     CHECK_FAILED(settled(1), ZKL_BUSY);
     fake_cancel(waiter);
     CHECK_INT(fake_release(holder), ZKL_OK);

@@ -234,7 +234,7 @@ static void rings_once_for_each_batch(void) {
     zkl_event event;
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     zkl_events_post(&events, &pool[0], 0, 0);
-    zkl_events_ring_at(&events, ends[0]);
+    zkl_events_notify_at(&events, ends[0]);
     CHECK_INT(rung(ends[1]), 1); /* for what was there before */
     zkl_events_post(&events, &pool[1], 0, 0);
     CHECK_INT(rung(ends[1]), 0); /* the same batch */
@@ -254,7 +254,7 @@ static void rings_once_for_each_batch(void) {
     zkl_events_post(&events, &pool[0], 0, 0);
     CHECK(take(&event));
     CHECK(!take(&event));
-    zkl_events_ring_at(&events, -1);
+    zkl_events_notify_at(&events, -1);
     close(ends[0]);
 }
 

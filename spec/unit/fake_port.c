@@ -127,9 +127,9 @@ static void watch_remove(fake_watch **w) {
 static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, fake_item **item) {
     fake_client *client = (fake_client *)port;
     /* Nothing is asked without a link, but by the heart. */
-    CHECK(client->floor.port == port || back.subject == client->heart.subject.id);
+    CHECK(client->context.port == port || back.receiver == client->heart.receiver.id);
     CHECK(path[0] == '/' && !strstr(path, "//")); /* full paths */
-    CHECK(back.subject != 0);
+    CHECK(back.receiver != 0);
     if (client->deaf)
         return ZINVALIDSTATE;
     if (!scarce_room())
@@ -139,7 +139,7 @@ static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, f
     made->back = back;
     made->at = fake_now;
     client->counts[op]++;
-    client->floor.counters.requests_sent++;
+    client->context.counters.requests_sent++;
     if (item)
         *item = made;
     return ZOK;
@@ -159,7 +159,7 @@ static int fake_port_create(zkl_port *port, const char *path, const char *data, 
 
 static bool asked_twice(const fake_item *item, zkl_return back) {
     for (; item; item = item->next)
-        if (!item->watch_event && item->op == FAKE_LIST && item->back.subject == back.subject)
+        if (!item->watch_event && item->op == FAKE_LIST && item->back.receiver == back.receiver)
             return true;
     return false;
 }
@@ -212,7 +212,7 @@ static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
     zkl_guid guid;
     /* Nobody's node but our own is ever deleted. */
     const bool own =
-        zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->floor.guid;
+        zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->context.guid;
     CHECK(own || strcmp(path, client->heart.nothing) == 0);
     return take(port, FAKE_ERASE, path, back, NULL);
 }
@@ -224,7 +224,7 @@ static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
 /* The library takes back only what it knows of. */
 static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     fake_client *client = (fake_client *)port;
-    CHECK(client->floor.port == port);
+    CHECK(client->context.port == port);
     if (!*watch_at(&client->listeners, path, list))
         return ZNOWATCHER;
     fake_item *item;
@@ -330,7 +330,7 @@ static int make_all(fake_client *client, fake_item *item) {
     must(item->names != NULL);
     for (size_t i = 0; i < item->path_count; i++) {
         CHECK_INT(fake_make(servers, item->paths[i], item->data, ZKL_EPHEMERAL_SEQUENCE,
-                            client->floor.session, &nodes[i]),
+                            client->context.session, &nodes[i]),
                   ZOK);
         item->names[item->count++] = copy(nodes[i]->path);
     }
@@ -350,7 +350,7 @@ static int make_all(fake_client *client, fake_item *item) {
 /* Who makes a node may read it, whatever ACL he gives it. */
 static bool may_read(const fake_client *client, const char *path) {
     const fake_node *node = fake_find(client->servers, path, FAKE_LATEST);
-    return node && node->owner == client->floor.session;
+    return node && node->owner == client->context.session;
 }
 
 static int execute(fake_client *client, fake_item *item) {
@@ -363,7 +363,7 @@ static int execute(fake_client *client, fake_item *item) {
         return rc;
     switch (item->op) {
     case FAKE_CREATE:
-        rc = fake_make(servers, item->path, item->data, item->mode, client->floor.session, &node);
+        rc = fake_make(servers, item->path, item->data, item->mode, client->context.session, &node);
         caught_up(client, servers->zxid);
         break;
     case FAKE_ERASE:
@@ -460,7 +460,7 @@ bool fake_carry(fake_client *client) {
 static void resume(fake_client *client) {
     client->carried = false;
     client->state = ZKL_STATE_CONNECTED;
-    client->floor.port = &client->port;
+    client->context.port = &client->port;
     zkl_lines_each(&client->lines, zkl_line_resume);
 }
 
@@ -482,9 +482,9 @@ static void hand_over(fake_client *client, const fake_item *item) {
     if (client->settled < item->at)
         client->settled = item->at;
     zkl_heart_answered(&client->heart, zkl_proof_of(reach_of(item), item->rc), item->at);
-    zkl_subject *subject = zkl_subject_find(&client->floor.subjects, item->back.subject);
-    if (subject)
-        subject->answer(subject, &item->back, &reply);
+    zkl_receiver *receiver = zkl_receiver_find(&client->context.receivers, item->back.receiver);
+    if (receiver)
+        receiver->answer(receiver, &item->back, &reply);
     if (client->carried && client->heart.linked && !client->heart.proving)
         resume(client);
 }
@@ -541,7 +541,7 @@ void fake_wait(fake_servers *servers, double seconds) {
         fake_client *next = NULL;
         zkl_nanos at = until;
         for (fake_client *c = servers->clients; c; c = c->next) {
-            const zkl_nanos first = zkl_timers_next(&c->floor.timers);
+            const zkl_nanos first = zkl_timers_next(&c->context.timers);
             if (first <= at) {
                 at = first;
                 next = c;
@@ -551,7 +551,7 @@ void fake_wait(fake_servers *servers, double seconds) {
             fake_quorum_pass(servers, at);
         if (!next)
             return;
-        zkl_timers_run(&next->floor.timers, fake_now);
+        zkl_timers_run(&next->context.timers, fake_now);
         fake_leave(next);
     }
 }
@@ -583,15 +583,15 @@ void fake_fail(fake_client *client) {
 }
 
 void fake_connect(fake_client *client) {
-    zkl_floor *floor = &client->floor;
+    zkl_context *context = &client->context;
     const bool fresh = !client->alive;
     CHECK(!client->heart.linked);
-    CHECK(client->alive || floor->session == 0); /* else it is told of the end: fake_expire */
+    CHECK(client->alive || context->session == 0); /* else it is told of the end: fake_expire */
     if (client->view < client->seen)
         client->view = client->seen; /* servers that are behind us refuse us */
     if (fresh) {
-        floor->session = ++client->servers->sessions;
-        floor->counters.sessions++;
+        context->session = ++client->servers->sessions;
+        context->counters.sessions++;
         client->alive = true;
     } else {
         restore_watches(client);
@@ -629,7 +629,7 @@ static void doom(fake_client *client, fake_item **queue) {
 
 void fake_cut_quietly(fake_client *client) {
     CHECK(client->heart.linked);
-    client->floor.port = NULL;
+    client->context.port = NULL;
     client->state = ZKL_STATE_SUSPENDED;
     zkl_heart_unlinked(&client->heart);
     fake_quorum_left(client);
@@ -664,7 +664,7 @@ static void start_link(fake_client *client) {
 }
 
 void fake_relink(fake_client *client) {
-    CHECK(!client->heart.linked && client->floor.session != 0);
+    CHECK(!client->heart.linked && client->context.session != 0);
     watches_free(&client->listeners);
     items_free(&client->late);
     client->seen = 0;
@@ -679,11 +679,11 @@ void fake_relink(fake_client *client) {
 void fake_bury(fake_client *client) {
     client->alive = false;
     watches_free(&client->watches);
-    fake_end_session(client->servers, client->floor.session);
+    fake_end_session(client->servers, client->context.session);
 }
 
 void fake_expire(fake_client *client) {
-    zkl_floor *floor = &client->floor;
+    zkl_context *context = &client->context;
     if (client->alive)
         fake_bury(client);
     /* The link that this was on does not count any more: its last words are not heard. */
@@ -691,8 +691,8 @@ void fake_expire(fake_client *client) {
     items_free(&client->inbound);
     items_free(&client->late);
     watches_free(&client->listeners);
-    floor->port = NULL;
-    floor->session = 0;
+    context->port = NULL;
+    context->session = 0;
     client->seen = 0;
     client->state = ZKL_STATE_EXPIRED;
     start_link(client);
@@ -714,13 +714,13 @@ void fake_catch_up(fake_client *client) {
 
 /* ---- looking ---- */
 
-const char *fake_node_of(const fake_place *place) {
-    const zkl_contender *c = place->contender;
+const char *fake_node_of(const fake_caller *caller) {
+    const zkl_contender *c = caller->contender;
     if (!c->line || !c->name)
         return NULL;
     char path[256];
     snprintf(path, sizeof path, "%s/%s", c->line->path, c->name);
-    const fake_node *node = fake_find(place->client->servers, path, FAKE_LATEST);
+    const fake_node *node = fake_find(caller->client->servers, path, FAKE_LATEST);
     return node ? node->path : NULL;
 }
 

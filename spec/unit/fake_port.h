@@ -11,8 +11,8 @@
 #include "query/query.h"
 
 /* What the host has: a contender, and what it was told of it. */
-typedef struct fake_place {
-    struct fake_place *next;
+typedef struct fake_caller {
+    struct fake_caller *next;
     struct fake_client *client;
     zkl_contender *contender;
     uint64_t tag;
@@ -22,17 +22,17 @@ typedef struct fake_place {
     zkl_status status; /* of the answer */
     int64_t token;
     unsigned note; /* the test's own */
-} fake_place;
+} fake_caller;
 
 typedef struct fake_client {
     zkl_port port;
     fake_servers *servers;
     struct fake_client *next;
-    zkl_floor floor;
+    zkl_context context;
     zkl_lines lines;
     zkl_queries queries;
     zkl_state state;
-    fake_place *places;
+    fake_caller *callers;
     uint64_t tags, events;
 
     bool alive;   /* the servers have its session */
@@ -63,28 +63,28 @@ void fake_client_free(fake_client *client);
 /* ---- the host's side; each ends as the engine's calls do ---- */
 
 /* NULL: no memory; see scarce.h. */
-fake_place *fake_join(fake_client *client, const char *path, double seconds);
-fake_place *fake_try(fake_client *client, const char *path); /* once */
-fake_place *fake_try_kind(fake_client *client, const char *path, zkl_kind kind);
-fake_place *fake_join_for(fake_client *client, const char *path, double max_hold); /* seconds */
-fake_place *fake_read(fake_client *client, const char *path);
-fake_place *fake_read_under(fake_place *write, const char *path);
-fake_place *fake_write_lock(fake_client *client, const char *path);
+fake_caller *fake_join(fake_client *client, const char *path, double seconds);
+fake_caller *fake_try(fake_client *client, const char *path); /* once */
+fake_caller *fake_try_kind(fake_client *client, const char *path, zkl_kind kind);
+fake_caller *fake_join_for(fake_client *client, const char *path, double max_hold); /* seconds */
+fake_caller *fake_read(fake_client *client, const char *path);
+fake_caller *fake_read_under(fake_caller *write, const char *path);
+fake_caller *fake_write_lock(fake_client *client, const char *path);
 /* Unless `max_waiting` of this client wait there. */
-fake_place *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,
-                            size_t max_waiting);
-fake_place *fake_join_crowd_under(fake_place *write, const char *path, size_t max_waiting);
-fake_place *fake_join_all(fake_client *client, const char *const *paths, size_t count,
-                          double seconds);
+fake_caller *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,
+                             size_t max_waiting);
+fake_caller *fake_join_crowd_under(fake_caller *write, const char *path, size_t max_waiting);
+fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t count,
+                           double seconds);
 /* Leases of the semaphore at `path`, which has `permits`. */
-fake_place *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
-fake_place *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
-                              double seconds);
-zkl_status fake_release(fake_place *place);
-void fake_cancel(fake_place *place);
-void fake_drop(fake_place *place); /* it is gone then */
-bool fake_held(const fake_place *place);
-bool fake_waits(const fake_place *place); /* not answered yet */
+fake_caller *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
+fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
+                               double seconds);
+zkl_status fake_release(fake_caller *caller);
+void fake_cancel(fake_caller *caller);
+void fake_drop(fake_caller *caller); /* it is gone then */
+bool fake_held(const fake_caller *caller);
+bool fake_waits(const fake_caller *caller); /* not answered yet */
 /* Asks for a flush; the query is the caller's until zkl_query_free. */
 zkl_query *fake_flush(fake_client *client);
 /* Takes all events: each place hears what it was told. Called by the functions above and below. */
@@ -146,7 +146,7 @@ void fake_port_done(fake_client *client);
 /* ---- looking ---- */
 
 /* The path of the node that the place has at the servers; NULL: none. */
-const char *fake_node_of(const fake_place *place);
+const char *fake_node_of(const fake_caller *caller);
 /* Requests of the kind that wait to be carried out; path NULL: whatever the path. */
 unsigned fake_pending(const fake_client *client, fake_op op, const char *path);
 /* Nodes that the library would ask to watch again after a reconnect. */

@@ -19,24 +19,24 @@ void fake_world_end(void) {
     fake_servers_free(zk);
 }
 
-fake_place *fake_holder(fake_client *client) {
-    fake_place *place = fake_join(client, LINE, 1e12);
+fake_caller *fake_holder(fake_client *client) {
+    fake_caller *caller = fake_join(client, LINE, 1e12);
     fake_settle_all(zk);
-    CHECK(fake_held(place));
-    return place;
+    CHECK(fake_held(caller));
+    return caller;
 }
 
-fake_place *fake_waiter(fake_client *client) {
-    fake_place *place = fake_join(client, LINE, 1e12);
+fake_caller *fake_waiter(fake_client *client) {
+    fake_caller *caller = fake_join(client, LINE, 1e12);
     fake_settle_all(zk);
-    CHECK(fake_waits(place) && fake_node_of(place));
-    return place;
+    CHECK(fake_waits(caller) && fake_node_of(caller));
+    return caller;
 }
 
-void fake_check_failed(const char *file, int line, const fake_place *place, zkl_status status) {
-    check_int(file, line, "answers", place->answers, 1);
-    check_int(file, line, "granted", place->granted, 0);
-    check_text(file, line, "status", zkl_status_text(place->status), zkl_status_text(status));
+void fake_check_failed(const char *file, int line, const fake_caller *caller, zkl_status status) {
+    check_int(file, line, "answers", caller->answers, 1);
+    check_int(file, line, "granted", caller->granted, 0);
+    check_text(file, line, "status", zkl_status_text(caller->status), zkl_status_text(status));
 }
 
 void fake_check_clean(const char *file, int line) {
@@ -44,9 +44,9 @@ void fake_check_clean(const char *file, int line) {
     for (fake_client *c = zk->clients; c; c = c->next) {
         check_int(file, line, "lines left", (int64_t)c->lines.count, 0);
         check_int(file, line, "requests left", c->sent || c->inbound, 0);
-        check_int(file, line, "places that must go", c->floor.departing != NULL, 0);
-        check_int(file, line, "waiting", (int64_t)c->floor.counters.waiting, 0);
-        check_int(file, line, "held", (int64_t)c->floor.counters.held, 0);
-        check_int(file, line, "next timer", zkl_timers_next(&c->floor.timers), ZKL_NEVER);
+        check_int(file, line, "places that must go", c->context.departing != NULL, 0);
+        check_int(file, line, "waiting", (int64_t)c->context.counters.waiting, 0);
+        check_int(file, line, "held", (int64_t)c->context.counters.held, 0);
+        check_int(file, line, "next timer", zkl_timers_next(&c->context.timers), ZKL_NEVER);
     }
 }

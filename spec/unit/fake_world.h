@@ -16,15 +16,15 @@ void fake_world_begin(void);
 void fake_world_end(void);
 
 /* Joins and is granted: nobody else is there. */
-fake_place *fake_holder(fake_client *client);
+fake_caller *fake_holder(fake_client *client);
 /* Joins and waits, with everything answered. */
-fake_place *fake_waiter(fake_client *client);
+fake_caller *fake_waiter(fake_client *client);
 /* Answered by a failure with this status. */
-void fake_check_failed(const char *file, int line, const fake_place *place, zkl_status status);
+void fake_check_failed(const char *file, int line, const fake_caller *caller, zkl_status status);
 /* Nothing of ours is left: no node, no line, no timer. */
 void fake_check_clean(const char *file, int line);
 
-#define CHECK_FAILED(place, status) fake_check_failed(__FILE__, __LINE__, (place), (status))
+#define CHECK_FAILED(caller, status) fake_check_failed(__FILE__, __LINE__, (caller), (status))
 #define CHECK_CLEAN() fake_check_clean(__FILE__, __LINE__)
 
 #endif

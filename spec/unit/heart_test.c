@@ -24,7 +24,7 @@ static const char *beats_of(double seconds) {
 }
 
 static zkl_nanos trusted(void) {
-    return one->floor.trusted_until - fake_now;
+    return one->context.trusted_until - fake_now;
 }
 
 static void at_rest_a_sync_every_third_of_the_timeout(void) {
@@ -43,7 +43,7 @@ static void one_at_a_time(void) {
 }
 
 static void other_writes_do_as_well(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     unsigned beats = 0;
     for (unsigned i = 0; i < 20; i++) {
         fake_release(p);
@@ -69,7 +69,7 @@ static void a_hold_is_trusted_for_a_third_at_least(void) {
 static void after_a_long_rest_an_acquire_is_trusted_at_once(void) {
     for (unsigned i = 0; i < 40; i++) {
         beats_of(61 + i);
-        fake_place *p = fake_join(one, LINE, 5);
+        fake_caller *p = fake_join(one, LINE, 5);
         fake_settle(one);
         CHECK(fake_held(p));
         CHECK(trusted() > 5 * ZKL_SECOND);
@@ -98,7 +98,7 @@ static void a_connection_begins_with_a_beat(void) {
 
 /* The later the last thing that failed was handed over, the longer the connection that comes after it is believed in. */
 static void without_a_server_one_is_handed_over_now_and_then(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cut(one);
     for (unsigned i = 0; i < 4; i++) {
         fake_wait(zk, 5);
@@ -156,29 +156,29 @@ static void what_is_answered_before_it_is_heard_of_proves_nothing(void) {
     fake_holder(one);
     beats_of(30);
     fake_cut(one);
-    const zkl_nanos before = one->floor.trusted_until;
+    const zkl_nanos before = one->context.trusted_until;
     fake_wait(zk, 12);
     zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, fake_now);
     fake_wait(zk, 3);
     zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, fake_now);
-    CHECK_INT(one->floor.trusted_until, before);
+    CHECK_INT(one->context.trusted_until, before);
 }
 
 static void a_link_that_is_given_up_is_not_trusted(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cut(one);
     CHECK(trusted() > 0);
     fake_relink(one);
     CHECK(trusted() < 0);
     fake_connect(one);
-    CHECK(one->floor.port ==
+    CHECK(one->context.port ==
           NULL); /* nothing is asked before the servers have committed something */
     CHECK_TEXT(fake_batch(one), "S"); /* handed over while there was no server */
     fake_answer(one);
-    CHECK(one->floor.port == NULL);
+    CHECK(one->context.port == NULL);
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle(one);
-    CHECK(one->floor.port != NULL);
+    CHECK(one->context.port != NULL);
     CHECK(fake_held(p) && trusted() > 0);
 }
 
@@ -188,19 +188,19 @@ static void a_write_that_is_refused_is_tried_again(void) {
     fake_refuse(zk, FAKE_ERASE, one->heart.nothing, ZTHROTTLEDOP, 2);
     fake_connect(one);
     fake_settle(one);
-    CHECK(one->floor.port == NULL);
+    CHECK(one->context.port == NULL);
     fake_beat(one, 8);
-    CHECK(one->floor.port != NULL);
+    CHECK(one->context.port != NULL);
 }
 
 static void nobody_trusts_a_session_that_has_ended(void) {
     fake_holder(one);
     fake_expire(one);
-    CHECK_INT(one->floor.trusted_until, 0);
+    CHECK_INT(one->context.trusted_until, 0);
 }
 
 static void no_memory_for_a_beat_is_made_up_for_by_the_next(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     one->deaf = true;
     fake_wait(zk, 8);
     one->deaf = false;

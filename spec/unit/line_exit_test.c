@@ -5,7 +5,7 @@
 
 static void a_timeout_deletes(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_settle(one);
     fake_wait(zk, 4.99);
     CHECK(fake_waits(p));
@@ -15,12 +15,12 @@ static void a_timeout_deletes(void) {
     fake_settle(one);
     CHECK_INT(fake_children(zk, LINE), 1);
     CHECK_INT(one->lines.count, 0);
-    CHECK_INT(one->floor.counters.timeouts, 1);
+    CHECK_INT(one->context.counters.timeouts, 1);
 }
 
 static void a_timeout_without_a_link_says_so(void) {
     fake_cut(one);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_wait(zk, 5);
     CHECK_FAILED(p, ZKL_DISCONNECTED);
     fake_connect(one);
@@ -30,7 +30,7 @@ static void a_timeout_without_a_link_says_so(void) {
 
 static void a_cancel_deletes(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_cancel(p);
     CHECK_FAILED(p, ZKL_CANCELLED);
     fake_cancel(p); /* twice is fine */
@@ -39,20 +39,20 @@ static void a_cancel_deletes(void) {
 }
 
 static void a_cancel_of_what_is_held_does_nothing(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cancel(p);
     CHECK(fake_held(p));
 }
 
 static void a_drop_deletes_and_is_counted(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one), *r = fake_waiter(one);
     fake_drop(q);
     fake_drop(p);
-    CHECK_INT(one->floor.counters.abandoned, 2);
+    CHECK_INT(one->context.counters.abandoned, 2);
     CHECK(fake_held(r));
     fake_release(r);
     fake_drop(r);
-    CHECK_INT(one->floor.counters.abandoned, 2); /* it had come to its end */
+    CHECK_INT(one->context.counters.abandoned, 2); /* it had come to its end */
     fake_settle(one);
     CHECK_CLEAN();
 }
@@ -64,7 +64,7 @@ static void a_drop_while_the_create_is_on_its_way(void) {
 }
 
 static void a_create_answered_after_giving_up(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_carry(one);
     fake_cancel(p);
@@ -75,7 +75,7 @@ static void a_create_answered_after_giving_up(void) {
 }
 
 static void a_create_refused_after_giving_up(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 0);
     fake_cancel(p);
     fake_settle(one);
@@ -83,7 +83,7 @@ static void a_create_refused_after_giving_up(void) {
 }
 
 static void a_create_whose_reply_was_lost_after_giving_up(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cancel(p);
     fake_cut(one);
@@ -94,7 +94,7 @@ static void a_create_whose_reply_was_lost_after_giving_up(void) {
 }
 
 static void giving_up_after_the_reply_was_lost(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut(one);
     fake_wait(zk, 5);
@@ -105,7 +105,7 @@ static void giving_up_after_the_reply_was_lost(void) {
 }
 
 static void a_create_that_never_happened_after_giving_up(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_cut(one);
     fake_cancel(p);
     fake_connect(one);
@@ -117,7 +117,7 @@ static void a_create_that_never_happened_after_giving_up(void) {
 /* A server that lags shows neither the node nor its absence. */
 static void given_up_and_hidden_by_a_server_that_lags(void) {
     const int64_t before = zk->zxid;
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cancel(p);
     fake_cut(one);
@@ -130,7 +130,7 @@ static void given_up_and_hidden_by_a_server_that_lags(void) {
 /* What is watched is asked for again on every reconnect: it must not grow for the session's life. */
 static void the_last_to_leave_takes_the_watch_back(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    fake_caller *p = fake_waiter(one), *q = fake_waiter(one);
     fake_cancel(p);
     fake_settle(one);
     CHECK(fake_watched(one) == 2); /* the stranger and its own node */
@@ -155,7 +155,7 @@ static void a_watch_answered_after_the_last_left_is_taken_back(void) {
 }
 
 static void what_was_not_taken_is_withdrawn_by_a_drop(void) {
-    fake_place *p = fake_join(one, LINE, 5), *q = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5), *q = fake_join(one, LINE, 5);
     one->busy = true;
     fake_settle(one); /* granted, but the host has not heard */
     fake_cancel(q);
@@ -170,11 +170,11 @@ static void what_was_not_taken_is_withdrawn_by_a_drop(void) {
 
 static void who_comes_after_a_watch_was_taken_back_sets_it_again(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_cancel(p);
     while (strcmp(fake_batch(one), "U") != 0)
         CHECK(fake_answer(one));
-    fake_place *q = fake_join(one, LINE, 60);
+    fake_caller *q = fake_join(one, LINE, 60);
     fake_settle(one);
     fake_remove(zk, stranger);
     fake_settle(one);
@@ -183,7 +183,7 @@ static void who_comes_after_a_watch_was_taken_back_sets_it_again(void) {
 
 static void a_watch_is_taken_back_after_a_cut_too(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_cut(one);
     fake_cancel(p);
     fake_connect(one);
@@ -195,7 +195,7 @@ static void a_watch_is_taken_back_after_a_cut_too(void) {
 /* ---- the delete ---- */
 
 static void a_delete_whose_reply_was_lost_is_repeated(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_carry(one); /* carried out, and never told */
     fake_cut(one);
@@ -206,7 +206,7 @@ static void a_delete_whose_reply_was_lost_is_repeated(void) {
 }
 
 static void a_delete_that_was_cut_off_is_repeated(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_cut(one);
     CHECK(fake_node_of(p));
@@ -216,7 +216,7 @@ static void a_delete_that_was_cut_off_is_repeated(void) {
 }
 
 static void a_release_without_a_link_goes_out_with_the_next(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cut(one);
     CHECK_INT(fake_release(p), ZKL_OK);
     fake_connect(one);
@@ -225,7 +225,7 @@ static void a_release_without_a_link_goes_out_with_the_next(void) {
 }
 
 static void a_refused_delete_is_repeated_with_growing_pauses(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
     fake_release(p);
     fake_settle(one);
@@ -254,7 +254,7 @@ static void a_refused_delete_is_repeated_with_growing_pauses(void) {
 }
 
 static void a_throttled_delete_is_repeated(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
     fake_release(p);
     fake_settle(one);
@@ -264,7 +264,7 @@ static void a_throttled_delete_is_repeated(void) {
 }
 
 static void a_delete_the_port_does_not_take_is_repeated(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     one->deaf = true;
     fake_release(p);
     CHECK(fake_waits(q)); /* nothing was sent that its node could be behind */
@@ -278,10 +278,10 @@ static void a_delete_the_port_does_not_take_is_repeated(void) {
 }
 
 static void a_refused_delete_that_an_operator_does_for_us_lets_the_next_in(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 1);
     fake_settle(one); /* its own watch is armed */
-    fake_place *q = fake_waiter(one);
+    fake_caller *q = fake_waiter(one);
     fake_cut(one); /* so that the hand-over has to wait for the servers */
     fake_release(p);
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
@@ -298,7 +298,7 @@ static void a_refused_delete_that_an_operator_does_for_us_lets_the_next_in(void)
 /* ---- flush ---- */
 
 static void a_flush_waits_for_what_had_departed(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     zkl_query *early = fake_flush(one);
     CHECK(!early->pending); /* nothing to wait for */
     fake_release(p);
@@ -316,9 +316,9 @@ static void a_flush_waits_for_what_had_departed(void) {
 }
 
 static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
-    fake_place *q = fake_waiter(one);
+    fake_caller *q = fake_waiter(one);
     fake_release(p);
     fake_release(q);
     zkl_query *flush = fake_flush(one);
@@ -333,7 +333,7 @@ static void a_flush_waits_for_the_oldest_even_if_later_ones_are_gone(void) {
 }
 
 static void a_flush_tells_that_a_delete_was_refused(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
     fake_release(p);
     fake_release(q);
@@ -355,7 +355,7 @@ static void a_flush_tells_that_a_delete_was_refused(void) {
 }
 
 static void a_flush_waits_for_a_create_that_was_given_up(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_cut(one);
     fake_cancel(p);
     zkl_query *flush = fake_flush(one);
@@ -368,7 +368,7 @@ static void a_flush_waits_for_a_create_that_was_given_up(void) {
 }
 
 static void the_end_of_the_session_ends_a_flush(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
     zkl_query *flush = fake_flush(one);
     fake_cut(one);

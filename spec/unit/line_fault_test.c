@@ -4,7 +4,7 @@
 /* ---- the create's reply is lost ---- */
 
 static void a_lost_create_is_looked_for_after_a_write_and_adopted(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut(one);
     fake_connect(one);
@@ -20,7 +20,7 @@ static void a_lost_create_is_looked_for_after_a_write_and_adopted(void) {
 
 static void a_lost_create_that_waits_keeps_its_place(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut(one);
     fake_stranger(zk, LINE, NULL);
@@ -34,7 +34,7 @@ static void a_lost_create_that_waits_keeps_its_place(void) {
 }
 
 static void a_create_that_never_happened_is_made_again(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_cut(one);
     fake_connect(one);
     fake_settle(one);
@@ -45,7 +45,7 @@ static void a_create_that_never_happened_is_made_again(void) {
 
 static void a_server_that_lags_hides_no_lost_create(void) {
     const int64_t before = zk->zxid;
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut(one);
     fake_lag(one, before);
@@ -58,11 +58,11 @@ static void a_server_that_lags_hides_no_lost_create(void) {
 
 static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
     const int64_t before = zk->zxid;
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut(one);
     fake_lag(one, before);
-    fake_refuse(zk, FAKE_ERASE, one->floor.nothing, ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 1);
     fake_connect(one);
     fake_settle(one);
     CHECK(fake_waits(p));
@@ -74,7 +74,7 @@ static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
 
 /* Who was deposed and does not know answers reads and syncs; what it does not show may be there all the same. */
 static void a_leader_that_was_deposed_hides_no_lost_create(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     const int64_t before = zk->zxid;
     fake_carry(one);
     fake_cut(one);
@@ -92,7 +92,7 @@ static void a_leader_that_was_deposed_hides_no_lost_create(void) {
 }
 
 static void a_reply_lost_again_while_looking(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     for (unsigned i = 0; i < 5; i++) {
         fake_cut(one);
@@ -107,7 +107,7 @@ static void a_reply_lost_again_while_looking(void) {
 
 /* The link is back, and only then is it known that the create was cut off. */
 static void a_create_cut_off_by_an_older_link_is_looked_for(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_cut_quietly(one);
     fake_connect(one);
@@ -119,7 +119,7 @@ static void a_create_cut_off_by_an_older_link_is_looked_for(void) {
 }
 
 static void a_list_cut_off_by_an_older_link_is_asked_again(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     CHECK(fake_carry(one) && fake_deliver(one));
     fake_cut_quietly(one);
     fake_connect(one);
@@ -130,7 +130,7 @@ static void a_list_cut_off_by_an_older_link_is_asked_again(void) {
 }
 
 static void a_delete_cut_off_by_an_older_link_is_asked_again(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_cut_quietly(one);
     fake_connect(one);
@@ -144,7 +144,7 @@ static void a_delete_cut_off_by_an_older_link_is_asked_again(void) {
 /* ---- suspended and resumed ---- */
 
 static void a_holder_keeps_its_lock_through_a_cut(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(two);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(two);
     fake_cut(one);
     fake_connect(one);
     fake_settle_all(zk);
@@ -156,7 +156,7 @@ static void a_holder_keeps_its_lock_through_a_cut(void) {
 }
 
 static void a_waiter_keeps_its_place_through_a_cut(void) {
-    fake_place *p = fake_holder(two), *q = fake_waiter(one), *r = fake_waiter(two);
+    fake_caller *p = fake_holder(two), *q = fake_waiter(one), *r = fake_waiter(two);
     fake_cut(one);
     fake_connect(one);
     fake_settle_all(zk);
@@ -168,7 +168,7 @@ static void a_waiter_keeps_its_place_through_a_cut(void) {
 
 static void a_blocker_that_went_during_the_cut_is_noticed(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_cut(one);
     fake_remove(zk, stranger);
     fake_connect(one);
@@ -178,8 +178,8 @@ static void a_blocker_that_went_during_the_cut_is_noticed(void) {
 
 static void what_was_seen_before_the_cut_grants_nothing(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
-    fake_place *q = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
+    fake_caller *q = fake_waiter(one);
     fake_cut(one);
     fake_remove(zk, stranger);
     fake_remove(zk, fake_node_of(p));
@@ -192,7 +192,7 @@ static void what_was_seen_before_the_cut_grants_nothing(void) {
 
 static void a_deadline_goes_on_through_a_cut(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_settle(one);
     fake_wait(zk, 3);
     fake_cut(one);
@@ -205,7 +205,7 @@ static void a_deadline_goes_on_through_a_cut(void) {
 
 static void a_join_without_a_link_waits_for_it(void) {
     fake_cut(one);
-    fake_place *p = fake_join(one, LINE, 5), *q = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5), *q = fake_join(one, LINE, 5);
     CHECK_TEXT(fake_batch(one), "");
     fake_connect(one);
     CHECK_TEXT(fake_batch(one), "CCL");
@@ -214,7 +214,7 @@ static void a_join_without_a_link_waits_for_it(void) {
 }
 
 static void a_hand_over_whose_delete_was_cut_off_stands(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one), *other = fake_waiter(two);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one), *other = fake_waiter(two);
     fake_release(p);
     CHECK(fake_held(q));
     fake_cut(one);
@@ -228,7 +228,7 @@ static void a_hand_over_whose_delete_was_cut_off_stands(void) {
 }
 
 static void a_reconnect_asks_for_everything_at_once(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_stranger(zk, LINE, NULL);
     fake_waiter(one);
     fake_release(p);
@@ -240,7 +240,7 @@ static void a_reconnect_asks_for_everything_at_once(void) {
 /* ---- another link for the same session ---- */
 
 static void a_new_link_for_the_session_keeps_places(void) {
-    fake_place *p = fake_holder(two), *q = fake_waiter(one), *r = fake_waiter(one);
+    fake_caller *p = fake_holder(two), *q = fake_waiter(one), *r = fake_waiter(one);
     fake_cut_quietly(one);
     fake_relink(one);
     fake_connect(one);
@@ -252,7 +252,7 @@ static void a_new_link_for_the_session_keeps_places(void) {
 }
 
 static void a_new_link_repeats_what_the_old_one_lost(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_join(one, LINE, 5);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one), *r = fake_join(one, LINE, 5);
     fake_carry(one); /* the create of the last */
     fake_release(p); /* its delete never gets out */
     fake_cut_quietly(one);
@@ -269,7 +269,7 @@ static void a_new_link_repeats_what_the_old_one_lost(void) {
 
 static void a_new_link_watches_what_the_old_one_watched(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    fake_caller *p = fake_waiter(one), *q = fake_waiter(one);
     fake_cut_quietly(one);
     fake_relink(one);
     fake_connect(one);
@@ -290,7 +290,7 @@ static void a_new_link_watches_what_the_old_one_watched(void) {
 /* The new link does not know how far the servers were, so one that lags may take it. */
 static void a_new_link_to_a_server_that_lags_loses_no_place(void) {
     const int64_t before = zk->zxid;
-    fake_place *p = fake_holder(two), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(two), *q = fake_waiter(one);
     fake_cut_quietly(one);
     fake_relink(one);
     fake_lag(one, before);
@@ -309,7 +309,7 @@ static void a_new_link_to_a_server_that_lags_loses_no_place(void) {
 
 static void a_new_link_to_a_server_that_lags_loses_no_hold(void) {
     const int64_t before = zk->zxid;
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cut_quietly(one);
     fake_relink(one);
     fake_lag(one, before);
@@ -324,7 +324,7 @@ static void a_new_link_to_a_server_that_lags_loses_no_hold(void) {
 
 static void a_refused_create_is_told(void) {
     fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 0);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT(one->lines.count, 0);
@@ -332,7 +332,7 @@ static void a_refused_create_is_told(void) {
 
 static void a_refused_list_is_told_and_the_node_deleted(void) {
     fake_refuse(zk, FAKE_LIST, LINE, ZNOAUTH, 0);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT(fake_children(zk, LINE), 0);
@@ -341,7 +341,7 @@ static void a_refused_list_is_told_and_the_node_deleted(void) {
 static void a_blocker_that_may_not_be_read_is_told(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_refuse(zk, FAKE_GET, stranger, ZNOAUTH, 0);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT(fake_children(zk, LINE), 1);
@@ -349,10 +349,10 @@ static void a_blocker_that_may_not_be_read_is_told(void) {
 
 static void a_blocker_that_may_not_be_read_fails_only_whom_it_blocks(void) {
     const char *first = fake_stranger(zk, LINE, NULL);
-    fake_place *before = fake_waiter(one);
+    fake_caller *before = fake_waiter(one);
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_refuse(zk, FAKE_GET, stranger, ZNOAUTH, 0);
-    fake_place *behind = fake_join(one, LINE, 1e12), *last = fake_join(one, LINE, 1e12);
+    fake_caller *behind = fake_join(one, LINE, 1e12), *last = fake_join(one, LINE, 1e12);
     fake_settle(one);
     CHECK_FAILED(behind, ZKL_ACCESS_DENIED);
     CHECK_FAILED(last, ZKL_ACCESS_DENIED); /* its turn would never come either */
@@ -361,7 +361,7 @@ static void a_blocker_that_may_not_be_read_fails_only_whom_it_blocks(void) {
     fake_settle(one);
     CHECK(fake_held(before));
     CHECK_INT(fake_children(zk, LINE), 2);
-    fake_place *late = fake_join(one, LINE, 1e12);
+    fake_caller *late = fake_join(one, LINE, 1e12);
     fake_settle(one);
     CHECK_FAILED(late, ZKL_ACCESS_DENIED);
     CHECK(fake_held(before));
@@ -372,7 +372,7 @@ static void a_throttled_request_is_repeated(void) {
     for (size_t i = 0; i < 3; i++) {
         const char *stranger = fake_stranger(zk, LINE, NULL);
         fake_refuse(zk, ops[i], LINE, ZTHROTTLEDOP, 3);
-        fake_place *p = fake_join(one, LINE, 60);
+        fake_caller *p = fake_join(one, LINE, 60);
         fake_beat(one, 10);
         fake_remove(zk, stranger);
         fake_settle(one);
@@ -385,7 +385,7 @@ static void a_throttled_request_is_repeated(void) {
 
 static void what_the_port_does_not_take_is_asked_later(void) {
     one->deaf = true;
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_wait(zk, 5);
     CHECK(fake_waits(p));
     one->deaf = false;

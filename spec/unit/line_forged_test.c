@@ -7,13 +7,13 @@
 #define THEIRS 0xbad /* the attacker's session */
 
 /* Its name is our node's but for the sequence, which is the attacker's choice, or below 0: the servers'. */
-static const char *forge(const fake_place *place, int32_t sequence) {
-    const zkl_contender *c = place->contender;
+static const char *forge(const fake_caller *caller, int32_t sequence) {
+    const zkl_contender *c = caller->contender;
     char path[256];
     fake_node *node = NULL;
     strcpy(path, LINE "/");
     char *name = path + strlen(path);
-    zkl_znode_make(name, (zkl_guid){c->floor->guid, c->subject.id}, c->terms.kind);
+    zkl_znode_make(name, (zkl_guid){c->context->guid, c->receiver.id}, c->terms.kind);
     if (sequence >= 0)
         zkl_znode_append(name, sequence);
     CHECK_INT(fake_make(zk, path, "me", sequence < 0 ? ZKL_EPHEMERAL_SEQUENCE : ZKL_EPHEMERAL,
@@ -42,7 +42,7 @@ static unsigned made_by(int64_t session) {
 }
 
 static void a_guess_that_comes_true_is_waited_for(void) {
-    fake_place *p = fake_join(one, LINE, 1e12);
+    fake_caller *p = fake_join(one, LINE, 1e12);
     const char *forged = forge(p, -1);
     settle();
     CHECK(fake_waits(p) && fake_node_of(p));
@@ -52,11 +52,11 @@ static void a_guess_that_comes_true_is_waited_for(void) {
 }
 
 static void a_twin_below_does_not_take_the_hold_away(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_settle_all(zk);
     fake_directory(zk, LINE);
     const char *twin = forge(p, INT32_MAX - 5);
-    fake_place *next = fake_join(two, LINE, 1e12), *ours = fake_join(one, LINE, 1e12);
+    fake_caller *next = fake_join(two, LINE, 1e12), *ours = fake_join(one, LINE, 1e12);
     settle();
     CHECK(fake_held(p) && fake_waits(next) && fake_waits(ours));
     fake_release(p);
@@ -70,10 +70,10 @@ static void a_twin_below_does_not_take_the_hold_away(void) {
 }
 
 /* What was asked for was made; the answer is lost, and before the client is back there are twins on both sides. */
-static fake_place *lost_among_twins(void) {
+static fake_caller *lost_among_twins(void) {
     fake_stranger(zk, LINE, NULL);
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 1e12);
+    fake_caller *p = fake_join(one, LINE, 1e12);
     fake_carry(one);
     fake_cut(one);
     forge(p, 0);
@@ -83,11 +83,11 @@ static fake_place *lost_among_twins(void) {
 }
 
 static void our_own_among_twins_is_the_one_that_our_session_made(void) {
-    fake_place *p = lost_among_twins();
+    fake_caller *p = lost_among_twins();
     fake_connect(one);
     settle();
     CHECK(fake_waits(p));
-    CHECK_INT(fake_find(zk, fake_node_of(p), FAKE_LATEST)->owner, one->floor.session);
+    CHECK_INT(fake_find(zk, fake_node_of(p), FAKE_LATEST)->owner, one->context.session);
     CHECK_INT(one->counts[FAKE_CREATE], 1); /* it has kept its place */
     CHECK_INT(made_by(THEIRS), 3);
     fake_end_session(zk, 0xdead);
@@ -100,29 +100,29 @@ static void our_own_among_twins_is_the_one_that_our_session_made(void) {
 }
 
 static void one_that_gave_up_leaves_none_of_its_own_among_twins(void) {
-    fake_place *p = lost_among_twins();
+    fake_caller *p = lost_among_twins();
     fake_cancel(p);
     fake_connect(one);
     settle();
-    CHECK_INT(made_by(one->floor.session), 0);
+    CHECK_INT(made_by(one->context.session), 0);
     CHECK_INT(made_by(THEIRS), 3);
     CHECK_INT(one->lines.count, 0);
 }
 
 static void one_whose_create_was_never_made_is_not_fooled_by_twins(void) {
-    fake_place *p = fake_join(one, LINE, 1e12);
+    fake_caller *p = fake_join(one, LINE, 1e12);
     fake_cut(one);
     forge(p, -1);
     forge(p, -1);
     fake_connect(one);
     settle();
     CHECK(fake_held(p)); /* the twins are nobody's now, and were deleted */
-    CHECK_INT(made_by(one->floor.session), 1);
+    CHECK_INT(made_by(one->context.session), 1);
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
 static void a_cut_between_two_looks_begins_them_anew(void) {
-    fake_place *p = lost_among_twins();
+    fake_caller *p = lost_among_twins();
     for (unsigned answered = 1; answered < 5; answered++) {
         fake_connect(one);
         for (unsigned i = 0; i < answered; i++)
@@ -132,7 +132,7 @@ static void a_cut_between_two_looks_begins_them_anew(void) {
     fake_relink(one);
     fake_connect(one);
     settle();
-    CHECK_INT(fake_find(zk, fake_node_of(p), FAKE_LATEST)->owner, one->floor.session);
+    CHECK_INT(fake_find(zk, fake_node_of(p), FAKE_LATEST)->owner, one->context.session);
     CHECK_INT(one->counts[FAKE_CREATE], 1);
     fake_end_session(zk, 0xdead);
     fake_end_session(zk, THEIRS);
@@ -142,14 +142,14 @@ static void a_cut_between_two_looks_begins_them_anew(void) {
 
 /* A read is granted beside the write that its owner holds, not beside one that bears that write's number. */
 static void a_read_does_not_stand_beside_a_forged_write(void) {
-    fake_place *write = fake_write_lock(one, LINE);
+    fake_caller *write = fake_write_lock(one, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(write));
-    fake_place *other = fake_write_lock(two, LINE);
+    fake_caller *other = fake_write_lock(two, LINE);
     fake_settle_all(zk);
-    fake_place *read = fake_read_under(write, LINE);
+    fake_caller *read = fake_read_under(write, LINE);
     char name[ZKL_ZNODE_SIZE], path[256];
-    zkl_znode_make(name, (zkl_guid){one->floor.guid, 424242}, ZKL_KIND_WRITE);
+    zkl_znode_make(name, (zkl_guid){one->context.guid, 424242}, ZKL_KIND_WRITE);
     zkl_znode_append(name, 0);
     snprintf(path, sizeof path, "%s/%s", LINE, name);
     fake_remove(zk, fake_node_of(write));
@@ -164,15 +164,15 @@ static void a_read_does_not_stand_beside_a_forged_write(void) {
 }
 
 static void nodes_with_our_guid_that_are_nobodys_do_not_make_a_flood(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     for (uint64_t i = 0; i < 1000; i++) {
         char path[256];
         strcpy(path, LINE "/");
-        zkl_znode_make(path + strlen(path), (zkl_guid){one->floor.guid, 0x100000 + i},
+        zkl_znode_make(path + strlen(path), (zkl_guid){one->context.guid, 0x100000 + i},
                        ZKL_KIND_LOCK);
         CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, THEIRS, NULL), ZOK);
     }
-    fake_place *q = fake_join(one, LINE, 1e12);
+    fake_caller *q = fake_join(one, LINE, 1e12);
     fake_answer(one);
     fake_answer(one);
     CHECK(fake_waits(q));

@@ -21,7 +21,7 @@ static void create_and_list_leave_together(void) {
 }
 
 static void the_smallest_holds(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     CHECK(fake_carry(one) && fake_deliver(one));
     CHECK(fake_waits(p)); /* who else is there is not known yet */
     fake_settle(one);
@@ -31,7 +31,7 @@ static void the_smallest_holds(void) {
 }
 
 static void alone_it_takes_three_requests(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     CHECK_INT(fake_release(p), ZKL_OK);
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle(one);
@@ -43,7 +43,7 @@ static void a_waiter_watches_the_two_nearest_and_itself(void) {
     fake_stranger(zk, LINE, NULL);
     const char *second = fake_stranger(zk, LINE, NULL);
     const char *nearest = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_stranger(zk, LINE, NULL); /* behind us */
     fake_answer(one);
@@ -58,7 +58,7 @@ static void a_waiter_watches_the_two_nearest_and_itself(void) {
 
 static void a_sole_blocker_that_goes_grants_without_a_list(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     forget_counts(one);
     fake_remove(zk, stranger);
     fake_settle(one);
@@ -69,7 +69,7 @@ static void a_sole_blocker_that_goes_grants_without_a_list(void) {
 static void a_blocker_in_the_middle_that_goes_does_not_grant(void) {
     const char *first = fake_stranger(zk, LINE, NULL);
     const char *middle = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     forget_counts(one);
     fake_remove(zk, middle);
     fake_settle(one);
@@ -86,7 +86,7 @@ static void the_second_that_goes_makes_the_line_list_in_time(void) {
     const char *gone = fake_stranger(zk, LINE, NULL);
     const char *second = fake_stranger(zk, LINE, NULL);
     const char *blocker = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_remove(zk, gone);
     fake_settle(one);
     forget_counts(one);
@@ -104,7 +104,7 @@ static void the_second_that_goes_makes_the_line_list_in_time(void) {
 static void the_second_that_goes_as_the_last_is_of_no_interest(void) {
     const char *second = fake_stranger(zk, LINE, NULL);
     const char *blocker = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     forget_counts(one);
     fake_remove(zk, second);
     fake_remove(zk, blocker);
@@ -114,18 +114,18 @@ static void the_second_that_goes_as_the_last_is_of_no_interest(void) {
 }
 
 static void of_our_own_nodes_nothing_has_to_be_asked(void) {
-    fake_place *places[6] = {fake_holder(one)};
+    fake_caller *callers[6] = {fake_holder(one)};
     for (size_t i = 1; i < 6; i++)
-        places[i] = fake_waiter(one);
+        callers[i] = fake_waiter(one);
     fake_settle(one);
     forget_counts(one);
-    fake_cancel(places[3]); /* the second before one, and the blocker of another */
+    fake_cancel(callers[3]); /* the second before one, and the blocker of another */
     for (size_t i = 0; i < 5; i++) {
         if (i == 3)
             continue;
-        fake_release(places[i]);
+        fake_release(callers[i]);
         fake_settle(one);
-        CHECK(fake_held(places[i == 2 ? 4 : i + 1]));
+        CHECK(fake_held(callers[i == 2 ? 4 : i + 1]));
     }
     CHECK_INT(asked(one), 5); /* the deletes */
 }
@@ -133,7 +133,7 @@ static void of_our_own_nodes_nothing_has_to_be_asked(void) {
 /* What was listed over this link, and is not there when its watch is to be set, has been deleted. */
 static void a_blocker_gone_before_the_watch_is_one_that_goes(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_answer(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "GG");
@@ -148,7 +148,7 @@ static void a_blocker_gone_before_the_watch_is_one_that_goes(void) {
 
 static void a_blocker_gone_before_the_watch_grants_no_node_that_is_gone(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_answer(one);
     fake_answer(one);
     fake_remove(zk, stranger);
@@ -165,7 +165,7 @@ static void several_gone_before_the_watches_make_one_list(void) {
     const char *strangers[8];
     for (size_t i = 0; i < 8; i++)
         strangers[i] = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_answer(one);
     fake_answer(one);
     for (size_t i = 1; i < 8; i++)
@@ -175,7 +175,7 @@ static void several_gone_before_the_watches_make_one_list(void) {
     CHECK(fake_waits(p));
     CHECK(one->counts[FAKE_LIST] <= 2);
     CHECK_INT(one->counts[FAKE_GET], 1); /* of the one that is left */
-    fake_place *q = fake_waiter(one), *r = fake_waiter(one);
+    fake_caller *q = fake_waiter(one), *r = fake_waiter(one);
     forget_counts(one);
     fake_cancel(q); /* the list is true again */
     fake_settle(one);
@@ -192,7 +192,7 @@ static void a_write_and_its_read_are_two(void) {
               ZOK);
     CHECK_INT(fake_make(zk, LINE "/_c_r-__READ__0000000000", "", ZKL_EPHEMERAL, 0xdead, &read),
               ZOK);
-    fake_place *p = fake_write_lock(one, LINE);
+    fake_caller *p = fake_write_lock(one, LINE);
     fake_answer(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "GGG");
@@ -212,7 +212,7 @@ static void a_second_that_wrote_makes_a_writer_list(void) {
               ZOK);
     CHECK_INT(fake_make(zk, LINE "/_c_b-__READ__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &blocker),
               ZOK);
-    fake_place *p = fake_write_lock(one, LINE);
+    fake_caller *p = fake_write_lock(one, LINE);
     fake_settle(one);
     CHECK_INT(fake_make(zk, LINE "/_c_a-__READ__0000000000", "", ZKL_EPHEMERAL, 0xdead, NULL), ZOK);
     forget_counts(one);
@@ -229,7 +229,7 @@ static void a_second_that_wrote_makes_a_writer_list(void) {
 
 /* Watches on seconds are worth a list each, no more: they go first when room is short. */
 static void without_much_room_only_the_blocker_is_watched(void) {
-    one->floor.watches.bytes = one->floor.watches.most / 2;
+    one->context.watches.bytes = one->context.watches.most / 2;
     fake_stranger(zk, LINE, NULL);
     const char *blocker = fake_stranger(zk, LINE, NULL);
     fake_join(one, LINE, 5);
@@ -238,18 +238,18 @@ static void without_much_room_only_the_blocker_is_watched(void) {
     CHECK_INT(fake_pending(one, FAKE_GET, NULL), 1);
     CHECK_INT(fake_pending(one, FAKE_GET, blocker), 1);
     fake_settle(one);
-    one->floor.watches.bytes -= one->floor.watches.most / 2;
+    one->context.watches.bytes -= one->context.watches.most / 2;
 }
 
 static void hand_over_in_a_ring(size_t count) {
     fake_client *clients[16];
-    fake_place *places[16];
+    fake_caller *callers[16];
     unsigned before = 0, after = 0;
     const unsigned rounds = 100;
     for (size_t i = 0; i < count; i++) {
         clients[i] = fake_client_new(zk);
         fake_connect(clients[i]);
-        places[i] = fake_join(clients[i], LINE, 1e12);
+        callers[i] = fake_join(clients[i], LINE, 1e12);
         fake_settle_all(zk);
     }
     for (unsigned r = 0; r < rounds; r++) {
@@ -257,15 +257,15 @@ static void hand_over_in_a_ring(size_t count) {
         if (r == 2 * count)
             for (size_t i = 0; i < count; i++)
                 before += asked(clients[i]);
-        CHECK(fake_held(places[holder]));
-        fake_release(places[holder]);
+        CHECK(fake_held(callers[holder]));
+        fake_release(callers[holder]);
         CHECK(fake_carry(clients[holder])); /* the delete */
         const unsigned sent = asked(clients[next]);
         while (fake_deliver(clients[next]))
             continue;
-        CHECK(fake_held(places[next]));
+        CHECK(fake_held(callers[next]));
         CHECK_INT(asked(clients[next]), sent); /* in one round trip: by the event alone */
-        places[holder] = fake_join(clients[holder], LINE, 1e12);
+        callers[holder] = fake_join(clients[holder], LINE, 1e12);
         fake_settle_all(zk);
         for (size_t i = 0; i < count; i++)
             fake_beat(clients[i], 0);
@@ -288,7 +288,7 @@ static void a_release_among_many_is_heard_in_one_round_trip(void) {
 static void a_blocker_known_of_old_may_be_gone(void) {
     const char *first = fake_stranger(zk, LINE, NULL);
     const char *middle = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_remove(zk, first); /* not watched */
     fake_remove(zk, middle);
     fake_settle(one);
@@ -297,7 +297,7 @@ static void a_blocker_known_of_old_may_be_gone(void) {
 
 static void a_write_to_the_blocker_does_not_grant(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_write(zk, stranger, "__REVOKE__");
     fake_settle(one);
     CHECK(fake_waits(p));
@@ -313,21 +313,21 @@ static void make_stray(const char *name) {
 }
 
 static void nobody_is_granted_beside_a_holder_by_a_stray_number(void) {
-    fake_place *holder = fake_holder(one), *places[6];
+    fake_caller *holder = fake_holder(one), *callers[6];
     make_stray("x-lock--2147483647");
     for (size_t i = 0; i < 6; i++) {
-        places[i] = fake_join(i % 2 ? one : two, LINE, 1e12);
+        callers[i] = fake_join(i % 2 ? one : two, LINE, 1e12);
         fake_settle_all(zk);
         CHECK(fake_held(holder));
         for (size_t j = 0; j <= i; j++)
-            CHECK(fake_waits(places[j]));
+            CHECK(fake_waits(callers[j]));
     }
 }
 
 /* Who may create may stand before everybody, and nobody is granted until that node goes. */
 static void a_stray_number_below_all_is_waited_for(void) {
     make_stray("x-lock--000000005");
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_remove(zk, LINE "/x-lock--000000005");
     fake_settle(one);
     CHECK(fake_held(p));
@@ -336,7 +336,7 @@ static void a_stray_number_below_all_is_waited_for(void) {
 /* ---- from one of ours to the next ---- */
 
 static void a_release_hands_over_without_waiting(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     forget_counts(one);
     CHECK_INT(fake_release(p), ZKL_OK);
     CHECK(fake_held(q)); /* though nothing was carried out */
@@ -347,15 +347,15 @@ static void a_release_hands_over_without_waiting(void) {
 }
 
 static void ours_need_no_watch_on_each_other(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     CHECK_INT(one->counts[FAKE_GET], 1); /* its own node */
     CHECK(fake_held(p) && fake_waits(q));
 }
 
 static void a_stranger_between_ours_is_respected(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *q = fake_waiter(one);
+    fake_caller *q = fake_waiter(one);
     CHECK_INT(fake_release(p), ZKL_OK);
     fake_settle(one);
     CHECK(fake_waits(q));
@@ -365,7 +365,7 @@ static void a_stranger_between_ours_is_respected(void) {
 }
 
 static void another_client_between_ours_is_respected(void) {
-    fake_place *p = fake_holder(one), *other = fake_waiter(two), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *other = fake_waiter(two), *q = fake_waiter(one);
     CHECK_INT(fake_release(p), ZKL_OK);
     CHECK(fake_waits(q));
     fake_settle_all(zk);
@@ -376,8 +376,8 @@ static void another_client_between_ours_is_respected(void) {
 }
 
 static void no_hand_over_before_the_own_watch_is_answered(void) {
-    fake_place *p = fake_holder(one);
-    fake_place *q = fake_join(one, LINE, 5);
+    fake_caller *p = fake_holder(one);
+    fake_caller *q = fake_join(one, LINE, 5);
     fake_answer(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "G");
@@ -390,7 +390,7 @@ static void no_hand_over_before_the_own_watch_is_answered(void) {
 
 static void no_grant_by_a_watch_before_the_own_watch_is_answered(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_answer(one);
     fake_answer(one);
     fake_answer(one); /* the blocker's watch */
@@ -404,16 +404,16 @@ static void no_grant_by_a_watch_before_the_own_watch_is_answered(void) {
 }
 
 static void fifty_joins_share_their_lists(void) {
-    fake_place *places[50];
+    fake_caller *callers[50];
     for (size_t i = 0; i < 50; i++)
-        places[i] = fake_join(one, LINE, 5);
+        callers[i] = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK(one->counts[FAKE_LIST] <= 2);
     CHECK_INT(one->counts[FAKE_CREATE], 50);
     forget_counts(one);
     for (size_t i = 0; i < 50; i++) {
-        CHECK(fake_held(places[i]));
-        CHECK_INT(fake_release(places[i]), ZKL_OK); /* nothing is carried out in between */
+        CHECK(fake_held(callers[i]));
+        CHECK_INT(fake_release(callers[i]), ZKL_OK); /* nothing is carried out in between */
     }
     CHECK_INT(asked(one), 50);
     fake_settle(one);
@@ -421,11 +421,11 @@ static void fifty_joins_share_their_lists(void) {
 }
 
 static void a_list_on_its_way_does_not_count_for_a_later_create(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     fake_carry(one); /* the list has been made, but is not here yet */
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *q = fake_join(one, LINE, 5);
+    fake_caller *q = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK(fake_held(p) && fake_waits(q));
     fake_release(p);
@@ -439,20 +439,20 @@ static void a_list_on_its_way_does_not_count_for_a_later_create(void) {
 /* On a reconnect all watches go out in one packet, and servers refuse one that is too large. */
 static void a_long_line_does_not_watch_all_its_own_nodes(void) {
     enum { MANY = 210, WATCHED = 100 };
-    static fake_place *places[MANY];
+    static fake_caller *callers[MANY];
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    one->floor.watches.most = 2 * WATCHED * (4 + strlen(stranger) + 1);
+    one->context.watches.most = 2 * WATCHED * (4 + strlen(stranger) + 1);
     for (size_t i = 0; i < MANY; i++)
-        places[i] = fake_join(one, LINE, 1e12);
+        callers[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);
     CHECK(one->counts[FAKE_GET] >= WATCHED - 1 && one->counts[FAKE_GET] <= WATCHED + 1);
     for (size_t i = 0; i < MANY - 1; i++)
-        fake_cancel(places[i]);
+        fake_cancel(callers[i]);
     fake_remove(zk, stranger);
     while (fake_deliver(one))
         continue;
-    CHECK(fake_waits(places[MANY - 1])); /* its own watch is armed now that its turn has come */
-    CHECK_INT(fake_pending(one, FAKE_GET, fake_node_of(places[MANY - 1])), 1);
+    CHECK(fake_waits(callers[MANY - 1])); /* its own watch is armed now that its turn has come */
+    CHECK_INT(fake_pending(one, FAKE_GET, fake_node_of(callers[MANY - 1])), 1);
 }
 
 /* ---- all kinds of neighbours ---- */
@@ -465,7 +465,7 @@ static void strangers_of_all_libraries_count(void) {
     };
     for (size_t i = 0; i < 3; i++) {
         const char *stranger = fake_stranger(zk, LINE, forms[i]);
-        fake_place *p = fake_waiter(one);
+        fake_caller *p = fake_waiter(one);
         fake_remove(zk, stranger);
         fake_settle(one);
         CHECK(fake_held(p));
@@ -478,16 +478,16 @@ static void strangers_of_all_libraries_count(void) {
 static void what_is_no_lock_is_ignored_and_left_alone(void) {
     fake_make(zk, LINE "/config", "", ZKL_PERSISTENT, 0, NULL);
     fake_make(zk, LINE "/_c_lease-0000000000", "", ZKL_PERSISTENT, 0, NULL);
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_settle(one);
     CHECK_INT(fake_children(zk, LINE), 2);
 }
 
 static void read_write_nodes_are_of_the_wrong_kind(void) {
-    fake_place *holder = fake_holder(one), *p = fake_waiter(one);
+    fake_caller *holder = fake_holder(one), *p = fake_waiter(one);
     fake_stranger(zk, LINE, "_c_%s-1111-4222-b333-444444444444-__READ__");
-    fake_place *q = fake_join(one, LINE, 5);
+    fake_caller *q = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_WRONG_KIND);
     CHECK_FAILED(q, ZKL_WRONG_KIND);
@@ -503,9 +503,9 @@ static void set_next(int32_t sequence) {
 
 static void order_is_right_up_to_the_end_of_the_counter(void) {
     set_next(INT32_MAX - 2);
-    fake_place *p = fake_holder(one), *q = fake_waiter(two);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(two);
     CHECK(strstr(fake_node_of(q), "-lock-2147483646"));
-    fake_place *r = fake_join(one, LINE, 5);
+    fake_caller *r = fake_join(one, LINE, 5);
     fake_settle_all(zk);
     CHECK_FAILED(r, ZDATAINCONSISTENCY);
     fake_release(p);
@@ -519,7 +519,7 @@ static void nobody_holds_past_the_end_of_the_counter(void) {
     static const int32_t given[] = {INT32_MAX, INT32_MIN, INT32_MIN + 1, INT32_MAX, -1};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         set_next(given[i]);
-        fake_place *p = fake_join(i % 2 ? one : two, LINE, 5);
+        fake_caller *p = fake_join(i % 2 ? one : two, LINE, 5);
         fake_settle_all(zk);
         CHECK_FAILED(p, ZDATAINCONSISTENCY);
     }
@@ -527,9 +527,9 @@ static void nobody_holds_past_the_end_of_the_counter(void) {
 }
 
 static void a_tie_fails_and_never_holds(void) {
-    fake_place *p = fake_holder(two);
+    fake_caller *p = fake_holder(two);
     set_next(0);
-    fake_place *q = fake_join(one, LINE, 5);
+    fake_caller *q = fake_join(one, LINE, 5);
     fake_settle_all(zk);
     CHECK_FAILED(q, ZDATAINCONSISTENCY);
     CHECK(fake_held(p));
@@ -540,10 +540,10 @@ static void a_tie_fails_and_never_holds(void) {
 }
 
 static void a_tie_among_ours_grants_one_at_most(void) {
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_carry(one);
     set_next(0);
-    fake_place *q = fake_join(one, LINE, 5);
+    fake_caller *q = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK(fake_held(p) + fake_held(q) <= 1);
     CHECK(!fake_waits(p) && !fake_waits(q));
@@ -551,7 +551,7 @@ static void a_tie_among_ours_grants_one_at_most(void) {
 
 static void two_paths_are_two_lines(void) {
     fake_directory(zk, "/locks/b");
-    fake_place *p = fake_holder(one), *q = fake_join(one, "/locks/b", 5);
+    fake_caller *p = fake_holder(one), *q = fake_join(one, "/locks/b", 5);
     fake_settle(one);
     CHECK(fake_held(p) && fake_held(q));
     CHECK_INT(one->lines.count, 2);
@@ -561,25 +561,25 @@ static void two_paths_are_two_lines(void) {
 }
 
 static void lines_are_found_and_freed_however_many(void) {
-    fake_place *places[300];
+    fake_caller *callers[300];
     char path[64];
     for (int i = 0; i < 300; i++) {
         snprintf(path, sizeof path, "/locks/a/line%d", i);
         fake_directory(zk, path);
-        places[i] = fake_join(one, path, 5);
+        callers[i] = fake_join(one, path, 5);
     }
     fake_settle(one);
     CHECK_INT(one->lines.count, 300);
     for (int i = 0; i < 300; i++) {
-        CHECK(fake_held(places[i]));
-        fake_release(places[i]);
+        CHECK(fake_held(callers[i]));
+        fake_release(callers[i]);
     }
     fake_settle(one);
     CHECK_INT(one->lines.count, 0);
 }
 
 static void a_release_of_what_is_not_held_is_told(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     CHECK_INT(fake_release(q), ZKL_NOT_OWNER);
     CHECK(fake_waits(q));
     CHECK_INT(fake_release(p), ZKL_OK);
@@ -587,14 +587,14 @@ static void a_release_of_what_is_not_held_is_told(void) {
 }
 
 static void counts_what_it_does(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
-    CHECK_INT(one->floor.counters.held, 1);
-    CHECK_INT(one->floor.counters.waiting, 1);
-    CHECK_INT(one->floor.counters.acquired, 1);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
+    CHECK_INT(one->context.counters.held, 1);
+    CHECK_INT(one->context.counters.waiting, 1);
+    CHECK_INT(one->context.counters.acquired, 1);
     fake_release(p);
     fake_release(q);
-    CHECK_INT(one->floor.counters.acquired, 2);
-    CHECK_INT(one->floor.counters.released, 2);
+    CHECK_INT(one->context.counters.acquired, 2);
+    CHECK_INT(one->context.counters.released, 2);
     fake_settle(one);
     CHECK_CLEAN();
 }

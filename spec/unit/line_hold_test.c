@@ -1,20 +1,20 @@
 /* How long a hold may last: max_hold ends it, whatever the host is doing. */
 #include "fake_world.h"
 
-static fake_place *hold_for(double seconds) {
-    fake_place *p = fake_join_for(one, LINE, seconds);
+static fake_caller *hold_for(double seconds) {
+    fake_caller *p = fake_join_for(one, LINE, seconds);
     fake_settle(one);
     CHECK(fake_held(p));
     return p;
 }
 
-static zkl_nanos validity(const fake_place *p) {
+static zkl_nanos validity(const fake_caller *p) {
     return zkl_contender_trusted_until(p->contender) - fake_now;
 }
 
 static void it_is_lost_when_the_time_is_over(void) {
-    fake_place *p = hold_for(2);
-    fake_place *next = fake_waiter(two);
+    fake_caller *p = hold_for(2);
+    fake_caller *next = fake_waiter(two);
     fake_wait(zk, 1.9);
     CHECK(fake_held(p));
     fake_wait(zk, 0.1);
@@ -23,13 +23,13 @@ static void it_is_lost_when_the_time_is_over(void) {
     CHECK_INT(fake_release(p), ZKL_LOST);
     fake_settle_all(zk);
     CHECK(fake_held(next));
-    CHECK_INT(one->floor.counters.lost, 1);
-    CHECK_INT(one->floor.counters.released, 0);
+    CHECK_INT(one->context.counters.lost, 1);
+    CHECK_INT(one->context.counters.released, 0);
 }
 
 static void it_does_not_wait_for_the_host(void) {
-    fake_place *p = hold_for(2);
-    fake_place *next = fake_waiter(two);
+    fake_caller *p = hold_for(2);
+    fake_caller *next = fake_waiter(two);
     one->busy = true;
     fake_wait(zk, 2);
     fake_settle_all(zk);
@@ -41,7 +41,7 @@ static void it_does_not_wait_for_the_host(void) {
 }
 
 static void validity_is_never_more_than_what_is_left(void) {
-    fake_place *p = hold_for(2);
+    fake_caller *p = hold_for(2);
     CHECK_INT(validity(p), 2 * ZKL_SECOND);
     fake_wait(zk, 1.5);
     fake_settle(one);
@@ -52,12 +52,12 @@ static void validity_is_never_more_than_what_is_left(void) {
 }
 
 static void nor_more_than_the_servers_vouch_for(void) {
-    fake_place *p = hold_for(1000);
-    CHECK_INT(validity(p), one->floor.trusted_until - fake_now);
+    fake_caller *p = hold_for(1000);
+    CHECK_INT(validity(p), one->context.trusted_until - fake_now);
 }
 
 static void a_hold_shorter_than_the_watch_is_over_in_time(void) {
-    fake_place *p = hold_for(0.01);
+    fake_caller *p = hold_for(0.01);
     fake_wait(zk, 0.01);
     CHECK_INT(p->losses, 1);
     fake_settle(one);
@@ -65,8 +65,8 @@ static void a_hold_shorter_than_the_watch_is_over_in_time(void) {
 }
 
 static void the_time_is_counted_from_the_grant(void) {
-    fake_place *holder = fake_holder(two);
-    fake_place *p = fake_join_for(one, LINE, 2);
+    fake_caller *holder = fake_holder(two);
+    fake_caller *p = fake_join_for(one, LINE, 2);
     fake_settle(one);
     fake_wait(zk, 5);
     CHECK(fake_waits(p));
@@ -80,7 +80,7 @@ static void the_time_is_counted_from_the_grant(void) {
 }
 
 static void one_that_was_released_is_not_lost_later(void) {
-    fake_place *p = hold_for(2);
+    fake_caller *p = hold_for(2);
     CHECK_INT(fake_release(p), ZKL_OK);
     fake_settle(one);
     fake_wait(zk, 5);
@@ -89,7 +89,7 @@ static void one_that_was_released_is_not_lost_later(void) {
 }
 
 static void without_a_link_the_node_goes_with_the_next_one(void) {
-    fake_place *p = hold_for(2);
+    fake_caller *p = hold_for(2);
     fake_cut(one);
     fake_wait(zk, 2);
     CHECK_INT(p->losses, 1);

@@ -12,12 +12,12 @@ static bool late_read(const char *name, const zkl_contender *reader) {
            (reader ? reader->phase != ZKL_HELD : (random_faults & OPERATOR) != 0);
 }
 
-static bool writes(const fake_place *place) {
-    return place->contender->terms.kind == ZKL_KIND_WRITE;
+static bool writes(const fake_caller *caller) {
+    return caller->contender->terms.kind == ZKL_KIND_WRITE;
 }
 
 /* Two that both believe to hold: readers, or a writer and the read that it took over. */
-static void check_pair(const fake_place *a, const fake_place *b) {
+static void check_pair(const fake_caller *a, const fake_caller *b) {
     if (!(random_faults & SHARED))
         CHECK(a == b);
     else if (writes(a) || writes(b))
@@ -25,18 +25,18 @@ static void check_pair(const fake_place *a, const fake_place *b) {
 }
 
 static void check_exclusion(void) {
-    const fake_place *holders[64];
+    const fake_caller *holders[64];
     size_t count = 0;
     for (fake_client *c = zk->clients; c; c = c->next) {
         random_check_trust(c);
-        for (fake_place *p = c->places; p; p = p->next) {
+        for (fake_caller *p = c->callers; p; p = p->next) {
             const zkl_contender *held = p->contender;
             const fake_node *node = fake_held(p) ? random_check_node(c, held) : NULL;
             if (!node)
                 continue;
             CHECK_INT(p->token, held->borrowed ? held->borrowed : node->czxid);
             random_check_first(held, late_read);
-            if (c->floor.trusted_until > fake_now)
+            if (c->context.trusted_until > fake_now)
                 holders[count++] = p;
         }
     }
@@ -48,7 +48,7 @@ static void check_exclusion(void) {
 /* ---- what may happen ---- */
 
 static void share(fake_client *client) {
-    fake_place *p = client->places;
+    fake_caller *p = client->callers;
     while (p && !(fake_held(p) && writes(p)))
         p = p->next;
     if (p && random_any(2))
@@ -127,7 +127,7 @@ static void check_rest(void) {
     if (random_faults & SHARED)
         check_readers();
     for (fake_client *client = zk->clients; client; client = client->next)
-        for (fake_place *p = client->places; p; p = p->next)
+        for (fake_caller *p = client->callers; p; p = p->next)
             CHECK(!fake_waits(p) || random_node(p->contender));
 }
 

@@ -6,7 +6,7 @@
 /* ---- the session ends ---- */
 
 static void a_holder_has_lost_once(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cut(one);
     fake_bury(one);
     CHECK(fake_held(p)); /* nobody has told us */
@@ -18,12 +18,12 @@ static void a_holder_has_lost_once(void) {
     fake_connect(one);
     fake_settle(one);
     CHECK_INT(p->losses, 1);
-    CHECK_INT(one->floor.counters.lost, 1);
+    CHECK_INT(one->context.counters.lost, 1);
     CHECK_CLEAN();
 }
 
 static void a_waiter_queues_anew_with_a_new_guid(void) {
-    fake_place *holder = fake_holder(two), *p = fake_waiter(one);
+    fake_caller *holder = fake_holder(two), *p = fake_waiter(one);
     zkl_guid before, after;
     CHECK(zkl_znode_guid(strrchr(fake_node_of(p), '/') + 1, &before));
     fake_cut(one);
@@ -43,10 +43,10 @@ static void a_waiter_queues_anew_with_a_new_guid(void) {
 /* The servers answer so to what was under way while they ended the session; then the client hears of that. */
 static void what_met_the_end_of_the_session_fails_nobody(void) {
     static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
-    fake_place *holder = fake_holder(two);
+    fake_caller *holder = fake_holder(two);
     for (size_t i = 0; i < 3; i++) {
         fake_refuse(zk, ops[i], LINE, ZKL_SERVER_UNKNOWN_SESSION, 1);
-        fake_place *p = fake_join(one, LINE, 60);
+        fake_caller *p = fake_join(one, LINE, 60);
         fake_settle_all(zk);
         CHECK(fake_waits(p));
         fake_expire(one);
@@ -67,7 +67,7 @@ static void what_met_the_end_of_the_session_fails_nobody(void) {
 
 static void the_old_deadline_stands(void) {
     fake_holder(two);
-    fake_place *p = fake_join(one, LINE, 10);
+    fake_caller *p = fake_join(one, LINE, 10);
     fake_settle_all(zk);
     fake_wait(zk, 6);
     fake_expire(one);
@@ -82,7 +82,7 @@ static void the_old_deadline_stands(void) {
 }
 
 static void what_was_to_be_deleted_went_with_the_session(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_expire(one);
     CHECK_INT(one->lines.count, 0);
@@ -91,7 +91,7 @@ static void what_was_to_be_deleted_went_with_the_session(void) {
 }
 
 static void late_answers_of_the_old_session_change_nothing(void) {
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_carry(one);
     fake_cut_quietly(one);
     struct fake_item *late = one->late;
@@ -111,15 +111,15 @@ static const char *stale_twin(fake_client *client, uint64_t number) {
     char path[256];
     fake_node *node = NULL;
     strcpy(path, LINE "/");
-    zkl_znode_make(path + strlen(path), (zkl_guid){client->floor.guid, number}, ZKL_KIND_LOCK);
+    zkl_znode_make(path + strlen(path), (zkl_guid){client->context.guid, number}, ZKL_KIND_LOCK);
     CHECK_INT(fake_make(zk, path, "me", ZKL_EPHEMERAL_SEQUENCE, 0xbad, &node), ZOK);
     return node->path;
 }
 
 static void a_node_of_an_older_session_is_deleted_and_not_adopted(void) {
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_cut(one); /* the create never happened */
-    const char *twin = stale_twin(one, p->contender->subject.id);
+    const char *twin = stale_twin(one, p->contender->receiver.id);
     fake_connect(one);
     fake_settle(one);
     CHECK(fake_held(p));
@@ -130,7 +130,7 @@ static void a_node_of_an_older_session_is_deleted_and_not_adopted(void) {
 
 static void a_node_of_ours_that_nobody_waits_for_is_deleted(void) {
     const char *twin = stale_twin(one, 999999);
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_settle(one);
     CHECK(!fake_find(zk, twin, FAKE_LATEST));
     CHECK(fake_held(p));
@@ -139,7 +139,7 @@ static void a_node_of_ours_that_nobody_waits_for_is_deleted(void) {
 /* ---- an operator deletes ---- */
 
 static void a_hold_whose_node_is_deleted_is_lost_once(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 1); /* short holds do not watch their node */
     CHECK_TEXT(fake_batch(one), "G");
     fake_settle(one);
@@ -152,7 +152,7 @@ static void a_hold_whose_node_is_deleted_is_lost_once(void) {
 
 static void a_hold_that_comes_from_waiting_is_watched_already(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_remove(zk, stranger);
     fake_settle(one);
     CHECK(fake_held(p));
@@ -162,7 +162,7 @@ static void a_hold_that_comes_from_waiting_is_watched_already(void) {
 }
 
 static void a_deletion_before_the_watch_is_noticed_by_it(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_remove(zk, fake_node_of(p));
     fake_wait(zk, 1);
     fake_settle(one);
@@ -170,7 +170,7 @@ static void a_deletion_before_the_watch_is_noticed_by_it(void) {
 }
 
 static void the_next_of_ours_gets_in_when_the_holder_lost_its_node(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     fake_wait(zk, 1);
     fake_settle(one);
     fake_remove(zk, fake_node_of(p));
@@ -180,7 +180,7 @@ static void the_next_of_ours_gets_in_when_the_holder_lost_its_node(void) {
 }
 
 static void the_next_of_ours_gets_in_even_if_the_watch_came_too_late(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     fake_remove(zk, fake_node_of(p)); /* not watched yet */
     fake_wait(zk, 1);
     fake_settle(one);
@@ -190,12 +190,12 @@ static void the_next_of_ours_gets_in_even_if_the_watch_came_too_late(void) {
 
 static void a_waiter_whose_node_is_deleted_queues_anew(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
-    const uint64_t number = p->contender->subject.id;
+    fake_caller *p = fake_waiter(one), *q = fake_waiter(one);
+    const uint64_t number = p->contender->receiver.id;
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
     CHECK(fake_waits(p) && fake_node_of(p));
-    CHECK(p->contender->subject.id != number); /* and so the GUID is new */
+    CHECK(p->contender->receiver.id != number); /* and so the GUID is new */
     CHECK_INT(one->counts[FAKE_CREATE], 3);
     fake_remove(zk, stranger);
     fake_settle(one);
@@ -206,7 +206,7 @@ static void a_waiter_whose_node_is_deleted_queues_anew(void) {
 
 static void a_waiter_is_not_granted_a_node_that_was_deleted(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_remove(zk, fake_node_of(p)); /* told before the blocker's */
     fake_remove(zk, stranger);
     CHECK(fake_deliver(one) && fake_deliver(one));
@@ -216,7 +216,7 @@ static void a_waiter_is_not_granted_a_node_that_was_deleted(void) {
 }
 
 static void a_waiter_deleted_before_its_watch_is_not_granted_by_a_hand_over(void) {
-    fake_place *p = fake_holder(one), *q = fake_join(one, LINE, 60);
+    fake_caller *p = fake_holder(one), *q = fake_join(one, LINE, 60);
     fake_answer(one);
     fake_answer(one);
     CHECK_TEXT(fake_batch(one), "G");
@@ -229,9 +229,9 @@ static void a_waiter_deleted_before_its_watch_is_not_granted_by_a_hand_over(void
 
 /* Who came first need not be first in the line: its create was cut off, and made again behind the holder's. */
 static void the_loser_hears_of_it_before_the_next_holder(void) {
-    fake_place *next = fake_join(one, LINE, 60);
+    fake_caller *next = fake_join(one, LINE, 60);
     fake_cut(one);
-    fake_place *holder = fake_join(one, LINE, 60);
+    fake_caller *holder = fake_join(one, LINE, 60);
     fake_connect(one);
     while (fake_waits(holder))
         CHECK(fake_answer(one));
@@ -244,7 +244,7 @@ static void the_loser_hears_of_it_before_the_next_holder(void) {
 }
 
 static void a_watch_that_fired_for_a_write_is_set_again(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 1);
     fake_settle(one);
     for (unsigned i = 0; i < 3; i++) {
@@ -253,14 +253,14 @@ static void a_watch_that_fired_for_a_write_is_set_again(void) {
         CHECK(fake_held(p));
         CHECK_INT(p->revocations, 1);
     }
-    CHECK_INT(one->floor.counters.revoked, 1);
+    CHECK_INT(one->context.counters.revoked, 1);
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
     CHECK_INT(p->losses, 1);
 }
 
 static void a_deletion_during_a_cut_is_noticed(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_cut(one);
     fake_remove(zk, fake_node_of(p));
     fake_connect(one);
@@ -272,7 +272,7 @@ static void a_deletion_during_a_cut_is_noticed(void) {
 
 static void nothing_is_granted_while_trust_has_run_out(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_wait(zk, 30);
     fake_remove(zk, stranger);
     while (fake_deliver(one))
@@ -283,7 +283,7 @@ static void nothing_is_granted_while_trust_has_run_out(void) {
 }
 
 static void a_list_that_slept_grants_nothing(void) {
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_answer(one);
     fake_wait(zk, 30);
     fake_carry(one);
@@ -294,7 +294,7 @@ static void a_list_that_slept_grants_nothing(void) {
 }
 
 static void a_hand_over_without_trust_waits_for_it(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     fake_wait(zk, 30);
     CHECK_INT(fake_release(p), ZKL_OK);
     CHECK(fake_waits(q));
@@ -306,7 +306,7 @@ static void a_hand_over_without_trust_waits_for_it(void) {
 
 static void trust_that_comes_after_the_end_grants_nothing(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_wait(zk, 30);
     fake_remove(zk, stranger);
     while (fake_deliver(one))
@@ -320,7 +320,7 @@ static void trust_that_comes_after_the_end_grants_nothing(void) {
 /* ---- a single try ---- */
 
 static void a_try_is_granted_when_it_is_free(void) {
-    fake_place *p = fake_try(one, LINE);
+    fake_caller *p = fake_try(one, LINE);
     CHECK(fake_waits(p));
     fake_settle(one);
     CHECK(fake_held(p));
@@ -328,7 +328,7 @@ static void a_try_is_granted_when_it_is_free(void) {
 
 static void a_try_fails_when_it_is_held_elsewhere(void) {
     fake_holder(two);
-    fake_place *p = fake_try(one, LINE);
+    fake_caller *p = fake_try(one, LINE);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_TIMEOUT);
     CHECK_INT(one->counts[FAKE_GET], 0); /* it waits for nobody */
@@ -338,13 +338,13 @@ static void a_try_fails_when_it_is_held_elsewhere(void) {
 static void a_try_fails_at_once_when_it_is_held_here(void) {
     fake_holder(one);
     const unsigned creates = one->counts[FAKE_CREATE];
-    fake_place *p = fake_try(one, LINE);
+    fake_caller *p = fake_try(one, LINE);
     CHECK_FAILED(p, ZKL_TIMEOUT);
     CHECK_INT(one->counts[FAKE_CREATE], creates);
 }
 
 static void a_try_waits_for_the_answer_however_long(void) {
-    fake_place *p = fake_try(one, LINE);
+    fake_caller *p = fake_try(one, LINE);
     fake_wait(zk, 15);
     CHECK(fake_waits(p));
     fake_settle(one);
@@ -352,11 +352,11 @@ static void a_try_waits_for_the_answer_however_long(void) {
 }
 
 static void a_try_ends_with_the_link(void) {
-    fake_place *p = fake_try(one, LINE);
+    fake_caller *p = fake_try(one, LINE);
     fake_carry(one);
     fake_cut(one);
     CHECK_FAILED(p, ZKL_DISCONNECTED);
-    fake_place *q = fake_try(one, LINE);
+    fake_caller *q = fake_try(one, LINE);
     CHECK_FAILED(q, ZKL_DISCONNECTED);
     fake_connect(one);
     fake_settle(one);
@@ -364,9 +364,9 @@ static void a_try_ends_with_the_link(void) {
 }
 
 static void a_try_gets_what_was_just_released_here(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_release(p);
-    fake_place *q = fake_try(one, LINE);
+    fake_caller *q = fake_try(one, LINE);
     fake_settle(one);
     CHECK(fake_held(q));
 }
@@ -378,7 +378,7 @@ static void close_line(zkl_line *line) {
 }
 
 static void closing_answers_and_gives_back(void) {
-    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_join(one, LINE, 60);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one), *r = fake_join(one, LINE, 60);
     zkl_lines_each(&one->lines, close_line);
     fake_leave(one);
     CHECK_FAILED(q, ZKL_CLOSED);

@@ -4,43 +4,43 @@
 #include <stdio.h>
 #include <string.h>
 
-static fake_place *writer(fake_client *client) {
-    fake_place *p = fake_write_lock(client, LINE);
+static fake_caller *writer(fake_client *client) {
+    fake_caller *p = fake_write_lock(client, LINE);
     fake_settle_all(zk);
     return p;
 }
 
-static fake_place *reader(fake_client *client) {
-    fake_place *p = fake_read(client, LINE);
+static fake_caller *reader(fake_client *client) {
+    fake_caller *p = fake_read(client, LINE);
     fake_settle_all(zk);
     return p;
 }
 
-static void release(fake_place *place) {
-    CHECK_INT(fake_release(place), ZKL_OK);
+static void release(fake_caller *caller) {
+    CHECK_INT(fake_release(caller), ZKL_OK);
     fake_settle_all(zk);
 }
 
-static int32_t sequence_of(const fake_place *place) {
+static int32_t sequence_of(const fake_caller *caller) {
     int32_t sequence = 0;
-    CHECK(zkl_znode_parse(strrchr(fake_node_of(place), '/') + 1, &sequence));
+    CHECK(zkl_znode_parse(strrchr(fake_node_of(caller), '/') + 1, &sequence));
     return sequence;
 }
 
 static void readers_hold_together(void) {
-    fake_place *a = reader(one), *b = reader(two), *c = reader(one);
+    fake_caller *a = reader(one), *b = reader(two), *c = reader(one);
     CHECK(fake_held(a) && fake_held(b) && fake_held(c));
     CHECK(strstr(fake_node_of(a), "-__READ__") != NULL);
     CHECK(a->token < b->token && b->token < c->token);
 }
 
 static void a_writer_holds_alone(void) {
-    fake_place *a = reader(one), *w = writer(two);
+    fake_caller *a = reader(one), *w = writer(two);
     CHECK(strstr(fake_node_of(w), "-__WRIT__") != NULL);
     CHECK(fake_waits(w));
     release(a);
     CHECK(fake_held(w));
-    fake_place *second = writer(one), *late = reader(two);
+    fake_caller *second = writer(one), *late = reader(two);
     CHECK(fake_waits(second) && fake_waits(late));
     release(w);
     CHECK(fake_held(second) && fake_waits(late));
@@ -49,12 +49,12 @@ static void a_writer_holds_alone(void) {
 }
 
 static void a_reader_does_not_pass_a_writer(void) {
-    fake_place *a = reader(one), *w = writer(two), *b = reader(one);
+    fake_caller *a = reader(one), *w = writer(two), *b = reader(one);
     CHECK(fake_held(a) && fake_waits(w) && fake_waits(b));
 }
 
 static void readers_behind_a_writer_come_in_together(void) {
-    fake_place *w = writer(two), *a = reader(one), *b = reader(one), *c = reader(two);
+    fake_caller *w = writer(two), *a = reader(one), *b = reader(one), *c = reader(two);
     CHECK(fake_waits(a) && fake_waits(b) && fake_waits(c));
     release(w);
     CHECK(fake_held(a) && fake_held(b) && fake_held(c));
@@ -72,8 +72,8 @@ static void a_reader_watches_the_nearest_writer(void) {
 }
 
 static void a_writer_goes_on_as_a_reader(void) {
-    fake_place *w = writer(one), *queued = writer(two), *behind = reader(two);
-    fake_place *r = fake_read_under(w, LINE);
+    fake_caller *w = writer(one), *queued = writer(two), *behind = reader(two);
+    fake_caller *r = fake_read_under(w, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(r));
     CHECK_INT(r->token, w->token);
@@ -88,8 +88,8 @@ static void a_writer_goes_on_as_a_reader(void) {
 
 /* The read is on its way when the write is given back: our own next writer must know of it. */
 static void a_queued_writer_does_not_slip_in_between(void) {
-    fake_place *w = writer(one), *queued = writer(one);
-    fake_place *r = fake_read_under(w, LINE);
+    fake_caller *w = writer(one), *queued = writer(one);
+    fake_caller *r = fake_read_under(w, LINE);
     CHECK_INT(fake_release(w), ZKL_OK);
     while (fake_answer(one))
         CHECK(!(fake_held(queued) && !r->answers));
@@ -102,7 +102,7 @@ static void nor_when_others_go_on_as_readers(void) {
     int32_t sequence;
     fake_node *node;
     snprintf(write, sizeof write, "%s", theirs);
-    fake_place *r = reader(one), *w = writer(one);
+    fake_caller *r = reader(one), *w = writer(one);
     CHECK(fake_waits(r) && fake_waits(w));
     CHECK(zkl_znode_parse(strrchr(write, '/') + 1, &sequence));
     snprintf(path, sizeof path, "%s/_c_other-__READ__%010d", LINE, sequence);
@@ -119,8 +119,8 @@ static void nor_when_others_go_on_as_readers(void) {
 
 /* The write was gone when the read was made, and another writer may hold since: the read must not. */
 static void a_read_whose_write_was_deleted_queues_anew(void) {
-    fake_place *w = writer(one), *next = writer(two);
-    fake_place *r = fake_read_under(w, LINE);
+    fake_caller *w = writer(one), *next = writer(two);
+    fake_caller *r = fake_read_under(w, LINE);
     fake_remove(zk, fake_node_of(w));
     fake_settle(two);
     CHECK(fake_held(next));
@@ -134,8 +134,8 @@ static void a_read_whose_write_was_deleted_queues_anew(void) {
 }
 
 static void a_read_whose_session_ended_queues_anew(void) {
-    fake_place *w = writer(one);
-    fake_place *r = fake_read_under(w, LINE);
+    fake_caller *w = writer(one);
+    fake_caller *r = fake_read_under(w, LINE);
     fake_cut(one);
     fake_bury(one);
     fake_expire(one);
@@ -147,8 +147,8 @@ static void a_read_whose_session_ended_queues_anew(void) {
 }
 
 static void a_read_whose_answer_was_lost_is_found(void) {
-    fake_place *w = writer(one);
-    fake_place *r = fake_read_under(w, LINE);
+    fake_caller *w = writer(one);
+    fake_caller *r = fake_read_under(w, LINE);
     fake_carry(one);
     fake_cut(one);
     fake_connect(one);
@@ -159,19 +159,19 @@ static void a_read_whose_answer_was_lost_is_found(void) {
 }
 
 static void a_try_knows_what_is_held_here(void) {
-    fake_place *r = reader(one);
+    fake_caller *r = reader(one);
     const unsigned before = one->counts[FAKE_CREATE];
-    fake_place *w = fake_try_kind(one, LINE, ZKL_KIND_WRITE);
+    fake_caller *w = fake_try_kind(one, LINE, ZKL_KIND_WRITE);
     CHECK_FAILED(w, ZKL_TIMEOUT);
     CHECK_INT(one->counts[FAKE_CREATE], before);
-    fake_place *second = fake_try_kind(one, LINE, ZKL_KIND_READ);
+    fake_caller *second = fake_try_kind(one, LINE, ZKL_KIND_READ);
     fake_settle_all(zk);
     CHECK(fake_held(r) && fake_held(second));
 }
 
 static void a_mutex_and_readers_do_not_share_a_path(void) {
-    fake_place *r = reader(one);
-    fake_place *m = fake_join(two, LINE, 60);
+    fake_caller *r = reader(one);
+    fake_caller *m = fake_join(two, LINE, 60);
     fake_settle_all(zk);
     CHECK_FAILED(m, ZKL_WRONG_KIND);
     CHECK(fake_held(r));
@@ -184,8 +184,8 @@ static void a_mutex_and_readers_do_not_share_a_path(void) {
 }
 
 static void nothing_is_left(void) {
-    fake_place *w = writer(one);
-    fake_place *r = fake_read_under(w, LINE), *b = writer(two);
+    fake_caller *w = writer(one);
+    fake_caller *r = fake_read_under(w, LINE), *b = writer(two);
     fake_settle_all(zk);
     fake_cancel(b);
     release(w);

@@ -7,7 +7,7 @@
 #define MANY 40
 #define POOL "/locks/pool"
 
-static fake_place *places[MANY];
+static fake_caller *callers[MANY];
 static const char *strangers[MANY];
 
 static const char *path_of(size_t i) {
@@ -20,7 +20,7 @@ static const char *path_of(size_t i) {
 static void join_many(void) {
     for (size_t i = 0; i < MANY; i++) {
         fake_directory(zk, path_of(i));
-        places[i] = fake_join(one, path_of(i), 1e12);
+        callers[i] = fake_join(one, path_of(i), 1e12);
     }
     fake_settle(one);
 }
@@ -40,7 +40,7 @@ static void wait_and_settle(double seconds) {
 
 /* So little that nothing is watched. */
 static void without_room(void) {
-    one->floor.watches.most = two->floor.watches.most = 0;
+    one->context.watches.most = two->context.watches.most = 0;
 }
 
 /* ---- the packet ---- */
@@ -50,52 +50,52 @@ static void too_many_watches_cannot_come_back(void) {
     zk->packet_most = 1000;
     wait_for_many();
     for (unsigned i = 0; i < 3; i++) {
-        if (one->floor.port)
+        if (one->context.port)
             fake_cut(one);
         fake_connect(one);
-        CHECK(!one->floor.port);
+        CHECK(!one->context.port);
     }
 }
 
 static void waiters_come_back(void) {
     zk->packet_most = 1028;
-    one->floor.watches.most = 1000;
+    one->context.watches.most = 1000;
     wait_for_many();
     CHECK(fake_watched(one) > 5);
     fake_cut(one);
     fake_connect(one);
-    CHECK(one->floor.port != NULL);
+    CHECK(one->context.port != NULL);
     fake_settle(one);
     for (size_t i = 0; i < MANY; i++)
         fake_remove(zk, strangers[i]);
     for (unsigned i = 0; i < 3; i++)
         wait_and_settle(1);
     for (size_t i = 0; i < MANY; i++)
-        CHECK(fake_held(places[i]));
+        CHECK(fake_held(callers[i]));
 }
 
 static void holders_come_back(void) {
     zk->packet_most = 1028;
-    one->floor.watches.most = 1000;
+    one->context.watches.most = 1000;
     join_many();
     wait_and_settle(0.1);
     CHECK(fake_watched(one) > 5);
     fake_cut(one);
     fake_connect(one);
-    CHECK(one->floor.port != NULL);
+    CHECK(one->context.port != NULL);
     fake_settle(one);
     for (size_t i = 0; i < MANY; i++) {
-        CHECK(fake_held(places[i]));
-        CHECK_INT(fake_release(places[i]), ZKL_OK);
+        CHECK(fake_held(callers[i]));
+        CHECK_INT(fake_release(callers[i]), ZKL_OK);
     }
     fake_settle(one);
-    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+    CHECK_INT((int64_t)one->context.watches.bytes, 0);
     CHECK_CLEAN();
 }
 
 /* The blockers' watches are worth more: there is room for more of them than for half of the waiters' both. */
 static void blockers_go_before_own_nodes(void) {
-    one->floor.watches.most = 2000;
+    one->context.watches.most = 2000;
     wait_for_many();
     size_t blockers = 0;
     for (size_t i = 0; i < MANY; i++)
@@ -105,11 +105,11 @@ static void blockers_go_before_own_nodes(void) {
 }
 
 static void what_becomes_free_is_used(void) {
-    one->floor.watches.most = 1000;
+    one->context.watches.most = 1000;
     wait_for_many();
     const size_t watched = fake_watched(one);
     for (size_t i = 0; i < MANY / 2; i++)
-        fake_cancel(places[i]);
+        fake_cancel(callers[i]);
     fake_settle(one);
     for (unsigned i = 0; i < 3; i++)
         wait_and_settle(1);
@@ -120,7 +120,7 @@ static void what_becomes_free_is_used(void) {
 
 static void a_holder_hears_of_its_loss(void) {
     without_room();
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     wait_and_settle(0.1);
     CHECK_INT((int64_t)fake_watched(one), 0);
     fake_remove(zk, fake_node_of(p));
@@ -133,7 +133,7 @@ static void a_holder_hears_of_its_loss(void) {
 
 static void a_holder_hears_who_asks_for_it(void) {
     without_room();
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     wait_and_settle(0.1);
     fake_write(zk, fake_node_of(p), "__REVOKE__");
     wait_and_settle(10);
@@ -143,7 +143,7 @@ static void a_holder_hears_who_asks_for_it(void) {
 
 static void a_holder_hears_of_its_loss_after_a_cut(void) {
     without_room();
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     wait_and_settle(0.1);
     fake_cut(one);
     fake_remove(zk, fake_node_of(p));
@@ -157,7 +157,7 @@ static void a_holder_hears_of_its_loss_after_a_cut(void) {
 static void a_waiter_gets_its_turn(void) {
     without_room();
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one), *q = fake_waiter(one);
+    fake_caller *p = fake_waiter(one), *q = fake_waiter(one);
     fake_remove(zk, stranger);
     fake_settle_all(zk);
     CHECK(fake_waits(p));
@@ -170,7 +170,7 @@ static void a_waiter_gets_its_turn(void) {
 
 static void a_waiter_whose_node_is_deleted_queues_anew(void) {
     without_room();
-    fake_place *p = fake_holder(one), *q = fake_waiter(one), *r = fake_waiter(two);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one), *r = fake_waiter(two);
     fake_remove(zk, fake_node_of(q));
     wait_and_settle(10);
     CHECK(fake_node_of(q) != NULL);
@@ -183,9 +183,9 @@ static void a_waiter_whose_node_is_deleted_queues_anew(void) {
 /* Its blocker goes, and nobody has told it that its own node is gone: the list does, and it is not granted. */
 static void nobody_is_granted_on_the_going_of_a_blocker_alone(void) {
     without_room();
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     fake_remove(zk, fake_node_of(q));
-    fake_place *r = fake_join(two, LINE, 1e12);
+    fake_caller *r = fake_join(two, LINE, 1e12);
     while (fake_answer(two))
         continue;
     CHECK_INT(fake_release(p), ZKL_OK);
@@ -198,9 +198,9 @@ static void nobody_is_granted_on_the_going_of_a_blocker_alone(void) {
 
 static void a_lease_gets_its_turn(void) {
     without_room();
-    fake_place *p = fake_lease(one, POOL, 2, 2);
+    fake_caller *p = fake_lease(one, POOL, 2, 2);
     fake_settle_all(zk);
-    fake_place *q = fake_lease(two, POOL, 2, 2);
+    fake_caller *q = fake_lease(two, POOL, 2, 2);
     fake_settle_all(zk);
     CHECK(fake_held(p) && fake_waits(q));
     CHECK_INT(fake_release(p), ZKL_OK);
@@ -232,9 +232,10 @@ static void a_holder_is_not_read_again_before_that_is_answered(void) {
 
 static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_write(zk, stranger, "something");
-    one->floor.watches.most = one->floor.watches.bytes - 4 - strlen(stranger); /* all but that */
+    one->context.watches.most =
+        one->context.watches.bytes - 4 - strlen(stranger); /* all but that */
     CHECK(fake_deliver(one));
     fake_settle(one);
     fake_remove(zk, stranger);
@@ -245,12 +246,12 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
 /* ---- what is counted ---- */
 
 static void check_counted(void) {
-    CHECK_INT((int64_t)one->floor.watches.bytes, (int64_t)fake_watched_bytes(one));
+    CHECK_INT((int64_t)one->context.watches.bytes, (int64_t)fake_watched_bytes(one));
 }
 
 static void one_on_a_node_that_a_list_misses_is_not_counted(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_waiter(one);
+    fake_caller *p = fake_waiter(one);
     fake_join(one, LINE, 1e12); /* with a list */
     fake_write(zk, stranger, "something");
     CHECK(fake_deliver(one)); /* so it is asked for again, after the list */
@@ -262,7 +263,7 @@ static void one_on_a_node_that_a_list_misses_is_not_counted(void) {
 
 static void none_is_counted_when_the_handle_is_lost(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_lease(two, POOL, 1, 1);
+    fake_caller *p = fake_lease(two, POOL, 1, 1);
     fake_settle_all(zk);
     fake_waiter(one);
     fake_lease(one, POOL, 1, 1);
@@ -274,23 +275,23 @@ static void none_is_counted_when_the_handle_is_lost(void) {
             fake_relink(one);
         else
             fake_expire(one);
-        CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+        CHECK_INT((int64_t)one->context.watches.bytes, 0);
         fake_connect(one);
         fake_settle(one);
         check_counted();
-        CHECK(one->floor.watches.bytes > 0);
+        CHECK(one->context.watches.bytes > 0);
     }
     CHECK(fake_held(p));
 }
 
 static void is_counted(void) {
     without_room();
-    fake_place *p = fake_holder(one), *q = fake_waiter(one);
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     wait_and_settle(0.1);
-    CHECK_INT((int64_t)(one->floor.reads.count + one->floor.lists.count), 2);
+    CHECK_INT((int64_t)(one->context.reads.count + one->context.lists.count), 2);
     fake_cancel(q);
     CHECK_INT(fake_release(p), ZKL_OK);
-    CHECK_INT((int64_t)(one->floor.reads.count + one->floor.lists.count), 0);
+    CHECK_INT((int64_t)(one->context.reads.count + one->context.lists.count), 0);
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
@@ -307,7 +308,7 @@ static void a_long_name_is_not_watched(void) {
                "-lock-"); /* the servers add a number */
         CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &node), 0);
         CHECK_INT((int64_t)strlen(node->path), at + (int64_t)length);
-        fake_place *p = fake_waiter(one);
+        fake_caller *p = fake_waiter(one);
         CHECK_INT((int64_t)fake_watched(one), length <= 1024 ? 2 : 1); /* its own */
         fake_remove(zk, node->path);
         wait_and_settle(1);
@@ -330,7 +331,7 @@ static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
     fake_connect(one);
     fake_settle(one);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+    CHECK_INT((int64_t)one->context.watches.bytes, 0);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
@@ -340,32 +341,32 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
     fake_cancel(fake_waiter(one));
     fake_settle(one);
     CHECK_INT((int64_t)fake_watched(one), 1);
-    CHECK_INT((int64_t)one->floor.watches.bytes, (int64_t)fake_watched_bytes(one));
+    CHECK_INT((int64_t)one->context.watches.bytes, (int64_t)fake_watched_bytes(one));
     CHECK_INT((int64_t)one->lines.count, 0);
     fake_remove(zk, stranger);
     fake_settle(one);
-    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+    CHECK_INT((int64_t)one->context.watches.bytes, 0);
 }
 
 /* The lease is refused, and its line at its end, before the list that was sent with it is answered. */
 static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
     fake_directory(zk, POOL "/leases");
     fake_refuse(zk, FAKE_CREATE, POOL "/leases", ZNOAUTH, 0);
-    fake_place *p = fake_lease(one, POOL, 1, 1);
+    fake_caller *p = fake_lease(one, POOL, 1, 1);
     fake_settle_all(zk);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->floor.watches.bytes, 0);
+    CHECK_INT((int64_t)one->context.watches.bytes, 0);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
 /* A writer's read has the write's number: what is answered about the one is not the other's. */
 static void two_of_one_number_are_told_apart(void) {
-    fake_place *write = fake_write_lock(two, LINE);
+    fake_caller *write = fake_write_lock(two, LINE);
     fake_settle(two);
-    fake_place *read = fake_read_under(write, LINE);
+    fake_caller *read = fake_read_under(write, LINE);
     fake_settle(two);
-    fake_place *p = fake_write_lock(one, LINE), *q = fake_read(one, LINE);
+    fake_caller *p = fake_write_lock(one, LINE), *q = fake_read(one, LINE);
     while (fake_pending(one, FAKE_GET, NULL) < 2)
         CHECK(fake_carry(one) && fake_deliver(one));
     CHECK_INT(fake_release(write), ZKL_OK);

@@ -12,7 +12,7 @@
 
 static bool upset;   /* the scenario takes holds away */
 static bool several; /* places that are one: one that cannot be entered later ends them all */
-static const fake_place *asked_for[2];
+static const fake_caller *asked_for[2];
 static zkl_query *query;
 
 static void begin(void) {
@@ -38,16 +38,16 @@ static void pass_time(void) {
 }
 
 static bool anybody(void) {
-    return one->floor.counters.waiting + two->floor.counters.waiting + one->floor.counters.held +
-               two->floor.counters.held >
+    return one->context.counters.waiting + two->context.counters.waiting +
+               one->context.counters.held + two->context.counters.held >
            0;
 }
 
 static void heal(void) {
     for (fake_client *c = zk->clients; c; c = c->next) {
-        if (!c->alive && c->floor.session)
+        if (!c->alive && c->context.session)
             fake_expire(c);
-        if (!c->floor.port)
+        if (!c->context.port)
             fake_connect(c);
         fake_catch_up(c);
     }
@@ -60,14 +60,14 @@ static void heal(void) {
 
 static void release_all(void) {
     for (fake_client *c = zk->clients; c; c = c->next)
-        for (fake_place *p = c->places; p; p = p->next)
+        for (fake_caller *p = c->callers; p; p = p->next)
             if (fake_held(p))
                 CHECK_INT(fake_release(p), ZKL_OK);
 }
 
 static void check_answers(void) {
     for (fake_client *c = zk->clients; c; c = c->next) {
-        for (fake_place *p = c->places; p; p = p->next) {
+        for (fake_caller *p = c->callers; p; p = p->next) {
             CHECK_INT(p->answers, 1);
             CHECK(p->losses == 0 || upset);
             if (p->status == ZKL_NO_MEMORY)
@@ -101,8 +101,8 @@ static void check_rest(void) {
     }
     check_answers();
     for (fake_client *c = zk->clients; c; c = c->next)
-        while (c->places)
-            fake_drop(c->places);
+        while (c->callers)
+            fake_drop(c->callers);
     if (query) {
         CHECK(!query->pending);
         zkl_query_free(query);
@@ -116,27 +116,27 @@ static void check_rest(void) {
 
 /* ---- what may happen to whom ---- */
 
-static void release(fake_place *place) {
-    if (place && fake_held(place))
-        fake_release(place);
+static void release(fake_caller *caller) {
+    if (caller && fake_held(caller))
+        fake_release(caller);
 }
 
-static void cancel(fake_place *place) {
-    if (place)
-        fake_cancel(place);
+static void cancel(fake_caller *caller) {
+    if (caller)
+        fake_cancel(caller);
 }
 
-static void drop(fake_place *place) {
-    if (place)
-        fake_drop(place);
+static void drop(fake_caller *caller) {
+    if (caller)
+        fake_drop(caller);
 }
 
-static const char *node_of(fake_place *place) {
-    return place ? fake_node_of(place) : NULL;
+static const char *node_of(fake_caller *caller) {
+    return caller ? fake_node_of(caller) : NULL;
 }
 
 static void acquires_and_releases(void) {
-    fake_place *p = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
     fake_wait(zk, 0.1); /* a hold that lasts watches its node */
     fake_settle_all(zk);
@@ -146,9 +146,9 @@ static void acquires_and_releases(void) {
 }
 
 static void waits_and_is_granted(void) {
-    fake_place *p = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
-    fake_place *q = fake_join(two, LINE, LATER), *r = fake_join(two, LINE, LATER);
+    fake_caller *q = fake_join(two, LINE, LATER), *r = fake_join(two, LINE, LATER);
     fake_settle_all(zk);
     release(p);
     fake_settle_all(zk);
@@ -159,7 +159,7 @@ static void waits_and_is_granted(void) {
 }
 
 static void answers_come_late(void) {
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(two, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join(two, LINE, LATER);
     fake_wait(zk, 2);
     for (unsigned i = 0; i < 40; i++) {
         fake_wait(zk, 0.3);
@@ -172,9 +172,9 @@ static void answers_come_late(void) {
 
 static void a_hold_is_over(void) {
     upset = true;
-    fake_place *p = fake_join_for(one, LINE, 5);
+    fake_caller *p = fake_join_for(one, LINE, 5);
     fake_settle_all(zk);
-    fake_place *q = fake_join(two, LINE, LATER);
+    fake_caller *q = fake_join(two, LINE, LATER);
     fake_settle_all(zk);
     fake_wait(zk, 6);
     fake_settle_all(zk);
@@ -184,11 +184,11 @@ static void a_hold_is_over(void) {
 
 static void waiters_give_up(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
     cancel(p); /* with its create on the way */
     fake_settle_all(zk);
     cancel(q);
-    fake_place *r = fake_join(one, LINE, 5), *s = fake_join(two, LINE, LATER);
+    fake_caller *r = fake_join(one, LINE, 5), *s = fake_join(two, LINE, LATER);
     fake_settle_all(zk);
     fake_wait(zk, 6);
     drop(s);
@@ -197,11 +197,11 @@ static void waiters_give_up(void) {
 }
 
 static void tries_once(void) {
-    fake_place *p = fake_try(one, LINE);
+    fake_caller *p = fake_try(one, LINE);
     fake_settle_all(zk);
-    fake_place *q = fake_try(two, LINE);
+    fake_caller *q = fake_try(two, LINE);
     fake_settle_all(zk);
-    fake_place *r = fake_try(one, LINE);
+    fake_caller *r = fake_try(one, LINE);
     fake_settle_all(zk);
     release(p);
     release(q);
@@ -209,19 +209,19 @@ static void tries_once(void) {
 }
 
 static void makes_the_parents(void) {
-    fake_place *p = fake_join(one, "/new/way/down", LATER);
+    fake_caller *p = fake_join(one, "/new/way/down", LATER);
     fake_settle_all(zk);
     zk->old = true;
-    fake_place *q = fake_join(two, "/new/way/up", LATER);
+    fake_caller *q = fake_join(two, "/new/way/up", LATER);
     fake_settle_all(zk);
     release(p);
     release(q);
 }
 
 static void the_link_goes_at(unsigned requests) {
-    fake_place *p = fake_join(two, LINE, LATER);
+    fake_caller *p = fake_join(two, LINE, LATER);
     fake_settle_all(zk);
-    fake_place *q = fake_join(one, LINE, LATER), *r = fake_join(one, LINE, LATER);
+    fake_caller *q = fake_join(one, LINE, LATER), *r = fake_join(one, LINE, LATER);
     for (unsigned i = 0; i < requests; i++)
         fake_answer(one);
     fake_cut(one);
@@ -245,7 +245,7 @@ static void the_link_goes_late(void) {
 }
 
 static void an_answer_is_lost(void) {
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
     fake_carry(one);
     fake_carry(one);
     fake_carry(one);
@@ -257,7 +257,7 @@ static void an_answer_is_lost(void) {
 }
 
 static void another_link_takes_over(void) {
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
     fake_cut_quietly(one);
     fake_relink(one);
@@ -269,8 +269,8 @@ static void another_link_takes_over(void) {
 
 static void the_session_ends(void) {
     upset = true;
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER),
-               *r = fake_join(two, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join(one, LINE, LATER),
+                *r = fake_join(two, LINE, LATER);
     fake_settle_all(zk);
     fake_expire(one);
     fake_connect(one);
@@ -282,8 +282,8 @@ static void the_session_ends(void) {
 
 static void operators_delete(void) {
     upset = true;
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join(two, LINE, LATER),
-               *r = fake_join(two, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join(two, LINE, LATER),
+                *r = fake_join(two, LINE, LATER);
     fake_settle_all(zk);
     fake_wait(zk, 0.1);
     fake_settle_all(zk);
@@ -305,7 +305,7 @@ static void servers_refuse(void) {
 static void strangers_come_and_go(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, 5);
+    fake_caller *p = fake_join(one, LINE, 5);
     fake_settle_all(zk);
     fake_remove(zk, stranger);
     fake_settle_all(zk);
@@ -317,16 +317,16 @@ static void strangers_come_and_go(void) {
 /* The last one leaves before a list that failed is repeated, while the stranger stays. */
 static void a_watch_is_taken_back(void) {
     fake_stranger(zk, LINE, NULL);
-    fake_place *p = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
-    fake_place *q = fake_join(one, LINE, LATER);
+    fake_caller *q = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
     cancel(p);
     cancel(q);
     fake_settle_all(zk);
 }
 
-static fake_place *join_another(void) {
+static fake_caller *join_another(void) {
     char path[32];
     snprintf(path, sizeof path, "/many/%u", (unsigned)one->tags);
     fake_directory(zk, path);
@@ -336,10 +336,10 @@ static fake_place *join_another(void) {
 /* ---- several places that are one, and two kinds that share one ---- */
 
 static void a_writer_goes_on_as_a_reader(void) {
-    fake_place *w = fake_write_lock(one, LINE);
+    fake_caller *w = fake_write_lock(one, LINE);
     fake_settle_all(zk);
-    fake_place *r = w ? fake_read_under(w, LINE) : NULL, *q = fake_write_lock(two, LINE),
-               *s = fake_read(two, LINE);
+    fake_caller *r = w ? fake_read_under(w, LINE) : NULL, *q = fake_write_lock(two, LINE),
+                *s = fake_read(two, LINE);
     fake_settle_all(zk);
     release(w);
     fake_settle_all(zk);
@@ -354,9 +354,9 @@ static const char *const both[] = {"/both/a", "/both/b"};
 
 static void several_paths_together(void) {
     several = true;
-    fake_place *p = fake_join_all(one, both, 2, LATER);
+    fake_caller *p = fake_join_all(one, both, 2, LATER);
     fake_settle_all(zk);
-    fake_place *q = fake_join_all(two, both, 2, LATER), *r = fake_join_all(one, both, 2, 5);
+    fake_caller *q = fake_join_all(two, both, 2, LATER), *r = fake_join_all(one, both, 2, 5);
     fake_settle_all(zk);
     fake_wait(zk, 6);
     fake_settle_all(zk);
@@ -368,7 +368,7 @@ static void several_paths_together(void) {
 
 static void several_paths_and_the_link_goes(void) {
     several = true;
-    fake_place *p = fake_join_all(one, both, 2, LATER);
+    fake_caller *p = fake_join_all(one, both, 2, LATER);
     fake_carry(one);
     fake_carry(one);
     fake_cut(one);
@@ -380,7 +380,7 @@ static void several_paths_and_the_link_goes(void) {
 static void several_paths_and_the_session_ends(void) {
     several = true;
     upset = true;
-    fake_place *p = fake_join_all(one, both, 2, LATER), *q = fake_join_all(one, both, 2, LATER);
+    fake_caller *p = fake_join_all(one, both, 2, LATER), *q = fake_join_all(one, both, 2, LATER);
     fake_settle_all(zk);
     fake_expire(one);
     fake_connect(one);
@@ -391,9 +391,9 @@ static void several_paths_and_the_session_ends(void) {
 
 static void several_leases(void) {
     several = true;
-    fake_place *p = fake_lease(one, "/pool", 2, 3);
+    fake_caller *p = fake_lease(one, "/pool", 2, 3);
     fake_settle_all(zk);
-    fake_place *q = fake_lease(two, "/pool", 2, 3), *r = fake_lease(one, "/pool", 1, 3);
+    fake_caller *q = fake_lease(two, "/pool", 2, 3), *r = fake_lease(one, "/pool", 1, 3);
     fake_settle_all(zk);
     release(p);
     fake_settle_all(zk);
@@ -404,7 +404,7 @@ static void several_leases(void) {
 
 static void several_leases_and_the_link_goes(void) {
     several = true;
-    fake_place *p = fake_lease(one, "/pool", 2, 2);
+    fake_caller *p = fake_lease(one, "/pool", 2, 2);
     for (unsigned i = 0; i < 6; i++)
         fake_answer(one);
     fake_cut(one);
@@ -416,7 +416,7 @@ static void several_leases_and_the_link_goes(void) {
 /* They hear of it when there is memory again. */
 static void it_is_asked_for(void) {
     several = true;
-    fake_place *p = fake_join(one, LINE, LATER), *q = fake_join_all(one, both, 2, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER), *q = fake_join_all(one, both, 2, LATER);
     fake_settle_all(zk);
     fake_wait(zk, 0.1);
     fake_settle_all(zk);
@@ -433,9 +433,9 @@ static void it_is_asked_for(void) {
     fake_settle_all(zk);
 }
 
-/* The tables hold 64 and as many again; a line is three subjects. */
-static void subjects_are_at_the_brim(void) {
-    while (one->floor.subjects.count + 3 <= 64)
+/* The tables hold 64 and as many again; a line is three receivers. */
+static void receivers_are_at_the_brim(void) {
+    while (one->context.receivers.count + 3 <= 64)
         join_another();
     fake_settle_all(zk);
 }
@@ -447,14 +447,14 @@ static void lines_are_at_the_brim(void) {
 }
 
 static void more_come(void) {
-    fake_place *p = join_another(), *q = join_another();
+    fake_caller *p = join_another(), *q = join_another();
     fake_settle_all(zk);
     release(p);
     release(q);
     fake_settle_all(zk);
 }
 
-static void there_are_many_subjects(void) {
+static void there_are_many_receivers(void) {
     more_come();
 }
 
@@ -464,16 +464,17 @@ static void there_are_many_lines(void) {
 
 /* ---- questions ---- */
 
-static void ask(zkl_asked asked) {
+static void ask(zkl_query_kind asked) {
     query = zkl_query_new(&one->queries, asked, 0);
     if (!query)
         return;
-    if (asked != ZKL_ASKED_FLUSH && !zkl_roster_init(&query->roster, &one->floor, LINE, false)) {
+    if (asked != ZKL_QUERY_FLUSH &&
+        !zkl_listing_init(&query->listing, &one->context, LINE, false)) {
         zkl_query_free(query);
         query = NULL;
         return;
     }
-    query->departures = one->floor.departures;
+    query->departures = one->context.departures;
     zkl_query_start(query, ZKL_NEVER);
     fake_leave(one);
 }
@@ -487,7 +488,7 @@ static void check_query(void) {
     CHECK(query->answer.status == ZKL_OK || query->answer.status == ZKL_NO_MEMORY);
     zkl_participant who;
     size_t count = 0;
-    while (zkl_roster_at(&query->roster, count, &who))
+    while (zkl_listing_at(&query->listing, count, &who))
         count++;
     CHECK_INT(count, query->answer.status == ZKL_OK ? 4 : 0);
 }
@@ -495,14 +496,14 @@ static void check_query(void) {
 static void somebody_asks_who_is_there(void) {
     for (unsigned i = 0; i < 4; i++)
         fake_stranger(zk, LINE, NULL);
-    ask(ZKL_ASKED_PARTICIPANTS);
+    ask(ZKL_QUERY_PARTICIPANTS);
     check_query();
 }
 
 static void somebody_asks_and_the_link_goes(void) {
     for (unsigned i = 0; i < 4; i++)
         fake_stranger(zk, LINE, NULL);
-    ask(ZKL_ASKED_PARTICIPANTS);
+    ask(ZKL_QUERY_PARTICIPANTS);
     fake_answer(one);
     fake_answer(one);
     fake_cut(one);
@@ -512,7 +513,7 @@ static void somebody_asks_and_the_link_goes(void) {
 
 static void somebody_asks_for_it(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    ask(ZKL_ASKED_REVOKE);
+    ask(ZKL_QUERY_REVOKE);
     fake_settle_all(zk);
     if (!query)
         return;
@@ -524,10 +525,10 @@ static void somebody_asks_for_it(void) {
 }
 
 static void somebody_waits_for_releases(void) {
-    fake_place *p = fake_join(one, LINE, LATER);
+    fake_caller *p = fake_join(one, LINE, LATER);
     fake_settle_all(zk);
     release(p);
-    ask(ZKL_ASKED_FLUSH);
+    ask(ZKL_QUERY_FLUSH);
     fake_settle_all(zk);
 }
 
@@ -588,7 +589,7 @@ SCENARIO(several_paths_and_the_session_ends)
 SCENARIO(several_leases)
 SCENARIO(several_leases_and_the_link_goes)
 SCENARIO(it_is_asked_for)
-SCENARIO_WHEN(subjects_are_at_the_brim, there_are_many_subjects)
+SCENARIO_WHEN(receivers_are_at_the_brim, there_are_many_receivers)
 SCENARIO_WHEN(lines_are_at_the_brim, there_are_many_lines)
 SCENARIO(somebody_asks_who_is_there)
 SCENARIO(somebody_asks_and_the_link_goes)
@@ -620,7 +621,7 @@ int main(int argc, char **argv) {
         CASES("several leases", several_leases),
         CASES("several leases, and the link goes", several_leases_and_the_link_goes),
         CASES("it is asked for", it_is_asked_for),
-        CASES("there are many subjects", there_are_many_subjects),
+        CASES("there are many subjects", there_are_many_receivers),
         CASES("there are many lines", there_are_many_lines),
         CASES("somebody asks who is there", somebody_asks_who_is_there),
         CASES("somebody asks and the link goes", somebody_asks_and_the_link_goes),

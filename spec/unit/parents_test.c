@@ -10,7 +10,7 @@ static fake_node *node_at(const char *path) {
 }
 
 static void missing_parents_are_made_in_one_batch(void) {
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_answer(one); /* NONODE */
     CHECK_TEXT(fake_batch(one), "LCCCC");
     CHECK_INT(fake_pending(one, FAKE_CREATE, "/x"), 1);
@@ -23,8 +23,8 @@ static void missing_parents_are_made_in_one_batch(void) {
 }
 
 static void those_of_the_chroot_stay(void) {
-    one->floor.chroot = strlen("/x/y");
-    fake_place *p = fake_join(one, DEEP, 60);
+    one->context.chroot = strlen("/x/y");
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
@@ -34,16 +34,16 @@ static void those_of_the_chroot_stay(void) {
 
 static void old_servers_get_plain_nodes(void) {
     zk->old = true;
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
-    CHECK(one->floor.no_containers);
+    CHECK(one->context.no_containers);
 }
 
 static void those_that_exist_are_left_alone(void) {
     fake_directory(zk, "/x/y");
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
@@ -57,7 +57,7 @@ static void refuse_level(const char *level) {
 
 static void an_acl_above_them_does_not_matter_if_they_exist(void) {
     fake_directory(zk, "/x/y");
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     refuse_level(
         "/x"); /* its parent is closed to us; ZooKeeper says so before it says that it exists */
     fake_settle(one);
@@ -65,25 +65,25 @@ static void an_acl_above_them_does_not_matter_if_they_exist(void) {
 }
 
 static void a_level_that_cannot_be_made_gives_access_denied(void) {
-    fake_place *p = fake_join(one, "/y/z", 60);
+    fake_caller *p = fake_join(one, "/y/z", 60);
     refuse_level("/y");
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT(one->lines.count, 0);
-    fake_place *q = fake_join(one, "/y/z", 60); /* the refusal is over */
+    fake_caller *q = fake_join(one, "/y/z", 60); /* the refusal is over */
     fake_settle(one);
     CHECK(fake_held(q));
 }
 
 static void many_share_the_making(void) {
-    fake_place *places[10];
+    fake_caller *callers[10];
     for (size_t i = 0; i < 10; i++)
-        places[i] = fake_join(one, DEEP, 60);
+        callers[i] = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK_INT(one->counts[FAKE_CREATE], 10 + 3 + 10);
     for (size_t i = 0; i < 10; i++) {
-        CHECK(fake_held(places[i]));
-        fake_release(places[i]);
+        CHECK(fake_held(callers[i]));
+        fake_release(callers[i]);
     }
     fake_settle(one);
     CHECK_INT(fake_children(zk, DEEP), 0);
@@ -91,7 +91,7 @@ static void many_share_the_making(void) {
 
 static void a_directory_cleared_away_between_is_made_again(void) {
     fake_directory(zk, DEEP);
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_remove(zk, DEEP); /* the create is on its way */
     fake_settle(one);
     CHECK(fake_held(p));
@@ -99,13 +99,13 @@ static void a_directory_cleared_away_between_is_made_again(void) {
     fake_settle(one);
     fake_remove(zk, DEEP);
     fake_remove(zk, "/x/y");
-    fake_place *q = fake_join(one, DEEP, 60);
+    fake_caller *q = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(q));
 }
 
 static void giving_up_while_they_are_made_leaves_no_node(void) {
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_answer(one);
     fake_cancel(p);
     fake_settle(one);
@@ -116,7 +116,7 @@ static void giving_up_while_they_are_made_leaves_no_node(void) {
 
 static void a_cut_while_they_are_made_does_not_matter(void) {
     for (unsigned carried = 0; carried < 6; carried++) {
-        fake_place *p = fake_join(one, DEEP, 60);
+        fake_caller *p = fake_join(one, DEEP, 60);
         fake_answer(one);
         for (unsigned i = 0; i < carried; i++)
             fake_carry(one);
@@ -133,7 +133,7 @@ static void a_cut_while_they_are_made_does_not_matter(void) {
 }
 
 static void parents_that_vanish_again_and_again_end_with_an_error(void) {
-    fake_place *p = fake_join(one, DEEP, 1e12);
+    fake_caller *p = fake_join(one, DEEP, 1e12);
     for (unsigned i = 0; i < 2000 && fake_waits(p); i++) {
         fake_carry(one);
         fake_remove(zk, DEEP);
@@ -143,16 +143,16 @@ static void parents_that_vanish_again_and_again_end_with_an_error(void) {
     CHECK_FAILED(p, ZNONODE);
     CHECK(one->counts[FAKE_CREATE] < 300);
     fake_settle(one);
-    fake_place *q = fake_join(one, DEEP, 60); /* the next to come tries again */
+    fake_caller *q = fake_join(one, DEEP, 60); /* the next to come tries again */
     fake_settle(one);
     CHECK(fake_held(q));
 }
 
 /* Each of these vanished once, in the course of a long life. */
 static void parents_that_vanish_now_and_then_do_not_add_up(void) {
-    fake_place *last = fake_holder(one);
+    fake_caller *last = fake_holder(one);
     for (unsigned i = 0; i < 200; i++) {
-        fake_place *p = fake_join(one, LINE, 1e12);
+        fake_caller *p = fake_join(one, LINE, 1e12);
         const char *gone = fake_node_of(last);
         fake_wait(zk, 1);
         if (gone)
@@ -165,7 +165,7 @@ static void parents_that_vanish_now_and_then_do_not_add_up(void) {
 }
 
 static void a_directory_deleted_under_a_holder_loses_the_lock(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 1);
     fake_settle(one);
     fake_remove(zk, fake_node_of(p));

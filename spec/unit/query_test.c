@@ -12,12 +12,12 @@ static void end(void) {
     fake_world_end();
 }
 
-static void ask(zkl_asked asked, double seconds) {
+static void ask(zkl_query_kind asked, double seconds) {
     query = zkl_query_new(&one->queries, asked, 0);
     CHECK(query != NULL);
-    query->roster.names = asked == ZKL_ASKED_REVOKE;
-    if (asked == ZKL_ASKED_PARTICIPANTS || asked == ZKL_ASKED_REVOKE)
-        CHECK(zkl_roster_init(&query->roster, &one->floor, LINE, false));
+    query->listing.names = asked == ZKL_QUERY_REVOKE;
+    if (asked == ZKL_QUERY_PARTICIPANTS || asked == ZKL_QUERY_REVOKE)
+        CHECK(zkl_listing_init(&query->listing, &one->context, LINE, false));
     zkl_query_start(query, zkl_clock_after(fake_now, seconds));
 }
 
@@ -31,7 +31,7 @@ static void tells_who_is_in_line_in_order(void) {
     fake_waiter(one);
     fake_stranger(zk, LINE, "%s0123456789abcdef01234567__lock__");
     fake_make(zk, LINE "/garbage", "", ZKL_PERSISTENT, 0, NULL);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     CHECK_TEXT(fake_batch(one), "L");
     fake_answer(one);
@@ -39,44 +39,44 @@ static void tells_who_is_in_line_in_order(void) {
     fake_settle(one);
     check_answered(ZKL_OK);
     zkl_participant who;
-    CHECK(zkl_roster_at(&query->roster, 0, &who));
-    CHECK(who.holder && !who.mine && who.session == two->floor.session && who.sequence == 0);
+    CHECK(zkl_listing_at(&query->listing, 0, &who));
+    CHECK(who.holder && !who.mine && who.session == two->context.session && who.sequence == 0);
     CHECK(who.identifier_length == 2 && memcmp(who.identifier, "me", 2) == 0);
-    CHECK(zkl_roster_at(&query->roster, 1, &who));
+    CHECK(zkl_listing_at(&query->listing, 1, &who));
     CHECK(!who.holder && who.mine && who.created == 1.0);
-    CHECK(zkl_roster_at(&query->roster, 2, &who));
+    CHECK(zkl_listing_at(&query->listing, 2, &who));
     CHECK(!who.holder && !who.mine && who.identifier_length == strlen("stranger"));
-    CHECK(!zkl_roster_at(&query->roster, 3, &who));
+    CHECK(!zkl_listing_at(&query->listing, 3, &who));
 }
 
 static void leaves_out_who_left_meanwhile(void) {
-    fake_place *p = fake_holder(two);
+    fake_caller *p = fake_holder(two);
     fake_waiter(one);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_answer(one);
     fake_remove(zk, fake_node_of(p));
     fake_settle(one);
     check_answered(ZKL_OK);
     zkl_participant who;
-    CHECK(zkl_roster_at(&query->roster, 0, &who));
+    CHECK(zkl_listing_at(&query->listing, 0, &who));
     CHECK(who.holder && who.mine);
-    CHECK(!zkl_roster_at(&query->roster, 1, &who));
+    CHECK(!zkl_listing_at(&query->listing, 1, &who));
 }
 
 static void nobody_is_in_a_line_that_is_not_there(void) {
     fake_remove(zk, LINE);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_settle(one);
     check_answered(ZKL_OK);
     zkl_participant who;
-    CHECK(!zkl_roster_at(&query->roster, 0, &who));
+    CHECK(!zkl_listing_at(&query->listing, 0, &who));
 }
 
 static void asks_again_after_a_cut(void) {
     fake_holder(two);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     for (unsigned carried = 0; carried < 3; carried++) {
         fake_leave(one);
         for (unsigned i = 0; i < carried; i++)
@@ -90,12 +90,12 @@ static void asks_again_after_a_cut(void) {
     fake_settle(one);
     check_answered(ZKL_OK);
     zkl_participant who;
-    CHECK(zkl_roster_at(&query->roster, 0, &who));
-    CHECK(!zkl_roster_at(&query->roster, 1, &who));
+    CHECK(zkl_listing_at(&query->listing, 0, &who));
+    CHECK(!zkl_listing_at(&query->listing, 1, &who));
 }
 
 static void asked_once_it_ends_with_the_link(void) {
-    ask(ZKL_ASKED_PARTICIPANTS, 1e12);
+    ask(ZKL_QUERY_PARTICIPANTS, 1e12);
     query->once = true;
     fake_leave(one);
     CHECK(query->pending);
@@ -105,21 +105,21 @@ static void asked_once_it_ends_with_the_link(void) {
 
 static void a_refusal_is_told(void) {
     fake_refuse(zk, FAKE_LIST, LINE, ZNOAUTH, 0);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_settle(one);
     check_answered(ZKL_ACCESS_DENIED);
 }
 
 static void a_deadline_ends_it(void) {
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_wait(zk, 5);
     check_answered(ZKL_TIMEOUT);
     fake_settle(one); /* late answers find nobody */
     zkl_query_free(query);
     fake_cut(one);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_wait(zk, 5);
     check_answered(ZKL_DISCONNECTED);
@@ -135,41 +135,41 @@ static void fill(size_t count, const char *form) {
 static void asks_some_at_a_time(void) {
     zkl_participant who;
     fill(500, NULL);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_answer(one);
     while (query->pending) {
-        CHECK(fake_pending(one, FAKE_GET, NULL) <= ZKL_ROSTER_WINDOW);
+        CHECK(fake_pending(one, FAKE_GET, NULL) <= ZKL_LISTING_WINDOW);
         CHECK(fake_answer(one));
     }
     check_answered(ZKL_OK);
     for (size_t i = 0; i < 500; i++)
-        CHECK(zkl_roster_at(&query->roster, i, &who) && who.holder == (i == 0));
-    CHECK(!zkl_roster_at(&query->roster, 500, &who));
+        CHECK(zkl_listing_at(&query->listing, i, &who) && who.holder == (i == 0));
+    CHECK(!zkl_listing_at(&query->listing, 500, &who));
 }
 
 static void a_deadline_ends_it_in_the_midst_of_many(void) {
     fill(500, NULL);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     for (unsigned i = 0; i < 100; i++)
         fake_answer(one);
     fake_wait(zk, 5);
     check_answered(ZKL_TIMEOUT);
     fake_settle(one); /* late answers find nobody, and nothing more is asked */
-    CHECK(one->counts[FAKE_GET] <= 100 + ZKL_ROSTER_WINDOW);
+    CHECK(one->counts[FAKE_GET] <= 100 + ZKL_LISTING_WINDOW);
 }
 
 static void too_many_are_not_read(void) {
-    static const zkl_asked questions[] = {ZKL_ASKED_PARTICIPANTS, ZKL_ASKED_REVOKE};
-    static const char *names[ZKL_ROSTER_MOST + 1];
+    static const zkl_query_kind questions[] = {ZKL_QUERY_PARTICIPANTS, ZKL_QUERY_REVOKE};
+    static const char *names[ZKL_LISTING_MOST + 1];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         names[i] = "garbage";
     for (size_t i = 0; i < 2; i++) {
         ask(questions[i], 5);
         fake_leave(one);
-        query->roster.subject.answer(&query->roster.subject, &(zkl_return){.what = 0},
-                                     &(zkl_reply){.names = names, .count = ZKL_ROSTER_MOST + 1});
+        query->listing.receiver.answer(&query->listing.receiver, &(zkl_return){.what = 0},
+                                       &(zkl_reply){.names = names, .count = ZKL_LISTING_MOST + 1});
         fake_leave(one);
         check_answered(ZKL_TOO_MANY);
         fake_settle(one);
@@ -180,24 +180,24 @@ static void too_many_are_not_read(void) {
 }
 
 static void keeps_so_much_of_what_is_in_a_node(void) {
-    static char data[5 * ZKL_ROSTER_DATA_MOST];
+    static char data[5 * ZKL_LISTING_DATA_MOST];
     memset(data, 'x', sizeof data - 1);
     fake_write(zk, fake_stranger(zk, LINE, NULL), data);
-    ask(ZKL_ASKED_PARTICIPANTS, 5);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
     fake_leave(one);
     fake_settle(one);
     check_answered(ZKL_OK);
     zkl_participant who;
-    CHECK(zkl_roster_at(&query->roster, 0, &who));
-    CHECK_INT(who.identifier_length, ZKL_ROSTER_DATA_MOST);
+    CHECK(zkl_listing_at(&query->listing, 0, &who));
+    CHECK_INT(who.identifier_length, ZKL_LISTING_DATA_MOST);
 }
 
 /* ---- asking for it back ---- */
 
 static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
-    fake_place *p = fake_holder(two), *q = fake_waiter(two);
+    fake_caller *p = fake_holder(two), *q = fake_waiter(two);
     fake_stranger(zk, LINE, NULL);
-    ask(ZKL_ASKED_REVOKE, 5);
+    ask(ZKL_QUERY_REVOKE, 5);
     fake_leave(one);
     fake_answer(one);
     CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
@@ -212,8 +212,8 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
 }
 
 static void where_the_last_holder_leaves_just_then_nobody_holds(void) {
-    fake_place *p = fake_holder(two);
-    ask(ZKL_ASKED_REVOKE, 5);
+    fake_caller *p = fake_holder(two);
+    ask(ZKL_QUERY_REVOKE, 5);
     fake_leave(one);
     fake_answer(one);
     fake_release(p);
@@ -225,7 +225,7 @@ static void where_the_last_holder_leaves_just_then_nobody_holds(void) {
 }
 
 static void holders_that_never_stay_are_looked_for_until_the_deadline(void) {
-    ask(ZKL_ASKED_REVOKE, 5);
+    ask(ZKL_QUERY_REVOKE, 5);
     for (unsigned i = 0; i < 50; i++) {
         const char *stranger = fake_stranger(zk, LINE, NULL);
         fake_leave(one);
@@ -248,10 +248,10 @@ static void all_who_hold_are_asked(void) {
     fill(300, "_c_%s-__READ__");
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
     fill(10, "_c_%s-__READ__");
-    ask(ZKL_ASKED_REVOKE, 5);
+    ask(ZKL_QUERY_REVOKE, 5);
     fake_leave(one);
     fake_answer(one);
-    CHECK(fake_pending(one, FAKE_SET, NULL) <= ZKL_ROSTER_WINDOW);
+    CHECK(fake_pending(one, FAKE_SET, NULL) <= ZKL_LISTING_WINDOW);
     fake_cut(one); /* all again */
     fake_connect(one);
     fake_leave(one);
@@ -261,8 +261,8 @@ static void all_who_hold_are_asked(void) {
     CHECK_INT(one->counts[FAKE_GET], 0);
 }
 
-static void ask_validity(fake_place *p) {
-    query = zkl_query_new(&one->queries, ZKL_ASKED_VALIDITY, 0);
+static void ask_validity(fake_caller *p) {
+    query = zkl_query_new(&one->queries, ZKL_QUERY_VALIDITY, 0);
     CHECK(query != NULL);
     query->held = p->contender;
     zkl_query_start(query, zkl_clock_after(fake_now, 60));
@@ -276,7 +276,7 @@ static void validity_is_answered_at_once_while_it_lasts(void) {
 }
 
 static void validity_that_ran_out_asks_the_servers(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
@@ -286,7 +286,7 @@ static void validity_that_ran_out_asks_the_servers(void) {
 }
 
 static void validity_of_what_was_lost_says_so(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
@@ -295,7 +295,7 @@ static void validity_of_what_was_lost_says_so(void) {
 }
 
 static void validity_of_what_was_dropped_says_so(void) {
-    fake_place *p = fake_holder(one);
+    fake_caller *p = fake_holder(one);
     fake_wait(zk, 30);
     fake_settle(one);
     ask_validity(p);
@@ -305,7 +305,7 @@ static void validity_of_what_was_dropped_says_so(void) {
 
 static void a_session_is_waited_for(void) {
     fake_cut(one);
-    ask(ZKL_ASKED_SESSION, 5);
+    ask(ZKL_QUERY_SESSION, 5);
     fake_leave(one);
     CHECK(query->pending);
     fake_connect(one);

@@ -48,7 +48,7 @@ typedef enum fault {
 
 typedef struct model {
     zkl_port port; /* first: the heart's */
-    zkl_floor floor;
+    zkl_context context;
     zkl_heart heart;
     uint64_t random;
     zkl_nanos now;
@@ -127,10 +127,10 @@ static bool take(model *m, queue *q, message *item) {
 static void judge(model *m) {
     if (!m->ended)
         return;
-    if (m->floor.trusted_until > m->now && !m->outcome.violated) {
+    if (m->context.trusted_until > m->now && !m->outcome.violated) {
         m->outcome.violated = true;
         say(m, "THE HEART still believes for %.3f T",
-            (double)(m->floor.trusted_until - m->now) / (double)MODEL_TIMEOUT);
+            (double)(m->context.trusted_until - m->now) / (double)MODEL_TIMEOUT);
     }
     for (size_t i = 0; i < m->rule_count; i++)
         if (m->rules[i].believed > m->now)
@@ -158,7 +158,7 @@ static const zkl_clock model_clock = {read_clock};
 static int hand_over(model *m, bool write, zkl_return back) {
     message *item = put(m, &m->up, REQUEST);
     item->write = write;
-    item->own = back.subject == 0;
+    item->own = back.receiver == 0;
     item->handed = m->now;
     item->connection = m->connection;
     if (any(m, 40) == 0)
@@ -195,7 +195,7 @@ static void answered(model *m, const message *item) {
     zkl_heart_answered(&m->heart, proof, item->handed);
     if (!item->own) {
         const zkl_reply reply = {.rc = item->rc};
-        m->heart.subject.answer(&m->heart.subject, &(zkl_return){0}, &reply);
+        m->heart.receiver.answer(&m->heart.receiver, &(zkl_return){0}, &reply);
     }
     if (m->heart.linked && m->answer_count < ANSWERS) {
         m->answers[m->answer_count++] = (model_answer){item->handed, m->now, proof, m->connection};
@@ -240,10 +240,10 @@ static void run_client(model *m) {
             answered(m, &item);
     }
     if (any(m, 100) == 0) /* somebody comes, or goes */
-        m->floor.counters.waiting = !m->floor.counters.waiting;
+        m->context.counters.waiting = !m->context.counters.waiting;
     if (any(m, m->pace) == 0 && m->heart.linked)
         hand_over(m, any(m, 4) != 0, (zkl_return){0});
-    zkl_timers_run(&m->floor.timers, m->now);
+    zkl_timers_run(&m->context.timers, m->now);
     zkl_heart_tend(&m->heart);
 }
 
@@ -477,10 +477,10 @@ static void begin(model *m, unsigned schedule) {
     m->random = schedule * UINT64_C(0x9e3779b97f4a7c15) + 1;
     any(m, 2);
     m->now = 10 * MODEL_TIMEOUT + grains(m, 96);
-    m->floor.clock = &model_clock;
-    if (!zkl_subjects_init(&m->floor.subjects))
+    m->context.clock = &model_clock;
+    if (!zkl_receivers_init(&m->context.receivers))
         abort();
-    m->heart = (zkl_heart){.floor = &m->floor, .refreshed = refreshed};
+    m->heart = (zkl_heart){.context = &m->context, .refreshed = refreshed};
     if (!zkl_heart_init(&m->heart))
         abort();
     zkl_heart_started(&m->heart, &m->port);
@@ -490,7 +490,7 @@ static void begin(model *m, unsigned schedule) {
     m->next_ping = m->now + grains(m, 48);
     m->tries_at = m->notices = ZKL_NEVER;
     m->connection = 1;
-    m->floor.counters.waiting = any(m, 3) != 0;
+    m->context.counters.waiting = any(m, 3) != 0;
     be_linked(m, true);
 }
 
@@ -530,7 +530,7 @@ model_outcome model_run(unsigned schedule, model_rule *rules, size_t count, bool
         }
         reconnect(&m);
         judge(&m);
-        if (m.floor.trusted_until > m.now && !m.ended)
+        if (m.context.trusted_until > m.now && !m.ended)
             m.outcome.sure += MODEL_GRAIN;
     }
     m.outcome.lasted = (m.ended ? m.ended : m.now) - began;
@@ -541,6 +541,6 @@ model_outcome model_run(unsigned schedule, model_rule *rules, size_t count, bool
         if (!rules[i].violations++)
             rules[i].first = schedule;
     }
-    zkl_subjects_destroy(&m.floor.subjects);
+    zkl_receivers_destroy(&m.context.receivers);
     return m.outcome;
 }

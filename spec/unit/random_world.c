@@ -98,7 +98,7 @@ const char *random_first(const char *directory) {
 /* ---- what must be true after every step ---- */
 
 void random_check_trust(const fake_client *client) {
-    CHECK(client->alive || client->floor.trusted_until <= fake_now);
+    CHECK(client->alive || client->context.trusted_until <= fake_now);
 }
 
 static bool operator_took(const zkl_contender *c) {
@@ -114,7 +114,7 @@ fake_node *random_check_node(const fake_client *client, const zkl_contender *hel
     fake_node *node = random_node(held);
     CHECK(node || !client->alive || operator_took(held));
     if (node)
-        CHECK_INT(node->owner, client->floor.session);
+        CHECK_INT(node->owner, client->context.session);
     return node;
 }
 
@@ -184,7 +184,7 @@ void random_check_first(const zkl_contender *held,
         const zkl_contender *before = random_contender(held->line->path, name);
         if (excused && excused(name, before))
             continue;
-        CHECK(before && before->floor == held->floor);
+        CHECK(before && before->context == held->context);
         CHECK(before->phase == ZKL_OVER || before->node == ZKL_NODE_ERASING);
     }
 }
@@ -192,12 +192,12 @@ void random_check_first(const zkl_contender *held,
 /* ---- what may happen ---- */
 
 /* Who holds more often than not: the line has to move. */
-static fake_place *any_place(fake_client *client) {
+static fake_caller *any_place(fake_client *client) {
     unsigned n = 0;
-    for (fake_place *p = client->places; p; p = p->next, n++)
+    for (fake_caller *p = client->callers; p; p = p->next, n++)
         if (fake_held(p) && random_any(2))
             return p;
-    fake_place *p = client->places;
+    fake_caller *p = client->callers;
     for (n = n ? random_any(n) : 0; p && n > 0; n--)
         p = p->next;
     return p;
@@ -210,24 +210,24 @@ static void check_failure(zkl_status status) {
           status == ZDATAINCONSISTENCY);
 }
 
-static void forget(fake_place *place) {
-    granted += place->granted;
-    if (!place->granted)
-        check_failure(place->status);
-    fake_drop(place);
+static void forget(fake_caller *caller) {
+    granted += caller->granted;
+    if (!caller->granted)
+        check_failure(caller->status);
+    fake_drop(caller);
 }
 
-static void touch(fake_place *place) {
-    if (!place)
+static void touch(fake_caller *caller) {
+    if (!caller)
         return;
-    if (!fake_waits(place) && !fake_held(place))
-        forget(place);
+    if (!fake_waits(caller) && !fake_held(caller))
+        forget(caller);
     else if (random_any(12) == 0)
-        fake_drop(place);
-    else if (fake_held(place))
-        CHECK_INT(fake_release(place), ZKL_OK);
+        fake_drop(caller);
+    else if (fake_held(caller))
+        CHECK_INT(fake_release(caller), ZKL_OK);
     else if (random_any(4) == 0)
-        fake_cancel(place);
+        fake_cancel(caller);
 }
 
 /* Deletes a node, or asks for it back; or clears an empty directory away, as servers do with containers. */
@@ -278,7 +278,7 @@ static void come_back(fake_client *client, bool late) {
     fake_connect(client);
 }
 
-static void turn_link(fake_client *client) {
+static void link_event(fake_client *client) {
     if (client->heart.linked) {
         fake_cut_quietly(client);
         if (chance(LAG, 2))
@@ -320,7 +320,7 @@ static void breathe(void) {
 /* The end of it is that its server notices, and hangs up; or that it dies. */
 static void depose(fake_client *client) {
     if (client->tenure.deposed)
-        turn_link(client);
+        link_event(client);
     else if (client->heart.linked && client->alive)
         fake_quorum_depose(client);
 }
@@ -334,7 +334,7 @@ static void step(void) {
     else if (chance(QUORUM, client->tenure.deposed ? 40 : 100))
         depose(client);
     else if (chance(CUT, client->heart.linked ? 50 : 5))
-        turn_link(client);
+        link_event(client);
     else if (chance(OPERATOR, 40))
         some_operator();
     else if (chance(REFUSE, 30))
@@ -345,7 +345,7 @@ static void step(void) {
         fake_wait(zk, random_any(3) ? 0.06 : random_any(30));
     else if (random_any(60) == 0)
         some_stranger();
-    else if (random_any(8) == 0 && client->floor.counters.waiting < WAITING_MOST)
+    else if (random_any(8) == 0 && client->context.counters.waiting < WAITING_MOST)
         play->join(client);
     else if (random_any(4) == 0)
         touch(any_place(client));
@@ -400,7 +400,7 @@ static void check_rest(void) {
 
 static void leave_all(void) {
     for (fake_client *c = zk->clients; c; c = c->next)
-        for (fake_place *p = c->places, *next; p; p = next) {
+        for (fake_caller *p = c->callers, *next; p; p = next) {
             next = p->next;
             if (fake_held(p))
                 fake_release(p);
@@ -409,7 +409,7 @@ static void leave_all(void) {
 }
 
 static bool somebody_waits(void) {
-    return one->floor.counters.waiting + two->floor.counters.waiting > 0;
+    return one->context.counters.waiting + two->context.counters.waiting > 0;
 }
 
 static void check_end(void) {
@@ -425,10 +425,10 @@ static void check_end(void) {
     }
     leave_all();
     for (fake_client *c = zk->clients; c; c = c->next) {
-        for (fake_place *p = c->places; p; p = p->next)
+        for (fake_caller *p = c->callers; p; p = p->next)
             CHECK_INT(p->answers, 1);
-        while (c->places)
-            forget(c->places);
+        while (c->callers)
+            forget(c->callers);
     }
     fake_settle_all(zk);
     fake_still(one);
@@ -449,7 +449,7 @@ static void run_seed(unsigned kinds, unsigned seed) {
     one->beats = two->beats = true;
     zk->keeps_time = (kinds & QUORUM) != 0;
     if (kinds & NARROW)
-        one->floor.watches.most = two->floor.watches.most = 100 * (seed % 5);
+        one->context.watches.most = two->context.watches.most = 100 * (seed % 5);
     play->begin(seed);
     for (unsigned i = 0; i < play->steps; i++) {
         check_note("course %u, seed %u, step %u", kinds, seed, i);

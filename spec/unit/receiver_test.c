@@ -3,74 +3,74 @@
 
 #include <string.h>
 
-static zkl_subjects subjects;
-static zkl_subject pool[1000];
+static zkl_receivers receivers;
+static zkl_receiver pool[1000];
 
 static void begin(void) {
     memset(pool, 0, sizeof pool);
-    CHECK(zkl_subjects_init(&subjects));
+    CHECK(zkl_receivers_init(&receivers));
 }
 
 static void end(void) {
-    zkl_subjects_destroy(&subjects);
+    zkl_receivers_destroy(&receivers);
 }
 
 static void is_found_until_it_leaves(void) {
-    CHECK(zkl_subject_find(&subjects, 0) == NULL);
-    CHECK(zkl_subject_find(&subjects, 1) == NULL);
-    zkl_subject_enter(&subjects, &pool[0]);
+    CHECK(zkl_receiver_find(&receivers, 0) == NULL);
+    CHECK(zkl_receiver_find(&receivers, 1) == NULL);
+    zkl_receiver_enter(&receivers, &pool[0]);
     const uint64_t id = pool[0].id;
     CHECK(id != 0);
-    CHECK(zkl_subject_find(&subjects, id) == &pool[0]);
-    zkl_subject_leave(&subjects, &pool[0]);
+    CHECK(zkl_receiver_find(&receivers, id) == &pool[0]);
+    zkl_receiver_leave(&receivers, &pool[0]);
     CHECK_INT(pool[0].id, 0);
-    CHECK(zkl_subject_find(&subjects, id) == NULL);
-    CHECK(zkl_subject_find(&subjects, 0) == NULL);
+    CHECK(zkl_receiver_find(&receivers, id) == NULL);
+    CHECK(zkl_receiver_find(&receivers, 0) == NULL);
 }
 
 static void entering_again_makes_the_old_number_stale(void) {
-    zkl_subject_enter(&subjects, &pool[0]);
+    zkl_receiver_enter(&receivers, &pool[0]);
     const uint64_t first = pool[0].id;
-    zkl_subject_enter(&subjects, &pool[0]);
+    zkl_receiver_enter(&receivers, &pool[0]);
     CHECK(pool[0].id != first);
-    CHECK(zkl_subject_find(&subjects, first) == NULL);
-    CHECK(zkl_subject_find(&subjects, pool[0].id) == &pool[0]);
-    CHECK_INT(subjects.count, 1);
+    CHECK(zkl_receiver_find(&receivers, first) == NULL);
+    CHECK(zkl_receiver_find(&receivers, pool[0].id) == &pool[0]);
+    CHECK_INT(receivers.count, 1);
 }
 
 static void no_number_comes_twice(void) {
     uint64_t last = 0;
     for (unsigned i = 0; i < 10000; i++) {
-        zkl_subject_enter(&subjects, &pool[i % 3]);
+        zkl_receiver_enter(&receivers, &pool[i % 3]);
         CHECK(pool[i % 3].id > last);
         last = pool[i % 3].id;
         if (i % 2)
-            zkl_subject_leave(&subjects, &pool[i % 3]);
+            zkl_receiver_leave(&receivers, &pool[i % 3]);
     }
 }
 
 static void leaving_twice_is_fine(void) {
-    zkl_subject_leave(&subjects, &pool[0]);
-    zkl_subject_enter(&subjects, &pool[0]);
-    zkl_subject_leave(&subjects, &pool[0]);
-    zkl_subject_leave(&subjects, &pool[0]);
-    CHECK_INT(subjects.count, 0);
+    zkl_receiver_leave(&receivers, &pool[0]);
+    zkl_receiver_enter(&receivers, &pool[0]);
+    zkl_receiver_leave(&receivers, &pool[0]);
+    zkl_receiver_leave(&receivers, &pool[0]);
+    CHECK_INT(receivers.count, 0);
 }
 
 static void many_are_told_apart(void) {
     static uint64_t gone[sizeof pool / sizeof *pool];
     const size_t many = sizeof pool / sizeof *pool;
     for (size_t i = 0; i < many; i++)
-        zkl_subject_enter(&subjects, &pool[i]);
+        zkl_receiver_enter(&receivers, &pool[i]);
     for (size_t i = 0; i < many; i++)
         gone[i] = pool[i].id;
     for (size_t i = 0; i < many; i += 2)
-        zkl_subject_leave(&subjects, &pool[i]);
-    CHECK_INT(subjects.count, many / 2);
+        zkl_receiver_leave(&receivers, &pool[i]);
+    CHECK_INT(receivers.count, many / 2);
     for (size_t i = 1; i < many; i += 2)
-        CHECK(zkl_subject_find(&subjects, pool[i].id) == &pool[i]);
+        CHECK(zkl_receiver_find(&receivers, pool[i].id) == &pool[i]);
     for (size_t i = 0; i < many; i += 2)
-        CHECK(zkl_subject_find(&subjects, gone[i]) == NULL);
+        CHECK(zkl_receiver_find(&receivers, gone[i]) == NULL);
 }
 
 int main(int argc, char **argv) {

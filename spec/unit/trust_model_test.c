@@ -58,7 +58,7 @@ static zkl_nanos connected_is_now(const model_news *news) {
 
 typedef struct chain {
     zkl_nanos ping, pong;
-    bool write, whole;
+    bool write, compound;
 } chain;
 
 /* The best that any chain gives which the rule takes. */
@@ -72,7 +72,7 @@ static zkl_nanos best_chain(const model_news *news, chain rule) {
            a[first - 1].proof != ZKL_PROOF_BROKEN)
         first--;
     for (size_t i = last; i-- > first && a[i].handed + T > c->handed;) {
-        bool written = c->proof == ZKL_PROOF_QUORUM, found = !rule.whole && proves(&a[i]);
+        bool written = c->proof == ZKL_PROOF_QUORUM, found = !rule.compound && proves(&a[i]);
         for (size_t j = i; j < last; j++) {
             written = written || a[j].proof == ZKL_PROOF_QUORUM;
             if (j > i && proves(&a[i]) && proves(&a[j]) &&

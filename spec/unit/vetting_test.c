@@ -9,11 +9,11 @@ static fake_node *node_at(const char *path) {
 
 static void begin(void) {
     fake_world_begin();
-    one->floor.acl = ZKL_ACL_CREATOR;
+    one->context.acl = ZKL_ACL_CREATOR;
 }
 
 static void an_exposed_directory_is_refused(void) {
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     CHECK_TEXT(fake_batch(one), "CAL"); /* no round trip more */
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
@@ -22,7 +22,7 @@ static void an_exposed_directory_is_refused(void) {
 }
 
 static void open_asks_for_no_acl(void) {
-    one->floor.acl = ZKL_ACL_OPEN;
+    one->context.acl = ZKL_ACL_OPEN;
     fake_holder(one);
     CHECK_INT(one->counts[FAKE_ACL], 0);
 }
@@ -30,7 +30,7 @@ static void open_asks_for_no_acl(void) {
 static void a_closed_directory_is_asked_once(void) {
     node_at(LINE)->closed = true;
     for (unsigned i = 0; i < 5; i++) {
-        fake_place *p = fake_holder(one);
+        fake_caller *p = fake_holder(one);
         fake_release(p);
         fake_settle(one);
     }
@@ -50,7 +50,7 @@ static void a_new_session_asks_again(void) {
 static void an_acl_that_may_not_be_read_is_refused(void) {
     node_at(LINE)->closed = true;
     fake_refuse(zk, FAKE_ACL, LINE, ZNOAUTH, 0);
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_CLEAN();
@@ -62,7 +62,7 @@ static void a_directory_that_a_stranger_made_anew_is_refused(void) {
     fake_settle(one);
     fake_remove(zk, LINE);
     fake_directory(zk, LINE);
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT(fake_children(zk, LINE), 0);
@@ -81,7 +81,7 @@ static void a_new_acl_is_read(void) {
 
 static void a_waiter_hears_of_a_directory_that_was_opened(void) {
     node_at(LINE)->closed = true;
-    fake_place *first = fake_holder(one), *second = fake_waiter(one);
+    fake_caller *first = fake_holder(one), *second = fake_waiter(one);
     node_at(LINE)->aversion = 1;
     node_at(LINE)->closed = false;
     fake_cut(one);
@@ -96,8 +96,8 @@ static void a_waiter_hears_of_a_directory_that_was_opened(void) {
 static void a_cut_loses_no_answer_for_good(void) {
     node_at(LINE)->closed = true;
     for (unsigned carried = 0; carried < 4; carried++) {
-        zkl_vetted_clear(&one->floor.vetted);
-        fake_place *p = fake_join(one, LINE, 60);
+        zkl_vetted_clear(&one->context.vetted);
+        fake_caller *p = fake_join(one, LINE, 60);
         for (unsigned i = 0; i < carried; i++)
             fake_carry(one);
         fake_cut(one);
@@ -113,7 +113,7 @@ static void a_cut_loses_no_answer_for_good(void) {
 static void the_list_does_not_grant_what_the_acl_has_not(void) {
     node_at(LINE)->closed = true;
     fake_refuse(zk, FAKE_ACL, LINE, ZOPERATIONTIMEOUT, 1);
-    fake_place *p = fake_join(one, LINE, 60);
+    fake_caller *p = fake_join(one, LINE, 60);
     fake_answer(one);
     fake_answer(one);
     fake_answer(one);
@@ -125,7 +125,7 @@ static void the_list_does_not_grant_what_the_acl_has_not(void) {
 }
 
 static void the_topmost_level_below_what_is_everybodys_stays(void) {
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
@@ -137,7 +137,7 @@ static void the_topmost_level_below_what_is_everybodys_stays(void) {
 static void below_what_is_ours_all_are_containers(void) {
     fake_directory(zk, "/x");
     node_at("/x")->closed = true;
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
@@ -146,7 +146,7 @@ static void below_what_is_ours_all_are_containers(void) {
 
 static void below_what_we_may_not_look_at_one_stays(void) {
     fake_directory(zk, "/x/y");
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_answer(one);
     fake_answer(one); /* what the line itself asked for DEEP's */
     CHECK_INT(fake_pending(one, FAKE_ACL, "/x/y"), 1);
@@ -157,7 +157,7 @@ static void below_what_we_may_not_look_at_one_stays(void) {
 }
 
 static void a_level_that_comes_to_be_meanwhile_is_left_alone(void) {
-    fake_place *p = fake_join(one, DEEP, 60);
+    fake_caller *p = fake_join(one, DEEP, 60);
     fake_answer(one);
     fake_answer(one);
     fake_directory(zk, "/x");
@@ -168,7 +168,7 @@ static void a_level_that_comes_to_be_meanwhile_is_left_alone(void) {
 
 static void a_cut_while_parents_are_looked_at_does_not_matter(void) {
     for (unsigned carried = 0; carried < 9; carried++) {
-        fake_place *p = fake_join(one, DEEP, 60);
+        fake_caller *p = fake_join(one, DEEP, 60);
         fake_answer(one);
         fake_answer(one);
         fake_answer(one);

@@ -20,7 +20,7 @@ typedef struct listener {
 } listener;
 
 static listener ours, other;
-static zkl_rescue *rescue;
+static zkl_watchdog *watchdog;
 static int open_fds[16];
 static size_t open_count;
 
@@ -43,13 +43,13 @@ static void listen_at(listener *host) {
 
 static void begin(void) {
     open_count = 0;
-    rescue = NULL;
+    watchdog = NULL;
     listen_at(&ours);
     listen_at(&other);
 }
 
 static void end(void) {
-    zkl_rescue_stop(rescue);
+    zkl_watchdog_stop(watchdog);
     while (open_count)
         close(open_fds[--open_count]);
 }
@@ -79,8 +79,8 @@ static bool hung_up(int fd, int wait) {
 static void hangs_up_on_a_server_that_says_nothing(void) {
     char list[80];
     snprintf(list, sizeof list, "%s,%s", other.address, ours.address);
-    rescue = zkl_rescue_start(list, PATIENCE);
-    CHECK(rescue != NULL);
+    watchdog = zkl_watchdog_start(list, PATIENCE);
+    CHECK(watchdog != NULL);
     CHECK(hung_up(call(&ours), MOST));
     CHECK(hung_up(call(&other), MOST));
 }
@@ -88,7 +88,7 @@ static void hangs_up_on_a_server_that_says_nothing(void) {
 static void hangs_up_on_a_server_that_says_no_more(void) {
     const int fd = call(&ours);
     answer(&ours);
-    rescue = zkl_rescue_start(ours.address, PATIENCE);
+    watchdog = zkl_watchdog_start(ours.address, PATIENCE);
     CHECK(hung_up(fd, MOST));
 }
 
@@ -96,7 +96,7 @@ static void leaves_all_others_alone(void) {
     const int answered = call(&ours);
     answer(&ours);
     const int quiet = connect_to(&ours), elsewhere = call(&other), silent = call(&ours);
-    rescue = zkl_rescue_start(ours.address, ZKL_SECOND / 2);
+    watchdog = zkl_watchdog_start(ours.address, ZKL_SECOND / 2);
     CHECK(hung_up(silent, MOST));
     CHECK(!hung_up(answered, 0));
     CHECK(!hung_up(quiet, 0));
@@ -108,31 +108,31 @@ static void leaves_a_quiet_session_alone(void) {
     const int session = call(&ours), handshake = call(&other);
     answer(&ours);
     answer(&other);
-    zkl_rescue *healthy = zkl_rescue_start(ours.address, ZKL_SECOND);
+    zkl_watchdog *healthy = zkl_watchdog_start(ours.address, ZKL_SECOND);
     CHECK(healthy != NULL);
-    zkl_rescue_rest(healthy, (struct sockaddr *)&ours.at, sizeof ours.at, 3600 * ZKL_SECOND);
+    zkl_watchdog_rest(healthy, (struct sockaddr *)&ours.at, sizeof ours.at, 3600 * ZKL_SECOND);
     char list[80];
     snprintf(list, sizeof list, "%s,%s", ours.address, other.address);
-    rescue = zkl_rescue_start(list, PATIENCE);
+    watchdog = zkl_watchdog_start(list, PATIENCE);
     const bool meanwhile = hung_up(handshake, MOST), early = hung_up(session, 0);
-    zkl_rescue_duty(healthy); /* the session's link is gone: what is there now is none */
+    zkl_watchdog_duty(healthy); /* the session's link is gone: what is there now is none */
     const bool later = hung_up(session, MOST);
-    zkl_rescue_stop(healthy);
+    zkl_watchdog_stop(healthy);
     CHECK(meanwhile);
     CHECK(!early);
     CHECK(later);
 }
 
 static void does_nothing_off_duty(void) {
-    rescue = zkl_rescue_start(ours.address, PATIENCE);
-    zkl_rescue_rest(rescue, NULL, 0, 0);
+    watchdog = zkl_watchdog_start(ours.address, PATIENCE);
+    zkl_watchdog_rest(watchdog, NULL, 0, 0);
     const int left = call(&ours), silent = call(&other);
-    zkl_rescue *longer = zkl_rescue_start(other.address, 6 * PATIENCE);
+    zkl_watchdog *longer = zkl_watchdog_start(other.address, 6 * PATIENCE);
     const bool meanwhile = hung_up(silent, MOST), early = hung_up(left, 0);
-    zkl_rescue_stop(longer);
+    zkl_watchdog_stop(longer);
     CHECK(meanwhile);
     CHECK(!early);
-    zkl_rescue_duty(rescue);
+    zkl_watchdog_duty(watchdog);
     CHECK(hung_up(left, MOST));
 }
 

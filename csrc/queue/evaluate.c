@@ -1,7 +1,7 @@
-#include "queue/evaluating.h"
+#include "queue/evaluate.h"
 
-#include "queue/sending.h"
-#include "queue/leaving.h"
+#include "queue/send.h"
+#include "queue/leave.h"
 #include "queue/lost.h"
 #include "queue/patrol.h"
 #include "recipe/verdict.h"
@@ -36,7 +36,7 @@ static void watch_second(zkl_contender *c, const zkl_verdict *v) {
         return;
     zkl_child *second = &c->line->snapshot.children[v->second];
     c->second = second->sequence;
-    zkl_ask_second(c->line, second);
+    zkl_send_second(c->line, second);
 }
 
 /* Of our own nodes the snapshot tells the truth; others before the blocker may have gone unheard. */
@@ -57,14 +57,14 @@ static void second_gone(zkl_contender *c) {
         watch_second(c, &v);
 }
 
-void zkl_standing_gone(zkl_line *line, const char *name) {
+void zkl_evaluate_gone(zkl_line *line, const char *name) {
     const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
     if (index == ZKL_NOT_FOUND)
         return;
     const int32_t sequence = line->snapshot.children[index].sequence;
     const bool lease = line->snapshot.children[index].kind == ZKL_KIND_LEASE;
     line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
-    zkl_ask_leave_child(line, &line->snapshot.children[index]);
+    zkl_send_leave_child(line, &line->snapshot.children[index]);
     zkl_snapshot_remove(&line->snapshot, index);
     for (zkl_contender *c = line->first; c; c = c->next) {
         const bool waited = lease || (c->blocked && c->blocker == sequence);
@@ -79,30 +79,30 @@ void zkl_standing_gone(zkl_line *line, const char *name) {
     }
 }
 
-void zkl_standing_missing(zkl_line *line, const char *name) {
+void zkl_evaluate_missing(zkl_line *line, const char *name) {
     line->lagging = true;
-    zkl_standing_gone(line, name);
+    zkl_evaluate_gone(line, name);
 }
 
-void zkl_standing_set_timer(zkl_contender *c, bool watch) {
-    const zkl_nanos soon = watch ? zkl_floor_now(c->floor) + WATCH_AFTER : ZKL_NEVER;
-    zkl_timer_set(&c->floor->timers, &c->timer, soon < c->hold_until ? soon : c->hold_until);
+void zkl_evaluate_set_timer(zkl_contender *c, bool watch) {
+    const zkl_nanos soon = watch ? zkl_context_now(c->context) + WATCH_AFTER : ZKL_NEVER;
+    zkl_timer_set(&c->context->timers, &c->timer, soon < c->hold_until ? soon : c->hold_until);
 }
 
-void zkl_standing_grant(zkl_contender *c, bool seen) {
+void zkl_evaluate_grant(zkl_contender *c, bool seen) {
     if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
         return;
     if (!zkl_vetting_passed(c->line))
         return; /* the answer that this waits for comes back here, or ends the wait */
     if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
-        zkl_ask_own(c); /* its answer comes back here */
+        zkl_send_own(c); /* its answer comes back here */
         return;
     }
-    const zkl_nanos now = zkl_floor_now(c->floor);
-    if (c->floor->trusted_until <= now)
+    const zkl_nanos now = zkl_context_now(c->context);
+    if (c->context->trusted_until <= now)
         return; /* the heart beats as long as we wait; zkl_line_refreshed comes back here */
     zkl_contender_granted(c);
-    zkl_standing_set_timer(c, c->watch == ZKL_WATCH_NONE);
+    zkl_evaluate_set_timer(c, c->watch == ZKL_WATCH_NONE);
 }
 
 /* Who waits hears by a watch that it is its turn; where there is none it is looked after. */
@@ -112,17 +112,17 @@ static void wait_for(zkl_contender *c, const zkl_verdict *v) {
     if (c->blocked) {
         zkl_child *blocker = &line->snapshot.children[v->blocker];
         c->blocker = blocker->sequence;
-        told = zkl_ask_blocker(line, blocker);
+        told = zkl_send_blocker(line, blocker);
         watch_second(c, v);
     }
     if (told)
         zkl_patrol_list_no_more(c);
     else
         zkl_patrol_list(c);
-    zkl_ask_own(c);
+    zkl_send_own(c);
 }
 
-void zkl_standing_look(zkl_contender *c, bool seen) {
+void zkl_evaluate_look(zkl_contender *c, bool seen) {
     zkl_line *line = c->line;
     if (c->phase != ZKL_WAITING || !c->name || line->stale)
         return;
@@ -140,11 +140,11 @@ void zkl_standing_look(zkl_contender *c, bool seen) {
     line->crowded |= !c->first && !c->queued;
     c->queued = !c->first;
     if (v.outcome == ZKL_VERDICT_TIED) {
-        zkl_exit_fail(c, ZDATAINCONSISTENCY);
+        zkl_leave_fail(c, ZDATAINCONSISTENCY);
     } else if (c->first) {
-        zkl_standing_grant(c, seen);
+        zkl_evaluate_grant(c, seen);
     } else if (c->terms.once) {
-        zkl_exit_fail(c, ZKL_TIMEOUT);
+        zkl_leave_fail(c, ZKL_TIMEOUT);
     } else if (!seen && line->lagging) {
         line->list_wanted = true; /* one list tells more than a question for each who is shown */
     } else {
@@ -158,11 +158,11 @@ void zkl_standing_look(zkl_contender *c, bool seen) {
 /* Whose node it is, or may be. A GUID in a name is worth little: whoever has seen the name can make another with it. */
 static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays) {
     zkl_guid guid;
-    if (!zkl_znode_guid(name, &guid) || guid.client != line->floor->guid)
+    if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
         return NULL;
     zkl_contender *c = zkl_line_member(line, guid.number);
-    if (!c && line->floor->port && (*strays)++ < STRAYS_MOST)
-        zkl_ask_erase_stray(line, name);
+    if (!c && line->context->port && (*strays)++ < STRAYS_MOST)
+        zkl_send_erase_stray(line, name);
     return c && c->line == line ? c : NULL;
 }
 
@@ -202,7 +202,7 @@ static void refuse_mixed(zkl_line *line) {
             known[kind].mixed = zkl_verdict_mixed(snapshot->children, snapshot->count, kind);
         }
         if (known[kind].mixed)
-            zkl_exit_fail(c, ZKL_WRONG_KIND);
+            zkl_leave_fail(c, ZKL_WRONG_KIND);
     }
 }
 
@@ -219,27 +219,27 @@ static bool stood_together(zkl_line *line, const zkl_contender *read) {
 
 static void stand(zkl_contender *c, bool seen) {
     if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(c->line, c))
-        zkl_exit_erase(c); /* erased() queues it anew */
+        zkl_leave_erase(c); /* erased() queues it anew */
     else
-        zkl_standing_look(c, seen);
+        zkl_evaluate_look(c, seen);
 }
 
-void zkl_standing_found(zkl_contender *c) {
+void zkl_evaluate_found(zkl_contender *c) {
     if (c->line->stale)
         c->line->list_wanted = true;
     else
         stand(c, false);
 }
 
-void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
-    const size_t watched = zkl_ask_watched(line);
+void zkl_evaluate_read(zkl_line *line, const char *const *names, size_t count) {
+    const size_t watched = zkl_send_watched(line);
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
         line->stale = line->list_wanted = true;
-        zkl_ask_again_later(line);
+        zkl_send_again_later(line);
         return;
     }
     /* What is not in the list any more is gone: its watch told before. */
-    line->floor->watches.bytes += zkl_ask_watched(line) - watched;
+    line->context->watches.bytes += zkl_send_watched(line) - watched;
     line->stale = line->doubtful = line->lagging = false;
     mark_own(line);
     refuse_mixed(line);
@@ -250,7 +250,7 @@ void zkl_standing_read(zkl_line *line, const char *const *names, size_t count) {
         if (c->node == ZKL_NODE_LOST)
             zkl_lost_look(c);
         else if (c->node == ZKL_NODE_THERE && !c->seen)
-            zkl_exit_missing(c);
+            zkl_leave_missing(c);
     }
     for (zkl_contender *c = line->first; c; c = next) {
         next = c->next;

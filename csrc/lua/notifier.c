@@ -1,0 +1,47 @@
+/* bell: the userdata around a zkl_notifier; collected, it hangs up. */
+#include "binding.h"
+
+#include <errno.h>
+#include <string.h>
+
+static zkl_notifier *check(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_NOTIFIER);
+    luaL_argcheck(L, *box, 1, "it has hung up");
+    return *box;
+}
+
+static int notifier_drop(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_NOTIFIER);
+    zkl_notifier *notifier = *box;
+    *box = NULL;
+    if (notifier)
+        zkl_notifier_drop(notifier);
+    return 0;
+}
+
+static int notifier_path(lua_State *L) {
+    lua_pushstring(L, zkl_notifier_path(check(L)));
+    return 1;
+}
+
+/* bell:answer() -> true, or nil, why not */
+static int notifier_answer(lua_State *L) {
+    if (!zkl_notifier_answer(check(L))) {
+        lua_pushnil(L);
+        lua_pushstring(L, strerror(errno));
+        return 2;
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+void zkl_open_notifier(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"__gc", notifier_drop},
+        {"drop", notifier_drop},
+        {"path", notifier_path},
+        {"answer", notifier_answer},
+        {NULL, NULL},
+    };
+    zkl_metatable(L, ZKL_NOTIFIER, methods);
+}
