@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/event.h"
-#include "port/port.h"
 #include "base/status.h"
 #include "recipe/znode.h"
 
@@ -33,6 +32,9 @@ typedef enum zkl_state {
 /* "connecting", ...: the words of the contract. */
 const char *zkl_state_text(zkl_state state);
 
+/* The ACL of the nodes that we create. */
+typedef enum zkl_acl { ZKL_ACL_OPEN, ZKL_ACL_CREATOR, ZKL_ACL_READ } zkl_acl;
+
 typedef struct zkl_auth {
     const char *scheme, *credential;
 } zkl_auth;
@@ -51,6 +53,10 @@ typedef struct zkl_config {
 
 zkl_nanos zkl_now(void);
 bool zkl_has_tls(void);
+/* Loads the files just as libzookeeper does for every connection. NULL: it can. Otherwise "ca", "cert" or "key", and
+ * `why` says what is wrong with that file; the password is never in it. Reads files: it may block. */
+const char *zkl_tls_problem(const char *ca, const char *cert, const char *key, const char *password,
+                            char *why, size_t size);
 
 /* Is the connect string well formed? Otherwise `why` says what is wrong with it. */
 bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
@@ -69,6 +75,7 @@ bool zkl_ended(zkl_client *client);
 void zkl_free(zkl_client *client);
 
 zkl_state zkl_client_state(zkl_client *client);
+#define ZKL_TROUBLE_TEXT 160 /* bytes */
 /* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false: nothing is known. */
 bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
 /* Seconds: what the servers granted, before that what was asked. */

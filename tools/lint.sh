@@ -48,6 +48,7 @@ luacheck_all() {
 
 step 'clang-format' formatted
 step 'clang-tidy' tidy
+step 'arrows of the C sources point one way' lua5.4 tools/arrows.lua csrc
 step 'luacheck' luacheck_all
 step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh .ci/run
 for rockspec in rockspec/*.rockspec; do

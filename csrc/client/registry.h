@@ -2,11 +2,12 @@
 #ifndef ZKL_REGISTRY_H
 #define ZKL_REGISTRY_H
 
-#include "zklock.h"
+#include "base/list.h"
 
 typedef struct zkl_registered {
-    struct zkl_registered *prev, *next;
-    zkl_client *client;
+    zkl_list_item item;
+    void (*close)(
+        struct zkl_registered *entry); /* any thread; takes no lock that one who leaves holds */
 } zkl_registered;
 
 /* From now on the end of the process closes the client and waits, for all of them together a second at most. */

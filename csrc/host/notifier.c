@@ -1,5 +1,7 @@
 /* bell: a Unix socket for one caller of this same process, who reads a byte for each batch of events. */
-#include "client/client.h"
+#include "base/event.h"
+#include "client/access.h"
+#include "zklock.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* visit: something of the host's whose end a C function tells, when no script of the host can run any more. */
-#include "client/client.h"
+#include "base/event.h"
+#include "client/access.h"
+#include "zklock.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -16,6 +16,8 @@ void zkl_push_token(lua_State *L, int64_t token);
 /* Pushes a text that was kept when the module was opened: cannot fail. The text is known by its address. */
 void zkl_push_text(lua_State *L, const char *text);
 void zkl_keep_text(lua_State *L, const char *text);
+/* Keeps those of all statuses. */
+void zkl_keep_texts(lua_State *L);
 
 /* Pushes nil and the text of the status: 2 results. Raises when memory ran out, and then only. */
 int zkl_push_error(lua_State *L, zkl_status status);

@@ -1,7 +1,5 @@
 /* client: the userdata around a zkl_client. */
 #include "binding.h"
-#include "zookeeper/trouble.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -3,6 +3,8 @@
 #ifndef ZKL_PORT_H
 #define ZKL_PORT_H
 
+#include "zklock.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,8 +17,6 @@ typedef enum zkl_mode {
     ZKL_CONTAINER,
     ZKL_PERSISTENT
 } zkl_mode;
-
-typedef enum zkl_acl { ZKL_ACL_OPEN, ZKL_ACL_CREATOR, ZKL_ACL_READ } zkl_acl;
 
 /* Which node at a path it is, and which of its ACLs it has. */
 typedef struct zkl_edition {

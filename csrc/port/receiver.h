@@ -8,7 +8,8 @@
 typedef struct zkl_receiver zkl_receiver;
 
 struct zkl_receiver {
-    uint64_t id; /* 0: not entered */
+    uint64_t id;     /* 0: not entered */
+    bool names_node; /* the number is part of a node's name: the receiver is inside a contender */
     zkl_receiver *next;
     void (*answer)(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply);
 };

@@ -1,5 +1,9 @@
 #include "query/listing.h"
 
+#include "base/status.h"
+#include "port/receiver.h"
+#include "recipe/verdict.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,16 @@
 #include "query/query.h"
 
+#include "base/event.h"
+#include "base/timer.h"
+#include "query/listing.h"
+
 #include <stdlib.h>
 
 static void resolve(zkl_query *query, zkl_status status) {
     if (!query->pending)
         return;
     query->pending = false;
-    *(query->prev ? &query->prev->next : &query->all->first) = query->next;
-    if (query->next)
-        query->next->prev = query->prev;
+    zkl_list_remove(&query->all->pending, &query->item);
     zkl_timer_clear(&query->all->context->timers, &query->timer);
     zkl_listing_stop(&query->listing);
     zkl_revocation_stop(&query->revocation, query->all->context);
@@ -22,16 +24,21 @@ static void check_session(zkl_query *query) {
         resolve(query, ZKL_AUTH_FAILED);
 }
 
+/* Those that had departed when it was asked are the first in the list. It is answered when all of them are gone, or as soon
+ * as the servers have refused to delete the node of one. */
 static void check_flush(zkl_query *query) {
-    zkl_status refused = ZKL_OK;
-    const zkl_contender *c = query->all->context->departing;
-    if (c && c->departure <= query->departures) {
-        for (; c && c->departure <= query->departures && refused == ZKL_OK; c = c->behind)
-            refused = c->refused;
-        if (refused == ZKL_OK)
+    bool left = false;
+    ZKL_EACH (const zkl_contender, c, &query->all->queue->departing, leaving) {
+        if (c->departure > query->departures)
+            break;
+        left = true;
+        if (c->refused != ZKL_OK) {
+            resolve(query, c->refused);
             return;
+        }
     }
-    resolve(query, refused);
+    if (!left)
+        resolve(query, ZKL_OK);
 }
 
 static void check_validity(zkl_query *query) {
@@ -76,7 +83,7 @@ static void check(zkl_query *query) {
 }
 
 static void deadline_passed(zkl_timer *timer) {
-    zkl_query *query = (zkl_query *)((char *)timer - offsetof(zkl_query, timer));
+    zkl_query *query = ZKL_CONTAINER_OF(timer, zkl_query, timer);
     resolve(query, query->all->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
 }
 
@@ -95,10 +102,7 @@ zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {
 void zkl_query_start(zkl_query *query, zkl_nanos deadline) {
     zkl_queries *all = query->all;
     query->pending = true;
-    query->next = all->first;
-    if (query->next)
-        query->next->prev = query;
-    all->first = query;
+    zkl_list_append(&all->pending, &query->item);
     zkl_timer_set(&all->context->timers, &query->timer, deadline);
 }
 
@@ -110,27 +114,27 @@ void zkl_query_free(zkl_query *query) {
 }
 
 void zkl_queries_check(zkl_queries *all) {
-    zkl_query *next;
-    for (zkl_query *query = all->first; query; query = next) {
-        next = query->next;
+    ZKL_EACH (zkl_query, query, &all->pending, item) {
         check(query);
     }
 }
 
 void zkl_queries_suspend(zkl_queries *all) {
-    for (zkl_query *query = all->first; query; query = query->next) {
+    ZKL_EACH (zkl_query, query, &all->pending, item) {
         zkl_listing_stop(&query->listing); /* asked again when there is a link */
         zkl_revocation_stop(&query->revocation, all->context);
     }
 }
 
 void zkl_queries_dismiss(zkl_queries *all, zkl_status status) {
-    while (all->first)
-        resolve(all->first, status);
+    ZKL_EACH (zkl_query, query, &all->pending, item) {
+        resolve(query, status);
+    }
 }
 
 void zkl_queries_forget(zkl_queries *all, const zkl_contender *held) {
-    for (zkl_query *query = all->first; query; query = query->next)
+    ZKL_EACH (zkl_query, query, &all->pending, item) {
         if (query->held == held)
             query->held = NULL;
+    }
 }

@@ -2,13 +2,14 @@
 #ifndef ZKL_QUERY_H
 #define ZKL_QUERY_H
 
-#include "queue/contender.h"
 #include "query/revocation.h"
+#include "queue/contender.h"
 
 typedef struct zkl_queries {
     zkl_context *context;
-    const zkl_state *state;  /* the session's */
-    struct zkl_query *first; /* those not answered yet */
+    const zkl_queue *queue;
+    const zkl_state *state; /* the session's */
+    zkl_list pending;       /* those not answered yet */
 } zkl_queries;
 
 typedef enum zkl_query_kind {
@@ -22,7 +23,7 @@ typedef enum zkl_query_kind {
 struct zkl_query {
     zkl_client *client; /* for the host's side */
     zkl_queries *all;
-    zkl_query *prev, *next;
+    zkl_list_item item; /* all->pending */
     zkl_query_kind kind;
     bool once; /* PARTICIPANTS, REVOKE: not beyond the first cut of the link */
     bool pending;

@@ -1,5 +1,8 @@
 #include "query/revocation.h"
 
+#include "base/status.h"
+#include "port/receiver.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>

@@ -1,7 +1,15 @@
 #include "queue/compound.h"
 
-#include "queue/send.h"
+#include "base/timer.h"
+#include "port/receiver.h"
 #include "port/wire.h"
+#include "queue/answer.h"
+#include "queue/contender.h"
+#include "queue/line.h"
+#include "queue/line_state.h"
+#include "queue/send.h"
+#include "queue/settle.h"
+#include "recipe/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,51 +19,59 @@
 typedef struct compound_lock compound_lock;
 
 struct compound_lock {
-    zkl_contender head; /* first: the host's pointer */
+    zkl_contender head; /* the host's; it is in no line */
     zkl_compound compound;
     zkl_receiver receiver; /* gets the transaction's answer */
     zkl_lines *lines;
-    char **paths; /* of a multilock; of a semaphore: the gate's, the leases' */
+    char **paths; /* of a multilock: of its parts; of a semaphore: of the gate, and of the leases */
     size_t path_count;
     size_t leases; /* 0: it is a multilock */
 
     zkl_contender *gate;   /* of a semaphore that waits */
-    zkl_contender **parts; /* NULL entries: not in the line yet */
+    zkl_contender **parts; /* NULL: that part is not in its line yet */
     size_t count;
 
-    bool restless; /* in context->restless */
-    compound_lock *next_restless;
-    bool wanted; /* the nodes have to be made */
-    bool
-        unmarked; /* we may not delete in the first directory: the czxid has to be read off the nodes */
+    bool restless; /* in queue->restless */
+    zkl_list_item item;
+    bool wanted;   /* the parts' nodes have to be created */
+    bool unmarked; /* the transaction makes no mark: in the first directory we may not delete */
 };
 
 static compound_lock *lock_of(zkl_contender *head) {
-    return (compound_lock *)head;
+    return ZKL_CONTAINER_OF(head, compound_lock, head);
 }
 
+static compound_lock *lock_around(zkl_compound *compound) {
+    return ZKL_CONTAINER_OF(compound, compound_lock, compound);
+}
+
+/* Something has happened to a part: the end of the step sees what follows for the whole. */
 static void stir(compound_lock *lock) {
-    zkl_context *context = lock->head.context;
     if (lock->restless)
         return;
     lock->restless = true;
-    lock->next_restless = context->restless;
-    context->restless = lock;
+    zkl_list_append(&lock->head.queue->restless, &lock->item);
+}
+
+static void unstir(compound_lock *lock) {
+    if (lock->restless)
+        zkl_list_remove(&lock->head.queue->restless, &lock->item);
+    lock->restless = false;
 }
 
 static void part_changed(zkl_compound *compound) {
-    stir((compound_lock *)((char *)compound - offsetof(compound_lock, compound)));
+    stir(lock_around(compound));
 }
 
-/* Who asks for the gate back asks one who waits. */
+/* The gate is held only while its semaphore waits for leases: whoever wants it back has nothing to ask of the host. */
 static void part_revoked(zkl_compound *compound, zkl_contender *part) {
-    compound_lock *lock = (compound_lock *)((char *)compound - offsetof(compound_lock, compound));
+    compound_lock *lock = lock_around(compound);
     if (part != lock->gate)
         zkl_contender_revoked(&lock->head);
 }
 
 static void nodes_wanted(zkl_compound *compound) {
-    compound_lock *lock = (compound_lock *)((char *)compound - offsetof(compound_lock, compound));
+    compound_lock *lock = lock_around(compound);
     lock->wanted = true;
     stir(lock);
 }
@@ -71,7 +87,7 @@ static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
     (void)part;
 }
 
-/* Lets go of a part, which goes on alone until its node is gone. */
+/* Lets go of a part, which goes on alone until its node is gone: nobody is told of it any more. */
 static void let_go(zkl_contender **part) {
     static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *c = *part;
@@ -79,7 +95,7 @@ static void let_go(zkl_contender **part) {
     if (!c)
         return;
     if (c->compound->wanted && c->node == ZKL_NODE_ASKED)
-        zkl_send_lost(c); /* the transaction's answer will not find it */
+        zkl_line_create_lost(c); /* the transaction's answer will not find it */
     c->compound = &nobody;
     zkl_line_drop(c);
 }
@@ -96,7 +112,7 @@ static zkl_contender *join_part(compound_lock *lock, const char *path, zkl_kind 
     const zkl_terms terms = {
         .kind = kind,
         .permits = lock->head.terms.permits,
-        .deadline = ZKL_NEVER, /* the head's counts */
+        .deadline = ZKL_NEVER, /* the head has the deadline */
         .once = lock->head.terms.once,
     };
     zkl_line *line = zkl_lines_at(lock->lines, path);
@@ -143,7 +159,8 @@ static void set_timer(compound_lock *lock, zkl_nanos at) {
     zkl_timer_set(&lock->head.context->timers, &lock->head.timer, at);
 }
 
-/* Parts that were granted one after another: the trust of the first may have run out. */
+/* The parts were granted one after another: since the first was, the trust in the session may have run out. false: it has,
+ * and the head is looked at again in the next step. */
 static bool grant(compound_lock *lock) {
     zkl_contender *head = &lock->head;
     zkl_context *context = head->context;
@@ -158,9 +175,9 @@ static bool grant(compound_lock *lock) {
 
 /* ---- the transaction ---- */
 
-static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
-    (void)asked;
-    compound_lock *lock = (compound_lock *)((char *)receiver - offsetof(compound_lock, receiver));
+static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
+    (void)back;
+    compound_lock *lock = ZKL_CONTAINER_OF(receiver, compound_lock, receiver);
     zkl_reply own = *reply;
     if (reply->rc == ZNOAUTH && !lock->unmarked) {
         lock->unmarked = true; /* perhaps only that was denied */
@@ -173,8 +190,8 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     }
 }
 
-/* The answer to a transaction tells no node's czxid, but the mzxid of one that is written to. The data of those that are
- * there is not ours, so one is made for that. It is gone with the transaction's end. */
+/* The answer to a transaction does not tell the czxid of a node that it creates, but the mzxid of one that it writes to,
+ * which is the same number. So a node is created for that, written to, and deleted before the transaction ends. */
 static char *mark_path(const compound_lock *lock) {
     char name[ZKL_ZNODE_SIZE], *path = NULL;
     zkl_znode_make_mark(name, (zkl_guid){lock->head.context->guid, lock->receiver.id});
@@ -212,7 +229,7 @@ static void make_nodes(compound_lock *lock) {
         if (rc == ZOK)
             part->node = ZKL_NODE_ASKED;
         else
-            zkl_send_again_later(part->line);
+            zkl_line_retry_later(part->line);
     }
     for (size_t i = 0; i < lock->count; i++) /* the lists come after the nodes */
         zkl_line_settle(lock->parts[i]->line);
@@ -221,7 +238,7 @@ static void make_nodes(compound_lock *lock) {
     free(paths);
 }
 
-/* All nodes are made together, so all must be gone before, and what became of them must be known. */
+/* All nodes are created together: before that all must be gone, and what became of each create must be known. */
 static void want_nodes(compound_lock *lock) {
     size_t none = 0, there = 0;
     for (size_t i = 0; i < lock->count; i++) {
@@ -229,17 +246,18 @@ static void want_nodes(compound_lock *lock) {
         there += lock->parts[i]->node == ZKL_NODE_THERE;
     }
     if (none + there < lock->count)
-        return; /* an answer is on its way, and stirs us */
+        return; /* an answer is on its way, and calls stir */
     lock->wanted = false;
     if (there)
         enter_again(lock);
     else if (lock->head.context->port)
-        make_nodes(lock); /* otherwise the next link wants them */
+        make_nodes(lock); /* without a link: zkl_line_resume wants them again */
 }
 
 /* ---- steps ---- */
 
-/* A failure says more than a loss, and a loss more than that it was given back, as it is when the client closes. */
+/* Of two parts that are over the one that says more: a failure says more than a loss, and a loss more than a release, which
+ * happens when the client closes. */
 static const zkl_contender *worse(const zkl_contender *a, const zkl_contender *b) {
     if (!b || b->phase != ZKL_OVER)
         return a;
@@ -270,7 +288,7 @@ static void step_held(compound_lock *lock) {
         lose(lock);
 }
 
-/* false: it has to be looked at again in the next step. */
+/* false: there is more to do, in the next step. */
 static bool step_waiting(compound_lock *lock) {
     const zkl_contender *ended = ended_part(lock);
     if (ended && ended->outcome == ZKL_LOST)
@@ -286,21 +304,19 @@ static bool step_waiting(compound_lock *lock) {
     return !lock->wanted;
 }
 
-void zkl_compounds_step(zkl_context *context) {
-    compound_lock *later = NULL;
-    while (context->restless) {
-        compound_lock *lock = context->restless;
-        context->restless = lock->next_restless;
-        lock->restless = false;
+void zkl_compounds_step(zkl_queue *queue) {
+    zkl_list later = {0};
+    compound_lock *lock;
+    while ((lock = ZKL_FIRST(&queue->restless, compound_lock, item))) {
+        unstir(lock);
         if (lock->head.phase == ZKL_HELD) {
             step_held(lock);
         } else if (lock->head.phase == ZKL_WAITING && !step_waiting(lock) && !lock->restless) {
             lock->restless = true;
-            lock->next_restless = later;
-            later = lock;
+            zkl_list_append(&later, &lock->item);
         }
     }
-    context->restless = later;
+    queue->restless = later;
 }
 
 /* ---- the host's side ---- */
@@ -333,12 +349,7 @@ static void drop(zkl_contender *head) {
 
 static void free_lock(zkl_contender *head) {
     compound_lock *lock = lock_of(head);
-    for (compound_lock **g = &head->context->restless; *g; g = &(*g)->next_restless) {
-        if (*g != lock)
-            continue;
-        *g = lock->next_restless;
-        break;
-    }
+    unstir(lock);
     for (size_t i = 0; lock->paths && i < lock->path_count; i++)
         free(lock->paths[i]);
     free(lock->paths);
@@ -347,7 +358,7 @@ static void free_lock(zkl_contender *head) {
 }
 
 static void head_timer(zkl_timer *timer) {
-    zkl_contender *head = (zkl_contender *)((char *)timer - offsetof(zkl_contender, timer));
+    zkl_contender *head = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (head->phase == ZKL_WAITING)
         fail(lock_of(head), head->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (head->phase == ZKL_HELD)
@@ -359,24 +370,24 @@ static compound_lock *lock_new(zkl_lines *lines, const char *const *paths, size_
     compound_lock *lock = calloc(1, sizeof *lock);
     if (!lock)
         return NULL;
-    lock->head.context = lines->context;
+    lock->head.queue = &lines->queue;
     lock->lines = lines;
     lock->path_count = path_count;
     lock->count = parts;
     lock->receiver.answer = answered;
     lock->paths = calloc(path_count, sizeof *lock->paths);
     lock->parts = calloc(parts, sizeof *lock->parts);
-    bool compound = lock->paths && lock->parts;
-    for (size_t i = 0; compound && i < path_count; i++)
-        compound = (lock->paths[i] = strdup(paths[i])) != NULL;
-    if (!compound) {
+    bool complete = lock->paths && lock->parts;
+    for (size_t i = 0; complete && i < path_count; i++)
+        complete = (lock->paths[i] = strdup(paths[i])) != NULL;
+    if (!complete) {
         free_lock(&lock->head);
         return NULL;
     }
     return lock;
 }
 
-/* Its nodes are made by one request, which the servers must be able to take. */
+/* Are all its nodes created by one request that the servers take? */
 static bool fits(const compound_lock *lock) {
     const zkl_context *context = lock->head.context;
     char name[ZKL_ZNODE_SIZE];
@@ -391,7 +402,7 @@ static bool fits(const compound_lock *lock) {
 static zkl_contender *start(compound_lock *lock, uint64_t tag, const zkl_terms *terms) {
     static const zkl_contender_table table = {release, cancel, drop, free_lock};
     zkl_contender *head = &lock->head;
-    zkl_contender_init(head, head->context, tag, terms, NULL);
+    zkl_contender_init(head, head->queue, tag, terms, NULL);
     head->call = &table;
     head->timer.fire = head_timer;
     set_timer(lock, terms->once ? ZKL_NEVER : terms->deadline);

@@ -1,14 +1,14 @@
-/* group: several places that the host sees as one, all or none of which are held. The host's contender is the group's
- * head; it is in no line. The parts are contenders in their lines like any others, and know of the group only that
- * they are parts of a whole. Under the client's mutex.
+/* compound: several contenders that the host sees as one, all or none of which are held. The host's contender is the head,
+ * which is in no line; the parts are contenders in their lines like any others, and know only that they are parts of a
+ * compound. Under the client's mutex.
  *
  * A multilock's parts enter all their queues in one transaction, so that two multilocks stand in the same order
  * everywhere and cannot wait for each other. When one of the parts loses its node before all are held, all leave and
  * enter again together.
  *
- * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks makes leases in PATH/leases, waits
- * until there are few enough, and gives the mutex back. Nobody else makes leases meanwhile, so all of a count come
- * together and two counts cannot wait for each other. */
+ * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks (the gate) creates leases in
+ * PATH/leases, waits until there are few enough, and gives the mutex back. Nobody else creates leases meanwhile, so all
+ * that a caller has asked for come together, and two callers cannot wait for each other. */
 #ifndef ZKL_COMPOUND_H
 #define ZKL_COMPOUND_H
 
@@ -22,7 +22,7 @@ zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths,
 zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
                                         size_t count, uint64_t tag, const zkl_terms *terms);
 
-/* Carries on with those whose parts have moved: near the end of every step. */
-void zkl_compounds_step(zkl_context *context);
+/* Goes on with those whose parts have changed: near the end of every step. */
+void zkl_compounds_step(zkl_queue *queue);
 
 #endif

@@ -1,21 +1,27 @@
 #include "queue/contender.h"
 
+#include "base/event.h"
+#include "base/round.h"
+#include "base/timer.h"
+#include "port/receiver.h"
+
 #include <stdlib.h>
 
-void zkl_contender_init(zkl_contender *c, zkl_context *context, uint64_t tag,
-                        const zkl_terms *terms, zkl_compound *compound) {
-    c->context = context;
+void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const zkl_terms *terms,
+                        zkl_compound *compound) {
+    c->queue = queue;
+    c->context = queue->context;
     c->compound = compound;
     c->terms = *terms;
     c->hosted = true;
     c->answer.tag = c->loss.tag = c->revocation.tag = tag;
     c->loss.kind = ZKL_EVENT_LOST;
     if (!compound)
-        context->counters.waiting++;
+        c->context->counters.waiting++;
 }
 
-/* A part is not counted, and has nothing to tell the host. */
-static bool is_part(zkl_contender *c) {
+/* The compound is told in the host's place; its head is what is counted, not its parts. false: it is part of none. */
+static bool tell_compound(zkl_contender *c) {
     if (c->compound)
         c->compound->changed(c->compound);
     return c->compound != NULL;
@@ -43,15 +49,20 @@ void zkl_contender_revoked(zkl_contender *c) {
         tell_revoked(c);
 }
 
-void zkl_contender_granted(zkl_contender *c) {
-    c->phase = ZKL_HELD;
+/* Of its former phase neither the timer nor the place in a round is left. */
+static void set_phase(zkl_contender *c, zkl_phase phase) {
+    c->phase = phase;
     zkl_round_leave(&c->post);
     zkl_timer_clear(&c->context->timers, &c->timer);
+}
+
+void zkl_contender_granted(zkl_contender *c) {
+    set_phase(c, ZKL_HELD);
     c->hold_until = ZKL_NEVER;
     const zkl_nanos now = zkl_context_now(c->context);
     if (c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now)
         c->hold_until = now + c->terms.max_hold;
-    if (is_part(c))
+    if (tell_compound(c))
         return;
     c->context->counters.waiting--;
     c->context->counters.held++;
@@ -62,11 +73,9 @@ void zkl_contender_granted(zkl_contender *c) {
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
-    c->phase = ZKL_OVER;
+    set_phase(c, ZKL_OVER);
     c->outcome = status;
-    zkl_round_leave(&c->post);
-    zkl_timer_clear(&c->context->timers, &c->timer);
-    if (is_part(c))
+    if (tell_compound(c))
         return;
     c->context->counters.waiting--;
     if (status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED)
@@ -74,61 +83,47 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     tell(c, &c->answer, ZKL_EVENT_FAILED, status);
 }
 
-/* Is it the host's to hear of? */
-static bool give_up_hold(zkl_contender *c, zkl_status outcome) {
-    c->phase = ZKL_OVER;
+/* true: the host has to hear of it, and not a compound. */
+static bool end_hold(zkl_contender *c, zkl_status outcome) {
+    set_phase(c, ZKL_OVER);
     c->outcome = outcome;
-    zkl_round_leave(&c->post);
-    zkl_timer_clear(&c->context->timers, &c->timer);
-    if (is_part(c))
+    if (tell_compound(c))
         return false;
     c->context->counters.held--;
     return true;
 }
 
 void zkl_contender_lost(zkl_contender *c) {
-    if (!give_up_hold(c, ZKL_LOST))
+    if (!end_hold(c, ZKL_LOST))
         return;
     c->context->counters.lost++;
     tell(c, &c->loss, ZKL_EVENT_LOST, ZKL_LOST);
 }
 
 void zkl_contender_released(zkl_contender *c) {
-    if (give_up_hold(c, ZKL_OK))
+    if (end_hold(c, ZKL_OK))
         c->context->counters.released++;
 }
 
 void zkl_contender_depart(zkl_contender *c) {
-    zkl_context *context = c->context;
-    c->departure = ++context->departures;
-    c->ahead = context->last_departing;
-    c->behind = NULL;
-    *(c->ahead ? &c->ahead->behind : &context->departing) = c;
-    context->last_departing = c;
+    c->departure = ++c->queue->departures;
+    zkl_list_append(&c->queue->departing, &c->leaving);
 }
 
-static void departed(zkl_contender *c) {
-    zkl_context *context = c->context;
-    *(c->ahead ? &c->ahead->behind : &context->departing) = c->behind;
-    *(c->behind ? &c->behind->ahead : &context->last_departing) = c->ahead;
-    c->departure = 0;
-}
-
-static void free_when_swept(zkl_contender *c) {
-    c->next = c->context->retired;
-    c->context->retired = c;
+static void free_at_end_of_step(zkl_contender *c) {
+    zkl_list_append(&c->queue->retired, &c->member);
 }
 
 void zkl_contender_retire(zkl_contender *c) {
-    zkl_context *context = c->context;
     zkl_round_leave(&c->post);
-    zkl_timer_clear(&context->timers, &c->timer);
-    zkl_receiver_leave(&context->receivers, &c->receiver);
+    zkl_timer_clear(&c->context->timers, &c->timer);
+    zkl_receiver_leave(&c->context->receivers, &c->receiver);
     if (c->departure)
-        departed(c);
+        zkl_list_remove(&c->queue->departing, &c->leaving);
+    c->departure = 0;
     c->line = NULL;
     if (!c->hosted)
-        free_when_swept(c);
+        free_at_end_of_step(c);
 }
 
 void zkl_contender_unhost(zkl_contender *c) {
@@ -137,7 +132,7 @@ void zkl_contender_unhost(zkl_contender *c) {
     zkl_events_drop(&c->context->events, &c->loss);
     zkl_events_drop(&c->context->events, &c->revocation);
     if (!c->line)
-        free_when_swept(c);
+        free_at_end_of_step(c);
 }
 
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
@@ -147,11 +142,8 @@ zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
     return c->hold_until < trusted ? c->hold_until : trusted;
 }
 
-void zkl_contenders_sweep(zkl_context *context) {
-    zkl_contender *next;
-    for (zkl_contender *c = context->retired; c; c = next) {
-        next = c->next;
+void zkl_contenders_sweep(zkl_queue *queue) {
+    ZKL_EACH (zkl_contender, c, &queue->retired, member)
         c->call->free(c);
-    }
-    context->retired = NULL;
+    queue->retired = (zkl_list){0};
 }

@@ -1,10 +1,11 @@
-/* contender: one caller's place in a line, from the moment it joins until its node is known to be gone. What the host
- * sees of it is its phase; what the servers have of it is its node. The phase is moved here, the node by line.c. */
+/* contender: one caller in a line, from the moment it joins until its node is known to be gone. What the host sees of it
+ * is its phase, which is changed here and nowhere else; what the servers have of it is its node. docs/design.md has a
+ * table of the states that are legal; zkl_contender_check compares. */
 #ifndef ZKL_CONTENDER_H
 #define ZKL_CONTENDER_H
 
-#include "port/context.h"
 #include "base/status.h"
+#include "queue/queue.h"
 #include "recipe/verdict.h"
 
 typedef struct zkl_contender zkl_contender;
@@ -13,18 +14,34 @@ typedef struct zkl_line zkl_line;
 typedef enum zkl_phase {
     ZKL_WAITING,
     ZKL_HELD,
-    ZKL_OVER /* failed, released or lost: what is left is to see the node gone */
+    ZKL_OVER /* failed, released or lost: all that is left to do is to see the node gone */
 } zkl_phase;
 
 typedef enum zkl_node {
-    ZKL_NODE_NONE,   /* not at the servers; for a waiter the line makes it when there is a link */
-    ZKL_NODE_ASKED,  /* a create is on its way: its answer moves on */
+    ZKL_NODE_NONE, /* the servers have none; for a waiter one is created as soon as there is a link */
+    ZKL_NODE_ASKED,  /* a create is on its way: its answer goes on */
     ZKL_NODE_LOST,   /* the answer to the create was lost: the next synced list tells */
     ZKL_NODE_THERE,  /* known by name */
-    ZKL_NODE_ERASING /* a delete is on its way: its answer moves on */
+    ZKL_NODE_ERASING /* a delete is on its way: its answer goes on */
 } zkl_node;
 
-/* What the host does to a contender: one in a line, or one that stands for several (group.c). */
+/* Where a waiter stands, as far as the snapshot of its line tells. */
+typedef enum zkl_position {
+    ZKL_POSITION_UNKNOWN, /* not looked at yet, or whoever it waited for has gone since */
+    ZKL_POSITION_FIRST,   /* nobody is before it */
+    ZKL_POSITION_BEHIND,  /* it waits until the child with the sequence `blocker` is gone */
+    ZKL_POSITION_FULL     /* a lease: it waits until there are fewer */
+} zkl_position;
+
+/* How far the search for a node has come whose create's answer was lost (lost.h). */
+typedef enum zkl_search {
+    ZKL_SEARCH_NONE,  /* not begun */
+    ZKL_SEARCH_ASKED, /* the servers were asked who made the child with the sequence `candidate` */
+    ZKL_SEARCH_RESTART, /* likewise, but a newer list has come: it is searched from its beginning */
+    ZKL_SEARCH_NEXT     /* children up to `candidate` are known not to be ours */
+} zkl_search;
+
+/* What the host does to a contender: one in a line, or one that stands for several (compound.c). */
 typedef struct zkl_contender_table {
     zkl_status (*release)(zkl_contender *c);
     void (*cancel)(zkl_contender *c, zkl_status status);
@@ -32,88 +49,91 @@ typedef struct zkl_contender_table {
     void (*free)(zkl_contender *c);
 } zkl_contender_table;
 
-/* What a contender is a part of: it hears of it in the place of the host. */
+/* What a contender may be a part of (compound.c): it is told what becomes of its parts, where otherwise the host is. */
 typedef struct zkl_compound zkl_compound;
 struct zkl_compound {
     void (*changed)(zkl_compound *compound);
     void (*revoked)(zkl_compound *compound, zkl_contender *part);
-    /* Its node has to be made; NULL: the line makes it. */
+    /* The part needs a new node, which the compound creates together with others. NULL: the line creates it. */
     void (*wanted)(zkl_compound *compound);
 };
 
 struct zkl_contender {
     zkl_receiver
-        receiver; /* its number is the node's half of the GUID; a new one for every create */
+        receiver; /* gets the answers about its node; its number is the node's half of the GUID, and changes with
+                            * every create */
     const zkl_contender_table *call;
-    zkl_compound *compound; /* NULL: none, it is the host's */
+    zkl_compound *compound; /* NULL: it is part of none, and the host is told of it */
     zkl_context *context;
-    zkl_line *line;             /* NULL once retired */
-    zkl_contender *prev, *next; /* the line's members, in order of arrival */
-
-    zkl_contender *ahead, *behind; /* nodes that must go, client-wide, in order of departure */
-    uint64_t departure;            /* the place in that order; 0: not in it */
+    zkl_queue *queue;
+    zkl_line *line;        /* NULL once retired */
+    zkl_list_item member;  /* line->members in order of arrival; once retired: queue->retired */
+    zkl_list_item leaving; /* queue->departing */
+    uint64_t departure; /* its number in the order of departure; 0: it is not in queue->departing */
 
     zkl_phase phase;
     zkl_node node;
     zkl_status outcome; /* of one that is over: ZKL_OK when it was released */
     char *name;         /* of the node below the line's path, once known */
     int64_t token;      /* the node's czxid; 0 while not known */
-    int64_t
-        borrowed; /* a read taken under a write: the write's token, which is the read's as well; else 0 */
-    int32_t sequence;    /* ... and the write's sequence, which the read's node bears */
-    zkl_watch watch;     /* on its own node */
-    bool reading;        /* its own node is being read, without a watch */
-    zkl_post post;       /* in a round of those who are not watched: see patrol.h */
-    bool first;          /* as far as the snapshot tells, nobody is before it */
-    bool review;         /* its blocker went: the line looks at it again */
-    bool queued;         /* it was seen behind somebody, with the node that it has */
-    bool settled;        /* it has waited already: it is never too many (crowd.h) */
-    bool seen;           /* found in the list that is being read; lost: `candidate` is set */
-    bool asking, looked; /* lost: whose `candidate` is; those up to `candidate` are not ours */
-    int32_t candidate;   /* lost: sequence of a child that may be its node */
-    bool blocked;        /* `blocker` is set */
-    int32_t blocker;     /* sequence of the child it waits for */
-    bool shielded;       /* `second` is set */
-    int32_t second;   /* sequence of the nearest before the blocker, which it would wait for next */
-    unsigned parents; /* the line's round of parents that its create was sent after */
+    /* A read taken under a write of the same owner has the write's token and sequence for its own; else 0. */
+    int64_t borrowed;
+    int32_t sequence;
+    zkl_watch watch; /* on its own node */
+    bool reading;    /* its own node is being read, without a watch */
+    zkl_post post;   /* in a round of those who are not watched (unwatched.h) */
+
+    zkl_position position;
+    int32_t blocker; /* BEHIND: the sequence of the child it waits for */
+    bool
+        has_second; /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
+    int32_t second;
+    bool review; /* its blocker went: it is looked at again at the end of the step */
+    bool queued; /* it was seen behind somebody, with the node that it has */
+    bool
+        settled; /* it has waited before, with an earlier node: it is never one too many (crowd.h) */
+    bool seen; /* its node is in the list that is being read; of a lost one: `candidate` is in it */
+    zkl_search search;
+    int32_t candidate;
+    unsigned parents; /* the line's round of creating parents that its create was sent after */
 
     zkl_terms terms;
-    zkl_nanos hold_until; /* held: ZKL_NEVER, or the moment at which max_hold is over */
-    zkl_timer
-        timer; /* waiting: the deadline; held: the watch, max_hold; over: tries the delete again */
-    zkl_nanos patience; /* over: the pause before that */
-    zkl_status
-        refused; /* over: what the latest delete was answered, if that was a refusal; else ZKL_OK */
+    zkl_nanos hold_until; /* held: when max_hold is over; ZKL_NEVER: it has none */
+    /* Waiting: the deadline. Held: when to arm the watch on its own node, or the end of max_hold. Over: when to try the
+     * delete again. */
+    zkl_timer timer;
+    zkl_nanos patience; /* over: the pause before the next delete */
+    zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
 
     bool hosted;  /* the host still has it */
     bool revoked; /* somebody has asked for it back */
     zkl_event answer, loss, revocation;
 };
 
-/* Waiting, without a node; `tag` is the host's number for it, unless it is part of a whole. */
-void zkl_contender_init(zkl_contender *c, zkl_context *context, uint64_t tag,
-                        const zkl_terms *terms, zkl_compound *compound);
+/* A waiter without a node. `tag` is the host's number for it, unless it is part of a compound. */
+void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const zkl_terms *terms,
+                        zkl_compound *compound);
 
-/* The legal moves of the phase; each tells the host what it must hear. */
+/* The legal changes of the phase. Each tells the host, or the compound, what it must hear. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */
 void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OVER */
 void zkl_contender_lost(zkl_contender *c);                      /* HELD -> OVER */
 void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
 
-/* Somebody asks for it back: the host hears so once, when it holds. */
+/* Somebody asks for it back: once it holds, the host hears so, one time only. */
 void zkl_contender_revoked(zkl_contender *c);
 
-/* Enters the order of departure: `flush` waits for it. */
+/* Its node must go: from now on queries for a flush wait for that. */
 void zkl_contender_depart(zkl_contender *c);
-/* Its node is gone and it is no member any more: it is freed as soon as the host has let go. */
+/* Its node is gone and its line has removed it: it is freed as soon as the host has let go of it, too. */
 void zkl_contender_retire(zkl_contender *c);
-/* The host lets go: it hears nothing more. What is held or waited for is the line's to end first. */
+/* The host lets go of it and hears nothing more. A hold or a wait is the caller's to end. */
 void zkl_contender_unhost(zkl_contender *c);
 
 /* The moment until which the servers cannot have given the lock away; 0 when it is not held. */
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c);
 
-/* Frees those that are both retired and let go. */
-void zkl_contenders_sweep(zkl_context *context);
+/* Frees those that are retired and that the host has let go of: the end of every step. */
+void zkl_contenders_sweep(zkl_queue *queue);
 
 #endif

@@ -1,14 +1,14 @@
-/* crowd: how many of this client's own callers wait for somebody in a line, and who of them are too many. */
+/* crowd: how many of this client's own callers wait in a line, and who of them are too many (terms.crowd). */
 #ifndef ZKL_CROWD_H
 #define ZKL_CROWD_H
 
-#include "queue/line.h"
+#include "queue/line_state.h"
 
-/* All locked. Must a newcomer with these terms not wait here? Nobody is asked of whom it is not known here that he would
- * have to: the servers may let him in. */
+/* Must a newcomer with these terms be refused, because it would wait and enough of ours wait already? Only if it is known
+ * here that it would have to wait: otherwise the servers are asked, who may let it in. */
 bool zkl_crowd_refuses(const zkl_line *line, const zkl_terms *terms);
 
-/* Somebody heard from the servers that he waits: the last to come go with ZKL_BUSY, if that makes too many. */
+/* Somebody has heard from the servers that it waits: if too many do, the last to come fail with ZKL_BUSY. */
 void zkl_crowd_thin(zkl_line *line);
 
 #endif

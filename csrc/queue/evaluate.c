@@ -1,158 +1,124 @@
 #include "queue/evaluate.h"
 
-#include "queue/send.h"
+#include "base/timer.h"
+#include "queue/blocker.h"
+#include "queue/contender.h"
 #include "queue/leave.h"
 #include "queue/lost.h"
-#include "queue/patrol.h"
-#include "recipe/verdict.h"
+#include "queue/send.h"
+#include "queue/unwatched.h"
 #include "queue/vetting.h"
+#include "recipe/snapshot.h"
+#include "recipe/verdict.h"
+#include "recipe/znode.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* A hold shorter than this never pays for a watch on its own node. */
+/* A hold that ends sooner than this never pays for a watch on its own node. */
 #define WATCH_AFTER (ZKL_SECOND / 20)
 
-/* Blockers vanish and never appear, with one exception: a writer that takes read leaves a node as old as its own. Could
- * this child have, without our having seen it? */
-static bool may_have_read(zkl_line *line, const zkl_child *child) {
-    if (child->kind != ZKL_KIND_WRITE)
-        return false;
-    if (!child->mine)
-        return true;
-    for (const zkl_contender *c = line->first; c; c = c->next)
-        if (c->borrowed && c->sequence == child->sequence &&
-            (!c->name || zkl_snapshot_find(&line->snapshot, c->name) == ZKL_NOT_FOUND))
-            return true;
-    return false;
+/* ---- granting ---- */
+
+void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch) {
+    const zkl_nanos watch = to_watch ? zkl_context_now(c->context) + WATCH_AFTER : ZKL_NEVER;
+    zkl_timer_set(&c->context->timers, &c->timer, watch < c->hold_until ? watch : c->hold_until);
 }
 
-/* Whom it waits for once its blocker has gone. The nearest of these is watched as well: it goes when the blocker's turn
- * comes, and while the blocker holds there is time for a list. So when the blocker goes it is known to be the last. */
-static void watch_second(zkl_contender *c, const zkl_verdict *v) {
-    c->shielded = v->second != ZKL_NOBODY;
-    if (!c->shielded)
-        return;
-    zkl_child *second = &c->line->snapshot.children[v->second];
-    c->second = second->sequence;
-    zkl_send_second(c->line, second);
+/* Its node stood in a list that was read just now; or its own node is watched, and had it been deleted, the servers would
+ * have told of that before they told that the blocker is gone. Otherwise the blocker's going proves nothing. */
+static bool is_node_there(const zkl_contender *c, zkl_evidence evidence) {
+    return c->token && (evidence == ZKL_BY_LIST || c->watch == ZKL_WATCH_ARMED);
 }
 
-/* Of our own nodes the snapshot tells the truth; others before the blocker may have gone unheard. */
-static void second_gone(zkl_contender *c) {
-    zkl_line *line = c->line;
-    const size_t own = c->name ? zkl_snapshot_find(&line->snapshot, c->name) : ZKL_NOT_FOUND;
-    c->shielded = false;
-    if (own == ZKL_NOT_FOUND || line->stale)
-        return; /* a list that has it is wanted or on its way */
-    const zkl_verdict v =
-        zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
-    if (v.outcome != ZKL_VERDICT_WAIT)
-        return;
-    if ((line->doubtful && c->terms.kind == ZKL_KIND_WRITE) ||
-        (v.second != ZKL_NOBODY && !line->snapshot.children[v.second].mine))
-        line->list_wanted = true;
-    else
-        watch_second(c, &v);
-}
-
-void zkl_evaluate_gone(zkl_line *line, const char *name) {
-    const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
-    if (index == ZKL_NOT_FOUND)
-        return;
-    const int32_t sequence = line->snapshot.children[index].sequence;
-    const bool lease = line->snapshot.children[index].kind == ZKL_KIND_LEASE;
-    line->doubtful |= may_have_read(line, &line->snapshot.children[index]);
-    zkl_send_leave_child(line, &line->snapshot.children[index]);
-    zkl_snapshot_remove(&line->snapshot, index);
-    for (zkl_contender *c = line->first; c; c = c->next) {
-        const bool waited = lease || (c->blocked && c->blocker == sequence);
-        if (c->phase != ZKL_WAITING)
-            continue;
-        if (waited) {
-            c->blocked = false;
-            c->review = line->review = true;
-        } else if (c->shielded && c->second == sequence) {
-            second_gone(c);
-        }
-    }
-}
-
-void zkl_evaluate_missing(zkl_line *line, const char *name) {
-    line->lagging = true;
-    zkl_evaluate_gone(line, name);
-}
-
-void zkl_evaluate_set_timer(zkl_contender *c, bool watch) {
-    const zkl_nanos soon = watch ? zkl_context_now(c->context) + WATCH_AFTER : ZKL_NEVER;
-    zkl_timer_set(&c->context->timers, &c->timer, soon < c->hold_until ? soon : c->hold_until);
-}
-
-void zkl_evaluate_grant(zkl_contender *c, bool seen) {
-    if (c->phase != ZKL_WAITING || !c->first || c->node != ZKL_NODE_THERE)
+void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
+    if (c->phase != ZKL_WAITING || c->position != ZKL_POSITION_FIRST || c->node != ZKL_NODE_THERE)
         return;
     if (!zkl_vetting_passed(c->line))
-        return; /* the answer that this waits for comes back here, or ends the wait */
-    if (!c->token || (!seen && c->watch != ZKL_WATCH_ARMED)) {
-        zkl_send_own(c); /* its answer comes back here */
+        return; /* the answer to the ACL comes back here, or ends the wait */
+    if (!is_node_there(c, evidence)) {
+        zkl_send_watch_own(c); /* its answer comes back here */
         return;
     }
-    const zkl_nanos now = zkl_context_now(c->context);
-    if (c->context->trusted_until <= now)
-        return; /* the heart beats as long as we wait; zkl_line_refreshed comes back here */
+    /* A process that was stopped for long reads now what the servers said before it was: the session may be over. */
+    if (c->context->trusted_until <= zkl_context_now(c->context))
+        return; /* the heart beats as long as somebody waits, and zkl_line_refreshed comes back here */
     zkl_contender_granted(c);
-    zkl_evaluate_set_timer(c, c->watch == ZKL_WATCH_NONE);
+    zkl_evaluate_set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
 }
 
-/* Who waits hears by a watch that it is its turn; where there is none it is looked after. */
-static void wait_for(zkl_contender *c, const zkl_verdict *v) {
+/* ---- waiting ---- */
+
+/* A watch tells a waiter when to look again: on its blocker, or for leases on the directory. Where there is no room for the
+ * watch, the line is listed in turn. */
+static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_line *line = c->line;
-    bool told = line->watched && !line->unwatching;
-    if (c->blocked) {
-        zkl_child *blocker = &line->snapshot.children[v->blocker];
+    bool told = line->directory_watch == ZKL_WATCH_ARMED;
+    if (c->position == ZKL_POSITION_BEHIND) {
+        zkl_child *blocker = &line->snapshot.children[verdict->blocker];
         c->blocker = blocker->sequence;
-        told = zkl_send_blocker(line, blocker);
-        watch_second(c, v);
+        told = zkl_send_watch_blocker(line, blocker);
+        zkl_blocker_watch_second(c, verdict);
     }
     if (told)
-        zkl_patrol_list_no_more(c);
+        zkl_unwatched_turn_no_more(c);
     else
-        zkl_patrol_list(c);
-    zkl_send_own(c);
+        zkl_unwatched_turn(c);
+    zkl_send_watch_own(c);
 }
 
-void zkl_evaluate_look(zkl_contender *c, bool seen) {
+/* It is not first. One list tells more than a question for each child that the snapshot still shows. */
+static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence evidence) {
+    if (c->terms.once)
+        zkl_leave_fail(c, ZKL_TIMEOUT);
+    else if (evidence == ZKL_BY_NEWS && c->line->lagging)
+        c->line->list_wanted = true;
+    else
+        wait_for(c, verdict);
+}
+
+static zkl_position position_of(zkl_outcome outcome) {
+    switch (outcome) {
+    case ZKL_VERDICT_GRANTED:
+        return ZKL_POSITION_FIRST;
+    case ZKL_VERDICT_WAIT:
+        return ZKL_POSITION_BEHIND;
+    case ZKL_VERDICT_FULL:
+        return ZKL_POSITION_FULL;
+    case ZKL_VERDICT_TIED:
+        break;
+    }
+    return ZKL_POSITION_UNKNOWN;
+}
+
+void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
     zkl_line *line = c->line;
     if (c->phase != ZKL_WAITING || !c->name || line->stale)
         return;
     const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
     if (own == ZKL_NOT_FOUND)
-        return; /* a list that has it is wanted or on its way */
-    if (!seen && line->doubtful && c->terms.kind == ZKL_KIND_WRITE) {
-        line->list_wanted = true;
+        return; /* a list that has its node is wanted or on its way */
+    if (evidence == ZKL_BY_NEWS && line->doubtful && c->terms.kind == ZKL_KIND_WRITE) {
+        line->list_wanted = true; /* a reader may be there that the snapshot does not show */
         return;
     }
-    const zkl_verdict v =
+    const zkl_verdict verdict =
         zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
-    c->first = v.outcome == ZKL_VERDICT_GRANTED;
-    c->blocked = v.outcome == ZKL_VERDICT_WAIT;
-    line->crowded |= !c->first && !c->queued;
-    c->queued = !c->first;
-    if (v.outcome == ZKL_VERDICT_TIED) {
+    c->position = position_of(verdict.outcome);
+    const bool first = c->position == ZKL_POSITION_FIRST;
+    line->crowded |= !first && !c->queued;
+    c->queued = !first;
+    if (verdict.outcome == ZKL_VERDICT_TIED)
         zkl_leave_fail(c, ZDATAINCONSISTENCY);
-    } else if (c->first) {
-        zkl_evaluate_grant(c, seen);
-    } else if (c->terms.once) {
-        zkl_leave_fail(c, ZKL_TIMEOUT);
-    } else if (!seen && line->lagging) {
-        line->list_wanted = true; /* one list tells more than a question for each who is shown */
-    } else {
-        wait_for(c, &v);
-    }
+    else if (first)
+        zkl_evaluate_grant(c, evidence);
+    else
+        not_first(c, &verdict, evidence);
 }
 
-/* Deletes of nodes that are nobody's, for each list. */
+/* ---- a new list ---- */
+
+/* At most so many nodes that are nobody's are deleted for each list. */
 #define STRAYS_MOST 64
 
 /* Whose node it is, or may be. A GUID in a name is worth little: whoever has seen the name can make another with it. */
@@ -168,8 +134,9 @@ static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays)
 
 static void mark_own(zkl_line *line) {
     size_t strays = 0;
-    for (zkl_contender *c = line->first; c; c = c->next)
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
         c->seen = false;
+    }
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
         zkl_contender *c = owner_of(line, child->name, &strays);
@@ -182,32 +149,30 @@ static void mark_own(zkl_line *line) {
     }
 }
 
-/* Whoever is refused takes its own node with it, so it is asked again when one has gone; but not for each waiter. */
+/* Does a lock use this directory that one of `kind` cannot share it with? Who is refused for that takes its own node out of
+ * the snapshot, so that is asked again for each number of children; but not for each waiter. */
+static bool is_mixed(const zkl_snapshot *snapshot, zkl_kind kind, size_t asked_at[ZKL_KINDS],
+                     bool answers[ZKL_KINDS]) {
+    if (asked_at[kind] != snapshot->count) {
+        asked_at[kind] = snapshot->count;
+        answers[kind] = zkl_verdict_mixed(snapshot->children, snapshot->count, kind);
+    }
+    return answers[kind];
+}
+
 static void refuse_mixed(zkl_line *line) {
-    const zkl_snapshot *snapshot = &line->snapshot;
-    struct {
-        size_t count; /* of children, when it was asked */
-        bool mixed;
-    } known[ZKL_KIND_LEASE + 1];
-    for (zkl_kind kind = ZKL_KIND_LOCK; kind <= ZKL_KIND_LEASE; kind++)
-        known[kind].count = SIZE_MAX;
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
-        const zkl_kind kind = c->terms.kind;
-        if (c->phase != ZKL_WAITING)
-            continue;
-        if (known[kind].count != snapshot->count) {
-            known[kind].count = snapshot->count;
-            known[kind].mixed = zkl_verdict_mixed(snapshot->children, snapshot->count, kind);
-        }
-        if (known[kind].mixed)
+    size_t asked_at[ZKL_KINDS];
+    bool answers[ZKL_KINDS];
+    for (size_t kind = 0; kind < ZKL_KINDS; kind++)
+        asked_at[kind] = SIZE_MAX;
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        if (c->phase == ZKL_WAITING && is_mixed(&line->snapshot, c->terms.kind, asked_at, answers))
             zkl_leave_fail(c, ZKL_WRONG_KIND);
     }
 }
 
-/* A read under a write is as old as the write: it holds if the two stood in one list. If the write was gone by then, a
- * later writer may hold, and the read has to wait its turn with a sequence of its own. */
+/* A read under a write is as old as the write. It may hold if the two stood in one list: if the write was gone by then, a
+ * later writer may hold, and the read has to queue with a sequence of its own. */
 static bool stood_together(zkl_line *line, const zkl_contender *read) {
     for (size_t i = 0; i < line->snapshot.count; i++) {
         const zkl_child *child = &line->snapshot.children[i];
@@ -217,44 +182,47 @@ static bool stood_together(zkl_line *line, const zkl_contender *read) {
     return false;
 }
 
-static void stand(zkl_contender *c, bool seen) {
+static void evaluate_or_queue(zkl_contender *c, zkl_evidence evidence) {
     if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(c->line, c))
-        zkl_leave_erase(c); /* erased() queues it anew */
+        zkl_leave_erase(c); /* the answer to the delete queues it anew */
     else
-        zkl_evaluate_look(c, seen);
+        zkl_evaluate(c, evidence);
 }
 
 void zkl_evaluate_found(zkl_contender *c) {
     if (c->line->stale)
         c->line->list_wanted = true;
     else
-        stand(c, false);
+        evaluate_or_queue(c, ZKL_BY_NEWS);
 }
 
-void zkl_evaluate_read(zkl_line *line, const char *const *names, size_t count) {
-    const size_t watched = zkl_send_watched(line);
+/* false: no memory. Watches on children that the list does not show any more have told before. */
+static bool take_list(zkl_line *line, const char *const *names, size_t count) {
+    const size_t watched = zkl_line_watched_bytes(line);
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
         line->stale = line->list_wanted = true;
-        zkl_send_again_later(line);
-        return;
+        zkl_line_retry_later(line);
+        return false;
     }
-    /* What is not in the list any more is gone: its watch told before. */
-    line->context->watches.bytes += zkl_send_watched(line) - watched;
+    line->queue->watches.bytes += zkl_line_watched_bytes(line) - watched;
     line->stale = line->doubtful = line->lagging = false;
+    return true;
+}
+
+/* Those who have lost come first: the host hears of a loss before it hears that the next one holds. */
+void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count) {
+    if (!take_list(line, names, count))
+        return;
     mark_own(line);
     refuse_mixed(line);
-    /* First who has lost: the host hears of it before the next one holds. */
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_LOST)
             zkl_lost_look(c);
         else if (c->node == ZKL_NODE_THERE && !c->seen)
             zkl_leave_missing(c);
     }
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_THERE)
-            stand(c, true);
+            evaluate_or_queue(c, ZKL_BY_LIST);
     }
 }

@@ -1,25 +1,26 @@
-/* standing: who stands where in a line: the list of its children is read, and what follows from it is done: holds are
- * granted, blockers watched, lost nodes found again or missed. */
+/* evaluate: who stands where in a line. The list of its children is read, or a contender is looked at again by what is
+ * known since, and what follows is done: it is granted, it waits for its blocker, its lost node is found or missed. */
 #ifndef ZKL_EVALUATE_H
 #define ZKL_EVALUATE_H
 
-#include "queue/line.h"
+#include "queue/line_state.h"
+
+/* Why a contender is looked at, which says how far the snapshot can be believed. */
+typedef enum zkl_evidence {
+    ZKL_BY_LIST, /* a list was read just now, and has its node in it */
+    ZKL_BY_NEWS /* something was heard since the list: the snapshot may still show some who are gone, and its own node */
+} zkl_evidence;
 
 /* Takes a new list of the children. */
-void zkl_evaluate_read(zkl_line *line, const char *const *names, size_t count);
+void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count);
 /* Its node, whose create's answer was lost, was found in the list as last read. */
 void zkl_evaluate_found(zkl_contender *c);
-/* The child is gone, or its delete is on the wire: whoever waited for it is looked at again. */
-void zkl_evaluate_gone(zkl_line *line, const char *name);
-/* ... and that was not told, but found when it was asked for: others may have gone as well. */
-void zkl_evaluate_missing(zkl_line *line, const char *name);
-/* Looks where it stands in the list as last read; `seen`: this is that moment. */
-void zkl_evaluate_look(zkl_contender *c, bool seen);
-/* Grants the first in line, if that is still true as we speak: `seen`, its node stood in the list just read; otherwise
- * the watch on its own node must be armed, so that its deletion would have been told before its blocker's. And never
- * with a validity of nothing: a process that slept reads old news. */
-void zkl_evaluate_grant(zkl_contender *c, bool seen);
-/* A holder's timer: for the end of its max_hold, and `watch`: for arming the watch on its own node. */
-void zkl_evaluate_set_timer(zkl_contender *c, bool watch);
+/* Looks where a waiter stands in the snapshot, and does what follows. */
+void zkl_evaluate(zkl_contender *c, zkl_evidence evidence);
+/* Grants a waiter that is first, if that is certain: its directory is vetted, its node is there at this moment, and the
+ * session is trusted. What is still missing for that is asked for, and comes back here with its answer. */
+void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence);
+/* Sets a holder's timer: to the end of its max_hold, and if its own node is not watched yet to when it is to be. */
+void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch);
 
 #endif

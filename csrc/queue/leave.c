@@ -1,24 +1,24 @@
 #include "queue/leave.h"
 
+#include "queue/blocker.h"
+#include "queue/contender.h"
 #include "queue/send.h"
-#include "queue/evaluate.h"
 
 void zkl_leave_retire(zkl_contender *c) {
     zkl_line *line = c->line;
-    zkl_evaluate_gone(line, c->name);
-    if (line->first == line->last)
+    zkl_blocker_gone(line, c->name);
+    zkl_list_remove(&line->members, &c->member);
+    if (!line->members.first)
         zkl_line_idle(line);
-    *(c->prev ? &c->prev->next : &line->first) = c->next;
-    *(c->next ? &c->next->prev : &line->last) = c->prev;
     c->node = ZKL_NODE_NONE;
-    zkl_send_set_watch(c, ZKL_WATCH_NONE);
+    zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     zkl_contender_retire(c);
 }
 
 void zkl_leave_erase(zkl_contender *c) {
     zkl_send_erase(c);
     if (c->node == ZKL_NODE_ERASING)
-        zkl_evaluate_gone(c->line, c->name);
+        zkl_blocker_gone(c->line, c->name);
 }
 
 void zkl_leave_depart(zkl_contender *c) {
@@ -29,7 +29,7 @@ void zkl_leave_depart(zkl_contender *c) {
     zkl_contender_depart(c);
     if (c->node == ZKL_NODE_THERE)
         zkl_leave_erase(c);
-    /* asked, lost, erasing: its create's answer, the synced list, or its delete's answer runs it again */
+    /* ASKED, LOST or ERASING: the answer to its create, a synced list, or the answer to its delete goes on. */
 }
 
 void zkl_leave_fail(zkl_contender *c, zkl_status status) {
@@ -38,9 +38,7 @@ void zkl_leave_fail(zkl_contender *c, zkl_status status) {
 }
 
 void zkl_leave_fail_waiting(zkl_line *line, zkl_status status) {
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase == ZKL_WAITING)
             zkl_leave_fail(c, status);
     }
@@ -51,7 +49,7 @@ void zkl_leave_missing(zkl_contender *c) {
     if (c->phase == ZKL_WAITING) {
         c->settled |= c->queued;
         c->queued = false;
-        zkl_evaluate_gone(c->line, c->name);
+        zkl_blocker_gone(c->line, c->name);
         zkl_send_create(c);
         return;
     }

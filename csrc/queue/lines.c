@@ -1,6 +1,9 @@
 #include "queue/lines.h"
 
+#include "queue/answer.h"
 #include "queue/patrol.h"
+#include "queue/vetted.h"
+#include "queue/watches.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +30,15 @@ static void insert(zkl_lines *lines, zkl_line *line) {
 }
 
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
-    *lines = (zkl_lines){.context = context, .size = 64};
-    context->watches.most = ZKL_WATCHES_MOST;
-    zkl_patrol_init(context);
+    *lines = (zkl_lines){.queue = {.context = context}, .size = 64};
+    lines->queue.watches.most = ZKL_WATCHES_MOST;
+    zkl_patrol_init(&lines->queue);
     lines->buckets = calloc(lines->size, sizeof(zkl_line *));
     return lines->buckets != NULL;
 }
 
 void zkl_lines_destroy(zkl_lines *lines) {
+    zkl_vetted_clear(&lines->queue.vetted);
     free(lines->buckets);
 }
 
@@ -60,7 +64,7 @@ zkl_line *zkl_lines_at(zkl_lines *lines, const char *path) {
     zkl_line *line = find(lines, path, strlen(path));
     if (line)
         return line;
-    line = zkl_line_new(lines->context, path);
+    line = zkl_line_new(&lines->queue, path);
     if (!line)
         return NULL;
     if (lines->count++ >= lines->size)
@@ -89,7 +93,7 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change) {
     if (around)
         zkl_line_watch(around, name, change);
     else if (!directory)
-        zkl_watches_told(&lines->context->watches, strlen(path));
+        zkl_watches_told(&lines->queue.watches, strlen(path));
     if (directory)
         zkl_line_children_changed(directory);
 }
@@ -104,19 +108,23 @@ void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {
     }
 }
 
+static void remove_line(zkl_lines *lines, zkl_line *line) {
+    zkl_line **p = bucket(lines, line->path, strlen(line->path));
+    while (*p != line)
+        p = &(*p)->chain;
+    *p = line->chain;
+    lines->count--;
+}
+
+/* A line that cannot go yet is put into queue.idle again by what stands against it. */
 void zkl_lines_tidy(zkl_lines *lines) {
-    zkl_line *next, *idle = lines->context->idle;
-    lines->context->idle = NULL;
-    for (zkl_line *line = idle; line; line = next) {
-        next = line->next_idle;
+    zkl_list idle = lines->queue.idle;
+    lines->queue.idle = (zkl_list){0};
+    ZKL_EACH (zkl_line, line, &idle, quiet) {
         line->idle = false;
         if (!zkl_line_quit(line))
             continue;
-        zkl_line **p = bucket(lines, line->path, strlen(line->path));
-        while (*p != line)
-            p = &(*p)->chain;
-        *p = line->chain;
-        lines->count--;
+        remove_line(lines, line);
         zkl_line_free(line);
     }
 }

@@ -1,11 +1,11 @@
-/* lines: the lines of one client, found by path. Under the client's mutex. */
+/* lines: the lines of one client, found by path, and what they share. Under the client's mutex. */
 #ifndef ZKL_LINES_H
 #define ZKL_LINES_H
 
 #include "queue/line.h"
 
 typedef struct zkl_lines {
-    zkl_context *context;
+    zkl_queue queue;
     zkl_line **buckets;
     size_t size, count; /* size is a power of two */
 } zkl_lines;
@@ -14,11 +14,11 @@ typedef struct zkl_lines {
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context);
 void zkl_lines_destroy(zkl_lines *lines);
 
-/* The line at `path`, made if there is none; NULL: no memory. */
+/* The line at `path`, which is made if there is none; NULL: no memory. */
 zkl_line *zkl_lines_at(zkl_lines *lines, const char *path);
-/* NULL: nobody of ours is there. */
+/* NULL: none of ours is there. */
 zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
-/* The line whose directory holds the node at `path`, and the node's name in it; NULL: nobody of ours is there. */
+/* The line whose directory holds the node at `path`, and the node's name in it; NULL: none of ours is there. */
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
 /* A watch has told of the path: a directory, or a node in one. */
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change);

@@ -1,75 +1,79 @@
 #include "queue/lost.h"
 
-#include "queue/send.h"
+#include "base/status.h"
 #include "queue/leave.h"
+#include "queue/send.h"
+#include "recipe/snapshot.h"
+#include "recipe/znode.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The name that the node has if this is its sequence. A read under a write was asked for with the write's. */
+/* The name of the node, if this is its sequence. A read under a write was asked for with the write's. */
 static void name_with(const zkl_contender *c, int32_t sequence, char name[ZKL_ZNODE_SIZE]) {
     zkl_znode_make(name, (zkl_guid){c->context->guid, c->receiver.id}, c->terms.kind);
     zkl_znode_append(name, sequence);
 }
 
-/* Looked through already, or one that is being asked for. */
+/* Is the answer about a candidate still to come? */
+static bool is_asking(const zkl_contender *c) {
+    return c->search == ZKL_SEARCH_ASKED || c->search == ZKL_SEARCH_RESTART;
+}
+
+/* Is this child one of those that are known not to be ours? */
 static bool is_behind(const zkl_contender *c, int32_t sequence) {
-    return c->looked && sequence <= c->candidate;
+    return c->search == ZKL_SEARCH_NEXT && sequence <= c->candidate;
 }
 
 void zkl_lost_seen(zkl_contender *c, const zkl_child *child) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, child->sequence, name);
-    if (c->seen || c->asking || is_behind(c, child->sequence) || strcmp(name, child->name) != 0)
+    if (c->seen || is_asking(c) || is_behind(c, child->sequence) || strcmp(name, child->name) != 0)
         return;
     c->seen = true;
     c->candidate = child->sequence;
 }
 
-/* The next in the list as last read. */
+/* The next candidate in the list as last read. */
 static void seek(zkl_contender *c) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
     if (!snapshot->children)
         return;
-    const int64_t from = c->looked ? (int64_t)c->candidate + 1 : INT32_MIN;
+    const int64_t from = c->search == ZKL_SEARCH_NEXT ? (int64_t)c->candidate + 1 : INT32_MIN;
     for (size_t i = zkl_snapshot_from(snapshot, from); i < snapshot->count && !c->seen; i++)
         zkl_lost_seen(c, &snapshot->children[i]);
 }
 
+static void ask_about_candidate(zkl_contender *c) {
+    char name[ZKL_ZNODE_SIZE];
+    name_with(c, c->candidate, name);
+    c->search = zkl_send_candidate(c, name) ? ZKL_SEARCH_ASKED : ZKL_SEARCH_NONE;
+}
+
 void zkl_lost_look(zkl_contender *c) {
     zkl_line *line = c->line;
-    if (c->asking) {
-        c->looked =
-            false; /* its answer comes to zkl_lost_answered, which begins anew with this list */
-        return;
-    }
-    if (!c->seen && line->list_synced && !line->list_sent) {
+    if (is_asking(c)) {
+        c->search = ZKL_SEARCH_RESTART; /* zkl_lost_answered begins anew with this list */
+    } else if (c->seen) {
+        ask_about_candidate(c);
+    } else if (line->list_synced && !line->list_sent) {
         zkl_leave_missing(c);
-    } else if (!c->seen) {
-        c->looked = false;
-        zkl_send_again_later(
-            line); /* the write before it was refused, or the list is older than the loss */
-    } else {
-        char name[ZKL_ZNODE_SIZE];
-        name_with(c, c->candidate, name);
-        c->asking = c->looked = zkl_send_candidate(c, name);
+    } else { /* the write before the list was refused, or the list is older than the loss */
+        c->search = ZKL_SEARCH_NONE;
+        zkl_line_retry_later(line);
     }
 }
 
-static zkl_child *child_called(zkl_line *line, const char *name) {
-    const size_t index = zkl_snapshot_find(&line->snapshot, name);
-    return index == ZKL_NOT_FOUND ? NULL : &line->snapshot.children[index];
-}
-
-static bool adopt(zkl_contender *c, const char *name, const zkl_stat *stat) {
+static bool take_over(zkl_contender *c, const char *name, const zkl_stat *stat) {
     c->name = strdup(name);
     if (!c->name)
         return false;
-    zkl_child *child = child_called(c->line, name);
-    if (child)
-        child->mine = c;
+    const size_t index = zkl_snapshot_find(&c->line->snapshot, name);
+    if (index != ZKL_NOT_FOUND)
+        c->line->snapshot.children[index].mine = c;
     c->node = ZKL_NODE_THERE;
+    c->search = ZKL_SEARCH_NONE;
     c->token = c->borrowed ? c->borrowed : stat->czxid;
     return true;
 }
@@ -77,18 +81,20 @@ static bool adopt(zkl_contender *c, const char *name, const zkl_stat *stat) {
 bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, sequence, name);
-    c->asking = false;
+    c->search = c->search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT : ZKL_SEARCH_NONE;
     if (c->node != ZKL_NODE_LOST)
         return false;
     const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
-    if (ours && adopt(c, name, reply->stat))
+    if (ours && take_over(c, name, reply->stat))
         return true;
-    if (ours || zkl_status_passes(reply->rc)) {
-        c->looked = false; /* no memory, or no answer: it stays lost until the next list */
-        zkl_send_again_later(c->line);
+    if (ours ||
+        zkl_status_passes(
+            reply->rc)) { /* no memory, or no answer: the next list begins the search anew */
+        c->search = ZKL_SEARCH_NONE;
+        zkl_line_retry_later(c->line);
         return false;
     }
-    c->seen = false; /* somebody else's, as is one that we may not read; or gone */
+    c->seen = false; /* it is somebody else's, as is one that we may not read; or it is gone */
     if (!c->line->stale)
         seek(c);
     zkl_lost_look(c);
@@ -96,5 +102,5 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
 }
 
 void zkl_lost_forget(zkl_contender *c) {
-    c->asking = c->looked = false;
+    c->search = ZKL_SEARCH_NONE;
 }

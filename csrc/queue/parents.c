@@ -1,5 +1,8 @@
 #include "queue/parents.h"
 
+#include "base/list.h"
+#include "port/receiver.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -38,7 +41,7 @@ static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) 
 }
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
-    zkl_parents *parents = (zkl_parents *)receiver;
+    zkl_parents *parents = ZKL_CONTAINER_OF(receiver, zkl_parents, receiver);
     if (asked->what == LOOKED_AT)
         looked_at(parents, (size_t)asked->detail, reply);
     else if ((unsigned)asked->detail == parents->round)

@@ -5,8 +5,8 @@
 #ifndef ZKL_PARENTS_H
 #define ZKL_PARENTS_H
 
-#include "port/context.h"
 #include "base/status.h"
+#include "port/context.h"
 
 typedef struct zkl_parents {
     zkl_receiver receiver; /* gets the answers */

@@ -1,21 +1,10 @@
-/* patrol: who finds no room for a watch (watches.h) is looked after by reads, in turn and at a pace (round.h). A place
- * whose own node is not watched has it read: it hears of its loss, and of who asks for it back. A waiter whom no watch
- * tells of its turn has its line listed, which tells of its own node, too. Under the client's mutex. */
+/* patrol: what is done for those who are not watched (unwatched.h) when it is their turn: a contender's own node is read,
+ * which tells of its loss and of who asks for it back; or the line of a waiter is listed. */
 #ifndef ZKL_PATROL_H
 #define ZKL_PATROL_H
 
-#include "queue/contender.h"
+#include "queue/queue.h"
 
-void zkl_patrol_init(zkl_context *context);
-
-/* Its own node is not watched; or is, from now on. */
-void zkl_patrol_read(zkl_contender *c);
-void zkl_patrol_read_no_more(zkl_contender *c);
-/* It waits for what is not watched; or is, from now on. */
-void zkl_patrol_list(zkl_contender *c);
-void zkl_patrol_list_no_more(zkl_contender *c);
-
-/* How many are looked after. */
-size_t zkl_patrol_count(const zkl_context *context);
+void zkl_patrol_init(zkl_queue *queue);
 
 #endif

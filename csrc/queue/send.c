@@ -1,89 +1,30 @@
 #include "queue/send.h"
 
-#include "queue/patrol.h"
+#include "port/receiver.h"
+#include "queue/unwatched.h"
 #include "queue/vetting.h"
-#include "port/wire.h"
+#include "queue/watches.h"
+#include "recipe/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-#define RETRY_FIRST (ZKL_SECOND / 10)
-#define RETRY_MOST (5 * ZKL_SECOND)
-
 static char *node_path(const zkl_line *line, const char *name) {
     char *path = NULL;
     return asprintf(&path, "%s/%s", line->path, name) < 0 ? NULL : path;
 }
 
-void zkl_send_again_later(zkl_line *line) {
-    if (line->retry.pending)
-        return;
-    line->pause = line->pause ? 2 * line->pause : RETRY_FIRST;
-    if (line->pause > RETRY_MOST)
-        line->pause = RETRY_MOST;
-    zkl_timer_set(&line->context->timers, &line->retry,
-                  zkl_context_now(line->context) + line->pause);
-}
+/* ---- about a contender's own node ---- */
 
-static void count(zkl_context *context, size_t length, bool before, bool now) {
-    if (now && !before)
-        zkl_watches_add(&context->watches, length);
-    else if (before && !now)
-        zkl_watches_remove(&context->watches, length);
-}
-
-void zkl_send_set_watch(zkl_contender *c, zkl_watch watch) {
-    if (c->name)
-        count(c->context, zkl_line_length(c->line, c->name), c->watch != ZKL_WATCH_NONE,
-              watch != ZKL_WATCH_NONE);
-    c->watch = watch;
-}
-
-void zkl_send_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
-    count(line->context, zkl_line_length(line, child->name), child->watch != ZKL_WATCH_NONE,
-          watch != ZKL_WATCH_NONE);
-    child->watch = watch;
-}
-
-void zkl_send_leave_child(zkl_line *line, zkl_child *child) {
-    if (child->watch != ZKL_WATCH_NONE)
-        zkl_watches_leave(&line->context->watches, zkl_line_length(line, child->name));
-    zkl_send_set_child_watch(line, child, ZKL_WATCH_NONE);
-}
-
-void zkl_send_set_directory_watch(zkl_line *line, bool watched) {
-    count(line->context, strlen(line->path), line->watched, watched);
-    line->watched = watched;
-    line->unwatching = false;
-}
-
-size_t zkl_send_watched(const zkl_line *line) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < line->snapshot.count; i++) {
-        const zkl_child *child = &line->snapshot.children[i];
-        if (child->watch != ZKL_WATCH_NONE)
-            bytes += zkl_wire_text(zkl_line_length(line, child->name));
-    }
-    return bytes;
-}
-
-/* The write that a read was taken under is still held. */
+/* Is the write still held that this read was taken under? */
 static bool still_written(const zkl_contender *read) {
-    for (const zkl_contender *c = read->line->first; c; c = c->next)
+    ZKL_EACH (const zkl_contender, c, &read->line->members, member) {
         if (c->phase == ZKL_HELD && c->terms.kind == ZKL_KIND_WRITE && c->token == read->borrowed)
             return true;
+    }
     return false;
-}
-
-static void forget_node(zkl_contender *c) {
-    c->first = c->blocked = c->shielded = c->revoked = c->reading = c->asking = c->looked = false;
-    zkl_send_set_watch(c, ZKL_WATCH_NONE);
-    zkl_round_leave(&c->post);
-    c->token = 0;
-    free(c->name);
-    c->name = NULL;
 }
 
 char *zkl_send_new_path(zkl_contender *c) {
@@ -101,194 +42,199 @@ char *zkl_send_new_path(zkl_contender *c) {
     return node_path(line, name);
 }
 
-/* Asks for the node. Without a link it stays NONE, and resume asks. */
+static int create(zkl_contender *c, const char *path) {
+    const zkl_context *context = c->context;
+    return context->port->call->create(context->port, path, context->identifier,
+                                       c->borrowed ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
+                                       context->acl,
+                                       (zkl_return){c->receiver.id, ZKL_REQUEST_CREATE, 0});
+}
+
+/* Without a link it keeps no node, and zkl_line_resume sends the create. */
 void zkl_send_create(zkl_contender *c) {
-    zkl_line *line = c->line;
-    zkl_context *context = c->context;
-    forget_node(c);
-    if (!context->port)
+    zkl_line_forget_node(c);
+    if (!c->context->port)
         return;
     if (c->compound && c->compound->wanted) {
         c->compound->wanted(c->compound);
         return;
     }
     char *path = zkl_send_new_path(c);
-    const int rc = path ? context->port->call->create(
-                              context->port, path, context->identifier,
-                              c->borrowed ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE, context->acl,
-                              (zkl_return){c->receiver.id, ZKL_REQUEST_CREATE, 0})
-                        : ZMARSHALLINGERROR;
+    const int rc = path ? create(c, path) : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZOK)
         c->node = ZKL_NODE_ASKED;
     else
-        zkl_send_again_later(line);
+        zkl_line_retry_later(c->line);
 }
 
-void zkl_send_lost(zkl_contender *c) {
-    c->node = ZKL_NODE_LOST;
-    c->line->list_wanted = true;
-    c->line->list_synced = false; /* the one on its way may have been sent before the create */
+static int erase(zkl_line *line, const char *name, zkl_return back) {
+    zkl_port *port = line->context->port;
+    char *path = node_path(line, name);
+    const int rc = path ? port->call->erase(port, path, back) : ZMARSHALLINGERROR;
+    free(path);
+    if (rc != ZOK)
+        zkl_line_retry_later(line);
+    return rc;
 }
 
 void zkl_send_erase(zkl_contender *c) {
-    zkl_context *context = c->context;
     c->refused = ZKL_OK;
-    if (!context->port)
+    if (!c->context->port)
         return;
-    char *path = node_path(c->line, c->name);
-    const int rc =
-        path ? context->port->call->erase(context->port, path,
-                                          (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0})
-             : ZMARSHALLINGERROR;
-    free(path);
-    if (rc == ZOK)
+    if (erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}) == ZOK)
         c->node = ZKL_NODE_ERASING;
-    else
-        zkl_send_again_later(c->line);
 }
 
-/* With get, never exists: exists leaves a watch behind on a node that is gone. */
-static bool send_get(zkl_line *line, const char *name, bool watch, zkl_return back) {
-    zkl_context *context = line->context;
+/* A get, and never an exists, which would leave a watch behind on a node that is gone. */
+static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
+    zkl_port *port = line->context->port;
     char *path = node_path(line, name);
-    const int rc =
-        path ? context->port->call->get(context->port, path, watch, back) : ZMARSHALLINGERROR;
+    const int rc = path ? port->call->get(port, path, watch, back) : ZMARSHALLINGERROR;
     free(path);
     if (rc != ZOK)
-        zkl_send_again_later(line);
+        zkl_line_retry_later(line);
     return rc == ZOK;
 }
 
-/* Nobody is granted on the going of a blocker without a watch on its own node: the list that shows it serves as well. */
-static void without_watch(zkl_contender *c) {
+/* Nobody is granted because its blocker has gone unless its own node is watched, or is seen in a list that comes after
+ * that: where there is no room for the watch, the list is asked for. */
+static void do_without_watch(zkl_contender *c) {
     if (c->phase == ZKL_OVER)
         return; /* its timer tries the delete again */
-    zkl_patrol_read(c);
-    if (c->phase == ZKL_HELD || !c->first)
+    zkl_unwatched_own(c);
+    if (c->phase == ZKL_HELD || c->position != ZKL_POSITION_FIRST)
         return;
     if (c->token)
         c->line->list_wanted = true;
     else
-        zkl_send_read(c);
+        zkl_send_read_own(c);
 }
 
-void zkl_send_own(zkl_contender *c) {
+void zkl_send_watch_own(zkl_contender *c) {
     if (!c->context->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
         return;
-    const bool turn = c->phase == ZKL_WAITING && c->first;
-    if (!zkl_watches_room(&c->context->watches, zkl_line_length(c->line, c->name),
-                          turn ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN)) {
-        without_watch(c);
+    const bool is_first = c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST;
+    if (!zkl_watches_room(&c->queue->watches, zkl_line_length(c->line, c->name),
+                          is_first ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN)) {
+        do_without_watch(c);
         return;
     }
-    if (!send_get(c->line, c->name, true, (zkl_return){c->receiver.id, ZKL_REQUEST_WATCH_OWN, 0}))
+    if (!get(c->line, c->name, true, (zkl_return){c->receiver.id, ZKL_REQUEST_WATCH_OWN, 0}))
         return;
-    zkl_send_set_watch(c, ZKL_WATCH_ASKED);
-    zkl_patrol_read_no_more(c);
+    zkl_line_set_own_watch(c, ZKL_WATCH_ASKED);
+    zkl_unwatched_own_no_more(c);
+}
+
+void zkl_send_read_own(zkl_contender *c) {
+    if (!c->context->port || c->node != ZKL_NODE_THERE || c->reading)
+        return;
+    c->reading =
+        get(c->line, c->name, false, (zkl_return){c->receiver.id, ZKL_REQUEST_READ_OWN, 0});
 }
 
 bool zkl_send_candidate(zkl_contender *c, const char *name) {
     const zkl_return back = {c->receiver.id, ZKL_REQUEST_CANDIDATE, c->candidate};
-    return c->context->port && send_get(c->line, name, false, back);
+    return c->context->port && get(c->line, name, false, back);
 }
 
-void zkl_send_read(zkl_contender *c) {
-    if (!c->context->port || c->node != ZKL_NODE_THERE || c->reading)
-        return;
-    c->reading =
-        send_get(c->line, c->name, false, (zkl_return){c->receiver.id, ZKL_REQUEST_READ_OWN, 0});
-}
+/* ---- about the line ---- */
 
-/* One that is being taken back is not asked for before that is answered: nobody could tell then which it is. */
-static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
-    return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
-           zkl_watches_room(&line->context->watches, zkl_line_length(line, child->name), claim);
-}
-
-/* Requests about a child's watch are told apart by it. */
-static zkl_return about(zkl_line *line, zkl_child *child, zkl_request what) {
-    line->requests = line->requests < INT32_MAX ? line->requests + 1 : 1;
-    child->request = line->requests;
-    return (zkl_return){line->receiver.id, what, child->request};
-}
-
-static bool ask_other(zkl_line *line, zkl_child *child, zkl_claim claim) {
-    if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
-        return true;
-    if (!line->context->port || !may_watch(line, child, claim) ||
-        !send_get(line, child->name, true, about(line, child, ZKL_REQUEST_WATCH_BLOCKER)))
-        return false;
-    zkl_send_set_child_watch(line, child, ZKL_WATCH_ASKED);
-    return true;
-}
-
-bool zkl_send_blocker(zkl_line *line, zkl_child *child) {
-    return ask_other(line, child, ZKL_CLAIM_OTHERS);
-}
-
-bool zkl_send_second(zkl_line *line, zkl_child *child) {
-    return ask_other(line, child, ZKL_CLAIM_SECOND);
-}
-
-/* Whoever waits for any lease to go is told by a watch on the directory. */
+/* Who waits for any of the leases to go is told by a watch on the directory. */
 static bool wants_directory_watch(const zkl_line *line) {
-    return zkl_line_counts(line) && !line->watched &&
-           zkl_watches_room(&line->context->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
+    return zkl_line_counts(line) && line->directory_watch == ZKL_WATCH_NONE &&
+           zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
-/* After a lost answer a write goes before the list: a server that lags could hide our own node from a list alone, and a
- * leader that was deposed would answer a sync. */
-void zkl_send_list(zkl_line *line) {
-    zkl_context *context = line->context;
-    line->list_synced = false;
-    for (zkl_contender *c = line->first; c && !line->list_synced; c = c->next)
+static bool has_lost_create(const zkl_line *line) {
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_LOST)
-            line->list_synced = context->port->call->erase(
-                                    context->port, context->nothing,
-                                    (zkl_return){line->receiver.id, ZKL_REQUEST_BARRIER, 0}) == ZOK;
+            return true;
+    }
+    return false;
+}
+
+/* A server that lags could hide our own node from a list alone, and a leader that was deposed would answer a sync. So the
+ * list is sent behind a write: a delete of a node that does not exist. */
+static bool send_barrier(const zkl_line *line) {
+    const zkl_context *context = line->context;
+    return context->port->call->erase(context->port, context->nothing,
+                                      (zkl_return){line->receiver.id, ZKL_REQUEST_BARRIER, 0}) ==
+           ZOK;
+}
+
+void zkl_send_list(zkl_line *line) {
+    zkl_port *port = line->context->port;
+    line->list_synced = has_lost_create(line) && send_barrier(line);
     zkl_vetting_before_list(line);
     const bool watch = wants_directory_watch(line);
-    const int rc = context->port->call->list(
-        context->port, line->path, watch, (zkl_return){line->receiver.id, ZKL_REQUEST_LIST, watch});
+    const int rc = port->call->list(port, line->path, watch,
+                                    (zkl_return){line->receiver.id, ZKL_REQUEST_LIST, watch});
     if (watch && rc == ZOK)
-        zkl_send_set_directory_watch(line, true);
+        zkl_line_set_directory_watch(line, ZKL_WATCH_ARMED);
     line->list_sent = rc == ZOK;
     line->list_wanted = !line->list_sent;
     if (rc != ZOK)
-        zkl_send_again_later(line);
+        zkl_line_retry_later(line);
 }
 
-/* A node that bears our GUID, and whose create nobody waits for any more: an answer was lost, or the session before
- * this one made it. It is deleted and not trusted. */
-void zkl_send_erase_stray(zkl_line *line, const char *name) {
-    const zkl_return back = {line->receiver.id, ZKL_REQUEST_ERASE_STRAY, 0};
-    char *path = node_path(line, name);
-    if (!path || line->context->port->call->erase(line->context->port, path, back) != ZOK)
-        zkl_send_again_later(line);
-    free(path);
+/* A watch that is being taken back is not set again before that is answered: its answer and that of the new request could
+ * not be told apart. */
+static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
+    return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
+           zkl_watches_room(&line->queue->watches, zkl_line_length(line, child->name), claim);
+}
+
+/* By its number the answer finds the child, if this is still the latest request about the child's watch. */
+static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what) {
+    line->requests = line->requests < INT32_MAX ? line->requests + 1 : 1;
+    child->request = line->requests;
+    return (zkl_return){line->receiver.id, (int)what, child->request};
+}
+
+static bool watch_child(zkl_line *line, zkl_child *child, zkl_claim claim) {
+    if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
+        return true; /* of our own nodes we know without a watch */
+    if (!line->context->port || !may_watch(line, child, claim) ||
+        !get(line, child->name, true, about_child(line, child, ZKL_REQUEST_WATCH_BLOCKER)))
+        return false;
+    zkl_line_set_child_watch(line, child, ZKL_WATCH_ASKED);
+    return true;
+}
+
+bool zkl_send_watch_blocker(zkl_line *line, zkl_child *child) {
+    return watch_child(line, child, ZKL_CLAIM_OTHERS);
+}
+
+bool zkl_send_watch_second(zkl_line *line, zkl_child *child) {
+    return watch_child(line, child, ZKL_CLAIM_SECOND);
 }
 
 /* A watch on a node that stays would be carried along for the session's life. */
 void zkl_send_unwatch(zkl_line *line, zkl_child *child) {
-    const zkl_return back = about(line, child, ZKL_REQUEST_UNWATCH);
+    zkl_port *port = line->context->port;
+    const zkl_return back = about_child(line, child, ZKL_REQUEST_UNWATCH);
     char *path = node_path(line, child->name);
-    const int rc = path ? line->context->port->call->unwatch(line->context->port, path, false, back)
-                        : ZMARSHALLINGERROR;
+    const int rc = path ? port->call->unwatch(port, path, false, back) : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZMARSHALLINGERROR)
-        zkl_send_again_later(line);
-    else /* or the library knows of none */
-        zkl_send_set_child_watch(line, child, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
+        zkl_line_retry_later(line);
+    else /* with another error the library knows of no such watch */
+        zkl_line_set_child_watch(line, child, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
 }
 
 void zkl_send_unwatch_directory(zkl_line *line) {
+    zkl_port *port = line->context->port;
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_UNWATCH_DIRECTORY, 0};
-    const int rc = line->context->port->call->unwatch(line->context->port, line->path, true, back);
+    const int rc = port->call->unwatch(port, line->path, true, back);
     if (rc == ZMARSHALLINGERROR)
-        zkl_send_again_later(line);
-    else if (rc == ZOK)
-        line->unwatching = true;
+        zkl_line_retry_later(line);
     else
-        zkl_send_set_directory_watch(line, false);
+        zkl_line_set_directory_watch(line, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
+}
+
+/* An answer to a create was lost, or the session before this one made the node: nobody waits for it any more. It is deleted
+ * and not taken over. */
+void zkl_send_erase_stray(zkl_line *line, const char *name) {
+    erase(line, name, (zkl_return){line->receiver.id, ZKL_REQUEST_ERASE_STRAY, 0});
 }

@@ -1,8 +1,8 @@
 #include "queue/vetting.h"
 
-#include "queue/send.h"
-#include "queue/leave.h"
-#include "queue/evaluate.h"
+#include "base/status.h"
+#include "queue/request.h"
+#include "queue/vetted.h"
 
 #include <zookeeper/zookeeper.h>
 
@@ -16,58 +16,53 @@ static bool is_known(zkl_edition edition) {
     return edition.czxid != 0;
 }
 
-static void ask(zkl_line *line) {
+static void send_get_acl(zkl_line *line) {
+    zkl_port *port = line->context->port;
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_ACL, 0};
-    if (line->vetting || !line->context->port)
+    if (line->vetting || !port)
         return;
-    line->vetting =
-        line->context->port->call->get_acl(line->context->port, line->path, back) == ZOK;
+    line->vetting = port->call->get_acl(port, line->path, back) == ZOK;
     if (!line->vetting)
-        zkl_send_again_later(line);
+        zkl_line_retry_later(line);
 }
 
 void zkl_vetting_before_list(zkl_line *line) {
-    zkl_context *context = line->context;
+    const zkl_context *context = line->context;
     if (context->acl == ZKL_ACL_OPEN || is_known(line->vetted))
         return;
-    line->vetted = zkl_vetted_find(&context->vetted, line->path, context->session);
+    line->vetted = zkl_vetted_find(&line->queue->vetted, line->path, context->session);
     if (!is_known(line->vetted))
-        ask(line);
+        send_get_acl(line);
 }
 
 void zkl_vetting_listed(zkl_line *line, const zkl_stat *directory) {
     line->directory = directory ? (zkl_edition){directory->czxid, directory->aversion} : unknown;
 }
 
-/* The server is asked in order: what it has answered to the list is older than this, if it is not the same. */
-static void closed(zkl_line *line, const zkl_stat *directory) {
+/* A server answers in order, so if the list has shown another directory, or another ACL of it, the list is the older one:
+ * a new list is wanted. */
+static zkl_vetted_as safe(zkl_line *line, const zkl_stat *directory) {
     line->vetted = (zkl_edition){directory->czxid, directory->aversion};
-    zkl_vetted_add(&line->context->vetted, line->path, line->context->session, line->vetted);
-    if (!is_same(line->vetted, line->directory)) {
-        line->list_wanted |= !line->list_sent;
-        return;
-    }
-    zkl_contender *next;
-    for (zkl_contender *c = line->first; c; c = next) {
-        next = c->next;
-        zkl_evaluate_grant(c, false);
-    }
+    zkl_vetted_add(&line->queue->vetted, line->path, line->context->session, line->vetted);
+    if (is_same(line->vetted, line->directory))
+        return ZKL_VETTED_SAFE;
+    line->list_wanted |= !line->list_sent;
+    return ZKL_VETTED_UNKNOWN;
 }
 
-void zkl_vetting_answered(zkl_line *line, const zkl_reply *reply) {
+zkl_vetted_as zkl_vetting_answered(zkl_line *line, const zkl_reply *reply, zkl_status *why) {
     line->vetting = false;
-    if (reply->rc == ZOK && !reply->exposed) {
-        closed(line, reply->stat);
-        return;
-    }
+    if (reply->rc == ZOK && !reply->exposed)
+        return safe(line, reply->stat);
     line->vetted = unknown;
     if (reply->rc == ZNONODE)
-        return; /* neither is our node there: its create says so */
-    if (zkl_status_passes(reply->rc))
-        zkl_send_again_later(line);
-    else
-        zkl_leave_fail_waiting(line,
-                               reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc));
+        return ZKL_VETTED_UNKNOWN; /* neither is our node there: the answer to its create says so */
+    if (zkl_status_passes(reply->rc)) {
+        zkl_line_retry_later(line);
+        return ZKL_VETTED_UNKNOWN;
+    }
+    *why = reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc);
+    return ZKL_VETTED_REFUSED;
 }
 
 bool zkl_vetting_passed(zkl_line *line) {
@@ -75,7 +70,7 @@ bool zkl_vetting_passed(zkl_line *line) {
         return true;
     if (is_known(line->vetted) && is_same(line->vetted, line->directory))
         return true;
-    ask(line);
+    send_get_acl(line);
     return false;
 }
 

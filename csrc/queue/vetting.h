@@ -1,20 +1,27 @@
-/* vetting: before anything is granted in a directory its ACL is read, unless our own are OPEN: where strangers may
- * create, delete or administer, one could take the node away with which we hold. Once for each path and session, with
- * the first list; again only when a list tells of another directory at that path, or of another ACL. */
+/* vetting: before anything is granted in a directory, its ACL is read, unless our own nodes' is OPEN: where strangers may
+ * create, delete or administer, one of them could take away the node with which we hold. That is done once for each path
+ * and session, along with the first list; again only when a list shows another directory at that path, or another ACL. */
 #ifndef ZKL_VETTING_H
 #define ZKL_VETTING_H
 
-#include "queue/line.h"
+#include "queue/line_state.h"
 
-/* Asks for the ACL, unless it is known; the list that the caller sends next is answered behind it. */
+/* What the ACL's answer means to those who wait in the line. */
+typedef enum zkl_vetted_as {
+    ZKL_VETTED_SAFE,    /* they may be granted */
+    ZKL_VETTED_UNKNOWN, /* nothing yet: what brings the next answer is wanted or on its way */
+    ZKL_VETTED_REFUSED  /* they must fail */
+} zkl_vetted_as;
+
+/* Asks for the ACL, unless it is known. The caller sends a list next, which is answered behind it. */
 void zkl_vetting_before_list(zkl_line *line);
-/* The list's answer; NULL: there is no directory. */
+/* The list has shown the directory; NULL: there is none. */
 void zkl_vetting_listed(zkl_line *line, const zkl_stat *directory);
-/* The answer to the ACL: waiters fail or may be granted. */
-void zkl_vetting_answered(zkl_line *line, const zkl_reply *reply);
-/* May a place be granted? If not, what brings the answer to that is on its way, or the line comes by again. */
+/* The answer to the ACL. Of REFUSED `why` is set. */
+zkl_vetted_as zkl_vetting_answered(zkl_line *line, const zkl_reply *reply, zkl_status *why);
+/* May somebody be granted? If not, what brings the answer to that is on its way, or is sent when the line retries. */
 bool zkl_vetting_passed(zkl_line *line);
-/* The handle is gone; `session`: and so is the session. */
+/* The handle is gone, and with it what was on its way; `session`: and so is the session. */
 void zkl_vetting_forget(zkl_line *line, bool session);
 
 #endif

@@ -1,5 +1,7 @@
 #include "recipe/snapshot.h"
 
+#include "recipe/znode.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 #include "zookeeper/heart.h"
 
+#include "base/timer.h"
+#include "port/receiver.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>

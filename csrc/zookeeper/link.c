@@ -2,11 +2,11 @@
 
 #include "base/descriptors.h"
 #include "zookeeper/exposure.h"
-#include "zookeeper/log.h"
 #include "base/process.h"
-#include "zookeeper/watchdog.h"
+#include "zookeeper/log.h"
 #include "zookeeper/servers.h"
 #include "zookeeper/tls.h"
+#include "zookeeper/watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>

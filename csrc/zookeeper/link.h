@@ -2,6 +2,7 @@
 #ifndef ZKL_LINK_H
 #define ZKL_LINK_H
 
+#include "port/port.h"
 #include "recipe/trust.h"
 #include "zklock.h"
 

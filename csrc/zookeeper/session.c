@@ -1,5 +1,7 @@
 #include "zookeeper/session.h"
 
+#include "base/event.h"
+#include "base/timer.h"
 #include "zookeeper/tls.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 
 #include "base/worker.h"
 #include "zookeeper/heart.h"
-#include "zookeeper/log.h"
 #include "zookeeper/link.h"
+#include "zookeeper/log.h"
 #include "zookeeper/servers.h"
 #include "zookeeper/trouble.h"
 

@@ -4,11 +4,10 @@
 #define ZKL_TROUBLE_H
 
 #include "base/clock.h"
+#include "zklock.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#define ZKL_TROUBLE_TEXT 160 /* bytes */
 
 /* Any thread. A line that speaks of no address is passed over. */
 void zkl_trouble_note(const char *line);

@@ -26,13 +26,17 @@ static unsigned leases_of(const fake_caller *caller) {
 
 /* ---- what must be true after every step ---- */
 
-/* The next member of the line after `after` that is part of `whole`; NULL: of any. */
+/* The next member of the line after `after` that is part of `compound`; NULL: of any. */
 static const zkl_contender *part_after(const zkl_line *line, const zkl_contender *after,
                                        const zkl_compound *compound) {
-    const zkl_contender *c = after ? after->next : line ? line->first : NULL;
-    while (c && (c->phase == ZKL_OVER || !c->compound || (compound && c->compound != compound)))
-        c = c->next;
-    return c;
+    bool past = !after;
+    for (const zkl_list_item *item = line ? line->members.first : NULL; item; item = item->next) {
+        const zkl_contender *c = ZKL_CONTAINER_OF(item, zkl_contender, member);
+        if (past && c->phase != ZKL_OVER && c->compound && (!compound || c->compound == compound))
+            return c;
+        past = past || c == after;
+    }
+    return NULL;
 }
 
 /* What a held place has there; of leases, the first. */
@@ -217,8 +221,11 @@ static void check_rest(void) {
     for (const fake_client *client = zk->clients; client; client = client->next)
         for (unsigned i = 0; i < PATHS; i++) {
             const zkl_line *line = zkl_lines_find(&client->lines, directories[i]);
-            for (const zkl_contender *c = line ? line->first : NULL; c; c = c->next)
+            if (!line)
+                continue;
+            ZKL_EACH (const zkl_contender, c, &line->members, member) {
                 CHECK_INT(held_with(client, c->token), !is_behind(client, c));
+            }
         }
 }
 

@@ -23,15 +23,15 @@ static void must(bool good) {
 /* ---- life ---- */
 
 void fake_leave(fake_client *client) {
-    zkl_compounds_step(&client->context);
+    zkl_compounds_step(&client->lines.queue);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
-    zkl_contenders_sweep(&client->context);
+    zkl_contenders_sweep(&client->lines.queue);
     if (client->beats)
         zkl_heart_tend(&client->heart);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
-    CHECK(fake_watched_bytes(client) <= client->context.watches.bytes);
-    CHECK(client->context.watches.bytes <= client->context.watches.most);
+    CHECK(fake_watched_bytes(client) <= client->lines.queue.watches.bytes);
+    CHECK(client->lines.queue.watches.bytes <= client->lines.queue.watches.most);
     fake_hear(client);
 }
 
@@ -73,7 +73,8 @@ fake_client *fake_client_new(fake_servers *servers) {
     context->identifier = "me";
     must(zkl_events_init(&context->events) && zkl_receivers_init(&context->receivers) &&
          zkl_lines_init(&client->lines, context));
-    client->queries = (zkl_queries){.context = context, .state = &client->state};
+    client->queries =
+        (zkl_queries){.context = context, .queue = &client->lines.queue, .state = &client->state};
     client->heart = (zkl_heart){.context = context, .refreshed = refreshed};
     must(zkl_heart_init(&client->heart));
     zkl_heart_started(&client->heart, &client->port);
@@ -90,9 +91,8 @@ void fake_client_free(fake_client *client) {
         free(p);
     }
     zkl_lines_tidy(&client->lines);
-    zkl_contenders_sweep(&client->context);
+    zkl_contenders_sweep(&client->lines.queue);
     zkl_lines_destroy(&client->lines);
-    zkl_vetted_clear(&client->context.vetted);
     zkl_receivers_destroy(&client->context.receivers);
     zkl_events_destroy(&client->context.events);
     fake_port_done(client);
@@ -244,7 +244,7 @@ bool fake_waits(const fake_caller *caller) {
 zkl_query *fake_flush(fake_client *client) {
     zkl_query *query = zkl_query_new(&client->queries, ZKL_QUERY_FLUSH, 0);
     must(query != NULL);
-    query->departures = client->context.departures;
+    query->departures = client->lines.queue.departures;
     zkl_query_start(query, ZKL_NEVER);
     fake_leave(client);
     return query;

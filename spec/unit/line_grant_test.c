@@ -229,7 +229,7 @@ static void a_second_that_wrote_makes_a_writer_list(void) {
 
 /* Watches on seconds are worth a list each, no more: they go first when room is short. */
 static void without_much_room_only_the_blocker_is_watched(void) {
-    one->context.watches.bytes = one->context.watches.most / 2;
+    one->lines.queue.watches.bytes = one->lines.queue.watches.most / 2;
     fake_stranger(zk, LINE, NULL);
     const char *blocker = fake_stranger(zk, LINE, NULL);
     fake_join(one, LINE, 5);
@@ -238,7 +238,7 @@ static void without_much_room_only_the_blocker_is_watched(void) {
     CHECK_INT(fake_pending(one, FAKE_GET, NULL), 1);
     CHECK_INT(fake_pending(one, FAKE_GET, blocker), 1);
     fake_settle(one);
-    one->context.watches.bytes -= one->context.watches.most / 2;
+    one->lines.queue.watches.bytes -= one->lines.queue.watches.most / 2;
 }
 
 static void hand_over_in_a_ring(size_t count) {
@@ -441,7 +441,7 @@ static void a_long_line_does_not_watch_all_its_own_nodes(void) {
     enum { MANY = 210, WATCHED = 100 };
     static fake_caller *callers[MANY];
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    one->context.watches.most = 2 * WATCHED * (4 + strlen(stranger) + 1);
+    one->lines.queue.watches.most = 2 * WATCHED * (4 + strlen(stranger) + 1);
     for (size_t i = 0; i < MANY; i++)
         callers[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);

@@ -1,6 +1,8 @@
 /* The library's watches: all of them go out in one packet on a reconnect. What there is no room for is looked after. */
 #include "fake_world.h"
 
+#include "queue/unwatched.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +42,7 @@ static void wait_and_settle(double seconds) {
 
 /* So little that nothing is watched. */
 static void without_room(void) {
-    one->context.watches.most = two->context.watches.most = 0;
+    one->lines.queue.watches.most = two->lines.queue.watches.most = 0;
 }
 
 /* ---- the packet ---- */
@@ -59,7 +61,7 @@ static void too_many_watches_cannot_come_back(void) {
 
 static void waiters_come_back(void) {
     zk->packet_most = 1028;
-    one->context.watches.most = 1000;
+    one->lines.queue.watches.most = 1000;
     wait_for_many();
     CHECK(fake_watched(one) > 5);
     fake_cut(one);
@@ -76,7 +78,7 @@ static void waiters_come_back(void) {
 
 static void holders_come_back(void) {
     zk->packet_most = 1028;
-    one->context.watches.most = 1000;
+    one->lines.queue.watches.most = 1000;
     join_many();
     wait_and_settle(0.1);
     CHECK(fake_watched(one) > 5);
@@ -89,13 +91,13 @@ static void holders_come_back(void) {
         CHECK_INT(fake_release(callers[i]), ZKL_OK);
     }
     fake_settle(one);
-    CHECK_INT((int64_t)one->context.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
     CHECK_CLEAN();
 }
 
 /* The blockers' watches are worth more: there is room for more of them than for half of the waiters' both. */
 static void blockers_go_before_own_nodes(void) {
-    one->context.watches.most = 2000;
+    one->lines.queue.watches.most = 2000;
     wait_for_many();
     size_t blockers = 0;
     for (size_t i = 0; i < MANY; i++)
@@ -105,7 +107,7 @@ static void blockers_go_before_own_nodes(void) {
 }
 
 static void what_becomes_free_is_used(void) {
-    one->context.watches.most = 1000;
+    one->lines.queue.watches.most = 1000;
     wait_for_many();
     const size_t watched = fake_watched(one);
     for (size_t i = 0; i < MANY / 2; i++)
@@ -234,8 +236,8 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
     fake_write(zk, stranger, "something");
-    one->context.watches.most =
-        one->context.watches.bytes - 4 - strlen(stranger); /* all but that */
+    one->lines.queue.watches.most =
+        one->lines.queue.watches.bytes - 4 - strlen(stranger); /* all but that */
     CHECK(fake_deliver(one));
     fake_settle(one);
     fake_remove(zk, stranger);
@@ -246,7 +248,7 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
 /* ---- what is counted ---- */
 
 static void check_counted(void) {
-    CHECK_INT((int64_t)one->context.watches.bytes, (int64_t)fake_watched_bytes(one));
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, (int64_t)fake_watched_bytes(one));
 }
 
 static void one_on_a_node_that_a_list_misses_is_not_counted(void) {
@@ -275,11 +277,11 @@ static void none_is_counted_when_the_handle_is_lost(void) {
             fake_relink(one);
         else
             fake_expire(one);
-        CHECK_INT((int64_t)one->context.watches.bytes, 0);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
         fake_connect(one);
         fake_settle(one);
         check_counted();
-        CHECK(one->context.watches.bytes > 0);
+        CHECK(one->lines.queue.watches.bytes > 0);
     }
     CHECK(fake_held(p));
 }
@@ -288,10 +290,10 @@ static void is_counted(void) {
     without_room();
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     wait_and_settle(0.1);
-    CHECK_INT((int64_t)(one->context.reads.count + one->context.lists.count), 2);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 2);
     fake_cancel(q);
     CHECK_INT(fake_release(p), ZKL_OK);
-    CHECK_INT((int64_t)(one->context.reads.count + one->context.lists.count), 0);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
@@ -331,7 +333,7 @@ static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
     fake_connect(one);
     fake_settle(one);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->context.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
@@ -341,11 +343,11 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
     fake_cancel(fake_waiter(one));
     fake_settle(one);
     CHECK_INT((int64_t)fake_watched(one), 1);
-    CHECK_INT((int64_t)one->context.watches.bytes, (int64_t)fake_watched_bytes(one));
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, (int64_t)fake_watched_bytes(one));
     CHECK_INT((int64_t)one->lines.count, 0);
     fake_remove(zk, stranger);
     fake_settle(one);
-    CHECK_INT((int64_t)one->context.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
 }
 
 /* The lease is refused, and its line at its end, before the list that was sent with it is answered. */
@@ -356,7 +358,7 @@ static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
     fake_settle_all(zk);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->context.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 

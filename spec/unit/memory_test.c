@@ -474,7 +474,7 @@ static void ask(zkl_query_kind asked) {
         query = NULL;
         return;
     }
-    query->departures = one->context.departures;
+    query->departures = one->lines.queue.departures;
     zkl_query_start(query, ZKL_NEVER);
     fake_leave(one);
 }

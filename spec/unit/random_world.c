@@ -50,9 +50,12 @@ static fake_client *anyone(void) {
 const zkl_contender *random_contender(const char *directory, const char *name) {
     for (fake_client *c = zk->clients; c; c = c->next) {
         const zkl_line *line = zkl_lines_find(&c->lines, directory);
-        for (const zkl_contender *m = line ? line->first : NULL; m; m = m->next)
+        if (!line)
+            continue;
+        ZKL_EACH (zkl_contender, m, &line->members, member) {
             if (m->name && strcmp(m->name, name) == 0)
                 return m;
+        }
     }
     return NULL;
 }
@@ -449,7 +452,7 @@ static void run_seed(unsigned kinds, unsigned seed) {
     one->beats = two->beats = true;
     zk->keeps_time = (kinds & QUORUM) != 0;
     if (kinds & NARROW)
-        one->context.watches.most = two->context.watches.most = 100 * (seed % 5);
+        one->lines.queue.watches.most = two->lines.queue.watches.most = 100 * (seed % 5);
     play->begin(seed);
     for (unsigned i = 0; i < play->steps; i++) {
         check_note("course %u, seed %u, step %u", kinds, seed, i);

@@ -1,0 +1,70 @@
+#include "client/client_state.h"
+
+#include "base/event.h"
+#include "base/list.h"
+#include "base/process.h"
+#include "port/receiver.h"
+#include "queue/compound.h"
+#include "queue/contender.h"
+#include "zookeeper/heart.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+zkl_client *zkl_client_of(zkl_context *context) {
+    return ZKL_CONTAINER_OF(context, zkl_client, context);
+}
+
+bool zkl_client_forked(const zkl_client *client) {
+    return client->generation != zkl_process_generation();
+}
+
+zkl_events *zkl_client_events(zkl_client *client) {
+    return &client->context.events;
+}
+
+void zkl_client_enter(zkl_client *client) {
+    pthread_mutex_lock(&client->mutex);
+}
+
+void zkl_client_leave(zkl_client *client) {
+    zkl_compounds_step(&client->lines.queue);
+    zkl_queries_check(&client->queries);
+    zkl_lines_tidy(&client->lines);
+    zkl_contenders_sweep(&client->lines.queue);
+    zkl_heart_tend(&client->session.heart);
+    if (client->closing)
+        pthread_cond_broadcast(&client->stepped);
+    pthread_mutex_unlock(&client->mutex);
+}
+
+void zkl_client_unlock(zkl_client *client) {
+    pthread_mutex_unlock(&client->mutex);
+}
+
+void zkl_client_use(zkl_client *client) {
+    atomic_fetch_add(&client->users, 1);
+}
+
+static void release_memory(zkl_client *client) {
+    zkl_session_destroy(&client->session);
+    zkl_lines_destroy(&client->lines);
+    zkl_receivers_destroy(&client->context.receivers);
+    if (client->log)
+        zkl_log_close(client->log);
+    free(client->log);
+    zkl_events_destroy(&client->context.events);
+    pthread_cond_destroy(&client->stepped);
+    pthread_mutex_destroy(&client->mutex);
+    free(client);
+}
+
+void zkl_client_unuse(zkl_client *client) {
+    if (atomic_fetch_sub(&client->users, 1) == 1)
+        release_memory(client);
+}
+
+char *zkl_client_full_path(const zkl_client *client, const char *path) {
+    char *full = NULL;
+    return asprintf(&full, "%s%s", client->session.servers.chroot, path) < 0 ? NULL : full;
+}

@@ -1,0 +1,160 @@
+/* contenders: the host's side of a lock: joining, giving back, and what is asked of one contender. */
+#include "client/client_state.h"
+
+#include "base/clock.h"
+#include "client/access.h"
+#include "query/query.h"
+#include "queue/compound.h"
+#include "queue/contender.h"
+#include "queue/line.h"
+#include "queue/lines.h"
+#include "zklock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* locked */
+static zkl_status usable(const zkl_client *client) {
+    if (client->closing)
+        return ZKL_CLOSED;
+    return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
+}
+
+/* What is joined; its paths are full. */
+typedef struct joining {
+    char **paths;
+    size_t path_count;
+    size_t leases;
+    bool all;
+    uint64_t tag;
+    const zkl_terms *terms;
+} joining;
+
+/* locked */
+static zkl_contender *join(zkl_client *client, const joining *j) {
+    if (j->all)
+        return zkl_compound_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
+                                     j->tag, j->terms);
+    if (j->leases)
+        return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
+                                        j->terms);
+    zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
+    return line ? zkl_line_join(line, j->tag, j->terms) : NULL;
+}
+
+/* Takes paths without the chroot. */
+static zkl_status join_at(zkl_client *client, const char *const *paths, joining j,
+                          zkl_contender **contender) {
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    j.paths = calloc(j.path_count, sizeof *j.paths);
+    bool complete = j.paths != NULL;
+    for (size_t i = 0; complete && i < j.path_count; i++)
+        complete = (j.paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
+    zkl_client_enter(client);
+    zkl_status status = usable(client);
+    if (status == ZKL_OK) {
+        *contender = complete ? join(client, &j) : NULL;
+        if (*contender)
+            zkl_client_use(client);
+        else
+            status = ZKL_NO_MEMORY;
+    }
+    zkl_client_leave(client);
+    for (size_t i = 0; j.paths && i < j.path_count; i++)
+        free(j.paths[i]);
+    free(j.paths);
+    return status;
+}
+
+zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
+                    zkl_contender **contender) {
+    return join_at(client, &path, (joining){.path_count = 1, .tag = tag, .terms = terms},
+                   contender);
+}
+
+zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
+                        const zkl_terms *terms, zkl_contender **contender) {
+    return join_at(client, paths,
+                   (joining){.path_count = count, .all = true, .tag = tag, .terms = terms},
+                   contender);
+}
+
+zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
+                           const zkl_terms *terms, zkl_contender **contender) {
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    char *gate = NULL, *leases = NULL;
+    zkl_status status = ZKL_NO_MEMORY;
+    if (asprintf(&gate, "%s/locks", path) >= 0) {
+        if (asprintf(&leases, "%s/leases", path) >= 0) {
+            status = join_at(
+                client, (const char *const[]){gate, leases},
+                (joining){.path_count = 2, .leases = count, .tag = tag, .terms = terms}, contender);
+            free(leases);
+        }
+        free(gate);
+    }
+    return status;
+}
+
+zkl_status zkl_release(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    zkl_client_enter(client);
+    const zkl_status status = client->closing ? ZKL_CLOSED : contender->call->release(contender);
+    zkl_client_leave(client);
+    return status;
+}
+
+void zkl_cancel(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return;
+    zkl_client_enter(client);
+    contender->call->cancel(contender, ZKL_CANCELLED);
+    zkl_client_leave(client);
+}
+
+void zkl_drop(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return;
+    zkl_client_enter(client);
+    zkl_queries_forget(&client->queries, contender);
+    contender->call->drop(contender);
+    zkl_client_leave(client);
+    zkl_client_unuse(client);
+}
+
+bool zkl_held(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return false;
+    zkl_client_enter(client);
+    const bool held = contender->phase == ZKL_HELD;
+    zkl_client_unlock(client);
+    return held;
+}
+
+int64_t zkl_token(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return 0;
+    zkl_client_enter(client);
+    const int64_t token = contender->phase == ZKL_HELD ? contender->token : 0;
+    zkl_client_unlock(client);
+    return token;
+}
+
+double zkl_validity(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return 0;
+    zkl_client_enter(client);
+    const zkl_nanos left =
+        zkl_contender_trusted_until(contender) - zkl_context_now(&client->context);
+    zkl_client_unlock(client);
+    return left > 0 ? zkl_clock_seconds(left) : 0;
+}

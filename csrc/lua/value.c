@@ -1,0 +1,79 @@
+/* value: what goes between Lua and C: metatables, boxes, texts, numbers. */
+#include "binding.h"
+
+#include <math.h>
+
+void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods) {
+    luaL_newmetatable(L, name);
+    for (const luaL_Reg *m = methods; m->name; m++) {
+        lua_pushcfunction(L, m->func);
+        lua_setfield(L, -2, m->name);
+    }
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -2, "__index");
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "__name");
+    lua_pop(L, 1);
+}
+
+void zkl_push_token(lua_State *L, int64_t token) {
+    if (sizeof(lua_Integer) >= sizeof token)
+        lua_pushinteger(L, (lua_Integer)token);
+    else
+        lua_pushnumber(L, (lua_Number)token);
+}
+
+static const char texts = 't'; /* its address is their table's key in the registry */
+
+static void push_texts(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&texts);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+void zkl_push_text(lua_State *L, const char *text) {
+    push_texts(L);
+    lua_pushlightuserdata(L, (void *)text);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+void zkl_keep_text(lua_State *L, const char *text) {
+    push_texts(L);
+    lua_pushlightuserdata(L, (void *)text);
+    lua_pushstring(L, text);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+void zkl_keep_texts(lua_State *L) {
+    lua_pushlightuserdata(L, (void *)&texts);
+    lua_newtable(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    for (zkl_status status = ZKL_STATUS_FIRST; status <= ZKL_STATUS_LAST; status++)
+        zkl_keep_text(L, zkl_status_text(status));
+}
+
+int zkl_push_error(lua_State *L, zkl_status status) {
+    if (status != ZKL_NO_MEMORY)
+        lua_pushnil(L);
+    zkl_push_text(L, zkl_status_text(status));
+    return status == ZKL_NO_MEMORY ? lua_error(L) : 2;
+}
+
+zkl_nanos zkl_check_moment(lua_State *L, int arg) {
+    const lua_Number seconds = luaL_checknumber(L, arg);
+    luaL_argcheck(L, !isnan(seconds), arg, "NaN is no moment");
+    return zkl_clock_after(0, seconds > 0 ? seconds : 0);
+}
+
+uint64_t zkl_check_tag(lua_State *L, int arg) {
+    return (uint64_t)luaL_checknumber(L, arg);
+}
+
+void **zkl_new_box(lua_State *L, const char *name) {
+    void **box = lua_newuserdata(L, sizeof *box);
+    *box = NULL;
+    luaL_getmetatable(L, name);
+    lua_setmetatable(L, -2);
+    return box;
+}

@@ -1,0 +1,81 @@
+#include "queue/blocker.h"
+
+#include "queue/send.h"
+#include "recipe/snapshot.h"
+#include "recipe/verdict.h"
+
+/* Somebody's blockers go, and new ones never come, with one exception: a writer that takes read as well makes a node which
+ * is as old as its write. May this child, which has gone, have left such a node that the snapshot does not show? */
+static bool may_have_read(zkl_line *line, const zkl_child *child) {
+    if (child->kind != ZKL_KIND_WRITE)
+        return false;
+    if (!child->mine)
+        return true;
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        if (c->borrowed && c->sequence == child->sequence &&
+            (!c->name || zkl_snapshot_find(&line->snapshot, c->name) == ZKL_NOT_FOUND))
+            return true;
+    }
+    return false;
+}
+
+void zkl_blocker_watch_second(zkl_contender *c, const zkl_verdict *verdict) {
+    c->has_second = verdict->second != ZKL_NOBODY;
+    if (!c->has_second)
+        return;
+    zkl_child *second = &c->line->snapshot.children[verdict->second];
+    c->second = second->sequence;
+    zkl_send_watch_second(c->line, second);
+}
+
+/* The one before its blocker has gone. Of our own nodes the snapshot tells the truth; others before the blocker may have
+ * gone unheard, so with one of those left a list is wanted. */
+static void second_gone(zkl_contender *c) {
+    zkl_line *line = c->line;
+    const zkl_snapshot *snapshot = &line->snapshot;
+    const size_t own = c->name ? zkl_snapshot_find(snapshot, c->name) : ZKL_NOT_FOUND;
+    c->has_second = false;
+    if (own == ZKL_NOT_FOUND || line->stale)
+        return; /* a list that has its node is wanted or on its way */
+    const zkl_verdict verdict =
+        zkl_verdict_of(snapshot->children, snapshot->count, own, c->terms.permits);
+    if (verdict.outcome != ZKL_VERDICT_WAIT)
+        return;
+    if ((line->doubtful && c->terms.kind == ZKL_KIND_WRITE) ||
+        (verdict.second != ZKL_NOBODY && !snapshot->children[verdict.second].mine))
+        line->list_wanted = true;
+    else
+        zkl_blocker_watch_second(c, &verdict);
+}
+
+static bool waits_for(const zkl_contender *c, int32_t sequence, bool lease) {
+    return lease || (c->position == ZKL_POSITION_BEHIND && c->blocker == sequence);
+}
+
+void zkl_blocker_gone(zkl_line *line, const char *name) {
+    const size_t index = name ? zkl_snapshot_find(&line->snapshot, name) : ZKL_NOT_FOUND;
+    if (index == ZKL_NOT_FOUND)
+        return;
+    zkl_child *child = &line->snapshot.children[index];
+    const int32_t sequence = child->sequence;
+    const bool lease = child->kind == ZKL_KIND_LEASE;
+    line->doubtful |= may_have_read(line, child);
+    zkl_line_abandon_child_watch(line, child);
+    zkl_snapshot_remove(&line->snapshot, index);
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        if (c->phase != ZKL_WAITING)
+            continue;
+        if (waits_for(c, sequence, lease)) {
+            if (c->position != ZKL_POSITION_FIRST)
+                c->position = ZKL_POSITION_UNKNOWN;
+            c->review = line->review = true;
+        } else if (c->has_second && c->second == sequence) {
+            second_gone(c);
+        }
+    }
+}
+
+void zkl_blocker_missing(zkl_line *line, const char *name) {
+    line->lagging = true;
+    zkl_blocker_gone(line, name);
+}

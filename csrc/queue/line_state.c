@@ -1,0 +1,102 @@
+#include "queue/line_state.h"
+
+#include "base/backoff.h"
+#include "base/round.h"
+#include "base/timer.h"
+#include "port/receiver.h"
+#include "port/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_FIRST (ZKL_SECOND / 10)
+#define RETRY_MOST (5 * ZKL_SECOND)
+
+zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number) {
+    zkl_receiver *receiver = zkl_receiver_find(&line->context->receivers, number);
+    return receiver && receiver->names_node ? ZKL_CONTAINER_OF(receiver, zkl_contender, receiver)
+                                            : NULL;
+}
+
+size_t zkl_line_length(const zkl_line *line, const char *name) {
+    return strlen(line->path) + 1 + strlen(name);
+}
+
+bool zkl_line_counts(const zkl_line *line) {
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        if (c->phase == ZKL_WAITING && c->terms.kind == ZKL_KIND_LEASE)
+            return true;
+    }
+    return false;
+}
+
+void zkl_line_idle(zkl_line *line) {
+    if (line->idle)
+        return;
+    line->idle = true;
+    zkl_list_append(&line->queue->idle, &line->quiet);
+}
+
+void zkl_line_create_lost(zkl_contender *c) {
+    c->node = ZKL_NODE_LOST;
+    c->line->list_wanted = true;
+    c->line->list_synced = false; /* the list on its way may have been sent before the create */
+}
+
+void zkl_line_forget_node(zkl_contender *c) {
+    c->node = ZKL_NODE_NONE;
+    c->position = ZKL_POSITION_UNKNOWN;
+    c->search = ZKL_SEARCH_NONE;
+    c->has_second = c->revoked = c->reading = false;
+    zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
+    zkl_round_leave(&c->post);
+    c->token = 0;
+    free(c->name);
+    c->name = NULL;
+}
+
+void zkl_line_retry_later(zkl_line *line) {
+    if (line->retry.pending)
+        return;
+    const zkl_nanos pause = zkl_backoff(&line->pause, RETRY_FIRST, RETRY_MOST);
+    zkl_timer_set(&line->context->timers, &line->retry, zkl_context_now(line->context) + pause);
+}
+
+static void count(zkl_queue *queue, size_t length, zkl_watch before, zkl_watch now) {
+    if (now != ZKL_WATCH_NONE && before == ZKL_WATCH_NONE)
+        zkl_watches_add(&queue->watches, length);
+    else if (now == ZKL_WATCH_NONE && before != ZKL_WATCH_NONE)
+        zkl_watches_remove(&queue->watches, length);
+}
+
+void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
+    if (c->name)
+        count(c->queue, zkl_line_length(c->line, c->name), c->watch, watch);
+    c->watch = watch;
+}
+
+void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
+    count(line->queue, zkl_line_length(line, child->name), child->watch, watch);
+    child->watch = watch;
+}
+
+void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
+    count(line->queue, strlen(line->path), line->directory_watch, watch);
+    line->directory_watch = watch;
+}
+
+void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
+    if (child->watch != ZKL_WATCH_NONE)
+        zkl_watches_leave(&line->queue->watches, zkl_line_length(line, child->name));
+    zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
+}
+
+size_t zkl_line_watched_bytes(const zkl_line *line) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        const zkl_child *child = &line->snapshot.children[i];
+        if (child->watch != ZKL_WATCH_NONE)
+            bytes += zkl_wire_text(zkl_line_length(line, child->name));
+    }
+    return bytes;
+}

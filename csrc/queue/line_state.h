@@ -1,0 +1,84 @@
+/* line_state: what is known of the queue at one path, and the few things that every room of the queue does with it. The
+ * rooms above (send, leave, evaluate, ...) act on it; line.h is what others see. */
+#ifndef ZKL_LINE_STATE_H
+#define ZKL_LINE_STATE_H
+
+#include "base/list.h"
+#include "queue/contender.h"
+#include "queue/parents.h"
+#include "queue/watches.h"
+#include "recipe/snapshot.h"
+
+struct zkl_line {
+    zkl_receiver receiver; /* gets the answers that concern more than one contender */
+    zkl_context *context;
+    zkl_queue *queue;
+    char *path;
+    zkl_list members; /* contenders, in order of arrival */
+    zkl_parents parents;
+    unsigned
+        vain_rounds; /* how often the parents were created since they were last found by a create */
+
+    zkl_snapshot
+        snapshot; /* the children as last listed, without those that are known to be gone */
+    bool
+        stale; /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer one */
+    bool
+        doubtful; /* a writer has gone that may have taken read before: a waiting writer wants a list first */
+    bool
+        lagging; /* the snapshot shows some who are gone: who would still wait by it wants a list first */
+
+    bool list_wanted; /* the end of the step asks for a list */
+    bool list_sent;   /* a list is on its way */
+    bool list_synced; /* the latest list was sent behind a committed write */
+    zkl_nanos listed; /* when a list was last answered */
+    size_t listed_bytes;
+
+    zkl_watch
+        directory_watch; /* for leases, NONE, ARMED or LEAVING: the servers tell when a child comes or goes */
+    int32_t
+        requests; /* how many requests about watches on children were sent: each has its number */
+
+    bool vetting;          /* the directory's ACL is on its way */
+    zkl_edition directory; /* as last listed, unless our ACL is OPEN */
+    zkl_edition vetted; /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
+
+    bool review; /* the end of the step looks again at the members that are marked `review` */
+    bool
+        crowded; /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
+    zkl_timer
+        retry; /* what could not be sent, or was refused for now, is sent again when it fires */
+    zkl_nanos pause; /* the latest pause before that */
+
+    zkl_line *chain;     /* lines: the next in the same bucket */
+    bool idle;           /* in queue->idle */
+    zkl_list_item quiet; /* queue->idle */
+};
+
+/* The contender whose node bears this number; NULL: none of ours does. It may be in another line. */
+zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
+/* Bytes of the full path of a child. */
+size_t zkl_line_length(const zkl_line *line, const char *name);
+/* Does somebody in it wait until there are few enough leases? */
+bool zkl_line_counts(const zkl_line *line);
+/* The end of the step frees it, if nobody is in it then. */
+void zkl_line_idle(zkl_line *line);
+/* The answer to its create was lost: the next synced list tells what became of it. */
+void zkl_line_create_lost(zkl_contender *c);
+/* It has no node any more, and what was known of one is forgotten. */
+void zkl_line_forget_node(zkl_contender *c);
+/* Everything is looked at again after a pause, which grows until a list succeeds. */
+void zkl_line_retry_later(zkl_line *line);
+
+/* The three places where the line knows of a watch. Each watch is counted in queue->watches from the request that sets it
+ * until the library has it no more. */
+void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch);
+void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch);
+void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch);
+/* The child is about to be forgotten, perhaps before its node is gone: a watch on it stays with the library, and is
+ * counted until the servers tell. */
+void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child);
+/* Bytes that the watches on the line's children take. */
+size_t zkl_line_watched_bytes(const zkl_line *line);
+
+#endif

@@ -1,0 +1,27 @@
+/* queue: what the lines of one client have in common besides the context: budgets, and lists that go across lines.
+ * Each list belongs to the room that is named beside it. Everything is under the client's mutex. */
+#ifndef ZKL_QUEUE_H
+#define ZKL_QUEUE_H
+
+#include "base/list.h"
+#include "base/round.h"
+#include "port/context.h"
+#include "queue/vetted.h"
+#include "queue/watches.h"
+
+typedef struct zkl_queue {
+    zkl_context *context;
+    zkl_vetted vetted;
+    zkl_watches watches;
+
+    zkl_list departing;  /* contender: those whose nodes must go, in order of departure */
+    uint64_t departures; /* contender: how many have ever departed */
+    zkl_list retired;    /* contender: to be freed at the end of the step */
+    zkl_round reads;     /* unwatched: those whose own node is read in turn */
+    zkl_round lists;     /* unwatched: those whose line is listed in turn */
+    zkl_list
+        idle; /* line_state: lines that were seen empty, to be freed at the end of the step if they still are */
+    zkl_list restless; /* compound: those to which something has happened in this step */
+} zkl_queue;
+
+#endif

@@ -1,0 +1,23 @@
+/* request: what an answer is about, as it is marked in zkl_return.what. Answers about one contender's own node come to the
+ * contender, the others to its line. */
+#ifndef ZKL_REQUEST_H
+#define ZKL_REQUEST_H
+
+typedef enum zkl_request {
+    /* to a contender */
+    ZKL_REQUEST_CREATE,
+    ZKL_REQUEST_ERASE,
+    ZKL_REQUEST_WATCH_OWN,
+    ZKL_REQUEST_READ_OWN,
+    ZKL_REQUEST_CANDIDATE, /* detail: the candidate's sequence */
+    /* to a line */
+    ZKL_REQUEST_LIST, /* detail: 1: with a watch on the directory */
+    ZKL_REQUEST_ACL,
+    ZKL_REQUEST_BARRIER,       /* a write, of which only that it was committed matters */
+    ZKL_REQUEST_WATCH_BLOCKER, /* detail: child->request; sequences of strangers may be equal */
+    ZKL_REQUEST_UNWATCH,       /* detail: child->request */
+    ZKL_REQUEST_UNWATCH_DIRECTORY,
+    ZKL_REQUEST_ERASE_STRAY
+} zkl_request;
+
+#endif
