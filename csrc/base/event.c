@@ -11,8 +11,7 @@ bool zkl_events_init(zkl_events *events) {
     if (events->fd < 0)
         return false;
     pthread_mutex_init(&events->mutex, NULL);
-    events->first = NULL;
-    events->last = &events->first;
+    events->queued = (zkl_list){0};
     events->serial = 0;
     events->signalled = false;
     events->notifier = -1;
@@ -24,13 +23,13 @@ void zkl_events_destroy(zkl_events *events) {
     pthread_mutex_destroy(&events->mutex);
 }
 
-/* locked: a byte that does not fit need not: the host has not read the ones before it */
+/* locked. A byte that the socket does not take is not needed: the host has not read the ones before it yet. */
 static void notify(zkl_events *events) {
     if (events->notifier >= 0)
         send(events->notifier, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* locked: one write however many events: the counter stays set until the queue has run empty */
+/* locked. One write for however many events: the counter stays set until the queue has run empty. */
 static void signal_once(zkl_events *events) {
     if (events->signalled)
         return;
@@ -49,19 +48,15 @@ void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t t
     event->serial = ++events->serial;
     if (!event->queued) {
         event->queued = true;
-        event->next = NULL;
-        event->link = events->last;
-        *events->last = event;
-        events->last = &event->next;
+        zkl_list_append(&events->queued, &event->item);
     }
     signal_once(events);
     pthread_mutex_unlock(&events->mutex);
 }
 
-/* locked: in one step, however many there are: a host may drop all of them in a finalizer */
+/* locked. Takes as long however many there are: a host may drop all of them in a finalizer. */
 static void unlink_event(zkl_events *events, zkl_event *event) {
-    *event->link = event->next;
-    *(event->next ? &event->next->link : &events->last) = event->link;
+    zkl_list_remove(&events->queued, &event->item);
     event->queued = false;
 }
 
@@ -74,7 +69,7 @@ void zkl_events_drop(zkl_events *events, zkl_event *event) {
 
 bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
     pthread_mutex_lock(&events->mutex);
-    const zkl_event *event = events->first;
+    const zkl_event *event = ZKL_FIRST(&events->queued, zkl_event, item);
     if (event) {
         *copy = *event;
     } else if (events->signalled) {
@@ -89,7 +84,7 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
 
 void zkl_events_forget(zkl_events *events, uint64_t serial) {
     pthread_mutex_lock(&events->mutex);
-    zkl_event *event = events->first;
+    zkl_event *event = ZKL_FIRST(&events->queued, zkl_event, item);
     if (event && event->serial == serial)
         unlink_event(events, event);
     pthread_mutex_unlock(&events->mutex);

@@ -1,7 +1,9 @@
-/* event: what the host is told. A FIFO that any thread may post to, with one descriptor that is readable while it
+/* event: what the host is told. A queue that any thread may post to, with one descriptor that is readable while the queue
  * holds something. Its lock is a leaf: nothing else is locked under it. */
 #ifndef ZKL_EVENT_H
 #define ZKL_EVENT_H
+
+#include "base/list.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -20,7 +22,7 @@ typedef enum zkl_event_kind {
 
 /* An event lives inside what it speaks of, so that posting never allocates; drop it before that is freed. */
 typedef struct zkl_event {
-    struct zkl_event *next, **link; /* queued: the latter is the pointer that leads here */
+    zkl_list_item item;
     bool queued;
     uint64_t serial; /* of the latest post */
     zkl_event_kind kind;
@@ -31,7 +33,7 @@ typedef struct zkl_event {
 
 typedef struct zkl_events {
     pthread_mutex_t mutex;
-    zkl_event *first, **last;
+    zkl_list queued;
     uint64_t serial; /* of the latest post of all */
     int fd;          /* eventfd; -1: it was hung up */
     int notifier; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
@@ -46,16 +48,17 @@ void zkl_events_destroy(zkl_events *events);
 void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token);
 void zkl_events_drop(zkl_events *events, zkl_event *event);
 
-/* Copies the oldest event, which stays: who is interrupted while dealing with it finds it again. false: there is none,
- * and the descriptor is quiet again. */
+/* Copies the oldest event, which stays: whoever is interrupted while dealing with it finds it again. false: there is none,
+ * and the descriptor is not readable any more. */
 bool zkl_events_peek(zkl_events *events, zkl_event *copy);
 /* The peeked event was dealt with and goes, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 
-/* Rings at this socket from now on, and at once if something is there already; -1: nowhere. The caller closes it. */
+/* From now on this socket gets the bytes, and one at once if something is there already; -1: none does. The caller closes
+ * it. */
 void zkl_events_notify_at(zkl_events *events, int notifier);
 
-/* Closes the descriptor, for which nobody looks any more. Twice is fine. */
+/* Closes the descriptor: nobody looks at it any more. Twice is fine. */
 void zkl_events_hang_up(zkl_events *events);
 
 /* Makes the descriptor readable until the next empty peek: the host has work of its own left. */

@@ -1,22 +1,11 @@
 #include "base/round.h"
 
-/* At most so many served in each so long: a thousand a second. */
+/* At most so many are served, then there is a pause of at least so long: a thousand a second. */
 #define SERVED_MOST 10
 #define PAUSE (ZKL_SECOND / 100)
 
-static void append(zkl_round *round, zkl_post *post) {
-    post->prev = round->last;
-    post->next = NULL;
-    *(post->prev ? &post->prev->next : &round->first) = post;
-    round->last = post;
-}
-
-static void detach(zkl_round *round, zkl_post *post) {
-    *(post->prev ? &post->prev->next : &round->first) = post->next;
-    *(post->next ? &post->next->prev : &round->last) = post->prev;
-}
-
-/* By the lap: were it by who is left, the last of many that leave one by one would wait the longer. */
+/* The pace is set by how many there were when the lap began: were it set by how many are left, the last of many who leave
+ * one by one would wait longer and longer. */
 static zkl_nanos pause_of(const zkl_round *round) {
     const zkl_nanos pause = round->period / (zkl_nanos)round->lap;
     return pause < PAUSE ? PAUSE : pause;
@@ -38,16 +27,16 @@ static void wake(zkl_round *round, zkl_nanos pause) {
 }
 
 static zkl_post *next_post(zkl_round *round) {
-    zkl_post *post = round->first;
-    detach(round, post);
-    append(round, post);
+    zkl_post *post = ZKL_FIRST(&round->posts, zkl_post, item);
+    zkl_list_remove(&round->posts, &post->item);
+    zkl_list_append(&round->posts, &post->item);
     round->left -= round->left > 0;
     return post;
 }
 
 /* Serving one may let anybody leave the round, also the one served. */
 static void walk(zkl_timer *timer) {
-    zkl_round *round = (zkl_round *)((char *)timer - offsetof(zkl_round, timer));
+    zkl_round *round = ZKL_CONTAINER_OF(timer, zkl_round, timer);
     zkl_nanos cost = 0;
     for (size_t served = due(round); served > 0 && round->count && cost < PAUSE; served--) {
         const zkl_nanos one = round->serve(next_post(round));
@@ -72,7 +61,7 @@ void zkl_round_add(zkl_round *round, zkl_post *post) {
     if (post->round != round) {
         zkl_round_leave(post);
         post->round = round;
-        append(round, post);
+        zkl_list_append(&round->posts, &post->item);
         round->count++;
     }
     if (!round->timer.pending) {
@@ -85,7 +74,7 @@ void zkl_round_leave(zkl_post *post) {
     zkl_round *round = post->round;
     if (!round)
         return;
-    detach(round, post);
+    zkl_list_remove(&round->posts, &post->item);
     post->round = NULL;
     if (--round->count == 0)
         zkl_timer_clear(round->timers, &round->timer);

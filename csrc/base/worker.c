@@ -6,14 +6,12 @@ static void *work(void *ctx) {
     zkl_worker *worker = ctx;
     pthread_mutex_lock(&worker->mutex);
     while (!worker->stopping) {
-        zkl_job *job = worker->first;
+        zkl_job *job = ZKL_FIRST(&worker->jobs, zkl_job, item);
         if (!job) {
             pthread_cond_wait(&worker->more, &worker->mutex);
             continue;
         }
-        worker->first = job->next;
-        if (!worker->first)
-            worker->last = &worker->first;
+        zkl_list_remove(&worker->jobs, &job->item);
         job->queued = false;
         pthread_mutex_unlock(&worker->mutex);
         job->run(job);
@@ -27,7 +25,7 @@ static void *work(void *ctx) {
 }
 
 bool zkl_worker_start(zkl_worker *worker, void (*ended)(void *ctx), void *ctx) {
-    *worker = (zkl_worker){.last = &worker->first, .ended = ended, .ctx = ctx};
+    *worker = (zkl_worker){.ended = ended, .ctx = ctx};
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_cond_init(&worker->more, NULL);
     pthread_t thread;
@@ -44,9 +42,7 @@ void zkl_worker_send(zkl_worker *worker, zkl_job *job) {
     pthread_mutex_lock(&worker->mutex);
     if (!job->queued) {
         job->queued = true;
-        job->next = NULL;
-        *worker->last = job;
-        worker->last = &job->next;
+        zkl_list_append(&worker->jobs, &job->item);
         pthread_cond_signal(&worker->more);
     }
     pthread_mutex_unlock(&worker->mutex);

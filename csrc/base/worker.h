@@ -1,16 +1,17 @@
-/* job: a thread for what blocks (looking names up, opening and closing handles), one thing after the other, so that
- * the timer_thread's timers never wait for it. */
+/* worker: a thread for jobs that block (looking names up, opening and closing handles), one after the other, so that the
+ * timers never wait for them. */
 #ifndef ZKL_WORKER_H
 #define ZKL_WORKER_H
+
+#include "base/list.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
+/* Lives inside what it is for, and must have run before that is freed. */
 typedef struct zkl_job zkl_job;
-
-/* Lives inside what it is for, until it has run. */
 struct zkl_job {
-    zkl_job *next;
+    zkl_list_item item;
     void (*run)(zkl_job *job); /* worker thread, no lock held; may send itself again */
     bool queued;
 };
@@ -18,18 +19,18 @@ struct zkl_job {
 typedef struct zkl_worker {
     pthread_mutex_t mutex; /* a leaf */
     pthread_cond_t more;
-    zkl_job *first, **last;
+    zkl_list jobs;
     bool stopping;
-    void (*ended)(void *ctx); /* the thread's last act */
+    void (*ended)(void *ctx); /* what the thread does last */
     void *ctx;
 } zkl_worker;
 
-/* Starts the thread, which nobody joins: it ends after zkl_worker_stop, and calls `ended` when it touches `worker` no
+/* Starts the thread, which nobody joins: it ends after zkl_worker_stop, and calls `ended` when it touches the worker no
  * more. false: no thread to be had. */
 bool zkl_worker_start(zkl_worker *worker, void (*ended)(void *ctx), void *ctx);
-/* What is queued already is not queued twice. */
+/* A job that is queued already is not queued twice. */
 void zkl_worker_send(zkl_worker *worker, zkl_job *job);
-/* From an job: it is the last. */
+/* From a job: it is the last. */
 void zkl_worker_stop(zkl_worker *worker);
 
 #endif

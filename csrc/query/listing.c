@@ -141,7 +141,7 @@ static void read_answered(zkl_listing *listing, size_t index, const zkl_reply *r
 }
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
-    zkl_listing *listing = (zkl_listing *)receiver;
+    zkl_listing *listing = ZKL_CONTAINER_OF(receiver, zkl_listing, receiver);
     if (zkl_status_passes(reply->rc))
         zkl_listing_stop(listing); /* the next step asks again */
     else if (reply->rc != ZOK && reply->rc != ZNONODE)

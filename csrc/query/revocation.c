@@ -59,7 +59,7 @@ static void go_on(zkl_revocation *revocation) {
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     (void)asked;
-    zkl_revocation *revocation = (zkl_revocation *)receiver;
+    zkl_revocation *revocation = ZKL_CONTAINER_OF(receiver, zkl_revocation, receiver);
     if (revocation->done)
         return;
     if (zkl_status_passes(reply->rc)) {

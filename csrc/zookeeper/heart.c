@@ -101,7 +101,7 @@ static void on_time(zkl_timer *timer) {
 static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     (void)asked;
     (void)reply; /* what it proves was counted before it came here */
-    ((zkl_heart *)((char *)receiver - offsetof(zkl_heart, receiver)))->beating = false;
+    ZKL_CONTAINER_OF(receiver, zkl_heart, receiver)->beating = false;
 }
 
 void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {

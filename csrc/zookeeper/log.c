@@ -8,11 +8,11 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static zkl_log *logs;
+static zkl_list logs;
 
-/* The parent's logs are none of the child's; and a thread that the child does not have may hold the mutex. */
+/* The parent's logs are not the child's; and a thread that the child does not have may hold the mutex. */
 static void in_child(void) {
-    logs = NULL;
+    logs = (zkl_list){0};
     pthread_mutex_init(&mutex, NULL);
 }
 
@@ -26,17 +26,13 @@ void zkl_log_open(zkl_log *log, zkl_events *events) {
     log->event.kind = ZKL_EVENT_LOG;
     pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
-    log->next = logs;
-    logs = log;
+    zkl_list_append(&logs, &log->item);
     pthread_mutex_unlock(&mutex);
 }
 
 void zkl_log_close(zkl_log *log) {
     pthread_mutex_lock(&mutex);
-    zkl_log **p = &logs;
-    while (*p != log)
-        p = &(*p)->next;
-    *p = log->next;
+    zkl_list_remove(&logs, &log->item);
     pthread_mutex_unlock(&mutex);
     zkl_events_drop(log->events, &log->event);
 }
@@ -84,7 +80,8 @@ void zkl_log_library(const char *message) {
     zkl_trouble_note(message);
     pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
-    for (zkl_log *log = logs; log; log = log->next)
+    ZKL_EACH (zkl_log, log, &logs, item) {
         append(log, level, message);
+    }
     pthread_mutex_unlock(&mutex);
 }

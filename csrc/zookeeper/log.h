@@ -9,7 +9,7 @@
 #define ZKL_LOG_LINES 64 /* kept; beyond that the oldest goes */
 
 typedef struct zkl_log {
-    struct zkl_log *next;
+    zkl_list_item item; /* all logs of the process */
     zkl_events *events;
     zkl_event event;
     struct {

@@ -1,5 +1,6 @@
 #include "zookeeper/session.h"
 
+#include "base/backoff.h"
 #include "base/event.h"
 #include "base/timer.h"
 #include "zookeeper/tls.h"
@@ -32,7 +33,7 @@ static void set_state(zkl_session *session, zkl_state state) {
 /* ---- what the link says ---- */
 
 static void refreshed(zkl_heart *heart) {
-    zkl_session *session = (zkl_session *)((char *)heart - offsetof(zkl_session, heart));
+    zkl_session *session = ZKL_CONTAINER_OF(heart, zkl_session, heart);
     session->tell(session->ctx, ZKL_SESSION_REFRESHED);
 }
 
@@ -65,30 +66,28 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
     session->leave(session->ctx);
 }
 
-/* locked. When a link with TLS has had its time. The library gives a host that does not even refuse the two minutes of
- * the kernel, and no other one a try: the next link begins with another server. Without a session none can be lost. */
+/* locked. When a link with TLS has had its time. The library waits for a host that does not even refuse a connection as long
+ * as the kernel does, two minutes, and tries no other one meanwhile; the next link begins with another server. Without a
+ * session that could be lost it has half the time. */
 static zkl_nanos sought_with_tls(const zkl_session *session) {
     const zkl_nanos patience = session->context->session ? session->timeout : session->timeout / 2;
     return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
 }
 
-/* locked. When the link has had its time, and another one is to carry the session on. One that has had a server refuses
- * those that know less, also if all do because they were set up anew: the next one asks them without such memories. */
+/* locked. When the link has had its time, and another one is to carry the session on. A link that has had a server refuses
+ * those whose data is older, even if all servers were set up anew; the next link takes any of them. */
 static zkl_nanos sought_until(const zkl_session *session) {
     if (session->config.tls)
         return sought_with_tls(session);
     return session->remembers ? session->seeking + session->timeout : ZKL_NEVER;
 }
 
-/* locked. Without a server names are looked up again: first while the session can still be taken to another address, not
- * at once, because the library mostly finds one that it knows; then less and less often. */
+/* locked. Without a server names are looked up again: the first time while the session can still be carried to another
+ * address, but not at once, because mostly the library finds a server that it knows; then less and less often. */
 static void look_later(zkl_session *session) {
     const zkl_nanos most = session->timeout < LOOK_MOST ? LOOK_MOST : session->timeout;
-    session->look_pause = session->look_pause ? 2 * session->look_pause : session->timeout / 6;
-    if (session->look_pause > most)
-        session->look_pause = most;
     const zkl_nanos now = zkl_context_now(session->context), until = sought_until(session);
-    zkl_nanos at = now + session->look_pause;
+    zkl_nanos at = now + zkl_backoff(&session->look_pause, session->timeout / 6, most);
     if (until > now && until < at)
         at = until;
     zkl_timer_set(&session->context->timers, &session->look, at);
@@ -119,13 +118,10 @@ static void link_dead(zkl_session *session) {
 
 /* locked. The state stays as it is until a server takes the credentials. */
 static void refused(zkl_session *session) {
-    zkl_nanos pause = 2 * session->refused_pause;
-    if (pause < REFUSED_FIRST)
-        pause = REFUSED_FIRST;
-    session->refused_pause = pause < REFUSED_MOST ? pause : REFUSED_MOST;
+    const zkl_nanos pause = zkl_backoff(&session->refused_pause, REFUSED_FIRST, REFUSED_MOST);
     session->refused = true;
     zkl_timer_set(&session->context->timers, &session->reopen,
-                  zkl_context_now(session->context) + session->refused_pause);
+                  zkl_context_now(session->context) + pause);
     link_dead(session);
     set_state(session, ZKL_STATE_AUTH_FAILED);
     session->tell(session->ctx, ZKL_SESSION_REFUSED);
@@ -199,15 +195,13 @@ static void on_link_event(void *ctx, zkl_link *link, zkl_link_event turn) {
 /* ---- links come and go ---- */
 
 static void try_again_later(zkl_session *session) {
-    session->pause = session->pause ? 2 * session->pause : PAUSE_FIRST;
-    if (session->pause > PAUSE_MOST)
-        session->pause = PAUSE_MOST;
+    const zkl_nanos pause = zkl_backoff(&session->pause, PAUSE_FIRST, PAUSE_MOST);
     zkl_timer_set(&session->context->timers, &session->reopen,
-                  zkl_context_now(session->context) + session->pause);
+                  zkl_context_now(session->context) + pause);
 }
 
 static void reopen(zkl_timer *timer) {
-    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, reopen));
+    zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, reopen);
     session->refused = false;
     zkl_worker_send(session->worker, &session->renew);
 }
@@ -260,14 +254,19 @@ static char *resolve(zkl_session *session) {
     return addresses;
 }
 
+/* locked. Is there a link that looks for a server and has not found one? */
+static bool is_seeking(const zkl_session *session) {
+    return session->link && !session->heart.linked && !session->ending;
+}
+
 static void look(zkl_timer *timer) {
-    zkl_session *session = (zkl_session *)((char *)timer - offsetof(zkl_session, look));
-    if (session->link && !session->heart.linked && !session->ending)
+    zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, look);
+    if (is_seeking(session))
         zkl_worker_send(session->worker, &session->look_again);
 }
 
-/* worker thread. Should the link have found a server after all, closing it ends the session. That may be heard by the
- * servers much later, so nobody carries it on. */
+/* worker thread. Takes the session off the former link, so that the next one can carry it on. false: the link has found a
+ * server just now, and closing it ends the session; as the servers may hear of that much later, nobody carries it on. */
 static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
     if (zkl_link_part(former, session->addresses, identity))
         return true;
@@ -279,44 +278,63 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
     return false;
 }
 
-/* worker thread: no server in reach for a while. If the names mean other addresses by now, or the link has had its time, a
- * new link carries the session on: changing the addresses of a running handle races inside the library. */
-static void look_again(zkl_job *job) {
-    zkl_session *session = (zkl_session *)((char *)job - offsetof(zkl_session, look_again));
-    char *addresses = resolve(session);
+/* locked. Is a new link to be opened for these addresses? Yes if they are others than those of the link; or if the link has
+ * had its time, and then the new one begins with another server than the link did. */
+static bool is_to_be_moved(zkl_session *session, char *addresses) {
+    if (!is_seeking(session) || !addresses || !session->addresses ||
+        zkl_link_connected(session->link))
+        return false;
+    if (!zkl_servers_same(addresses, session->addresses))
+        return true;
+    if (zkl_context_now(session->context) < sought_until(session))
+        return false;
+    zkl_servers_begin_elsewhere(addresses, session->addresses);
+    return true;
+}
+
+/* worker thread. Takes the link off the session, if another one is to be opened for these addresses: nobody hears it any
+ * more, and nobody trusts in the session. NULL: the link stays, and names are looked up again later. */
+static zkl_link *give_up_link(zkl_session *session, char *addresses) {
+    zkl_link *former = NULL;
     session->enter(session->ctx);
-    zkl_link *former = session->link;
-    bool moved = addresses && session->addresses && former && !session->heart.linked &&
-                 !zkl_link_connected(former) && !session->ending;
-    if (moved && zkl_servers_same(addresses, session->addresses)) {
-        moved = zkl_context_now(session->context) >= sought_until(session);
-        if (moved)
-            zkl_servers_begin_elsewhere(addresses, session->addresses);
-    }
-    if (moved) {
+    if (is_to_be_moved(session, addresses)) {
+        former = session->link;
         session->link = NULL;
         zkl_heart_stopped(&session->heart);
         session->tell(session->ctx, ZKL_SESSION_RELINKED);
-    } else if (former && !session->heart.linked && !session->ending) {
+    } else if (is_seeking(session)) {
         look_later(session);
     }
+    session->leave(session->ctx);
+    return former;
+}
+
+/* worker thread. Changing the addresses of a running handle races inside the library, so another link carries the session
+ * on; and the former one is closed before, for two links of one session would take it from each other for ever. */
+static void move_session(zkl_session *session, zkl_link *former, char *addresses) {
+    zkl_identity identity;
+    session->enter(session->ctx);
     const bool alive = session->context->session != 0;
     session->leave(session->ctx);
-    if (moved) {
-        /* First the old link is gone: two links of one session take it from each other for ever. Nobody trusts in the
-         * session meanwhile. */
-        zkl_identity session_of;
-        const bool carried = alive && take_session(session, former, &session_of);
-        zkl_link_close(former);
-        open_link(session, addresses, carried ? &session_of : NULL);
-    } else {
+    const bool carried = alive && take_session(session, former, &identity);
+    zkl_link_close(former); /* blocks, for seconds at worst */
+    open_link(session, addresses, carried ? &identity : NULL);
+}
+
+/* worker thread: no server has been in reach for a while */
+static void look_again(zkl_job *job) {
+    zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, look_again);
+    char *addresses = resolve(session);
+    zkl_link *former = give_up_link(session, addresses);
+    if (former)
+        move_session(session, former, addresses);
+    else
         free(addresses);
-    }
 }
 
 /* worker thread: closes what has died, opens the next */
 static void renew(zkl_job *job) {
-    zkl_session *session = (zkl_session *)((char *)job - offsetof(zkl_session, renew));
+    zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, renew);
     session->enter(session->ctx);
     zkl_link *dead = session->retired;
     session->retired = NULL;

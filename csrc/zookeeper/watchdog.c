@@ -1,6 +1,7 @@
 #include "zookeeper/watchdog.h"
 
 #include "base/descriptors.h"
+#include "base/list.h"
 #include "base/process.h"
 #include "zookeeper/servers.h"
 
@@ -23,7 +24,7 @@ struct zkl_watchdog {
     pthread_cond_t changed;
     bool on_duty, stopping;
 
-    zkl_watchdog *next;             /* these under the mutex of all */
+    zkl_list_item item;             /* in `all`; this and the following under its mutex */
     struct sockaddr_storage server; /* that a session is confirmed at */
     socklen_t server_length;        /* 0: there is none */
     zkl_nanos timeout;              /* the session's */
@@ -31,12 +32,12 @@ struct zkl_watchdog {
 
 static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
 static pthread_once_t all_once = PTHREAD_ONCE_INIT;
-static zkl_watchdog *all;
+static zkl_list all;
 
-/* Those that it inherits look after the parent's links. */
+/* The watchdogs that a child inherits look after the parent's links. */
 static void in_child(void) {
     pthread_mutex_init(&all_mutex, NULL);
-    all = NULL;
+    all = (zkl_list){0};
 }
 
 static void prepare(void) {
@@ -46,18 +47,15 @@ static void prepare(void) {
 static void enlist(zkl_watchdog *watchdog) {
     pthread_once(&all_once, prepare);
     pthread_mutex_lock(&all_mutex);
-    watchdog->next = all;
-    all = watchdog;
+    zkl_list_append(&all, &watchdog->item);
     pthread_mutex_unlock(&all_mutex);
 }
 
 static void delist(zkl_watchdog *watchdog) {
     pthread_mutex_lock(&all_mutex);
-    for (zkl_watchdog **r = &all; *r; r = &(*r)->next) {
-        if (*r != watchdog)
-            continue;
-        *r = watchdog->next;
-        break;
+    ZKL_EACH (const zkl_watchdog, w, &all, item) {
+        if (w == watchdog) /* otherwise it is the parent's */
+            zkl_list_remove(&all, &watchdog->item);
     }
     pthread_mutex_unlock(&all_mutex);
 }
@@ -76,10 +74,11 @@ static void set_session(zkl_watchdog *watchdog, const struct sockaddr *server, s
 static zkl_nanos longest_session(const struct sockaddr *server, socklen_t length) {
     zkl_nanos longest = 0;
     pthread_mutex_lock(&all_mutex);
-    for (const zkl_watchdog *r = all; r; r = r->next)
-        if (r->server_length == length && memcmp(&r->server, server, length) == 0 &&
-            r->timeout > longest)
-            longest = r->timeout;
+    ZKL_EACH (const zkl_watchdog, w, &all, item) {
+        if (w->server_length == length && memcmp(&w->server, server, length) == 0 &&
+            w->timeout > longest)
+            longest = w->timeout;
+    }
     pthread_mutex_unlock(&all_mutex);
     return longest;
 }
