@@ -1,8 +1,8 @@
 #include "zookeeper/link.h"
 
 #include "base/descriptors.h"
-#include "zookeeper/exposure.h"
 #include "base/process.h"
+#include "zookeeper/exposure.h"
 #include "zookeeper/log.h"
 #include "zookeeper/servers.h"
 #include "zookeeper/tls.h"
