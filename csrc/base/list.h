@@ -46,10 +46,12 @@ static inline void *zkl_list_after(const void *object, size_t offset) {
 #define ZKL_FIRST(list, type, member)                                                              \
     ((type *)zkl_list_object((list)->first, offsetof(type, member)))
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type and a name */
 /* A loop over all objects of a list, which may remove the object that it is at, but not the one after it. */
 #define ZKL_EACH(type, name, list, member)                                                         \
     for (type *name = zkl_list_object((list)->first, offsetof(type, member)),                      \
               *name##_next = zkl_list_after(name, offsetof(type, member));                         \
          name; name = name##_next, name##_next = zkl_list_after(name, offsetof(type, member)))
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif
