@@ -263,11 +263,11 @@ static void drops_without_walking_there(void) {
     zkl_event event;
     for (int i = 0; i < 4; i++)
         zkl_events_post(&events, &pool[i], i, 0);
-    zkl_event *const second = pool[0].next;
-    pool[0].next = NULL;
+    zkl_list_item *const second = pool[0].item.next;
+    pool[0].item.next = NULL;
     zkl_events_drop(&events, &pool[2]);
     zkl_events_drop(&events, &pool[3]);
-    pool[0].next = second;
+    pool[0].item.next = second;
     for (int i = 0; i < 2; i++) {
         CHECK(take(&event));
         CHECK_INT(event.tag, i);
