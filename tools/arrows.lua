@@ -1,5 +1,5 @@
--- Checks that the C sources depend on each other in one direction only: `arrow` is an include, or a call to a function that
--- another file defines.
+-- Checks that the C sources depend on each other in one direction only. An arrow is an include, or a call to a function
+-- that another file defines.
 --
 --   * A folder uses only those that are named below.
 --   * There is no circle of arrows between rooms. A room is a .c and its .h.
