@@ -38,13 +38,13 @@ local function median(list, from, to)
   return part[math.floor(#part / 2) + 1] or 0
 end
 
---- Is the end above what there was once it was warm?
+--- Is the end, its last fifth, above what there was once it was warm?
 ---@param warm number part of the time
 ---@return boolean grown, string why
 function usage.has_grown(list, kind, warm)
   local n = #list
-  local first = median(list, n * warm, n * (warm + 1) / 2)
-  local last = median(list, n * (warm + 1) / 2 + 1, n)
+  local first = median(list, n * warm, n * (warm + 0.2))
+  local last = median(list, n * 0.8 + 1, n)
   return last > first + SLACK[kind], ("%s from %.1f to %.1f"):format(usage.KINDS[kind], first, last)
 end
 

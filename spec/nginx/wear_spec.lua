@@ -138,6 +138,31 @@ describe("a worker of nginx that has served many", function()
     end)
   end)
 
+  it("clients that were collected before their request had ended has no socket left of them", function()
+    web = here:nginx { workers = 1, http = nginx.CLIENT, server = [[
+      location /client {
+        content_by_lua_block {
+          local mine = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+          assert(mine:mutex("/nginx-wear/closed"):acquire(20))
+          mine:close()
+        }
+        log_by_lua_block { collectgarbage() collectgarbage() }
+      }
+      location /plain { return 200; }
+    ]] }
+    local pid = web:workers()[1]
+    local function descriptors()
+      local count = 0
+      for _ in require("lfs").dir(("/proc/%d/fd"):format(pid)) do count = count + 1 end
+      return count
+    end
+    web:get("/plain")
+    local before = descriptors()
+    for _ = 1, 20 do assert.equal(200, (web:get("/client"))) end
+    wait.eventually(function() return descriptors() < before + 10, descriptors() - before end, PATIENCE)
+    check_errors(web)
+  end)
+
   it("with lua_code_cache off and clients that go away has no thread and no session left", function()
     web = here:nginx { workers = 1,
       http = "lua_shared_dict counts 1m; lua_code_cache off; lua_check_client_abort on; lua_max_running_timers 5;",

@@ -39,8 +39,11 @@ function Visits.new(client, on_second)
     guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
---- Is none of them anybody's but ours?
+--- Is none of them anybody's but ours? When the client was collected nobody hears of their ends: then it looks.
 function Visits:is_empty()
+  for _, visit in pairs(self.back[1] and {} or self.list) do
+    if visit.native:ended() then visit:finish() end
+  end
   return self.guests == 0
 end
 
