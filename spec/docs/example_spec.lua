@@ -1,12 +1,6 @@
+local read = require("spec.support.file").read
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
 
 describe("the README's list of the interface", function()
   it("runs as it stands", function()

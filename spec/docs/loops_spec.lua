@@ -1,17 +1,11 @@
 --- What docs/loops.md shows, and examples/loops, do what they say.
 
+local read = require("spec.support.file").read
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 require "spec.support.real_loops" -- for where Debian has Copas
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
 
 describe("the page on event loops", function()
   local zk, tree, env

@@ -1,5 +1,6 @@
 --- The token at the resource: what docs/promises.md shows, run with a database and two processes.
 
+local read = require("spec.support.file").read
 local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
 local server = require "spec.support.server"
@@ -7,13 +8,6 @@ local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
 local PATIENCE = 30
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
 
 describe("the page of promises", function()
   local page = read("docs/promises.md")

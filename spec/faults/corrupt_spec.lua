@@ -1,11 +1,8 @@
 --- Answers that no sane server gives: what comes in is looked at before it is believed. They are unknown answers, as if
 --- they had been lost: whether the request was done is asked again.
 
-local inspector = require "spec.support.inspector"
-local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
+local fixture = require "spec.support.fixture"
 local wire = require "spec.support.wire"
-local worker = require "spec.support.worker"
 
 local SESSION, PATIENCE = 30, 20
 
@@ -22,34 +19,19 @@ local function made(...)
 end
 
 describe("a corrupt answer #once", function()
-  local zk, tree, faulty, host, path, count
+  local here = fixture.new("/corrupt")
+  local tree, faulty, host, path
 
   setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/corrupt")
+    tree, faulty = here.tree, here:proxy()
     assert(tree:create("/corrupt"))
-    faulty = proxy.start(zk.hosts)
-    count = 0
   end)
 
   before_each(function()
-    count = count + 1
-    path = ("/corrupt/%d"):format(count)
+    path = here.path
     for _, below in ipairs { "", "/a", "/b" } do assert(tree:create(path .. below)) end
-    host = worker.start() -- what crashes is this process
+    host = here:worker() -- what crashes is this process
     assert(host:connect(faulty.hosts, { session_timeout = SESSION, connect_timeout = PATIENCE }))
-  end)
-
-  after_each(function()
-    faulty:heal()
-    host:kill()
-  end)
-
-  teardown(function()
-    faulty:close()
-    tree:delete_tree("/corrupt")
-    tree:close()
   end)
 
   local function nodes(below)

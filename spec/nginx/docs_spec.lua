@@ -1,5 +1,6 @@
 --- What docs/openresty.md shows, and examples/nginx, do what they say.
 
+local files = require "spec.support.file"
 local folder = require "spec.support.folder"
 local lfs = require "lfs"
 local inspector = require "spec.support.inspector"
@@ -18,25 +19,7 @@ if not nginx.is_testable() then
 end
 
 local PATIENCE = 30
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
-local function write(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-end
-
-local function replace(text, old, new)
-  local at, last = text:find(old, 1, true)
-  assert(at, "there is no " .. old)
-  return text:sub(1, at - 1) .. new .. text:sub(last + 1)
-end
+local read, write, replace = files.read, files.write, files.replace
 
 describe("the page on OpenResty", function()
   local zk, tree, web

@@ -1,11 +1,9 @@
 --- A process that becomes another program, or starts one, while it holds: what that program gets of it.
 
+local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
 local host = require "spec.support.host"
-local inspector = require "spec.support.inspector"
 local proxy = require "spec.support.proxy"
-local server = require "spec.support.server"
-local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local PATIENCE = 30
@@ -27,34 +25,16 @@ local OTHER_PROGRAM = [[
 ]]
 
 describe("an exec", function()
-  local zk, tree, path, count, program, children
+  local here = fixture.new("/exec", { patience = PATIENCE })
+  local zk, path, program, children
 
-  setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:delete_tree("/exec")
-    program = folder.file("program.lua", OTHER_PROGRAM)
-    count = 0
-  end)
+  setup(function() zk, program = here.zk, folder.file("program.lua", OTHER_PROGRAM) end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/exec/%d"):format(count)
-    children = {}
-  end)
+  before_each(function() path, children = here.path, {} end)
 
   after_each(function()
     for _, child in ipairs(children) do child:kill() end
   end)
-
-  teardown(function()
-    tree:delete_tree("/exec")
-    tree:close()
-  end)
-
-  local function becomes(n)
-    return wait.eventually(function() return #(tree:children(path) or {}) == n end, PATIENCE, ("%d nodes"):format(n))
-  end
 
   local PROLOGUE = [[
     local hosts, path, program, session_timeout = arg[1], arg[2], arg[3], tonumber(arg[4])
@@ -122,7 +102,7 @@ describe("an exec", function()
       print(host.exec("/no/such/program") == nil, lock:is_held(), lock:token() == token, lock:release(), client:close())
     ]], zk.hosts, 60)
     assert.equal("true\ttrue\ttrue\ttrue\ttrue", says())
-    becomes(0)
+    here:becomes(0)
   end)
 
   it("in the holder's own process ends its session, and the next is served #slow", function()
@@ -139,7 +119,7 @@ describe("an exec", function()
     assert.is_true(child:is_running())
     assert.is_true(client:mutex(path):release())
     client:close()
-    becomes(0)
+    here:becomes(0)
     child:write("")
     assert.equal(0, (child:wait(PATIENCE)))
   end)

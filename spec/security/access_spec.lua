@@ -1,5 +1,6 @@
 --- ACLs that forbid what a lock needs, and what they protect from strangers.
 
+local fixture = require "spec.support.fixture"
 local inspector = require "spec.support.inspector"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
@@ -19,48 +20,20 @@ local function anybody(...)
 end
 
 describe("an ACL", function()
-  local zk, tree, stranger, client, path, count
+  local here = fixture.new("/access", { session_timeout = SESSION, super = true })
+  local zk, tree, stranger, client, path
 
   setup(function()
-    zk = server.shared()
-    tree = inspector.connect(zk.hosts)
-    tree:add_auth("digest", server.SUPER)
-    tree:delete_tree("/access")
-    stranger = inspector.connect(zk.hosts)
-    count = 0
+    zk, tree = here.zk, here.tree
+    stranger = here:closes(inspector.connect(zk.hosts))
   end)
 
-  before_each(function()
-    count = count + 1
-    path = ("/access/%d"):format(count)
-    client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
-  end)
-
-  after_each(function() client:close() end)
-
-  teardown(function()
-    tree:delete_tree("/access")
-    tree:close()
-    stranger:close()
-  end)
-
-  local function nodes() return tree:children(path) or {} end
-
-  local function becomes(n)
-    wait.eventually(function() return #nodes() == n end, PATIENCE, ("%d nodes"):format(n))
-  end
-
-  local function poll_until(condition, what)
-    wait.eventually(function()
-      client:poll(0.01)
-      return condition()
-    end, PATIENCE, what)
-  end
+  before_each(function() path, client = here.path, here:connect() end)
 
   --- It has nothing under way or left over, and works elsewhere.
   local function is_usable()
     assert.is_true(client:flush(PATIENCE))
-    assert.same({}, nodes())
+    assert.same({}, here:nodes())
     local elsewhere = client:mutex(path .. "-open")
     assert(elsewhere:acquire(PATIENCE))
     assert.is_true(elsewhere:release())
@@ -83,7 +56,7 @@ describe("an ACL", function()
       assert.same(DENIED, { lock:acquire(0) })
       assert.same(DENIED, { lock:with(nil, function() end) })
       for i = 1, 3 do lock:request(nil, function(got, err) list[i] = { got, err } end) end
-      poll_until(function() return #list == 3 end, "every answer")
+      here:eventually(function() return #list == 3 end, "every answer")
       for i = 1, 3 do assert.same(DENIED, list[i]) end
       is_usable()
     end)
@@ -101,7 +74,7 @@ describe("an ACL", function()
     assert(tree:create(path, "", { parents = true }))
     assert(other:create(path .. "/_c_x-lock-", "", { acl = "creator", ephemeral = true, sequence = true }))
     assert.same(DENIED, { client:mutex(path):acquire(PATIENCE) })
-    becomes(1)
+    here:becomes(1)
     other:close()
     is_usable()
   end)
@@ -114,9 +87,9 @@ describe("an ACL", function()
     assert(before:mutex(path):acquire(PATIENCE))
     local heard
     local waiting = client:mutex(path):request(nil, function(got, err) heard = { got, err } end)
-    becomes(2)
+    here:becomes(2)
     assert(other:create(path .. "/_c_x-lock-", "", { acl = "creator", ephemeral = true, sequence = true }))
-    becomes(3)
+    here:becomes(3)
     assert.same(DENIED, { client:mutex(path):acquire(PATIENCE) })
     assert.equal("waiting", waiting:state())
     assert.is_true(before:mutex(path):release())
@@ -143,7 +116,7 @@ describe("an ACL", function()
       assert.same(DENIED, { client:flush(PATIENCE) })
       assert.same(DENIED, { client:flush(PATIENCE) }) -- asked again
       assert.is_false(lock:is_held())
-      assert.equal(1, #nodes())
+      assert.equal(1, #here:nodes())
       assert(client:mutex(path .. "-open"):acquire(PATIENCE))
       assert.is_true(client:mutex(path .. "-open"):release())
       assert.same(DENIED, { client:flush(PATIENCE) })
@@ -157,11 +130,11 @@ describe("an ACL", function()
       assert(other:mutex(path):acquire(PATIENCE))
       assert.same({ nil, "timeout" }, { client:mutex(path):acquire(0) })
       assert.same(DENIED, { client:flush(PATIENCE) })
-      assert.equal(2, #nodes())
+      assert.equal(2, #here:nodes())
       client:close()
-      assert.equal(1, #nodes())
+      assert.equal(1, #here:nodes())
       other:close()
-      assert.same({}, nodes())
+      assert.same({}, here:nodes())
     end)
   end)
 
@@ -171,7 +144,7 @@ describe("an ACL", function()
     local list = {}
     assert(client:mutex(path):acquire(PATIENCE))
     waiter:mutex(path):request(nil, function(got, err) list[#list + 1] = { got, err } end)
-    becomes(2)
+    here:becomes(2)
     faulty:refuse()
     faulty:cut()
     wait.eventually(function() return waiter:state() == "suspended" end)
@@ -200,7 +173,7 @@ describe("an ACL", function()
     client = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, auth = wrong, acl = "open" }))
     assert.same(DENIED, { client:mutex(path):acquire(PATIENCE) })
     assert.same(DENIED, { client:mutex(path):acquire(0) })
-    assert.equal(1, #nodes())
+    assert.equal(1, #here:nodes())
     owner:close()
     is_usable()
   end)

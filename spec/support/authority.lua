@@ -1,5 +1,6 @@
 --- Certificate authorities for TLS specs, their keys made by the openssl command when the spec runs.
 
+local read = require("spec.support.file").read
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
 
@@ -13,13 +14,6 @@ local function openssl(...)
   child:close_input()
   local code = child:wait(60)
   if code ~= 0 then error(("openssl %s: %s"):format((...), child:stderr()), 3) end
-end
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
 end
 
 local function request(...)

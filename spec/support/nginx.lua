@@ -4,6 +4,7 @@
 -- its workers.
 
 local lfs = require "lfs"
+local write_file = require("spec.support.file").write
 local folder = require "spec.support.folder"
 local loop = require "spec.support.loop"
 local port = require "spec.support.port"
@@ -81,12 +82,6 @@ local function read_file(path)
   local text = file and file:read("*a") or ""
   if file then file:close() end
   return text
-end
-
-local function write_file(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
 end
 
 local function is_there(pid)

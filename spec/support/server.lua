@@ -4,6 +4,7 @@
 -- cache), small transaction logs. `SUPER` is a credential that passes every ACL, for inspectors that clean up.
 
 local socket = require "socket"
+local write_file = require("spec.support.file").write
 local folder = require "spec.support.folder"
 local kept = require "spec.support.kept" "server"
 local loop = require "spec.support.loop"
@@ -34,12 +35,6 @@ local function read_file(path)
   local text = file and file:read("*a") or ""
   if file then file:close() end
   return text
-end
-
-local function write_file(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
 end
 
 local function tls_config(self)
