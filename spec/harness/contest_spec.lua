@@ -1,5 +1,7 @@
 --- `make contest`: it sees what a lock is worth. With those peers only that need no servers of others.
 
+if _VERSION ~= "Lua 5.4" then return end -- which the contest is written for
+
 local cost = require "bench.contest.cost"
 local crew = require "bench.contest.crew"
 local peers = require "bench.contest.peers"
