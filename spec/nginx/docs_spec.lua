@@ -146,7 +146,8 @@ describe("the page on OpenResty", function()
           .. ", { session_timeout = 3 })"))
         write(prefix .. "/job.lua", replace(read("examples/nginx/job.lua"), "every = 1, longest = 2",
           "every = 0.05, longest = 0.2"))
-        write(prefix .. "/shop.lua", replace(read("examples/nginx/shop.lua"), "sleep(0.001)", "sleep(1)"))
+        write(prefix .. "/shop.lua", replace(read("examples/nginx/shop.lua"), "sleep(0.001)",
+          ("sleep(%d)"):format(options.payment or 1)))
       end
       local conf = read("examples/nginx/nginx.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. port)
       conf = replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"'):format(
@@ -267,8 +268,10 @@ describe("the page on OpenResty", function()
       second:stop()
     end
 
-    it("does not sell twice when a sale was stopped in the midst of its payment and another has begun", function()
-      web = example { fast = true }
+    --- A sale has begun in one machine; `strike` takes the lock from it in the midst of its payment, `heal` lets it go
+    --- on when another has begun.
+    local function is_overtaken(strike, heal, options)
+      web = example(options)
       local shop = dir
       local second = example { fast = true, shop = shop }
       web:get("/open?10")
@@ -279,20 +282,33 @@ describe("the page on OpenResty", function()
         wait.eventually(function() return token() > before end, PATIENCE, "a payment")
         return token()
       end
-      local function signal(name)
-        for _, pid in ipairs(web:workers()) do uv.kill(pid, name) end
-      end
       local late = web:begin("/buy")
       local first = pays(0)
-      signal("sigstop")
+      strike()
       local next_one = second:begin("/buy")
       pays(first)
-      signal("sigcont")
+      heal()
       assert.same({ 200, "somebody later has been here\n" }, { late:finish() })
       assert.same({ 200, "yours, number 10\n" }, { next_one:finish() })
       assert.same({ 200, "9\n" }, { second:get("/left") })
       assert.same({}, web:errors())
       second:stop()
+    end
+
+    it("does not sell twice when a sale was stopped in the midst of its payment and another has begun", function()
+      local function signal(name)
+        return function()
+          for _, pid in ipairs(web:workers()) do uv.kill(pid, name) end
+        end
+      end
+      is_overtaken(signal "sigstop", signal "sigcont", { fast = true })
+    end)
+
+    it("does not sell twice when a sale was cut off in the midst of its payment and another has begun", function()
+      local relay = proxy.start(zk.hosts)
+      local options = { fast = true, hosts = relay.hosts, payment = 12 }
+      is_overtaken(function() relay:black_hole() end, function() end, options)
+      relay:close()
     end)
 
     it("does not go on with its job when it was stopped and another has it", function()
