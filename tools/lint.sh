@@ -54,6 +54,7 @@ step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh .ci/run
 for rockspec in rockspec/*.rockspec; do
     step "luarocks lint $rockspec" luarocks lint "$rockspec"
 done
+step 'Lua modules require what is below them' lua5.4 tools/requires.lua
 step 'the rockspec lists every source' lua5.4 tools/rockspec.lua rockspec/zklock-scm-1.rockspec
 
 echo "$passed passed, $failed failed"

@@ -1,20 +1,20 @@
 --- client: one session with the servers: its events, its callbacks, the locks made from it.
-local anchor = require "zklock.anchor"
+local finalizer = require "zklock.base.finalizer"
 local blocking = require "zklock.loop.blocking"
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local Lock = require "zklock.lock"
-local Losses = require "zklock.losses"
+local Losses = require "zklock.holds.losses"
 local lock_options = require "zklock.options"
-local Mortals = require "zklock.mortals"
-local ownership = require "zklock.owner"
-local Place = require "zklock.place"
-local Queue = require "zklock.queue"
-local report = require "zklock.report"
+local Mortals = require "zklock.owners.mortals"
+local ownership = require "zklock.owners.owner"
+local Place = require "zklock.holds.holds"
+local Queue = require "zklock.base.fifo"
+local report = require "zklock.base.report"
 local RwLock = require "zklock.rwlock"
 local Semaphore = require "zklock.semaphore"
-local text = require "zklock.text"
-local waiter = require "zklock.waiter"
+local text = require "zklock.base.text"
+local waiter = require "zklock.base.waiter"
 
 local quietly = core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -119,7 +119,7 @@ local function watch(client)
     if kept and native:ended() and not is_awaited then stop() end
   end)
   client.unwatch = stop
-  client.anchor = anchor(native, function() native:close() end)
+  client.finalizer = finalizer(native, function() native:close() end)
 end
 
 --- Begins its life.

@@ -1,5 +1,5 @@
 --- guard: a hold as a value, given back when its block or its life ends.
-local anchor = require "zklock.anchor"
+local finalizer = require "zklock.base.finalizer"
 local core = require "zklock.core"
 
 ---@class zklock.Guard
@@ -26,7 +26,7 @@ end
 ---@return fun(stay: zklock.Stay, token: integer): zklock.Guard
 function guard.new()
   local hold = { stay = false, open = false, token = false }
-  local made = setmetatable({ hold = hold, anchor = anchor(hold, collected) }, Guard)
+  local made = setmetatable({ hold = hold, finalizer = finalizer(hold, collected) }, Guard)
   return function(stay, token)
     hold.stay, hold.token, hold.open = stay, token, true
     return made

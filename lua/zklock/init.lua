@@ -7,12 +7,12 @@
 ---     -- ... one process at a time, anywhere ...
 ---     lock:release()
 ---     client:close()
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local Client = require "zklock.client"
 local core = require "zklock.core"
 local known_options = require("zklock.options").known
 local loop = require "zklock.loop"
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 
 local zklock = {
   _VERSION = "zklock 0.1.0",

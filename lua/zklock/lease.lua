@@ -1,9 +1,9 @@
 --- lease: what a semaphore gives. Whoever has it, has it: it is its own owner. Dropped, it is given back when that is
 --- found; one that was taken while a host serves somebody (a request of nginx's) ends with that.
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
-local owner = require "zklock.owner"
-local text = require "zklock.text"
+local owner = require "zklock.owners.owner"
+local text = require "zklock.base.text"
 
 ---@class zklock.Lease
 local Lease = {}

@@ -1,12 +1,12 @@
 --- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local guard = require "zklock.guard"
-local owner = require "zklock.owner"
+local owner = require "zklock.owners.owner"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 
 local hand_over, quietly = core.hand_over, core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113

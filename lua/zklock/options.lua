@@ -1,6 +1,6 @@
 --- options: which there are, of `zklock.connect` and of each kind of lock. spec/docs/interface_spec.lua compares them
 --- with docs/api.md.
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 
 local options = {}
 
@@ -59,10 +59,6 @@ function options.check(given, kind, level)
   if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0, nil, level) end
   local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true }, level)
   return { fair = fair, max_hold = max_hold, max_waiting = max_waiting }, by_thread
-end
-
-function options.same(a, b)
-  return a.fair == b.fair and a.max_hold == b.max_hold and a.max_waiting == b.max_waiting and a.permits == b.permits
 end
 
 return options

@@ -1,7 +1,7 @@
 --- request: a wait for a lock without a waiter: its callback is called from `poll`. It is the owner of what it gets.
 --- Made while a host serves somebody (a request of nginx's), it ends with that.
 local core = require "zklock.core"
-local owner = require "zklock.owner"
+local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 

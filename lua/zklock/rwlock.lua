@@ -1,6 +1,6 @@
 --- rwlock: two locks at one path, one for readers and one for writers.
 local Lock = require "zklock.lock"
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 
 ---@class zklock.RwLock
 ---@field read zklock.Lock many owners may hold it together

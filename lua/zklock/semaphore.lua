@@ -1,11 +1,11 @@
 --- semaphore: the handle of so many leases at a path.
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local Lease = require "zklock.lease"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 
 ---@class zklock.Semaphore
 local Semaphore = {}

@@ -1,6 +1,6 @@
 --- What an operation takes when there is much of something: steps are counted, not seconds.
 
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local server = require "spec.support.server"
 local zklock = require "zklock"
 

@@ -1,6 +1,6 @@
 --- Who has what, and what becomes of it when a finalizer interferes.
 
-local mortals = require "zklock.mortals"
+local mortals = require "zklock.owners.mortals"
 
 local function subject()
   return { drop = function() end, abandon = function(self) self.abandoned = true end }
@@ -26,7 +26,7 @@ describe("those who may come to their end", function()
     })
   end
 
-  for _, name in ipairs { "anchors", "shares", "whos", "numbers" } do
+  for _, name in ipairs { "finalizers", "shares", "whos", "numbers" } do
     it("may leave by a finalizer while another one enters: " .. name, function()
       local whos, subjects = {}, {}
       for i = 1, 5 do

@@ -1,8 +1,8 @@
 --- Text that others have written does nothing but be read, where people read it.
 
-local check = require "zklock.check"
+local check = require "zklock.base.check"
 local server = require "spec.support.server"
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 local zklock = require "zklock"
 
 local FORGED = "/shop/x\r\n2026/11/22 [error] forged\27[2J\155\127\226\128\174gpj.exe\194\155\0"

@@ -3,7 +3,7 @@
 --- until the one that watches resumes it.
 local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
-local is_yieldable = require "zklock.yieldable"
+local is_yieldable = require "zklock.base.yieldable"
 
 local adapter = { name = "copas" }
 

@@ -1,7 +1,7 @@
 --- luv: waits in coroutines that luv's callbacks resume. It has no coroutines of its own, so any can wait.
 local blocking = require "zklock.loop.blocking"
-local is_yieldable = require "zklock.yieldable"
-local report = require "zklock.report"
+local is_yieldable = require "zklock.base.yieldable"
+local report = require "zklock.base.report"
 local uv = require "luv"
 
 local luv = { name = "luv" }

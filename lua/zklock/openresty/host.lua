@@ -1,5 +1,5 @@
 --- host: what one client has in a worker of nginx: the requests it is used in, the bell, the stage of its callbacks.
-local Bell = require "zklock.openresty.bell"
+local Bell = require "zklock.openresty.notifier"
 local Stage = require "zklock.openresty.stage"
 local Visits = require "zklock.openresty.visits"
 local caretaker = require "zklock.openresty.caretaker"

@@ -4,7 +4,7 @@
 local base = require "resty.core.base"
 local core = require "zklock.core"
 local ffi = require "ffi"
-local ownership = require "zklock.owner"
+local ownership = require "zklock.owners.owner"
 local subrequests = require "zklock.openresty.subrequests"
 
 ffi.cdef [[

@@ -24,7 +24,7 @@
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
 ---                         never does, and the session ends behind the scenes
 
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 
 local loop = {}
 

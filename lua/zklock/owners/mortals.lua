@@ -1,14 +1,14 @@
 --- mortals: those that may come to their end while they hold or wait: coroutines, requests, what stands for a request
 --- of nginx. What each of them has is kept here, and ended with him. Nobody says when that is: one has to look.
-local anchor = require "zklock.anchor"
-local owner = require "zklock.owner"
+local finalizer = require "zklock.base.finalizer"
+local owner = require "zklock.owners.owner"
 
 --- One of them, by a number that changes when others go.
 ---@class zklock.Mortals
 ---@field private whos table<integer, any> weak
 ---@field private shares table<integer, table<table, boolean>> what each has: things with `drop` and `abandon`
 ---@field private numbers table<any, integer> weak
----@field private anchors table<any, any> weak
+---@field private finalizers table<any, any> weak
 ---@field private count integer
 ---@field private entering boolean? numbers are being given: nobody leaves meanwhile
 ---@field private at integer the one that was looked at last
@@ -26,7 +26,7 @@ function Mortals.new(ended)
     whos = weak "v",
     shares = {},
     numbers = weak "k",
-    anchors = weak "k",
+    finalizers = weak "k",
     count = 0,
     at = 0,
     ended = ended,
@@ -43,7 +43,7 @@ end
 local function enter(mortals, who)
   mortals.entering = true
   local number, share = mortals.count + 1, {}
-  mortals.anchors[who] = anchor(share, drop_all)
+  mortals.finalizers[who] = finalizer(share, drop_all)
   mortals.shares[number] = share
   mortals.whos[number] = who
   mortals.numbers[who] = number
@@ -64,7 +64,7 @@ local function leave(mortals, number)
   local who, successor = mortals.whos[number], mortals.whos[last]
   if who ~= nil then
     mortals.numbers[who] = nil
-    mortals.anchors[who] = nil
+    mortals.finalizers[who] = nil
   end
   if number ~= last then
     mortals.shares[number] = mortals.shares[last]

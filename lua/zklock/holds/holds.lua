@@ -1,10 +1,9 @@
 --- place: what this process does at one path: who of its owners holds or waits there. All handles with one path share
 --- one place, so reentrancy and exclusion span them.
 local core = require "zklock.core"
-local options = require "zklock.options"
-local owner = require "zklock.owner"
-local text = require "zklock.text"
-local waiter = require "zklock.waiter"
+local owner = require "zklock.owners.owner"
+local text = require "zklock.base.text"
+local waiter = require "zklock.base.waiter"
 
 local quietly = core.quietly
 local unpack = table.unpack or unpack -- luacheck: ignore 113
@@ -99,9 +98,20 @@ local function refuse(why, level, ...)
   error(("bad argument " .. why):format(...), level + 1)
 end
 
+--- Have two lists of settings the same in them?
+local function same(a, b)
+  for name, value in pairs(a) do
+    if b[name] ~= value then return false end
+  end
+  for name in pairs(b) do
+    if a[name] == nil then return false end
+  end
+  return true
+end
+
 --- Options bind while somebody of this client holds or waits there; else the newest ones are those of all handles.
 local function adopt(place, settings, refusal, level, ...)
-  if options.same(place.options, settings) then return end
+  if same(place.options, settings) then return end
   local read = place.read
   if next(place.present) or read and next(read.present) then refuse(refusal, level + 1, ...) end
   place.options, place.permits = settings, settings.permits

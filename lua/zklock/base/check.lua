@@ -1,7 +1,7 @@
 --- check: what a caller may pass. Everything here raises at the level of the public function's caller, with a message
 --- that names the argument.
 local core = require "zklock.core"
-local text = require "zklock.text"
+local text = require "zklock.base.text"
 
 local check = {}
 
