@@ -32,7 +32,7 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_CLIENT "zklock.client"
 #define ZKL_CONTENDER "zklock.contender"
 #define ZKL_QUERY "zklock.query"
-#define ZKL_NOTIFIER "zklock.bell"
+#define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT "zklock.visit"
 
 /* The contender in argument `arg`. */

@@ -462,7 +462,7 @@ static int client_ask_revoke(lua_State *L) {
     return ask_at(L, zkl_query_revoke);
 }
 
-/* client:bell() -> bell, or nil, why not */
+/* client:notifier() -> notifier, or nil, why not */
 static int client_notifier(lua_State *L) {
     zkl_client *client = check(L);
     void **box = zkl_new_box(L, ZKL_NOTIFIER);
@@ -505,7 +505,7 @@ void zkl_open_client(lua_State *L) {
         {"join", client_join},
         {"join_all", client_join_all},
         {"join_leases", client_join_leases},
-        {"bell", client_notifier},
+        {"notifier", client_notifier},
         {"visit", client_visit},
         {"ask_session", client_ask_session},
         {"ask_flush", client_ask_flush},

@@ -1,4 +1,4 @@
-/* bell: the userdata around a zkl_notifier; collected, it hangs up. */
+/* notifier: the userdata around a zkl_notifier; collected, it hangs up. */
 #include "binding.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int notifier_path(lua_State *L) {
     return 1;
 }
 
-/* bell:answer() -> true, or nil, why not */
+/* notifier:answer() -> true, or nil, why not */
 static int notifier_answer(lua_State *L) {
     if (!zkl_notifier_answer(check(L))) {
         lua_pushnil(L);

@@ -24,7 +24,7 @@ end
 local function serve(host, station)
   local controller = cqueues.running()
   while station.users > 0 do
-    cqueues.poll(host.link, station.bell)
+    cqueues.poll(host.link, station.news)
     local ok, err = pcall(host.ready)
     if not ok then
       controller:wrap(serve, host, station) -- for the others
@@ -39,7 +39,7 @@ end
 local function enter(host, controller)
   local station = host.stations[controller]
   if not station then
-    station = { users = 0, bell = condition.new() }
+    station = { users = 0, news = condition.new() }
     host.stations[controller] = station
     controller:wrap(serve, host, station)
   end
@@ -49,7 +49,7 @@ end
 
 local function leave(station)
   station.users = station.users - 1
-  if station.users == 0 then station.bell:signal() end
+  if station.users == 0 then station.news:signal() end
 end
 
 function adapter.watch(client, ready)
@@ -71,7 +71,7 @@ function adapter.watch(client, ready)
 end
 
 local function await(waiter)
-  while not waiter.done and waiter:left() ~= 0 do cqueues.poll(waiter.bell, waiter:left()) end
+  while not waiter.done and waiter:left() ~= 0 do cqueues.poll(waiter.condition, waiter:left()) end
 end
 
 function adapter.wait(client, waiter)
@@ -79,14 +79,14 @@ function adapter.wait(client, waiter)
   if not controller then return blocking.wait(client, waiter) end
   local host = client.host
   local station = enter(host, controller)
-  waiter.bell = condition.new()
+  waiter.condition = condition.new()
   local ok, err = protected(await, waiter)
   leave(station)
   if not ok then error(err, 0) end
 end
 
 function adapter.wake(waiter)
-  if waiter.bell then waiter.bell:signal() end
+  if waiter.condition then waiter.condition:signal() end
 end
 
 --- At home, if there is one; but outside of all controllers now or never: none may ever run again.

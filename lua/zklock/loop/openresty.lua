@@ -14,7 +14,7 @@ local openresty = { name = "openresty", background = true }
 
 --- As long as nginx's timers can count milliseconds in an int.
 local LONGEST = 2e6
---- Seconds between two looks of one who waits while nobody listens to the bell.
+--- Seconds between two looks of one who waits while nobody listens to the notifier.
 local UNHEARD = 0.05
 --- Seconds by which the engine may be late with what is due, before one who waits looks himself.
 local LATE = 0.1
@@ -64,7 +64,7 @@ end
 --- How long to sleep before it looks itself; seconds.
 local function nap(host, waiter)
   local left = math.min(waiter:left() or LONGEST, LONGEST)
-  if not host.bell:is_heard() then return math.min(left, UNHEARD) end
+  if not host.notifier:is_heard() then return math.min(left, UNHEARD) end
   local due = waiter.due and waiter.due - core.now()
   return due and math.min(left, math.max(due + LATE, LATE)) or left
 end
@@ -73,7 +73,7 @@ function openresty.wait(client, waiter)
   if waiter.done then return end
   local host = client.host
   host.visits:here()
-  host.bell:listen()
+  host.notifier:listen()
   waiter.semaphore = assert(semaphore.new(0))
   repeat
     waiter.semaphore:wait(nap(host, waiter))
@@ -89,7 +89,7 @@ end
 --- The light thread that wakes everybody runs no code of the user's: callbacks have a timer of their own.
 function openresty.spawn(client, fn)
   client.host.stage:add(fn)
-  client.host.bell:listen() -- it looks after that timer
+  client.host.notifier:listen() -- it looks after that timer
   return true
 end
 
@@ -104,7 +104,7 @@ local SERVING = { set = true, server_rewrite = true, rewrite = true, access = tr
 function openresty.tie(client, request)
   local host = client.host
   if SERVING[ngx.get_phase()] then host.visits:here():tie(request) end
-  host.bell:listen()
+  host.notifier:listen()
 end
 
 function openresty.note(line)

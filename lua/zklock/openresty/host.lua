@@ -1,5 +1,5 @@
---- host: what one client has in a worker of nginx: the requests it is used in, the bell, the stage of its callbacks.
-local Bell = require "zklock.openresty.notifier"
+--- host: what one client has in a worker of nginx: the requests it is used in, the notifier, the stage of its callbacks.
+local Notifier = require "zklock.openresty.notifier"
 local Stage = require "zklock.openresty.stage"
 local Visits = require "zklock.openresty.visits"
 local caretaker = require "zklock.openresty.caretaker"
@@ -21,7 +21,7 @@ function Host.new(client, ready)
     if may_last() then self:keep() end
   end)
   self.stage = Stage.new(self.visits)
-  self.bell = Bell.new(client.native, self.visits, self)
+  self.notifier = Notifier.new(client.native, self.visits, self)
   local phase = ngx.get_phase()
   if phase == "init_worker" or phase == "timer" and may_last() then self:keep() end
   return self
@@ -48,22 +48,22 @@ function Host:take()
   return ok
 end
 
---- For who waits, while nobody listens to the bell: what the bell's reader does.
+--- For who waits, while nobody listens to the notifier: what the notifier's reader does.
 function Host:help()
-  self.bell:listen()
+  self.notifier:listen()
   self:take()
 end
 
 --- Its timers are there from now on, until the worker is told to leave: nginx stays for as long as something runs.
 function Host:keep()
   if self.removed or not caretaker.add(self) then return end
-  self.bell:keep(true)
+  self.notifier:keep(true)
   self.stage:keep(true)
 end
 
 --- The caretaker: time to look.
 function Host:tend()
-  if self.bell.kept or self:is_needed() then self.bell:listen() end
+  if self.notifier.kept or self:is_needed() then self.notifier:listen() end
   self.stage:tend()
 end
 
@@ -71,7 +71,7 @@ end
 function Host:leave()
   caretaker.remove(self)
   self.stage:keep(false)
-  self.bell:keep(false)
+  self.notifier:keep(false)
   self.native:wake() -- nginx looks after its semaphores only when a descriptor or a timer has woken it
 end
 

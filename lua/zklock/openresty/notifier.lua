@@ -1,9 +1,9 @@
---- bell: the light threads that wait on the engine's Unix socket and wakes everybody else.
+--- notifier: the light threads that wait on the engine's Unix socket and wakes everybody else.
 local Timer = require "zklock.openresty.timer"
 local semaphore = require "ngx.semaphore"
 
-local Bell = {}
-Bell.__index = Bell
+local Notifier = {}
+Notifier.__index = Notifier
 
 --- Milliseconds that nginx's timers can count; it only reads again then. No less: nginx logs each time-out as an error.
 local LONGEST = 2147483647
@@ -16,29 +16,29 @@ local PATIENCE = 0.1
 ---@param native userdata the engine's client
 ---@param host table with `take()`: takes what has arrived; `is_needed()`: is somebody here who may hold or wait?;
 ---  `must_look()`: does something go on of which nobody tells?; `stage`: where callbacks run
-function Bell.new(native, visits, host)
-  local self = setmetatable({ native = native, host = host, kept = false, removed = false, rope = false }, Bell)
+function Notifier.new(native, visits, host)
+  local self = setmetatable({ native = native, host = host, kept = false, removed = false, socket = false }, Notifier)
   self.timer = Timer.new(visits, function() self:run() end)
   return self
 end
 
-function Bell:is_wanted()
+function Notifier:is_wanted()
   return self.kept and not ngx.worker.exiting() or self.host:is_needed()
 end
 
 local function connect(self)
-  local rope, err = self.native:bell()
-  if not rope then return nil, nil, err end
+  local socket, err = self.native:notifier()
+  if not socket then return nil, nil, err end
   local link = ngx.socket.tcp()
   link:settimeouts(5000, 5000, LONGEST)
   local ok
-  ok, err = link:connect("unix:" .. rope:path())
+  ok, err = link:connect("unix:" .. socket:path())
   if ok then
-    ok, err = rope:answer()
-    if ok then return link, rope end
+    ok, err = socket:answer()
+    if ok then return link, socket end
     link:close()
   end
-  rope:drop()
+  socket:drop()
   return nil, nil, err
 end
 
@@ -60,13 +60,13 @@ end
 
 --- Until nobody wants it any more, or the connection ends.
 local function serve(self)
-  local link, rope, why = connect(self)
+  local link, socket, why = connect(self)
   if not link then
-    ngx.log(ngx.ERR, "zklock: no bell: ", why)
+    ngx.log(ngx.ERR, "zklock: no notifier: ", why)
     ngx.sleep(PATIENCE)
     return
   end
-  self.rope = rope
+  self.socket = socket
   local line = { is_open = true, news = assert(semaphore.new(0)) }
   local reader = ngx.thread.spawn(read, link, line)
   take(self)
@@ -74,40 +74,40 @@ local function serve(self)
     line.news:wait(self.host:must_look() and SHORT or NAP)
     take(self)
   end
-  self.rope = false
-  rope:drop() -- the reader reads the end
+  self.socket = false
+  socket:drop() -- the reader reads the end
   ngx.thread.wait(reader)
   link:close()
 end
 
 --- What its timer runs, also when nginx is leaving, for somebody may wait.
-function Bell:run()
+function Notifier:run()
   self.host.stage:forget_guests()
   while self:is_wanted() do serve(self) end
 end
 
 --- Is it listened to? Otherwise whoever waits must look himself.
-function Bell:is_heard()
-  return self.rope and self.timer:is_running()
+function Notifier:is_heard()
+  return self.socket and self.timer:is_running()
 end
 
 --- Begins to listen, unless it does.
-function Bell:listen()
+function Notifier:listen()
   self.timer:ensure()
 end
 
 --- Stops, if nobody wants it.
-function Bell:rest()
-  if self.rope and not self:is_wanted() then
-    self.rope:drop() -- the reader reads the end
-    self.rope = false
+function Notifier:rest()
+  if self.socket and not self:is_wanted() then
+    self.socket:drop() -- the reader reads the end
+    self.socket = false
   end
 end
 
 --- Listens from now on, also when nobody needs it just now; or only for those who do.
-function Bell:keep(kept)
+function Notifier:keep(kept)
   self.kept = kept
   if kept then self:listen() else self:rest() end
 end
 
-return Bell
+return Notifier

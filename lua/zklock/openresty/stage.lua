@@ -1,5 +1,5 @@
 --- stage: where a client's callbacks run: light threads of one timer, so that they need no timer each, of which nginx
---- runs a limited number. It is not the timer in which the bell is listened to, for what calls ngx.exit ends its timer;
+--- runs a limited number. It is not the timer in which the notifier is listened to, for what calls ngx.exit ends its timer;
 --- that one is lent only when no other can be had.
 local Timer = require "zklock.openresty.timer"
 local core = require "zklock.core"
@@ -127,14 +127,14 @@ function Stage:serve(timer)
   until crew.running == 0 and (crew ~= self.crew or not self.kept and not self:has_queue())
 end
 
---- The bell's reader: callbacks that have waited for long run in its timer.
+--- The notifier's reader: callbacks that have waited for long run in its timer.
 function Stage:borrow()
   local since = self.pending_since
   if since and core.now() - since > LEND and not self.timer:is_running() then go_on(self, self.guests) end
   bury(self.guests)
 end
 
---- The bell's reader has begun anew: who was in its timer ended with that.
+--- The notifier's reader has begun anew: who was in its timer ended with that.
 function Stage:forget_guests()
   self.guests = new_crew()
 end

@@ -109,7 +109,7 @@ local function find(visits, address)
   return nil
 end
 
---- Of a subrequest that has ended its parent knows sooner than the bell is read.
+--- Of a subrequest that has ended its parent knows sooner than the notifier is read.
 local function end_parts(visits)
   for visit in pairs(visits.parts) do
     if visit.native:ended() then visit:finish() end
