@@ -1,4 +1,5 @@
---- host: what one client has in a worker of nginx: the requests it is used in, the notifier, the stage of its callbacks.
+--- host: what one client has in a worker of nginx: the requests it is used in, the notifier, the stage of its
+--- callbacks.
 local Notifier = require "zklock.openresty.notifier"
 local Stage = require "zklock.openresty.stage"
 local Visits = require "zklock.openresty.visits"

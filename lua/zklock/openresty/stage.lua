@@ -1,6 +1,6 @@
 --- stage: where a client's callbacks run: light threads of one timer, so that they need no timer each, of which nginx
---- runs a limited number. It is not the timer in which the notifier is listened to, for what calls ngx.exit ends its timer;
---- that one is lent only when no other can be had.
+--- runs a limited number. It is not the timer in which the notifier is listened to, for what calls ngx.exit ends its
+--- timer; that one is lent only when no other can be had.
 local Timer = require "zklock.openresty.timer"
 local core = require "zklock.core"
 local semaphore = require "ngx.semaphore"
