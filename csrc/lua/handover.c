@@ -24,35 +24,43 @@ enum { OURS = 0, ONE_HOOK = 1 };
 enum { OURS = 1, ONE_HOOK = 0 };
 #endif
 
-static void push_key(lua_State *L) {
-    if (ONE_HOOK)
+enum whose { OF_THREAD, LATEST };
+
+static void push_key(lua_State *L, enum whose whose) {
+    if (ONE_HOOK || whose == LATEST)
         lua_pushlightuserdata(L, (void *)&waiting_key);
     else
         lua_pushthread(L);
 }
 
-/* Pushes the table of those that wait, by thread. */
+/* Pushes the table of those that wait: one for each thread, and the latest of all. */
 static void push_all(lua_State *L) {
     lua_pushlightuserdata(L, (void *)&waiting_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
 /* NULL: there is none yet. It lives as long as the thread. */
-static struct waiting *find(lua_State *L) {
+static struct waiting *find(lua_State *L, enum whose whose) {
     push_all(L);
-    push_key(L);
+    push_key(L, whose);
     lua_rawget(L, -2);
     struct waiting *waiting = lua_touserdata(L, -1);
     lua_pop(L, 2);
     return waiting;
 }
 
-static struct waiting *find_or_make(lua_State *L) {
-    struct waiting *waiting = find(L);
+/* A thread that a C function has made of another one has that one's hook: also ours, where no event came in between. */
+static const struct waiting *find_own_or_inherited(lua_State *L) {
+    const struct waiting *own = find(L, OF_THREAD);
+    return own ? own : find(L, LATEST);
+}
+
+static struct waiting *find_or_make(lua_State *L, enum whose whose) {
+    struct waiting *waiting = find(L, whose);
     if (waiting)
         return waiting;
     push_all(L);
-    push_key(L);
+    push_key(L, whose);
     waiting = lua_newuserdata(L, sizeof *waiting);
     lua_rawset(L, -3);
     lua_pop(L, 1);
@@ -104,7 +112,7 @@ static bool concerns(const struct waiting *waiting, int event) {
 }
 
 static void put_back(lua_State *L, lua_Debug *frame) {
-    const struct waiting *waiting = find(L);
+    const struct waiting *waiting = find_own_or_inherited(L);
     const int event = frame->event;
     if (!has_returned(L, waiting, event))
         return;
@@ -116,7 +124,7 @@ static void put_back(lua_State *L, lua_Debug *frame) {
 /* The hook that the thread has, or would have by now, which is taken away. */
 static struct waiting take(lua_State *L) {
     if (lua_gethook(L) == put_back) {
-        const struct waiting *waiting = find(L);
+        const struct waiting *waiting = find_own_or_inherited(L);
         lua_sethook(L, waiting->hook, waiting->mask, waiting->count);
     }
     const struct waiting taken = {L, 0, lua_gethook(L), lua_gethookmask(L), lua_gethookcount(L)};
@@ -129,7 +137,7 @@ static struct waiting take(lua_State *L) {
  * hand_over(...)`. A hook that is set meanwhile (a signal does that) waits as well. */
 static int hand_over(lua_State *L) {
     luaL_checkany(L, 1);
-    struct waiting *waiting = find_or_make(L);
+    struct waiting *waiting = find_or_make(L, OF_THREAD), *latest = find_or_make(L, LATEST);
     const struct waiting before = take(L);
     const int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
     const struct waiting meanwhile = take(L);
@@ -142,6 +150,7 @@ static int hand_over(lua_State *L) {
         return lua_gettop(L);
     *waiting = *hook;
     waiting->depth = depth_of(L) - OURS;
+    *latest = *waiting;
     lua_sethook(L, put_back, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
     return lua_gettop(L);
 }

@@ -3,6 +3,7 @@
 --- once.
 
 local fixture = require "spec.support.fixture"
+local host = require "spec.support.host"
 local places = require "spec.memory.places"
 local wait = require "spec.support.wait"
 
@@ -287,6 +288,25 @@ describe("an error that a hook raises", function()
       assert.is_true(seen > before or n > 1, case[1])
       assert.is_true(lock:release())
     end
+  end)
+
+  it("comes in a thread that its host makes just then, too", function()
+    local result = host.run({ [[
+      local client = assert(require "zklock".connect(arg[1], { session_timeout = 30 }))
+      local lock = client:mutex(arg[2])
+      local seen = 0
+      debug.sethook(function() seen = seen + 1 end, "crl", 1)
+      handlers = {
+        { "main", function() return lock:acquire(20) end },
+        { "new", function() for i = 1, 10 do math.abs(i) end end },
+        { "main", function()
+          local before = seen
+          assert(lock:release())
+          print(seen > before)
+        end },
+      }
+    ]] }, { here.zk.hosts, path })
+    assert.same({ 0, "true\n", "" }, { result.code, result.stdout, result.stderr })
   end)
 
   describe("into releasing", function()
