@@ -15,6 +15,9 @@
 /* Credentials that were refused are shown again: an operator may have let us in by now, or the refusal was forged. */
 #define REFUSED_FIRST (4 * ZKL_SECOND)
 #define REFUSED_MOST (60 * ZKL_SECOND)
+/* A server that does not know a session any more so soon after it gave it does so with the next one, too. */
+#define BRIEF ZKL_SECOND
+#define BRIEF_PAUSE (ZKL_SECOND / 5)
 #define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
 #define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
 
@@ -107,8 +110,12 @@ static void forget_session(zkl_session *session) {
     zkl_heart_stopped(&session->heart);
 }
 
-/* locked */
-static void link_dead(zkl_session *session) {
+/* locked. The next link is opened after the pause. */
+static void link_dead(zkl_session *session, zkl_nanos pause) {
+    session->resting = pause > 0;
+    if (pause > 0)
+        zkl_timer_set(&session->context->timers, &session->reopen,
+                      zkl_context_now(session->context) + pause);
     link_down(session);
     forget_session(session);
     session->retired = session->link;
@@ -119,12 +126,17 @@ static void link_dead(zkl_session *session) {
 /* locked. The state stays as it is until a server takes the credentials. */
 static void refused(zkl_session *session) {
     const zkl_nanos pause = zkl_backoff(&session->refused_pause, REFUSED_FIRST, REFUSED_MOST);
-    session->refused = true;
-    zkl_timer_set(&session->context->timers, &session->reopen,
-                  zkl_context_now(session->context) + pause);
-    link_dead(session);
+    link_dead(session, pause);
     set_state(session, ZKL_STATE_AUTH_FAILED);
     session->tell(session->ctx, ZKL_SESSION_REFUSED);
+}
+
+/* locked */
+static void expired(zkl_session *session) {
+    const bool was_brief = zkl_context_now(session->context) - session->met < BRIEF;
+    link_dead(session, was_brief ? BRIEF_PAUSE : 0);
+    set_state(session, ZKL_STATE_EXPIRED);
+    session->tell(session->ctx, ZKL_SESSION_EXPIRED);
 }
 
 /* locked */
@@ -180,9 +192,7 @@ static void on_link_event(void *ctx, zkl_link *link, zkl_link_event turn) {
             suspended(session);
             break;
         case ZKL_LINK_EXPIRED:
-            link_dead(session);
-            set_state(session, ZKL_STATE_EXPIRED);
-            session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+            expired(session);
             break;
         case ZKL_LINK_AUTH_FAILED:
             refused(session);
@@ -202,7 +212,7 @@ static void try_again_later(zkl_session *session) {
 
 static void reopen(zkl_timer *timer) {
     zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, reopen);
-    session->refused = false;
+    session->resting = false;
     zkl_worker_send(session->worker, &session->renew);
 }
 
@@ -338,7 +348,7 @@ static void renew(zkl_job *job) {
     session->enter(session->ctx);
     zkl_link *dead = session->retired;
     session->retired = NULL;
-    const bool wanted = !session->link && !session->ending && !session->refused;
+    const bool wanted = !session->link && !session->ending && !session->resting;
     session->leave(session->ctx);
     if (wanted)
         open_link(session, resolve(session), NULL);

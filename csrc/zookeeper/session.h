@@ -40,7 +40,7 @@ struct zkl_session {
     zkl_link *retired; /* to be closed by the renew job */
     zkl_nanos timeout; /* granted; before that, asked for */
     zkl_nanos pause;   /* before the next try to open a link */
-    bool refused;      /* the credentials were: no link until the timer `reopen` */
+    bool resting;      /* no link until the timer `reopen` */
     zkl_nanos refused_pause;
     bool ending;
 
