@@ -84,6 +84,7 @@ test: deps
 	@$(submake) build hosts contest-spec $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
 		$(if $(NEIGHBOURS),neighbour_programs) $(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
+	@$(if $(CHAOS),$(call checked,build/checked/5.4/zklock/core.so))
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
 	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 900 -o build/test \
@@ -91,7 +92,7 @@ test: deps
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call specs,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbour_specs)') \
 		"$$@" \
-		$(if $(CHAOS),'chaos=$(call lua,5.4,build) chaos/run.lua $(CHAOS) $(SEED)') \
+		$(if $(CHAOS),'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)') \
 		'memory=$(memory_asan)' \
 		'unit=$(unit_asan)' \
 		'rock=tools/rock.sh $(LUAS)' \
@@ -112,8 +113,8 @@ tls: deps
 	@exec $(SUITES) -l 580 -o build/test/tls 'tls=$(call tls_specs)'
 
 chaos: deps
-	@$(submake) $(B)/5.4/zklock/core.so
-	@exec env $(call lua,5.4) chaos/run.lua $(MINUTES) $(SEED)
+	@$(call checked,build/checked/5.4/zklock/core.so)
+	@exec env $(call lua,5.4,build/checked) chaos/run.lua $(MINUTES) $(SEED)
 
 soak: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so

@@ -49,6 +49,7 @@ build = {
         "csrc/zookeeper/watchdog.c",
         "csrc/queue/answer.c",
         "csrc/queue/blocker.c",
+        "csrc/queue/check.c",
         "csrc/queue/compound.c",
         "csrc/queue/contender.c",
         "csrc/queue/crowd.c",

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/process.h"
 #include "port/receiver.h"
+#include "queue/check.h"
 #include "queue/compound.h"
 #include "queue/contender.h"
 #include "zookeeper/heart.h"
@@ -33,6 +34,7 @@ void zkl_client_leave(zkl_client *client) {
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
     zkl_heart_tend(&client->session.heart);
+    zkl_lines_check(&client->lines);
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);
     pthread_mutex_unlock(&client->mutex);

@@ -69,12 +69,14 @@ static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
 
 /* It is not first. One list tells more than a question for each child that the snapshot still shows. */
 static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence evidence) {
-    if (c->terms.once)
+    if (c->terms.once) {
         zkl_leave_fail(c, ZKL_TIMEOUT);
-    else if (evidence == ZKL_BY_NEWS && c->line->lagging)
+    } else if (evidence == ZKL_BY_NEWS && c->line->lagging) {
+        c->position = ZKL_POSITION_UNKNOWN;
         c->line->list_wanted = true;
-    else
+    } else {
         wait_for(c, verdict);
+    }
 }
 
 static zkl_position position_of(zkl_outcome outcome) {

@@ -2,6 +2,7 @@
 #include "fake_port.h"
 
 #include "check.h"
+#include "queue/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ void fake_leave(fake_client *client) {
     zkl_contenders_sweep(&client->lines.queue);
     if (client->beats)
         zkl_heart_tend(&client->heart);
+    zkl_lines_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <= client->lines.queue.watches.bytes);
     CHECK(client->lines.queue.watches.bytes <= client->lines.queue.watches.most);

@@ -47,16 +47,20 @@ $(B)/libscarce.a: $(B)/libengine.a
 	@echo "AR $@"
 	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
 
-# --- the unit tests
+# --- the unit tests; after each step they check that what the lines know is a legal state (csrc/queue/check.h)
 
 $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -Ispec/unit -c -o $@ $<
+	$Q$(COMPILE) -DZKL_CHECK -Ispec/unit -c -o $@ $<
+
+$(B)/unit/legal.o: csrc/queue/check.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -DZKL_CHECK -c -o $@ $<
 
 $(filter %/memory_test,$(UNIT)): $(B)/libscarce.a
 $(filter-out %/memory_test,$(UNIT)): $(B)/libengine.a
 
-$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O)
+$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 

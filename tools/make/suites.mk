@@ -45,12 +45,16 @@ MEMORY_LUAS = $(filter 5.1 luajit,$(LUAS))
 
 # --- sanitizers: a build of everything in a folder of its own, build/asan or build/tsan
 
-ASAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
-TSAN = -fsanitize=thread -fno-omit-frame-pointer -O1
+# With ZKL_CHECK every step ends with a look at whether the state of all lines is a legal one (csrc/queue/check.h).
+ASAN = -DZKL_CHECK -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
+TSAN = -DZKL_CHECK -fsanitize=thread -fno-omit-frame-pointer -O1
 
 submake = $(MAKE) -s --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 # $(call instrumented,asan|tsan,TARGETS)
 instrumented = $(submake) B=build/$1 SANITIZE="$(if $(filter asan,$1),$(ASAN),$(TSAN))" $2
+
+# $(call checked,TARGETS): not instrumented, but with ZKL_CHECK
+checked = $(submake) B=build/checked SANITIZE=-DZKL_CHECK $1
 
 # $(call asan_env,REPORT): where reports go, REPORT.PID
 asan_env = LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \

@@ -1,0 +1,271 @@
+#include "queue/check.h"
+
+#ifdef ZKL_CHECK
+
+#include "port/wire.h"
+#include "queue/line_state.h"
+#include "recipe/snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is being looked at, for the message. */
+typedef struct subject {
+    const zkl_line *line;
+    const zkl_contender *c; /* NULL: the line itself */
+} subject;
+
+static void must(subject of, bool good, const char *row) {
+    if (good)
+        return;
+    fprintf(stderr, "zklock: not legal: %s", row);
+    if (of.line)
+        fprintf(stderr, "; line %s", of.line->path);
+    if (of.c)
+        fprintf(stderr, "; contender %s: phase %d, node %d, watch %d, position %d, search %d",
+                of.c->name ? of.c->name : "without a name", (int)of.c->phase, (int)of.c->node,
+                (int)of.c->watch, (int)of.c->position, (int)of.c->search);
+    fprintf(stderr, "\n");
+    abort();
+}
+
+/* ---- a contender ---- */
+
+static void check_phase(subject of, const zkl_contender *c) {
+    switch (c->phase) {
+    case ZKL_WAITING:
+        must(of, c->node != ZKL_NODE_ERASING || c->borrowed,
+             "a waiter's node is only deleted to queue a read anew that was taken under a write");
+        break;
+    case ZKL_HELD:
+        must(of, c->node == ZKL_NODE_THERE && c->token, "a holder has a node and its token");
+        break;
+    case ZKL_OVER:
+        must(of, c->node != ZKL_NODE_NONE, "one that is over and has no node is in no line");
+        break;
+    }
+    must(of, (c->phase == ZKL_OVER) == (c->departure != 0),
+         "departing are those that are over, and no others");
+    must(of, c->refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
+         "a delete was refused only of one that is over and whose node is there");
+    must(of, !c->patience || c->phase == ZKL_OVER, "patience is for one that is over");
+    must(of, !c->borrowed || c->terms.kind == ZKL_KIND_READ, "only a read is taken under a write");
+}
+
+static void check_node(subject of, const zkl_contender *c) {
+    const bool known = c->node == ZKL_NODE_THERE || c->node == ZKL_NODE_ERASING;
+    must(of, known == (c->name != NULL), "a node has a name when it is there or being deleted");
+    must(of, known || !c->token, "a token is that of a known node");
+    must(of, known || (c->watch == ZKL_WATCH_NONE && !c->reading),
+         "only a known node is watched or read");
+    must(of, c->watch != ZKL_WATCH_LEAVING, "the watch on its own node is never taken back");
+    must(of, known || (c->position == ZKL_POSITION_UNKNOWN && !c->has_second),
+         "only a known node has a position");
+    must(of, c->node == ZKL_NODE_LOST || c->search == ZKL_SEARCH_NONE,
+         "only a lost node is searched for");
+    must(of, c->node == ZKL_NODE_NONE || c->receiver.id, "answers about a node find its contender");
+}
+
+static void check_position(subject of, const zkl_contender *c) {
+    const bool leases = c->terms.kind == ZKL_KIND_LEASE;
+    must(of, !c->review, "nobody is left to be looked at again");
+    must(of, c->position != ZKL_POSITION_FIRST || !c->queued, "who is first is not queued");
+    must(of, c->position != ZKL_POSITION_FULL || leases, "only leases can be too many");
+    must(of, c->position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
+    must(of, !c->post.round || (c->name && c->phase != ZKL_OVER),
+         "who is in a round has a node, and is not over");
+    must(of, c->post.round != &c->queue->lists || c->phase == ZKL_WAITING,
+         "only for waiters the line is listed in turn");
+}
+
+/* ---- who waits is run again ---- */
+
+static bool is_list_coming(const zkl_line *line) {
+    return line->list_sent || line->retry.pending;
+}
+
+static const zkl_child *child_of_sequence(const zkl_line *line, int32_t sequence) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    const size_t index = zkl_snapshot_from(snapshot, sequence);
+    const zkl_child *child = snapshot->children ? snapshot->children + index : NULL;
+    return index < snapshot->count && child && child->sequence == sequence ? child : NULL;
+}
+
+/* More than one child may have that sequence. */
+static bool is_blocker_told(const zkl_line *line, int32_t sequence) {
+    const zkl_child *child = child_of_sequence(line, sequence);
+    const zkl_child *end = line->snapshot.children + line->snapshot.count;
+    for (; child && child < end && child->sequence == sequence; child++)
+        if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
+            return true;
+    return false;
+}
+
+static void check_waiting_there(subject of, const zkl_line *line, const zkl_contender *c) {
+    const bool listed = is_list_coming(line) || c->post.round == &c->queue->lists;
+    switch (c->position) {
+    case ZKL_POSITION_UNKNOWN:
+        must(of, is_list_coming(line), "who does not know its position gets a list");
+        break;
+    case ZKL_POSITION_FIRST:
+        must(of,
+             is_list_coming(line) || line->vetting || c->watch == ZKL_WATCH_ASKED || c->reading ||
+                 c->context->trusted_until <= zkl_context_now(c->context),
+             "who is first waits for the ACL, for its own node, or for trust");
+        break;
+    case ZKL_POSITION_BEHIND:
+        must(of, line->stale || child_of_sequence(line, c->blocker),
+             "nobody waits for one who is known to be gone");
+        must(of, listed || is_blocker_told(line, c->blocker),
+             "who waits for a blocker is told when it goes");
+        break;
+    case ZKL_POSITION_FULL:
+        must(of, listed || line->directory_watch == ZKL_WATCH_ARMED,
+             "who waits for fewer leases is told when one goes");
+        break;
+    }
+}
+
+/* While there is a link; without one zkl_line_resume comes by when there is. */
+static void check_is_run_again(subject of, const zkl_line *line, const zkl_contender *c) {
+    if (!c->context->port || c->phase != ZKL_WAITING)
+        return;
+    switch (c->node) {
+    case ZKL_NODE_NONE: /* a compound's parts wait for each other */
+        must(of, c->compound || line->retry.pending, "who has no node gets one");
+        break;
+    case ZKL_NODE_LOST:
+        must(of, is_list_coming(line) || c->search != ZKL_SEARCH_NONE, "a lost node is looked for");
+        break;
+    case ZKL_NODE_THERE:
+        check_waiting_there(of, line, c);
+        break;
+    case ZKL_NODE_ASKED:
+    case ZKL_NODE_ERASING:
+        break; /* the answer comes */
+    }
+}
+
+/* ---- a line ---- */
+
+/* Each child that is marked as ours belongs to a member by that name. */
+static void check_snapshot(subject of, const zkl_line *line) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    size_t marked = 0, members = 0;
+    for (size_t i = 0; i < snapshot->count; i++)
+        marked += snapshot->children[i].mine != NULL;
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        const size_t index = c->name ? zkl_snapshot_find(snapshot, c->name) : ZKL_NOT_FOUND;
+        members += index != ZKL_NOT_FOUND && snapshot->children[index].mine == c;
+    }
+    must(of, marked == members, "a child that is marked as ours is a member's node");
+    for (size_t i = 1; i < snapshot->count; i++)
+        must(of, snapshot->children[i - 1].sequence <= snapshot->children[i].sequence,
+             "the snapshot is in order");
+}
+
+static bool has_watches(const zkl_line *line) {
+    return line->directory_watch != ZKL_WATCH_NONE || zkl_line_watched_bytes(line) > 0;
+}
+
+static void check_line(const zkl_line *line) {
+    const subject of = {line, NULL};
+    const zkl_context *context = line->context;
+    must(of, !line->review && !line->crowded, "what the step has marked is done at its end");
+    must(of, line->directory_watch != ZKL_WATCH_ASKED,
+         "the watch on the directory stands as armed when it is sent");
+    must(of, !line->idle, "an idle line is freed, or something stands against it");
+    must(of, line->members.first || has_watches(line),
+         "a line that nobody is in stays only for its watches");
+    must(of, !line->list_wanted || !context->port || !line->members.first || is_list_coming(line),
+         "a list that is wanted is sent");
+    must(of, context->acl != ZKL_ACL_OPEN || (!line->vetting && !line->vetted.czxid),
+         "with OPEN nodes no ACL is read");
+    check_snapshot(of, line);
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        const subject member = {line, c};
+        must(member, c->line == line && c->queue == line->queue, "a member knows its line");
+        check_phase(member, c);
+        check_node(member, c);
+        check_position(member, c);
+        check_is_run_again(member, line, c);
+    }
+}
+
+/* ---- all lines ---- */
+
+typedef struct sums {
+    size_t lines, watched, departing, reads, lists;
+    uint64_t waiting, held;
+} sums;
+
+static void add_contender(sums *sum, const zkl_contender *c) {
+    sum->departing += c->departure != 0;
+    sum->reads += c->post.round == &c->queue->reads;
+    sum->lists += c->post.round == &c->queue->lists;
+    sum->waiting += !c->compound && c->phase == ZKL_WAITING;
+    sum->held += !c->compound && c->phase == ZKL_HELD;
+    if (c->watch != ZKL_WATCH_NONE)
+        sum->watched += zkl_wire_text(zkl_line_length(c->line, c->name));
+}
+
+static void add_line(sums *sum, const zkl_line *line) {
+    sum->lines++;
+    sum->watched += zkl_line_watched_bytes(line);
+    if (line->directory_watch != ZKL_WATCH_NONE)
+        sum->watched += zkl_wire_text(strlen(line->path));
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        add_contender(sum, c);
+    }
+}
+
+static void check_departing(const zkl_queue *queue, size_t count) {
+    const subject of = {NULL, NULL};
+    uint64_t before = 0;
+    size_t listed = 0;
+    ZKL_EACH (const zkl_contender, c, &queue->departing, leaving) {
+        must(of, c->departure > before && c->departure <= queue->departures,
+             "those who depart are in order");
+        before = c->departure;
+        listed++;
+    }
+    must(of, listed == count, "the list of those who depart has all of them");
+}
+
+static void check_sums(const zkl_lines *lines, const sums *sum) {
+    const subject of = {NULL, NULL};
+    const zkl_queue *queue = &lines->queue;
+    const zkl_stats *counters = &queue->context->counters;
+    must(of, sum->lines == lines->count, "lines are counted");
+    must(of, sum->watched + queue->watches.left == queue->watches.bytes,
+         "each watch is counted once");
+    must(of, sum->reads == queue->reads.count && sum->lists == queue->lists.count,
+         "those who are not watched are counted");
+    /* The heads of compounds are counted, and in no line. */
+    must(of, sum->waiting <= counters->waiting && sum->held <= counters->held,
+         "those who wait and hold are counted");
+    must(of, !queue->retired.first && !queue->idle.first, "who is retired or idle has gone");
+    check_departing(queue, sum->departing);
+}
+
+/* With thousands of callers not every step is looked at: what this costs is to stay below what the steps cost. */
+#define STEPS_FOR 256
+
+void zkl_lines_check(const zkl_lines *lines) {
+    static _Thread_local size_t steps, cost;
+    if (++steps < cost / STEPS_FOR)
+        return;
+    sums sum = {0};
+    steps = cost = 0;
+    for (size_t i = 0; i < lines->size; i++)
+        for (const zkl_line *line = lines->buckets[i]; line; line = line->chain) {
+            check_line(line);
+            add_line(&sum, line);
+            cost += 1 + line->snapshot.count;
+        }
+    cost += sum.waiting + sum.held + sum.departing;
+    check_sums(lines, &sum);
+}
+
+#endif
