@@ -3,23 +3,9 @@
 #include <zookeeper/zookeeper.h>
 
 static const char *const ours[] = {
-    [ZKL_OK] = "ok",
-    [ZKL_TIMEOUT] = "timeout",
-    [ZKL_DISCONNECTED] = "disconnected",
-    [ZKL_CANCELLED] = "cancelled",
-    [ZKL_CLOSED] = "closed",
-    [ZKL_NOT_OWNER] = "not owner",
-    [ZKL_LOST] = "lost",
-    [ZKL_DEADLOCK] = "deadlock",
-    [ZKL_WRONG_KIND] = "wrong kind",
-    [ZKL_ACCESS_DENIED] = "access denied",
-    [ZKL_AUTH_FAILED] = "auth failed",
-    [ZKL_FORKED] = "forked",
-    [ZKL_NO_MEMORY] = "not enough memory",
-    [ZKL_BAD_ARGUMENT] = "bad argument",
-    [ZKL_TOO_BIG] = "too big",
-    [ZKL_TOO_MANY] = "too many",
-    [ZKL_BUSY] = "busy",
+#define ZKL_STATUS_TEXT(name, text) [name] = text,
+    ZKL_STATUSES(ZKL_STATUS_TEXT)
+#undef ZKL_STATUS_TEXT
 };
 
 static const struct {

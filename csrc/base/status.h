@@ -4,32 +4,39 @@
 
 #include <stdbool.h>
 
-/* Zero and above are ours; a negative number is the servers' own answer, by ZooKeeper's code. */
+/* Our own, each with its text: a new one is a new row at the end, and a row in docs/api.md. They count from zero; a negative
+ * number is the servers' own answer, by ZooKeeper's code. */
+#define ZKL_STATUSES(ROW)                                                                          \
+    ROW(ZKL_OK, "ok")                                                                              \
+    ROW(ZKL_TIMEOUT, "timeout")                                                                    \
+    ROW(ZKL_DISCONNECTED, "disconnected")                                                          \
+    ROW(ZKL_CANCELLED, "cancelled")                                                                \
+    ROW(ZKL_CLOSED, "closed")                                                                      \
+    ROW(ZKL_NOT_OWNER, "not owner")                                                                \
+    ROW(ZKL_LOST, "lost")                                                                          \
+    ROW(ZKL_DEADLOCK, "deadlock")                                                                  \
+    ROW(ZKL_WRONG_KIND, "wrong kind")                                                              \
+    ROW(ZKL_ACCESS_DENIED, "access denied")                                                        \
+    ROW(ZKL_AUTH_FAILED, "auth failed")                                                            \
+    ROW(ZKL_FORKED, "forked")                                                                      \
+    ROW(ZKL_NO_MEMORY, "not enough memory")                                                        \
+    ROW(ZKL_BAD_ARGUMENT, "bad argument")                                                          \
+    ROW(ZKL_TOO_BIG, "too big")                                                                    \
+    ROW(ZKL_TOO_MANY, "too many")                                                                  \
+    ROW(ZKL_BUSY, "busy")
+
 typedef enum zkl_code {
-    ZKL_OK = 0,
-    ZKL_TIMEOUT,
-    ZKL_DISCONNECTED,
-    ZKL_CANCELLED,
-    ZKL_CLOSED,
-    ZKL_NOT_OWNER,
-    ZKL_LOST,
-    ZKL_DEADLOCK,
-    ZKL_WRONG_KIND,
-    ZKL_ACCESS_DENIED,
-    ZKL_AUTH_FAILED,
-    ZKL_FORKED,
-    ZKL_NO_MEMORY,
-    ZKL_BAD_ARGUMENT,
-    ZKL_TOO_BIG,
-    ZKL_TOO_MANY,
-    ZKL_BUSY
+#define ZKL_STATUS_NAME(name, text) name,
+    ZKL_STATUSES(ZKL_STATUS_NAME)
+#undef ZKL_STATUS_NAME
+        ZKL_STATUS_END
 } zkl_code;
 
 typedef int zkl_status;
 
 /* No status beyond these has a text of its own. */
 #define ZKL_STATUS_FIRST (-200)
-#define ZKL_STATUS_LAST ZKL_BUSY
+#define ZKL_STATUS_LAST (ZKL_STATUS_END - 1)
 
 /* The text of the contract (docs/api.md); static, never NULL. */
 const char *zkl_status_text(zkl_status status);

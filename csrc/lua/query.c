@@ -23,6 +23,7 @@ static void push_participant(lua_State *L, const zkl_participant *p) {
         [ZKL_KIND_NONE] = NULL,     [ZKL_KIND_LOCK] = "lock",   [ZKL_KIND_READ] = "read",
         [ZKL_KIND_WRITE] = "write", [ZKL_KIND_LEASE] = "lease",
     };
+    _Static_assert(sizeof kinds / sizeof *kinds == ZKL_KINDS, "each kind has a name");
     char session[24];
     snprintf(session, sizeof session, "0x%llx", (unsigned long long)p->session);
     lua_newtable(L);

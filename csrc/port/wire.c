@@ -20,9 +20,10 @@ static size_t acl_size(zkl_acl acl) {
         return NUMBER + creator;
     case ZKL_ACL_READ:
         return NUMBER + anyone + creator;
-    default:
-        return NUMBER + anyone;
+    case ZKL_ACL_OPEN:
+        break;
     }
+    return NUMBER + anyone;
 }
 
 size_t zkl_wire_create(size_t path, size_t data, zkl_acl acl) {

@@ -10,9 +10,10 @@ static size_t share(const zkl_watches *watches, zkl_claim claim) {
         return watches->most / 2;
     case ZKL_CLAIM_OTHERS:
         return watches->most - watches->most / 16;
-    default:
-        return watches->most;
+    case ZKL_CLAIM_TURN:
+        break;
     }
+    return watches->most;
 }
 
 bool zkl_watches_room(const zkl_watches *watches, size_t length, zkl_claim claim) {

@@ -2,15 +2,17 @@
 
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
     switch (kind) {
+    case ZKL_KIND_LOCK:
+        return ahead->kind == ZKL_KIND_LOCK;
     case ZKL_KIND_READ:
         return ahead->kind == ZKL_KIND_WRITE;
     case ZKL_KIND_WRITE:
         return ahead->kind == ZKL_KIND_WRITE || ahead->kind == ZKL_KIND_READ;
     case ZKL_KIND_LEASE:
+    case ZKL_KIND_NONE:
         return false;
-    default:
-        return ahead->kind == kind;
     }
+    return false;
 }
 
 /* Two of one sequence: nobody can say who came first, so neither may hold. Only a read that its owner took while it held

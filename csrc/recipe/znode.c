@@ -12,18 +12,12 @@ static const struct {
     {"__WRIT__", ZKL_KIND_WRITE}, {"lease-", ZKL_KIND_LEASE},
 };
 
-static const char *marker_of(zkl_kind kind) {
-    switch (kind) {
-    case ZKL_KIND_READ:
-        return "-__READ__";
-    case ZKL_KIND_WRITE:
-        return "-__WRIT__";
-    case ZKL_KIND_LEASE:
-        return "-lease-";
-    default:
-        return "-lock-";
-    }
-}
+/* What our own nodes bear. */
+static const char *const own_markers[] = {
+    [ZKL_KIND_NONE] = "",           [ZKL_KIND_LOCK] = "-lock-",   [ZKL_KIND_READ] = "-__READ__",
+    [ZKL_KIND_WRITE] = "-__WRIT__", [ZKL_KIND_LEASE] = "-lease-",
+};
+_Static_assert(sizeof own_markers / sizeof *own_markers == ZKL_KINDS, "each kind has a marker");
 
 static void write_name(char name[ZKL_ZNODE_SIZE], zkl_guid guid, const char *end) {
     const uint64_t c = guid.client, n = guid.number;
@@ -34,7 +28,7 @@ static void write_name(char name[ZKL_ZNODE_SIZE], zkl_guid guid, const char *end
 }
 
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
-    write_name(name, guid, marker_of(kind));
+    write_name(name, guid, own_markers[kind]);
 }
 
 void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid) {

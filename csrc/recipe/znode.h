@@ -14,7 +14,7 @@ typedef enum zkl_kind {
     ZKL_KIND_LEASE
 } zkl_kind;
 
-#define ZKL_KINDS (ZKL_KIND_LEASE + 1)
+#define ZKL_KINDS (ZKL_KIND_LEASE + 1) /* the size of a table by kind */
 
 /* Which node is whose: 60 bits for the client, 60 for the node; they travel as a version 4 UUID in the name. */
 typedef struct zkl_guid {

@@ -299,9 +299,10 @@ static const struct ACL_vector *acl_of(zkl_acl acl) {
     case ZKL_ACL_READ:
         pthread_once(&read_once, read_acl_fill);
         return &read_acl;
-    default:
-        return &ZOO_OPEN_ACL_UNSAFE;
+    case ZKL_ACL_OPEN:
+        break;
     }
+    return &ZOO_OPEN_ACL_UNSAFE;
 }
 
 static int mode_of(zkl_mode mode) {
@@ -312,9 +313,10 @@ static int mode_of(zkl_mode mode) {
         return ZOO_EPHEMERAL_SEQUENTIAL;
     case ZKL_CONTAINER:
         return ZOO_CONTAINER;
-    default:
-        return ZOO_PERSISTENT;
+    case ZKL_PERSISTENT:
+        break;
     }
+    return ZOO_PERSISTENT;
 }
 
 static int port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,

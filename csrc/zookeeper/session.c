@@ -178,11 +178,11 @@ static void suspended(zkl_session *session) {
     session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
 }
 
-static void on_link_event(void *ctx, zkl_link *link, zkl_link_event turn) {
+static void on_link_event(void *ctx, zkl_link *link, zkl_link_event event) {
     zkl_session *session = ctx;
     session->enter(session->ctx);
     if (link == session->link) {
-        switch (turn) {
+        switch (event) {
         case ZKL_LINK_CONNECTED:
             connected(session);
             break;

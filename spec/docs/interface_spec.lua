@@ -60,7 +60,7 @@ describe("an error #once", function()
       for text in row[1]:gmatch("`([^`]+)`") do told[text] = true end
     end
     -- The table of texts, without the servers' own answers, which are "zookeeper: NAME".
-    for _, name in ipairs(files("csrc", "/status.c")) do
+    for _, name in ipairs(files("csrc", "/status.h")) do
       for line in file.read(name):gmatch("[^\n]+") do
         local text = not line:find("^#include") and line:match('"([^"]+)"')
         if text and not text:find("^zookeeper: ") and not NO_RESULTS[text] then of_engine[text] = true end
@@ -89,11 +89,11 @@ describe("an error #once", function()
   end)
 
   it("of the engine is in docs/api.md", function()
-    are_among(of_engine, told, "is a text of status.c and not in the table of errors in " .. API)
+    are_among(of_engine, told, "is a text of status.h and not in the table of errors in " .. API)
   end)
 
   it("of the engine is in an annotation", function()
-    are_among(of_engine, annotated, "is a text of status.c and in no `---@return string? err` below lua/")
+    are_among(of_engine, annotated, "is a text of status.h and in no `---@return string? err` below lua/")
   end)
 
   it("in docs/api.md is one that somebody returns", function()

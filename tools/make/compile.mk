@@ -1,7 +1,7 @@
 # What is compiled from what. Nothing here installs anything: what is missing, `make deps build` brings.
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	-Wwrite-strings -Wundef -Wformat=2 -Wvla
+	-Wwrite-strings -Wundef -Wformat=2 -Wvla -Werror=switch-enum
 OBJCOPY = objcopy
 RULES = Makefile tools/make/compile.mk
 
@@ -51,7 +51,7 @@ $(B)/libscarce.a: $(B)/libengine.a
 
 $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -DZKL_CHECK -Ispec/unit -c -o $@ $<
+	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK -Ispec/unit -c -o $@ $<
 
 $(B)/unit/legal.o: csrc/queue/check.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
