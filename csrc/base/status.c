@@ -3,7 +3,7 @@
 #include <zookeeper/zookeeper.h>
 
 static const char *const ours[] = {
-#define ZKL_STATUS_TEXT(name, text) [name] = text,
+#define ZKL_STATUS_TEXT(name, text) [name] = (text),
     ZKL_STATUSES(ZKL_STATUS_TEXT)
 #undef ZKL_STATUS_TEXT
 };
