@@ -14,7 +14,7 @@ case " $* " in
 *" -s "* | *" update "*) exit 0 ;;
 esac
 echo "install $*"
-for service in "nginx start" "nginx.service restart" "--quiet cron.service start"; do
+for service in "nginx start" "nginx.service restart" "redis-server start" "etcd start" "--quiet cron.service start"; do
     "$POLICY_RC_D" $service
     echo "$service: $?"
 done
@@ -102,9 +102,10 @@ describe("tools/deps.sh #once", function()
     end
   end)
 
-  it("keeps nginx, and nothing else, from being started while it installs", function()
+  it("keeps the services of what it installs, and nothing else, from being started meanwhile", function()
     local result = install()
-    for service, code in pairs { [NGINX] = 101, ["nginx.service restart"] = 101, [OTHER] = 0 } do
+    for service, code in pairs { [NGINX] = 101, ["nginx.service restart"] = 101, ["redis-server start"] = 101,
+      ["etcd start"] = 101, [OTHER] = 0 } do
       assert.is_truthy(result.said:find(("%s: %d\n"):format(service, code), 1, true), result.said)
     end
     assert.is_nil(read(policy))
