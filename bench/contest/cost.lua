@@ -9,6 +9,7 @@ cost.DELAY = 0.010 -- seconds that every byte is held back, each way
 local TTL = 10000
 local TRIP = 2 * cost.DELAY * 1e6
 local FOR_EVER = 1 << 30 -- rounds
+local WARM_UP = 2000 -- milliseconds at most: paths are made, scripts loaded, and Java has compiled what it runs
 
 --- The middle of a list, its smallest and its largest.
 function cost.middle(list)
@@ -34,25 +35,24 @@ function cost.prepare_alone(peer, server)
   self.near = crew.open(peer, 1, server.hosts, TTL)[1]
   self.far = crew.open(peer, 1, line.hosts, TTL)[1]
   line:delay(cost.DELAY)
-  crew.run({ self.near }, 0, "alone", 10000, 3, 0) -- its path, its scripts
-  crew.run({ self.far }, 0, "alone", 10000, 1, 0)
+  crew.run({ self.near }, 0, peer.id .. "-alone", 10000, 3, 0) -- its path, its scripts
+  crew.run({ self.far }, 0, peer.id .. "-alone", 10000, 1, 0)
   return self
 end
 
 --- { us =, requests =, trips = } of one acquire and release. Round trips are those of the quickest: a busy machine
 --- only adds.
 function cost.alone(self, rounds)
-  local before = self.server:counts().requests
-  local near = crew.run({ self.near }, 0, "alone", 20000, rounds, 0)
+  local name, before = self.peer.id .. "-alone", self.server:counts().requests
+  local near = crew.run({ self.near }, 0, name, 20000, rounds, 0)
   local us, quickest, count = times_of(near)
   local requests = (self.server:counts().requests - before) / math.max(1, count)
-  local _, far = times_of(crew.run({ self.far }, 0, "alone", 20000, math.max(5, rounds // 20), 0))
+  local _, far = times_of(crew.run({ self.far }, 0, name, 20000, math.max(5, rounds // 20), 0))
   return { us = us, requests = requests, trips = not self.server.is_folder and (far - quickest) / TRIP or nil }
 end
 
 function cost.end_alone(self)
-  self.near:kill()
-  self.far:kill()
+  crew.close { self.near, self.far }
   self.line:close()
 end
 
@@ -75,11 +75,11 @@ end
 --- In round trips between so many processes; in microseconds where there is no server.
 function cost.hand_over(peer, server, counts, ms)
   local line = servers.behind_proxies(server.hosts)
-  local workers = crew.open(peer, counts[#counts], line.hosts, TTL)
+  local workers, result = crew.open(peer, counts[#counts], line.hosts, TTL), {}
+  crew.run(workers, 0, peer.id .. "-hand-over", WARM_UP, 1, 0)
   line:delay(cost.DELAY)
-  local result = {}
   for _, count in ipairs(counts) do
-    local rounds = crew.run({ table.unpack(workers, 1, count) }, 0, "hand-over", ms, FOR_EVER, HOLD)
+    local rounds = crew.run({ table.unpack(workers, 1, count) }, 0, peer.id .. "-hand-over", ms, FOR_EVER, HOLD)
     local us = cost.middle(gaps(rounds))
     result[count] = us and (server.is_folder and us or us / TRIP)
   end
@@ -93,7 +93,8 @@ end
 --- Acquisitions a second of 64 locks of one client.
 function cost.many(peer, server, ms)
   local workers = crew.open(peer, 1, server.hosts, TTL)
-  local rounds = crew.run(workers, 64, "many", ms, FOR_EVER, 0)
+  crew.run(workers, 64, peer.id .. "-many", WARM_UP, 10, 0)
+  local rounds = crew.run(workers, 64, peer.id .. "-many", ms, FOR_EVER, 0)
   crew.close(workers)
   return #rounds / ms * 1000
 end
@@ -120,8 +121,10 @@ function cost.crowd(peer, server, contenders, ms)
   local workers = crew.open(peer, processes, server.hosts, TTL, contenders // processes)
   local pids = {}
   for i, one in ipairs(workers) do pids[i] = one.pid end
+  local name = ("%s-crowd-%d"):format(peer.id, contenders)
+  crew.run(workers, 0, name, WARM_UP // 3, 2, 0)
   local counts, client, backend = server:counts(), crew.cpu(pids), crew.cpu(server:pids())
-  local rounds, sums = crew.run(workers, 0, "crowd-" .. contenders, ms, FOR_EVER, WORK)
+  local rounds, sums = crew.run(workers, 0, name, ms, FOR_EVER, WORK)
   local after = server:counts()
   local result = { count = #rounds, failures = sums.failures, overlaps = crew.overlaps(rounds) }
   if #rounds > 1 then

@@ -62,8 +62,15 @@ function crew.open(peer, count, hosts, ttl, clients)
   return list
 end
 
+--- Ends them; their clients are closed before, if they can be.
 function crew.close(list)
-  for _, one in ipairs(list) do one:kill() end
+  for _, one in ipairs(list) do
+    if not one.pending and one.process:is_running() then one:begin "close" end
+  end
+  for _, one in ipairs(list) do
+    if one.pending == "close" then one:finish(5) end
+    one:kill()
+  end
 end
 
 --- Sends a line and returns.

@@ -196,17 +196,18 @@ local function conditions_table(results)
     if not seen then return nil end
     if seen.failed then return { "failed: " .. seen.failed:sub(1, 60) } end
     local expiry, leader = sales.killed and sales.killed.next, sales.leader or {}
-    local told = sales.cut and sales.cut.sure or sales.stopped and sales.stopped.sure
+    local function told(sale_) return sale_ and sale_.next and yes(sale_.sure == "no") or "" end
     return { yes(sales.calm and sales.calm.oversold == 0), yes(seen.reentrant),
       expiry and ("%.1f s"):format(expiry) or "-", yes(seen.renewal),
       peer.family == "redlock" and yes((sales.restarted or {}).alive) or yes(leader.alive),
       seen.try and ("%.0f ms"):format(seen.try * 1000) or "-",
       seen.deadline and ("%.1f s"):format(seen.deadline) or "-",
       seen.cut_off and ("%.1f s"):format(seen.cut_off) or seen.cut_off == nil and "" or "more than 10 s",
-      yes(seen.fair), yes(seen.fencing), yes(seen.several), yes(told == "no") }
+      yes(seen.fair), yes(seen.fencing), yes(seen.several), told(sales.stopped), told(sales.cut) }
   end)
   return { "", "exclusion", "reentrant", "freed after a kill", "renewed", "survives a server", "one try",
-    "deadline of 1 s", "the same, cut off", "in order", "token grows", "two at once, or none", "told of a loss" }, rows
+    "deadline of 1 s", "the same, cut off", "in order", "token grows", "two at once, or none",
+    "told of its loss after a stop", "told of a cut link" }, rows
 end
 
 -- ---- where others beat us -------------------------------------------------------------------------------------------

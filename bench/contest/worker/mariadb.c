@@ -58,6 +58,9 @@ static enum outcome call(struct client *self) {
     unsigned seconds = 3;
     mysql_init(&self->link);
     mysql_options(&self->link, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
+    if (!self->rows)
+        mysql_options(&self->link, MYSQL_OPT_READ_TIMEOUT,
+                      &seconds); /* for a row the server waits */
     if (!mysql_real_connect(&self->link, self->host, "root", "", "contest", self->port, NULL, 0)) {
         fail("%s", mysql_error(&self->link));
         mysql_close(&self->link);

@@ -86,7 +86,7 @@ static void *open_client(const char *servers, long ttl, const char *way) {
     self->fair = strcmp(way, "fair") == 0;
     snprintf(self->ttl_text, sizeof self->ttl_text, "%ld", ttl);
     snprintf(self->link.servers, sizeof self->link.servers, "%s", servers);
-    if (redis_call(&self->link, 3000) != DONE)
+    if (redis_call(&self->link, 1000) != DONE)
         return free(self), NULL;
     return self;
 }
@@ -132,25 +132,30 @@ static const char *own_channel(struct lock *self) {
     return text;
 }
 
+/* Messages of an earlier time, and the answer to UNSUBSCRIBE, may stand before the answer. */
 static enum outcome subscribe(struct lock *self) {
     redisReply *reply = redis_ask(&self->news, "SUBSCRIBE %s", own_channel(self));
-    if (!reply)
-        return FAILED;
-    freeReplyObject(reply);
-    return DONE;
-}
-
-/* The answer to UNSUBSCRIBE may stand behind messages; they are old. */
-static void unsubscribe(struct lock *self) {
-    redisReply *reply = redis_ask(&self->news, "UNSUBSCRIBE %s", own_channel(self));
     while (reply) {
-        bool last =
-            reply->type != REDIS_REPLY_ARRAY || strcmp(reply->element[0]->str, "unsubscribe") == 0;
+        bool done =
+            reply->type == REDIS_REPLY_ARRAY && strcmp(reply->element[0]->str, "subscribe") == 0;
         freeReplyObject(reply);
         reply = NULL;
-        if (last)
-            return;
+        if (done)
+            return DONE;
         if (redisGetReply(self->news.context, (void **)&reply) != REDIS_OK)
+            redis_hang_up(&self->news);
+    }
+    return FAILED;
+}
+
+/* Nobody waits for the answer, as in Redisson. */
+static void unsubscribe(struct lock *self) {
+    int sent = 0;
+    if (!self->news.context)
+        return;
+    redisAppendCommand(self->news.context, "UNSUBSCRIBE %s", own_channel(self));
+    while (!sent) {
+        if (redisBufferWrite(self->news.context, &sent) != REDIS_OK)
             return redis_hang_up(&self->news);
     }
 }

@@ -191,7 +191,8 @@ static enum outcome leave(struct lock *self, long long end) {
         if (rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT)
             zookeeper_await(self->client->link, end);
     } while ((rc == ZCONNECTIONLOSS || rc == ZOPERATIONTIMEOUT) && now_ms() < end);
-    *self->node = 0;
+    if (rc != ZCONNECTIONLOSS && rc != ZOPERATIONTIMEOUT)
+        *self->node = 0; /* else the next acquire deletes it */
     return rc == ZOK ? DONE : fail("%s", zerror(rc));
 }
 
@@ -204,8 +205,11 @@ static enum outcome acquire(void *lock, long timeout, long long *token) {
     (void)token;
     struct lock *self = lock;
     long long end = deadline(timeout);
+    if (*self->node)
+        leave(self, end);
+    if (*self->node)
+        return LATE;
     unique(self->guid, sizeof self->guid);
-    *self->node = 0;
     while (true) {
         bool taken = false, behind = false;
         int rc = ZOK;
