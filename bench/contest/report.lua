@@ -11,6 +11,9 @@ local text = require "bench.contest.text"
 local report = {}
 
 local OURS = "zklock"
+local QUICK_CAUTION = "**These figures are of a quick run, and the load says how much else the machine had to do. "
+  .. "Counts and what breaks are to be relied on; times, rates and hand-overs are rough until a full run on a quiet "
+  .. "machine replaces them.**"
 
 -- ---- cells ----------------------------------------------------------------------------------------------------------
 
@@ -275,6 +278,7 @@ function report.write(results, path, folder)
     ("%s, %s run of %d minutes."):format(machine.date, results.quick and "a **quick** (`QUICK=1`)" or "a full",
       math.floor(results.seconds / 60 + 0.5)),
   }
+  filled.caution = results.quick and QUICK_CAUTION or ""
   filled.versions = machine.versions:gsub("\n", ", ")
   filled.beats = text.list(beats(results))
   filled.problems = #results.problems > 0 and "Not measured:\n" .. text.list(results.problems) or ""
