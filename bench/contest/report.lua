@@ -12,8 +12,8 @@ local report = {}
 
 local OURS = "zklock"
 local QUICK_CAUTION = "**These figures are of a quick run, and the load says how much else the machine had to do. "
-  .. "Counts and what breaks are to be relied on; times, rates and hand-overs are rough until a full run on a quiet "
-  .. "machine replaces them.**"
+  .. "Requests and round trips are to be relied on, and what was sold twice has happened; times, rates, hand-overs and "
+  .. "cells like \"and then nobody\" may be the load's, until a full run on a quiet machine replaces them.**"
 
 -- ---- cells ----------------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,8 @@ local function conditions_table(results)
     if seen.failed then return { "failed: " .. seen.failed:sub(1, 60) } end
     local expiry, leader = sales.killed and sales.killed.next, sales.leader or {}
     local function told(sale_) return sale_ and sale_.next and yes(sale_.sure == "no") or "" end
-    return { yes(sales.calm and sales.calm.oversold == 0), yes(seen.reentrant),
+    local calm = sales.calm and sales.calm.oversold
+    return { calm and yes(calm == 0) or "", yes(seen.reentrant),
       expiry and ("%.1f s"):format(expiry) or "-", yes(seen.renewal),
       peer.family == "redlock" and yes((sales.restarted or {}).alive) or yes(leader.alive),
       seen.try and ("%.0f ms"):format(seen.try * 1000) or "-",
