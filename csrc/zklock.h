@@ -1,12 +1,14 @@
 /* zklock's engine: distributed locks over ZooKeeper for a host that polls.
  *
- * The protocol runs in threads of the client's own and never waits for the host. The host asks (join, release, query),
- * returns at once, and hears what became of it from zkl_peek, in its own time and on its own thread: no function of the
- * host is ever called. zkl_fd is readable while zkl_peek has something.
+ * The protocol runs in threads of the client's own and never waits for the host. The host asks
+ * (join, release, query), returns at once, and hears what became of it from zkl_peek, in its own
+ * time and on its own thread: no function of the host is ever called. zkl_fd is readable while
+ * zkl_peek has something.
  *
- * Every function may be called from any thread of the process that opened the client, none of them blocks on the
- * network. In a forked child all of them do nothing but say so (ZKL_FORKED, false, 0): the session is the parent's.
- * Moments are zkl_nanos of zkl_now; a deadline of ZKL_NEVER is none. */
+ * Every function may be called from any thread of the process that opened the client, none of them
+ * blocks on the network. In a forked child all of them do nothing but say so (ZKL_FORKED, false,
+ * 0): the session is the parent's. Moments are zkl_nanos of zkl_now; a deadline of ZKL_NEVER is
+ * none. */
 #ifndef ZKLOCK_H
 #define ZKLOCK_H
 
@@ -53,30 +55,32 @@ typedef struct zkl_config {
 
 zkl_nanos zkl_now(void);
 bool zkl_has_tls(void);
-/* Loads the files just as libzookeeper does for every connection. NULL: it can. Otherwise "ca", "cert" or "key", and
- * `why` says what is wrong with that file; the password is never in it. Reads files: it may block. */
+/* Loads the files just as libzookeeper does for every connection. NULL: it can. Otherwise "ca",
+ * "cert" or "key", and `why` says what is wrong with that file; the password is never in it. Reads
+ * files: it may block. */
 const char *zkl_tls_problem(const char *ca, const char *cert, const char *key, const char *password,
                             char *why, size_t size);
 
 /* Is the connect string well formed? Otherwise `why` says what is wrong with it. */
 bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
-/* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the connect string, or
- * the timeout;
- * ZKL_NO_MEMORY: memory, threads or descriptors ran out. */
+/* Starts connecting. ZKL_OK, and *client belongs to the host until zkl_free; ZKL_BAD_ARGUMENT: the
+ * connect string, or the timeout; ZKL_NO_MEMORY: memory, threads or descriptors ran out. */
 /* ZKL_NO_MEMORY also for want of descriptors or threads: errno is EMFILE, ENFILE or EAGAIN then. */
 zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
-/* Answers everything that waits with ZKL_CLOSED, gives holds back, and ends the session behind the scenes;
- * zkl_ended becomes true, and the descriptor readable, when that is done. Twice is fine. */
+/* Answers everything that waits with ZKL_CLOSED, gives holds back, and ends the session behind the
+ * scenes; zkl_ended becomes true, and the descriptor readable, when that is done. Twice is fine. */
 void zkl_close(zkl_client *client);
 bool zkl_ended(zkl_client *client);
-/* The host lets go of the client (and closes it, if it has not). Contenders, queries, bells and visits stay valid. */
+/* The host lets go of the client (and closes it, if it has not). Contenders, queries,
+ * notifiers and visits stay valid. */
 void zkl_free(zkl_client *client);
 
 zkl_state zkl_client_state(zkl_client *client);
 #define ZKL_TROUBLE_TEXT 160 /* bytes */
-/* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false: nothing is known. */
+/* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false:
+ * nothing is known. */
 bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
 /* Seconds: what the servers granted, before that what was asked. */
 double zkl_session_timeout(zkl_client *client);
@@ -86,42 +90,47 @@ int64_t zkl_session_id(zkl_client *client);
 typedef struct zkl_stats {
     uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
     uint64_t waiting, held;
-    uint64_t
-        unwatched; /* nodes for whose sake the servers are asked now and then, for want of room for a watch */
+    /* nodes for whose sake the servers are asked now and then, for want of room for a watch */
+    uint64_t unwatched;
 } zkl_stats;
 void zkl_client_stats(zkl_client *client, zkl_stats *stats);
 
 /* ---- events ---- */
 
 int zkl_fd(zkl_client *client);
-/* The host looks at the descriptor no more: it is closed, zkl_fd is -1. Only on the thread that calls zkl_fd. Events can be
- * peeked all the same. */
+/* The host looks at the descriptor no more: it is closed, zkl_fd is -1. Only on the thread that
+ * calls zkl_fd. Events can be peeked all the same. */
 void zkl_hang_up(zkl_client *client);
-/* Copies the oldest event, which stays the oldest until it is forgotten: a host that is interrupted while it deals with
- * it finds it again. false: there is none. */
+/* Copies the oldest event, which stays the oldest until it is forgotten: a host that is interrupted
+ * while it deals with it finds it again. false: there is none. */
 bool zkl_peek(zkl_client *client, zkl_event *event);
-/* The host has dealt with it. Does nothing if it was posted again since, or went with what it spoke of. */
+/* The host has dealt with it. Does nothing if it was posted again since, or went with what it spoke
+ * of. */
 void zkl_forget(zkl_client *client, uint64_t serial);
 /* Makes the descriptor readable: the host has work of its own left. */
 void zkl_wake(zkl_client *client);
 /* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */
 bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size);
 
-/* ---- a bell: for a host whose loop connects to sockets by name and watches no foreign descriptor (nginx) ---- */
+/* ---- a notifier: for a host like nginx, whose loop connects to sockets by name and watches no
+ * descriptor that it has not made ---- */
 
 typedef struct zkl_notifier zkl_notifier;
 
-/* Makes a Unix socket in a directory that only this user may enter. The host connects to zkl_notifier_path, once, then
- * calls zkl_notifier_answer; from then on it reads a byte each time zkl_fd becomes readable. A client has one bell at a
- * time. NULL: errno says why. One thread at a time for each bell. */
+/* Makes a Unix socket in a directory that only this user may enter. The host connects to
+ * zkl_notifier_path, once, then calls zkl_notifier_answer; from then on it reads a byte each time
+ * zkl_fd becomes readable. A client has one notifier at a time. NULL: errno says why. One thread at
+ * a time for each notifier. */
 zkl_notifier *zkl_notifier_open(zkl_client *client);
 const char *zkl_notifier_path(const zkl_notifier *notifier);
-/* Takes the connection that this process has made, and removes socket and directory. false: errno says why. */
+/* Takes the connection that this process has made, and removes socket and directory. false: errno
+ * says why. */
 bool zkl_notifier_answer(zkl_notifier *notifier);
 /* Hangs up: the host reads the end. */
 void zkl_notifier_drop(zkl_notifier *notifier);
 
-/* ---- visits: something of the host's (a request) whose end is told by a C function, without the host's script ---- */
+/* ---- visits: something of the host's (a request) whose end is told by a C function, without the
+ * host's script ---- */
 
 typedef struct zkl_visit zkl_visit;
 
@@ -129,17 +138,20 @@ typedef struct zkl_visit zkl_visit;
 zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
 /* One more user of it: who will call zkl_visit_end, once. */
 void zkl_visit_lend(zkl_visit *visit);
-/* `visit` has ended: one event ENDED of its tag. Has the type that C libraries want of a cleanup handler. */
+/* `visit` has ended: one event ENDED of its tag. Has the type that C libraries want of a cleanup
+ * handler. */
 void zkl_visit_end(void *visit);
 bool zkl_visit_ended(const zkl_visit *visit);
 
-/* What a C library calls at the end of something, and where it keeps it (nginx: of a subrequest). */
+/* What a C library calls at the end of something, and where it keeps it (nginx: of a
+ * subrequest). */
 typedef struct zkl_visit_handler {
     intptr_t (*call)(void *of, void *data, intptr_t result);
     void *data;
 } zkl_visit_handler;
-/* A lent visit also ends when the handler in the slot is called, which may be often and until zkl_visit_end is; the one
- * that was there is called, too. At most once for a visit, on the thread of whoever calls. */
+/* A lent visit also ends when the handler in the slot is called, which may be often and until
+ * zkl_visit_end is; the one that was there is called, too. At most once for a visit, on the thread
+ * of whoever calls. */
 void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
 /* For a while the slot has the former handler. NULL: it has none of ours. */
 zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
@@ -157,23 +169,25 @@ typedef struct zkl_terms {
     bool once;            /* a single try: answered as soon as the servers have answered it */
     zkl_nanos max_hold;   /* how long it may hold before it has lost; 0: as long as it likes */
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
-    size_t
-        crowd; /* how many of this client may wait for somebody here, and 1; 0: as many as like */
+    /* how many of this client may wait for somebody here, and 1; 0: as many as like */
+    size_t crowd;
 } zkl_terms;
 
-/* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag` answers: GRANTED or
- * FAILED, at the latest at the deadline.
- * ZKL_OK, and *contender is the host's until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
+/* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag`
+ * answers: GRANTED or FAILED, at the latest at the deadline. ZKL_OK, and *contender is the host's
+ * until zkl_drop; ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY. */
 zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
                     zkl_contender **contender);
-/* Joins several lines at once, all or none of which it will hold; the paths differ, and terms->kind is LOCK. What one
- * request cannot ask for FAILED with ZKL_TOO_BIG. */
+/* Joins several lines at once, all or none of which it will hold; the paths differ, and terms->kind
+ * is LOCK. What one request cannot ask for FAILED with ZKL_TOO_BIG. */
 zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
                         const zkl_terms *terms, zkl_contender **contender);
-/* `count` leases together of the semaphore at `path`, which has terms->permits; terms->kind is LEASE. */
+/* `count` leases together of the semaphore at `path`, which has terms->permits; terms->kind is
+ * LEASE. */
 zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                            const zkl_terms *terms, zkl_contender **contender);
-/* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
+/* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER,
+ * ZKL_CLOSED, ZKL_FORKED. */
 zkl_status zkl_release(zkl_contender *contender);
 /* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */
 void zkl_cancel(zkl_contender *contender);
@@ -189,7 +203,8 @@ double zkl_validity(zkl_contender *contender);
 
 /* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. */
 zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline);
-/* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED, ZKL_CLOSED. */
+/* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED,
+ * ZKL_CLOSED. */
 zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
 /* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, or an error at the deadline. */
 zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);

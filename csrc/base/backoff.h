@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 
-/* The next pause: `first` if *pause is 0, else twice *pause, and at most `most`; *pause remembers it. A try that succeeds
- * sets *pause to 0. */
+/* The next pause: `first` if *pause is 0, else twice *pause, and at most `most`; *pause remembers
+ * it. A try that succeeds sets *pause to 0. */
 static inline zkl_nanos zkl_backoff(zkl_nanos *pause, zkl_nanos first, zkl_nanos most) {
     const zkl_nanos next = *pause ? 2 * *pause : first;
     *pause = next < most ? next : most;

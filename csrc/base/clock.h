@@ -21,7 +21,8 @@ extern const zkl_clock zkl_clock_boot;
 /* Seconds from now as a moment; infinity, and what is too far to count, is ZKL_NEVER. */
 zkl_nanos zkl_clock_after(zkl_nanos now, double seconds);
 
-/* Seconds above 0 as a duration: rounded up, so that it is never 0; what is too long to count is ZKL_NEVER. */
+/* Seconds above 0 as a duration: rounded up, so that it is never 0; what is too long to count is
+ * ZKL_NEVER. */
 zkl_nanos zkl_clock_duration(double seconds);
 
 /* Whole seconds and fractions between two moments. */

@@ -23,13 +23,15 @@ void zkl_events_destroy(zkl_events *events) {
     pthread_mutex_destroy(&events->mutex);
 }
 
-/* locked. A byte that the socket does not take is not needed: the host has not read the ones before it yet. */
+/* locked. A byte that the socket does not take is not needed: the host has not read the ones before
+ * it yet. */
 static void notify(zkl_events *events) {
     if (events->notifier >= 0)
         send(events->notifier, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* locked. One write for however many events: the counter stays set until the queue has run empty. */
+/* locked. One write for however many events: the counter stays set until the queue has run
+ * empty. */
 static void signal_once(zkl_events *events) {
     if (events->signalled)
         return;

@@ -1,5 +1,5 @@
-/* event: what the host is told. A queue that any thread may post to, with one descriptor that is readable while the queue
- * holds something. Its lock is a leaf: nothing else is locked under it. */
+/* event: what the host is told. A queue that any thread may post to, with one descriptor that is
+ * readable while the queue holds something. Its lock is a leaf: nothing else is locked under it. */
 #ifndef ZKL_EVENT_H
 #define ZKL_EVENT_H
 
@@ -20,7 +20,8 @@ typedef enum zkl_event_kind {
     ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
 } zkl_event_kind;
 
-/* An event lives inside what it speaks of, so that posting never allocates; drop it before that is freed. */
+/* An event lives inside what it speaks of, so that posting never allocates; drop it before that is
+ * freed. */
 typedef struct zkl_event {
     zkl_list_item item;
     bool queued;
@@ -36,7 +37,8 @@ typedef struct zkl_events {
     zkl_list queued;
     uint64_t serial; /* of the latest post of all */
     int fd;          /* eventfd; -1: it was hung up */
-    int notifier; /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
+    /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
+    int notifier;
     bool signalled;
 } zkl_events;
 
@@ -48,14 +50,14 @@ void zkl_events_destroy(zkl_events *events);
 void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token);
 void zkl_events_drop(zkl_events *events, zkl_event *event);
 
-/* Copies the oldest event, which stays: whoever is interrupted while dealing with it finds it again. false: there is none,
- * and the descriptor is not readable any more. */
+/* Copies the oldest event, which stays: whoever is interrupted while dealing with it finds it
+ * again. false: there is none, and the descriptor is not readable any more. */
 bool zkl_events_peek(zkl_events *events, zkl_event *copy);
 /* The peeked event was dealt with and goes, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 
-/* From now on this socket gets the bytes, and one at once if something is there already; -1: none does. The caller closes
- * it. */
+/* From now on this socket gets the bytes, and one at once if something is there already; -1: none
+ * does. The caller closes it. */
 void zkl_events_notify_at(zkl_events *events, int notifier);
 
 /* Closes the descriptor: nobody looks at it any more. Twice is fine. */

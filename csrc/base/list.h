@@ -1,5 +1,5 @@
-/* list: a doubly linked list whose links live inside what is listed, so that nothing is allocated. A list and an item of
- * all zeros are empty; an item is in one list at most. Not locked. */
+/* list: a doubly linked list whose links live inside what is listed, so that nothing is allocated.
+ * A list and an item of all zeros are empty; an item is in one list at most. Not locked. */
 #ifndef ZKL_LIST_H
 #define ZKL_LIST_H
 
@@ -32,7 +32,8 @@ static inline void zkl_list_remove(zkl_list *list, zkl_list_item *item) {
 /* The object of type `type` whose member `member` is at `pointer`. */
 #define ZKL_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-/* Both for ZKL_EACH and ZKL_FIRST: `offset` is that of the item inside the object. NULL: there is none. */
+/* Both for ZKL_EACH and ZKL_FIRST: `offset` is that of the item inside the object. NULL: there is
+ * none. */
 static inline void *zkl_list_object(const zkl_list_item *item, size_t offset) {
     return item ? (char *)item - offset : NULL;
 }
@@ -47,7 +48,8 @@ static inline void *zkl_list_after(const void *object, size_t offset) {
     ((type *)zkl_list_object((list)->first, offsetof(type, member)))
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type and a name */
-/* A loop over all objects of a list, which may remove the object that it is at, but not the one after it. */
+/* A loop over all objects of a list, which may remove the object that it is at, but not the one
+ * after it. */
 #define ZKL_EACH(type, name, list, member)                                                         \
     for (type *name = zkl_list_object((list)->first, offsetof(type, member)),                      \
               *name##_next = zkl_list_after(name, offsetof(type, member));                         \

@@ -4,8 +4,8 @@
 #define SERVED_MOST 10
 #define PAUSE (ZKL_SECOND / 100)
 
-/* The pace is set by how many there were when the lap began: were it set by how many are left, the last of many who leave
- * one by one would wait longer and longer. */
+/* The pace is set by how many there were when the lap began: were it set by how many are left, the
+ * last of many who leave one by one would wait longer and longer. */
 static zkl_nanos pause_of(const zkl_round *round) {
     const zkl_nanos pause = round->period / (zkl_nanos)round->lap;
     return pause < PAUSE ? PAUSE : pause;

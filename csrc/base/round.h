@@ -1,5 +1,6 @@
-/* round: those who are served in turn, at a pace: each about once in a period, or, when they are many, as often as the pace
- * allows. Everything is under the client's mutex; no step is longer when more are in it. */
+/* round: those who are served in turn, at a pace: each about once in a period, or, when they are
+ * many, as often as the pace allows. Everything is under the client's mutex; no step is longer when
+ * more are in it. */
 #ifndef ZKL_ROUND_H
 #define ZKL_ROUND_H
 
@@ -20,8 +21,8 @@ struct zkl_round {
     zkl_timers *timers;
     const zkl_clock *clock;
     zkl_nanos period;
-    /* What serving costs, as a pause that it is worth; ZKL_NEVER: it cannot be done now. Then the round rests until
-     * somebody is added to it, or is added again. */
+    /* What serving costs, as a pause that it is worth; ZKL_NEVER: it cannot be done now. Then the
+     * round rests until somebody is added to it, or is added again. */
     zkl_nanos (*serve)(zkl_post *post);
 
     zkl_list posts; /* in the order of their turns */
@@ -33,7 +34,8 @@ struct zkl_round {
 
 void zkl_round_init(zkl_round *round, zkl_timers *timers, const zkl_clock *clock, zkl_nanos period,
                     zkl_nanos (*serve)(zkl_post *post));
-/* At the end. One that is in it already keeps its turn; one that is in another round leaves that. */
+/* At the end. One that is in it already keeps its turn; one that is in another round leaves
+ * that. */
 void zkl_round_add(zkl_round *round, zkl_post *post);
 /* Does nothing to one that is in none. */
 void zkl_round_leave(zkl_post *post);

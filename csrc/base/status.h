@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Our own, each with its text: a new one is a new row at the end, and a row in docs/api.md. They count from zero; a negative
- * number is the servers' own answer, by ZooKeeper's code. */
+/* Our own, each with its text: a new one is a new row at the end, and a row in docs/api.md. They
+ * count from zero; a negative number is the servers' own answer, by ZooKeeper's code. */
 #define ZKL_STATUSES(ROW)                                                                          \
     ROW(ZKL_OK, "ok")                                                                              \
     ROW(ZKL_TIMEOUT, "timeout")                                                                    \
@@ -41,7 +41,8 @@ typedef int zkl_status;
 /* The text of the contract (docs/api.md); static, never NULL. */
 const char *zkl_status_text(zkl_status status);
 
-/* Two answers that libzookeeper's header has no names for. The first: the session had just ended. */
+/* Two answers that libzookeeper's header has no names for. The first: the session had just
+ * ended. */
 enum { ZKL_SERVER_UNKNOWN_SESSION = -12, ZKL_SERVER_QUOTA_EXCEEDED = -125 };
 
 /* Turns an answer of the servers (ZOK, ZNONODE, ...) into a status. */

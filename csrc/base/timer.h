@@ -1,4 +1,5 @@
-/* timer: the deadlines that are pending, soonest first. Not locked, reads no clock, allocates nothing. */
+/* timer: the deadlines that are pending, soonest first. Not locked, reads no clock, allocates
+ * nothing. */
 #ifndef ZKL_TIMER_H
 #define ZKL_TIMER_H
 

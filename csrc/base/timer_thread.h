@@ -1,5 +1,6 @@
-/* timer_thread: the thread that runs a client's timers. It sleeps in a timerfd on CLOCK_BOOTTIME: a deadline that passed while
- * the machine was suspended fires as soon as it wakes, and without a deadline there is no wake-up at all. */
+/* timer_thread: the thread that runs a client's timers. It sleeps in a timerfd on CLOCK_BOOTTIME: a
+ * deadline that passed while the machine was suspended fires as soon as it wakes, and without a
+ * deadline there is no wake-up at all. */
 #ifndef ZKL_TIMER_THREAD_H
 #define ZKL_TIMER_THREAD_H
 

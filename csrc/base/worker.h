@@ -1,5 +1,5 @@
-/* worker: a thread for jobs that block (looking names up, opening and closing handles), one after the other, so that the
- * timers never wait for them. */
+/* worker: a thread for jobs that block (looking names up, opening and closing handles), one after
+ * the other, so that the timers never wait for them. */
 #ifndef ZKL_WORKER_H
 #define ZKL_WORKER_H
 
@@ -25,8 +25,8 @@ typedef struct zkl_worker {
     void *ctx;
 } zkl_worker;
 
-/* Starts the thread, which nobody joins: it ends after zkl_worker_stop, and calls `ended` when it touches the worker no
- * more. false: no thread to be had. */
+/* Starts the thread, which nobody joins: it ends after zkl_worker_stop, and calls `ended` when it
+ * touches the worker no more. false: no thread to be had. */
 bool zkl_worker_start(zkl_worker *worker, void (*ended)(void *ctx), void *ctx);
 /* A job that is queued already is not queued twice. */
 void zkl_worker_send(zkl_worker *worker, zkl_job *job);

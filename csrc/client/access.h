@@ -5,8 +5,8 @@
 #include "base/event.h"
 #include "zklock.h"
 
-/* Was it opened by the parent of this process? Then nothing of it may be touched: a thread that the child does not have may
- * hold its locks. */
+/* Was it opened by the parent of this process? Then nothing of it may be touched: a thread that the
+ * child does not have may hold its locks. */
 bool zkl_client_forked(const zkl_client *client);
 zkl_events *zkl_client_events(zkl_client *client);
 /* Its memory stays until zkl_client_unuse was called as often. Any thread. */

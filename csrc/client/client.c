@@ -1,5 +1,5 @@
-/* client: a client's life. It connects the rooms: what the session tells goes to the lines and the queries, what runs out goes
- * to the timers, and what is closed is seen off. */
+/* client: a client's life. It connects the rooms: what the session tells goes to the lines and the
+ * queries, what runs out goes to the timers, and what is closed is seen off. */
 #include "client/client_state.h"
 
 #include "base/clock.h"
@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a client that closes waits for the servers, before it closes its link, which takes some seconds by itself if
- * they do not answer. */
+/* How long a client that closes waits for the servers, before it closes its link, which takes some
+ * seconds by itself if they do not answer. */
 #define END_MOST (2 * ZKL_SECOND)
 
 #define TIMEOUT_MOST 3600 /* seconds; whoever asks for more has milliseconds in mind */
@@ -113,8 +113,8 @@ static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_lines_watch(&client->lines, path, change);
 }
 
-/* locked. Is a node left that will be gone as soon as the servers hear of it? One that they refuse to delete is not waited
- * for: it goes with the session. */
+/* locked. Is a node left that will be gone as soon as the servers hear of it? One that they refuse
+ * to delete is not waited for: it goes with the session. */
 static bool unfinished(const zkl_client *client) {
     ZKL_EACH (const zkl_contender, c, &client->lines.queue.departing, leaving) {
         if (!c->patience)
@@ -123,8 +123,9 @@ static bool unfinished(const zkl_client *client) {
     return false;
 }
 
-/* worker thread. Waits until the nodes of what was given back are gone. Also while there is no link: it may come back, and
- * then others may have the locks at once, and not only when the session has timed out. */
+/* worker thread. Waits until the nodes of what was given back are gone. Also while there is no
+ * link: it may come back, and then others may have the locks at once, and not only when the session
+ * has timed out. */
 static void see_off(zkl_client *client, zkl_nanos deadline) {
     zkl_client_enter(client);
     while (unfinished(client) &&

@@ -1,5 +1,5 @@
-/* client_state: what a client is made of, and how one gets in and out: a mutex around the context, the lines, the queries
- * and the session. Only for the rooms of csrc/client. */
+/* client_state: what a client is made of, and how one gets in and out: a mutex around the context,
+ * the lines, the queries and the session. Only for the rooms of csrc/client. */
 #ifndef ZKL_CLIENT_STATE_H
 #define ZKL_CLIENT_STATE_H
 
@@ -19,7 +19,8 @@ struct zkl_client {
     pthread_mutex_t mutex;  /* of everything below, unless it says otherwise */
     pthread_cond_t stepped; /* signalled at the end of each step, once the client is closing */
     unsigned generation;    /* the process that has opened it; never changes */
-    /* The host, the worker thread, and each contender, query, notifier and visit that the host has. */
+    /* The host, the worker thread, and each contender, query, notifier and visit that the host
+     * has. */
     atomic_uint users;
     atomic_bool ended;
 
@@ -40,7 +41,8 @@ zkl_client *zkl_client_of(zkl_context *context);
 
 /* Begins a step: takes the mutex. */
 void zkl_client_enter(zkl_client *client);
-/* Ends a step: what has come to its end is freed, what can be answered is answered, and the mutex is given back. */
+/* Ends a step: what has come to its end is freed, what can be answered is answered, and the mutex
+ * is given back. */
 void zkl_client_leave(zkl_client *client);
 /* Ends a step that only looked. */
 void zkl_client_unlock(zkl_client *client);

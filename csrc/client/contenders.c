@@ -1,4 +1,5 @@
-/* contenders: the host's side of a lock: joining, giving back, and what is asked of one contender. */
+/* contenders: the host's side of a lock: joining, giving back, and what is asked of one
+ * contender. */
 #include "client/client_state.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* registry: the open clients of this process, so that a program that just ends gives its locks back. */
+/* registry: the open clients of this process, so that a program that just ends gives its locks
+ * back. */
 #ifndef ZKL_REGISTRY_H
 #define ZKL_REGISTRY_H
 
@@ -10,7 +11,8 @@ typedef struct zkl_registered {
         struct zkl_registered *entry); /* any thread; takes no lock that one who leaves holds */
 } zkl_registered;
 
-/* From now on the end of the process closes the client and waits, for all of them together a second at most. */
+/* From now on the end of the process closes the client and waits, for all of them together a second
+ * at most. */
 void zkl_registry_enter(zkl_registered *entry);
 /* Its session has ended. */
 void zkl_registry_leave(zkl_registered *entry);

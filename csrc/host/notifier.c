@@ -1,4 +1,5 @@
-/* bell: a Unix socket for one caller of this same process, who reads a byte for each batch of events. */
+/* notifier: a Unix socket that one reader in this same process is connected to, and that gets a
+ * byte for each batch of events. */
 #include "base/event.h"
 #include "client/access.h"
 #include "zklock.h"

@@ -1,4 +1,5 @@
-/* visit: something of the host's whose end a C function tells, when no script of the host can run any more. */
+/* visit: something of the host's whose end a C function tells, when no script of the host can run
+ * any more. */
 #include "base/event.h"
 #include "client/access.h"
 #include "zklock.h"

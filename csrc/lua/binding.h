@@ -1,4 +1,5 @@
-/* binding: what the files of the Lua module share. A method checks its arguments, calls the engine, pushes results. */
+/* binding: what the files of the Lua module share. A method checks its arguments, calls the engine,
+ * pushes results. */
 #ifndef ZKL_BINDING_H
 #define ZKL_BINDING_H
 
@@ -7,13 +8,15 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-/* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works from Lua 5.1 on. */
+/* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
+ * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
 /* An integer where Lua has 64 of its bits, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
 
-/* Pushes a text that was kept when the module was opened: cannot fail. The text is known by its address. */
+/* Pushes a text that was kept when the module was opened: cannot fail. The text is known by its
+ * address. */
 void zkl_push_text(lua_State *L, const char *text);
 void zkl_keep_text(lua_State *L, const char *text);
 /* Keeps those of all statuses. */
@@ -26,7 +29,8 @@ int zkl_push_error(lua_State *L, zkl_status status);
 zkl_nanos zkl_check_moment(lua_State *L, int arg);
 uint64_t zkl_check_tag(lua_State *L, int arg);
 
-/* A userdata of that metatable that holds one pointer, NULL so far: it is complete before it acquires anything. */
+/* A userdata of that metatable that holds one pointer, NULL so far: it is complete before it
+ * acquires anything. */
 void **zkl_new_box(lua_State *L, const char *name);
 
 #define ZKL_CLIENT "zklock.client"
@@ -49,8 +53,9 @@ void zkl_open_section(lua_State *L);
 void zkl_open_handover(lua_State *L);
 
 int zkl_lua_connect(lua_State *L);
-/* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the first header filter, and
- * `offset` of a request's slot for a handler: while a header is sent, a slot with visit:hook has the former one. */
+/* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the
+ * first header filter, and `offset` of a request's slot for a handler: while a header is sent, a
+ * slot with visit:hook has the former one. */
 int zkl_lua_spare_handlers(lua_State *L);
 /* core.interrupt_on(name) -> true; nothing: this is not the main program */
 int zkl_lua_interrupt_on(lua_State *L);

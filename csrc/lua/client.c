@@ -51,8 +51,8 @@ static zkl_auth *auths_of(lua_State *L, size_t *count) {
     return auths;
 }
 
-/* What the list at field "tls" holds, with commas in between, as libzookeeper wants it; NULL: there is none. The caller
- * wipes it. */
+/* What the list at field "tls" holds, with commas in between, as libzookeeper wants it; NULL: there
+ * is none. The caller wipes it. */
 static char *tls_of(lua_State *L, size_t *size) {
     lua_getfield(L, 1, "tls");
     const int list = lua_gettop(L);
@@ -85,8 +85,8 @@ static const char *lacking(int why) {
     return why == EAGAIN ? "no threads left" : NULL;
 }
 
-/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client, or nil and what the
- * process has none left of; the table is lua/zklock's, checked there. */
+/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client, or nil
+ * and what the process has none left of; the table is lua/zklock's, checked there. */
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {
@@ -144,7 +144,8 @@ static int client_state(lua_State *L) {
     return 1;
 }
 
-/* client:unusable() -> "closed", "forked", or nil: every call asks, so that it pushes no text otherwise */
+/* client:unusable() -> "closed", "forked", or nil: every call asks, so that it pushes no text
+ * otherwise */
 static int client_unusable(lua_State *L) {
     const zkl_state state = zkl_client_state(check(L));
     if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_FORKED)
@@ -221,8 +222,8 @@ static int client_wake(lua_State *L) {
     return 0;
 }
 
-/* The main coroutine, if that is another one; NULL also where it cannot be told (plain 5.1), or where all have the same
- * hook (LuaJIT). */
+/* The main coroutine, if that is another one; NULL also where it cannot be told (plain 5.1), or
+ * where all have the same hook (LuaJIT). */
 static lua_State *other_main(lua_State *L) {
     lua_State *main = NULL;
 #ifdef LUA_RIDX_MAINTHREAD
@@ -233,9 +234,9 @@ static lua_State *other_main(lua_State *L) {
     return main != L ? main : NULL;
 }
 
-/* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction: another one that waits
- * hears it too, once. (`fresh`: a signal has just come.) The main one hears it when it goes on, which may be late: who has
- * caught it meanwhile may wait again. */
+/* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction:
+ * another one that waits hears it too, once. (`fresh`: a signal has just come.) The main one hears
+ * it when it goes on, which may be late: who has caught it meanwhile may wait again. */
 static bool take_hook(lua_State *L, lua_State *main, bool fresh) {
     static _Atomic(lua_State *) heard; /* the main coroutine with the hook that was heard already */
     const lua_Hook hook = main ? lua_gethook(main) : NULL;
@@ -249,8 +250,9 @@ static bool take_hook(lua_State *L, lua_State *main, bool fresh) {
     return true;
 }
 
-/* client:wait(moment): until there is something to take, or the moment, or a signal: the caller looks which. A signal
- * must get back to Lua, where its hook runs, also one that came just before the wait. */
+/* client:wait(moment): until there is something to take, or the moment, or a signal: the caller
+ * looks which. A signal must get back to Lua, where its hook runs, also one that came just before
+ * the wait. */
 static int client_wait(lua_State *L) {
     struct pollfd fd = {.fd = zkl_fd(check(L)), .events = POLLIN};
     const zkl_nanos until = zkl_check_moment(L, 2);
@@ -283,8 +285,8 @@ static const char *const kinds[] = {
     [ZKL_EVENT_STATE] = "state",     [ZKL_EVENT_LOG] = "log",
 };
 
-/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the state instead of the
- * tag; nothing when there is none */
+/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
+ * state instead of the tag; nothing when there is none */
 static int client_peek(lua_State *L) {
     zkl_event event;
     if (!zkl_peek(check(L), &event))
@@ -321,14 +323,14 @@ static int client_take_log(lua_State *L) {
     return 2;
 }
 
-/* client:contender() -> a place that has not joined yet */
+/* client:contender() -> a contender that has not joined yet */
 static int client_contender(lua_State *L) {
     check(L);
     zkl_new_box(L, ZKL_CONTENDER);
     return 1;
 }
 
-/* Argument 2: such a place. */
+/* Argument 2: such a contender. */
 static void **check_box(lua_State *L) {
     void **box = luaL_checkudata(L, 2, ZKL_CONTENDER);
     luaL_argcheck(L, !*box, 2, "it has joined already");
@@ -363,8 +365,9 @@ static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
     };
 }
 
-/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting) -> true, or nil, err; kind "lock",
- * "read" or "write"; under, for "read": the contender of a write that the owner holds, or nil; max_waiting: or nil */
+/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting) -> true, or
+ * nil, err; kind "lock", "read" or "write"; under, for "read": the contender of a write that the
+ * owner holds, or nil; max_waiting: or nil */
 static int client_join(lua_State *L) {
     static const char *const names[] = {"lock", "read", "write", NULL};
     static const zkl_kind node_kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
@@ -381,7 +384,8 @@ static int client_join(lua_State *L) {
     return joined(L, box, status, contender);
 }
 
-/* client:join_all(contender, paths, tag, moment, once, max_hold) -> true, or nil, err; the strings stay in the table */
+/* client:join_all(contender, paths, tag, moment, once, max_hold) -> true, or nil, err; the strings
+ * stay in the table */
 static int client_join_all(lua_State *L) {
     zkl_client *client = check(L);
     void **box = check_box(L);
@@ -407,7 +411,8 @@ static int client_join_all(lua_State *L) {
     return joined(L, box, status, contender);
 }
 
-/* client:join_leases(contender, path, count, permits, tag, moment, once, max_hold) -> true, or nil, err */
+/* client:join_leases(contender, path, count, permits, tag, moment, once, max_hold) -> true, or nil,
+ * err */
 static int client_join_leases(lua_State *L) {
     zkl_client *client = check(L);
     void **box = check_box(L);
@@ -452,17 +457,19 @@ static int ask_at(lua_State *L, ask_holders *ask) {
         L, box, ask(client, path, lua_toboolean(L, 3), tag, deadline, lua_toboolean(L, 6)));
 }
 
-/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered, query:participants() */
+/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered,
+ * query:participants() */
 static int client_ask_participants(lua_State *L) {
     return ask_at(L, zkl_query_participants);
 }
 
-/* client:ask_revoke(path, leases, tag, moment, once) -> query; when it is answered, query:revoked() */
+/* client:ask_revoke(path, leases, tag, moment, once) -> query; when it is answered,
+ * query:revoked() */
 static int client_ask_revoke(lua_State *L) {
     return ask_at(L, zkl_query_revoke);
 }
 
-/* client:notifier() -> notifier, or nil, why not */
+/* client:bell() -> notifier, or nil, why not */
 static int client_notifier(lua_State *L) {
     zkl_client *client = check(L);
     void **box = zkl_new_box(L, ZKL_NOTIFIER);

@@ -1,4 +1,5 @@
-/* contender: the userdata around a zkl_contender; collected, it gives back what it holds or waits for. */
+/* contender: the userdata around a zkl_contender; collected, it gives back what it holds or waits
+ * for. */
 #include "binding.h"
 
 zkl_contender *zkl_check_contender(lua_State *L, int arg) {
@@ -29,7 +30,8 @@ static int contender_release(lua_State *L) {
     return 1;
 }
 
-/* contender:quit(): ends the wait or the hold, whatever it is, and lets go: nobody has abandoned it */
+/* contender:quit(): ends the wait or the hold, whatever it is, and lets go: nobody has abandoned
+ * it */
 static int contender_quit(lua_State *L) {
     zkl_contender *contender = *(void **)luaL_checkudata(L, 1, ZKL_CONTENDER);
     if (contender) {

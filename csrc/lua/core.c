@@ -58,8 +58,8 @@ static int core_is_node(lua_State *L) {
     return 1;
 }
 
-/* core.host_data(coroutine) -> the address that its host has attached to it, or nil: OpenResty's LuaJIT knows that of a
- * request, and uses coroutines again for others. */
+/* core.host_data(coroutine) -> the address that its host has attached to it, or nil: OpenResty's
+ * LuaJIT knows that of a request, and uses coroutines again for others. */
 static int core_host_data(lua_State *L) {
     lua_State *thread = lua_tothread(L, 1);
     void *(*get)(lua_State *);

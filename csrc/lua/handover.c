@@ -1,7 +1,9 @@
-/* handover: the last call of a function that gives its caller something: a hold, a lease. Until that function has
- * returned no debug hook comes: one that raised in there would leave what the caller never heard of.
+/* handover: the last call of a function that gives its caller something: a hold, a lease. Until
+ * that function has returned no debug hook comes: one that raised in there would leave what the
+ * caller never heard of.
  *
- * The hook is put back by another one, which looks at each event whether the function has returned. */
+ * The hook is put back by another one, which looks at each event whether the function has
+ * returned. */
 #include "binding.h"
 
 #include <lualib.h>
@@ -16,8 +18,8 @@ struct waiting {
 
 static const char waiting_key = 'w';
 
-/* LuaJIT replaces the frame of who makes a tail call, and has one hook for all coroutines. Lua keeps the frame when a C
- * function is called, up to 5.3 until one more instruction. */
+/* LuaJIT replaces the frame of who makes a tail call, and has one hook for all coroutines. Lua
+ * keeps the frame when a C function is called, up to 5.3 until one more instruction. */
 #ifdef LUA_JITLIBNAME
 enum { OURS = 0, ONE_HOOK = 1 };
 #else
@@ -49,7 +51,8 @@ static struct waiting *find(lua_State *L, enum whose whose) {
     return waiting;
 }
 
-/* A thread that a C function has made of another one has that one's hook: also ours, where no event came in between. */
+/* A thread that a C function has made of another one has that one's hook: also ours, where no event
+ * came in between. */
 static const struct waiting *find_own_or_inherited(lua_State *L) {
     const struct waiting *own = find(L, OF_THREAD);
     return own ? own : find(L, LATEST);
@@ -133,8 +136,8 @@ static struct waiting take(lua_State *L) {
     return taken;
 }
 
-/* core.hand_over(fn, ...) -> what fn returns, which may not be suspended. The caller returns that: `return
- * hand_over(...)`. A hook that is set meanwhile (a signal does that) waits as well. */
+/* core.hand_over(fn, ...) -> what fn returns, which may not be suspended. The caller returns that:
+ * `return hand_over(...)`. A hook that is set meanwhile (a signal does that) waits as well. */
 static int hand_over(lua_State *L) {
     luaL_checkany(L, 1);
     struct waiting *waiting = find_or_make(L, OF_THREAD), *latest = find_or_make(L, LATEST);

@@ -58,7 +58,8 @@ static void set_program(lua_State *L, lua_State *main) {
     program = main;
 }
 
-/* The main coroutine; NULL: this Lua (5.1, LuaJIT) tells only whether it is the running one, and it is not. */
+/* The main coroutine; NULL: this Lua (5.1, LuaJIT) tells only whether it is the running one, and it
+ * is not. */
 static lua_State *main_of(lua_State *L) {
 #ifdef LUA_RIDX_MAINTHREAD
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);

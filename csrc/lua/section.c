@@ -1,8 +1,9 @@
-/* section: calls that no debug hook comes into. A hook may raise at each instruction (Ctrl-C does, and what bounds a
- * script's time): what must be done whole or not at all is done here. */
+/* section: calls that no debug hook comes into. A hook may raise at each instruction (Ctrl-C does,
+ * and what bounds a script's time): what must be done whole or not at all is done here. */
 #include "binding.h"
 
-/* As lua_call. The hook waits, and a count begins anew. One that is set meanwhile (a signal does that) stays. */
+/* As lua_call. The hook waits, and a count begins anew. One that is set meanwhile (a signal does
+ * that) stays. */
 static void call_quietly(lua_State *L, int args, int results) {
     const lua_Hook hook = lua_gethook(L);
     if (!hook) {
@@ -25,7 +26,8 @@ static int section_quietly(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* core.after(step, a, b, fn, ...) -> what fn returns: calls step(a, b) quietly, and fn then: no instruction is between */
+/* core.after(step, a, b, fn, ...) -> what fn returns: calls step(a, b) quietly, and fn then: no
+ * instruction is between */
 static int section_after(lua_State *L) {
     luaL_checkany(L, 4);
     for (int arg = 1; arg <= 3; arg++)
@@ -55,8 +57,9 @@ static int resume(lua_State *thread, lua_State *from, int args) {
     return status;
 }
 
-/* core.resume(coroutine, step, a, b, ...) -> true, or false and what it raised: calls step(a, b) quietly and resumes the
- * coroutine, which is suspended, with what else there is; no hook comes in between, not even of a call */
+/* core.resume(coroutine, step, a, b, ...) -> true, or false and what it raised: calls step(a, b)
+ * quietly and resumes the coroutine, which is suspended, with what else there is; no hook comes in
+ * between, not even of a call */
 static int section_resume(lua_State *L) {
     lua_State *thread = lua_tothread(L, 1);
     luaL_argcheck(L, thread, 1, "coroutine expected");

@@ -1,6 +1,6 @@
-/* thread: what can be told of a coroutine from outside. coroutine.status() calls every thread dead that has nothing on its
- * stack: also a host's own that it will call functions on again. Only what is run by resume comes to an end with its
- * function. */
+/* thread: what can be told of a coroutine from outside. coroutine.status() calls every thread dead
+ * that has nothing on its stack: also a host's own that it will call functions on again. Only what
+ * is run by resume comes to an end with its function. */
 #include "binding.h"
 
 /* lua_isyieldable is there from 5.3 on, and in LuaJIT, whose header is 5.1's otherwise. */
@@ -45,8 +45,8 @@ static lua_State *main_of(lua_State *L) {
     return main;
 }
 
-/* What `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the former has it as its first
- * argument, the latter as an upvalue. */
+/* What `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the former has it
+ * as its first argument, the latter as an upvalue. */
 static lua_State *resumed_by(lua_State *from) {
     lua_Debug frame;
     lua_State *next = NULL;
@@ -87,8 +87,8 @@ static int thread_is_main(lua_State *L) {
     return 1;
 }
 
-/* core.is_coroutine(thread) -> is it known to be run by resume? What is not, may be all the same: in a function that
- * cannot be suspended nobody knows. */
+/* core.is_coroutine(thread) -> is it known to be run by resume? What is not, may be all the same:
+ * in a function that cannot be suspended nobody knows. */
 static int thread_is_coroutine(lua_State *L) {
     lua_State *thread = check(L);
     lua_Debug frame;
@@ -114,7 +114,8 @@ static int thread_fate(lua_State *L) {
     return 1;
 }
 
-/* The frame of what was called first of all that runs in it, or ran when it died; -1: there is none. */
+/* The frame of what was called first of all that runs in it, or ran when it died; -1: there is
+ * none. */
 static int bottom_level(lua_State *thread) {
     lua_Debug frame;
     int level = 0, step = 1;
@@ -128,7 +129,8 @@ static int bottom_level(lua_State *thread) {
     return level;
 }
 
-/* Is what runs at this level of the thread the function at index `arg`? A tail call that is over is none. */
+/* Is what runs at this level of the thread the function at index `arg`? A tail call that is over is
+ * none. */
 static bool is_at(lua_State *L, lua_State *thread, int level, int arg) {
     lua_Debug frame;
     if (level < 0 || !lua_getstack(thread, level, &frame))
@@ -141,9 +143,10 @@ static bool is_at(lua_State *L, lua_State *thread, int level, int arg) {
     return same;
 }
 
-/* core.has_begun(coroutine, body, fn) -> has `fn` been called? `body` is what the coroutine was made of, and calls it with
- * its last step. Without memory the thread may have died before it had as much as a frame for `body`. The frame of a C
- * function does not replace that of `body`, which a Lua function's does. */
+/* core.has_begun(coroutine, body, fn) -> has `fn` been called? `body` is what the coroutine was
+ * made of, and calls it with its last step. Without memory the thread may have died before it had
+ * as much as a frame for `body`. The frame of a C function does not replace that of `body`, which a
+ * Lua function's does. */
 static int thread_has_begun(lua_State *L) {
     lua_State *thread = check(L);
     lua_settop(L, 3);

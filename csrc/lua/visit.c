@@ -23,7 +23,8 @@ static int visit_ended(lua_State *L) {
     return 1;
 }
 
-/* visit:lend() -> handler, data: two pointers; whoever gets them calls handler(data) once, at the visit's end */
+/* visit:lend() -> handler, data: two pointers; whoever gets them calls handler(data) once, at the
+ * visit's end */
 static int visit_lend(lua_State *L) {
     zkl_visit *visit = check(L);
     void (*handler)(void *) = zkl_visit_end;

@@ -1,5 +1,6 @@
-/* context: what all of a client's rooms are given: the port, the clock, timers, events, and what is known of the session.
- * The client fills it for real servers, a unit test for fake ones. Everything in it is under the client's mutex. */
+/* context: what all of a client's rooms are given: the port, the clock, timers, events, and what is
+ * known of the session. The client fills it for real servers, a unit test for fake ones. Everything
+ * in it is under the client's mutex. */
 #ifndef ZKL_CONTEXT_H
 #define ZKL_CONTEXT_H
 
@@ -19,12 +20,14 @@ typedef struct zkl_context {
     zkl_stats counters;
 
     int64_t session; /* the id that our nodes bear as ephemeralOwner; 0: there is none */
-    /* The servers cannot have ended the session before this moment. The heart keeps it, and moves it on while somebody
-     * holds or waits; when it had passed and moves on again, zkl_line_refreshed is called for every line. */
+    /* The servers cannot have ended the session before this moment. The heart keeps it, and moves
+     * it on while somebody holds or waits; when it had passed and moves on again,
+     * zkl_line_refreshed is called for every line. */
     zkl_nanos trusted_until;
-    /* Path of a node that does not exist. To delete it changes nothing, but is answered (with ZNONODE) only when a quorum
-     * has committed the attempt, so that what is read behind it shows all that anybody had written before. A sync does
-     * not promise that: a leader that was deposed still answers one. */
+    /* Path of a node that does not exist. To delete it changes nothing, but is answered (with
+     * ZNONODE) only when a quorum has committed the attempt, so that what is read behind it shows
+     * all that anybody had written before. A sync does not promise that: a leader that was deposed
+     * still answers one. */
     const char *nothing;
 
     uint64_t guid; /* the client's half of the GUIDs in the names of its nodes */

@@ -1,5 +1,5 @@
-/* port: the asynchronous ZooKeeper operations that the engine needs, as a table of functions, so that a test can put a
- * fake in the place of libzookeeper_mt. */
+/* port: the asynchronous ZooKeeper operations that the engine needs, as a table of functions, so
+ * that a test can put a fake in the place of libzookeeper_mt. */
 #ifndef ZKL_PORT_H
 #define ZKL_PORT_H
 
@@ -44,7 +44,8 @@ typedef struct zkl_reply {
     bool exposed; /* get_acl: anybody may create, delete or administer there */
 } zkl_reply;
 
-/* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by then. */
+/* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by
+ * then. */
 typedef struct zkl_return {
     uint64_t receiver;
     int what; /* the receiver's own marks for the request */
@@ -56,15 +57,17 @@ typedef struct zkl_batch {
     const char *const *paths; /* each gets a sequence */
     size_t count;
     const char *data;
-    const char *
-        mark; /* a node that is made, written to and deleted in between, so that its mzxid tells when; NULL: none */
+    /* a node that is made, written to and deleted in between, so that its mzxid tells when; NULL:
+     * none */
+    const char *mark;
 } zkl_batch;
 
-/* Every function returns ZOK, after which the answer comes once, from another thread; or an error, after which none
- * comes. None of them blocks or calls back. Paths are full, with the chroot. */
+/* Every function returns ZOK, after which the answer comes once, from another thread; or an error,
+ * after which none comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
     int (*create)(zkl_port *, const char *path, const char *data, zkl_mode, zkl_acl, zkl_return);
-    /* The answer has the full paths as names and, if there was a mark, stat->czxid, which is that of all nodes. */
+    /* The answer has the full paths as names and, if there was a mark, stat->czxid, which is that
+     * of all nodes. */
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);

@@ -44,7 +44,8 @@ static void grow(zkl_receivers *receivers) {
     *receivers = bigger;
 }
 
-/* They go out in the names of nodes: who can tell the next one can make a node that we would take for ours. */
+/* They go out in the names of nodes: who can tell the next one can make a node that we would take
+ * for ours. */
 static uint64_t draw(const zkl_receivers *receivers) {
     uint64_t number;
     do {

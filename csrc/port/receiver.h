@@ -1,5 +1,6 @@
-/* receiver: whom an answer of the servers is for. Requests carry a receiver's number, never its address: what is freed,
- * or has moved on to a new number, is not found any more, and a late answer changes nothing. */
+/* receiver: whom an answer of the servers is for. Requests carry a receiver's number, never its
+ * address: what is freed, or has moved on to a new number, is not found any more, and a late answer
+ * changes nothing. */
 #ifndef ZKL_RECEIVER_H
 #define ZKL_RECEIVER_H
 
@@ -23,8 +24,8 @@ typedef struct zkl_receivers {
 bool zkl_receivers_init(zkl_receivers *receivers);
 void zkl_receivers_destroy(zkl_receivers *receivers);
 
-/* Gives the receiver a number that nobody can guess, of as many bits as a GUID has for it, and that comes again once in as
- * many; a former one is forgotten. Cannot fail. */
+/* Gives the receiver a number that nobody can guess, of as many bits as a GUID has for it, and that
+ * comes again once in as many; a former one is forgotten. Cannot fail. */
 void zkl_receiver_enter(zkl_receivers *receivers, zkl_receiver *receiver);
 void zkl_receiver_leave(zkl_receivers *receivers, zkl_receiver *receiver);
 zkl_receiver *zkl_receiver_find(const zkl_receivers *receivers, uint64_t id);

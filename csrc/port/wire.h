@@ -1,5 +1,6 @@
-/* wire: how many bytes things take in a request. Servers refuse a packet above jute.maxbuffer, 1048575 bytes unless an
- * operator has changed it, by closing the connection: what they would not take must not be sent. Pure. */
+/* wire: how many bytes things take in a request. Servers refuse a packet above jute.maxbuffer,
+ * 1048575 bytes unless an operator has changed it, by closing the connection: what they would not
+ * take must not be sent. Pure. */
 #ifndef ZKL_WIRE_H
 #define ZKL_WIRE_H
 

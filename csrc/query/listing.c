@@ -36,7 +36,8 @@ static int ask_for(zkl_listing *listing, size_t index) {
     return rc;
 }
 
-/* No answer will come. Nobody would come by to ask again for want of memory; if the link is down, the next does. */
+/* The request could not be sent. If there is no link, the first step after the next one begins
+ * anew; if memory is short, nobody would, so the listing ends. */
 static void not_sent(zkl_listing *listing, int rc) {
     if (rc == ZMARSHALLINGERROR)
         finish(listing, ZKL_NO_MEMORY);
@@ -46,13 +47,13 @@ static void not_sent(zkl_listing *listing, int rc) {
         finish(listing, zkl_status_of(rc));
 }
 
-/* Those that came before, as far as they matter: of each kind the smallest sequence. */
+/* Of those that came before only the first of each kind matters: its sequence. */
 typedef struct ahead {
     bool any[ZKL_KIND_LEASE + 1];
     int32_t first[ZKL_KIND_LEASE + 1];
 } ahead;
 
-/* Nobody is before it and in its way. */
+/* Does it hold, because nobody whom it would wait for is before it? */
 static bool holds(const ahead *before, const zkl_child *child) {
     for (zkl_kind kind = ZKL_KIND_LOCK; kind <= ZKL_KIND_LEASE; kind++)
         if (before->any[kind] && before->first[kind] != child->sequence &&
@@ -61,7 +62,7 @@ static bool holds(const ahead *before, const zkl_child *child) {
     return true;
 }
 
-/* Leaves those that are there, and says who of them holds. */
+/* Drops those that are gone, and says who of the others holds. */
 static void sum_up(zkl_listing *listing) {
     ahead before = {.any = {false}};
     zkl_child *children = listing->snapshot.children;
@@ -84,7 +85,7 @@ static void sum_up(zkl_listing *listing) {
     finish(listing, ZKL_OK);
 }
 
-/* Keeps the window full. */
+/* Sends as many requests as may be on their way. */
 static void go_on(zkl_listing *listing) {
     int rc = ZOK;
     while (rc == ZOK && listing->next < listing->snapshot.count &&

@@ -1,5 +1,5 @@
-/* listing: reads who is in the line at a path: one list, then the nodes' data, some at a time. Anybody may have filled the
- * directory: what is done and kept has bounds. */
+/* listing: reads who is in the line at a path: one list, then the nodes' data, some at a time. As
+ * anybody may have filled the directory, there are bounds to what is asked and kept. */
 #ifndef ZKL_LISTING_H
 #define ZKL_LISTING_H
 
@@ -25,8 +25,8 @@ typedef struct zkl_listing {
     zkl_receiver receiver;
     zkl_context *context;
     char *path;
-    bool leases; /* its entries are leases; else they are whatever is not */
-    bool names;  /* what is in the nodes is not wanted */
+    bool leases; /* only leases are listed; else everything but leases */
+    bool names;  /* only names are wanted, not what is in the nodes */
     bool asked, done;
     zkl_status status; /* once done */
     zkl_snapshot snapshot;

@@ -24,8 +24,8 @@ static void check_session(zkl_query *query) {
         resolve(query, ZKL_AUTH_FAILED);
 }
 
-/* Those that had departed when it was asked are the first in the list. It is answered when all of them are gone, or as soon
- * as the servers have refused to delete the node of one. */
+/* Those that had departed when it was asked are the first in the list. It is answered when all of
+ * them are gone, or as soon as the servers have refused to delete the node of one. */
 static void check_flush(zkl_query *query) {
     bool left = false;
     ZKL_EACH (const zkl_contender, c, &query->all->queue->departing, leaving) {
@@ -45,8 +45,7 @@ static void check_validity(zkl_query *query) {
     if (!query->held || query->held->phase != ZKL_HELD)
         resolve(query, ZKL_LOST);
     else if (zkl_contender_trusted_until(query->held) > zkl_context_now(query->all->context))
-        resolve(query,
-                ZKL_OK); /* otherwise the heart, which beats as long as it is held, moves on */
+        resolve(query, ZKL_OK); /* otherwise the heart goes on, which beats as long as it is held */
 }
 
 static void check_participants(zkl_query *query) {

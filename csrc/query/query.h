@@ -1,4 +1,5 @@
-/* query: a question of the host's that is answered once, by one event, before a deadline. Under the client's mutex. */
+/* query: a question of the host's that is answered once, by one event, before a deadline. Under the
+ * client's mutex. */
 #ifndef ZKL_QUERY_H
 #define ZKL_QUERY_H
 

@@ -34,7 +34,7 @@ static void sum_up(zkl_revocation *revocation) {
     zkl_listing_again(revocation->listing);
 }
 
-/* Keeps the window full. */
+/* Sends as many requests as may be on their way. */
 static void go_on(zkl_revocation *revocation) {
     zkl_participant participant;
     int rc = ZOK;
@@ -69,7 +69,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     }
     revocation->open--;
     revocation->asked += reply->rc == ZOK;
-    revocation->gone += reply->rc == ZNONODE; /* it has just left */
+    revocation->gone += reply->rc == ZNONODE; /* it has left since it was listed */
     if (reply->rc != ZOK && reply->rc != ZNONODE)
         finish(revocation, zkl_status_of(reply->rc));
     else

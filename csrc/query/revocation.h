@@ -1,4 +1,5 @@
-/* revocation: asks those who hold at a path to give it back: writes to the nodes that a listing has found. */
+/* revocation: asks those who hold at a path to give it back: writes to the nodes that a listing has
+ * found. */
 #ifndef ZKL_REVOCATION_H
 #define ZKL_REVOCATION_H
 
@@ -6,7 +7,7 @@
 
 typedef struct zkl_revocation {
     zkl_receiver receiver;
-    zkl_listing *listing; /* what it goes on with */
+    zkl_listing *listing; /* that has found the holders */
     bool sent, done;
     zkl_status status; /* once done */
     size_t next;       /* of the listing, to be looked at */
@@ -15,8 +16,8 @@ typedef struct zkl_revocation {
     size_t asked;      /* holders that were there to be asked */
 } zkl_revocation;
 
-/* Goes on, with a listing that is done: writes if nothing is on its way. If all holders have left in between, the listing
- * is to begin anew, for others may hold now. */
+/* Goes on, with a listing that is done: writes if nothing is on its way. If all holders have left
+ * in between, the listing is to begin anew, for others may hold now. */
 void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing);
 /* Forgets what is on its way. */
 void zkl_revocation_stop(zkl_revocation *revocation, zkl_context *context);

@@ -24,7 +24,8 @@
 /* Pauses between deletes of one node that the servers refuse. */
 #define PATIENCE_FIRST (ZKL_SECOND / 2)
 #define PATIENCE_MOST (30 * ZKL_SECOND)
-/* How often the parents may vanish as soon as they are created, before it is told that somebody deletes them on purpose. */
+/* How often the parents may vanish as soon as they are created, before it is told that somebody
+ * deletes them on purpose. */
 #define ROUNDS_MOST 50
 
 /* ---- to a line ---- */
@@ -72,7 +73,8 @@ static void acl_answered(zkl_line *line, const zkl_reply *reply) {
     }
 }
 
-/* The blocker's going would never be told to us, so nobody can wait for it. Who stands before it can wait as before. */
+/* The blocker's going would never be told to us, so nobody can wait for it. Who stands before it
+ * can wait as before. */
 static void fail_behind(zkl_line *line, int32_t sequence, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase == ZKL_WAITING && c->position == ZKL_POSITION_BEHIND && c->blocker == sequence)
@@ -80,7 +82,8 @@ static void fail_behind(zkl_line *line, int32_t sequence, zkl_status status) {
     }
 }
 
-/* The child about whose watch that request was the latest, if the watch is as the request has left it; else NULL. */
+/* The child about whose watch that request was the latest, if the watch is as the request has left
+ * it; else NULL. */
 static zkl_child *child_of_request(zkl_line *line, int32_t request, zkl_watch watch) {
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
@@ -102,8 +105,9 @@ static void blocker_watched(zkl_line *line, int32_t request, const zkl_reply *re
         fail_behind(line, child->sequence, zkl_status_of(reply->rc));
 }
 
-/* A watch was to be taken back from a path of that length. If the request was cut off, the watch is armed as before, and
- * zkl_line_quit asks again; if it was refused, the watch stays with the library. */
+/* A watch was to be taken back from a path of that length. If the request was cut off, the watch is
+ * armed as before, and zkl_line_quit asks again; if it was refused, the watch stays with the
+ * library. */
 static zkl_watch unwatched(zkl_line *line, size_t length, const zkl_reply *reply) {
     line->list_wanted |=
         line->members.first != NULL; /* who has come meanwhile wants the watch back */
@@ -165,7 +169,8 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
 
 /* ---- to a contender ---- */
 
-/* All whose creates came after this round of parents hear the same: otherwise each would ask for one more round. */
+/* All whose creates came after this round of parents hear the same: otherwise each would ask for
+ * one more round. */
 static void fail_round(zkl_line *line, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase == ZKL_WAITING && c->node != ZKL_NODE_THERE &&
@@ -174,7 +179,8 @@ static void fail_round(zkl_line *line, zkl_status status) {
     }
 }
 
-/* The latest round of parents did not help. true: it is not to be tried again, and `why` says what it fails with. */
+/* The latest round of parents did not help. true: it is not to be tried again, and `why` says what
+ * it fails with. */
 static bool is_hopeless(zkl_line *line, zkl_status *why) {
     zkl_parents *parents = &line->parents;
     const int refused = parents->round ? parents->refused : ZOK;
@@ -186,8 +192,8 @@ static bool is_hopeless(zkl_line *line, zkl_status *why) {
     return true;
 }
 
-/* The create has found no directory. Whoever is the first to say so of the latest round of parents asks for another one;
- * the others' creates just come after it. */
+/* The create has found no directory. Whoever is the first to say so of the latest round of parents
+ * asks for another one; the others' creates just come after it. */
 static void no_parents(zkl_contender *c) {
     zkl_line *line = c->line;
     c->node = ZKL_NODE_NONE;
@@ -246,7 +252,8 @@ void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
     zkl_line_settle(line);
 }
 
-/* The delete is tried again for as long as the session lives, unless somebody else deletes the node. */
+/* The delete is tried again for as long as the session lives, unless somebody else deletes the
+ * node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     if (!zkl_status_throttled(reply->rc))
         c->refused = zkl_status_of(reply->rc);
@@ -265,7 +272,8 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         else
             zkl_leave_missing(c);
     } else if (c->phase == ZKL_WAITING || zkl_status_unknown(reply->rc)) {
-        /* A waiter's list tells what to do, one that is over deletes again; without a link zkl_line_resume does both. */
+        /* A waiter's list tells what to do, one that is over deletes again; without a link
+         * zkl_line_resume does both. */
         if (c->context->port)
             zkl_line_retry_later(c->line);
     } else {
@@ -373,8 +381,8 @@ static void own_changed(zkl_contender *c, zkl_change change) {
         zkl_send_watch_own(c); /* a watch tells only once */
 }
 
-/* If somebody has written to the blocker, the watch is gone, for a watch tells only once: without a new one the list says
- * how whoever waits is looked after. */
+/* If somebody has written to the blocker, the watch is gone, for a watch tells only once: without a
+ * new one the list says how whoever waits is looked after. */
 static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
     const bool armed = child->watch == ZKL_WATCH_ARMED;
     zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
@@ -415,7 +423,8 @@ void zkl_line_children_changed(zkl_line *line) {
 
 /* ---- time ---- */
 
-/* At the end of max_hold the holder stops believing in its hold, and its node goes at once, whatever the host is doing. */
+/* At the end of max_hold the holder stops believing in its hold, and its node goes at once,
+ * whatever the host is doing. */
 static void hold_timer(zkl_contender *c) {
     if (c->hold_until <= zkl_context_now(c->context)) {
         zkl_contender_lost(c);

@@ -1,5 +1,5 @@
-/* answer: what the servers' answers, watches and passing time do to a line and its contenders. Each of these is a step:
- * it ends with zkl_line_settle. */
+/* answer: what the servers' answers, watches and passing time do to a line and its contenders. Each
+ * of these is a step: it ends with zkl_line_settle. */
 #ifndef ZKL_ANSWER_H
 #define ZKL_ANSWER_H
 
@@ -11,7 +11,8 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
                              const zkl_reply *reply);
 void zkl_answer_contender_timer(zkl_timer *timer);
 
-/* The answer to a create that the contender's compound has sent; the reply may also be that nothing was sent. */
+/* The answer to a create that the contender's compound has sent; the reply may also be that nothing
+ * was sent. */
 void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
 /* A watch has told of the child `name`. */
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change);

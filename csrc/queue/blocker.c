@@ -4,8 +4,9 @@
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 
-/* Somebody's blockers go, and new ones never come, with one exception: a writer that takes read as well makes a node which
- * is as old as its write. May this child, which has gone, have left such a node that the snapshot does not show? */
+/* Somebody's blockers go, and new ones never come, with one exception: a writer that takes read as
+ * well makes a node which is as old as its write. May this child, which has gone, have left such a
+ * node that the snapshot does not show? */
 static bool may_have_read(zkl_line *line, const zkl_child *child) {
     if (child->kind != ZKL_KIND_WRITE)
         return false;
@@ -28,8 +29,8 @@ void zkl_blocker_watch_second(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_send_watch_second(c->line, second);
 }
 
-/* The one before its blocker has gone. Of our own nodes the snapshot tells the truth; others before the blocker may have
- * gone unheard, so with one of those left a list is wanted. */
+/* The one before its blocker has gone. Of our own nodes the snapshot tells the truth; others before
+ * the blocker may have gone unheard, so with one of those left a list is wanted. */
 static void second_gone(zkl_contender *c) {
     zkl_line *line = c->line;
     const zkl_snapshot *snapshot = &line->snapshot;

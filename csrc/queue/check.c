@@ -249,7 +249,8 @@ static void check_sums(const zkl_lines *lines, const sums *sum) {
     check_departing(queue, sum->departing);
 }
 
-/* With thousands of callers not every step is looked at: what this costs is to stay below what the steps cost. */
+/* With thousands of callers not every step is looked at: what this costs is to stay below what the
+ * steps cost. */
 #define STEPS_FOR 256
 
 void zkl_lines_check(const zkl_lines *lines) {

@@ -1,6 +1,6 @@
-/* check: what must be true of a client's lines at the end of every step; docs/design.md has it as tables, row by row. Only in
- * builds with ZKL_CHECK (unit tests, `make asan`, `make tsan`, `make chaos`): a state that is not legal is named on stderr,
- * and the process aborts. */
+/* check: what must be true of a client's lines at the end of every step; docs/design.md has it as
+ * tables, row by row. Only in builds with ZKL_CHECK (unit tests, `make asan`, `make tsan`, `make
+ * chaos`): a state that is not legal is named on stderr, and the process aborts. */
 #ifndef ZKL_CHECK_H
 #define ZKL_CHECK_H
 

@@ -63,7 +63,8 @@ static void part_changed(zkl_compound *compound) {
     stir(lock_around(compound));
 }
 
-/* The gate is held only while its semaphore waits for leases: whoever wants it back has nothing to ask of the host. */
+/* The gate is held only while its semaphore waits for leases: whoever wants it back has nothing to
+ * ask of the host. */
 static void part_revoked(zkl_compound *compound, zkl_contender *part) {
     compound_lock *lock = lock_around(compound);
     if (part != lock->gate)
@@ -159,8 +160,8 @@ static void set_timer(compound_lock *lock, zkl_nanos at) {
     zkl_timer_set(&lock->head.context->timers, &lock->head.timer, at);
 }
 
-/* The parts were granted one after another: since the first was, the trust in the session may have run out. false: it has,
- * and the head is looked at again in the next step. */
+/* The parts were granted one after another: since the first was, the trust in the session may have
+ * run out. false: it has, and the head is looked at again in the next step. */
 static bool grant(compound_lock *lock) {
     zkl_contender *head = &lock->head;
     zkl_context *context = head->context;
@@ -190,8 +191,9 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
     }
 }
 
-/* The answer to a transaction does not tell the czxid of a node that it creates, but the mzxid of one that it writes to,
- * which is the same number. So a node is created for that, written to, and deleted before the transaction ends. */
+/* The answer to a transaction does not tell the czxid of a node that it creates, but the mzxid of
+ * one that it writes to, which is the same number. So a node is created for that, written to, and
+ * deleted before the transaction ends. */
 static char *mark_path(const compound_lock *lock) {
     char name[ZKL_ZNODE_SIZE], *path = NULL;
     zkl_znode_make_mark(name, (zkl_guid){lock->head.context->guid, lock->receiver.id});
@@ -238,7 +240,8 @@ static void make_nodes(compound_lock *lock) {
     free(paths);
 }
 
-/* All nodes are created together: before that all must be gone, and what became of each create must be known. */
+/* All nodes are created together: before that all must be gone, and what became of each create must
+ * be known. */
 static void want_nodes(compound_lock *lock) {
     size_t none = 0, there = 0;
     for (size_t i = 0; i < lock->count; i++) {
@@ -256,8 +259,8 @@ static void want_nodes(compound_lock *lock) {
 
 /* ---- steps ---- */
 
-/* Of two parts that are over the one that says more: a failure says more than a loss, and a loss more than a release, which
- * happens when the client closes. */
+/* Of two parts that are over the one that says more: a failure says more than a loss, and a loss
+ * more than a release, which happens when the client closes. */
 static const zkl_contender *worse(const zkl_contender *a, const zkl_contender *b) {
     if (!b || b->phase != ZKL_OVER)
         return a;

@@ -1,14 +1,15 @@
-/* compound: several contenders that the host sees as one, all or none of which are held. The host's contender is the head,
- * which is in no line; the parts are contenders in their lines like any others, and know only that they are parts of a
- * compound. Under the client's mutex.
+/* compound: several contenders that the host sees as one, all or none of which are held. The host's
+ * contender is the head, which is in no line; the parts are contenders in their lines like any
+ * others, and know only that they are parts of a compound. Under the client's mutex.
  *
- * A multilock's parts enter all their queues in one transaction, so that two multilocks stand in the same order
- * everywhere and cannot wait for each other. When one of the parts loses its node before all are held, all leave and
- * enter again together.
+ * A multilock's parts enter all their queues in one transaction, so that two multilocks stand in
+ * the same order everywhere and cannot wait for each other. When one of the parts loses its node
+ * before all are held, all leave and enter again together.
  *
- * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks (the gate) creates leases in
- * PATH/leases, waits until there are few enough, and gives the mutex back. Nobody else creates leases meanwhile, so all
- * that a caller has asked for come together, and two callers cannot wait for each other. */
+ * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks (the gate)
+ * creates leases in PATH/leases, waits until there are few enough, and gives the mutex back. Nobody
+ * else creates leases meanwhile, so all that a caller has asked for come together, and two callers
+ * cannot wait for each other. */
 #ifndef ZKL_COMPOUND_H
 #define ZKL_COMPOUND_H
 

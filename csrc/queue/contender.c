@@ -20,7 +20,8 @@ void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const 
         c->context->counters.waiting++;
 }
 
-/* The compound is told in the host's place; its head is what is counted, not its parts. false: it is part of none. */
+/* The compound is told in the host's place; its head is what is counted, not its parts. false: it
+ * is part of none. */
 static bool tell_compound(zkl_contender *c) {
     if (c->compound)
         c->compound->changed(c->compound);

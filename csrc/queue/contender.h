@@ -1,6 +1,7 @@
-/* contender: one caller in a line, from the moment it joins until its node is known to be gone. What the host sees of it
- * is its phase, which is changed here and nowhere else; what the servers have of it is its node. docs/design.md has a
- * table of the states that are legal; zkl_contender_check compares. */
+/* contender: one caller in a line, from the moment it joins until its node is known to be gone.
+ * What the host sees of it is its phase, which is changed here and nowhere else; what the servers
+ * have of it is its node. docs/design.md has a table of the states that are legal;
+ * zkl_contender_check compares. */
 #ifndef ZKL_CONTENDER_H
 #define ZKL_CONTENDER_H
 
@@ -18,7 +19,8 @@ typedef enum zkl_phase {
 } zkl_phase;
 
 typedef enum zkl_node {
-    ZKL_NODE_NONE, /* the servers have none; for a waiter one is created as soon as there is a link */
+    /* the servers have none; for a waiter one is created as soon as there is a link */
+    ZKL_NODE_NONE,
     ZKL_NODE_ASKED,  /* a create is on its way: its answer goes on */
     ZKL_NODE_LOST,   /* the answer to the create was lost: the next synced list tells */
     ZKL_NODE_THERE,  /* known by name */
@@ -49,19 +51,21 @@ typedef struct zkl_contender_table {
     void (*free)(zkl_contender *c);
 } zkl_contender_table;
 
-/* What a contender may be a part of (compound.c): it is told what becomes of its parts, where otherwise the host is. */
+/* What a contender may be a part of (compound.c): it is told what becomes of its parts, where
+ * otherwise the host is. */
 typedef struct zkl_compound zkl_compound;
 struct zkl_compound {
     void (*changed)(zkl_compound *compound);
     void (*revoked)(zkl_compound *compound, zkl_contender *part);
-    /* The part needs a new node, which the compound creates together with others. NULL: the line creates it. */
+    /* The part needs a new node, which the compound creates together with others. NULL: the line
+     * creates it. */
     void (*wanted)(zkl_compound *compound);
 };
 
 struct zkl_contender {
-    zkl_receiver
-        receiver; /* gets the answers about its node; its number is the node's half of the GUID, and changes with
-                            * every create */
+    /* gets the answers about its node; its number is the node's half of the GUID, and changes with
+     * every create */
+    zkl_receiver receiver;
     const zkl_contender_table *call;
     zkl_compound *compound; /* NULL: it is part of none, and the host is told of it */
     zkl_context *context;
@@ -76,7 +80,8 @@ struct zkl_contender {
     zkl_status outcome; /* of one that is over: ZKL_OK when it was released */
     char *name;         /* of the node below the line's path, once known */
     int64_t token;      /* the node's czxid; 0 while not known */
-    /* A read taken under a write of the same owner has the write's token and sequence for its own; else 0. */
+    /* A read taken under a write of the same owner has the write's token and sequence for its own;
+     * else 0. */
     int64_t borrowed;
     int32_t sequence;
     zkl_watch watch; /* on its own node */
@@ -85,13 +90,13 @@ struct zkl_contender {
 
     zkl_position position;
     int32_t blocker; /* BEHIND: the sequence of the child it waits for */
-    bool
-        has_second; /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
+    /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
+    bool has_second;
     int32_t second;
     bool review; /* its blocker went: it is looked at again at the end of the step */
     bool queued; /* it was seen behind somebody, with the node that it has */
-    bool
-        settled; /* it has waited before, with an earlier node: it is never one too many (crowd.h) */
+    /* it has waited before, with an earlier node: it is never one too many (crowd.h) */
+    bool settled;
     bool seen; /* its node is in the list that is being read; of a lost one: `candidate` is in it */
     zkl_search search;
     int32_t candidate;
@@ -99,8 +104,8 @@ struct zkl_contender {
 
     zkl_terms terms;
     zkl_nanos hold_until; /* held: when max_hold is over; ZKL_NEVER: it has none */
-    /* Waiting: the deadline. Held: when to arm the watch on its own node, or the end of max_hold. Over: when to try the
-     * delete again. */
+    /* Waiting: the deadline. Held: when to arm the watch on its own node, or the end of max_hold.
+     * Over: when to try the delete again. */
     zkl_timer timer;
     zkl_nanos patience; /* over: the pause before the next delete */
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
@@ -125,7 +130,8 @@ void zkl_contender_revoked(zkl_contender *c);
 
 /* Its node must go: from now on queries for a flush wait for that. */
 void zkl_contender_depart(zkl_contender *c);
-/* Its node is gone and its line has removed it: it is freed as soon as the host has let go of it, too. */
+/* Its node is gone and its line has removed it: it is freed as soon as the host has let go of it,
+ * too. */
 void zkl_contender_retire(zkl_contender *c);
 /* The host lets go of it and hears nothing more. A hold or a wait is the caller's to end. */
 void zkl_contender_unhost(zkl_contender *c);

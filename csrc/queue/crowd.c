@@ -24,8 +24,9 @@ static before holders(const zkl_line *line) {
     return ours;
 }
 
-/* How many of ours wait: those who have heard so, and those who came behind one of ours that blocks them. In the end `ours`
- * has the kinds of all, and `last` is the last to come of those who may be refused. */
+/* How many of ours wait: those who have heard so, and those who came behind one of ours that blocks
+ * them. In the end `ours` has the kinds of all, and `last` is the last to come of those who may be
+ * refused. */
 static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
     size_t waiting = 0;
     *ours = holders(line);

@@ -25,8 +25,9 @@ void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch) {
     zkl_timer_set(&c->context->timers, &c->timer, watch < c->hold_until ? watch : c->hold_until);
 }
 
-/* Its node stood in a list that was read just now; or its own node is watched, and had it been deleted, the servers would
- * have told of that before they told that the blocker is gone. Otherwise the blocker's going proves nothing. */
+/* Its node stood in a list that was read just now; or its own node is watched, and had it been
+ * deleted, the servers would have told of that before they told that the blocker is gone. Otherwise
+ * the blocker's going proves nothing. */
 static bool is_node_there(const zkl_contender *c, zkl_evidence evidence) {
     return c->token && (evidence == ZKL_BY_LIST || c->watch == ZKL_WATCH_ARMED);
 }
@@ -40,17 +41,19 @@ void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
         zkl_send_watch_own(c); /* its answer comes back here */
         return;
     }
-    /* A process that was stopped for long reads now what the servers said before it was: the session may be over. */
+    /* A process that was stopped for long reads now what the servers said before it was: the
+     * session may be over. */
     if (c->context->trusted_until <= zkl_context_now(c->context))
-        return; /* the heart beats as long as somebody waits, and zkl_line_refreshed comes back here */
+        /* the heart beats as long as somebody waits, and zkl_line_refreshed comes back here */
+        return;
     zkl_contender_granted(c);
     zkl_evaluate_set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
 }
 
 /* ---- waiting ---- */
 
-/* A watch tells a waiter when to look again: on its blocker, or for leases on the directory. Where there is no room for the
- * watch, the line is listed in turn. */
+/* A watch tells a waiter when to look again: on its blocker, or for leases on the directory. Where
+ * there is no room for the watch, the line is listed in turn. */
 static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_line *line = c->line;
     bool told = line->directory_watch == ZKL_WATCH_ARMED;
@@ -67,7 +70,8 @@ static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_send_watch_own(c);
 }
 
-/* It is not first. One list tells more than a question for each child that the snapshot still shows. */
+/* It is not first. One list tells more than a question for each child that the snapshot still
+ * shows. */
 static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence evidence) {
     if (c->terms.once) {
         zkl_leave_fail(c, ZKL_TIMEOUT);
@@ -123,7 +127,8 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
 /* At most so many nodes that are nobody's are deleted for each list. */
 #define STRAYS_MOST 64
 
-/* Whose node it is, or may be. A GUID in a name is worth little: whoever has seen the name can make another with it. */
+/* Whose node it is, or may be. A GUID in a name is worth little: whoever has seen the name can make
+ * another with it. */
 static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays) {
     zkl_guid guid;
     if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
@@ -151,8 +156,9 @@ static void mark_own(zkl_line *line) {
     }
 }
 
-/* Does a lock use this directory that one of `kind` cannot share it with? Who is refused for that takes its own node out of
- * the snapshot, so that is asked again for each number of children; but not for each waiter. */
+/* Does a lock use this directory that one of `kind` cannot share it with? Who is refused for that
+ * takes its own node out of the snapshot, so that is asked again for each number of children; but
+ * not for each waiter. */
 static bool is_mixed(const zkl_snapshot *snapshot, zkl_kind kind, size_t asked_at[ZKL_KINDS],
                      bool answers[ZKL_KINDS]) {
     if (asked_at[kind] != snapshot->count) {
@@ -173,8 +179,9 @@ static void refuse_mixed(zkl_line *line) {
     }
 }
 
-/* A read under a write is as old as the write. It may hold if the two stood in one list: if the write was gone by then, a
- * later writer may hold, and the read has to queue with a sequence of its own. */
+/* A read under a write is as old as the write. It may hold if the two stood in one list: if the
+ * write was gone by then, a later writer may hold, and the read has to queue with a sequence of its
+ * own. */
 static bool stood_together(zkl_line *line, const zkl_contender *read) {
     for (size_t i = 0; i < line->snapshot.count; i++) {
         const zkl_child *child = &line->snapshot.children[i];
@@ -211,7 +218,8 @@ static bool take_list(zkl_line *line, const char *const *names, size_t count) {
     return true;
 }
 
-/* Those who have lost come first: the host hears of a loss before it hears that the next one holds. */
+/* Those who have lost come first: the host hears of a loss before it hears that the next one
+ * holds. */
 void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count) {
     if (!take_list(line, names, count))
         return;

@@ -1,5 +1,6 @@
-/* evaluate: who stands where in a line. The list of its children is read, or a contender is looked at again by what is
- * known since, and what follows is done: it is granted, it waits for its blocker, its lost node is found or missed. */
+/* evaluate: who stands where in a line. The list of its children is read, or a contender is looked
+ * at again by what is known since, and what follows is done: it is granted, it waits for its
+ * blocker, its lost node is found or missed. */
 #ifndef ZKL_EVALUATE_H
 #define ZKL_EVALUATE_H
 
@@ -8,7 +9,8 @@
 /* Why a contender is looked at, which says how far the snapshot can be believed. */
 typedef enum zkl_evidence {
     ZKL_BY_LIST, /* a list was read just now, and has its node in it */
-    ZKL_BY_NEWS /* something was heard since the list: the snapshot may still show some who are gone, and its own node */
+    /* something was heard since the list: others in the snapshot, and its own node, may be gone */
+    ZKL_BY_NEWS
 } zkl_evidence;
 
 /* Takes a new list of the children. */
@@ -17,10 +19,12 @@ void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count);
 void zkl_evaluate_found(zkl_contender *c);
 /* Looks where a waiter stands in the snapshot, and does what follows. */
 void zkl_evaluate(zkl_contender *c, zkl_evidence evidence);
-/* Grants a waiter that is first, if that is certain: its directory is vetted, its node is there at this moment, and the
- * session is trusted. What is still missing for that is asked for, and comes back here with its answer. */
+/* Grants a waiter that is first, if that is certain: its directory is vetted, its node is there at
+ * this moment, and the session is trusted. What is still missing for that is asked for, and comes
+ * back here with its answer. */
 void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence);
-/* Sets a holder's timer: to the end of its max_hold, and if its own node is not watched yet to when it is to be. */
+/* Sets a holder's timer: to the end of its max_hold, and if its own node is not watched yet to when
+ * it is to be. */
 void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch);
 
 #endif

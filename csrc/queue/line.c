@@ -55,7 +55,8 @@ void zkl_line_free(zkl_line *line) {
     free(line);
 }
 
-/* The watch on the directory is not taken back while the list that sets it is on its way: the library would not know it. */
+/* The watch on the directory is not taken back while the list that sets it is on its way: the
+ * library would not know it. */
 bool zkl_line_quit(zkl_line *line) {
     if (line->members.first)
         return false;
@@ -74,7 +75,8 @@ bool zkl_line_quit(zkl_line *line) {
 
 /* ---- callers come and go ---- */
 
-/* Does one of ours hold what these terms would have to wait for? Then a single try needs no answer of the servers. */
+/* Does one of ours hold what these terms would have to wait for? Then a single try needs no answer
+ * of the servers. */
 static bool is_held_here(const zkl_line *line, const zkl_terms *terms) {
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->phase == ZKL_HELD && c != terms->under &&

@@ -1,5 +1,6 @@
-/* line_state: what is known of the queue at one path, and the few things that every room of the queue does with it. The
- * rooms above (send, leave, evaluate, ...) act on it; line.h is what others see. */
+/* line_state: what is known of the queue at one path, and the few things that every room of the
+ * queue does with it. The rooms above (send, leave, evaluate, ...) act on it; line.h is what others
+ * see. */
 #ifndef ZKL_LINE_STATE_H
 #define ZKL_LINE_STATE_H
 
@@ -16,17 +17,18 @@ struct zkl_line {
     char *path;
     zkl_list members; /* contenders, in order of arrival */
     zkl_parents parents;
-    unsigned
-        vain_rounds; /* how often the parents were created since they were last found by a create */
+    /* how often the parents were created since they were last found by a create */
+    unsigned vain_rounds;
 
-    zkl_snapshot
-        snapshot; /* the children as last listed, without those that are known to be gone */
-    bool
-        stale; /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer one */
-    bool
-        doubtful; /* a writer has gone that may have taken read before: a waiting writer wants a list first */
-    bool
-        lagging; /* the snapshot shows some who are gone: who would still wait by it wants a list first */
+    /* the children as last listed, without those that are known to be gone */
+    zkl_snapshot snapshot;
+    /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer
+     * one */
+    bool stale;
+    /* a writer has gone that may have taken read before: a waiting writer wants a list first */
+    bool doubtful;
+    /* the snapshot shows some who are gone: who would still wait by it wants a list first */
+    bool lagging;
 
     bool list_wanted; /* the end of the step asks for a list */
     bool list_sent;   /* a list is on its way */
@@ -34,20 +36,20 @@ struct zkl_line {
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
 
-    zkl_watch
-        directory_watch; /* for leases, NONE, ARMED or LEAVING: the servers tell when a child comes or goes */
-    int32_t
-        requests; /* how many requests about watches on children were sent: each has its number */
+    /* for leases, NONE, ARMED or LEAVING: the servers tell when a child comes or goes */
+    zkl_watch directory_watch;
+    /* how many requests about watches on children were sent: each has its number */
+    int32_t requests;
 
     bool vetting;          /* the directory's ACL is on its way */
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
 
     bool review; /* the end of the step looks again at the members that are marked `review` */
-    bool
-        crowded; /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
-    zkl_timer
-        retry; /* what could not be sent, or was refused for now, is sent again when it fires */
+    /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
+    bool crowded;
+    /* what could not be sent, or was refused for now, is sent again when it fires */
+    zkl_timer retry;
     zkl_nanos pause; /* the latest pause before that */
 
     zkl_line *chain;     /* lines: the next in the same bucket */
@@ -55,7 +57,8 @@ struct zkl_line {
     zkl_list_item quiet; /* queue->idle */
 };
 
-/* The contender whose node bears this number; NULL: none of ours does. It may be in another line. */
+/* The contender whose node bears this number; NULL: none of ours does. It may be in another
+ * line. */
 zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
 /* Bytes of the full path of a child. */
 size_t zkl_line_length(const zkl_line *line, const char *name);
@@ -70,13 +73,13 @@ void zkl_line_forget_node(zkl_contender *c);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
 
-/* The three places where the line knows of a watch. Each watch is counted in queue->watches from the request that sets it
- * until the library has it no more. */
+/* The three places where the line knows of a watch. Each watch is counted in queue->watches from
+ * the request that sets it until the library has it no more. */
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch);
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch);
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch);
-/* The child is about to be forgotten, perhaps before its node is gone: a watch on it stays with the library, and is
- * counted until the servers tell. */
+/* The child is about to be forgotten, perhaps before its node is gone: a watch on it stays with the
+ * library, and is counted until the servers tell. */
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child);
 /* Bytes that the watches on the line's children take. */
 size_t zkl_line_watched_bytes(const zkl_line *line);

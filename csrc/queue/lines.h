@@ -18,7 +18,8 @@ void zkl_lines_destroy(zkl_lines *lines);
 zkl_line *zkl_lines_at(zkl_lines *lines, const char *path);
 /* NULL: none of ours is there. */
 zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
-/* The line whose directory holds the node at `path`, and the node's name in it; NULL: none of ours is there. */
+/* The line whose directory holds the node at `path`, and the node's name in it; NULL: none of ours
+ * is there. */
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
 /* A watch has told of the path: a directory, or a node in one. */
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change);

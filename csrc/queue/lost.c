@@ -10,7 +10,8 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The name of the node, if this is its sequence. A read under a write was asked for with the write's. */
+/* The name of the node, if this is its sequence. A read under a write was asked for with the
+ * write's. */
 static void name_with(const zkl_contender *c, int32_t sequence, char name[ZKL_ZNODE_SIZE]) {
     zkl_znode_make(name, (zkl_guid){c->context->guid, c->receiver.id}, c->terms.kind);
     zkl_znode_append(name, sequence);

@@ -1,15 +1,19 @@
-/* lost: a create whose answer was lost, and which of the nodes that a list shows it has made, if any. Whoever has seen our
- * node can make others whose names begin alike, so the servers are asked which session has made a node. */
+/* lost: a create whose answer was lost, and which of the nodes that a list shows it has made, if
+ * any. Whoever has seen our node can make others whose names begin alike, so the servers are asked
+ * which session has made a node. */
 #ifndef ZKL_LOST_H
 #define ZKL_LOST_H
 
 #include "queue/line_state.h"
 
-/* A child in the list bears the GUID of the contender's lost create: it becomes the candidate, unless there is one. */
+/* A child in the list bears the GUID of the contender's lost create: it becomes the candidate,
+ * unless there is one. */
 void zkl_lost_seen(zkl_contender *c, const zkl_child *child);
-/* A list was read. Asks the servers about the candidate; or, if a synced list has none, creates a new node. */
+/* A list was read. Asks the servers about the candidate; or, if a synced list has none, creates a
+ * new node. */
 void zkl_lost_look(zkl_contender *c);
-/* The answer about the candidate with that sequence. true: it is ours, and the contender has its node. */
+/* The answer about the candidate with that sequence. true: it is ours, and the contender has its
+ * node. */
 bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply);
 /* No answer comes to what was asked. */
 void zkl_lost_forget(zkl_contender *c);

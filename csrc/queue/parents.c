@@ -10,8 +10,9 @@
 /* What the answers are about. */
 enum { MADE, LOOKED_AT };
 
-/* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us. So a refusal counts
- * only if the node below cannot be made either: the line looks at `refused` then. */
+/* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us.
+ * So a refusal counts only if the node below cannot be made either: the line looks at `refused`
+ * then. */
 static void made(zkl_parents *parents, const zkl_reply *reply) {
     switch (reply->rc) {
     case ZOK:
@@ -58,7 +59,8 @@ void zkl_parents_done(zkl_parents *parents) {
     zkl_receiver_leave(&parents->context->receivers, &parents->receiver);
 }
 
-/* Calls for each level, outermost first, with the path up to there, which has `end` bytes, until that fails. */
+/* Calls for each level, outermost first, with the path up to there, which has `end` bytes, until
+ * that fails. */
 static int each_level(zkl_parents *parents,
                       int (*call)(zkl_parents *, const char *level, size_t end)) {
     const size_t length = strlen(parents->path);

@@ -1,7 +1,8 @@
-/* parents: makes the directories above a lock's nodes. Container nodes, so that the servers clear them away when they
- * have been empty for a while; what belongs to the chroot is made to stay. Unless our ACL is OPEN, so is the topmost
- * level that we make where others may make one, too: once it was cleared away, a stranger could, with an ACL of his own.
- * For that the levels' ACLs are read first. */
+/* parents: makes the directories above a lock's nodes. Container nodes, so that the servers clear
+ * them away when they have been empty for a while; what belongs to the chroot is made to stay.
+ * Unless our ACL is OPEN, so is the topmost level that we make where others may make one, too: once
+ * it was cleared away, a stranger could, with an ACL of his own. For that the levels' ACLs are read
+ * first. */
 #ifndef ZKL_PARENTS_H
 #define ZKL_PARENTS_H
 
@@ -24,9 +25,9 @@ typedef struct zkl_parents {
 void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path);
 void zkl_parents_done(zkl_parents *parents);
 
-/* Asks for all levels, outermost first, in one batch with what the caller sends next. Those that exist say so and are
- * left alone. Unless our ACL is OPEN every other round only looks: what the caller sends next finds no parents yet.
- * Returns the port's error when nothing could be sent. */
+/* Asks for all levels, outermost first, in one batch with what the caller sends next. Those that
+ * exist say so and are left alone. Unless our ACL is OPEN every other round only looks: what the
+ * caller sends next finds no parents yet. Returns the port's error when nothing could be sent. */
 int zkl_parents_make(zkl_parents *parents);
 
 #endif

@@ -5,7 +5,8 @@
 #include "queue/send.h"
 #include "queue/settle.h"
 
-/* Each is served so often, or as often as a thousand a second allow. A waiter is the more impatient. */
+/* Each is served so often, or as often as a thousand a second allow. A waiter is the more
+ * impatient. */
 #define READ_PERIOD (10 * ZKL_SECOND)
 #define LIST_PERIOD ZKL_SECOND
 /* What a byte that is read costs: the pause after it keeps all of it below a megabyte a second. */
@@ -18,7 +19,8 @@ static zkl_contender *contender_of(zkl_post *post) {
 static zkl_nanos read_own(zkl_post *post) {
     zkl_contender *c = contender_of(post);
     if (!c->context->port)
-        return ZKL_NEVER; /* zkl_line_resume, or the list that it asks for, adds it to the round again */
+        /* zkl_line_resume, or the list that it asks for, adds it to the round again */
+        return ZKL_NEVER;
     if (c->node != ZKL_NODE_THERE)
         return 0;
     const zkl_nanos cost = (zkl_nanos)zkl_line_length(c->line, c->name) * BYTE;

@@ -1,5 +1,6 @@
-/* queue: what the lines of one client have in common besides the context: budgets, and lists that go across lines.
- * Each list belongs to the room that is named beside it. Everything is under the client's mutex. */
+/* queue: what the lines of one client have in common besides the context: budgets, and lists that
+ * go across lines. Each list belongs to the room that is named beside it. Everything is under the
+ * client's mutex. */
 #ifndef ZKL_QUEUE_H
 #define ZKL_QUEUE_H
 
@@ -19,8 +20,9 @@ typedef struct zkl_queue {
     zkl_list retired;    /* contender: to be freed at the end of the step */
     zkl_round reads;     /* unwatched: those whose own node is read in turn */
     zkl_round lists;     /* unwatched: those whose line is listed in turn */
-    zkl_list
-        idle; /* line_state: lines that were seen empty, to be freed at the end of the step if they still are */
+    /* line_state: lines that were seen empty, to be freed at the end of the step if they still
+     * are */
+    zkl_list idle;
     zkl_list restless; /* compound: those to which something has happened in this step */
 } zkl_queue;
 

@@ -1,5 +1,5 @@
-/* request: what an answer is about, as it is marked in zkl_return.what. Answers about one contender's own node come to the
- * contender, the others to its line. */
+/* request: what an answer is about, as it is marked in zkl_return.what. Answers about one
+ * contender's own node come to the contender, the others to its line. */
 #ifndef ZKL_REQUEST_H
 #define ZKL_REQUEST_H
 

@@ -97,8 +97,8 @@ static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     return rc == ZOK;
 }
 
-/* Nobody is granted because its blocker has gone unless its own node is watched, or is seen in a list that comes after
- * that: where there is no room for the watch, the list is asked for. */
+/* Nobody is granted because its blocker has gone unless its own node is watched, or is seen in a
+ * list that comes after that: where there is no room for the watch, the list is asked for. */
 static void do_without_watch(zkl_contender *c) {
     if (c->phase == ZKL_OVER)
         return; /* its timer tries the delete again */
@@ -154,8 +154,8 @@ static bool has_lost_create(const zkl_line *line) {
     return false;
 }
 
-/* A server that lags could hide our own node from a list alone, and a leader that was deposed would answer a sync. So the
- * list is sent behind a write: a delete of a node that does not exist. */
+/* A server that lags could hide our own node from a list alone, and a leader that was deposed would
+ * answer a sync. So the list is sent behind a write: a delete of a node that does not exist. */
 static bool send_barrier(const zkl_line *line) {
     const zkl_context *context = line->context;
     return context->port->call->erase(context->port, context->nothing,
@@ -178,14 +178,15 @@ void zkl_send_list(zkl_line *line) {
         zkl_line_retry_later(line);
 }
 
-/* A watch that is being taken back is not set again before that is answered: its answer and that of the new request could
- * not be told apart. */
+/* A watch that is being taken back is not set again before that is answered: its answer and that of
+ * the new request could not be told apart. */
 static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
     return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
            zkl_watches_room(&line->queue->watches, zkl_line_length(line, child->name), claim);
 }
 
-/* By its number the answer finds the child, if this is still the latest request about the child's watch. */
+/* By its number the answer finds the child, if this is still the latest request about the child's
+ * watch. */
 static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what) {
     line->requests = line->requests < INT32_MAX ? line->requests + 1 : 1;
     child->request = line->requests;
@@ -233,8 +234,8 @@ void zkl_send_unwatch_directory(zkl_line *line) {
         zkl_line_set_directory_watch(line, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
 }
 
-/* An answer to a create was lost, or the session before this one made the node: nobody waits for it any more. It is deleted
- * and not taken over. */
+/* An answer to a create was lost, or the session before this one made the node: nobody waits for it
+ * any more. It is deleted and not taken over. */
 void zkl_send_erase_stray(zkl_line *line, const char *name) {
     erase(line, name, (zkl_return){line->receiver.id, ZKL_REQUEST_ERASE_STRAY, 0});
 }

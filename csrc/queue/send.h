@@ -1,5 +1,6 @@
-/* send: the requests of a line, for itself and for its contenders. What cannot be sent (there is no link, or memory is
- * short) leaves things as they were: zkl_line_resume, or the line's retry timer, comes to it again. */
+/* send: the requests of a line, for itself and for its contenders. What cannot be sent (there is no
+ * link, or memory is short) leaves things as they were: zkl_line_resume, or the line's retry timer,
+ * comes to it again. */
 #ifndef ZKL_SEND_H
 #define ZKL_SEND_H
 
@@ -8,26 +9,29 @@
 
 /* ---- about a contender's own node ---- */
 
-/* Creates the node, under a new GUID, and wants a list after it. What was known of a former node is forgotten. */
+/* Creates the node, under a new GUID, and wants a list after it. What was known of a former node is
+ * forgotten. */
 void zkl_send_create(zkl_contender *c);
-/* For who creates the node in the line's place: its full path, without the sequence, under a new GUID. Wants a list after
- * it. The caller frees the path; NULL: no memory. */
+/* For who creates the node in the line's place: its full path, without the sequence, under a new
+ * GUID. Wants a list after it. The caller frees the path; NULL: no memory. */
 char *zkl_send_new_path(zkl_contender *c);
 /* Deletes the node. */
 void zkl_send_erase(zkl_contender *c);
-/* Arms the watch on the node, unless it is armed or asked for. Where there is no room for a watch, a holder is looked
- * after in turn, and whoever only needs it to be granted gets a list instead. */
+/* Arms the watch on the node, unless it is armed or asked for. Where there is no room for a watch,
+ * a holder is looked after in turn, and whoever only needs it to be granted gets a list instead. */
 void zkl_send_watch_own(zkl_contender *c);
 /* Reads the node, without a watch. */
 void zkl_send_read_own(zkl_contender *c);
-/* Asks for the child with the sequence c->candidate, which may be its own. false: nothing was sent. */
+/* Asks for the child with the sequence c->candidate, which may be its own. false: nothing was
+ * sent. */
 bool zkl_send_candidate(zkl_contender *c, const char *name);
 
 /* ---- about the line ---- */
 
 /* Lists the children; if the answer to somebody's create was lost, behind a write. */
 void zkl_send_list(zkl_line *line);
-/* Arms a watch on somebody else's node, unless it is armed or asked for. false: it is not, and nobody will tell. */
+/* Arms a watch on somebody else's node, unless it is armed or asked for. false: it is not, and
+ * nobody will tell. */
 bool zkl_send_watch_blocker(zkl_line *line, zkl_child *child);
 /* The same for the one before the blocker: only if there is much room. */
 bool zkl_send_watch_second(zkl_line *line, zkl_child *child);

@@ -39,8 +39,8 @@ void zkl_vetting_listed(zkl_line *line, const zkl_stat *directory) {
     line->directory = directory ? (zkl_edition){directory->czxid, directory->aversion} : unknown;
 }
 
-/* A server answers in order, so if the list has shown another directory, or another ACL of it, the list is the older one:
- * a new list is wanted. */
+/* A server answers in order, so if the list has shown another directory, or another ACL of it, the
+ * list is the older one: a new list is wanted. */
 static zkl_vetted_as safe(zkl_line *line, const zkl_stat *directory) {
     line->vetted = (zkl_edition){directory->czxid, directory->aversion};
     zkl_vetted_add(&line->queue->vetted, line->path, line->context->session, line->vetted);

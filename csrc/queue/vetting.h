@@ -1,6 +1,7 @@
-/* vetting: before anything is granted in a directory, its ACL is read, unless our own nodes' is OPEN: where strangers may
- * create, delete or administer, one of them could take away the node with which we hold. That is done once for each path
- * and session, along with the first list; again only when a list shows another directory at that path, or another ACL. */
+/* vetting: before anything is granted in a directory, its ACL is read, unless our own nodes' is
+ * OPEN: where strangers may create, delete or administer, one of them could take away the node with
+ * which we hold. That is done once for each path and session, along with the first list; again only
+ * when a list shows another directory at that path, or another ACL. */
 #ifndef ZKL_VETTING_H
 #define ZKL_VETTING_H
 
@@ -13,13 +14,15 @@ typedef enum zkl_vetted_as {
     ZKL_VETTED_REFUSED  /* they must fail */
 } zkl_vetted_as;
 
-/* Asks for the ACL, unless it is known. The caller sends a list next, which is answered behind it. */
+/* Asks for the ACL, unless it is known. The caller sends a list next, which is answered behind
+ * it. */
 void zkl_vetting_before_list(zkl_line *line);
 /* The list has shown the directory; NULL: there is none. */
 void zkl_vetting_listed(zkl_line *line, const zkl_stat *directory);
 /* The answer to the ACL. Of REFUSED `why` is set. */
 zkl_vetted_as zkl_vetting_answered(zkl_line *line, const zkl_reply *reply, zkl_status *why);
-/* May somebody be granted? If not, what brings the answer to that is on its way, or is sent when the line retries. */
+/* May somebody be granted? If not, what brings the answer to that is on its way, or is sent when
+ * the line retries. */
 bool zkl_vetting_passed(zkl_line *line);
 /* The handle is gone, and with it what was on its way; `session`: and so is the session. */
 void zkl_vetting_forget(zkl_line *line, bool session);

@@ -1,41 +1,47 @@
-/* watches: how many bytes of watches the library holds for a client. After a reconnect it sends all of them in one
- * packet, and servers that refuse it for its size refuse the next one, too: the client would never come back, while each
- * try keeps its session alive. So there is a budget. Who finds no room is looked after by reads: see patrol.h. Pure. */
+/* watches: how many bytes of watches the library holds for a client. After a reconnect it sends all
+ * of them in one packet, and servers that refuse it for its size refuse the next one, too: the
+ * client would never come back, while each try keeps its session alive. So there is a budget. Who
+ * finds no room is looked after by reads: see patrol.h. Pure. */
 #ifndef ZKL_WATCHES_H
 #define ZKL_WATCHES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Half of what fits into a packet: with room for those of the host, and for what is on its way when it is counted. */
+/* Half of what fits into a packet: the other half is room for watches of the host's own, and for
+ * what is on its way while this is counted. */
 #define ZKL_WATCHES_MOST 500000
-/* No lasting watch on a name that is longer: names of ours have 55 bytes, a stranger's may have a megabyte. */
+/* A node with a longer name gets no lasting watch: our names have 55 bytes, a stranger's may have a
+ * megabyte. */
 #define ZKL_WATCHED_NAME_MOST 1024
 
 typedef struct zkl_watches {
     size_t bytes; /* of those that are asked for or armed, or on their way to be taken back */
-    size_t
-        left; /* ... of these, on nodes that nobody looks after any more: until one of them goes */
+    /* of these, those on nodes that no line knows any more: they count until such a node goes */
+    size_t left;
     size_t most;
 } zkl_watches;
 
-/* What a watch is for says how much of the budget it may find taken. */
+/* What a watch is for, which says how much of the budget may be taken for it to find room. */
 typedef enum zkl_claim {
-    ZKL_CLAIM_SECOND, /* on who stands before the blocker: saves a list at a hand-over, no more. A quarter */
-    ZKL_CLAIM_OWN, /* on our own node: tells what seldom happens. A half, that others may wait for theirs */
-    ZKL_CLAIM_OTHERS, /* on a blocker or a directory: tells whose turn it is. All but a sixteenth */
-    ZKL_CLAIM_TURN    /* on our own node, whose turn it is. All */
+    /* a quarter: on the one before the blocker; all that it saves is a list at a hand-over */
+    ZKL_CLAIM_SECOND,
+    /* half: on our own node; it tells what seldom happens, and leaves room for those who wait */
+    ZKL_CLAIM_OWN,
+    ZKL_CLAIM_OTHERS, /* all but a sixteenth: on a blocker or a directory; somebody waits for it */
+    ZKL_CLAIM_TURN    /* all: on our own node, which is first and needs it to be granted */
 } zkl_claim;
 
 /* Is there room for one more on a path of `length` bytes? */
 bool zkl_watches_room(const zkl_watches *watches, size_t length, zkl_claim claim);
 void zkl_watches_add(zkl_watches *watches, size_t length);
 void zkl_watches_remove(zkl_watches *watches, size_t length);
-/* One of those that are counted stays with the library though whoever had it takes it off: it counts until its node goes. */
+/* A line forgets a watch, and takes it off by zkl_watches_remove, but the library still has it: it
+ * is counted until its node goes. */
 void zkl_watches_leave(zkl_watches *watches, size_t length);
-/* One has told of a node that nobody knows. */
+/* A watch has told of a node that no line knows. */
 void zkl_watches_told(zkl_watches *watches, size_t length);
-/* The library has none any more; those who had theirs take these off themselves. */
+/* The library has no watches any more. The lines take theirs off themselves. */
 void zkl_watches_lost(zkl_watches *watches);
 
 #endif

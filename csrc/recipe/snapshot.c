@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As plain numbers. An order that goes on across the end of the counter is not transitive, and anybody may make a node of
- * any number: then what comes before what would hang on how the list arrived, and two could be first. */
+/* As plain numbers. An order that goes on across the end of the counter is not transitive, and
+ * anybody may make a node of any number: then what comes before what would hang on how the list
+ * arrived, and two could be first. */
 static int by_sequence(const void *a, const void *b) {
     const zkl_child *x = a, *y = b;
     if (x->sequence != y->sequence)

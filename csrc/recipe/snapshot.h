@@ -1,4 +1,5 @@
-/* snapshot: the children of one lock's directory as last listed, less those known to be gone since. Sorted. */
+/* snapshot: the children of one lock's directory as last listed, less those known to be gone since.
+ * Sorted. */
 #ifndef ZKL_SNAPSHOT_H
 #define ZKL_SNAPSHOT_H
 
@@ -11,8 +12,8 @@ typedef struct zkl_snapshot {
 
 #define ZKL_NOT_FOUND SIZE_MAX
 
-/* Replaces the snapshot by a fresh list; what is not a lock's node is left out, watches on nodes that are still there
- * are kept. false: no memory, and the snapshot is as it was. */
+/* Replaces the snapshot by a fresh list; what is not a lock's node is left out, watches on nodes
+ * that are still there are kept. false: no memory, and the snapshot is as it was. */
 bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count);
 
 void zkl_snapshot_clear(zkl_snapshot *snapshot);

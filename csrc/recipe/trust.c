@@ -8,7 +8,8 @@ static zkl_nanos believable(zkl_nanos timeout) {
     return timeout / 100 * 98;
 }
 
-/* A leader pings every half tick, and T is two ticks at least: a quarter of T, and what its loop adds. */
+/* A leader pings every half tick, and T is two ticks at least: a quarter of T, and what its loop
+ * adds. */
 static zkl_nanos ping_period(zkl_nanos timeout) {
     return timeout / 10 * 3;
 }
@@ -18,7 +19,8 @@ static zkl_nanos pong_delay(zkl_nanos timeout) {
     return timeout / 12;
 }
 
-/* The servers refuse for reasons of the data, which says nothing of the session; or the link went. */
+/* The servers refuse for reasons of the data, which says nothing of the session; or the link
+ * went. */
 static bool is_ordinary(int rc) {
     switch (rc) {
     case ZNONODE:
@@ -57,7 +59,8 @@ void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bo
         memset(trust, 0, sizeof *trust);
     if (fresh || timeout < trust->timeout) {
         trust->timeout = timeout;
-        /* The servers count the shorter one since the session moved, whatever was promised before. */
+        /* The servers count the shorter one since the session moved, whatever was promised
+         * before. */
         if (trust->until > root + believable(timeout))
             trust->until = root + believable(timeout);
     }
@@ -71,7 +74,8 @@ static void believe(zkl_trust *trust, zkl_nanos since) {
         trust->until = since + believable(trust->timeout);
 }
 
-/* The chain that ends with a request that was handed over at `handed`, and begins as late as can be. */
+/* The chain that ends with a request that was handed over at `handed`, and begins as late as can
+ * be. */
 static void conclude(zkl_trust *trust, zkl_nanos handed) {
     size_t j = trust->count;
     while (j > 0 && trust->kept[j - 1].answered + pong_delay(trust->timeout) > handed)

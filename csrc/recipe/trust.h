@@ -1,15 +1,18 @@
-/* trust: until when a holder may believe that the servers still have its session. Pure: numbers in, a moment out.
+/* trust: until when a holder may believe that the servers still have its session. Pure: numbers in,
+ * a moment out.
  *
- * An answer alone proves little: a leader that was deposed goes on answering syncs, and a follower tells its leader that
- * it has heard of a session only with the answer to the leader's next ping. What does prove something is a chain of three
- * requests i, j, c of one connection, handed over at h and answered at r, with a committed write among i..c:
+ * An answer alone proves little: a leader that was deposed goes on answering syncs, and a follower
+ * tells its leader that it has heard of a session only with the answer to the leader's next ping.
+ * What does prove something is a chain of three requests i, j, c of one connection, handed over at h and
+ * answered at r, with a committed write among i..c:
  *
  *     h(i)   r(i)  --- G at least ---  h(j)   r(j)  --- T/12 at least ---  h(c)   r(c)
  *
- * Between r(i) and h(j) the leader has sent a ping; it reached the follower after i and before the answer to j; the
- * follower's answer, which tells of i, went out before c did. So the leader that answered c had counted the session's
- * timeout T anew, from h(i) or later; and it had a quorum when the write was committed, which is part of every later
- * leader, who counts anew himself. docs/promises.md has a drawing, and what all this assumes. */
+ * Between r(i) and h(j) the leader has sent a ping; it reached the follower after i and before the
+ * answer to j; the follower's answer, which tells of i, went out before c did. So the leader that
+ * answered c had counted the session's timeout T anew, from h(i) or later; and it had a quorum when
+ * the write was committed, which is part of every later leader, who counts anew himself.
+ * docs/promises.md has a drawing, and what all this assumes. */
 #ifndef ZKL_TRUST_H
 #define ZKL_TRUST_H
 
@@ -31,7 +34,8 @@ typedef enum zkl_proof {
     ZKL_PROOF_NONE,   /* nothing, neither way */
     ZKL_PROOF_LEADER, /* who was the leader of our server has answered */
     ZKL_PROOF_QUORUM, /* ... and a quorum has committed it */
-    ZKL_PROOF_BROKEN /* not what a healthy session is told: what was proven so far begins no chain */
+    /* not what a healthy session is told: what was proven so far begins no chain */
+    ZKL_PROOF_BROKEN
 } zkl_proof;
 
 /* rc: ZooKeeper's. */
@@ -55,9 +59,11 @@ typedef struct zkl_trust {
 
 /* Nothing is believed of the session, if there is one, until the servers have said more. */
 void zkl_trust_doubt(zkl_trust *trust);
-/* A connection: `fresh`: with a new session. `root`: before the servers took it, as late as is known. */
+/* A connection: `fresh`: with a new session. `root`: before the servers took it, as late as is
+ * known. */
 void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bool fresh);
-/* An answer of this connection was read. Answers come in the order in which the requests were handed over. */
+/* An answer of this connection was read. Answers come in the order in which the requests were
+ * handed over. */
 void zkl_trust_answered(zkl_trust *trust, zkl_proof proof, zkl_nanos handed, zkl_nanos answered);
 /* When the newest request that proved something was handed over; 0: none of this connection. */
 zkl_nanos zkl_trust_latest(const zkl_trust *trust);

@@ -15,8 +15,8 @@ bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
     return false;
 }
 
-/* Two of one sequence: nobody can say who came first, so neither may hold. Only a read that its owner took while it held
- * write bears the write's own sequence, and knows what it does. */
+/* Two of one sequence: nobody can say who came first, so neither may hold. Only a read that its
+ * owner took while it held write bears the write's own sequence, and knows what it does. */
 static bool ties(const zkl_child *other, zkl_kind kind) {
     return other->kind == kind || (kind == ZKL_KIND_WRITE && other->kind == ZKL_KIND_READ);
 }
@@ -32,8 +32,9 @@ static bool tied(const zkl_child *children, size_t count, size_t own) {
     return false;
 }
 
-/* At its end a directory's counter stands still (tried): the last number is given again and again, and in between, to
- * creates that are on their way together, ones below zero. None of them says who came first. */
+/* At its end a directory's counter stands still (tried): the last number is given again and again,
+ * and in between, to creates that are on their way together, ones below zero. None of them says who
+ * came first. */
 static bool used_up(int32_t sequence) {
     return sequence == INT32_MAX || sequence < 0;
 }

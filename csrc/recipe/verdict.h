@@ -11,7 +11,8 @@ typedef enum zkl_watch {
     ZKL_WATCH_LEAVING /* it is being taken back: until that is answered the library has it */
 } zkl_watch;
 
-/* One child of a lock's directory. `mine`, `watch` and `asked` are the line's; a verdict looks at the rest. */
+/* One child of a lock's directory. `mine`, `watch` and `asked` are the line's; a verdict looks at
+ * the rest. */
 typedef struct zkl_child {
     char *name;
     int32_t sequence;
@@ -33,16 +34,16 @@ typedef enum zkl_outcome {
 typedef struct zkl_verdict {
     zkl_outcome outcome;
     size_t blocker;
-    size_t
-        second; /* of WAIT: the nearest before the blocker that blocks as well; ZKL_NOBODY: none is left */
+    /* of WAIT: the nearest before the blocker that blocks as well; ZKL_NOBODY: none is left */
+    size_t second;
 } zkl_verdict;
 
-/* The rule of each kind: does one of `kind` wait for `ahead`, which came before it? A mutex waits for every other one, a
- * writer for readers and writers, a reader for writers only. */
+/* The rule of each kind: does one of `kind` wait for `ahead`, which came before it? A mutex waits
+ * for every other one, a writer for readers and writers, a reader for writers only. */
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 
-/* `children` sorted by sequence; `own` is the index of the one who asks. It waits for the nearest that blocks it. Leases
- * have no order: they hold when there are `permits` of them at most. */
+/* `children` sorted by sequence; `own` is the index of the one who asks. It waits for the nearest
+ * that blocks it. Leases have no order: they hold when there are `permits` of them at most. */
 zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits);
 
 /* Does a lock use this directory that one of `kind` cannot share it with? */

@@ -56,7 +56,8 @@ static zkl_kind marker_at_end(const char *text, size_t length) {
     return ZKL_KIND_NONE;
 }
 
-/* The servers print the sequence with "%010d": ten digits, or a minus and at least nine past the wrap. */
+/* The servers print the sequence with "%010d": ten digits, or a minus and at least nine past the
+ * wrap. */
 zkl_kind zkl_znode_parse(const char *name, int32_t *sequence) {
     size_t head = strlen(name), digits = 0;
     int64_t value = 0, scale = 1;

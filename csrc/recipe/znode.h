@@ -16,7 +16,8 @@ typedef enum zkl_kind {
 
 #define ZKL_KINDS (ZKL_KIND_LEASE + 1) /* the size of a table by kind */
 
-/* Which node is whose: 60 bits for the client, 60 for the node; they travel as a version 4 UUID in the name. */
+/* Which node is whose: 60 bits for the client, 60 for the node; they travel as a version 4 UUID in
+ * the name. */
 typedef struct zkl_guid {
     uint64_t client, number;
 } zkl_guid;
@@ -27,7 +28,8 @@ typedef struct zkl_guid {
 
 #define ZKL_ZNODE_SIZE 64 /* enough for every name that we make, with sequence and NUL */
 
-/* Writes "_c_<uuid>-lock-" (or the marker of the kind), to which the servers append the sequence. */
+/* Writes "_c_<uuid>-lock-" (or the marker of the kind), to which the servers append the
+ * sequence. */
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind);
 
 /* Writes "_c_<uuid>-mark": a name that no lock's node has. */
@@ -36,7 +38,8 @@ void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid);
 /* Appends a sequence as the servers would: for the one node that bears another one's. */
 void zkl_znode_append(char name[ZKL_ZNODE_SIZE], int32_t sequence);
 
-/* Reads kind and sequence off a name of any client we share paths with. ZKL_KIND_NONE: not a lock's node. */
+/* Reads kind and sequence off a name of any client we share paths with. ZKL_KIND_NONE: not a lock's
+ * node. */
 zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
 
 /* Reads the GUID off a name that zkl_znode_make could have made. */

@@ -7,7 +7,8 @@
 /* To delete our node; to make one that stands before it; to give oneself both. */
 #define MEDDLING (ZOO_PERM_CREATE | ZOO_PERM_DELETE | ZOO_PERM_ADMIN)
 
-/* Nobody's own network is larger than 10.0.0.0/8 or fd00::/8: a shorter prefix is the public, or a good part of it. */
+/* Nobody's own network is larger than 10.0.0.0/8 or fd00::/8: a shorter prefix is the public, or a
+ * good part of it. */
 #define NETWORK_LEAST 8
 
 /* "address" or "address/bits", where the servers take a sign, too: "+0". */

@@ -1,4 +1,5 @@
-/* exposure: whether an ACL lets anybody take a node away with which somebody holds, or stand in its place. Pure. */
+/* exposure: whether an ACL lets anybody take a node away with which somebody holds, or stand in its
+ * place. Pure. */
 #ifndef ZKL_EXPOSURE_H
 #define ZKL_EXPOSURE_H
 

@@ -30,9 +30,9 @@ static void publish(zkl_heart *heart) {
 
 /* ---- when ---- */
 
-/* Whatever a server grants, and whoever asks. */
+/* No two heartbeats are closer, however short the timeout that the servers have granted. */
 #define LEAST (ZKL_SECOND / 50)
-/* Before there is a first session. */
+/* Between heartbeats before there is a first session. */
 #define TRY_PAUSE ZKL_SECOND
 
 static bool is_wanted(const zkl_heart *heart) {
@@ -40,8 +40,9 @@ static bool is_wanted(const zkl_heart *heart) {
     return count->waiting + count->held > 0;
 }
 
-/* A third of the timeout is what an acquire after a long rest needs to find a chain, a sixth keeps half of it left. Who
- * needs trust and has none gets it as soon as a chain can be. */
+/* With nobody there a heartbeat each third of the timeout: that is enough for the next acquire to
+ * find a chain (trust.h) begun. With somebody there one each sixth, which keeps half of the timeout
+ * left; and one each twelfth while somebody needs trust and there is none. */
 static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos timeout = heart->trust.timeout;
     if (heart->proving)
@@ -51,8 +52,9 @@ static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     return heart->trust.until > now ? timeout / 6 : timeout / 12;
 }
 
-/* Without a server. Not for each try of the library: a request wakes it out of its pause between two, and servers that
- * are just starting forget those who come then (tried: nothing is answered for two thirds of the timeout). */
+/* The pause between heartbeats on a link without a server. Not one for each try of the library: a
+ * request wakes it out of its pause between two tries, and servers that are just starting do not
+ * answer who comes then (tried: for two thirds of the timeout). */
 static zkl_nanos try_pause(const zkl_heart *heart) {
     return heart->trust.timeout ? heart->trust.timeout / 6 : TRY_PAUSE;
 }
@@ -75,14 +77,15 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
         heart->linked && (heart->proving || heart->owes_write ||
                           (is_wanted(heart) && zkl_trust_wants_write(&heart->trust)));
     heart->owes_write = heart->owes_write && !write;
-    heart->beaten = now; /* also if it cannot be sent: the next comes in its time */
+    heart->beaten = now; /* also if it cannot be sent: the next one comes in its time */
     heart->beating = (write ? call->erase(heart->port, heart->nothing, back)
                             : call->sync(heart->port, "/", back)) == ZOK;
 }
 
 void zkl_heart_tend(zkl_heart *heart) {
     if (!heart->port || heart->beating)
-        return; /* its answer, if only to say that it was cut off, ends with a step that comes by here */
+        /* the step that its answer ends with (or that it was cut off) calls this again */
+        return;
     const zkl_nanos now = zkl_context_now(heart->context);
     if (due(heart, now) <= now)
         beat(heart, now);
@@ -100,7 +103,7 @@ static void on_time(zkl_timer *timer) {
 
 static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     (void)asked;
-    (void)reply; /* what it proves was counted before it came here */
+    (void)reply; /* zkl_heart_answered has counted what it proves */
     ZKL_CONTAINER_OF(receiver, zkl_heart, receiver)->beating = false;
 }
 
@@ -113,7 +116,7 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
     publish(heart);
 }
 
-/* ---- the link's turns ---- */
+/* ---- the link comes and goes ---- */
 
 bool zkl_heart_init(zkl_heart *heart) {
     heart->receiver.answer = beat_answered;
@@ -144,7 +147,7 @@ void zkl_heart_unlinked(zkl_heart *heart) {
 void zkl_heart_stopped(zkl_heart *heart) {
     zkl_heart_unlinked(heart);
     heart->port = NULL;
-    heart->beating = false; /* its answer is not heard any more */
+    heart->beating = false; /* its answer will not be heard */
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
     zkl_trust_doubt(&heart->trust);
     publish(heart);

@@ -1,6 +1,7 @@
-/* heart: keeps asking the servers whether the session lives, and keeps context->trusted_until by what they answer (trust.h).
- * One heartbeat at a time: with nobody there a sync now and then, while somebody holds or waits a sync and a write in
- * turns, unless other requests of the client do as well. Under the client's mutex. */
+/* heart: keeps asking the servers whether the session lives, and keeps context->trusted_until by
+ * what they answer (trust.h). One heartbeat at a time: with nobody there a sync now and then, while
+ * somebody holds or waits a sync and a write in turns, unless other requests of the client do as
+ * well. Under the client's mutex. */
 #ifndef ZKL_HEART_H
 #define ZKL_HEART_H
 
@@ -11,31 +12,33 @@ typedef struct zkl_heart zkl_heart;
 
 struct zkl_heart {
     zkl_context *context;
-    void (*refreshed)(zkl_heart *heart); /* context->trusted_until has moved on from the past */
+    void (*refreshed)(zkl_heart *heart); /* context->trusted_until had passed, and moved on */
     zkl_trust trust;
     zkl_receiver receiver; /* gets the answers to heartbeats */
     zkl_port *port;   /* of the link, also while that is without a server; NULL: there is none */
     bool linked;      /* the link has a server */
     bool proving;     /* ... of which nothing is believed before it has answered a write */
-    bool owes_write;  /* on this link, to those who were there when it came */
+    bool owes_write;  /* somebody held or waited when the link came: a write is to be the first */
     bool beating;     /* a heartbeat is on its way */
     zkl_nanos beaten; /* when the latest was handed over */
     zkl_timer timer;
-    char nothing[64]; /* context->nothing; nobody can make it who does not guess its name */
+    char nothing[64]; /* context->nothing; nobody creates it without guessing its name */
 };
 
 /* The caller has set context and refreshed. false: the system has no random bytes. */
 bool zkl_heart_init(zkl_heart *heart);
 
-/* A link was started: now and then a heartbeat is handed to it even before it finds a server. When it fails, a try has
- * failed after that, so that the server which is found later took the session later. */
+/* A link was started: now and then a heartbeat is handed to it even before it finds a server. When
+ * it fails, a try has failed after that, so that the server which is found later took the session
+ * later. */
 void zkl_heart_started(zkl_heart *heart, zkl_port *port);
 /* It found one; see zkl_trust_connected. `proving`: a write goes first, whoever is there. */
 void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool fresh,
                       bool proving);
 /* It has none any more. */
 void zkl_heart_unlinked(zkl_heart *heart);
-/* The session has ended, or the link is about to go, and with it perhaps the session: nothing is believed any more. */
+/* The session has ended, or the link is about to go, and with it perhaps the session: nothing is
+ * believed any more. */
 void zkl_heart_stopped(zkl_heart *heart);
 
 /* Every answer of the link comes by here before it goes to whom it is for. */

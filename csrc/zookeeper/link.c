@@ -17,10 +17,12 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The library gives a server a third of it to answer at first; the servers grant their own least anyway. */
+/* The library gives a server a third of it to answer at first; the servers grant their own least
+ * anyway. */
 #define TIMEOUT_LEAST (3 * ZKL_SECOND / 10)
 
-/* A server that has accepted a TLS connection is given a third of the timeout, too, but these at least and at most. */
+/* A server that has accepted a TLS connection is given a third of the timeout, too, but these at
+ * least and at most. */
 #define PATIENCE_LEAST (2 * ZKL_SECOND)
 #define PATIENCE_MOST (3 * ZKL_SECOND)
 #define TLS_PAUSE (ZKL_SECOND / 5)
@@ -42,7 +44,8 @@ typedef struct batch {
     zoo_op_t *ops;
     zoo_op_result_t *results;
     char **asked,
-        **names; /* the paths that were asked for, and behind each, in one piece, the one that was made */
+        /* the paths that were asked for, and behind each, in one piece, the one that was made */
+        **names;
     size_t count;
     char *mark;
     struct Stat stat; /* the mark's */
@@ -69,10 +72,10 @@ struct zkl_link {
     uint64_t *sent_count;
     const zkl_config *config;
     zkl_watchdog *watchdog; /* with TLS; never changes once started */
-    size_t
-        auths_added; /* credentials that the library has and repeats on every reconnect; completion thread */
-    zkl_nanos
-        settled; /* when the newest request that has come back was handed over; completion thread */
+    /* credentials that the library has and repeats on every reconnect; completion thread */
+    size_t auths_added;
+    /* when the newest request that has come back was handed over; completion thread */
+    zkl_nanos settled;
     zhandle_t *handle; /* set once, under the mutex, by whoever hears of it first */
 
     pthread_mutex_t mutex; /* a leaf; for what follows */
@@ -143,7 +146,8 @@ static int sent(request *r, int rc) {
     return rc;
 }
 
-/* completion thread; freed only after the owner has acted on it, so that a drained link has nothing left to start */
+/* completion thread; freed only after the owner has acted on it, so that a drained link has nothing
+ * left to start */
 static void answer(request *r, const zkl_reply *reply) {
     zkl_link *link = r->link;
     if (link->settled < r->handed)
@@ -155,8 +159,9 @@ static void answer(request *r, const zkl_reply *reply) {
 
 /* ---- answers ---- */
 
-/* What the other side has sent may be anything: a server, or whoever sits on the connection, is not trusted to keep to
- * the protocol. An answer that cannot be right says nothing of what became of the request. */
+/* What the other side has sent may be anything: a server, or whoever sits on the connection, is not
+ * trusted to keep to the protocol. An answer that cannot be right says nothing of what became of
+ * the request. */
 #define CORRUPT ZMARSHALLINGERROR
 
 /* Exactly as the servers print one. */
@@ -266,7 +271,8 @@ static void on_get(int rc, const char *value, int length, const struct Stat *sta
     answer((request *)data, &reply);
 }
 
-/* completion thread; one function and one context for all nodes, so that asking twice costs the library nothing */
+/* completion thread; one function and one context for all nodes, so that asking twice costs the
+ * library nothing */
 static void on_watch(zhandle_t *handle, int type, int state, const char *path, void *ctx) {
     (void)handle;
     (void)state;
@@ -456,7 +462,8 @@ static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     return r ? sent(r, zoo_async(link->handle, path, on_string, r)) : ZMARSHALLINGERROR;
 }
 
-/* The library's declaration takes a pointer to the completion's type, and uses it as the completion. */
+/* The library's declaration takes a pointer to the completion's type, and uses it as the
+ * completion. */
 static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = (zkl_link *)port;
     request *r = request_new(link, back, ZKL_REACH_SERVER);
@@ -482,8 +489,8 @@ static void turn(zkl_link *link, zkl_link_event t) {
     link->owner.happened(link->owner.ctx, link, t);
 }
 
-/* IO thread. A refusal comes as a session event too, and that is the one we act on; after a cut the library repeats the
- * credentials by itself, but does not come back here. */
+/* IO thread. A refusal comes as a session event too, and that is the one we act on; after a cut the
+ * library repeats the credentials by itself, but does not come back here. */
 static void on_auth(int rc, const void *data) {
     zkl_link *link = (zkl_link *)data;
     if (rc != ZOK)
@@ -495,8 +502,9 @@ static void on_auth(int rc, const void *data) {
         turn(link, ZKL_LINK_CONNECTED);
 }
 
-/* Credentials are given in the CONNECTED event: at any other time the library may refuse them (it does while it is
- * between two servers). They overtake everything else on the wire. false: the link went down meanwhile. */
+/* Credentials are given in the CONNECTED event: at any other time the library may refuse them (it
+ * does while it is between two servers). They overtake everything else on the wire. false: the link
+ * went down meanwhile. */
 static bool add_auths(zkl_link *link) {
     const zkl_config *config = link->config;
     pthread_mutex_lock(&link->mutex);
@@ -524,7 +532,8 @@ static void confirmed(zkl_link *link, zhandle_t *handle) {
         zkl_watchdog_rest(link->watchdog, at, length, zkl_link_timeout(link));
 }
 
-/* Connected is told once the servers have taken new credentials too, so that a refusal is heard before a success. */
+/* Connected is told once the servers have taken new credentials too, so that a refusal is heard
+ * before a success. */
 static void connected(zkl_link *link, zhandle_t *handle) {
     pthread_mutex_lock(&link->mutex);
     if (!link->handle)
@@ -586,8 +595,9 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
-/* IO thread. The library comes back at once to a server that takes sessions and hangs up on them: thousands of times a
- * second, and whoever hears of the state as often. So many in a row, each within a second, are no accident. */
+/* IO thread. The library comes back at once to a server that takes sessions and hangs up on them:
+ * thousands of times a second, and whoever hears of the state as often. So many in a row, each
+ * within a second, are no accident. */
 static void pace(const char *message) {
     static _Thread_local zkl_nanos last;
     static _Thread_local unsigned streak;
@@ -605,9 +615,10 @@ static void log_plain(const char *message) {
     zkl_log_library(message);
 }
 
-/* The library says that a connection failed, OpenSSL knows why: such lines come from the IO thread. Where the library
- * cannot load the files, which it could when we looked, it does not give the connection up but tries again at once,
- * thousands of times a second, until whoever replaces them has done so. */
+/* The library says that a connection failed, OpenSSL knows why: such lines come from the IO thread.
+ * Where the library cannot load the files, which it could when we looked, it does not give the
+ * connection up but tries again at once, thousands of times a second, until whoever replaces them
+ * has done so. */
 static void log_with_reason(const char *message) {
     const bool failed = strstr(message, " zk retcode="),
                stuck = !failed && strstr(message, "@init_ssl_for_socket@");
@@ -635,8 +646,8 @@ static void prepare_tls(void) {
     nowhere = fopen("/dev/null", "we");
 }
 
-/* One at a time: the library takes its argument apart with strtok. It takes no log callback here: what it says before
- * it returns would go to stderr. */
+/* One at a time: the library takes its argument apart with strtok. It takes no log callback here:
+ * what it says before it returns would go to stderr. */
 static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
                             const clientid_t *session) {
     zkl_nanos patience = timeout * (ZKL_SECOND / 1000) / 3;
@@ -735,10 +746,11 @@ static bool is_connected(zhandle_t *handle) {
     return state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE;
 }
 
-/* The library has no way to let go of a session, and tells the servers to end it when it closes a handle that is
- * connected. On each connection it asks for the session whose id is written in the handle, or for a new one if that is 0.
- * A connection on which it has asked for ours already is cut, so that nothing more goes out on it; that of another client
- * which asks at this moment is cut as well, and tries again. */
+/* The library has no way to let go of a session, and tells the servers to end it when it closes a
+ * handle that is connected. On each connection it asks for the session whose id is written in the
+ * handle, or for a new one if that is 0. A connection on which it has asked for ours already is
+ * cut, so that nothing more goes out on it; that of another client which asks at this moment is cut
+ * as well, and tries again. */
 bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity) {
     clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
     *identity = (zkl_identity){.id = session->client_id};

@@ -1,4 +1,5 @@
-/* link: the port over one handle of libzookeeper_mt. It lives from open to close; a session has one at a time. */
+/* link: the port over one handle of libzookeeper_mt. It lives from open to close; a session has one
+ * at a time. */
 #ifndef ZKL_LINK_H
 #define ZKL_LINK_H
 
@@ -18,7 +19,8 @@ typedef enum zkl_link_event {
 /* Who is told. All are called from the library's threads, without any lock of ours. */
 typedef struct zkl_link_owner {
     void *ctx;
-    /* An answer to a request that was handed over at `handed`, and what it proves of the session. */
+    /* An answer to a request that was handed over at `handed`, and what it proves of the
+     * session. */
     void (*answered)(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
                      zkl_nanos handed, zkl_proof proof);
     void (*watched)(void *ctx, zkl_link *link, const char *path, zkl_change change);
@@ -31,11 +33,12 @@ typedef struct zkl_identity {
     char password[16];
 } zkl_identity;
 
-/* The session timeout that the servers are asked for: nothing shorter than the library can work with. */
+/* The session timeout that the servers are asked for: nothing shorter than the library can work
+ * with. */
 zkl_nanos zkl_link_asked(const zkl_config *config);
 
-/* Only makes the object: nothing is called yet. `requests` counts what is sent, under the client's mutex.
- * NULL: no memory. */
+/* Only makes the object: nothing is called yet. `requests` counts what is sent, under the client's
+ * mutex. NULL: no memory. */
 zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests);
 /* Starts the handle and its threads for numeric addresses; `config` must outlive the link. With
  * `carried` (or NULL) that session is carried on. false: errno says why; free it with
@@ -47,20 +50,23 @@ zkl_port *zkl_link_port(zkl_link *link);
 /* After ZKL_LINK_CONNECTED: what the servers gave. */
 int64_t zkl_link_session(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
-/* ... and a moment, as late as is known, before which the servers cannot have taken this connection. */
+/* ... and a moment, as late as is known, before which the servers cannot have taken this
+ * connection. */
 zkl_nanos zkl_link_root(zkl_link *link);
 
 /* Has it a server? Perhaps one that has not taken the credentials yet. */
 bool zkl_link_connected(zkl_link *link);
-/* Takes the session off a link that has no server, so that another one can carry it on: what this one finds from now on
- * is a session of its own, and closing it does not end the other. `addresses`: the link's. false: it has found a server at
- * this very moment, and closing it ends the session. Takes a moment; not under the client's mutex. */
+/* Takes the session off a link that has no server, so that another one can carry it on: what this
+ * one finds from now on is a session of its own, and closing it does not end the other.
+ * `addresses`: the link's. false: it has found a server at this very moment, and closing it ends
+ * the session. Takes a moment; not under the client's mutex. */
 bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity);
 
 /* Waits until no request is on its way, or until `deadline`. Not under the client's mutex. */
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline);
-/* Ends the session if the servers are in reach, joins the library's threads, frees the link. Can take seconds; nothing
- * is called any more when it returns, and answers that had not come are forgotten. Not under the client's mutex. */
+/* Ends the session if the servers are in reach, joins the library's threads, frees the link. Can
+ * take seconds; nothing is called any more when it returns, and answers that had not come are
+ * forgotten. Not under the client's mutex. */
 void zkl_link_close(zkl_link *link);
 
 #endif

@@ -10,7 +10,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static zkl_list logs;
 
-/* The parent's logs are not the child's; and a thread that the child does not have may hold the mutex. */
+/* The parent's logs are not the child's; and a thread that the child does not have may hold the
+ * mutex. */
 static void in_child(void) {
     logs = (zkl_list){0};
     pthread_mutex_init(&mutex, NULL);

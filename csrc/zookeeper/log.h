@@ -1,5 +1,5 @@
-/* log: lines of libzookeeper's and our own, kept until the host asks. libzookeeper does not say which handle a line is
- * about, so every log of the process gets it. */
+/* log: lines of libzookeeper's and our own, kept until the host asks. libzookeeper does not say
+ * which handle a line is about, so every log of the process gets it. */
 #ifndef ZKL_LOG_H
 #define ZKL_LOG_H
 

@@ -15,14 +15,15 @@ typedef struct zkl_servers {
     size_t count;
 } zkl_servers;
 
-/* "h1:2181,[::1]:2181,h3/chroot"; the port defaults to 2181. false: `why` tells what is wrong, or is empty when memory
- * ran out. */
+/* "h1:2181,[::1]:2181,h3/chroot"; the port defaults to 2181. false: `why` tells what is wrong, or
+ * is empty when memory ran out. */
 bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size);
 void zkl_servers_free(zkl_servers *servers);
 
-/* Looks all names up (this blocks) and returns numeric addresses for libzookeeper, in random order and odd in number:
- * on fail-over it skips every second one. Names that do not resolve are left out, `why` says which; then what `former`
- * knew is among the addresses too, if that is not NULL: an earlier result. NULL: none is left. The caller frees the result. */
+/* Looks all names up (this blocks) and returns numeric addresses for libzookeeper, in random order
+ * and odd in number: on fail-over it skips every second one. Names that do not resolve are left
+ * out, `why` says which; then what `former` knew is among the addresses too, if that is not NULL:
+ * an earlier result. NULL: none is left. The caller frees the result. */
 char *zkl_servers_resolve(const zkl_servers *servers, const char *former, char *why, size_t size);
 
 /* Are names among them, so that looking again may give other addresses? */

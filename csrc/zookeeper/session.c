@@ -12,10 +12,12 @@
 
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
-/* Credentials that were refused are shown again: an operator may have let us in by now, or the refusal was forged. */
+/* Credentials that were refused are shown again: an operator may have let us in by now, or the
+ * refusal was forged. */
 #define REFUSED_FIRST (4 * ZKL_SECOND)
 #define REFUSED_MOST (60 * ZKL_SECOND)
-/* A server that does not know a session any more so soon after it gave it does so with the next one, too. */
+/* A server that does not know a session any more so soon after it gave it does so with the next
+ * one, too. */
 #define BRIEF ZKL_SECOND
 #define BRIEF_PAUSE (ZKL_SECOND / 5)
 #define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
@@ -69,24 +71,27 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
     session->leave(session->ctx);
 }
 
-/* locked. When a link with TLS has had its time. The library waits for a host that does not even refuse a connection as long
- * as the kernel does, two minutes, and tries no other one meanwhile; the next link begins with another server. Without a
- * session that could be lost it has half the time. */
+/* locked. When a link with TLS has had its time. The library waits for a host that does not even
+ * refuse a connection as long as the kernel does, two minutes, and tries no other one meanwhile;
+ * the next link begins with another server. Without a session that could be lost it has half the
+ * time. */
 static zkl_nanos sought_with_tls(const zkl_session *session) {
     const zkl_nanos patience = session->context->session ? session->timeout : session->timeout / 2;
     return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
 }
 
-/* locked. When the link has had its time, and another one is to carry the session on. A link that has had a server refuses
- * those whose data is older, even if all servers were set up anew; the next link takes any of them. */
+/* locked. When the link has had its time, and another one is to carry the session on. A link that
+ * has had a server refuses those whose data is older, even if all servers were set up anew; the
+ * next link takes any of them. */
 static zkl_nanos sought_until(const zkl_session *session) {
     if (session->config.tls)
         return sought_with_tls(session);
     return session->remembers ? session->seeking + session->timeout : ZKL_NEVER;
 }
 
-/* locked. Without a server names are looked up again: the first time while the session can still be carried to another
- * address, but not at once, because mostly the library finds a server that it knows; then less and less often. */
+/* locked. Without a server names are looked up again: the first time while the session can still be
+ * carried to another address, but not at once, because mostly the library finds a server that it
+ * knows; then less and less often. */
 static void look_later(zkl_session *session) {
     const zkl_nanos most = session->timeout < LOOK_MOST ? LOOK_MOST : session->timeout;
     const zkl_nanos now = zkl_context_now(session->context), until = sought_until(session);
@@ -162,8 +167,8 @@ static void connected(zkl_session *session) {
         zkl_heart_started(&session->heart, zkl_link_port(session->link));
     zkl_heart_linked(&session->heart, zkl_link_root(session->link), session->timeout, fresh,
                      session->carried);
-    /* A server that lags could show a link which has seen nothing yet a list without our nodes: the heart's first write
-     * is answered when it has caught up, and on_answered goes on. */
+    /* A server that lags could show a link which has seen nothing yet a list without our nodes: the
+     * heart's first write is answered when it has caught up, and on_answered goes on. */
     if (!session->carried)
         resume(session);
 }
@@ -216,7 +221,8 @@ static void reopen(zkl_timer *timer) {
     zkl_worker_send(session->worker, &session->renew);
 }
 
-/* worker thread. The link counts before it is started: its first words may come before this returns. */
+/* worker thread. The link counts before it is started: its first words may come before this
+ * returns. */
 static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
     const zkl_link_owner owner = {session, on_answered, on_watched, on_link_event};
     zkl_link *link = addresses ? zkl_link_new(&owner, session->context->clock,
@@ -238,7 +244,8 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     free(session->addresses);
     session->addresses = addresses;
     session->enter(session->ctx);
-    /* Credentials that the library does not have yet go before everything else: servers may take nothing without. */
+    /* Credentials that the library does not have yet go before everything else: servers may take
+     * nothing without. */
     if (started && link == session->link && !session->ending && !session->config.auth_count)
         zkl_heart_started(&session->heart, zkl_link_port(link));
     if (started) {
@@ -275,8 +282,9 @@ static void look(zkl_timer *timer) {
         zkl_worker_send(session->worker, &session->look_again);
 }
 
-/* worker thread. Takes the session off the former link, so that the next one can carry it on. false: the link has found a
- * server just now, and closing it ends the session; as the servers may hear of that much later, nobody carries it on. */
+/* worker thread. Takes the session off the former link, so that the next one can carry it on.
+ * false: the link has found a server just now, and closing it ends the session; as the servers may
+ * hear of that much later, nobody carries it on. */
 static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
     if (zkl_link_part(former, session->addresses, identity))
         return true;
@@ -288,8 +296,9 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
     return false;
 }
 
-/* locked. Is a new link to be opened for these addresses? Yes if they are others than those of the link; or if the link has
- * had its time, and then the new one begins with another server than the link did. */
+/* locked. Is a new link to be opened for these addresses? Yes if they are others than those of the
+ * link; or if the link has had its time, and then the new one begins with another server than the
+ * link did. */
 static bool is_to_be_moved(zkl_session *session, char *addresses) {
     if (!is_seeking(session) || !addresses || !session->addresses ||
         zkl_link_connected(session->link))
@@ -302,8 +311,9 @@ static bool is_to_be_moved(zkl_session *session, char *addresses) {
     return true;
 }
 
-/* worker thread. Takes the link off the session, if another one is to be opened for these addresses: nobody hears it any
- * more, and nobody trusts in the session. NULL: the link stays, and names are looked up again later. */
+/* worker thread. Takes the link off the session, if another one is to be opened for these
+ * addresses: nobody hears it any more, and nobody trusts in the session. NULL: the link stays, and
+ * names are looked up again later. */
 static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     zkl_link *former = NULL;
     session->enter(session->ctx);
@@ -319,8 +329,9 @@ static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     return former;
 }
 
-/* worker thread. Changing the addresses of a running handle races inside the library, so another link carries the session
- * on; and the former one is closed before, for two links of one session would take it from each other for ever. */
+/* worker thread. Changing the addresses of a running handle races inside the library, so another
+ * link carries the session on; and the former one is closed before, for two links of one session
+ * would take it from each other for ever. */
 static void move_session(zkl_session *session, zkl_link *former, char *addresses) {
     zkl_identity identity;
     session->enter(session->ctx);
@@ -421,7 +432,8 @@ static char *copy(const char *text, bool *good) {
     return c;
 }
 
-/* The files, and the servers' names behind them, where libzookeeper looks at those. NULL: no memory. */
+/* The files, and the servers' names behind them, where libzookeeper looks at those. NULL: no
+ * memory. */
 static char *with_names(const char *files, const zkl_servers *servers) {
     size_t size = strlen(files) + 1;
     for (size_t i = 0; i < servers->count; i++)

@@ -60,8 +60,9 @@ struct zkl_session {
     size_t state_next;
 };
 
-/* Copies the config. ZKL_OK, ZKL_BAD_ARGUMENT (the connect string), ZKL_NO_MEMORY. The caller has set context, worker,
- * log, enter, leave, tell, answered, watched and ctx, and calls zkl_session_destroy in any case. */
+/* Copies the config. ZKL_OK, ZKL_BAD_ARGUMENT (the connect string), ZKL_NO_MEMORY. The caller has
+ * set context, worker, log, enter, leave, tell, answered, watched and ctx, and calls
+ * zkl_session_destroy in any case. */
 zkl_status zkl_session_init(zkl_session *session, const zkl_config *config);
 void zkl_session_destroy(zkl_session *session);
 
@@ -69,7 +70,8 @@ void zkl_session_destroy(zkl_session *session);
 void zkl_session_start(zkl_session *session);
 /* locked: no new link from now on; events say closed */
 void zkl_session_ending(zkl_session *session);
-/* worker thread, not locked: drains what is open, until the deadline, and closes it, which blocks for seconds at worst. */
+/* worker thread, not locked: drains what is open, until the deadline, and closes it, which blocks
+ * for seconds at worst. */
 void zkl_session_end(zkl_session *session, zkl_nanos deadline);
 
 #endif

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* OpenSSL's, since 1.1. Weak: a libzookeeper without TLS brings none of them, and one that has OpenSSL linked in
- * statically keeps them to itself. */
+/* OpenSSL's, since 1.1. Weak: a libzookeeper without TLS brings none of them, and one that has
+ * OpenSSL linked in statically keeps them to itself. */
 #define WEAK __attribute__((weak))
 typedef struct ssl_ctx_st SSL_CTX;
 extern int OPENSSL_init_ssl(uint64_t options, const void *settings) WEAK;

@@ -43,7 +43,8 @@ static bool between(const char *line, const char *before, const char *after, cha
     return true;
 }
 
-/* "Socket [127.0.0.1:2181] zk retcode=-4, errno=111(Connection refused): server refused to accept the client" */
+/* "Socket [127.0.0.1:2181] zk retcode=-4, errno=111(Connection refused): server refused to accept
+ * the client" */
 void zkl_trouble_note(const char *line) {
     char address[ADDRESS_MOST], number[16], why[ZKL_TROUBLE_TEXT - ADDRESS_MOST];
     if (!between(line, "Socket ", " zk retcode=", address, sizeof address) ||

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Times the patience: for so long a handshake may stop half way. A session that is healthy can be quiet for longer, but not
- * for its timeout, as the library gives it up before. */
+/* Times the patience: for so long a handshake may stop half way. A session that is healthy can be
+ * quiet for longer, but not for its timeout, as the library gives it up before. */
 #define HALFWAY 20
 
 struct zkl_watchdog {
@@ -83,8 +83,9 @@ static zkl_nanos longest_session(const struct sockaddr *server, socklen_t length
     return longest;
 }
 
-/* Has it had no byte of an answer, for longer than the patience since we wrote? A session's socket has had one, and like
- * it a handshake that stopped half way: these are told apart by time alone. */
+/* Has it had no byte of an answer, for longer than the patience since we wrote? A session's socket
+ * has had one, and like it a handshake that stopped half way: these are told apart by time
+ * alone. */
 static bool silent(int fd, zkl_nanos patience, zkl_nanos session) {
     const zkl_nanos ms = ZKL_SECOND / 1000, limit = patience / ms,
                     halfway = session > HALFWAY * patience ? session / ms : HALFWAY * limit;

@@ -1,5 +1,5 @@
-/* scarce: the Lua module with which the specs of this folder let memory run out: that of the engine in this very file,
- * and that of Lua states. */
+/* scarce: the Lua module with which the specs of this folder let memory run out: that of the engine
+ * in this very file, and that of Lua states. */
 #include "scarce.h"
 
 #include <lauxlib.h>
@@ -35,8 +35,8 @@ static void give_purse(lua_State *L, purse *p) {
     lua_setallocf(L, grudge, p);
 }
 
-/* A number of times in a row: 1 for once, math.huge for ever. From 5.2 on Lua collects garbage when it is refused, and asks
- * again: once is twice then. */
+/* A number of times in a row: 1 for once, math.huge for ever. From 5.2 on Lua collects garbage when
+ * it is refused, and asks again: once is twice then. */
 static unsigned check_times(lua_State *L, int arg) {
 #ifdef LUA_RIDX_MAINTHREAD
     const unsigned attempts = 2;
@@ -47,8 +47,8 @@ static unsigned check_times(lua_State *L, int arg) {
     return times > 1e6 ? 1u << 30 : attempts * (unsigned)times;
 }
 
-/* scarce.try(nth, times, fn, ...) -> asked, ok, results of fn or what it raised: calls fn; its nth allocation in this Lua
- * state fails, and so many in a row. `asked`: how many there were. */
+/* scarce.try(nth, times, fn, ...) -> asked, ok, results of fn or what it raised: calls fn; its nth
+ * allocation in this Lua state fails, and so many in a row. `asked`: how many there were. */
 static int scarce_try(lua_State *L) {
     purse *p = purse_of(L);
     const unsigned nth = (unsigned)luaL_checkinteger(L, 1), times = check_times(L, 2);
@@ -65,8 +65,9 @@ static int scarce_try(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* scarce.live(code, nth, times, ...) -> asked, ok, what the code returned or raised, as text: a Lua state for this code,
- * from its birth to its end. The code calls its third argument when allocations begin to count. */
+/* scarce.live(code, nth, times, ...) -> asked, ok, what the code returned or raised, as text: a Lua
+ * state for this code, from its birth to its end. The code calls its third argument when
+ * allocations begin to count. */
 static int begin(lua_State *L) {
     purse *p = purse_of(L);
     p->asked = 0;
@@ -102,7 +103,8 @@ static int scarce_live(lua_State *L) {
     return 3;
 }
 
-/* scarce.engine(nth, times): the nth allocation of the engine from now on fails, and so many in a row; 0: none. */
+/* scarce.engine(nth, times): the nth allocation of the engine from now on fails, and so many in a
+ * row; 0: none. */
 static int scarce_engine(lua_State *L) {
     scarce_plan((unsigned)luaL_checkinteger(L, 1), (unsigned)luaL_optinteger(L, 2, 1));
     return 0;

@@ -129,8 +129,8 @@ static lua_State *thread_named(lua_State *L) {
 
 static const char handlers_key = 'h';
 
-/* Pushes the function of the next handler; its thread. NULL: there is none left. Nothing else stays on the stack: an
- * idle thread has none of its own. */
+/* Pushes the function of the next handler; its thread. NULL: there is none left. Nothing else stays
+ * on the stack: an idle thread has none of its own. */
 static lua_State *next_handler(lua_State *L, int i) {
     lua_pushlightuserdata(L, (void *)&handlers_key);
     lua_rawget(L, LUA_REGISTRYINDEX);

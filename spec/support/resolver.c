@@ -1,5 +1,6 @@
-/* Preloaded into a process: names that end in ".test" mean what a file says, and every look-up of one is noted in
- * another. The file has lines "NAME HOST:PORT[,HOST:PORT...]", HOST being a number; a name without a line is unknown. */
+/* Preloaded into a process: names that end in ".test" mean what a file says, and every look-up of
+ * one is noted in another. The file has lines "NAME HOST:PORT[,HOST:PORT...]", HOST being a number;
+ * a name without a line is unknown. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* check: what the unit tests stand on. A program is a table of named cases; the first check that fails ends its case.
- * The last line says `N passed, N failed`. */
+/* check: what the unit tests stand on. A program is a table of named cases; the first check that
+ * fails ends its case. The last line says `N passed, N failed`. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -11,8 +11,8 @@ typedef struct check_case {
     void (*run)(void);
 } check_case;
 
-/* Runs the cases, each between `before` and `after` (NULL: nothing to do); after a failure, too. With an argument, only
- * those whose name holds it. Returns what main returns. */
+/* Runs the cases, each between `before` and `after` (NULL: nothing to do); after a failure, too.
+ * With an argument, only those whose name holds it. Returns what main returns. */
 int check_run(const check_case *cases, size_t count, int argc, char **argv, void (*before)(void),
               void (*after)(void));
 

@@ -1,5 +1,5 @@
-/* Wholes under random schedules: multilocks and mutexes at three paths, and leases of one semaphore. After every step the
- * tree itself says who may hold. */
+/* Wholes under random schedules: multilocks and mutexes at three paths, and leases of one
+ * semaphore. After every step the tree itself says who may hold. */
 #include "random_world.h"
 
 #include <string.h>
@@ -229,7 +229,8 @@ static void check_rest(void) {
         }
 }
 
-/* In every second course one of the paths comes to the end of its sequences, where nobody is granted any more. */
+/* In every second course one of the paths comes to the end of its sequences, where nobody is
+ * granted any more. */
 static void begin(unsigned seed) {
     for (unsigned i = 0; i < DIRECTORIES; i++)
         fake_directory(zk, directories[i]);

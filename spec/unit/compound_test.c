@@ -185,7 +185,8 @@ static void a_loss_of_one_is_a_loss_of_all(void) {
     CHECK_INT(one->context.counters.lost, 1);
 }
 
-/* A single node made anew would stand behind those that came meanwhile, and the other one before them. */
+/* A single node made anew would stand behind those that came meanwhile, and the other one before
+ * them. */
 static void a_waiting_one_that_lost_a_node_enters_again_as_a_whole(void) {
     fake_caller *b = settled(fake_join(two, B, 1e12));
     fake_caller *p = settled(both(one, ab)), *q = settled(both(two, ba));
@@ -535,7 +536,8 @@ static fake_caller *join_many(size_t count) {
 }
 
 static void what_no_request_could_ask_for_is_too_big(void) {
-    /* A create has 9 + 4 + 60 + 1 + 45 + 4 + 1000 + 27 + 4 bytes, and all else some five hundred. */
+    /* A create has 9 + 4 + 60 + 1 + 45 + 4 + 1000 + 27 + 4 bytes, and all else some five
+     * hundred. */
     const size_t most = (1000000 - 500) / 1154;
     const uint64_t sent = one->context.counters.requests_sent;
     fake_caller *p = join_many(most + 1);

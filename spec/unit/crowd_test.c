@@ -142,7 +142,8 @@ static void nor_is_it_counted_on_its_way(void) {
     CHECK(fake_held(under) && fake_waits(next));
 }
 
-/* Whoever waits already stays, also when others who have named no number make it more than he has named. */
+/* Whoever waits already stays, also when others who have named no number make it more than he has
+ * named. */
 static void a_new_session_refuses_nobody_who_had_waited(void) {
     char theirs[256];
     stranger(theirs, sizeof theirs);
@@ -161,7 +162,8 @@ static void a_new_session_refuses_nobody_who_had_waited(void) {
     CHECK(fake_held(first) && fake_waits(any));
 }
 
-/* An operator deletes the node of one who waits: he queues anew, at the end, and is not the one too many. */
+/* An operator deletes the node of one who waits: he queues anew, at the end, and is not the one too
+ * many. */
 static void nor_does_a_deleted_node(void) {
     char theirs[256], node[256];
     stranger(theirs, sizeof theirs);

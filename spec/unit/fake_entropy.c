@@ -1,5 +1,5 @@
-/* fake_entropy: numbers that count up in the place of those that nobody can guess, so that a seed's course is the same
- * each time. */
+/* fake_entropy: numbers that count up in the place of those that nobody can guess, so that a seed's
+ * course is the same each time. */
 #include "base/entropy.h"
 
 #include <stdint.h>

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* A request on its way, then its reply on its way back; or, with `watch_event`, what a watch says. */
+/* A request on its way, then its reply on its way back; or, with `watch_event`, what a watch
+ * says. */
 typedef struct fake_item {
     struct fake_item *next;
     fake_op op;
@@ -36,8 +37,8 @@ typedef struct fake_watch {
     struct fake_watch *next;
     char *path;
     bool list; /* set by a list */
-    int64_t
-        mzxid; /* of the node, or the pzxid of the directory, as far as the view had seen when it was set */
+    /* of the node, or the pzxid of the directory, as far as the view had seen when it was set */
+    int64_t mzxid;
 } fake_watch;
 
 static void must(bool good) {
@@ -275,7 +276,8 @@ static int64_t changed_at(const fake_node *node, bool list) {
     return !node ? 0 : list ? node->pzxid : node->mzxid;
 }
 
-/* What was answered before that change does not tell of it: a watch that is set with the answer will. */
+/* What was answered before that change does not tell of it: a watch that is set with the answer
+ * will. */
 static int64_t seen_of(const fake_client *client, int64_t changed) {
     return changed < client->view ? changed : client->view;
 }
@@ -492,7 +494,8 @@ static void hand_over(fake_client *client, const fake_item *item) {
 static void hand_watch(fake_client *client, const fake_item *item) {
     fake_watch **listener = watch_at(&client->listeners, item->path, item->watch_list);
     if (!*listener)
-        return; /* the reply that would have told of the watch was lost: the library does not know it */
+        /* the reply that would have told of the watch was lost: the library does not know it */
+        return;
     watch_remove(listener);
     zkl_lines_watch(&client->lines, item->path, item->change);
 }
@@ -558,7 +561,8 @@ void fake_wait(fake_servers *servers, double seconds) {
 
 /* ---- the link ---- */
 
-/* What was watched is asked for again before anything else; what changed meanwhile is told at once. */
+/* What was watched is asked for again before anything else; what changed meanwhile is told at
+ * once. */
 static void restore_watches(fake_client *client) {
     for (fake_watch *l = client->listeners; l; l = l->next) {
         const fake_node *node = fake_find(client->servers, l->path, client->view);

@@ -1,6 +1,7 @@
-/* fake_port: a client as the engine builds it, but on a fake connection to fake servers, under a clock that only the test
- * moves. Requests wait in order until the test has them carried out; what the servers say waits in order until the test
- * has it delivered. Between the two the link may be cut. Some rules of the protocol are checked as it goes. */
+/* fake_port: a client as the engine builds it, but on a fake connection to fake servers, under a
+ * clock that only the test moves. Requests wait in order until the test has them carried out; what
+ * the servers say waits in order until the test has it delivered. Between the two the link may be
+ * cut. Some rules of the protocol are checked as it goes. */
 #ifndef FAKE_PORT_H
 #define FAKE_PORT_H
 
@@ -92,7 +93,8 @@ void fake_hear(fake_client *client);
 
 /* ---- the schedule ---- */
 
-/* Carries out the next request; its reply, and the watches it fires, are on their way back. false: there is none. */
+/* Carries out the next request; its reply, and the watches it fires, are on their way back. false:
+ * there is none. */
 bool fake_carry(fake_client *client);
 /* Delivers what has been on its way back for longest. false: nothing. */
 bool fake_deliver(fake_client *client);
@@ -106,15 +108,18 @@ void fake_wait(fake_servers *servers, double seconds);
 
 /* ---- the link ---- */
 
-/* A new session, or the old one if the servers still have it and the client does not know better. After fake_relink
- * requests are made only when a heartbeat has been answered. The library sends all watches in one packet; if that is too
- * big for the servers the link is down again, however often it is tried. */
+/* A new session, or the old one if the servers still have it and the client does not know better.
+ * After fake_relink requests are made only when a heartbeat has been answered. The library sends
+ * all watches in one packet; if that is too big for the servers the link is down again, however
+ * often it is tried. */
 void fake_connect(fake_client *client);
-/* The same in two halves: the servers take the connection, the client hears of it later with fake_connect. */
+/* The same in two halves: the servers take the connection, the client hears of it later with
+ * fake_connect. */
 void fake_take(fake_client *client);
 /* A try to connect fails. */
 void fake_fail(fake_client *client);
-/* The link goes. What is on its way, either way, is lost: the client hears ZCONNECTIONLOSS for each. */
+/* The link goes. What is on its way, either way, is lost: the client hears ZCONNECTIONLOSS for
+ * each. */
 void fake_cut(fake_client *client);
 /* The same, but it hears so only when fake_deliver_late is called. */
 void fake_cut_quietly(fake_client *client);
@@ -125,7 +130,8 @@ void fake_relink(fake_client *client);
 void fake_bury(fake_client *client);
 /* The client hears that its session has ended. */
 void fake_expire(fake_client *client);
-/* Its server lags: it shows nothing younger than `zxid` until a sync or a write of ours, or fake_catch_up. */
+/* Its server lags: it shows nothing younger than `zxid` until a sync or a write of ours, or
+ * fake_catch_up. */
 void fake_lag(fake_client *client, int64_t zxid);
 void fake_catch_up(fake_client *client);
 

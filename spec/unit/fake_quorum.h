@@ -1,6 +1,7 @@
-/* fake_quorum: when the servers end a session. The leader counts its timeout from when it has heard of it: at once of a
- * client of its own, of a follower's with the follower's answer to its next ping, and not at all once it is deposed:
- * then somebody else counts. Only where servers->keeps_time is set; else sessions end when a test says so. */
+/* fake_quorum: when the servers end a session. The leader counts its timeout from when it has heard
+ * of it: at once of a client of its own, of a follower's with the follower's answer to its next
+ * ping, and not at all once it is deposed: then somebody else counts. Only where
+ * servers->keeps_time is set; else sessions end when a test says so. */
 #ifndef FAKE_QUORUM_H
 #define FAKE_QUORUM_H
 
@@ -26,7 +27,8 @@ void fake_quorum_took(struct fake_client *client);
 void fake_quorum_heard(struct fake_client *client);
 /* Its connection is gone: what its follower had not told the leader is never told. */
 void fake_quorum_left(struct fake_client *client);
-/* The others elect a new leader, whom its server does not hear of. That one gives every session its timeout anew. */
+/* The others elect a new leader, whom its server does not hear of. That one gives every session its
+ * timeout anew. */
 void fake_quorum_depose(struct fake_client *client);
 /* Time passes up to `until`: pings, and the ends of sessions. */
 void fake_quorum_pass(struct fake_servers *servers, zkl_nanos until);

@@ -1,5 +1,6 @@
-/* fake_servers: a tree of nodes as ZooKeeper keeps it, and who watches what. Several fake clients may share one. What was
- * deleted stays known, so that a client of a server that lags can be shown an older view. */
+/* fake_servers: a tree of nodes as ZooKeeper keeps it, and who watches what. Several fake clients
+ * may share one. What was deleted stays known, so that a client of a server that lags can be shown
+ * an older view. */
 #ifndef FAKE_SERVERS_H
 #define FAKE_SERVERS_H
 
@@ -56,7 +57,8 @@ void fake_servers_free(fake_servers *servers);
 
 /* As seen at `view`; NULL: it is not there. */
 fake_node *fake_find(const fake_servers *servers, const char *path, int64_t view);
-/* ZOK and the node, or ZNONODE (no parent), ZNODEEXISTS, ... For a sequential mode the number is appended. */
+/* ZOK and the node, or ZNONODE (no parent), ZNODEEXISTS, ... For a sequential mode the number is
+ * appended. */
 int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mode mode,
               int64_t owner, fake_node **made);
 /* ZOK, ZNONODE, ZNOTEMPTY. Fires watches. */
@@ -72,8 +74,9 @@ size_t fake_children(const fake_servers *servers, const char *path);
 
 /* Persistent directories, all levels. */
 void fake_directory(fake_servers *servers, const char *path);
-/* A node of somebody else in a lock's directory, by the client we mimic: "%s" of `form` is filled with a fresh id, the
- * servers append the sequence. NULL form: Curator's. Returns its path, which lives as long as the servers. */
+/* A node of somebody else in a lock's directory, by the client we mimic: "%s" of `form` is filled
+ * with a fresh id, the servers append the sequence. NULL form: Curator's. Returns its path, which
+ * lives as long as the servers. */
 const char *fake_stranger(fake_servers *servers, const char *directory, const char *form);
 
 void fake_refuse(fake_servers *servers, fake_op op, const char *path, int rc, unsigned times);

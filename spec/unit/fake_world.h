@@ -1,4 +1,5 @@
-/* fake_world: what the tests of a line begin with: servers with one directory, and two clients that are connected. */
+/* fake_world: what the tests of a line begin with: servers with one directory, and two clients that
+ * are connected. */
 #ifndef FAKE_WORLD_H
 #define FAKE_WORLD_H
 

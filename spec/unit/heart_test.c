@@ -1,4 +1,5 @@
-/* When a client asks the servers whether its session lives, and what it asks. The session timeout is 30 seconds. */
+/* When a client asks the servers whether its session lives, and what it asks. The session timeout
+ * is 30 seconds. */
 #include "fake_world.h"
 
 #include <string.h>
@@ -96,7 +97,8 @@ static void a_connection_begins_with_a_beat(void) {
     CHECK(strchr(batch, 'S') || strchr(batch, 'D'));
 }
 
-/* The later the last thing that failed was handed over, the longer the connection that comes after it is believed in. */
+/* The later the last thing that failed was handed over, the longer the connection that comes after
+ * it is believed in. */
 static void without_a_server_one_is_handed_over_now_and_then(void) {
     fake_caller *p = fake_holder(one);
     fake_cut(one);
@@ -151,7 +153,8 @@ static void what_is_answered_on_a_connection_is_not_before_it(void) {
     CHECK(trusted() <= 20 * ZKL_SECOND);
 }
 
-/* With credentials a connection is told of when they were taken; what was answered by then is of it, not of the former. */
+/* With credentials a connection is told of when they were taken; what was answered by then is of
+ * it, not of the former. */
 static void what_is_answered_before_it_is_heard_of_proves_nothing(void) {
     fake_holder(one);
     beats_of(30);

@@ -1,4 +1,5 @@
-/* Every way out of a line deletes the node: after a timeout, a cancel, an error, whatever the servers answered. */
+/* Every way out of a line deletes the node: after a timeout, a cancel, an error, whatever the
+ * servers answered. */
 #include "fake_world.h"
 
 #include <string.h>
@@ -127,7 +128,8 @@ static void given_up_and_hidden_by_a_server_that_lags(void) {
     CHECK_CLEAN();
 }
 
-/* What is watched is asked for again on every reconnect: it must not grow for the session's life. */
+/* What is watched is asked for again on every reconnect: it must not grow for the session's
+ * life. */
 static void the_last_to_leave_takes_the_watch_back(void) {
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one), *q = fake_waiter(one);

@@ -72,7 +72,8 @@ static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
     CHECK_INT(one->counts[FAKE_CREATE], 1);
 }
 
-/* Who was deposed and does not know answers reads and syncs; what it does not show may be there all the same. */
+/* Who was deposed and does not know answers reads and syncs; what it does not show may be there all
+ * the same. */
 static void a_leader_that_was_deposed_hides_no_lost_create(void) {
     fake_caller *p = fake_join(one, LINE, 5);
     const int64_t before = zk->zxid;

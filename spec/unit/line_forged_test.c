@@ -1,4 +1,5 @@
-/* A line in whose directory somebody makes nodes that bear our GUIDs: he may create and read, and not delete. */
+/* A line in whose directory somebody makes nodes that bear our GUIDs: he may create and read, and
+ * not delete. */
 #include "fake_world.h"
 
 #include <stdio.h>
@@ -6,7 +7,8 @@
 
 #define THEIRS 0xbad /* the attacker's session */
 
-/* Its name is our node's but for the sequence, which is the attacker's choice, or below 0: the servers'. */
+/* Its name is our node's but for the sequence, which is the attacker's choice, or below 0: the
+ * servers'. */
 static const char *forge(const fake_caller *caller, int32_t sequence) {
     const zkl_contender *c = caller->contender;
     char path[256];
@@ -69,7 +71,8 @@ static void a_twin_below_does_not_take_the_hold_away(void) {
     (void)twin;
 }
 
-/* What was asked for was made; the answer is lost, and before the client is back there are twins on both sides. */
+/* What was asked for was made; the answer is lost, and before the client is back there are twins on
+ * both sides. */
 static fake_caller *lost_among_twins(void) {
     fake_stranger(zk, LINE, NULL);
     fake_stranger(zk, LINE, NULL);
@@ -140,7 +143,8 @@ static void a_cut_between_two_looks_begins_them_anew(void) {
     CHECK(fake_held(p));
 }
 
-/* A read is granted beside the write that its owner holds, not beside one that bears that write's number. */
+/* A read is granted beside the write that its owner holds, not beside one that bears that write's
+ * number. */
 static void a_read_does_not_stand_beside_a_forged_write(void) {
     fake_caller *write = fake_write_lock(one, LINE);
     fake_settle_all(zk);

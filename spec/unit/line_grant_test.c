@@ -81,7 +81,8 @@ static void a_blocker_in_the_middle_that_goes_does_not_grant(void) {
     CHECK_INT(asked(one), 0);
 }
 
-/* Those before the second one have gone unheard. While the blocker holds there is time to find out. */
+/* Those before the second one have gone unheard. While the blocker holds there is time to find
+ * out. */
 static void the_second_that_goes_makes_the_line_list_in_time(void) {
     const char *gone = fake_stranger(zk, LINE, NULL);
     const char *second = fake_stranger(zk, LINE, NULL);
@@ -130,7 +131,8 @@ static void of_our_own_nodes_nothing_has_to_be_asked(void) {
     CHECK_INT(asked(one), 5); /* the deletes */
 }
 
-/* What was listed over this link, and is not there when its watch is to be set, has been deleted. */
+/* What was listed over this link, and is not there when its watch is to be set, has been
+ * deleted. */
 static void a_blocker_gone_before_the_watch_is_one_that_goes(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_join(one, LINE, 5);
@@ -185,7 +187,8 @@ static void several_gone_before_the_watches_make_one_list(void) {
     CHECK(fake_held(p) && fake_waits(r));
 }
 
-/* A writer and the read that it took over bear one sequence: what is told of one is not told of the other. */
+/* A writer and the read that it took over bear one sequence: what is told of one is not told of the
+ * other. */
 static void a_write_and_its_read_are_two(void) {
     fake_node *write, *read;
     CHECK_INT(fake_make(zk, LINE "/_c_w-__WRIT__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &write),
@@ -205,7 +208,8 @@ static void a_write_and_its_read_are_two(void) {
     CHECK(fake_held(p));
 }
 
-/* Of a writer that goes nobody knows whether it took read before: whoever would write asks once more, in time. */
+/* Of a writer that goes nobody knows whether it took read before: whoever would write asks once
+ * more, in time. */
 static void a_second_that_wrote_makes_a_writer_list(void) {
     fake_node *second, *blocker;
     CHECK_INT(fake_make(zk, LINE "/_c_a-__WRIT__", "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &second),
@@ -518,7 +522,8 @@ static void order_is_right_up_to_the_end_of_the_counter(void) {
     CHECK(q->token > p->token);
 }
 
-/* The servers give the last number again after ones below zero: who bears it came later, and would stand before them. */
+/* The servers give the last number again after ones below zero: who bears it came later, and would
+ * stand before them. */
 static void nobody_holds_past_the_end_of_the_counter(void) {
     static const int32_t given[] = {INT32_MAX, INT32_MIN, INT32_MIN + 1, INT32_MAX, -1};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {

@@ -1,4 +1,5 @@
-/* What ends a hold or forbids one: sessions that expire, operators that delete, trust that has run out; single tries. */
+/* What ends a hold or forbids one: sessions that expire, operators that delete, trust that has run
+ * out; single tries. */
 #include "fake_world.h"
 
 #include <string.h>
@@ -40,7 +41,8 @@ static void a_waiter_queues_anew_with_a_new_guid(void) {
     CHECK(fake_held(p));
 }
 
-/* The servers answer so to what was under way while they ended the session; then the client hears of that. */
+/* The servers answer so to what was under way while they ended the session; then the client hears
+ * of that. */
 static void what_met_the_end_of_the_session_fails_nobody(void) {
     static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
     fake_caller *holder = fake_holder(two);
@@ -106,7 +108,8 @@ static void late_answers_of_the_old_session_change_nothing(void) {
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
-/* A node with the GUID that is looked for, but of another session: `name` is ours, the owner is not. */
+/* A node with the GUID that is looked for, but of another session: `name` is ours, the owner is
+ * not. */
 static const char *stale_twin(fake_client *client, uint64_t number) {
     char path[256];
     fake_node *node = NULL;
@@ -227,7 +230,8 @@ static void a_waiter_deleted_before_its_watch_is_not_granted_by_a_hand_over(void
     CHECK(fake_held(q) && fake_node_of(q));
 }
 
-/* Who came first need not be first in the line: its create was cut off, and made again behind the holder's. */
+/* Who came first need not be first in the line: its create was cut off, and made again behind the
+ * holder's. */
 static void the_loser_hears_of_it_before_the_next_holder(void) {
     fake_caller *next = fake_join(one, LINE, 60);
     fake_cut(one);

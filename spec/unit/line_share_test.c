@@ -1,4 +1,5 @@
-/* Readers and writers in one line: who is let in with whom, and a writer that goes on as a reader. */
+/* Readers and writers in one line: who is let in with whom, and a writer that goes on as a
+ * reader. */
 #include "fake_world.h"
 
 #include <stdio.h>
@@ -117,7 +118,8 @@ static void nor_when_others_go_on_as_readers(void) {
     CHECK(fake_held(w));
 }
 
-/* The write was gone when the read was made, and another writer may hold since: the read must not. */
+/* The write was gone when the read was made, and another writer may hold since: the read must
+ * not. */
 static void a_read_whose_write_was_deleted_queues_anew(void) {
     fake_caller *w = writer(one), *next = writer(two);
     fake_caller *r = fake_read_under(w, LINE);

@@ -1,4 +1,5 @@
-/* The library's watches: all of them go out in one packet on a reconnect. What there is no room for is looked after. */
+/* The library's watches: all of them go out in one packet on a reconnect. What there is no room for
+ * is looked after. */
 #include "fake_world.h"
 
 #include "queue/unwatched.h"
@@ -95,7 +96,8 @@ static void holders_come_back(void) {
     CHECK_CLEAN();
 }
 
-/* The blockers' watches are worth more: there is room for more of them than for half of the waiters' both. */
+/* The blockers' watches are worth more: there is room for more of them than for half of the
+ * waiters' both. */
 static void blockers_go_before_own_nodes(void) {
     one->lines.queue.watches.most = 2000;
     wait_for_many();
@@ -182,7 +184,8 @@ static void a_waiter_whose_node_is_deleted_queues_anew(void) {
     CHECK(fake_held(r) && fake_waits(q));
 }
 
-/* Its blocker goes, and nobody has told it that its own node is gone: the list does, and it is not granted. */
+/* Its blocker goes, and nobody has told it that its own node is gone: the list does, and it is not
+ * granted. */
 static void nobody_is_granted_on_the_going_of_a_blocker_alone(void) {
     without_room();
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
@@ -350,7 +353,8 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
     CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
 }
 
-/* The lease is refused, and its line at its end, before the list that was sent with it is answered. */
+/* The lease is refused, and its line at its end, before the list that was sent with it is
+ * answered. */
 static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
     fake_directory(zk, POOL "/leases");
     fake_refuse(zk, FAKE_CREATE, POOL "/leases", ZNOAUTH, 0);

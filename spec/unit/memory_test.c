@@ -1,6 +1,6 @@
-/* A line whose allocations fail: in every scenario each one in turn, alone and with all that come after it. Whatever
- * that does: who joined is answered, who waits is served when there is memory again, and nothing is left. A failure
- * prints the allocation. */
+/* A line whose allocations fail: in every scenario each one in turn, alone and with all that come
+ * after it. Whatever that does: who joined is answered, who waits is served when there is memory
+ * again, and nothing is left. A failure prints the allocation. */
 #include "fake_world.h"
 #include "scarce.h"
 

@@ -283,7 +283,8 @@ static void ping(model *m) {
     }
 }
 
-/* The first tick after the timeout. A leader that was stopped ends it before it does anything else. */
+/* The first tick after the timeout. A leader that was stopped ends it before it does anything
+ * else. */
 static bool is_over(zkl_nanos touched, zkl_nanos now) {
     return now >= ((touched + MODEL_TIMEOUT) / MODEL_TICK + 1) * MODEL_TICK;
 }
@@ -369,7 +370,8 @@ static void run_follower(model *m) {
         kill_follower(m);
 }
 
-/* Some server that follows the present leader takes the session; the client hears of it sooner or later. */
+/* Some server that follows the present leader takes the session; the client hears of it sooner or
+ * later. */
 static void reconnect(model *m) {
     if (m->heart.linked || m->tries_at > m->now || m->ended || m->client_stopped > m->now)
         return;

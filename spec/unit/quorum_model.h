@@ -1,9 +1,11 @@
-/* quorum_model: one session, seen from both sides: a client with its heart, and the servers that may end it. Time goes in
- * grains; what is on its way arrives in order, but as late as a schedule of faults wants: links that are slow, processes
- * that are stopped, a follower that dies, a leader that is deposed. A schedule is a number.
+/* quorum_model: one session, seen from both sides: a client with its heart, and the servers that
+ * may end it. Time goes in grains; what is on its way arrives in order, but as late as a schedule
+ * of faults wants: links that are slow, processes that are stopped, a follower that dies, a leader
+ * that is deposed. A schedule is a number.
  *
- * What the servers do is told in docs/promises.md. The leader is the worst that the rule allows for: a session of two
- * ticks, a ping every half tick and some late, sessions ended as soon as can be after a stop. */
+ * What the servers do is told in docs/promises.md. The leader is the worst that the rule allows
+ * for: a session of two ticks, a ping every half tick and some late, sessions ended as soon as can
+ * be after a stop. */
 #ifndef QUORUM_MODEL_H
 #define QUORUM_MODEL_H
 
@@ -32,7 +34,8 @@ typedef struct model_news {
 
 typedef struct model_rule {
     const char *name;
-    /* Until when the session is believed in, if nothing was believed before; called at each answer and connection. */
+    /* Until when the session is believed in, if nothing was believed before; called at each answer
+     * and connection. */
     zkl_nanos (*until)(const model_news *news);
     zkl_nanos believed;  /* of the running schedule */
     unsigned violations; /* schedules in which it was believed in after its end */
@@ -45,7 +48,8 @@ typedef struct model_outcome {
     zkl_nanos lasted; /* how long the session lived */
 } model_outcome;
 
-/* Runs one schedule; the rules are judged beside the heart, which alone decides what is sent. `trace`: tell on stdout. */
+/* Runs one schedule; the rules are judged beside the heart, which alone decides what is sent.
+ * `trace`: tell on stdout. */
 model_outcome model_run(unsigned schedule, model_rule *rules, size_t count, bool trace);
 
 #endif

@@ -127,7 +127,8 @@ static const fake_node *node_at(const char *directory, const char *name) {
     return fake_find(zk, path, FAKE_LATEST);
 }
 
-/* A node with a number that the servers would not give now may come before one that holds, but too late to stop it. */
+/* A node with a number that the servers would not give now may come before one that holds, but too
+ * late to stop it. */
 static bool came_too_late(const zkl_child *other, const zkl_contender *held) {
     const fake_node *own = random_node(held), *node = node_at(held->line->path, other->name);
     const bool stray =
@@ -206,7 +207,8 @@ static fake_caller *any_place(fake_client *client) {
     return p;
 }
 
-/* Why one may not have been granted: it gave up, the servers forbade it, or the sequences are used up. */
+/* Why one may not have been granted: it gave up, the servers forbade it, or the sequences are used
+ * up. */
 static void check_failure(zkl_status status) {
     CHECK(status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED || status == ZKL_CANCELLED ||
           (status == ZKL_ACCESS_DENIED && (random_faults & REFUSE)) ||
@@ -233,7 +235,8 @@ static void touch(fake_caller *caller) {
         fake_cancel(caller);
 }
 
-/* Deletes a node, or asks for it back; or clears an empty directory away, as servers do with containers. */
+/* Deletes a node, or asks for it back; or clears an empty directory away, as servers do with
+ * containers. */
 static void some_operator(void) {
     const char *directory = any_directory();
     const size_t count = fake_children(zk, directory);
@@ -372,7 +375,8 @@ static void heal(void) {
         fake_catch_up(c);
     }
     fake_settle_all(zk);
-    /* Holds that are not watched yet come to be; then what was refused or could not be sent is repeated. */
+    /* Holds that are not watched yet come to be; then what was refused or could not be sent is
+     * repeated. */
     fake_beat(one, 44);
     /* Who is not watched gets on by a look each. */
     if (random_faults & NARROW)

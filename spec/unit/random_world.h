@@ -1,7 +1,8 @@
-/* random_world: schedules that nobody has thought of: two clients and some strangers, and a fake that loses, cuts, lags,
- * expires, refuses and deletes at random. What is joined, and what must be true of it, is the test's: a random_play. A
- * failure prints the course, the seed and the step; with the first two as arguments the program runs that course alone,
- * and with `sweep SEEDS [COURSE]` every course, or that one, with so many seeds. */
+/* random_world: schedules that nobody has thought of: two clients and some strangers, and a fake
+ * that loses, cuts, lags, expires, refuses and deletes at random. What is joined, and what must be
+ * true of it, is the test's: a random_play. A failure prints the course, the seed and the step;
+ * with the first two as arguments the program runs that course alone, and with `sweep SEEDS
+ * [COURSE]` every course, or that one, with so many seeds. */
 #ifndef RANDOM_WORLD_H
 #define RANDOM_WORLD_H
 
@@ -56,17 +57,19 @@ const char *random_stranger(const char *directory);
 const char *random_first(const char *directory);
 /* Nobody is before it, as far as it could know. */
 bool random_is_first(const zkl_contender *c);
-/* A stranger comes with a number of its own choice, that the servers would not have given it; perhaps with the GUID of
- * somebody who is there. */
+/* A stranger comes with a number of its own choice, that the servers would not have given it;
+ * perhaps with the GUID of somebody who is there. */
 void random_stray(const char *directory);
 /* Name, sequence and kind of a node. */
 zkl_kind random_parse(const char *name, zkl_child *child);
 
 /* The client of a holder: it does not trust a session that is over. */
 void random_check_trust(const fake_client *client);
-/* The node of a place that is held, or NULL, if an operator or the end of the session took it unheard. */
+/* The node of a place that is held, or NULL, if an operator or the end of the session took it
+ * unheard. */
 fake_node *random_check_node(const fake_client *client, const zkl_contender *held);
-/* Nobody is before that node but nodes of its own session that are on their way out, and those that are `excused`. */
+/* Nobody is before that node but nodes of its own session that are on their way out, and those that
+ * are `excused`. */
 void random_check_first(const zkl_contender *held,
                         bool (*excused)(const char *name, const zkl_contender *before));
 

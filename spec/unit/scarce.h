@@ -1,12 +1,14 @@
-/* scarce: memory that runs out. The engine in libscarce.a asks here instead of asking the C library, and the fake port
- * for its requests: what the tests and libzookeeper allocate for themselves is not touched. Any thread. */
+/* scarce: memory that runs out. The engine in libscarce.a asks here instead of asking the C
+ * library, and the fake port for its requests: what the tests and libzookeeper allocate for
+ * themselves is not touched. Any thread. */
 #ifndef SCARCE_H
 #define SCARCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on `count` allocations fail, the first of them is the nth (1: the next). With 0: none fails. */
+/* From now on `count` allocations fail, the first of them is the nth (1: the next). With 0: none
+ * fails. */
 void scarce_plan(unsigned nth, unsigned count);
 /* Allocations since the plan was made. */
 unsigned scarce_asked(void);

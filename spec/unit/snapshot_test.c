@@ -30,7 +30,8 @@ static void sorts_by_sequence_whatever_the_name(void) {
     CHECK_TEXT(snapshot.children[2].name, "a-lock-0000000009");
 }
 
-/* Anybody may make a node of any number. As they go around the end, no two of these three had an order with the third. */
+/* Anybody may make a node of any number. As they go around the end, no two of these three had an
+ * order with the third. */
 static void sorts_stray_numbers_alike_in_every_list(void) {
     static const char *const nodes[] = {"stray-lock--2147483647", "a-lock-0000000000",
                                         "b-lock-0000000002"};
@@ -124,7 +125,8 @@ static void takes_ten_thousand(void) {
     const char **list = calloc(MANY, sizeof *list);
     CHECK(names && list);
     for (uint32_t i = 0; i < MANY; i++) {
-        /* 7919 and 10000 have no common factor: every sequence once, out of order, some below zero */
+        /* 7919 and 10000 have no common factor: every sequence once, out of order, some below
+         * zero */
         const int32_t sequence = (int32_t)(i * UINT32_C(7919) % MANY) - 5000;
         snprintf(names[i], sizeof *names, "n%05" PRIu32 "-lock-%010" PRId32, i, sequence);
         list[i] = names[i];

@@ -1,7 +1,8 @@
 /* usage: trust_model_test [SCHEDULES], or: trust_model_test trace SCHEDULE
  *
- * The rule that validity goes by, against every schedule that a search comes to: a session that is believed in has not
- * been ended. Beside it the rules that looked as good, each of which the search must see broken: else it sees nothing. */
+ * The rule that validity goes by, against every schedule that a search comes to: a session that is
+ * believed in has not been ended. Beside it the rules that looked as good, each of which the search
+ * must see broken: else it sees nothing. */
 #include "check.h"
 #include "quorum_model.h"
 

@@ -1,4 +1,5 @@
-/* Nothing is granted where strangers may meddle, unless our own ACL is OPEN; and what we make they cannot make anew. */
+/* Nothing is granted where strangers may meddle, unless our own ACL is OPEN; and what we make they
+ * cannot make anew. */
 #include "fake_world.h"
 
 #define DEEP "/x/y/z"

@@ -159,8 +159,8 @@ static const char *const pieces[] = {
     "-8",
 };
 
-/* Half of them out of pieces of real names, so that many come close. Exactly as long as it must be, so that reading one
- * byte too far is seen. */
+/* Half of them out of pieces of real names, so that many come close. Exactly as long as it must be,
+ * so that reading one byte too far is seen. */
 static char *any_name(void) {
     char text[400];
     size_t length = 0;
