@@ -3,8 +3,8 @@
  *
  * An answer alone proves little: a leader that was deposed goes on answering syncs, and a follower
  * tells its leader that it has heard of a session only with the answer to the leader's next ping.
- * What does prove something is a chain of three requests i, j, c of one connection, handed over at h and
- * answered at r, with a committed write among i..c:
+ * What does prove something is a chain of three requests i, j, c of one connection, handed over at
+ * h and answered at r, with a committed write among i..c:
  *
  *     h(i)   r(i)  --- G at least ---  h(j)   r(j)  --- T/12 at least ---  h(c)   r(c)
  *

@@ -1,11 +1,13 @@
-/* host: a program that has Lua in it, for specs about what a plain interpreter cannot do: it opens and closes one Lua
- * state after the other and lives on, forks, and becomes another program. See spec/support/host.lua.
+/* host: a program that has Lua in it, for specs about what a plain interpreter cannot do: it opens
+ * and closes one Lua state after the other and lives on, forks, and becomes another program. See
+ * spec/support/host.lua.
  *
  *     host SCRIPT... -- ARGUMENT...
  *
- * Each script runs in a new state, with the arguments as its `arg`; the state is closed before the next is opened. A
- * script may leave `handlers`, a list of { NAME, FUNCTION }: they are called afterwards, one after the other, each on the
- * thread of that name, "main" or another one, which lies idle in between. */
+ * Each script runs in a new state, with the arguments as its `arg`; the state is closed before the
+ * next is opened. A script may leave `handlers`, a list of { NAME, FUNCTION }: they are called
+ * afterwards, one after the other, each on the thread of that name, "main" or another one, which
+ * lies idle in between. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
