@@ -5,11 +5,13 @@
 #include "base/process.h"
 #include "zookeeper/servers.h"
 
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Times the patience: for so long a handshake may stop half way. A session that is healthy can be
  * quiet for longer, but not for its timeout, as the library gives it up before. */
@@ -98,16 +100,28 @@ static bool silent(int fd, zkl_nanos patience, zkl_nanos session) {
                                          : info.tcpi_last_data_recv >= halfway;
 }
 
-static void hang_up_if_silent(int fd, void *ctx) {
-    const zkl_watchdog *watchdog = ctx;
+static bool is_to_be_hung_up(const zkl_watchdog *watchdog, int fd) {
     struct sockaddr_storage peer;
     socklen_t length = sizeof peer;
     memset(&peer, 0, sizeof peer);
-    if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
-        (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
-        zkl_servers_listed(watchdog->addresses, (struct sockaddr *)&peer, length) &&
-        silent(fd, watchdog->patience, longest_session((struct sockaddr *)&peer, length)))
-        shutdown(fd, SHUT_RDWR); /* the handshake fails, and the library tries the next server */
+    return getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
+           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
+           zkl_servers_listed(watchdog->addresses, (struct sockaddr *)&peer, length) &&
+           silent(fd, watchdog->patience, longest_session((struct sockaddr *)&peer, length));
+}
+
+/* Another thread may close the descriptor at any time, and its number be somebody else's: so what is hung up on is a
+ * copy, and that is looked at. */
+static void hang_up_if_silent(int fd, void *ctx) {
+    const zkl_watchdog *watchdog = ctx;
+    if (!is_to_be_hung_up(watchdog, fd))
+        return;
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        return; /* none is left: later */
+    if (is_to_be_hung_up(watchdog, copy))
+        shutdown(copy, SHUT_RDWR); /* the handshake fails, and the library tries the next server */
+    close(copy);
 }
 
 /* locked. false: something has changed meanwhile. */

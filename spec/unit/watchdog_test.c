@@ -2,11 +2,14 @@
 #include "zookeeper/watchdog.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PATIENCE (ZKL_SECOND / 20)
@@ -136,6 +139,33 @@ static void does_nothing_off_duty(void) {
     CHECK(hung_up(left, MOST));
 }
 
+static atomic_int swapped_for = -1;
+static int swapped;
+
+/* In the place of the system's: when the watchdog has just asked about `swapped`, that number is another socket's. */
+int getsockopt(int fd, int level, int name, void *value, socklen_t *length) {
+    const int result = (int)syscall(SYS_getsockopt, fd, level, name, value, length);
+    struct tcp_info info;
+    const bool asked = level == IPPROTO_TCP && name == TCP_INFO && *length <= sizeof info;
+    if (result != 0 || !asked || fd != swapped || atomic_load(&swapped_for) < 0)
+        return result;
+    memcpy(&info, value, *length);
+    if (info.tcpi_last_data_sent >= PATIENCE / (ZKL_SECOND / 1000))
+        CHECK(dup2(atomic_exchange(&swapped_for, -1), fd) == fd);
+    return result;
+}
+
+static void leaves_alone_who_got_the_number_of_a_silent_one(void) {
+    const int other_one = connect_to(&other);
+    swapped = call(&ours);
+    atomic_store(&swapped_for, other_one);
+    const int later = call(&ours);
+    watchdog = zkl_watchdog_start(ours.address, PATIENCE);
+    CHECK(hung_up(later, MOST)); /* they are looked at in turn */
+    CHECK(atomic_load(&swapped_for) == -1);
+    CHECK(!hung_up(other_one, 0));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"hangs up on a server that says nothing", hangs_up_on_a_server_that_says_nothing},
@@ -143,6 +173,8 @@ int main(int argc, char **argv) {
         {"leaves all others alone", leaves_all_others_alone},
         {"leaves another client's quiet session alone", leaves_a_quiet_session_alone},
         {"does nothing off duty", does_nothing_off_duty},
+        {"leaves alone who got the number of a silent one",
+         leaves_alone_who_got_the_number_of_a_silent_one},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }
