@@ -7,11 +7,13 @@
 ---     -- ... one process at a time, anywhere ...
 ---     lock:release()
 ---     client:close()
-local check = require "zklock.base.check"
 local Client = require "zklock.client"
+local Waits = require "zklock.run.waits"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local known_options = require("zklock.options").known
 local loop = require "zklock.loop"
+local query = require "zklock.run.query"
 local text = require "zklock.base.text"
 
 local zklock = {
@@ -111,12 +113,15 @@ local function check_identifier(identifier)
 end
 
 --- Opens the client, and waits for its session if there is a deadline for that.
-local function begin(client, config, deadline)
+---@param opened table gets `native` and `client`, as far as it comes: whoever called closes what is open
+local function begin(opened, config, options, deadline)
   local native, lack = core.connect(config)
   if not native then return nil, lack end
-  client:start(native)
+  opened.native = native
+  local client = Client.new(native, options)
+  opened.client = client
   if not deadline then return true end
-  return client:ask(function(tag) return native:ask_session(tag, deadline) end)
+  return query(client, function(tag) return native:ask_session(tag, deadline) end)
 end
 
 local SIGNALS = { TERM = "TERM", HUP = "HUP", INT = "INT", QUIT = "QUIT" }
@@ -168,28 +173,33 @@ function zklock.connect(hosts, options)
     tls = tls,
     log = (check.listener(options.log or nil, "options.log")) ~= nil,
   }
-  local client = Client.new(nil, {
+  local client_options = {
     loop = adapter,
     chroot = hosts:match("/.+") or "",
     on_state = check.listener(options.on_state, "options.on_state"),
     on_error = check.listener(options.on_error, "options.on_error"),
     log = options.log,
-  })
+  }
   if not once and adapter.can_wait then
     local ok, err = adapter.can_wait()
     if not ok then return nil, err end
   end
-  local good, ok, query = client.protected(begin, client, config, not once and deadline)
+  local opened = { native = false, client = false }
+  local good, ok, answer = Waits.protector(adapter)(begin, opened, config, client_options, not once and deadline)
+  local native, client = opened.native, opened.client
   if good and ok then
-    if query then query:drop() end
+    if answer then answer:drop() end
     return client
   elseif good then
-    local why = query == "disconnected" and client.native:trouble()
-    if client.native then client:let_go() end
-    if why then return nil, query, why end
-    return nil, query
+    local why = answer == "disconnected" and native:trouble()
+    if native then
+      native:close() -- the session ends behind the scenes
+      client.dispatcher:dispatch()
+    end
+    if why then return nil, answer, why end
+    return nil, answer
   end
-  if client.native then client.native:close() end -- goes on behind the scenes
+  if native then native:close() end
   error(ok, 0)
 end
 

@@ -10,23 +10,27 @@ local Lease = {}
 Lease.__index = Lease
 Lease.__name = "zklock.Lease"
 
---- Made before there is anything to lease; `stay` is set then.
----@param listener table in whose `handle_lost` its stay finds its listener
+--- Made before there is anything to lease.
+---@param semaphore zklock.Semaphore
 ---@return zklock.Lease
-function Lease.new(listener)
-  local lease = setmetatable({ stay = false, open = true, listener = listener }, Lease)
+function Lease.new(semaphore)
+  local lease = setmetatable({ hold = false, open = true, listener = { semaphore = semaphore } }, Lease)
   owner.declare_weak(lease)
   return lease
+end
+
+--- What is waited for, before it joins.
+---@private
+function Lease:bind(hold)
+  self.hold = hold
 end
 
 --- As a guard: it is open until it is known that it was given back, or lost.
 local function release(lease)
   if not lease.open then return true end
-  local stay = lease.stay
-  local err = stay.place.client:unusable()
-  if not err and stay.state ~= "held" then err = stay.state == "lost" and "lost" or "not owner" end
-  local ok = not err
-  if ok then ok, err = stay:release() end
+  local hold, ok = lease.hold, false
+  local err = hold:is_over()
+  if not err then ok, err = hold:release() end
   lease.open = false
   if ok then return true end
   return nil, err
@@ -42,20 +46,19 @@ end
 --- Whom it was taken for (a request of nginx's) is at its end: so is it.
 ---@private
 function Lease:abandon()
-  local stay = self.stay
-  if self.open and stay and stay.state == "held" and not stay.place.client:unusable() then stay:abandon() end
+  local hold = self.hold
+  if self.open and hold and hold.state == "held" and not hold.holds.client.native:unusable() then hold:abandon() end
 end
 
 ---@private
 function Lease:is_open()
-  local stay = self.stay
-  return self.open and stay.state == "held" and not stay.place.client:unusable() and stay.contender:held()
+  return self.open and self.hold:is_open()
 end
 
 --- The fencing token: grows with every lease of this semaphore. Of a count, that of the first.
 ---@return integer? token nil when it is not held any more
 function Lease:token()
-  return self:is_open() and self.stay.token or nil
+  return self:is_open() and self.hold.token or nil
 end
 
 --- Is it held, with `validity` above 0?
@@ -67,7 +70,7 @@ end
 --- For how long the servers cannot have given it to somebody else; read from the clock at the moment of asking.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
-  return self:is_open() and self.stay.contender:validity() or 0
+  return self:is_open() and self.hold.contender:validity() or 0
 end
 
 --- Sets the listener for its loss, or removes it. It keeps what it refers to: a lease that its own listener refers to
@@ -83,7 +86,7 @@ function Lease:__close()
 end
 
 function Lease:__tostring()
-  return ("zklock.Lease (%s)"):format(text.shown(self.stay.place.path))
+  return ("zklock.Lease (%s)"):format(text.shown(self.hold.holds.path))
 end
 
 return Lease

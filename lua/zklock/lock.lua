@@ -1,9 +1,11 @@
 --- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
+local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local guard = require "zklock.guard"
 local owner = require "zklock.owners.owner"
 local participants = require "zklock.participants"
+local query = require "zklock.run.query"
 local Request = require "zklock.request"
 local revoke = require "zklock.revoke"
 local text = require "zklock.base.text"
@@ -19,72 +21,87 @@ local Lock = {}
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
---- A handle on what is at a place.
+--- A handle on what is known of a path.
+---@param holds zklock.Holds
 ---@param by_thread boolean? whose calls that name no owner are the host's light thread's
 ---@return zklock.Lock
-function Lock.new(client, place, by_thread)
-  return setmetatable({ client = client, place = place, by_thread = by_thread or false }, Lock)
+function Lock.new(client, holds, by_thread)
+  return setmetatable({ client = client, holds = holds, by_thread = by_thread or false }, Lock)
 end
 
 local function owner_or_current(lock, who)
-  if who == nil then return lock.client:owner(lock.by_thread) end
+  if who == nil then return owner.of_call(lock.client, lock.by_thread) end
   return owner.named(who)
 end
 
 --- The owner holds it already. With validity 0 it waits for the session.
----@return zklock.Stay? stay
+---@return zklock.Hold? hold
 ---@return string? err
-local function await_validity(stay, deadline)
-  local contender = stay.contender
-  if contender:validity() > 0 then return stay end
-  local ok, query = stay.place.client:ask(function(tag) return contender:ask_validity(tag, deadline) end)
+local function await_validity(hold, deadline)
+  local contender = hold.contender
+  if contender:validity() > 0 then return hold end
+  local ok, answer = query(hold.holds.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
-    if query == "lost" and stay.state == "held" then quietly(stay.lose, stay) end
-    return nil, query
+    if answer == "lost" and hold.state == "held" then quietly(hold.lose, hold) end
+    return nil, answer
   end
-  query:drop()
-  if stay.state ~= "held" then return nil, "lost" end
-  return stay
+  answer:drop()
+  if hold.state ~= "held" then return nil, "lost" end
+  return hold
 end
 
---- Comes to a stay that holds, waiting for it. What it is given counts when it is handed out.
----@return zklock.Stay? stay
+--- The same owner waits already, in another coroutine: waits for the end of that.
+---@return zklock.Hold? hold nil without an error: it has ended, and he does not hold
+---@return string? err
+local function await_other(holds, hold, deadline, once, who)
+  local client = holds.client
+  while hold do
+    if once then return nil, "timeout" end
+    hold:await(deadline)
+    if hold.state == "waiting" then
+      local unusable = client.native:unusable()
+      return nil, unusable or (client.native:state() == "connected" and "timeout" or "disconnected")
+    end
+    hold = holds:of(who)
+    if hold and hold.state == "held" then return await_validity(hold, deadline) end
+  end
+  return nil
+end
+
+--- Comes to hold, waiting for it. What the owner is given counts when it is handed out.
+---@return zklock.Hold? hold
 ---@return string? err
 local function seek(lock, deadline, once, who)
-  local place, client = lock.place, lock.client
-  local unusable = client:cannot_wait()
+  local holds, client = lock.holds, lock.client
+  local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
   owner.look(who)
-  client:recall()
-  local stay = place:stay_of(who)
-  if stay and stay.state == "held" then return await_validity(stay, deadline) end
-  client:reap(stay and math.huge)
-  quietly(place.reap, place)
-  stay = stay and place:stay_of(who)
-  while stay do -- the same owner waits already, in another coroutine
-    if once then return nil, "timeout" end
-    stay:await(deadline)
-    if stay.state == "waiting" then
-      return nil, client:unusable() or (client:state() == "connected" and "timeout" or "disconnected")
-    end
-    stay = place:stay_of(who)
-    if stay and stay.state == "held" then return await_validity(stay, deadline) end
+  client.ledger:recall()
+  local hold = holds:of(who)
+  if hold and hold.state == "held" then return await_validity(hold, deadline) end
+  client.mortals:reap(hold and math.huge)
+  quietly(holds.reap, holds)
+  hold = hold and holds:of(who)
+  if hold then
+    local err
+    hold, err = await_other(holds, hold, deadline, once, who)
+    if hold or err then return hold, err end
   end
-  stay = place:new_stay(lock, who)
-  local err = place:forbids(who) or stay:settle(deadline, once)
-  if stay.state == "held" then return stay end
-  if err == "lost" then place:forgive(who) end -- told here
+  hold = Hold.new(holds, lock, who)
+  local err = holds:forbids(who) or hold:acquire(deadline, once)
+  if hold.state == "held" then return hold end
+  if err == "lost" then holds:forgive(who) end -- told here
   return nil, err
 end
 
 --- Hands out what was sought, to a guard or as a token; or nil, the error, and what is known of it besides.
-local function hand_out(lock, who, open, stay, err)
-  if not stay then return lock.client:failure(err) end
-  if stay.state == "failed" then return nil, stay.err end -- a hook has called us meanwhile
-  if not stay:hand_out() then stay.count = stay.count + 1 end
-  stay.place:forgive(who)
-  if open then return open(stay, stay.token) end
-  return stay.token
+local function hand_out(lock, who, open, hold, err)
+  if not hold then return lock.client.waits:failure(err) end
+  if hold.state == "failed" then return nil, hold.err end -- a hook has called us meanwhile
+  hold:hand_out()
+  lock.holds:forgive(who)
+  if open then return open(hold, hold.token) end
+  return hold.token
 end
 
 --- Acquires the lock, waiting for it in order of arrival.
@@ -106,16 +123,16 @@ function Lock:acquire(timeout, who)
 end
 
 local function release(lock, who)
-  local place = lock.place
-  local stay = place:stay_of(who)
-  if stay and stay.state == "held" then
-    local ok, err = stay:release()
+  local holds = lock.holds
+  local hold = holds:of(who)
+  if hold and hold.state == "held" then
+    local ok, err = hold:release()
     if ok then return true end
-    if err == "lost" then place:forgive(who) end
+    if err == "lost" then holds:forgive(who) end
     return nil, err
   end
-  if place:has_lost(who) then
-    place:forgive(who)
+  if holds:loss_of(who) then
+    holds:forgive(who)
     return nil, "lost"
   end
   return nil, "not owner"
@@ -129,19 +146,21 @@ end
 function Lock:release(who)
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))
-  local unusable = self.client:unusable()
+  local client = self.client
+  local unusable = client.native:unusable()
   if unusable then return nil, unusable end
-  self.client:recall()
+  client.ledger:recall()
   return quietly(release, self, who)
 end
 
---- The stay of an owner that holds, or nil.
+--- What an owner holds, or nil.
 local function held(lock, who)
+  local client = lock.client
   who = owner_or_current(lock, check.owner(who, 4))
-  if lock.client:unusable() then return nil end
-  lock.client:recall()
-  local stay = lock.place:stay_of(who)
-  return stay and stay.state == "held" and stay or nil
+  if client.native:unusable() then return nil end
+  client.ledger:recall()
+  local hold = lock.holds:of(who)
+  return hold and hold.state == "held" and hold or nil
 end
 
 --- Does this owner hold it, with `validity` above 0?
@@ -149,8 +168,8 @@ end
 ---@return boolean
 function Lock:is_held(who)
   check.self(self, Lock, "lock:is_held")
-  local stay = held(self, who)
-  return stay ~= nil and stay.contender:validity() > 0
+  local hold = held(self, who)
+  return hold ~= nil and hold.contender:validity() > 0
 end
 
 --- The fencing token, for the resource to refuse a smaller one than it has seen. Print it with %d.
@@ -158,8 +177,8 @@ end
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
   check.self(self, Lock, "lock:token")
-  local stay = held(self, who)
-  return stay and stay.token or nil
+  local hold = held(self, who)
+  return hold and hold.token or nil
 end
 
 --- For how long the servers cannot have given the lock to somebody else. Read from the clock at the moment of asking: a
@@ -168,8 +187,8 @@ end
 ---@return number seconds 0 when this owner does not hold it
 function Lock:validity(who)
   check.self(self, Lock, "lock:validity")
-  local stay = held(self, who)
-  return stay and stay.contender:validity() or 0
+  local hold = held(self, who)
+  return hold and hold.contender:validity() or 0
 end
 
 --- With where it was raised: whoever raises it again leaves that behind.
@@ -194,12 +213,12 @@ function Lock:with(timeout, fn, ...)
   local kept, err
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
   kept, err = self:guard(timeout, who)
-  if not kept then return self.client:failure(err) end
+  if not kept then return self.client.waits:failure(err) end
   local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
   local released
   released, err = kept:release()
   if err == "not owner" then released, err = self:release(who) end -- fn has released it, and perhaps taken it again
-  if err == "lost" then self.place:forgive(who) end -- told here
+  if err == "lost" then self.holds:forgive(who) end -- told here
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
   return nil, err, unpack(results, 1, results.n)
@@ -245,7 +264,7 @@ end
 function Lock:on_revoke(fn)
   check.self(self, Lock, "lock:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  quietly(self.place.tell_revoked, self.place)
+  quietly(self.holds.tell_revoked, self.holds)
 end
 
 --- Asks whoever holds it to give it back, in whatever process or language: a writer or all readers, and of a multilock
@@ -258,7 +277,7 @@ end
 function Lock:revoke(timeout)
   check.self(self, Lock, "lock:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
-  return revoke(self.client, self.place.paths or { self.place.path }, deadline, once, false)
+  return revoke(self.client, self.holds.paths or { self.holds.path }, deadline, once, false)
 end
 
 --- Who is in the line, in order; of a multilock: in one line after the other. `kind` is "lock", "read" or "write";
@@ -271,14 +290,14 @@ end
 function Lock:participants(timeout)
   check.self(self, Lock, "lock:participants")
   local deadline, once = check.deadline(timeout, "timeout")
-  return participants(self.client, self.place.paths or { self.place.path }, deadline, once)
+  return participants(self.client, self.holds.paths or { self.holds.path }, deadline, once)
 end
 
 --- The path it was made with, without the chroot; of a multilock all its paths, sorted.
 ---@return string ...
 function Lock:path()
-  if self.place.paths then return unpack(self.place.paths) end
-  return self.place.path
+  if self.holds.paths then return unpack(self.holds.paths) end
+  return self.holds.path
 end
 
 function Lock:__tostring()

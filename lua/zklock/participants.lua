@@ -1,4 +1,5 @@
 --- participants: who holds and who waits, read off the servers.
+local query = require "zklock.run.query"
 
 ---@class zklock.Participant
 ---@field path string
@@ -19,12 +20,12 @@
 return function(client, paths, deadline, once, leases)
   local all = {}
   local function read(path, are_leases)
-    local ok, query = client:ask(function(tag)
+    local ok, answer = query(client, function(tag)
       return client.native:ask_participants(path, are_leases, tag, deadline, once)
     end)
-    if not ok then return query end
-    local good, list = pcall(query.participants, query)
-    query:drop()
+    if not ok then return answer end
+    local good, list = pcall(answer.participants, answer)
+    answer:drop()
     if not good then error(list, 0) end
     for _, participant in ipairs(list) do
       participant.path = path
@@ -36,6 +37,6 @@ return function(client, paths, deadline, once, leases)
   for _, path in ipairs(paths) do
     err = err or read(path, false)
   end
-  if err then return client:failure(err) end
+  if err then return client.waits:failure(err) end
   return all
 end

@@ -1,5 +1,7 @@
 --- request: a wait for a lock without a waiter: its callback is called from `poll`. It is the owner of what it gets.
 --- Made while a host serves somebody (a request of nginx's), it ends with that.
+local Callbacks = require "zklock.run.callbacks"
+local Hold = require "zklock.holds.hold"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
 
@@ -10,21 +12,18 @@ local Request = {}
 Request.__index = Request
 Request.__name = "zklock.Request"
 
----@param listener table? in whose handle_lost the stay finds its listener; default the lock
----@param adapt (fun(stay: zklock.Stay): any)? sees the stay before it joins, and makes of the one that holds what the
----  callback gets, the same each time; default its token
----@param who any? the owner of what it gets; default the request
-local function new(lock, deadline, once, callback, listener, adapt, who)
-  local client = lock.client
-  local call = client.new_call(callback, nil, nil, false)
-  local request = setmetatable({ client = client, call = call, adapt = adapt or false, stay = false, cancelled = false,
+---@param lease zklock.Lease? what the callback gets, and the owner; default: the hold's token, and the request
+---@param count integer? how many leases
+local function new(handle, deadline, once, callback, lease, count)
+  local client = handle.client
+  local call = Callbacks.new_call(callback, nil, nil, false)
+  local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
     told_lost = false, called = setmetatable({ call }, { __mode = "v" }) }, Request)
-  call[3] = request
   owner.declare_weak(request)
   if client.loop.tie then client.loop.tie(client, request) end
-  local err = client:unusable() or request:join(lock, deadline, once, listener, who)
+  local err = client.native:unusable() or request:join(handle, deadline, once, count)
   if err then
-    request.stay = false
+    request.hold = false
     request:tell(err)
     client.native:wake()
   end
@@ -32,29 +31,30 @@ local function new(lock, deadline, once, callback, listener, adapt, who)
 end
 
 --- Asks; the callback is told exactly once, also when nothing could be asked.
-function Request.new(lock, ...)
-  lock.client:recall()
-  return core.hand_over(new, lock, ...)
+---@param handle zklock.Lock|zklock.Semaphore
+function Request.new(handle, ...)
+  handle.client.ledger:recall()
+  return core.hand_over(new, handle, ...)
 end
 
 ---@private
-function Request:join(lock, deadline, once, listener, who)
-  local client = self.client
-  client:reap()
-  lock.place:reap()
-  local stay, back = lock.place:new_stay(listener or lock, who or self), owner.reference(self)
-  if self.adapt then self.adapt(stay) end
-  stay.answered = function(answered)
-    local waiting = back()
-    if waiting then waiting:answered(answered) end
-  end
-  self.stay = stay
-  client.kept[self] = true -- a waiting one is not collected
-  local ok, err = pcall(stay.join, stay, deadline, once)
+function Request:join(handle, deadline, once, count)
+  local client, holds, lease = self.client, handle.holds, self.lease
+  local back = owner.reference(self)
+  client.mortals:reap()
+  holds:reap()
+  local hold = Hold.new(holds, lease and lease.listener or handle, lease or self, count, function(hold)
+    local request = back()
+    if request then request:answered(hold) end
+  end)
+  if lease then lease:bind(hold) end
+  self.hold = hold
+  client.dispatcher:keep(self) -- a waiting one is not collected
+  local ok, err = pcall(hold.join, hold, deadline, once)
   if ok and not err then return nil end
-  client.kept[self] = nil
+  client.dispatcher:unkeep(self)
   if ok then return err end
-  stay:end_now()
+  hold:quit()
   error(err, 0)
 end
 
@@ -62,34 +62,27 @@ end
 ---@private
 function Request:tell(err, got)
   local call = self.call
-  if err then
-    call[2] = err
-  else
-    call[1], call.keep = got, self
-  end
-  self.client.queue:append(call)
-  self.call, self.adapt = false, false
+  if not err then Callbacks.keep_with(call, self) end
+  self.client.callbacks:tell(call, call.fn, got, err or nil, self)
+  self.call, self.lease = false, false
 end
 
 ---@private
-function Request:answered(stay)
-  local late = self.cancelled and stay.token -- for the engine, not for the caller
-  if late then stay.err = "cancelled" end
+function Request:answered(hold)
+  local late = self.cancelled and hold.token -- for the engine, not for the caller
+  if late then hold:cancelled() end
   if self.call then -- not told already
-    self:tell(stay.err, not stay.err and (self.adapt and self.adapt(stay) or stay.token))
-    self.client.kept[self] = nil
+    self:tell(hold.err, not hold.err and (self.lease or hold.token) or nil)
+    self.client.dispatcher:unkeep(self)
   end
-  if late then
-    stay:leave("failed")
-    stay.contender:quit() -- last of all: with it the event goes
-  end
+  if late then hold:decline() end
 end
 
 local function cancel(self)
-  local stay = self.stay
-  if not stay or stay.state ~= "waiting" or self.client:unusable() then return false end
+  local hold = self.hold
+  if not hold or hold.state ~= "waiting" or self.client.native:unusable() then return false end
   self.cancelled = true
-  stay.contender:cancel()
+  hold.contender:cancel()
   return true
 end
 
@@ -103,27 +96,29 @@ end
 --- coroutine that its variables are in, and then they are anything.
 ---@private
 function Request:abandon()
-  local stay, call = self.stay, self.called[1]
-  if not stay or self.client:unusable() then return end
-  local was = stay.state
-  if was == "waiting" or was == "held" then stay:abandon() end
-  if was == "waiting" then stay.state = "failed" end
-  if call then call.begun = true end
-  self.call, self.adapt = false, false
-  if self.client.kept[self] then self.client.kept[self] = nil end
+  local hold, call = self.hold, self.called[1]
+  if not hold or self.client.native:unusable() then return end
+  if hold.state == "waiting" then
+    hold:give_up("failed")
+  elseif hold.state == "held" then
+    hold:abandon()
+  end
+  if call then Callbacks.revoke(call) end
+  self.call, self.lease = false, false
+  self.client.dispatcher:unkeep(self)
 end
 
 local function release(self)
-  local unusable = self.client:unusable()
+  local unusable = self.client.native:unusable()
   if unusable then return nil, unusable end
-  local stay = self.stay
-  if stay and stay.state == "held" then
-    local ok, err = stay:release()
+  local hold = self.hold
+  if hold and hold.state == "held" then
+    local ok, err = hold:release()
     if ok then return true end
     if err == "lost" then self.told_lost = true end
     return nil, err
   end
-  if stay and stay.state == "lost" and not self.told_lost then
+  if hold and hold.state == "lost" and not self.told_lost then
     self.told_lost = true
     return nil, "lost"
   end
@@ -140,7 +135,7 @@ end
 --- The fencing token while it holds.
 ---@return integer?
 function Request:token()
-  if self:state() == "held" then return self.stay.token end
+  if self:state() == "held" then return self.hold.token end
   return nil
 end
 
@@ -154,21 +149,21 @@ end
 --- process that was stopped wakes up with 0. `state` says "held" until the loss is known.
 ---@return number seconds 0 when it does not hold
 function Request:validity()
-  return self:state() == "held" and self.stay.contender:validity() or 0
+  return self:state() == "held" and self.hold.contender:validity() or 0
 end
 
 --- What is known so far.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
-  local stay = self.stay
-  if not stay then return "failed" end
-  local unusable = self.client:unusable()
-  if unusable == "forked" and stay.state == "waiting" then return "failed" end -- the answer is the parent's
-  if stay.state == "held" then
+  local hold = self.hold
+  if not hold then return "failed" end
+  local unusable = self.client.native:unusable()
+  if unusable == "forked" and hold.state == "waiting" then return "failed" end -- the answer is the parent's
+  if hold.state == "held" then
     if unusable then return unusable == "closed" and "released" or "failed" end
-    if not stay.contender:held() then return "lost" end
+    if not hold.contender:held() then return "lost" end
   end
-  return stay.state
+  return hold.state
 end
 
 function Request:__tostring()

@@ -9,10 +9,11 @@ local RwLock = {}
 RwLock.__index = RwLock
 RwLock.__name = "zklock.RwLock"
 
---- A handle on what is at a place of writers.
+--- A handle on what is known of a path.
+---@param holds zklock.Holds of the writers
 ---@return zklock.RwLock
-function RwLock.new(client, place, by_thread)
-  local read, write = Lock.new(client, place.read, by_thread), Lock.new(client, place, by_thread)
+function RwLock.new(client, holds, by_thread)
+  local read, write = Lock.new(client, holds.read, by_thread), Lock.new(client, holds, by_thread)
   return setmetatable({ read = read, write = write }, RwLock)
 end
 

@@ -1,6 +1,7 @@
 --- semaphore: the handle of so many leases at a path.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
+local Hold = require "zklock.holds.hold"
 local Lease = require "zklock.lease"
 local participants = require "zklock.participants"
 local Request = require "zklock.request"
@@ -12,10 +13,10 @@ local Semaphore = {}
 Semaphore.__index = Semaphore
 Semaphore.__name = "zklock.Semaphore"
 
---- A handle on the semaphore at a place.
+--- A handle on what is known of a path.
 ---@return zklock.Semaphore
-function Semaphore.new(client, place)
-  return setmetatable({ client = client, place = place }, Semaphore)
+function Semaphore.new(client, holds)
+  return setmetatable({ client = client, holds = holds }, Semaphore)
 end
 
 --- Each lease is a node, and who takes some looks at all of them for each that comes or goes: a release of 1,000 takes
@@ -28,14 +29,14 @@ local function check_count(count, permits)
 end
 
 --- What is leased here ends with whom a host serves here.
-local function new_lease(semaphore, listener)
-  local client, lease = semaphore.client, Lease.new(listener)
+local function new_lease(semaphore)
+  local client, lease = semaphore.client, Lease.new(semaphore)
   if client.loop.tie then client.loop.tie(client, lease) end
   return lease
 end
 
 local function hand_out(lease)
-  lease.stay:hand_out()
+  lease.hold:hand_out()
   return lease
 end
 
@@ -49,17 +50,17 @@ end
 function Semaphore:acquire(timeout, count)
   check.self(self, Semaphore, "semaphore:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
-  count = check_count(count, self.place.permits)
-  local refused = self.client:cannot_wait()
+  local client, holds = self.client, self.holds
+  count = check_count(count, holds.settings.permits)
+  local refused = client.waits:cannot_wait()
   if refused then return nil, refused end
-  self.client:recall()
-  self.client:reap()
-  local listener = { semaphore = self }
-  local lease = new_lease(self, listener)
-  local stay = self.place:new_stay(listener, lease)
-  stay.leases, lease.stay = count, stay
-  local err = stay:settle(deadline, once)
-  if stay.state ~= "held" then return self.client:failure(err) end
+  client.ledger:recall()
+  client.mortals:reap()
+  local lease = new_lease(self)
+  local hold = Hold.new(holds, lease.listener, lease, count)
+  lease:bind(hold)
+  local err = hold:acquire(deadline, once)
+  if hold.state ~= "held" then return client.waits:failure(err) end
   return core.hand_over(hand_out, lease)
 end
 
@@ -72,13 +73,8 @@ function Semaphore:request(timeout, callback, count)
   check.self(self, Semaphore, "semaphore:request")
   local deadline, once = check.deadline(timeout, "timeout")
   check.func(callback, "callback")
-  count = check_count(count, self.place.permits)
-  local listener = { semaphore = self }
-  local lease = new_lease(self, listener)
-  return Request.new(self, deadline, once, callback, listener, function(stay)
-    stay.leases, lease.stay = count, stay
-    return lease
-  end, lease)
+  count = check_count(count, self.holds.settings.permits)
+  return Request.new(self, deadline, once, callback, new_lease(self), count)
 end
 
 --- Makes leases taken through this handle revocable: sets its listener for those who ask for them back, once per lease.
@@ -87,7 +83,7 @@ end
 function Semaphore:on_revoke(fn)
   check.self(self, Semaphore, "semaphore:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  core.quietly(self.place.tell_revoked, self.place)
+  core.quietly(self.holds.tell_revoked, self.holds)
 end
 
 --- Asks whoever has a lease to give it back.
@@ -98,7 +94,7 @@ end
 function Semaphore:revoke(timeout)
   check.self(self, Semaphore, "semaphore:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
-  return revoke(self.client, { self.place.path .. "/leases" }, deadline, once, true)
+  return revoke(self.client, { self.holds.path .. "/leases" }, deadline, once, true)
 end
 
 --- Who holds leases, then who waits for some, in order.
@@ -109,7 +105,7 @@ end
 function Semaphore:participants(timeout)
   check.self(self, Semaphore, "semaphore:participants")
   local deadline, once = check.deadline(timeout, "timeout")
-  local path = self.place.path
+  local path = self.holds.path
   local list, err, why = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")
   if not list then return nil, err, why end
   for _, participant in ipairs(list) do
@@ -121,11 +117,11 @@ end
 --- The path it was made with, without the chroot.
 ---@return string
 function Semaphore:path()
-  return self.place.path
+  return self.holds.path
 end
 
 function Semaphore:__tostring()
-  return ("zklock.Semaphore (%s)"):format(text.shown(self.place.path))
+  return ("zklock.Semaphore (%s)"):format(text.shown(self.holds.path))
 end
 
 return Semaphore

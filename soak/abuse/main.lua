@@ -60,9 +60,9 @@ end
 --- Who holds, as far as the module knows.
 local function holders(client)
   local list = {}
-  for stay in pairs(client.stays) do
-    local owner = stay.owner()
-    list[#list + 1] = ("%s (%s, count %d, of %s)"):format(stay.place.path, stay.state, stay.count,
+  for hold in pairs(client.ledger.all) do
+    local owner = hold.owner()
+    list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.holds.path, hold.state, hold.count,
       type(owner) == "thread" and "a coroutine that is " .. coroutine.status(owner) or tostring(owner))
   end
   return #list == 0 and "nobody" or table.concat(list, ", ")

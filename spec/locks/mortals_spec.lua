@@ -10,7 +10,7 @@ describe("those who may come to their end", function()
   local all
 
   before_each(function()
-    all = mortals.new(function() end)
+    all = mortals.new()
   end)
 
   --- Runs fn once, when the next of them enters: as a collection would that begins with one of the allocations there.

@@ -44,13 +44,13 @@ describe("inside nginx", function()
   it("a request is granted also when an error was raised into telling it", function()
     start { server = [[
       location / { content_by_lua_block {
-        local Client = require "zklock.client"
-        local wake = Client.wake
-        function Client.wake()
-          Client.wake = wake
+        local Waits = require "zklock.run.waits"
+        local wake = Waits.wake
+        function Waits.wake()
+          Waits.wake = wake
           error("not enough memory", 0)
         end
-        ngx.say(client:mutex("@path@"):acquire(10) ~= nil, " ", Client.wake == wake)
+        ngx.say(client:mutex("@path@"):acquire(10) ~= nil, " ", Waits.wake == wake)
       } }
     ]] }
     assert.same({ 200, "true true\n" }, { web:get("/") })

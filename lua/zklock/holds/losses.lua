@@ -1,5 +1,5 @@
---- losses: who has lost what he held and was not told yet, which his next release does. A place with such owners lives
---- on when nobody has a handle of it; but not for ever, for he may never ask.
+--- losses: who has lost what he held and was not told yet, which his next release does. What is known of a path lives
+--- on for such owners when nobody has a handle of it; but not for ever, for he may never ask.
 local Losses = {}
 Losses.__index = Losses
 
@@ -7,7 +7,7 @@ Losses.__index = Losses
 local MOST = 1000
 
 function Losses.new()
-  return setmetatable({ first = 1, last = 0, places = {}, names = {} }, Losses)
+  return setmetatable({ first = 1, last = 0, holds = {}, names = {} }, Losses)
 end
 
 --- Owners that are collected are forgotten without us.
@@ -18,20 +18,21 @@ end
 
 local function forget_oldest(losses)
   local number = losses.first
-  local place, who = losses.places[number], losses.names[number]
-  if who ~= nil and place.losers[who] == number then place.losers[who] = nil end
-  losses.places[number] = nil
+  local holds, who = losses.holds[number], losses.names[number]
+  if who ~= nil and holds:loss_of(who) == number then holds:forgive(who) end
+  losses.holds[number] = nil
   if who ~= nil then losses.names[number] = nil end
   losses.first = number + 1
 end
 
 --- Once for each loss; again when an error was raised into it.
-function Losses:note(place, who)
-  if place.losers[who] then return end
+---@param holds zklock.Holds
+function Losses:note(holds, who)
+  if holds:loss_of(who) then return end
   local number = self.last + 1
-  self.places[number] = place
+  self.holds[number] = holds
   if not is_collected(who) then self.names[number] = who end
-  place.losers[who] = number
+  holds:note_loss(who, number)
   self.last = number
   if number - self.first >= MOST then forget_oldest(self) end
 end

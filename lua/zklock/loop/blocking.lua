@@ -1,15 +1,16 @@
 --- blocking: the loop of a program that has none. Who waits, polls: callbacks run meanwhile.
 local blocking = { name = "blocking" }
 
---- Waits until `waiter.done` or its time is over; in a forked child, where nothing arrives, not at all.
---- `client:turn()` takes what has arrived and runs callbacks, `client:sleep()` blocks until something arrives or a
---- signal comes: a signal's hook runs as soon as it is back in Lua.
+--- Waits until `waiter.done` or its time is over; in a forked child, where nothing arrives, not at all. The dispatcher
+--- takes what has arrived and runs callbacks; it sleeps until something arrives or a signal comes, whose hook runs as
+--- soon as it is back in Lua.
 function blocking.wait(client, waiter)
-  client:turn()
+  local dispatcher, native = client.dispatcher, client.native
+  dispatcher:dispatch()
   local is_first = true
-  while not waiter.done and waiter:left() ~= 0 and client:unusable() ~= "forked" do
-    client:sleep(waiter.deadline or math.huge, is_first)
-    client:turn()
+  while not waiter.done and waiter:left() ~= 0 and native:unusable() ~= "forked" do
+    dispatcher:sleep(waiter.deadline or math.huge, is_first)
+    dispatcher:dispatch()
     is_first = false
   end
 end

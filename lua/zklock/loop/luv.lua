@@ -1,7 +1,7 @@
 --- luv: waits in coroutines that luv's callbacks resume. It has no coroutines of its own, so any can wait.
 local blocking = require "zklock.loop.blocking"
 local is_yieldable = require "zklock.base.yieldable"
-local report = require "zklock.base.report"
+local errors = require "zklock.base.errors"
 local uv = require "luv"
 
 local luv = { name = "luv" }
@@ -59,7 +59,7 @@ end
 local function go_on(waiter)
   if coroutine.status(waiter.thread) ~= "suspended" then return leave(waiter) end -- somebody closed it
   local ok, err = coroutine.resume(waiter.thread)
-  if not ok then error(report.traceback(waiter.thread, err), 0) end
+  if not ok then error(errors.traceback(waiter.thread, err), 0) end
 end
 
 local function suspend(waiter)

@@ -61,7 +61,7 @@ end
 local function attend(visits, subject, request)
   subrequests.learn(request)
   local client = visits.back[1]
-  local native = visits.native:visit(client and client:enter(subject) or NOBODY)
+  local native = visits.native:visit(client and client.dispatcher:enter(subject) or NOBODY)
   local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
   if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
   local handler, data = native:lend()
@@ -167,7 +167,7 @@ end
 function Visit:end_threads()
   local client = self.visits.back[1]
   for thread, owner in pairs(self.owners) do
-    if client then client:abandon(owner) end
+    if client then client.mortals:abandon(owner) end
     self.owners[thread] = nil
   end
 end
@@ -185,10 +185,10 @@ function Visits:end_threads()
   for visit in pairs(client and self.threaded or {}) do
     for thread, owner in pairs(visit.owners) do
       if is_over(visit, thread, owner) then
-        client:abandon(owner)
+        client.mortals:abandon(owner)
         visit.owners[thread] = nil
       else
-        more = more or client:has_something(owner)
+        more = more or client.mortals:has(owner)
       end
     end
   end
@@ -206,8 +206,8 @@ function Visit:finish()
   if visits.list[self.address] ~= self then return end
   local client = visits.back[1]
   if client then
-    if self.owner then client:abandon(self.owner) end
-    for _, owner in pairs(self.owners) do client:abandon(owner) end
+    if self.owner then client.mortals:abandon(self.owner) end
+    for _, owner in pairs(self.owners) do client.mortals:abandon(owner) end
     for request in pairs(self.requests) do request:abandon() end
   end
   visits.list[self.address] = nil

@@ -1,18 +1,24 @@
 --- mortals: those that may come to their end while they hold or wait: coroutines, requests, what stands for a request
 --- of nginx. What each of them has is kept here, and ended with him. Nobody says when that is: one has to look.
 local finalizer = require "zklock.base.finalizer"
+local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
+
+local quietly = core.quietly
+
+--- How many are looked at in passing.
+local IN_PASSING = 64
 
 --- One of them, by a number that changes when others go.
 ---@class zklock.Mortals
 ---@field private whos table<integer, any> weak
----@field private shares table<integer, table<table, boolean>> what each has: things with `drop` and `abandon`
+---@field private shares table<integer, table<table, boolean>> what each has: things with `drop()` and `abandon(who)`;
+---  `who` is nil when he was collected
 ---@field private numbers table<any, integer> weak
 ---@field private finalizers table<any, any> weak
----@field private count integer
+---@field count integer
 ---@field private entering boolean? numbers are being given: nobody leaves meanwhile
 ---@field private at integer the one that was looked at last
----@field private ended fun(who: any) called when one has come to his end and was not collected
 local Mortals = {}
 Mortals.__index = Mortals
 
@@ -20,8 +26,7 @@ local function weak(mode)
   return setmetatable({}, { __mode = mode })
 end
 
----@param ended fun(who: any)
-function Mortals.new(ended)
+function Mortals.new()
   return setmetatable({
     whos = weak "v",
     shares = {},
@@ -29,7 +34,6 @@ function Mortals.new(ended)
     finalizers = weak "k",
     count = 0,
     at = 0,
-    ended = ended,
   }, Mortals)
 end
 
@@ -95,34 +99,51 @@ end
 local function give_back(mortals, number)
   local who, share = mortals.whos[number], mortals.shares[number]
   for subject in pairs(share) do
-    subject:abandon()
+    subject:abandon(who)
     if share[subject] then share[subject] = nil end
   end
-  if who ~= nil then mortals.ended(who) end
   if mortals.shares[number] == share then leave(mortals, number) end
+end
+
+--- From now on `subject` ends with `who`, if he is one who may come to his end.
+function Mortals:bind(who, subject)
+  if owner.is_mortal(who) then self:note(who, subject) end
+end
+
+--- It does not, any more.
+function Mortals:unbind(who, subject)
+  if owner.is_mortal(who) then self:unnote(who, subject) end
+end
+
+local function abandon(mortals, who)
+  local number = mortals.numbers[who]
+  if number then give_back(mortals, number) end
 end
 
 --- Ends what somebody has who has come to his end.
 function Mortals:abandon(who)
-  local number = self.numbers[who]
-  if number then give_back(self, number) end
+  quietly(abandon, self, who)
 end
 
---- Looks at so many of them, each in turn.
----@param most number
-function Mortals:reap(most)
-  for _ = 1, math.min(most, self.count) do
-    local number = self.at - 1
-    if number < 1 or number > self.count then number = self.count end
+local function reap(mortals, most)
+  for _ = 1, math.min(most, mortals.count) do
+    local number = mortals.at - 1
+    if number < 1 or number > mortals.count then number = mortals.count end
     if number == 0 then return end
-    self.at = number
-    local who = self.whos[number]
+    mortals.at = number
+    local who = mortals.whos[number]
     if who == nil or owner.is_dead(who) then
-      give_back(self, number)
-    elseif next(self.shares[number]) == nil then
-      leave(self, number)
+      give_back(mortals, number)
+    elseif next(mortals.shares[number]) == nil then
+      leave(mortals, number)
     end
   end
+end
+
+--- Looks at so many of them, each in turn, and gives back what those have who have come to their end.
+---@param most number? default: as many as are looked at in passing
+function Mortals:reap(most)
+  quietly(reap, self, most or IN_PASSING)
 end
 
 return Mortals

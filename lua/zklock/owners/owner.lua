@@ -63,6 +63,15 @@ function owner.current()
   return thread
 end
 
+--- The owner of a client's call that names none: the loop may say who that is.
+---@param client zklock.Client
+---@param by_thread boolean? the host's light thread, not what it serves
+function owner.of_call(client, by_thread)
+  local of_host = client.loop.owner
+  if of_host then return of_host(client, by_thread) end
+  return owner.current()
+end
+
 --- Has it come to its end, without having been collected?
 function owner.is_dead(value)
   local thread = thread_of(value)

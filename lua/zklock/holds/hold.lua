@@ -1,0 +1,250 @@
+--- hold: one owner's wait for what is at a path, and then his hold of it.
+local Callbacks = require "zklock.run.callbacks"
+local Waits = require "zklock.run.waits"
+local core = require "zklock.core"
+local owner = require "zklock.owners.owner"
+
+local quietly = core.quietly
+
+local NO_MEMORY = "not enough memory" -- as Lua itself says it
+
+---@class zklock.Hold
+---@field holds zklock.Holds
+---@field listener table whose `handle_lost` and `handle_revoke` are told: the handle it was taken through, or a lease's
+---@field owner fun(): any a reference that does not keep a coroutine alive
+---@field state "waiting"|"held"|"failed"|"released"|"lost"
+---@field count integer how often its owner acquired it
+---@field leases integer? of a semaphore: how many
+---@field contender userdata collected, it gives back what it holds; empty until it joins
+---@field token integer|false
+---@field err string|false why it failed
+---@field asleep boolean an acquire waits for it
+---@field dropped boolean its owner was collected, and the engine knows
+---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
+local Hold = {}
+Hold.__index = Hold
+
+--- One that has not joined a line yet. It has room for all that there will be to tell: to end it allocates nothing.
+---@param answered (fun(hold: zklock.Hold))? called when it was granted, or failed
+---@return zklock.Hold
+function Hold.new(holds, listener, who, leases, answered)
+  return setmetatable({ holds = holds, listener = listener, owner = owner.reference(who), state = "waiting", count = 0,
+    contender = holds.client.native:contender(), token = false, err = false, waiters = false,
+    answered = answered or false, leases = leases, asleep = false, asked_for = false, dropped = false,
+    loss = Callbacks.new_call(false, false, false, false), revocation = Callbacks.new_call(false, false, false) }, Hold)
+end
+
+-- ---- the way down: to acquire -------------------------------------------------------------------------------------
+
+--- Joins the line; the answer comes to `event`. When an error is raised into it, `quit` undoes it.
+---@return string? err
+function Hold:join(deadline, once)
+  local holds, client = self.holds, self.holds.client
+  client.ledger:add(self)
+  holds:add(self.owner(), self)
+  local ok, err = holds.enter(self, client.dispatcher:enter(self), deadline, once)
+  if ok then return nil end
+  self:leave("failed")
+  return err
+end
+
+local function join_for_caller(self, deadline, once)
+  self.holds.client.ledger:expect(self)
+  return self:join(deadline, once)
+end
+
+local function join_and_wait(self, deadline, once)
+  local err = quietly(join_for_caller, self, deadline, once)
+  if err then return err end
+  self.asleep = true
+  self:await(nil, not once and deadline or nil)
+  self.asleep = false
+  return nil
+end
+
+--- Joins and waits. An error that is raised into that (Ctrl-C, a hook), wherever it is, ends the hold and is raised
+--- again. What was granted is the caller's with `hand_out`; until then it is taken back when he calls again.
+---@return string? err
+function Hold:acquire(deadline, once)
+  local client = self.holds.client
+  owner.of_call(client) -- looks what kind of coroutine it is, which does not show below `quietly`
+  local ok, err = client.waits.protected(join_and_wait, self, deadline, once)
+  if ok and self.state == "held" then return nil end
+  if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
+  if not ok then
+    quietly(self.take_back, self)
+    error(err, 0)
+  end
+  local ledger = client.ledger
+  quietly(ledger.dismiss, ledger, self)
+  return err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
+end
+
+--- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it, which is `due`).
+function Hold:await(deadline, due)
+  local waiter = Waits.new_waiter(deadline, due)
+  self.waiters = self.waiters or setmetatable({}, { __mode = "k" }) -- a waiter lives as long as its coroutine waits
+  self.waiters[waiter] = true
+  self.holds.client.waits:wait(waiter)
+  if self.waiters[waiter] then self.waiters[waiter] = nil end
+end
+
+--- The caller is handed it: a first time what he waited for, later once more what he holds.
+function Hold:hand_out()
+  if not self.holds.client.ledger:hand_out(self) then self.count = self.count + 1 end
+end
+
+--- An error was raised before the caller was handed it: it is ended, whatever it was. If others have acquired it in the
+--- same owner's name meanwhile, it is only counted back.
+function Hold:take_back()
+  local client = self.holds.client
+  self.asleep = false
+  client.ledger:dismiss(self)
+  client.waits:unpark()
+  if self.state == "held" and self.count > 1 then
+    self.count = self.count - 1
+  elseif self.state == "held" or self.state == "waiting" then
+    self:quit()
+  end
+end
+
+-- ---- the way up: what the engine says -----------------------------------------------------------------------------
+
+--- An event. May be told again.
+function Hold:event(kind, err, token)
+  if kind == "lost" then return self:tell_loss(err, token) end
+  if kind == "revoked" then
+    self.asked_for = self.asked_for or "asked"
+    return self:tell_revoked()
+  end
+  if self.state == "waiting" and kind == "granted" then
+    self.state, self.count, self.token = "held", 1, token
+    self.holds:granted(self)
+  elseif self.state == "waiting" then
+    self.err = err
+    self:leave("failed")
+  end
+  if self.answered then self:answered() end
+  self:wake()
+end
+
+--- Ends the waits for it: it is not waiting any more.
+function Hold:wake()
+  if self.waiters then self.holds.client.waits:wake_all(self.waiters) end
+end
+
+--- The owner, as listeners are told who he is: nobody owns a lease.
+local function named_owner(self)
+  return not self.listener.semaphore and self.owner() or nil
+end
+
+---@private
+function Hold:tell_loss(err, token)
+  local client, on_lost, call = self.holds.client, self.listener.handle_lost, self.loss
+  local dispatcher = client.dispatcher
+  if self.state == "held" then self:lose() end
+  if not dispatcher.kept[self] then return end -- told already
+  if on_lost and not call.begun then client.callbacks:tell(call, on_lost, err, named_owner(self), token) end
+  dispatcher:unkeep(self)
+  dispatcher:note("lost", ("%s (token %d)"):format(self.holds.path, token))
+end
+
+--- Somebody asks for it back: told once, as soon as there is a listener.
+function Hold:tell_revoked()
+  local listener, call = self.listener, self.revocation
+  local on_revoke = listener.handle_revoke or listener.semaphore and listener.semaphore.handle_revoke
+  if self.asked_for ~= "asked" or not on_revoke then return end
+  local callbacks = self.holds.client.callbacks
+  callbacks.only_while_held(call, self)
+  callbacks:tell(call, on_revoke, self.owner(), self.token)
+  self.asked_for = "told"
+end
+
+-- ---- the end ------------------------------------------------------------------------------------------------------
+
+--- It is not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
+function Hold:leave(state)
+  local holds, client = self.holds, self.holds.client
+  if state ~= "lost" then client.dispatcher:unkeep(self) end
+  client.ledger:remove(self)
+  holds:remove(self.owner(), self)
+  self.state = state
+end
+
+--- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
+function Hold:lose()
+  local holds, client, who = self.holds, self.holds.client, self.owner()
+  client.dispatcher:keep(self)
+  if who ~= nil then client.ledger.losses:note(holds, who) end
+  self:leave("lost")
+end
+
+--- Gives back one count, and with the last one the lock.
+---@return boolean? ok, string? err
+function Hold:release()
+  if self.count > 1 and self.contender:held() then
+    self.count = self.count - 1
+    return true
+  end
+  local ok, err = self.contender:release()
+  if ok then
+    self:leave("released")
+  elseif err == "lost" then
+    self:lose()
+  end
+  return ok, err
+end
+
+--- For who has a hold as a value, a guard or a lease: what its release would answer that is none any more.
+---@return string? err "closed", "forked", "lost", "not owner"
+function Hold:is_over()
+  local unusable = self.holds.client.native:unusable()
+  if unusable then return unusable end
+  if self.state == "held" then return nil end
+  return self.state == "lost" and "lost" or "not owner"
+end
+
+--- Likewise: is it held, as far as is known?
+function Hold:is_open()
+  return self.state == "held" and not self.holds.client.native:unusable() and self.contender:held()
+end
+
+--- Ends it, whatever it was: nobody wants it any more, and no event is told.
+function Hold:quit()
+  self.contender:quit()
+  self.err = "cancelled"
+  self:leave("failed")
+  self:wake()
+end
+
+--- It was granted and cancelled at the same time: its owner is told that it was cancelled, and `decline` gives it back.
+function Hold:cancelled()
+  self.err = "cancelled"
+end
+
+--- Gives back what was granted late. The contender goes last of all: with it goes the event.
+function Hold:decline()
+  self:leave("failed")
+  self.contender:quit()
+end
+
+--- Its owner has come to its end without giving it back; the engine counts it. The rest is left to `abandon`.
+function Hold:drop()
+  self.dropped = true
+  self.contender:drop()
+end
+
+--- The same, to the end.
+---@param state "failed"|"released" what it is then
+function Hold:give_up(state)
+  self:drop()
+  self.err = "cancelled" -- for whoever waits in the owner's name
+  self:leave(state)
+  self:wake()
+end
+
+function Hold:abandon()
+  self:give_up("released")
+end
+
+return Hold

@@ -1,0 +1,52 @@
+--- kinds: how each kind of lock is entered. For each there is a function that makes what is known of a path.
+local Holds = require "zklock.holds.holds"
+
+local function enter_line(hold, tag, deadline, once)
+  local holds = hold.holds
+  local settings = holds.settings
+  return holds.client.native:join(hold.contender, holds.path, holds.node, tag, deadline, once, settings.max_hold,
+    holds:under(hold.owner()), settings.max_waiting)
+end
+
+local function enter_lines(hold, tag, deadline, once)
+  local holds = hold.holds
+  return holds.client.native:join_all(hold.contender, holds.paths, tag, deadline, once, holds.settings.max_hold)
+end
+
+local function enter_leases(hold, tag, deadline, once)
+  local holds = hold.holds
+  local settings = holds.settings
+  return holds.client.native:join_leases(hold.contender, holds.path, hold.leases, settings.permits, tag, deadline,
+    once, settings.max_hold)
+end
+
+local kinds = {}
+
+---@param settings table? nil: it is a part of a multilock so far
+---@return zklock.Holds
+function kinds.mutex(client, path, settings)
+  return Holds.new(client, settings, { path = path, kind = "mutex", node = "lock", enter = enter_line })
+end
+
+---@return zklock.Holds of the writers; `read` has the readers
+function kinds.rwlock(client, path, settings)
+  local write = Holds.new(client, settings, { path = path, kind = "rwlock", node = "write", enter = enter_line })
+  local read = Holds.new(client, settings, { path = path, kind = "rwlock", node = "read", enter = enter_line })
+  Holds.pair(write, read)
+  return write
+end
+
+---@return zklock.Holds
+function kinds.semaphore(client, path, settings)
+  return Holds.new(client, settings, { path = path, kind = "semaphore", enter = enter_leases })
+end
+
+---@param paths string[] sorted
+---@param parts zklock.Holds[] the mutexes there
+---@return zklock.Holds
+function kinds.multilock(client, path, settings, paths, parts)
+  return Holds.new(client, settings, { path = path, kind = "multilock", enter = enter_lines, paths = paths,
+    parts = parts })
+end
+
+return kinds

@@ -1,0 +1,68 @@
+--- ledger: what all owners of one client hold and wait for, and who of them has still to be told.
+local Losses = require "zklock.holds.losses"
+local core = require "zklock.core"
+local owner = require "zklock.owners.owner"
+
+local quietly = core.quietly
+
+---@class zklock.Ledger
+---@field all table<zklock.Hold, boolean> those that have joined a line and not left it
+---@field losses table
+---@field private unhanded table<thread|table, zklock.Hold> by coroutine: what it waits for, or has waited for and was
+---  not handed; weak
+local Ledger = {}
+Ledger.__index = Ledger
+
+---@param client zklock.Client
+function Ledger.new(client, mortals)
+  return setmetatable({ client = client, mortals = mortals, all = {}, losses = Losses.new(),
+    unhanded = setmetatable({}, { __mode = "k" }) }, Ledger)
+end
+
+--- A hold joins: it is not collected before it leaves. If it were, what tells that its owner is gone would go as well.
+function Ledger:add(hold)
+  self.all[hold] = true
+end
+
+function Ledger:remove(hold)
+  if self.all[hold] then self.all[hold] = nil end
+end
+
+--- The running coroutine waits for it, whoever the owner is. While it waits, it ends with that coroutine, too: nobody
+--- else would be told that it was granted.
+function Ledger:expect(hold)
+  local caller = owner.of_call(self.client)
+  self.unhanded[owner.current()] = hold
+  if caller ~= hold.owner() then self.mortals:bind(caller, hold) end
+end
+
+local function unbind_caller(ledger, hold)
+  local caller = owner.of_call(ledger.client)
+  if caller ~= hold.owner() then ledger.mortals:unbind(caller, hold) end
+end
+
+--- The running coroutine is handed what it waited for.
+---@return boolean was_expected false: it did not wait for that
+function Ledger:hand_out(hold)
+  local here = owner.current()
+  if self.unhanded[here] ~= hold then return false end
+  self.unhanded[here] = nil
+  unbind_caller(self, hold)
+  return true
+end
+
+--- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
+function Ledger:dismiss(hold)
+  local here = owner.current()
+  if self.unhanded[here] == hold then self.unhanded[here] = nil end
+  unbind_caller(self, hold)
+end
+
+--- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:
+--- that is given back, at its next call. An acquire that still waits (a finalizer may call us meanwhile) goes on.
+function Ledger:recall()
+  local hold = self.unhanded[owner.current()]
+  if hold and not hold.asleep then quietly(hold.take_back, hold) end
+end
+
+return Ledger

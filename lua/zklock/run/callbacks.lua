@@ -1,0 +1,190 @@
+--- callbacks: those of requests and listeners that are to be called. Each runs in a coroutine of its own, which the
+--- loop makes if it can, and may wait.
+local Waits = require "zklock.run.waits"
+local core = require "zklock.core"
+local errors = require "zklock.base.errors"
+local owner = require "zklock.owners.owner"
+
+local quietly = core.quietly
+local unpack = table.unpack or unpack -- luacheck: ignore 113
+
+--- A callback with its arguments. It is made before there is anything to tell, so that telling allocates nothing.
+---@class zklock.Call
+---@field begun boolean
+---@field package fn function
+---@field package keep any not collected before the callback has returned
+---@field package hold zklock.Hold|false it is not called when this hold has ended before
+
+---@class zklock.Callbacks
+---@field begun integer how many callbacks have begun so far
+---@field private pollers table<zklock.Waiter, boolean> those who wait in `poll` until a callback has run; weak
+local Callbacks = {}
+Callbacks.__index = Callbacks
+
+---@param fifo table the queue, in which the waits put the callbacks that may go on
+function Callbacks.new(client, loop, waits, fifo, mortals, reporter)
+  return setmetatable({
+    client = client,
+    loop = loop,
+    waits = waits,
+    fifo = fifo,
+    mortals = mortals,
+    reporter = reporter,
+    begun = 0,
+    pollers = setmetatable({}, { __mode = "k" }),
+  }, Callbacks)
+end
+
+--- A call with room for as many arguments as are given here.
+---@return zklock.Call
+function Callbacks.new_call(fn, ...)
+  return { _next = false, _number = 0, fn = fn, keep = false, hold = false, begun = false,
+    count = select("#", ...), ... }
+end
+
+--- `what` is not collected before the callback has returned.
+function Callbacks.keep_with(call, what)
+  call.keep = what
+end
+
+--- The callback is not called if this hold has ended by then.
+function Callbacks.only_while_held(call, hold)
+  call.hold = hold
+end
+
+--- The callback is not called any more.
+function Callbacks.revoke(call)
+  call.begun = true
+end
+
+--- The next turn calls it, with these arguments. Allocates nothing.
+---@param fn function
+function Callbacks:tell(call, fn, a, b, c)
+  call.fn, call[1], call[2] = fn, a, b
+  if call.count > 2 then call[3] = c end
+  self.fifo:append(call)
+end
+
+--- The next turn calls a function.
+function Callbacks:later(fn, ...)
+  self.fifo:append(self.new_call(fn, ...))
+end
+
+--- Is anything left for the next turn?
+function Callbacks:is_pending()
+  return self.fifo:first() ~= nil
+end
+
+--- What a callback's own coroutine runs: nothing comes after the callback.
+local function body(fn, ...)
+  return fn(...)
+end
+
+--- A loop may have begun it and failed then, and the hold that it is about may have ended.
+local function is_due(call)
+  return not call.begun and not (call.hold and call.hold.state ~= "held")
+end
+
+--- From here on what is raised is the callback's own business.
+local function set_begun(self, call)
+  call.begun = true
+  self.begun = self.begun + 1
+end
+
+local function take_out(self, call)
+  self.fifo:remove()
+  set_begun(self, call)
+end
+
+--- It has not begun after all, and is the first of the next turn.
+local function take_back(self, call)
+  call.begun = false
+  self.begun = self.begun - 1
+  self.fifo:put_back(call)
+end
+
+--- It has been told: what it was told of may be collected, also while the call is not.
+local function forget_arguments(call)
+  for i = 1, call.count do call[i] = false end
+end
+
+local function forgotten(call, ...)
+  forget_arguments(call)
+  return ...
+end
+
+local function begin_with(self, call)
+  set_begun(self, call)
+  return forgotten(call, unpack(call, 1, call.count))
+end
+
+--- Begins it in a coroutine of the loop's. false: the loop makes none now.
+local function spawn(self, call)
+  local fifo = self.fifo
+  local function run()
+    if not is_due(call) then return end
+    local ok, err = xpcall(call.fn, errors.handler, quietly(begin_with, self, call))
+    if not ok then self.reporter:tell(err) end
+    self:tell_pollers()
+    self.mortals:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
+  end
+  local ok, spawned = pcall(core.after, fifo.remove, fifo, nil, self.loop.spawn, self.client, run)
+  if call.begun or ok and spawned then return true end
+  quietly(fifo.put_back, fifo, call)
+  if not ok then error(spawned, 0) end
+  return false
+end
+
+--- Begins it in a coroutine of ours.
+local function start(self, call)
+  local thread = coroutine.create(body)
+  self.waits:adopt(thread, call.keep)
+  local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
+  if ok then return quietly(forget_arguments, call) end
+  if core.has_begun(thread, body, call.fn) then
+    quietly(forget_arguments, call)
+    return self.reporter:tell(errors.traceback(thread, err))
+  end
+  quietly(take_back, self, call)
+  error(err, 0)
+end
+
+--- Begins a callback. One that could not be called, for want of memory, is the first of the next turn.
+local function begin(self, call)
+  if not is_due(call) then return quietly(self.fifo.remove, self.fifo) end
+  local spawns = Waits.yields_across_pcall and self.loop.spawn
+  if not (spawns and spawn(self, call)) then start(self, call) end
+end
+
+--- Runs what is queued by now; what that queues is left for the next turn.
+function Callbacks:run()
+  local fifo, before = self.fifo, self.begun
+  local last = fifo.count
+  local entry = fifo:first()
+  while entry and entry._number <= last do
+    if entry.fn then begin(self, entry) else self.waits:continue(entry) end
+    entry = fifo:first()
+  end
+  if self.begun > before then self:tell_pollers() end
+end
+
+--- Ends the waits in `poll`, where it is the loop that runs callbacks.
+function Callbacks:tell_pollers()
+  if next(self.pollers) then quietly(self.waits.wake_all, self.waits, self.pollers) end
+end
+
+--- Where the loop runs the callbacks: waits until it has run one.
+---@return string? err why it cannot wait here
+function Callbacks:await(deadline)
+  local waits = self.waits
+  local refused = waits:cannot_wait()
+  if refused == "closed" or refused == "forked" then return nil end
+  if refused then return refused end
+  local poller = waits.new_waiter(deadline)
+  self.pollers[poller] = true
+  waits:suspend(poller)
+  if self.pollers[poller] then self.pollers[poller] = nil end
+  return nil
+end
+
+return Callbacks

@@ -1,0 +1,148 @@
+--- dispatcher: takes the engine's events, hands each to whom it concerns, and has the callbacks run.
+local Waits = require "zklock.run.waits"
+local core = require "zklock.core"
+local text = require "zklock.base.text"
+
+local quietly = core.quietly
+
+--- States that are told in the host's log.
+local WORSE = { suspended = true, expired = true, ["auth failed"] = true }
+--- More owners than this are not looked at before the first, short wait.
+local MANY = 64
+--- How long that one is; seconds.
+local NAP = 0.05
+
+---@class zklock.Dispatcher
+---@field kept table<table, boolean> those who are to be told something, and are not collected before: requests, losses
+---@field private subjects table<integer, table> who gets the events of a tag; weak: nobody else's are told
+---@field private endings table<zklock.Waiter, boolean> those who wait until the session has ended
+local Dispatcher = {}
+Dispatcher.__index = Dispatcher
+
+---@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil
+function Dispatcher.new(native, waits, callbacks, mortals, listeners)
+  return setmetatable({
+    native = native,
+    waits = waits,
+    callbacks = callbacks,
+    mortals = mortals,
+    on_state = listeners.on_state or false,
+    on_log = listeners.log or false,
+    on_note = listeners.note or false,
+    subjects = setmetatable({}, { __mode = "v" }),
+    kept = {},
+    endings = {},
+    last_tag = 0,
+    told_state = false,
+  }, Dispatcher)
+end
+
+--- A number under which events reach `subject:event(kind, err, token)`.
+function Dispatcher:enter(subject)
+  local tag = self.last_tag + 1
+  self.last_tag = tag
+  self.subjects[tag] = subject
+  return tag
+end
+
+--- A subject is not collected before `unkeep`.
+function Dispatcher:keep(subject)
+  self.kept[subject] = true
+end
+
+function Dispatcher:unkeep(subject)
+  if self.kept[subject] then self.kept[subject] = nil end -- nil into a field that is nil already may allocate
+end
+
+--- Sets the listener for the session's state.
+function Dispatcher:listen(on_state)
+  self.on_state = on_state or false
+end
+
+--- A line for the host's own log, where it has one and that was not refused.
+function Dispatcher:note(...)
+  if self.on_note then self.on_note("zklock: " .. table.concat({ ... }, ": ")) end
+end
+
+local function state_changed(self, state)
+  if state == self.told_state then return end
+  if self.on_state then self.callbacks:later(self.on_state, state) end
+  self.told_state = state
+  if WORSE[state] then self:note(state, self.native:trouble()) end
+end
+
+--- Takes the lines of libzookeeper's log. If there is no memory to tell one, that one is not told.
+local function log_arrived(self)
+  while true do
+    local level, line = self.native:take_log()
+    if not level then return end
+    self.callbacks:later(self.on_log, level, text.escape(line))
+  end
+end
+
+--- Hands the oldest event of the engine to whom it concerns. When an error is raised into that, the event is the first
+--- of the next time: all who get one must be able to get it twice. While callbacks are queued the descriptor stays
+--- readable.
+local function take_one(self)
+  local native = self.native
+  local kind, tag, err, token, serial = native:peek()
+  if not kind then
+    if self.callbacks:is_pending() then native:wake() end
+    return false
+  end
+  if kind == "state" then
+    state_changed(self, tag)
+  elseif kind == "log" then
+    log_arrived(self)
+  else
+    local subject = self.subjects[tag]
+    if subject then subject:event(kind, err, token) end
+  end
+  native:forget(serial)
+  return true
+end
+
+local function take(self)
+  while quietly(take_one, self) do end
+  self.mortals:reap()
+  if next(self.endings) and self.native:ended() then quietly(self.waits.wake_all, self.waits, self.endings) end
+end
+
+--- The descriptor is readable while there is something to do, and then only.
+local function settle_descriptor(self)
+  if self.callbacks:is_pending() then self.native:wake() else self.native:peek() end
+end
+
+--- Takes what has arrived and runs the callbacks that are queued by then, each in a coroutine of its own. When an error
+--- is raised into that (no memory, a hook), the next turn tells the rest.
+function Dispatcher:dispatch()
+  take(self)
+  self.callbacks:run()
+  self.mortals:reap() -- what the callbacks' coroutines have left, before anybody sleeps
+  quietly(settle_descriptor, self)
+end
+
+--- Blocks until something has arrived, the moment has come, or a signal has. Nobody sleeps for long before all owners
+--- were looked at, whether they have come to their end. A first time, with many of them, it is a short sleep: the
+--- servers answer soon, and that is not to wait for so many looks.
+function Dispatcher:sleep(moment, is_first)
+  local naps = is_first and self.mortals.count > MANY
+  if not naps then self.mortals:reap(math.huge) end
+  self.native:wait(naps and math.min(moment, core.now() + NAP) or moment)
+end
+
+--- Does anybody wait for the session's end?
+function Dispatcher:is_end_awaited()
+  return next(self.endings) ~= nil
+end
+
+--- Waits for the session's end, until the deadline.
+function Dispatcher:await_end(deadline)
+  if self.native:ended() then return end
+  local waiter = Waits.new_waiter(deadline)
+  self.endings[waiter] = true
+  self.waits:suspend(waiter)
+  if self.endings[waiter] then self.endings[waiter] = nil end
+end
+
+return Dispatcher

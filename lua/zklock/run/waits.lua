@@ -1,0 +1,187 @@
+--- waits: how the calls of one client wait. A callback that waits is parked: the poll that runs it goes on with the
+--- other callbacks. Everybody else waits in the way of the host's loop.
+local blocking = require "zklock.loop.blocking"
+local core = require "zklock.core"
+local errors = require "zklock.base.errors"
+
+local quietly = core.quietly
+
+-- Plain Lua 5.1 cannot yield across pcall.
+local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+
+-- Lua 5.2 cannot tell whether a coroutine may be suspended: there a callback is taken to be one that may.
+local is_yieldable = coroutine.isyieldable or function() return true end
+
+--- What an adapter is given to wait for.
+---@class zklock.Waiter
+---@field done boolean set when the wait is over
+---@field deadline number? moment at which it is over all the same; nil: the engine ends it in time
+---@field due number|false moment at which the engine ends it, at the latest: only to look then whether it has
+---@field private _parked thread|false the callback that waits
+---@field private _woken boolean the loop has been told that the wait is over
+---@field private _next zklock.Waiter|false with `_number` the queue's: to wake somebody allocates nothing
+---@field private _number integer
+local Waiter = {}
+Waiter.__index = Waiter
+
+--- How long it may still wait.
+---@return number? seconds 0 when its time is over, nil when only `done` ends it
+function Waiter:left()
+  local deadline = self.deadline
+  if not deadline then return nil end
+  local left = deadline - core.now()
+  return left > 0 and left or 0
+end
+
+---@class zklock.Waits
+---@field protected fun(fn: function, ...): boolean, ... calls what may wait; as pcall where that can be done
+---@field private callbacks table<thread, any> the coroutines in which callbacks run, each with what is not collected
+---  before its end; weak
+---@field private parked table<thread, zklock.Waiter> those of them that wait
+local Waits = {}
+Waits.__index = Waits
+
+Waits.yields_across_pcall = yields_across_pcall
+
+--- In plain Lua 5.1 what is raised into a wait goes to whoever resumed it; what its owner has is given back at his end.
+local function call_unprotected(fn, ...)
+  return true, fn(...)
+end
+
+--- Calls what may wait, and catches what is raised, where a coroutine can be suspended inside of such a call.
+function Waits.protector(loop)
+  return (yields_across_pcall or loop == blocking) and pcall or call_unprotected
+end
+
+---@param client zklock.Client what the loop's adapter is given
+---@param fifo table the queue of what the next turn goes on with
+function Waits.new(client, native, loop, mortals, fifo, reporter)
+  return setmetatable({
+    client = client,
+    native = native,
+    loop = loop,
+    mortals = mortals,
+    fifo = fifo,
+    reporter = reporter,
+    protected = Waits.protector(loop),
+    callbacks = setmetatable({}, { __mode = "k" }),
+    parked = {},
+  }, Waits)
+end
+
+---@param deadline number? moment as core.now() counts them
+---@param due number? likewise
+---@return zklock.Waiter
+function Waits.new_waiter(deadline, due)
+  return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, due = due or false, done = false,
+    _parked = false, _woken = false, _next = false, _number = 0 }, Waiter)
+end
+
+--- Why no call can wait here: "closed", "forked", or what the loop says.
+---@return string? err
+function Waits:cannot_wait()
+  local unusable = self.native:unusable()
+  if unusable then return unusable end
+  local can_wait = self.loop.can_wait
+  if not can_wait then return nil end
+  local ok, err = can_wait()
+  return not ok and err or nil
+end
+
+--- What a call answers that waited in vain: where no server is in reach, with the reason.
+---@return nil
+---@return string? err
+---@return string? why
+function Waits:failure(err)
+  if err == "disconnected" then return nil, err, self.native:trouble() end
+  return nil, err
+end
+
+--- A callback is about to run in this coroutine.
+---@param keep any what is not collected before it has returned
+function Waits:adopt(thread, keep)
+  self.callbacks[thread] = keep or true
+end
+
+--- The running coroutine, if it is a callback's and may be parked.
+function Waits:parkable()
+  local thread = coroutine.running()
+  return yields_across_pcall and thread and self.callbacks[thread] and is_yieldable() and thread or nil
+end
+
+--- Waits in the way of the loop. The coroutine of a callback that this library has made is unknown to the loop: it
+--- blocks.
+function Waits:suspend(waiter)
+  local thread = coroutine.running()
+  local adapter = thread and self.callbacks[thread] and blocking or self.loop
+  return adapter.wait(self.client, waiter)
+end
+
+local function park(self, thread, waiter)
+  self.mortals:note(thread, self)
+  self.parked[thread] = waiter
+  waiter._parked = thread
+end
+
+local function unpark(self, thread)
+  local waiter = self.parked[thread]
+  if not waiter then return end
+  waiter._parked = false
+  self.parked[thread] = nil
+  self.mortals:unnote(thread, self)
+end
+
+--- For the mortals: a parked coroutine was collected.
+function Waits:drop() end -- luacheck: ignore 212
+
+--- For the mortals: somebody has closed a parked coroutine.
+function Waits:abandon(thread)
+  if self.parked[thread] then self.parked[thread] = nil end
+end
+
+--- An error was raised into the wait of the running coroutine: it is in none any more.
+function Waits:unpark()
+  local thread = coroutine.running()
+  if thread then unpark(self, thread) end
+end
+
+--- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
+function Waits:wait(waiter)
+  local thread = self:parkable()
+  -- Nothing would wake a parked one at a deadline of its own: it waits as the main program does.
+  if not thread or waiter.deadline then return self:suspend(waiter) end
+  quietly(park, self, thread, waiter)
+  while not waiter.done do coroutine.yield() end
+  quietly(unpark, self, thread)
+end
+
+--- Ends the wait. Twice is fine; the loop is told once.
+function Waits:wake(waiter)
+  waiter.done = true
+  if waiter._parked then
+    self.fifo:append(waiter)
+    self.native:wake()
+  elseif not waiter._woken then
+    self.loop.wake(waiter)
+    waiter._woken = true
+  end
+end
+
+--- Ends the waits of a set, which is empty then.
+function Waits:wake_all(set)
+  for waiter in pairs(set) do
+    self:wake(waiter)
+    set[waiter] = nil
+  end
+end
+
+--- Resumes the callback whose waiter is the next in the queue.
+function Waits:continue(waiter)
+  local thread, fifo = waiter._parked, self.fifo
+  local waits = thread and self.parked[thread] == waiter and coroutine.status(thread) == "suspended"
+  if not waits then return quietly(fifo.remove, fifo) end -- it was closed meanwhile
+  local ok, err = core.resume(thread, fifo.remove, fifo, nil)
+  if not ok then self.reporter:tell(errors.traceback(thread, err)) end
+end
+
+return Waits

@@ -1,0 +1,37 @@
+--- watcher: has a loop call the dispatcher when the engine has news, so that callbacks run without a poll.
+local finalizer = require "zklock.base.finalizer"
+
+local function forget_all(native)
+  repeat
+    local serial = select(5, native:peek())
+    if serial then native:forget(serial) end
+  until not serial
+end
+
+--- The loop keeps the engine's client from being collected. This one it keeps only while somebody is to be told
+--- something, so that a client that the script has dropped is closed.
+---@param client zklock.Client
+---@return fun() stop
+---@return any finalizer to be kept in the client: with it the engine's client is closed
+return function(client)
+  local native, kept, back = client.native, client.dispatcher.kept, setmetatable({ client }, { __mode = "v" })
+  local unwatch
+  local function hang_up() native:hang_up() end
+  local function stop()
+    local once = unwatch
+    unwatch = nil
+    if once and not once(hang_up) then hang_up() end
+  end
+  unwatch = client.loop.watch(client, function()
+    local living = back[1]
+    if living then
+      living.dispatcher:dispatch()
+    else
+      forget_all(native)
+    end
+    -- Whoever waits for the end may have been looked for just before it came: then there is still an event of it.
+    local is_awaited = living and living.dispatcher:is_end_awaited()
+    if kept and native:ended() and not is_awaited then stop() end
+  end)
+  return stop, finalizer(native, function() native:close() end)
+end
