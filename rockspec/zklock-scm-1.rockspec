@@ -42,6 +42,7 @@ build = {
         "csrc/zookeeper/heart.c",
         "csrc/zookeeper/link.c",
         "csrc/zookeeper/log.c",
+        "csrc/zookeeper/operations.c",
         "csrc/zookeeper/servers.c",
         "csrc/zookeeper/session.c",
         "csrc/zookeeper/tls.c",

@@ -1,0 +1,29 @@
+/* link_owner: what a link tells the session that owns it. */
+#ifndef ZKL_LINK_OWNER_H
+#define ZKL_LINK_OWNER_H
+
+#include "base/clock.h"
+#include "port/port.h"
+#include "recipe/trust.h"
+
+typedef struct zkl_link zkl_link;
+
+typedef enum zkl_link_event {
+    ZKL_LINK_CONNECTED,
+    ZKL_LINK_SUSPENDED,
+    ZKL_LINK_EXPIRED,
+    ZKL_LINK_AUTH_FAILED
+} zkl_link_event;
+
+/* Who is told. All are called from the library's threads, without any lock of ours. */
+typedef struct zkl_link_owner {
+    void *ctx;
+    /* An answer to a request that was handed over at `handed`, and what it proves of the
+     * session. */
+    void (*answered)(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
+                     zkl_nanos handed, zkl_proof proof);
+    void (*watched)(void *ctx, zkl_link *link, const char *path, zkl_change change);
+    void (*happened)(void *ctx, zkl_link *link, zkl_link_event turn);
+} zkl_link_owner;
+
+#endif
