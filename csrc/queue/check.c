@@ -1,11 +1,10 @@
 #include "queue/check.h"
 
+#ifdef ZKL_CHECK
+
 #include "port/wire.h"
 #include "queue/line_state.h"
 #include "recipe/snapshot.h"
-
-#ifdef ZKL_CHECK
-
 
 #include <stdio.h>
 #include <stdlib.h>
