@@ -1,15 +1,15 @@
---- queue: first in, first out, with the links in the entries: putting one in allocates nothing. An error may be raised
---- into everything here (a hook): an entry is in, or out, with one last step.
-local Queue = {}
-Queue.__index = Queue
+--- fifo: a queue, first in, first out. The links are in the entries: putting one in allocates nothing. A debug hook may
+--- raise at any instruction here: one single assignment decides whether an entry is in the queue.
+local Fifo = {}
+Fifo.__index = Fifo
 
-function Queue.new()
-  return setmetatable({ head = false, tail = false, count = 0 }, Queue)
+function Fifo.new()
+  return setmetatable({ head = false, tail = false, count = 0 }, Fifo)
 end
 
 --- Puts an entry at the end, unless it is in. It is a table with the fields `_next` (false) and `_number`, which belong
 --- to the queue; `_number` counts all that were ever put in.
-function Queue:append(entry)
+function Fifo:append(entry)
   local tail, number = self.tail, self.count + 1
   if entry._next or entry == tail then return end
   entry._number = number
@@ -19,12 +19,12 @@ function Queue:append(entry)
 end
 
 --- The entry that is next, or nil.
-function Queue:first()
+function Fifo:first()
   return self.tail and self.head or nil
 end
 
 --- Takes out the entry that is next.
-function Queue:remove()
+function Fifo:remove()
   local head = self.head
   if head == self.tail then
     self.tail = false
@@ -36,10 +36,10 @@ function Queue:remove()
 end
 
 --- What was taken out last is next again.
-function Queue:put_back(entry)
+function Fifo:put_back(entry)
   entry._next = self:first() or false
   self.head = entry
   self.tail = self.tail or entry
 end
 
-return Queue
+return Fifo

@@ -1,5 +1,6 @@
---- losses: who has lost what he held and was not told yet, which his next release does. What is known of a path lives
---- on for such owners when nobody has a handle of it; but not for ever, for he may never ask.
+--- losses: the owners who have lost what they held and were not told yet: their next release tells them. Until then
+--- the holds at that path are not collected, also when there is no handle of it any more; but not for ever, for an owner
+--- may never release.
 local Losses = {}
 Losses.__index = Losses
 
@@ -10,7 +11,7 @@ function Losses.new()
   return setmetatable({ first = 1, last = 0, holds = {}, names = {} }, Losses)
 end
 
---- Owners that are collected are forgotten without us.
+--- Owners that the collector finds leave the weak table of `Holds` by themselves.
 local function is_collected(who)
   local kind = type(who)
   return kind ~= "string" and kind ~= "number" and kind ~= "boolean"

@@ -1,6 +1,6 @@
 --- copas: waits in Copas' coroutines. From 2.0 on Copas wakes a coroutine when told to. Copas 1 cannot, and has no
---- timers; but what a coroutine yields it takes for an object and the queue that it goes to. Ours keeps the coroutine
---- until the one that watches resumes it.
+--- timers; but it takes what a coroutine yields for an object and the queue that the coroutine is to be put into. We
+--- yield a queue of ours, which keeps the coroutine until the one that watches resumes it.
 local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
 local is_yieldable = require "zklock.base.yieldable"
@@ -14,13 +14,14 @@ Link.__index = Link
 
 function Link:getfd() return self.fd end
 
---- Readable all the same? Asked at the beginning of every turn of the loop.
+--- Copas asks at the beginning of every turn of the loop whether there is something to read although the descriptor is
+--- not readable.
 function Link:dirty()
   local host = self.host
   return not host.ready or host.due[1] ~= nil or host:is_late()
 end
 
---- Has the coroutine that reads from it wait, once.
+--- The first time it says that nothing has arrived: Copas suspends the coroutine that reads until something has.
 function Link:receive()
   if self.waited then return "!" end
   self.waited = true
@@ -152,7 +153,7 @@ function adapter.wake(waiter)
   if waiter.thread then waiter.host:resume(waiter) end
 end
 
---- Outside of the loop now or never: Copas 4 begins later, and it may never run again.
+--- Outside of the loop no coroutine is made: Copas 4 would begin it later, and the loop may never run again.
 function adapter.spawn(client, fn)
   if not is_yieldable() then return false end
   local host = client.host

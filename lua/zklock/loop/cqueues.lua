@@ -1,20 +1,20 @@
---- cqueues: waits in coroutines of a controller, each on a condition of its own. A client that was made in a controller
---- is at home there and is watched until it is closed; in others, and one that has no home anywhere, while somebody
---- waits.
+--- cqueues: waits in coroutines of a controller, each on a condition of its own. The controller in which a client was
+--- made is its home, and watches it until it is closed. Other controllers watch it only while somebody waits there.
 local blocking = require "zklock.loop.blocking"
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
 
 local adapter = { name = "cqueues" }
 
---- How long the home may take to begin a callback when somebody elsewhere waits for that, and between two looks;
---- seconds.
+--- How long the home may take to begin a callback before another controller, which waits for that, begins it; and the
+--- time between two looks; seconds.
 local PATIENCE, PAUSE = 0.1, 0.002
 
 -- Plain Lua 5.1 does not yield across pcall.
 local protected = (_VERSION ~= "Lua 5.1" or rawget(_G, "jit")) and pcall or function(fn, ...) return true, fn(...) end
 
---- The controller that can suspend the running coroutine: its own. Of another one the yields go elsewhere.
+--- The controller that can suspend the running coroutine: the one that resumed it. What is yielded in a coroutine that
+--- something else resumed goes to that.
 local function here()
   local controller, is_its_own = cqueues.running()
   return is_its_own and controller or nil
@@ -89,7 +89,7 @@ function adapter.wake(waiter)
   if waiter.condition then waiter.condition:signal() end
 end
 
---- At home, if there is one; but outside of all controllers now or never: none may ever run again.
+--- Begins it at home, if there is one. Outside of all controllers it begins none: no controller may ever run again.
 function adapter.spawn(client, fn)
   local host, controller = client.host, cqueues.running()
   if not controller then return false end

@@ -1,4 +1,4 @@
---- notifier: the light threads that wait on the engine's Unix socket and wakes everybody else.
+--- notifier: the light threads that read from the engine's Unix socket, and then wake everybody who waits.
 local Timer = require "zklock.openresty.timer"
 local semaphore = require "ngx.semaphore"
 
@@ -42,7 +42,7 @@ local function connect(self)
   return nil, nil, err
 end
 
---- What an error (no memory) was raised into is not over, and no byte will come for it: it is tried again.
+--- Takes what has arrived. If an error (no memory) is raised into that, it tries again: no other byte tells of the rest.
 local function take(self)
   while not self.host:take() do ngx.sleep(PATIENCE) end
   self.host.stage:borrow()

@@ -1,6 +1,6 @@
 --- visits: the requests (and subrequests, and timers, which are requests to nginx) in which this client is used. A
---- request is an owner in all its phases and light threads; in a timer each light thread is one. nginx tells of a
---- request's end through a cleanup handler, which is C; the engine's event of it comes with the others.
+--- request is an owner in all its phases and light threads; in a timer each light thread is one. nginx tells the engine
+--- of a request's end, through a cleanup handler in C; the engine has an event for that.
 local base = require "resty.core.base"
 local core = require "zklock.core"
 local ffi = require "ffi"
@@ -19,7 +19,7 @@ ffi.cdef [[
 -- Made once: LuaJIT keeps each function type that it reads for ever, and has room for 65,536 types.
 local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"), ffi.typeof("void (*)(void *)")
 
---- A tag of nobody's.
+--- A tag that no subject has: its events are dropped.
 local NOBODY = 0
 
 local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
@@ -39,7 +39,8 @@ function Visits.new(client, on_second)
     guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
---- Is none of them anybody's but ours? When the client was collected nobody hears of their ends: then it looks.
+--- Is there no request but our own timers? Nobody tells of their ends once the client was collected: then
+--- this looks.
 function Visits:is_empty()
   for _, visit in pairs(self.back[1] and {} or self.list) do
     if visit.native:ended() then visit:finish() end

@@ -1,5 +1,6 @@
---- mortals: those that may come to their end while they hold or wait: coroutines, requests, what stands for a request
---- of nginx. What each of them has is kept here, and ended with him. Nobody says when that is: one has to look.
+--- mortals: the owners that may come to their end while they hold or wait: coroutines, requests of locks, requests of
+--- nginx. What each of them has is listed here, and is given back when he is found to have come to his end. Nothing
+--- tells us of that: we have to look.
 local finalizer = require "zklock.base.finalizer"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
@@ -17,7 +18,7 @@ local IN_PASSING = 64
 ---@field private numbers table<any, integer> weak
 ---@field private finalizers table<any, any> weak
 ---@field count integer
----@field private entering boolean? numbers are being given: nobody leaves meanwhile
+---@field private entering boolean? somebody gets a number now: a finalizer that runs meanwhile removes nobody
 ---@field private at integer the one that was looked at last
 local Mortals = {}
 Mortals.__index = Mortals
@@ -37,13 +38,13 @@ function Mortals.new()
   }, Mortals)
 end
 
---- The collector has found him: the servers are told at once. The rest is done by whoever looks. LuaJIT and Lua 5.1
---- come here one cycle late, for they collect what a weak key refers to after the key.
+--- He was collected: the engine tells the servers at once; the rest is done by the next `reap`. In LuaJIT and Lua 5.1
+--- this runs one cycle of the collector later, for they collect the value of a weak key after the key.
 local function drop_all(share)
   for subject in pairs(share) do subject:drop() end
 end
 
---- Each allocation may run a finalizer, which may end what somebody else has.
+--- Gives him a number. Each allocation in here may run a finalizer, which may end what another one has.
 local function enter(mortals, who)
   mortals.entering = true
   local number, share = mortals.count + 1, {}
@@ -62,7 +63,7 @@ function Mortals:note(who, subject)
   self.shares[number][subject] = true
 end
 
---- The last one gets his number. Allocates nothing.
+--- Removes the one with this number, which the last one gets. Allocates nothing.
 local function leave(mortals, number)
   local last = mortals.count
   local who, successor = mortals.whos[number], mortals.whos[last]
@@ -86,16 +87,17 @@ function Mortals:has(who)
   return self.numbers[who] ~= nil
 end
 
---- It does not, any more.
+--- From now on `subject` does not end with `who`.
 function Mortals:unnote(who, subject)
   local number = self.numbers[who]
   local share = number and self.shares[number]
   if not share then return end
   if share[subject] then share[subject] = nil end
-  if next(share) == nil and not self.entering then leave(self, number) end -- otherwise `reap` sees him off
+  if next(share) == nil and not self.entering then leave(self, number) end -- else `reap` removes him
 end
 
---- He has come to his end. What is ended is taken from his share meanwhile, and with the last of it he may go.
+--- Gives back what one has who has come to his end. Each thing removes itself from his share, and with the last of it
+--- he may be removed already.
 local function give_back(mortals, number)
   local who, share = mortals.whos[number], mortals.shares[number]
   for subject in pairs(share) do
@@ -110,7 +112,7 @@ function Mortals:bind(who, subject)
   if owner.is_mortal(who) then self:note(who, subject) end
 end
 
---- It does not, any more.
+--- The same, the other way round.
 function Mortals:unbind(who, subject)
   if owner.is_mortal(who) then self:unnote(who, subject) end
 end

@@ -10,13 +10,13 @@ owner.main = setmetatable({}, {
   __tostring = function() return "the main program" end,
 })
 
---- The one name of an owner that a caller gives.
+--- The owner that a caller names: the main coroutine is the main program.
 function owner.named(value)
   if type(value) == "thread" and core.is_main(value) then return owner.main end
   return value
 end
 
---- Owners that may be collected while they hold: whoever keeps them keeps them weakly.
+--- Owners that may be collected while they hold: a table that has them as keys must be weak.
 local weak = setmetatable({}, { __mode = "k" })
 
 --- Declares an object to be such an owner.
@@ -38,7 +38,7 @@ function owner.declare_stand_in(object, thread)
   stand_ins[object] = setmetatable({ thread }, { __mode = "v" })
 end
 
---- Those known to be run by resume: with its function, such a one comes to its end.
+--- The coroutines that are known to be run by resume: such a one comes to its end when its function returns.
 local coroutines = setmetatable({}, { __mode = "k" })
 
 --- The coroutine that it is, or stands for; nil: neither, or it is collected.
@@ -48,14 +48,15 @@ local function thread_of(value)
   return type(value) == "thread" and value or nil
 end
 
---- Looks what it is, while it shows: who has come to his end looks like a host's thread that lies idle. It shows where
---- the coroutine itself could be suspended, not below `core.quietly`.
+--- Looks whether it is run by resume, as long as that can be told: when it has returned, a coroutine looks like a
+--- host's thread that lies idle. It can be told where the coroutine could be suspended, which is not below
+--- `core.quietly`.
 function owner.look(value)
   local thread = thread_of(value)
   if thread and not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
 end
 
---- The owner of a call that names none, where the loop does not say otherwise. Looks what it is, while that shows.
+--- The owner of a call that names none, where the loop does not say otherwise. Looks what it is, as `owner.look` does.
 function owner.current()
   local thread, is_main = coroutine.running()
   if is_main or not thread then return owner.main end
@@ -76,7 +77,7 @@ end
 function owner.is_dead(value)
   local thread = thread_of(value)
   if not thread then return stand_ins[value] ~= nil end
-  -- What a light thread has returned lies there until somebody waits for it.
+  -- A light thread that has returned stays there, with its results, until somebody waits for it.
   if stand_ins[value] and debug.getinfo(thread, 0, "l") == nil then return true end
   local fate = core.fate(thread)
   if fate == "idle" then return coroutines[thread] == true end

@@ -11,6 +11,7 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 --- A callback with its arguments. It is made before there is anything to tell, so that telling allocates nothing.
 ---@class zklock.Call
 ---@field begun boolean
+---@field private _next zklock.Call|false with `_number` the queue's
 ---@field package fn function
 ---@field package keep any not collected before the callback has returned
 ---@field package hold zklock.Hold|false it is not called when this hold has ended before

@@ -27,11 +27,6 @@ function Pending:abandon()
   self.waits:wake(self.waiter)
 end
 
-local function send(pending, client, start)
-  pending.result = start(client.dispatcher:enter(pending))
-  client.waits:wait(pending.waiter)
-end
-
 --- It ends with the coroutine that asks. Where the loop says who is an owner, coroutines are the host's to look after.
 local function bind_to_caller(client, pending)
   if not client.loop.owner then client.mortals:bind(owner.current(), pending) end
@@ -41,9 +36,10 @@ local function unbind_from_caller(client, pending)
   if not client.loop.owner then client.mortals:unbind(owner.current(), pending) end
 end
 
-local function bind_and_send(client, pending, start)
+local function send_and_wait(client, pending, start)
   quietly(bind_to_caller, client, pending)
-  send(pending, client, start)
+  pending.result = start(client.dispatcher:enter(pending))
+  client.waits:wait(pending.waiter)
 end
 
 --- Asks and waits.
@@ -57,7 +53,7 @@ return function(client, start)
   if refused then return nil, refused end
   local pending = setmetatable({ waits = waits, waiter = waits.new_waiter(), result = false, err = false }, Pending)
   owner.current() -- looks what kind of coroutine it is, which does not show below `quietly`
-  local ok, raised = waits.protected(bind_and_send, client, pending, start)
+  local ok, raised = waits.protected(send_and_wait, client, pending, start)
   quietly(unbind_from_caller, client, pending)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return true, result end
