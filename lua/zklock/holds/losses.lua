@@ -1,6 +1,6 @@
 --- losses: the owners who have lost what they held and were not told yet: their next release tells them. Until then
---- the holds at that path are not collected, also when there is no handle of it any more; but not for ever, for an owner
---- may never release.
+--- the holds at that path are not collected, also when there is no handle of it any more; but not for ever, for an
+--- owner may never release.
 local Losses = {}
 Losses.__index = Losses
 

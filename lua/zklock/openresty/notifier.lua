@@ -42,7 +42,7 @@ local function connect(self)
   return nil, nil, err
 end
 
---- Takes what has arrived. If an error (no memory) is raised into that, it tries again: no other byte tells of the rest.
+--- Takes what has arrived. If an error (no memory) is raised into that, it tries again: no other byte tells the rest.
 local function take(self)
   while not self.host:take() do ngx.sleep(PATIENCE) end
   self.host.stage:borrow()

@@ -71,8 +71,8 @@ local function begin(self, crew)
   error(light, 0)
 end
 
---- nginx keeps what nobody has waited for.
-local function bury(crew)
+--- Waits for the light threads that have ended: nginx keeps each until somebody does.
+local function collect_ended(crew)
   local ended = crew.ended
   crew.ended = {}
   for _, thread in ipairs(ended) do
@@ -88,17 +88,17 @@ local function go_on(self, crew)
     row = row + 1
     if row % ROW == 0 then ngx.sleep(0) end
   end
-  bury(crew)
+  collect_ended(crew)
 end
 
---- It has begun many: another is to follow, and goes on as soon as nginx has begun that one.
+--- A timer that has begun many callbacks asks nginx for another one, which takes over as soon as nginx has begun it.
 local function ask_for_successor(self, crew)
   if crew.begun < MOST or crew ~= self.crew then return end
   crew.successor = crew.successor or self:new_timer()
   crew.successor:ensure()
 end
 
---- Callbacks begin in this timer, no more in that before it.
+--- From now on callbacks begin in this timer, and in the former one no more.
 local function take_over(self, crew, timer)
   local former = self.crew
   self.crew, self.timer, self.pending_since = crew, timer, false
@@ -131,7 +131,7 @@ end
 function Stage:borrow()
   local since = self.pending_since
   if since and core.now() - since > LEND and not self.timer:is_running() then go_on(self, self.guests) end
-  bury(self.guests)
+  collect_ended(self.guests)
 end
 
 --- The notifier's reader has begun anew: who was in its timer ended with that.
