@@ -145,6 +145,7 @@ describe("an ACL", function()
     assert(client:mutex(path):acquire(PATIENCE))
     waiter:mutex(path):request(nil, function(got, err) list[#list + 1] = { got, err } end)
     here:becomes(2)
+    assert(waiter:mutex(path):participants(PATIENCE)) -- its answer comes behind that to the create
     faulty:refuse()
     faulty:cut()
     wait.eventually(function() return waiter:state() == "suspended" end)
