@@ -7,6 +7,7 @@ local owner = require "zklock.owners.owner"
 local quietly = core.quietly
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
+local NONE = {}
 
 ---@class zklock.Hold
 ---@field holds zklock.Holds
@@ -67,16 +68,17 @@ end
 ---@return string? err
 function Hold:acquire(deadline, once)
   local client = self.holds.client
-  owner.of_call(client) -- looks what kind of coroutine it is, which does not show below `quietly`
+  -- What kind of coroutine it is does not show below `quietly`.
+  local here, caller = owner.current(), owner.of_call(client)
   local ok, err = client.waits.protected(join_and_wait, self, deadline, once)
   if ok and self.state == "held" then return nil end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
   if not ok then
-    quietly(self.take_back, self)
+    quietly(self.take_back, self, here, caller)
     error(err, 0)
   end
   local ledger = client.ledger
-  quietly(ledger.dismiss, ledger, self)
+  quietly(ledger.dismiss, ledger, self, here, caller)
   return err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
 end
 
@@ -95,16 +97,23 @@ function Hold:hand_out()
 end
 
 --- An error was raised before the caller was handed it: it is ended, whatever it was. If others have acquired it in the
---- same owner's name meanwhile, it is only counted back.
-function Hold:take_back()
+--- same owner's name meanwhile, it is only counted back. After an error Lua gives up most of its room for nested calls,
+--- and there may be no memory for more: so this is done by as few of them inside each other as can be.
+---@param here thread|table the running coroutine
+---@param caller any the owner of a call that names none
+function Hold:take_back(here, caller)
   local client = self.holds.client
+  local waits = client.waits
   self.asleep = false
-  client.ledger:dismiss(self)
-  client.waits:unpark()
+  client.ledger:dismiss(self, here, caller)
+  waits:unpark(here)
   if self.state == "held" and self.count > 1 then
     self.count = self.count - 1
   elseif self.state == "held" or self.state == "waiting" then
-    self:quit()
+    self.contender:quit()
+    self.err = "cancelled"
+    self:leave("failed")
+    for waiter in pairs(self.waiters or NONE) do waits:wake(waiter) end
   end
 end
 
@@ -164,10 +173,11 @@ end
 
 --- It is not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
 function Hold:leave(state)
-  local holds, client = self.holds, self.holds.client
+  local holds, client, who = self.holds, self.holds.client, self.owner()
   if state ~= "lost" then client.dispatcher:unkeep(self) end
   client.ledger:remove(self)
-  holds:remove(self.owner(), self)
+  holds:remove(who, self)
+  if who ~= nil then client.mortals:unnote(who, self) end
   self.state = state
 end
 

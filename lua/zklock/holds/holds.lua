@@ -113,7 +113,6 @@ function Holds:remove(who, hold)
   if who == nil then return end
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
   if self.by_mortal[who] == hold then self.by_mortal[who] = nil end
-  self.client.mortals:unbind(who, hold)
 end
 
 --- Somebody listens to those who ask for it back: he is told what has been asked so far.

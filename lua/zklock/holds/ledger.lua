@@ -52,17 +52,19 @@ function Ledger:hand_out(hold)
 end
 
 --- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
-function Ledger:dismiss(hold)
-  local here = owner.current()
+---@param here thread|table the running coroutine
+---@param caller any the owner of a call that names none
+function Ledger:dismiss(hold, here, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = nil end
-  unbind_caller(self, hold)
+  if caller ~= hold.owner() then self.mortals:unnote(caller, hold) end
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:
 --- that is given back, at its next call. An acquire that still waits (a finalizer may call us meanwhile) goes on.
 function Ledger:recall()
-  local hold = self.unhanded[owner.current()]
-  if hold and not hold.asleep then quietly(hold.take_back, hold) end
+  local here = owner.current()
+  local hold = self.unhanded[here]
+  if hold and not hold.asleep then quietly(hold.take_back, hold, here, owner.of_call(self.client)) end
 end
 
 return Ledger

@@ -32,8 +32,8 @@ local function bind_to_caller(client, pending)
   if not client.loop.owner then client.mortals:bind(owner.current(), pending) end
 end
 
-local function unbind_from_caller(client, pending)
-  if not client.loop.owner then client.mortals:unbind(owner.current(), pending) end
+local function unbind_from_caller(client, pending, here)
+  if not client.loop.owner then client.mortals:unnote(here, pending) end
 end
 
 local function send_and_wait(client, pending, start)
@@ -52,12 +52,12 @@ return function(client, start)
   local refused = waits:cannot_wait()
   if refused then return nil, refused end
   local pending = setmetatable({ waits = waits, waiter = waits.new_waiter(), result = false, err = false }, Pending)
-  owner.current() -- looks what kind of coroutine it is, which does not show below `quietly`
+  local here = owner.current() -- what kind of coroutine it is does not show below `quietly`
   local ok, raised = waits.protected(send_and_wait, client, pending, start)
-  quietly(unbind_from_caller, client, pending)
+  quietly(unbind_from_caller, client, pending, here)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return true, result end
-  if not ok then quietly(waits.unpark, waits) end
+  if not ok then quietly(waits.unpark, waits, here) end
   if result then result:drop() end
   if not ok then error(raised, 0) end
   if err == NO_MEMORY then error(err, 0) end

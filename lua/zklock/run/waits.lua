@@ -140,9 +140,9 @@ function Waits:abandon(thread)
 end
 
 --- An error was raised into the wait of the running coroutine: it is in none any more.
-function Waits:unpark()
-  local thread = coroutine.running()
-  if thread then unpark(self, thread) end
+---@param here thread|table the running coroutine, or what stands for the main program
+function Waits:unpark(here)
+  unpark(self, here)
 end
 
 --- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
