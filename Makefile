@@ -152,7 +152,7 @@ asan: deps
 	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
 		'unit=$(unit_asan)' \
 		'memory=$(memory_asan)' \
-		'5.4=$(call under_asan,$(call specs,5.4,build/asan,$(ASAN_SPECS)))' \
+		'5.4=$(call under_asan,$(call specs,5.4,build/asan,$(ASAN_SPECS),bare))' \
 		'nginx=$(nginx_asan)'
 
 tsan: deps
@@ -160,7 +160,7 @@ tsan: deps
 	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so build/tsan/5.4/host)
 	@exec $(SUITES) -j 1 -l 1800 -o build/tsan/log \
 		'unit=$(unit_tsan)' \
-		'5.4=$(call under_tsan,$(call specs,5.4,build/tsan,$(TSAN_SPECS)))'
+		'5.4=$(call under_tsan,$(call specs,5.4,build/tsan,$(TSAN_SPECS),bare))'
 
 lint: deps
 	@tools/lint.sh

@@ -77,7 +77,7 @@ describe("a corrupt answer #once", function()
   end
 
   it("to a list: null children", function() check_survives_list(wire.int(2) .. wire.int(-1) .. wire.int(-1)) end)
-  it("to a list: less than none", function() check_survives_list(wire.int(-7)) end)
+  it("to a list: less than none #bare", function() check_survives_list(wire.int(-7)) end)
   it("to a list: a node that is elsewhere", function()
     assert(tree:create(path .. "/a/x-lock--000000001"))
     -- besides /a, /b and our node

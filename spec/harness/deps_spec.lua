@@ -39,7 +39,7 @@ case " $* " in
 esac
 ]]
 
-describe("tools/deps.sh #once", function()
+describe("tools/deps.sh #once #bare", function()
   local stubs, policy
 
   local function write(name, text)

@@ -186,7 +186,8 @@ describe("on a client's machine #once", function()
   for i = 2, #rows do
     for column = 2, #rows[1] do
       local who, what, expected = rows[i][1], rows[1][column], rows[i][column]
-      it(("%s: %s? %s"):format(who, what, expected), function()
+      local tag = what:find("credentials") and " #bare" or "" -- a sanitizer's memory is not the client's
+      it(("%s: %s? %s%s"):format(who, what, expected, tag), function()
         if #users[who] > 0 and uv.getuid() ~= 0 then return pending("only root can be somebody else") end
         assert.equal(expected, attacks[what](users[who]) and "yes" or "no")
       end)

@@ -28,6 +28,7 @@ spec_options = $(filter-out spec spec/%,$(SPECS))
 # $(call specs,VERSION,BUILD[,ARGUMENTS[,TAG]]): all but those with that tag
 # Floods take minutes (#flood): `make slow`.
 # Some specs run under 5.4 alone (#once), some under 5.4 and LuaJIT (#slow): the engine below them is the same.
+# Some run without a sanitizer (#bare), which would look at other programs, or end ours for what libzookeeper does.
 specs = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood$(if $4,$(comma)$4) $3 \
 	$(spec_options) $(spec_files)
 neighbour_specs = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(spec_options) spec/neighbours
