@@ -213,7 +213,10 @@ describe("the page on OpenResty", function()
       end
       local machine = of(web) or of(second)
       assert.is_true(nginx.await_end(machine:reload()))
-      wait.eventually(function() return lines()[#lines()].token > first.token end, PATIENCE)
+      wait.eventually(function()
+        local list = lines()
+        return list[#list].token > first.token
+      end, PATIENCE)
       local newest = 0
       for _, line in ipairs(lines()) do
         assert.is_true(line.token >= newest)
@@ -232,6 +235,11 @@ describe("the page on OpenResty", function()
       end
       if file then file:close() end
       return list
+    end
+
+    local function newest_of(shop)
+      local list = lines_of(shop)
+      return list[#list].token
     end
 
     --- Nobody has worked after one with a larger token had.
@@ -259,7 +267,7 @@ describe("the page on OpenResty", function()
         return count > more
       end
       -- All workers of the first machine may have their turn before, those that are not hit.
-      wait.eventually(function() return lines_of(shop)[#lines_of(shop)].token > first.token end, PATIENCE)
+      wait.eventually(function() return newest_of(shop) > first.token end, PATIENCE)
       heal(first.pid)
       if hosts then wait.eventually(function() return others_work(3) end, PATIENCE) end
       local count = #lines_of(shop)

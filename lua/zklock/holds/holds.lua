@@ -38,8 +38,10 @@ function Holds.new(client, settings, fields)
   fields.by_owner, fields.by_mortal = {}, weak("k")
   fields.present, fields.holder = {}, false
   fields.multilocks, fields.losers = weak("k"), weak("k")
-  for _, part in ipairs(fields.parts or NONE) do part.multilocks[fields] = true end
-  return setmetatable(fields, Holds)
+  local holds = setmetatable(fields, Holds)
+  -- From here on others call it, also when an error is raised into this.
+  for _, part in ipairs(fields.parts or NONE) do part.multilocks[holds] = true end
+  return holds
 end
 
 --- Writers and readers at one path know each other.
