@@ -110,8 +110,8 @@ static bool is_to_be_hung_up(const zkl_watchdog *watchdog, int fd) {
            silent(fd, watchdog->patience, longest_session((struct sockaddr *)&peer, length));
 }
 
-/* Another thread may close the descriptor at any time, and its number be somebody else's: so what is hung up on is a
- * copy, and that is looked at. */
+/* Another thread may close the descriptor at any time, and its number be somebody else's: so what
+ * is hung up on is a copy, and that is looked at. */
 static void hang_up_if_silent(int fd, void *ctx) {
     const zkl_watchdog *watchdog = ctx;
     if (!is_to_be_hung_up(watchdog, fd))

@@ -142,7 +142,8 @@ static void does_nothing_off_duty(void) {
 static atomic_int swapped_for = -1;
 static int swapped;
 
-/* In the place of the system's: when the watchdog has just asked about `swapped`, that number is another socket's. */
+/* In the place of the system's: when the watchdog has just asked about `swapped`, that number is
+ * another socket's. */
 int getsockopt(int fd, int level, int name, void *value, socklen_t *length) {
     const int result = (int)syscall(SYS_getsockopt, fd, level, name, value, length);
     struct tcp_info info;
