@@ -62,6 +62,7 @@ describe("servers that come back #once", function()
     assert.same({ { "lost", "me", token } }, losses)
     assert.is_number(answers[1][1], answers[1][2])
     assert.same({ nil, "lost" }, { lock:release("me") })
+    assert.equal(1, #lock:participants(PATIENCE)) -- the holder has a session again
     assert.same({ nil, "timeout" }, { lock:acquire(0, "me") })
     assert.is_true(holder:flush(PATIENCE))
     assert.equal(1, #waiter:mutex(PATH):participants(PATIENCE))
