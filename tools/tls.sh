@@ -6,35 +6,15 @@
 set -u
 
 dir=$1
-patch=$(cd "$(dirname "$0")" && pwd)/tls.patch || exit 1
+tools=$(cd "$(dirname "$0")" && pwd) || exit 1
+patch=$tools/tls.patch
 [ -e "$dir/libzookeeper_mt.so.2" ] && cmp -s "$patch" "$dir/patch" && exit 0
 mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
 rm -f "$dir/libzookeeper_mt.so.2"
 work=$dir/work
 rm -rf "$work"
-mkdir -p "$work/sources" "$work/lists/partial" "$work/cache/archives/partial" || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
-
-# The system's package sources, asked for sources instead of binaries, in lists of our own.
-for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-    if [ -e "$file" ]; then
-        sed -E -e 's/^([[:space:]]*)deb([[:space:]])/\1deb-src\2/' -e 's/^Types:.*/Types: deb-src/' \
-            "$file" >"$work/sources/$(basename "$file")"
-    fi
-done
-
-apt() {
-    apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/sources" \
-        -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" \
-        -o Acquire::Retries=2 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 "$@" </dev/null
-}
-
-get_source() {
-    cd "$work" || return
-    apt update # one source of several may fail
-    apt source --download-only zookeeper && dpkg-source --no-check -x zookeeper_*.dsc source
-}
 
 # The package generates the protocol's records with Maven and its own Java class; the class alone does. The package's
 # source wants a function that OpenSSL had before version 3, only to write a log line.
@@ -54,7 +34,7 @@ build() {
 
 echo "building libzookeeper with TLS in $dir (log: $dir/log)" >&2
 : >"$dir/log"
-if ! (get_source) >>"$dir/log" 2>&1; then
+if ! "$tools/source.sh" "$work" >>"$dir/log" 2>&1; then
     tail -n 5 "$dir/log" >&2
     echo "no libzookeeper with TLS: its source package is not to be had here" >&2
     exit 3
