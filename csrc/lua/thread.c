@@ -45,6 +45,10 @@ static lua_State *main_of(lua_State *L) {
     return main;
 }
 
+/* Lua itself allows no more calls of C functions in each other (LUAI_MAXCCALLS). What a host's own
+ * function has as its first argument may lead in a circle. */
+enum { NESTED_MOST = 200 };
+
 /* What `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the former has it
  * as its first argument, the latter as an upvalue. */
 static lua_State *resumed_by(lua_State *from) {
@@ -75,8 +79,8 @@ static bool runs_as_coroutine(lua_State *L, lua_State *thread) {
     return lua_isyieldable(thread);
 #else
     lua_State *from = main_of(L);
-    while (from && from != thread && from != L)
-        from = resumed_by(from);
+    for (int depth = 0; from && from != thread && from != L; depth++)
+        from = depth < NESTED_MOST ? resumed_by(from) : NULL;
     return from == thread && !is_main(thread);
 #endif
 }

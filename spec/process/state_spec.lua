@@ -150,4 +150,28 @@ describe("a Lua state that is closed", function()
     assert.equal("", program:stderr())
     faulty:close()
   end)
+
+  it("leaves the signals that another one asked for to that", function()
+    local result = run { [[
+      local zklock = require "zklock"
+      local uv = require "luv"
+      local ASK = 'require "zklock".interrupt_on("TERM", "HUP")'
+      local function interrupt()
+        uv.kill(uv.os_getpid(), "sigterm")
+        for _ = 1, 1000 do uv.os_getpid() end
+      end
+      local function ask_here() zklock.interrupt_on("TERM") end
+      for _, first in ipairs { ask_here, function() end } do
+        for _, afterwards in ipairs { ask_here, function() end } do
+          first()
+          assert(host.other_state(ASK))
+          afterwards()
+          print((select(2, pcall(interrupt)):match("interrupted: TERM$")))
+        end
+      end
+      print(host.other_state("error('loudly', 0)"))
+    ]] }
+    assert.same({ 0, ("interrupted: TERM\n"):rep(4) .. "nil\tloudly\n", "" },
+      { result.code, result.stdout, result.stderr })
+  end)
 end)

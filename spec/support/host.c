@@ -87,10 +87,17 @@ static int host_die(lua_State *L) {
     return 0;
 }
 
+static int host_other_state(lua_State *L);
+
 static void open_host(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"fork", host_fork}, {"wait", host_wait}, {"exec", host_exec},
-        {"exit", host_exit}, {"stop", host_stop}, {"die", host_die},
+        {"fork", host_fork},
+        {"wait", host_wait},
+        {"exec", host_exec},
+        {"exit", host_exit},
+        {"stop", host_stop},
+        {"die", host_die},
+        {"other_state", host_other_state},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
@@ -170,6 +177,24 @@ static bool run_handlers(lua_State *L) {
         return false;
     }
     return true;
+}
+
+/* host.other_state(code) -> true; or nil, message. Runs the code in a new state, beside the caller's, and
+ * closes it. */
+static int host_other_state(lua_State *L) {
+    const char *code = luaL_checkstring(L, 1);
+    lua_State *other = luaL_newstate();
+    if (!other)
+        return luaL_error(L, "no memory for a Lua state");
+    luaL_openlibs(other);
+    open_host(other);
+    const bool good = luaL_loadstring(other, code) == 0 && lua_pcall(other, 0, 0, 0) == 0;
+    if (good)
+        lua_pushboolean(L, true);
+    else
+        lua_pushnil(L), lua_pushstring(L, lua_tostring(other, -1));
+    lua_close(other);
+    return good ? 1 : 2;
 }
 
 static bool run(const char *script, char **arguments) {

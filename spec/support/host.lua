@@ -6,6 +6,7 @@
 --   fork() -> 0 in the child, else its id      wait(child) -> exit code; or nil, signal
 --   exec(program, ...)                         exit(code): at once, without any cleaning up
 --   stop(), die(): SIGSTOP, SIGKILL to itself
+--   other_state(code) -> true; or nil, message: runs it in a state beside this one, which is closed then
 --
 -- A script may leave `handlers`, a list of { NAME, FUNCTION }, as a program with an event loop in C has them: they are
 -- called after it, one after the other, each on the thread of that name ("main", or another), idle in between.
