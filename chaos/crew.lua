@@ -18,24 +18,24 @@ local LAG = 0.2 -- between two steps of ours; what is longer counts
 --- A wait without a deadline may last long while sessions end and servers come and go, but not for ever.
 local PATIENCE = 60
 
----@param stage table
+---@param testbed table
 ---@param cast table as `chaos.schedule.CAST`
 ---@param seed integer of what the workers do
 ---@param options { patience: number?, slack: number?, worker: process.options? }? for the crew's own specs
-function crew.new(stage, cast, seed, options)
+function crew.new(testbed, cast, seed, options)
   options = options or {}
   local self = setmetatable({
-    stage = stage, cast = cast, seed = seed, slots = {}, shifts = 0, working = true, granted = 0, longest = 0,
+    testbed = testbed, cast = cast, seed = seed, slots = {}, shifts = 0, working = true, granted = 0, longest = 0,
     longest_close = 0, losses = 0, hired = 0, failed = {}, lost_waiters = {}, complaints = {}, lags = {},
     patience = options.patience or PATIENCE, slack = options.slack or SLACK, how = options.worker,
   }, crew)
   for n = 1, cast.workers do
-    local between = stage.proxies[n]
-    self.slots[n] = { number = n, generation = 0, hosts = between and between.hosts or stage.cluster.hosts }
+    local between = testbed.proxies[n]
+    self.slots[n] = { number = n, generation = 0, hosts = between and between.hosts or testbed.cluster.hosts }
   end
   for n = 1, cast.sentries or 0 do
     local number = cast.workers + n
-    self.slots[number] = { number = number, generation = 0, hosts = stage.gates[n].hosts, sentry = true }
+    self.slots[number] = { number = number, generation = 0, hosts = testbed.gates[n].hosts, sentry = true }
   end
   return self
 end
@@ -97,7 +97,7 @@ end
 local function order(self, slot, task, more)
   self.shifts = self.shifts + 1
   local places = {}
-  for i, place in ipairs(self.stage.places) do
+  for i, place in ipairs(self.testbed.places) do
     places[i] = { path = place.path, kind = place.kind, permits = self.cast.permits, address = place.store.address }
   end
   slot.busy, slot.began = task, loop.now()

@@ -37,7 +37,7 @@ end
 --- Calls `strike(n)` when the sentry of server n is inside and another waits.
 ---@param timeout number of the first one's session
 local function meet(run, which, timeout, lasts, strike)
-  local crew, cluster, post = run.crew, run.stage.cluster, run.stage.post.store
+  local crew, cluster, post = run.crew, run.testbed.cluster, run.testbed.post.store
   local n, other = choose(cluster, which)
   if not n or not other then return end
   local first, second = crew:sentry(n), crew:sentry(other)
@@ -49,7 +49,7 @@ local function meet(run, which, timeout, lasts, strike)
   if not crew:send(first, "hold", { session_timeout = timeout, stay = stay, patience = GET_READY }) then return end
   eventually(run, GET_READY, function()
     if not is_inside() then return false end
-    local more = { session_timeout = 3 * run.stage.session_timeout, stay = 0.1, patience = PATIENCE }
+    local more = { session_timeout = 3 * run.testbed.session_timeout, stay = 0.1, patience = PATIENCE }
     if crew:send(second, "hold", more) then
       run:later(STAND_BEHIND, function()
         if is_inside() and cluster:role(n) == which then strike(n) end
@@ -64,8 +64,8 @@ local duels = {}
 --- A leader that is cut off one-sidedly, is deposed and does not know. It stands still while the others elect (see
 --- `ensemble:depose`).
 function duels.depose(run, fault)
-  local cluster = run.stage.cluster
-  meet(run, "leader", run.stage.session_timeout, fault.lasts, function(n)
+  local cluster = run.testbed.cluster
+  meet(run, "leader", run.testbed.session_timeout, fault.lasts, function(n)
     cluster:stop(n)
     cluster:cut_off_leader(n)
     run:later(fault.lasts, function() cluster:rejoin(n) end)
@@ -86,8 +86,8 @@ end
 --- A process that is stopped for about half of its session, and its server stops just after it has woken and been
 --- answered.
 function duels.half_stop(run, fault)
-  local cluster, crew = run.stage.cluster, run.crew
-  local timeout = 2.5 * run.stage.session_timeout
+  local cluster, crew = run.testbed.cluster, run.crew
+  local timeout = 2.5 * run.testbed.session_timeout
   meet(run, "follower", timeout, fault.lasts, function(n)
     local stopped = crew:stop(crew:sentry(n))
     if not stopped then return end
@@ -111,9 +111,9 @@ end
 
 --- A server that is started again with a smaller maxSessionTimeout, and falls silent when its client has heard of it.
 function duels.shorten(run, fault)
-  local cluster = run.stage.cluster
-  meet(run, "follower", 4 * run.stage.session_timeout, fault.lasts, function(n)
-    local one, gate = cluster.servers[n], run.stage.gates[n]
+  local cluster = run.testbed.cluster
+  meet(run, "follower", 4 * run.testbed.session_timeout, fault.lasts, function(n)
+    local one, gate = cluster.servers[n], run.testbed.gates[n]
     cluster:kill(n)
     one.options.max_session_timeout = SHORT
     gate:cut() -- nothing that is still on the old link counts

@@ -14,10 +14,10 @@ local deeds = {}
 
 --- Who is inside at the path that is aimed at, or at the next one with anybody inside: the number of that worker.
 local function holder(run, aim)
-  local places = run.stage.places
+  local places = run.testbed.places
   for i = 0, #places - 1 do
     local place = places[(aim + i - 1) % #places + 1]
-    local owner = place ~= run.stage.post and place.store:inside()
+    local owner = place ~= run.testbed.post and place.store:inside()
     local number = owner and run.crew:number_of(owner)
     if number then return number end
   end
@@ -39,14 +39,14 @@ end
 --- The same, with a proxy; those who go without cannot be struck by it.
 local function aim_proxy(run, fault, strike)
   aim(run, fault, function(number)
-    if not run.stage.proxies[number] then number = fault.proxy end
-    strike(run.stage.proxies[number], number)
+    if not run.testbed.proxies[number] then number = fault.proxy end
+    strike(run.testbed.proxies[number], number)
   end)
 end
 
 --- Counted by the proxy, when it strikes.
 local function rule(run, fault)
-  local one = run.stage.proxies[fault.proxy]
+  local one = run.testbed.proxies[fault.proxy]
   one[fault.kind](one, fault.op, fault.n)
   run.record:fault("%s to come at %s number %d, proxy %d", fault.kind, fault.op, fault.n, fault.proxy)
 end
@@ -111,7 +111,7 @@ end
 
 --- Counts when the operator has done it.
 local function order(run, kind, whom, ...)
-  run.stage:order(function(count) run:count(kind, count > 0 and 1 or 0, whom) end, kind, ...)
+  run.testbed:order(function(count) run:count(kind, count > 0 and 1 or 0, whom) end, kind, ...)
 end
 
 function deeds.expire(run, fault)
@@ -121,7 +121,7 @@ function deeds.expire(run, fault)
   end)
 end
 
-local function path_of(run, fault) return run.stage.places[fault.path].path end
+local function path_of(run, fault) return run.testbed.places[fault.path].path end
 
 function deeds.delete(run, fault) order(run, "delete", path_of(run, fault), path_of(run, fault), fault.pick) end
 
@@ -129,7 +129,7 @@ function deeds.delete_tree(run, fault) order(run, "delete_tree", path_of(run, fa
 
 --- A semaphore has its nodes in two directories.
 local function directory_of(run, fault)
-  local place = run.stage.places[fault.path]
+  local place = run.testbed.places[fault.path]
   if place.kind ~= "semaphore" then return place.path end
   return place.path .. (fault.pick < 0.5 and "/locks" or "/leases")
 end
@@ -139,10 +139,10 @@ function deeds.stranger(run, fault)
   local directory = directory_of(run, fault)
   local function done(count, path)
     run:count("stranger_" .. fault.what, count, path:sub(1, 100))
-    if count > 0 then run:later(fault.lasts, function() run.stage:order(function() end, "vanish", path) end) end
+    if count > 0 then run:later(fault.lasts, function() run.testbed:order(function() end, "vanish", path) end) end
   end
-  if fault.what == "mimic" then return run.stage:order(done, "mimic", directory, fault.name) end
-  run.stage:order(done, "appear", ("%s/%s"):format(directory, fault.name), fault.what == "unreadable")
+  if fault.what == "mimic" then return run.testbed:order(done, "mimic", directory, fault.name) end
+  run.testbed:order(done, "appear", ("%s/%s"):format(directory, fault.name), fault.what == "unreadable")
 end
 
 ---------------------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ end
 local function on_servers(run, fault, strike, heal)
   local tries = 0
   local function try()
-    local cluster = run.stage.cluster
+    local cluster = run.testbed.cluster
     local chosen = choose(cluster, fault.server)
     tries = tries + 1
     if not chosen then return tries < LEADER_TRIES and run:later(LEADER_PAUSE, try, "idle") end
@@ -188,14 +188,14 @@ function deeds.server_stop(run, fault)
 end
 
 --- Does it.
----@param run table of `chaos.run`: stage, crew, `count(kind, n)`, `later(seconds, fn, idle)`
+---@param run table of `chaos.run`: testbed, crew, `count(kind, n)`, `later(seconds, fn, idle)`
 function faults.inject(run, fault) deeds[fault.kind](run, fault) end
 
 --- What the proxies' rules have struck so far.
 ---@return table<string, integer>
 function faults.strikes(run)
   local sum = {}
-  for _, one in ipairs(run.stage.proxies) do
+  for _, one in ipairs(run.testbed.proxies) do
     for kind, n in pairs(one:strikes()) do sum[kind] = (sum[kind] or 0) + n end
   end
   return sum

@@ -38,7 +38,7 @@ local function written(list, from)
 end
 
 --- A line of a resource's log with what was before it, and the faults meanwhile.
----@param place table of `chaos.stage`
+---@param place table of `chaos.testbed`
 ---@param number integer of the line
 ---@return string[]
 function record:around(place, number)

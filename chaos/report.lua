@@ -65,7 +65,7 @@ local function tell_violations(run, verdict)
   for i = 1, math.min(#verdict.violations, TOLD) do
     local text = verdict.violations[i]
     local path, number = text:match("^(%S+), line (%d+): ")
-    for _, place in ipairs(run.stage.places) do
+    for _, place in ipairs(run.testbed.places) do
       if place.path == path then show_history(run.record:around(place, tonumber(number)), text) end
     end
   end
@@ -74,7 +74,7 @@ end
 local function tell_workers(run, list)
   for i = 1, math.min(#list, TOLD) do
     local worker = list[i]:match("%f[%w]w%d+%.%d+")
-    if worker then show_history(run.record:about(run.stage.places, worker), list[i]) end
+    if worker then show_history(run.record:about(run.testbed.places, worker), list[i]) end
   end
 end
 
@@ -82,7 +82,7 @@ end
 local function tell(run, verdict)
   tell_violations(run, verdict)
   for _, list in ipairs { run.crew.lost_waiters, run.orphans, run.crew.complaints } do tell_workers(run, list) end
-  run.record:keep(run.stage.places, run.folder)
+  run.record:keep(run.testbed.places, run.folder)
   say("all faults and what the resources saw: %s", run.folder)
   say("the same faults again: make chaos SEED=%d MINUTES=%g", run.seed, run.minutes)
 end

@@ -13,7 +13,7 @@ local loop = require "spec.support.loop"
 local record = require "chaos.record"
 local report = require "chaos.report"
 local schedule = require "chaos.schedule"
-local stage = require "chaos.stage"
+local testbed = require "chaos.testbed"
 local uv = require "luv"
 
 local TURN = 0.01 -- seconds between two looks at the workers
@@ -80,7 +80,7 @@ local function inject(run, over)
     end
     do_due(run, loop.now())
     run.crew:step()
-    run.stage:step()
+    run.testbed:step()
     if loop.now() >= run.shown + PROGRESS then
       run.shown = loop.now()
       progress(run)
@@ -97,15 +97,15 @@ local function recess(run, steps)
   for _, one in ipairs(agenda) do
     if not one.idle then one.fn() end
   end
-  run.stage:heal()
-  for _, ghost in ipairs(run.stage:lay_ghosts(GHOSTS)) do
+  run.testbed:heal()
+  for _, ghost in ipairs(run.testbed:lay_ghosts(GHOSTS)) do
     table.insert(run.ghosts, ghost)
     run.record:fault("brought back by the servers: %s", ghost)
   end
   run.crew:rest()
   for _, step in ipairs(steps) do
     run.crew:all(step)
-    for _, orphan in ipairs(run.stage:orphans(ORPHANS)) do
+    for _, orphan in ipairs(run.testbed:orphans(ORPHANS)) do
       table.insert(run.orphans, ("after %s: %s"):format(step, orphan))
     end
   end
@@ -118,10 +118,10 @@ local function has_failed(run) return #run.crew.lost_waiters + #run.crew.complai
 local function judge_all(run)
   local sum = { lines = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0, violations = {} }
   local began = loop.now()
-  for _, place in ipairs(run.stage.places) do
+  for _, place in ipairs(run.testbed.places) do
     local permits = place.kind == "semaphore" and schedule.CAST.permits or nil
     -- A short run may have no duel at the post.
-    local least = place ~= run.stage.post and 1 or 0
+    local least = place ~= run.testbed.post and 1 or 0
     local found = place.store:judge { faults = true, grants = least, permits = permits }
     for name in pairs(sum) do
       if name ~= "violations" then sum[name] = sum[name] + found[name] end
@@ -168,8 +168,8 @@ local run = setmetatable({
 say("chaos: seed %d, %g minutes in %d rounds, %d faults to come", seed, minutes, rounds, #run.schedule)
 say("3 servers, %d workers, %d of them through fault proxies", schedule.CAST.workers, schedule.CAST.proxies)
 stop_on_signals()
-run.stage = stage.start(schedule.CAST)
-run.crew = crew.new(run.stage, schedule.CAST, seed)
+run.testbed = testbed.start(schedule.CAST)
+run.crew = crew.new(run.testbed, schedule.CAST, seed)
 run.began = loop.now()
 run.shown = run.began
 repeat
@@ -185,5 +185,5 @@ local verdict = judge_all(run)
 report.figures(run, verdict)
 local good = report.check(run, verdict)
 run.crew:close()
-run.stage:close()
+run.testbed:close()
 os.exit(good and 0 or 1, true)

@@ -21,11 +21,11 @@ local KNOWS = {
 --- Who may write into what is called so.
 local WRITERS = {
   call = "run/callbacks.lua", callbacks = "run/callbacks.lua", claim = "guard.lua", client = "client.lua",
-  crew = "openresty/stage.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua", hold = "holds/hold.lua",
+  crew = "openresty/runner.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua", hold = "holds/hold.lua",
   holder = "holds/hold.lua", holds = "holds/holds.lua", lease = "lease.lua", ledger = "holds/ledger.lua",
   lock = "lock.lua", losses = "holds/losses.lua", mortals = "owners/mortals.lua", multilock = "holds/holds.lua",
   notifier = "openresty/notifier.lua", part = "holds/holds.lua", paths = "holds/paths.lua", read = "holds/holds.lua",
-  reporter = "run/reporter.lua", request = "request.lua", semaphore = "semaphore.lua", stage = "openresty/stage.lua",
+  reporter = "run/reporter.lua", request = "request.lua", semaphore = "semaphore.lua", runner = "openresty/runner.lua",
   visit = "openresty/visits.lua", visits = "openresty/visits.lua", waits = "run/waits.lua",
   write = "holds/holds.lua",
 }

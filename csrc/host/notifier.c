@@ -29,7 +29,7 @@ static bool make_directory(zkl_notifier *notifier) {
         const int length =
             snprintf(notifier->directory, sizeof notifier->directory, "%s/zklock-XXXXXX", below[i]);
         /* room for the socket's own name? */
-        if (length > 0 && (size_t)length + sizeof "/bell" <= sizeof notifier->address.sun_path &&
+        if (length > 0 && (size_t)length + sizeof "/events" <= sizeof notifier->address.sun_path &&
             mkdtemp(notifier->directory))
             return true;
     }
@@ -57,8 +57,8 @@ static bool start_listening(zkl_notifier *notifier) {
     notifier->address.sun_family = AF_UNIX;
     if (!make_directory(notifier))
         return false;
-    snprintf(notifier->address.sun_path, sizeof notifier->address.sun_path, "%.*s/bell",
-             (int)(sizeof notifier->address.sun_path - sizeof "/bell"), notifier->directory);
+    snprintf(notifier->address.sun_path, sizeof notifier->address.sun_path, "%.*s/events",
+             (int)(sizeof notifier->address.sun_path - sizeof "/events"), notifier->directory);
     notifier->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return notifier->listener >= 0 &&
            bind(notifier->listener, (struct sockaddr *)&notifier->address,

@@ -469,7 +469,7 @@ static int client_ask_revoke(lua_State *L) {
     return ask_at(L, zkl_query_revoke);
 }
 
-/* client:bell() -> notifier, or nil, why not */
+/* client:notifier() -> notifier, or nil, why not */
 static int client_notifier(lua_State *L) {
     zkl_client *client = check(L);
     void **box = zkl_new_box(L, ZKL_NOTIFIER);

@@ -16,7 +16,7 @@ local resource = require "spec.support.resource"
 local schedule = require "chaos.schedule"
 local server = require "spec.support.server"
 local strangers = require "chaos.strangers"
-local stage = require "chaos.stage"
+local testbed = require "chaos.testbed"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
@@ -338,7 +338,7 @@ describe("chaos's operator #once", function()
   end)
 end)
 
-describe("chaos's stage #once", function()
+describe("chaos's testbed #once", function()
   it("deletes nodes whose successor has been inside, and no others", function()
     local zk, store = server.shared(), resource.start()
     local client = assert(zklock.connect(zk.hosts, { identifier = "w1.1" }))
@@ -349,11 +349,11 @@ describe("chaos's stage #once", function()
     local writer = resource.open(store.address)
     assert.is_true(writer:enter(token, "w1.1/0"))
     assert.is_true(writer:join(token + 1, "w1.2/0"))
-    assert.same({}, stage.lay_ghosts(set, 1))
+    assert.same({}, testbed.lay_ghosts(set, 1))
     assert.is_true(writer:enter(token + 2, "w1.1/9"))
-    assert.same({}, stage.lay_ghosts(set, 0.1))
+    assert.same({}, testbed.lay_ghosts(set, 0.1))
     assert.is_true(writer:enter(token + 3, "w1.3/0"))
-    local ghosts = stage.lay_ghosts(set, 0.1)
+    local ghosts = testbed.lay_ghosts(set, 0.1)
     assert.matches(("of w1.1, token %d, but %d"):format(token, token + 3), ghosts[1])
     assert.is_nil(ghosts[2])
     assert.same({}, nodes.list(tree, path))
@@ -416,7 +416,7 @@ describe("chaos's report #once", function()
     local log = folder.file("log", ("0 w2.1/0 ask accepted %d 0\n"):format(kept.faults[1].at))
     local run = { seed = 7, minutes = 4, share = 0.5, sum = 500, orphans = {}, ghosts = {}, record = kept,
       folder = folder.new("report"), crew = { lost_waiters = {}, complaints = {} },
-      stage = { places = { { path = "/chaos/1", store = { path = log } } } } }
+      testbed = { places = { { path = "/chaos/1", store = { path = log } } } } }
     local verdict = { grants = 500, stale = 0, overlaps = 0, count = 0, violations = {} }
     change(run, verdict)
     local path = folder.file("printed", "")

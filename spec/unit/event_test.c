@@ -291,7 +291,7 @@ int main(int argc, char **argv) {
         {"what is posted again, or comes in its place, is not forgotten with it",
          stays_if_it_is_posted_again_or_replaced},
         {"a wake makes the descriptor readable until the next empty peek", wakes_without_an_event},
-        {"a bell is rung once for each batch, and hung up on without harm",
+        {"a notifier tells once of each batch, and hung up on without harm",
          rings_once_for_each_batch},
         {"two threads post a hundred thousand events and none is lost or out of order",
          none_is_lost_between_threads},

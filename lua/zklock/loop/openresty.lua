@@ -88,7 +88,7 @@ end
 
 --- The light thread that wakes everybody runs no code of the user's: callbacks have a timer of their own.
 function openresty.spawn(client, fn)
-  client.host.stage:add(fn)
+  client.host.runner:add(fn)
   client.host.notifier:listen() -- it looks after that timer
   return true
 end

@@ -1,7 +1,7 @@
---- host: what one client has in a worker of nginx: the requests it is used in, the notifier, the stage of its
+--- host: what one client has in a worker of nginx: the requests it is used in, the notifier, the runner of its
 --- callbacks.
 local Notifier = require "zklock.openresty.notifier"
-local Stage = require "zklock.openresty.stage"
+local Runner = require "zklock.openresty.runner"
 local Visits = require "zklock.openresty.visits"
 local caretaker = require "zklock.openresty.caretaker"
 local core = require "zklock.core"
@@ -21,7 +21,7 @@ function Host.new(client, ready)
   self.visits = Visits.new(client, function()
     if may_last() then self:keep() end
   end)
-  self.stage = Stage.new(self.visits)
+  self.runner = Runner.new(self.visits)
   self.notifier = Notifier.new(client.native, self.visits, self)
   local phase = ngx.get_phase()
   if phase == "init_worker" or phase == "timer" and may_last() then self:keep() end
@@ -30,14 +30,14 @@ end
 
 --- Is somebody here who may hold or wait, or something to be done?
 function Host:is_needed()
-  return not self.visits:is_empty() or self.stage:is_busy()
+  return not self.visits:is_empty() or self.runner:is_busy()
 end
 
 --- Of a timer that nginx dropped nobody tells, nor of a light thread's end. Looks at those.
 ---@return boolean again soon
 function Host:must_look()
   local more = self.visits:end_threads()
-  return more or self.stage:is_pending()
+  return more or self.runner:is_pending()
 end
 
 --- Takes what has arrived. It is not over if that raised (no memory): then it is to be tried again.
@@ -45,7 +45,7 @@ end
 function Host:take()
   local ok, err = xpcall(self.ready, debug.traceback)
   if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
-  self.stage:tend()
+  self.runner:tend()
   return ok
 end
 
@@ -59,19 +59,19 @@ end
 function Host:keep()
   if self.removed or not caretaker.add(self) then return end
   self.notifier:keep(true)
-  self.stage:keep(true)
+  self.runner:keep(true)
 end
 
 --- The caretaker: time to look.
 function Host:tend()
   if self.notifier.kept or self:is_needed() then self.notifier:listen() end
-  self.stage:tend()
+  self.runner:tend()
 end
 
 --- The worker is told to leave: timers only for those who are here still.
 function Host:leave()
   caretaker.remove(self)
-  self.stage:keep(false)
+  self.runner:keep(false)
   self.notifier:keep(false)
   self.native:wake() -- nginx looks after its semaphores only when a descriptor or a timer has woken it
 end

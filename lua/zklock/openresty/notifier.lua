@@ -15,7 +15,7 @@ local PATIENCE = 0.1
 
 ---@param native userdata the engine's client
 ---@param host table with `take()`: takes what has arrived; `is_needed()`: is somebody here who may hold or wait?;
----  `must_look()`: does something go on of which nobody tells?; `stage`: where callbacks run
+---  `must_look()`: does something go on of which nobody tells?; `runner`: where callbacks run
 function Notifier.new(native, visits, host)
   local self = setmetatable({ native = native, host = host, kept = false, removed = false, socket = false }, Notifier)
   self.timer = Timer.new(visits, function() self:run() end)
@@ -45,7 +45,7 @@ end
 --- Takes what has arrived. If an error (no memory) is raised into that, it tries again: no other byte tells the rest.
 local function take(self)
   while not self.host:take() do ngx.sleep(PATIENCE) end
-  self.host.stage:borrow()
+  self.host.runner:borrow()
 end
 
 --- A light thread: tells of each byte that arrives, until the connection ends.
@@ -82,7 +82,7 @@ end
 
 --- What its timer runs, also when nginx is leaving, for somebody may wait.
 function Notifier:run()
-  self.host.stage:forget_guests()
+  self.host.runner:forget_guests()
   while self:is_wanted() do serve(self) end
 end
 

@@ -10,8 +10,8 @@ local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
 
-local stage = {}
-stage.__index = stage
+local testbed = {}
+testbed.__index = testbed
 
 local CONTAINER_CHECK = 2000 -- ms; the paths are containers, and vanish when nobody is there
 -- For so many ticks (of 200 ms) a leader that was deposed may not know: longer than a new one takes to end a session of
@@ -33,8 +33,8 @@ end
 
 --- Starts everything.
 ---@param cast table as `chaos.schedule.CAST`
-function stage.start(cast)
-  local self = setmetatable({ places = {}, proxies = {}, gates = {}, session_timeout = cast.session_timeout }, stage)
+function testbed.start(cast)
+  local self = setmetatable({ places = {}, proxies = {}, gates = {}, session_timeout = cast.session_timeout }, testbed)
   self.cluster = ensemble.start { container_check_interval = CONTAINER_CHECK, links = true,
     config = { syncLimit = UNKNOWING } }
   for n, kind in ipairs(cast.paths) do
@@ -50,13 +50,13 @@ function stage.start(cast)
 end
 
 --- Gives the operator something to do; `done(count)` is called from `step` when it has done it.
-function stage:order(done, ...)
+function testbed:order(done, ...)
   table.insert(self.orders, done)
   self.operator:write(codec.encode(...))
 end
 
 --- Hears what the operator has done.
-function stage:step()
+function testbed:step()
   while #self.orders > 0 and self.operator:stdout():find("\n", 1, true) do
     table.remove(self.orders, 1)(codec.decode(self.operator:read_line()))
   end
@@ -68,7 +68,7 @@ function stage:step()
 end
 
 --- Ends every fault, and waits until the servers serve and the operator has nothing to do.
-function stage:heal()
+function testbed:heal()
   for _, one in ipairs(self.proxies) do one:heal() end
   for _, one in ipairs(self.gates) do one:heal() end
   for n, one in ipairs(self.cluster.servers) do
@@ -107,7 +107,7 @@ end
 --- Those of a release that is still on its way go by themselves.
 ---@param seconds number how long they are given for that
 ---@return string[] ghosts
-function stage:lay_ghosts(seconds)
+function testbed:lay_ghosts(seconds)
   local tree, list = inspector.connect(self.cluster.hosts, { timeout = 30 }), nil
   loop.poll(function()
     list = overtaken(self, tree)
@@ -136,7 +136,7 @@ end
 --- Waits until there is no node below any path, and lists those that stay.
 ---@param seconds number
 ---@return string[] orphans
-function stage:orphans(seconds)
+function testbed:orphans(seconds)
   local tree, left = inspector.connect(self.cluster.hosts, { timeout = 30 }), {}
   loop.poll(function()
     left = {}
@@ -148,7 +148,7 @@ function stage:orphans(seconds)
 end
 
 --- Ends everything.
-function stage:close()
+function testbed:close()
   self.operator:kill()
   for _, place in ipairs(self.places) do place.store:close() end
   for _, one in ipairs(self.proxies) do one:close() end
@@ -156,4 +156,4 @@ function stage:close()
   self.cluster:close()
 end
 
-return stage
+return testbed

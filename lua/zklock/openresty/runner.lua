@@ -1,12 +1,12 @@
---- stage: where a client's callbacks run: light threads of one timer, so that they need no timer each, of which nginx
+--- runner: where a client's callbacks run: light threads of one timer, so that they need no timer each, of which nginx
 --- runs a limited number. It is not the timer in which the notifier is listened to, for what calls ngx.exit ends its
 --- timer; that one is lent only when no other can be had.
 local Timer = require "zklock.openresty.timer"
 local core = require "zklock.core"
 local semaphore = require "ngx.semaphore"
 
-local Stage = {}
-Stage.__index = Stage
+local Runner = {}
+Runner.__index = Runner
 
 --- As long as nginx's timers can count milliseconds in an int; seconds.
 local LONGEST = 2e6
@@ -26,24 +26,24 @@ local function new_crew()
 end
 
 ---@param visits zklock.Visits
-function Stage.new(visits)
+function Runner.new(visits)
   local self = setmetatable({ queue = {}, first = 1, last = 0, crew = new_crew(), guests = new_crew(), kept = false,
-    pending_since = false, visits = visits }, Stage)
+    pending_since = false, visits = visits }, Runner)
   self.timer = self:new_timer()
   return self
 end
 
 ---@private
-function Stage:new_timer()
+function Runner:new_timer()
   return Timer.new(self.visits, function(timer) self:serve(timer) end, function() self:tend() end)
 end
 
-function Stage:has_queue()
+function Runner:has_queue()
   return self.first <= self.last
 end
 
 --- Has it something to do?
-function Stage:is_busy()
+function Runner:is_busy()
   return self:has_queue() or self.guests.running > 0 or self.timer:is_running() and self.crew.running > 0
 end
 
@@ -112,7 +112,7 @@ local function has_work(self, crew)
 end
 
 --- What a timer runs: until there is nothing to do and nobody keeps it, or another has taken over.
-function Stage:serve(timer)
+function Runner:serve(timer)
   local crew = new_crew()
   take_over(self, crew, timer)
   repeat
@@ -128,26 +128,26 @@ function Stage:serve(timer)
 end
 
 --- The notifier's reader: callbacks that have waited for long run in its timer.
-function Stage:borrow()
+function Runner:borrow()
   local since = self.pending_since
   if since and core.now() - since > LEND and not self.timer:is_running() then go_on(self, self.guests) end
   collect_ended(self.guests)
 end
 
 --- The notifier's reader has begun anew: who was in its timer ended with that.
-function Stage:forget_guests()
+function Runner:forget_guests()
   self.guests = new_crew()
 end
 
 --- Runs fn, soon.
-function Stage:add(fn)
+function Runner:add(fn)
   self.last = self.last + 1
   self.queue[self.last] = fn
   self:tend()
 end
 
 --- Sees to it that it works, if there is work or it is to be kept.
-function Stage:tend()
+function Runner:tend()
   if self.timer:is_running() then
     if self:has_queue() then self.crew.news:post(1) end
   elseif self:has_queue() or self.kept then
@@ -157,12 +157,12 @@ function Stage:tend()
 end
 
 --- Is it to begin, and has not yet; or is somebody in the reader's timer?
-function Stage:is_pending()
+function Runner:is_pending()
   return self.guests.running > 0 or (self:has_queue() or self.kept) and not self.timer:is_running()
 end
 
 --- From now on it is there, also with nothing to do: in a worker whose timers are used up it could not come.
-function Stage:keep(kept)
+function Runner:keep(kept)
   self.kept = kept
   if kept then
     self:tend()
@@ -171,4 +171,4 @@ function Stage:keep(kept)
   end
 end
 
-return Stage
+return Runner
