@@ -13,7 +13,7 @@
 enum { PATHS = 3, GATE = 3, LEASES = 4, DIRECTORIES = 5 };
 static const char *const directories[DIRECTORIES] = {A, B, C, POOL "/locks", POOL "/leases"};
 
-/* A place's note: a bit for each of its paths, or the count of its leases. */
+/* A caller's note: a bit for each of its paths, or the count of its leases. */
 #define LEASE 0x100u
 
 static bool at(const fake_caller *caller, unsigned path) {
@@ -39,7 +39,7 @@ static const zkl_contender *part_after(const zkl_line *line, const zkl_contender
     return NULL;
 }
 
-/* What a held place has there; of leases, the first. */
+/* What a caller that holds has there; of leases, the first. */
 static const zkl_contender *held_at(const fake_caller *caller, unsigned directory) {
     const zkl_contender *c = caller->contender;
     if (!c->line) {
@@ -180,7 +180,7 @@ static size_t leases_coming(void) {
     return n;
 }
 
-/* As many nodes as there are places that want them. */
+/* As many nodes as there are callers that want them. */
 static void check_counts(void) {
     size_t wanted[DIRECTORIES] = {0};
     for (fake_client *c = zk->clients; c; c = c->next)

@@ -1,4 +1,4 @@
-/* Several places that are one: multilocks, and the leases of a semaphore. */
+/* Several contenders that are one: multilocks, and the leases of a semaphore. */
 #include "fake_world.h"
 
 #include <stdio.h>

@@ -333,7 +333,7 @@ static fake_caller *join_another(void) {
     return fake_join(one, path, LATER);
 }
 
-/* ---- several places that are one, and two kinds that share one ---- */
+/* ---- several contenders that are one, and two kinds that share one ---- */
 
 static void a_writer_goes_on_as_a_reader(void) {
     fake_caller *w = fake_write_lock(one, LINE);

@@ -196,7 +196,7 @@ void random_check_first(const zkl_contender *held,
 /* ---- what may happen ---- */
 
 /* Who holds more often than not: the line has to move. */
-static fake_caller *any_place(fake_client *client) {
+static fake_caller *any_caller(fake_client *client) {
     unsigned n = 0;
     for (fake_caller *p = client->callers; p; p = p->next, n++)
         if (fake_held(p) && random_any(2))
@@ -354,7 +354,7 @@ static void step(void) {
     else if (random_any(8) == 0 && client->context.counters.waiting < WAITING_MOST)
         play->join(client);
     else if (random_any(4) == 0)
-        touch(any_place(client));
+        touch(any_caller(client));
     else if (random_any(2))
         fake_carry(client);
     else if (random_any(2))
