@@ -22,18 +22,8 @@ describe("connect", function()
 
   before_each(function() path = here.path end)
 
-  --- zklock.connect, whose client is closed after the spec.
-  local function connect(...)
-    local client, err = zklock.connect(...)
-    if client then here:closes(client) end
-    return client, err
-  end
-
-  --- The one node below the path, and what is in it.
-  local function only_node(at)
-    local name = here:only_node(at)
-    return name, tree:get(name)
-  end
+  local function connect(...) return here:try_to_connect(...) end
+  local function only_node(at) return here:only_data(at) end
 
   -- A request that is handed over wakes libzookeeper from its pause between two tries.
   it("does not storm a server that hangs up #once", function()

@@ -18,14 +18,7 @@ describe("a client", function()
     client:poll()
   end)
 
-  --- Requests of free locks, whose grants have arrived but whose callbacks have not run.
-  local function granted_requests(n, callback)
-    local requests = {}
-    local before = client:stats().acquired
-    for i = 1, n do requests[i] = client:mutex(path .. "/" .. i):request(PATIENCE, callback) end
-    wait.eventually(function() return client:stats().acquired == before + n end)
-    return requests
-  end
+  local function granted_requests(n, callback) return here:granted_requests(client, n, callback) end
 
   describe("poll()", function()
     it("without a timeout, or with 0, does not wait", function()

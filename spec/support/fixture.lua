@@ -125,6 +125,15 @@ end
 ---@return zklock.Client
 function fixture:connect(options) return self:connect_to(self.zk.hosts, options) end
 
+--- zklock.connect as it is, with whatever a spec gives it.
+---@return zklock.Client? client closed after the spec
+---@return string? err
+function fixture:try_to_connect(...)
+  local client, err = zklock.connect(...)
+  if client then self:closes(client, nil, "client") end
+  return client, err
+end
+
 --- A way to the server on which things go wrong.
 ---@param options table? of `proxy.start`
 function fixture:proxy(options) return self:closes(proxy.start(self.zk.hosts, options), nil, "proxy") end
@@ -185,6 +194,12 @@ function fixture:only_node(at)
   return at .. "/" .. names[1], self.tree:exists(at .. "/" .. names[1])
 end
 
+--- The name of the one node there is in the tree, and what is in it.
+function fixture:only_data(at)
+  local name = self:only_node(at)
+  return name, self.tree:get(name)
+end
+
 --- What the clients have given back is away, and no node is there.
 function fixture:nothing_is_left(at)
   each_open(self, "client", function(client)
@@ -227,6 +242,19 @@ end
 function fixture:ask(lock, timeout, n)
   local heard, answer = self.answers()
   return lock:request(timeout or self.patience, answer, n), heard
+end
+
+--- Requests of free locks, PATH/1, PATH/2, ..., whose grants have arrived but whose callbacks have not run.
+---@param client zklock.Client
+---@param n integer
+---@param callback function
+---@return zklock.Request[]
+function fixture:granted_requests(client, n, callback)
+  local requests = {}
+  local before = client:stats().acquired
+  for i = 1, n do requests[i] = client:mutex(self.path .. "/" .. i):request(self.patience, callback) end
+  wait.eventually(function() return client:stats().acquired == before + n end, self.patience)
+  return requests
 end
 
 --- Waits until so many were heard; gives the last of them.
