@@ -176,6 +176,8 @@ bench: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so build/neighbour/Curator.class
 	@env $(call lua,5.4) bench/run.lua
 	@env $(call lua,5.4) bench/family.lua
+	@env $(call lua,5.4) bench/scale.lua
+	@env $(call lua,luajit) bench/scale.lua cheap
 	@exec env $(call lua,luajit) bench/nginx.lua
 
 include bench/contest/contest.mk

@@ -125,13 +125,5 @@ time = timed(function()
 end)
 print()
 row("without the proxy: acquire + release, alone", time / count * 1e6, "us")
-assert(lock:acquire(5))
-time = timed(function()
-  for _ = 1, 1e5 do
-    lock:acquire(5)
-    lock:release()
-  end
-end)
-row("reentrant acquire + release", time / 1e5 * 1e9, "ns")
 direct:close()
 backend:stop()

@@ -77,6 +77,7 @@ bool zkl_ended(zkl_client *client);
  * notifiers and visits stay valid. */
 void zkl_free(zkl_client *client);
 
+/* Takes no lock. */
 zkl_state zkl_client_state(zkl_client *client);
 #define ZKL_TROUBLE_TEXT 160 /* bytes */
 /* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false:
@@ -193,6 +194,7 @@ zkl_status zkl_release(zkl_contender *contender);
 void zkl_cancel(zkl_contender *contender);
 /* Lets go of it: ends the wait or the hold (counted as abandoned), no event comes any more. */
 void zkl_drop(zkl_contender *contender);
+/* This one and zkl_validity take no lock. */
 bool zkl_held(zkl_contender *contender);
 /* The node's czxid while it is held, else 0. */
 int64_t zkl_token(zkl_contender *contender);

@@ -7,6 +7,7 @@
 
 static unsigned generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool installed; /* asking is cheap: it is asked in each call */
 
 static void in_child(void) {
     generation++;
@@ -14,10 +15,12 @@ static void in_child(void) {
 
 static void install(void) {
     pthread_atfork(NULL, NULL, in_child);
+    installed = true;
 }
 
 unsigned zkl_process_generation(void) {
-    pthread_once(&once, install);
+    if (!installed)
+        pthread_once(&once, install);
     return generation;
 }
 

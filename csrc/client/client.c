@@ -307,10 +307,7 @@ const char *zkl_state_text(zkl_state state) {
 zkl_state zkl_client_state(zkl_client *client) {
     if (zkl_client_forked(client))
         return ZKL_STATE_FORKED;
-    zkl_client_enter(client);
-    const zkl_state state = client->session.state;
-    zkl_client_unlock(client);
-    return state;
+    return client->session.state;
 }
 
 bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {

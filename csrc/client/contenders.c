@@ -133,10 +133,7 @@ bool zkl_held(zkl_contender *contender) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))
         return false;
-    zkl_client_enter(client);
-    const bool held = contender->phase == ZKL_HELD;
-    zkl_client_unlock(client);
-    return held;
+    return contender->hold_until != 0;
 }
 
 int64_t zkl_token(zkl_contender *contender) {
@@ -153,9 +150,7 @@ double zkl_validity(zkl_contender *contender) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))
         return 0;
-    zkl_client_enter(client);
-    const zkl_nanos left =
-        zkl_contender_trusted_until(contender) - zkl_context_now(&client->context);
-    zkl_client_unlock(client);
+    const zkl_nanos until = zkl_contender_trusted_until(contender);
+    const zkl_nanos left = until ? until - zkl_context_now(&client->context) : 0;
     return left > 0 ? zkl_clock_seconds(left) : 0;
 }

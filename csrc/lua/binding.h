@@ -39,6 +39,8 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT "zklock.visit"
 
+/* Pushes a contender that has not joined yet. */
+void **zkl_new_place(lua_State *L);
 /* The contender in argument `arg`. */
 zkl_contender *zkl_check_contender(lua_State *L, int arg);
 
@@ -51,6 +53,7 @@ void zkl_open_visit(lua_State *L);
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);
 void zkl_open_handover(lua_State *L);
+void zkl_open_often(lua_State *L);
 
 int zkl_lua_connect(lua_State *L);
 /* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the

@@ -326,7 +326,7 @@ static int client_take_log(lua_State *L) {
 /* client:contender() -> a contender that has not joined yet */
 static int client_contender(lua_State *L) {
     check(L);
-    zkl_new_box(L, ZKL_CONTENDER);
+    zkl_new_place(L);
     return 1;
 }
 

@@ -2,6 +2,31 @@
  * for. */
 #include "binding.h"
 
+/* The userdata; as others see it, its first part. */
+typedef struct place {
+    zkl_contender *contender; /* NULL: it has not joined yet, or was dropped */
+    const char *mark;         /* nobody else's userdata has the address of this file's */
+    unsigned count;           /* of one that is held: how often its owner has it */
+} place;
+
+static const char mark = 'p';
+
+#if LUA_VERSION_NUM < 502
+#define lua_rawlen lua_objlen
+#endif
+
+void **zkl_new_place(lua_State *L) {
+    place *p = lua_newuserdata(L, sizeof *p);
+    *p = (place){NULL, &mark, 1};
+    luaL_getmetatable(L, ZKL_CONTENDER);
+    lua_setmetatable(L, -2);
+    return (void **)&p->contender;
+}
+
+static place *check_place(lua_State *L) {
+    return luaL_checkudata(L, 1, ZKL_CONTENDER);
+}
+
 zkl_contender *zkl_check_contender(lua_State *L, int arg) {
     void **box = luaL_checkudata(L, arg, ZKL_CONTENDER);
     luaL_argcheck(L, *box, arg, "the place was dropped");
@@ -46,8 +71,10 @@ static int contender_cancel(lua_State *L) {
     return 0;
 }
 
+/* What was dropped is not held. */
 static int contender_held(lua_State *L) {
-    lua_pushboolean(L, zkl_held(check(L)));
+    const place *p = check_place(L);
+    lua_pushboolean(L, p->contender && zkl_held(p->contender));
     return 1;
 }
 
@@ -62,8 +89,22 @@ static int contender_token(lua_State *L) {
 }
 
 static int contender_validity(lua_State *L) {
-    lua_pushnumber(L, zkl_validity(check(L)));
+    const place *p = check_place(L);
+    lua_pushnumber(L, p->contender ? zkl_validity(p->contender) : 0);
     return 1;
+}
+
+/* contender:count() -> how often its owner has it, once it is held */
+static int contender_count(lua_State *L) {
+    lua_pushinteger(L, (lua_Integer)check_place(L)->count);
+    return 1;
+}
+
+/* contender:add(difference): its owner has it so much more often */
+static int contender_add(lua_State *L) {
+    place *p = check_place(L);
+    p->count += (unsigned)luaL_checkinteger(L, 2);
+    return 0;
 }
 
 /* contender:ask_validity(tag, moment) -> query, answered when validity is above 0 */
@@ -73,6 +114,79 @@ static int contender_ask_validity(lua_State *L) {
     const zkl_nanos deadline = zkl_check_moment(L, 3);
     void **box = zkl_new_box(L, ZKL_QUERY);
     return zkl_push_query(L, box, zkl_query_validity(contender, tag, deadline));
+}
+
+/* ---- calls that are made often: they take no lock and allocate nothing ---- */
+
+/* Is it run now what argument `arg` stands for? A coroutine stands for itself, a table for the main
+ * program; true: the owner, whoever he is. */
+static bool is_here(lua_State *L, int arg) {
+    const lua_State *thread = lua_tothread(L, arg);
+    if (thread)
+        return thread == L;
+    if (lua_istable(L, arg))
+        return lua_pushthread(L);
+    return lua_toboolean(L, arg);
+}
+
+/* Argument 1, if argument 2 is here. NULL: the caller takes the long way; also while
+ * a hook is set, which might raise before he has done what he is about to do. */
+static place *place_here(lua_State *L) {
+    place *p = lua_touserdata(L, 1);
+    if (!p || lua_rawlen(L, 1) != sizeof *p || p->mark != &mark || !p->contender)
+        return NULL;
+    return is_here(L, 2) && !lua_gethook(L) ? p : NULL;
+}
+
+/* Nothing that a wait may last is refused here. */
+static bool is_timeout(lua_State *L, int arg) {
+    return lua_isnoneornil(L, arg) ||
+           (lua_type(L, arg) == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
+}
+
+/* core.again(contender, here, timeout) -> true: its owner is here, holds it with validity left, and
+ * has it once more from now on; false: there is more to it, or the timeout is none */
+static int place_again(lua_State *L) {
+    place *p = place_here(L);
+    const bool good = p && is_timeout(L, 3) && zkl_validity(p->contender) > 0;
+    if (good)
+        p->count++;
+    lua_pushboolean(L, good);
+    return 1;
+}
+
+/* core.once_less(contender, here) -> true: its owner is here, holds it, and has had it more than
+ * once; false: there is more to it */
+static int place_once_less(lua_State *L) {
+    place *p = place_here(L);
+    const bool good = p && p->count > 1 && zkl_held(p->contender);
+    if (good)
+        p->count--;
+    lua_pushboolean(L, good);
+    return 1;
+}
+
+/* core.standing(contender, here) -> seconds of validity, if its owner is here and holds it; nil:
+ * there is more to it */
+static int place_standing(lua_State *L) {
+    const place *p = place_here(L);
+    if (!p || !zkl_held(p->contender))
+        return 0;
+    lua_pushnumber(L, zkl_validity(p->contender));
+    return 1;
+}
+
+void zkl_open_often(lua_State *L) {
+    static const luaL_Reg functions[] = {
+        {"again", place_again},
+        {"once_less", place_once_less},
+        {"standing", place_standing},
+        {NULL, NULL},
+    };
+    for (const luaL_Reg *f = functions; f->name; f++) {
+        lua_pushcfunction(L, f->func);
+        lua_setfield(L, -2, f->name);
+    }
 }
 
 void zkl_open_contender(lua_State *L) {
@@ -85,6 +199,8 @@ void zkl_open_contender(lua_State *L) {
         {"held", contender_held},
         {"token", contender_token},
         {"validity", contender_validity},
+        {"count", contender_count},
+        {"add", contender_add},
         {"ask_validity", contender_ask_validity},
         {NULL, NULL},
     };

@@ -22,8 +22,8 @@ typedef struct zkl_context {
     int64_t session; /* the id that our nodes bear as ephemeralOwner; 0: there is none */
     /* The servers cannot have ended the session before this moment. The heart keeps it, and moves
      * it on while somebody holds or waits; when it had passed and moves on again,
-     * zkl_line_refreshed is called for every line. */
-    zkl_nanos trusted_until;
+     * zkl_line_refreshed is called for every line. Validity is read from it without the mutex. */
+    _Atomic zkl_nanos trusted_until;
     /* Path of a node that does not exist. To delete it changes nothing, but is answered (with
      * ZNONODE) only when a quorum has committed the attempt, so that what is read behind it shows
      * all that anybody had written before. A sync does not promise that: a leader that was deposed

@@ -9,8 +9,8 @@
 typedef struct zkl_queries {
     zkl_context *context;
     const zkl_queue *queue;
-    const zkl_state *state; /* the session's */
-    zkl_list pending;       /* those not answered yet */
+    const _Atomic zkl_state *state; /* the session's */
+    zkl_list pending;               /* those not answered yet */
 } zkl_queries;
 
 typedef enum zkl_query_kind {

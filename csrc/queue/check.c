@@ -50,6 +50,8 @@ static void check_phase(subject of, const zkl_contender *c) {
     must(of, c->refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
          "a delete was refused only of one that is over and whose node is there");
     must(of, !c->patience || c->phase == ZKL_OVER, "patience is for one that is over");
+    must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),
+         "the host reads of those that are held, and of no others, until when they are");
     must(of, !c->borrowed || c->terms.kind == ZKL_KIND_READ, "only a read is taken under a write");
 }
 

@@ -59,10 +59,9 @@ static void set_phase(zkl_contender *c, zkl_phase phase) {
 
 void zkl_contender_granted(zkl_contender *c) {
     set_phase(c, ZKL_HELD);
-    c->hold_until = ZKL_NEVER;
     const zkl_nanos now = zkl_context_now(c->context);
-    if (c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now)
-        c->hold_until = now + c->terms.max_hold;
+    const bool bounded = c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now;
+    c->hold_until = bounded ? now + c->terms.max_hold : ZKL_NEVER;
     if (tell_compound(c))
         return;
     c->context->counters.waiting--;
@@ -87,6 +86,7 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status) {
 /* true: the host has to hear of it, and not a compound. */
 static bool end_hold(zkl_contender *c, zkl_status outcome) {
     set_phase(c, ZKL_OVER);
+    c->hold_until = 0;
     c->outcome = outcome;
     if (tell_compound(c))
         return false;
@@ -137,10 +137,8 @@ void zkl_contender_unhost(zkl_contender *c) {
 }
 
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
-    const zkl_nanos trusted = c->context->trusted_until;
-    if (c->phase != ZKL_HELD)
-        return 0;
-    return c->hold_until < trusted ? c->hold_until : trusted;
+    const zkl_nanos until = c->hold_until, trusted = c->context->trusted_until;
+    return until < trusted ? until : trusted;
 }
 
 void zkl_contenders_sweep(zkl_queue *queue) {

@@ -103,7 +103,9 @@ struct zkl_contender {
     unsigned parents; /* the line's round of creating parents that its create was sent after */
 
     zkl_terms terms;
-    zkl_nanos hold_until; /* held: when max_hold is over; ZKL_NEVER: it has none */
+    /* Held: when max_hold is over, ZKL_NEVER: it has none. 0 when it is not held. The host reads it
+     * without the mutex. */
+    _Atomic zkl_nanos hold_until;
     /* Waiting: the deadline. Held: when to arm the watch on its own node, or the end of max_hold.
      * Over: when to try the delete again. */
     zkl_timer timer;
@@ -136,7 +138,8 @@ void zkl_contender_retire(zkl_contender *c);
 /* The host lets go of it and hears nothing more. A hold or a wait is the caller's to end. */
 void zkl_contender_unhost(zkl_contender *c);
 
-/* The moment until which the servers cannot have given the lock away; 0 when it is not held. */
+/* Any thread, with or without the mutex: the moment until which the servers cannot have given the
+ * lock away; 0 when it is not held. */
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c);
 
 /* Frees those that are retired and that the host has let go of: the end of every step. */

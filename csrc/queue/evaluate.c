@@ -22,7 +22,8 @@
 
 void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch) {
     const zkl_nanos watch = to_watch ? zkl_context_now(c->context) + WATCH_AFTER : ZKL_NEVER;
-    zkl_timer_set(&c->context->timers, &c->timer, watch < c->hold_until ? watch : c->hold_until);
+    const zkl_nanos until = c->hold_until;
+    zkl_timer_set(&c->context->timers, &c->timer, watch < until ? watch : until);
 }
 
 /* Its node stood in a list that was read just now; or its own node is watched, and had it been

@@ -35,12 +35,12 @@ struct zkl_session {
     void (*watched)(void *ctx, const char *path, zkl_change change);
     void *ctx;
 
-    zkl_state state;
-    zkl_link *link;    /* the one that counts; what others say is stale */
-    zkl_link *retired; /* to be closed by the renew job */
-    zkl_nanos timeout; /* granted; before that, asked for */
-    zkl_nanos pause;   /* before the next try to open a link */
-    bool resting;      /* no link until the timer `reopen` */
+    _Atomic zkl_state state; /* read without the mutex as well */
+    zkl_link *link;          /* the one that counts; what others say is stale */
+    zkl_link *retired;       /* to be closed by the renew job */
+    zkl_nanos timeout;       /* granted; before that, asked for */
+    zkl_nanos pause;         /* before the next try to open a link */
+    bool resting;            /* no link until the timer `reopen` */
     zkl_nanos refused_pause;
     bool ending;
 

@@ -15,7 +15,7 @@ local function collected(claim)
   claim.open = false
   local hold = claim.hold
   if hold.state ~= "held" then return end
-  if hold.count > 1 then
+  if hold.contender:count() > 1 then
     hold:release()
   else
     hold:abandon()
@@ -66,7 +66,8 @@ end
 --- Does it hold, with validity above 0?
 ---@return boolean
 function Guard:is_held()
-  return self:is_open() and self.claim.hold.contender:validity() > 0
+  local claim = self.claim
+  return claim.open and claim.hold:validity() > 0
 end
 
 --- Never raises.

@@ -70,7 +70,7 @@ end
 --- For how long the servers cannot have given it to somebody else; read from the clock at the moment of asking.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
-  return self:is_open() and self.hold.contender:validity() or 0
+  return self.open and self.hold:validity() or 0
 end
 
 --- Sets the listener for its loss, or removes it. It keeps what it refers to: a lease that its own listener refers to

@@ -11,6 +11,7 @@ local revoke = require "zklock.revoke"
 local text = require "zklock.base.text"
 
 local hand_over, quietly = core.hand_over, core.quietly
+local again, once_less, standing = core.again, core.once_less, core.standing
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
@@ -28,6 +29,28 @@ Lock.__name = "zklock.Lock"
 function Lock.new(client, holds, by_thread)
   return setmetatable({ client = client, holds = holds, by_thread = by_thread or false }, Lock)
 end
+
+-- ---- what is asked often ------------------------------------------------------------------------------------------
+-- Who holds it already, and is the one who runs: one call of core tells, which takes no lock and allocates nothing.
+-- There is more to it when it was lost, when no validity is left, when a debug hook is set (which could raise before
+-- the caller has what was counted), or when he is not known by that: then there is the long way.
+
+--- The handle that was used last: to look what an object is takes longer than all the rest.
+local latest = setmetatable({ false }, { __mode = "v" })
+
+local function is_lock(self)
+  if getmetatable(self) ~= Lock then return false end
+  latest[1] = self
+  return true
+end
+
+---@return number? seconds of validity
+local function seen_standing(self)
+  local hold = (self == latest[1] or is_lock(self)) and self.holds.sole
+  return hold and standing(hold.contender, hold.here[1]) or nil
+end
+
+-- -------------------------------------------------------------------------------------------------------------------
 
 local function owner_or_current(lock, who)
   if who == nil then return owner.of_call(lock.client, lock.by_thread) end
@@ -116,9 +139,15 @@ end
 ---  "zookeeper: NAME"
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
+  if who == nil and (self == latest[1] or is_lock(self)) then
+    local hold = self.holds.sole
+    if hold and again(hold.contender, hold.here[1], timeout) then return hold.token end
+  end
   check.self(self, Lock, "lock:acquire")
-  local deadline, once = check.deadline(timeout, "timeout")
   who = owner_or_current(self, check.owner(who))
+  local known = self.holds:handed_to(who)
+  if known and again(known.contender, true, timeout) then return known.token end
+  local deadline, once = check.deadline(timeout, "timeout")
   return hand_over(hand_out, self, who, false, seek(self, deadline, once, who))
 end
 
@@ -144,40 +173,53 @@ end
 ---@return boolean? ok
 ---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
+  if who == nil and (self == latest[1] or is_lock(self)) then
+    local hold = self.holds.sole
+    if hold and once_less(hold.contender, hold.here[1]) then return true end
+  end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))
-  local client = self.client
+  local known, client = self.holds:handed_to(who), self.client
+  if known and once_less(known.contender, true) then return true end
   local unusable = client.native:unusable()
   if unusable then return nil, unusable end
   client.ledger:recall()
   return quietly(release, self, who)
 end
 
---- What an owner holds, or nil.
+--- What an owner holds, and its validity in seconds; or nil.
 local function held(lock, who)
   local client = lock.client
   who = owner_or_current(lock, check.owner(who, 4))
+  local known = lock.holds:handed_to(who)
+  local seconds = known and standing(known.contender, true)
+  if seconds then return known, seconds end
   if client.native:unusable() then return nil end
   client.ledger:recall()
   local hold = lock.holds:of(who)
-  return hold and hold.state == "held" and hold or nil
+  if not hold or hold.state ~= "held" then return nil end
+  return hold, hold:validity()
 end
 
 --- Does this owner hold it, with `validity` above 0?
 ---@param who any?
 ---@return boolean
 function Lock:is_held(who)
+  local seconds = who == nil and seen_standing(self)
+  if seconds then return seconds > 0 end
   check.self(self, Lock, "lock:is_held")
-  local hold = held(self, who)
-  return hold ~= nil and hold.contender:validity() > 0
+  local hold, left = held(self, who)
+  return hold ~= nil and left > 0
 end
 
 --- The fencing token, for the resource to refuse a smaller one than it has seen. Print it with %d.
 ---@param who any?
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
+  local hold = who == nil and (self == latest[1] or is_lock(self)) and self.holds.sole
+  if hold and standing(hold.contender, hold.here[1]) then return hold.token end
   check.self(self, Lock, "lock:token")
-  local hold = held(self, who)
+  hold = held(self, who)
   return hold and hold.token or nil
 end
 
@@ -186,9 +228,11 @@ end
 ---@param who any?
 ---@return number seconds 0 when this owner does not hold it
 function Lock:validity(who)
+  local seconds = who == nil and seen_standing(self)
+  if seconds then return seconds end
   check.self(self, Lock, "lock:validity")
-  local hold = held(self, who)
-  return hold and hold.contender:validity() or 0
+  local hold, left = held(self, who)
+  return hold and left or 0
 end
 
 --- With where it was raised: whoever raises it again leaves that behind.

@@ -44,7 +44,7 @@ function Request:join(handle, deadline, once, count)
   client.mortals:reap()
   holds:reap()
   local hold = Hold.new(holds, lease and lease.listener or handle, lease or self, count, function(hold)
-    local request = back()
+    local request = back[1]
     if request then request:answered(hold) end
   end)
   if lease then lease:bind(hold) end
@@ -149,7 +149,8 @@ end
 --- process that was stopped wakes up with 0. `state` says "held" until the loss is known.
 ---@return number seconds 0 when it does not hold
 function Request:validity()
-  return self:state() == "held" and self.hold.contender:validity() or 0
+  local hold = self.hold
+  return hold and hold:validity() or 0
 end
 
 --- What is known so far.

@@ -71,6 +71,109 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
+    -- Each call into C is counted, of a library that is loaded anew.
+    it("asks the engine once for each call, and allocates nothing #once", function()
+      local result = wait.run_lua([[
+        local core, calls = require "zklock.core", 0
+        local function counted(fn)
+          return function(...)
+            calls = calls + 1
+            return fn(...)
+          end
+        end
+        local function count_all(functions)
+          for name, fn in pairs(functions) do
+            if type(fn) == "function" then functions[name] = counted(fn) end
+          end
+        end
+        count_all(core)
+        count_all(debug.getregistry()["zklock.client"])
+        count_all(debug.getregistry()["zklock.contender"])
+        local client = assert(require "zklock".connect(arg[1]))
+
+        local function look(what, fn)
+          fn()
+          collectgarbage()
+          collectgarbage("stop")
+          fn() -- the collector takes room for calls away, too
+          calls = 0
+          local before = collectgarbage("count")
+          for _ = 1, 100 do fn() end
+          local grown = collectgarbage("count") - before
+          collectgarbage("restart")
+          if calls ~= 100 or grown > 0 then print(what, calls / 100 .. " calls", grown .. " KiB") end
+        end
+        local function look_at(lock, owner)
+          local kind = tostring(owner or coroutine.running())
+          assert(lock:acquire(20, owner))
+          calls = 0
+          look(kind .. ": acquire", function() assert(lock:acquire(5, owner)) end)
+          look(kind .. ": acquire without a timeout", function() assert(lock:acquire(nil, owner)) end)
+          for _ = 1, 10 do assert(lock:acquire(5, owner)) end
+          look(kind .. ": release", function() assert(lock:release(owner)) end)
+          look(kind .. ": is_held", function() assert(lock:is_held(owner)) end)
+          look(kind .. ": validity", function() assert(lock:validity(owner) > 0) end)
+          look(kind .. ": token", function() assert(lock:token(owner)) end)
+          while lock:release(owner) do end
+        end
+        look_at(client:mutex(arg[2]))
+        look_at(client:mutex(arg[2]), "somebody")
+        coroutine.wrap(look_at)(client:mutex(arg[2]))
+        local readers = client:rwlock(arg[2] .. "/readers").read
+        assert(readers:acquire(20, "another"))
+        coroutine.wrap(look_at)(readers)
+        assert(readers:acquire(20))
+        assert(readers:acquire(20, "the last to come"))
+        look_at(readers)
+        local guard = assert(client:mutex(arg[2] .. "/guarded"):guard(20))
+        look("guard: is_held", function() assert(guard:is_held()) end)
+        client:close()
+      ]], here.zk.hosts, path)
+      assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
+    end)
+
+    it("is what each owner sees of himself, and nobody else", function()
+      local lock = client:mutex(path)
+      assert(lock:acquire(PATIENCE))
+      assert(lock:acquire(PATIENCE))
+      assert.is_false(in_coroutine(function() return lock:is_held() end))
+      assert.same({ 0, nil }, { in_coroutine(function() return lock:validity(), lock:token() end) })
+      assert.same({ nil, "not owner" }, { in_coroutine(function() return lock:release() end) })
+      assert.same({ nil, "timeout" }, { in_coroutine(function() return lock:acquire(0) end) })
+      assert.is_true(lock:release())
+      assert.is_true(lock:release())
+      in_coroutine(function()
+        assert(lock:acquire(PATIENCE))
+        assert(lock:acquire(PATIENCE))
+        assert.is_false(in_coroutine(function() return lock:is_held() end))
+        assert.is_true(lock:release())
+        assert.is_true(lock:release())
+        assert.same({ nil, "not owner" }, { lock:release() })
+      end)
+    end)
+
+    it("is not that of a table that somebody names as an owner", function()
+      local lock, somebody = client:mutex(path), {}
+      assert(lock:acquire(PATIENCE, somebody))
+      assert(lock:acquire(PATIENCE, somebody))
+      assert.is_false(lock:is_held())
+      assert.same({ nil, "not owner" }, { lock:release() })
+      assert.is_true(lock:release(somebody))
+      assert.is_true(lock:release(somebody))
+    end)
+
+    it("refuses a bad timeout also when it is held already", function()
+      local lock = client:mutex(path)
+      assert(lock:acquire(PATIENCE))
+      for _, bad in ipairs { "5", -1, 0 / 0, false } do
+        local ok, err = pcall(lock.acquire, lock, bad)
+        assert.is_false(ok)
+        assert.truthy(err:find("'timeout'", 1, true), err)
+      end
+      assert.is_true(lock:release())
+      assert.same({ nil, "not owner" }, { lock:release() })
+    end)
+
     it("spans all handles with one path", function()
       local a, b = client:mutex(path), client:mutex(path)
       local token = assert(a:acquire(PATIENCE))

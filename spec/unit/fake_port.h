@@ -32,7 +32,7 @@ typedef struct fake_client {
     zkl_context context;
     zkl_lines lines;
     zkl_queries queries;
-    zkl_state state;
+    _Atomic zkl_state state;
     fake_caller *callers;
     uint64_t tags, events;
 

@@ -12,11 +12,13 @@ local NONE = {}
 ---@class zklock.Hold
 ---@field holds zklock.Holds
 ---@field listener table whose `handle_lost` and `handle_revoke` are told: the handle it was taken through, or a lease's
----@field owner fun(): any a reference that does not keep a coroutine alive
+---@field whose any[] a reference to the owner, that does not keep a coroutine alive
+---@field handed boolean its owner was handed it
+---@field here any[] the same, once he was handed it, if core can see whether it is he who runs; else to nobody
 ---@field state "waiting"|"held"|"failed"|"released"|"lost"
----@field count integer how often its owner acquired it
 ---@field leases integer? of a semaphore: how many
----@field contender userdata collected, it gives back what it holds; empty until it joins
+---@field contender userdata collected, it gives back what it holds; empty until it joins; counts how often its owner
+---  has it
 ---@field token integer|false
 ---@field err string|false why it failed
 ---@field asleep boolean an acquire waits for it
@@ -29,9 +31,9 @@ Hold.__index = Hold
 ---@param answered (fun(hold: zklock.Hold))? called when it was granted, or failed
 ---@return zklock.Hold
 function Hold.new(holds, listener, who, leases, answered)
-  return setmetatable({ holds = holds, listener = listener, owner = owner.reference(who), state = "waiting", count = 0,
-    contender = holds.client.native:contender(), token = false, err = false, waiters = false,
-    answered = answered or false, leases = leases, asleep = false, asked_for = false, dropped = false,
+  return setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
+    here = NONE, state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
+    waiters = false, answered = answered or false, leases = leases, asleep = false, asked_for = false, dropped = false,
     loss = Callbacks.new_call(false, false, false, false), revocation = Callbacks.new_call(false, false, false) }, Hold)
 end
 
@@ -42,7 +44,7 @@ end
 function Hold:join(deadline, once)
   local holds, client = self.holds, self.holds.client
   client.ledger:add(self)
-  holds:add(self.owner(), self)
+  holds:add(self.whose[1], self)
   local ok, err = holds.enter(self, client.dispatcher:enter(self), deadline, once)
   if ok then return nil end
   self:leave("failed")
@@ -93,7 +95,9 @@ end
 
 --- The caller is handed it: a first time what he waited for, later once more what he holds.
 function Hold:hand_out()
-  if not self.holds.client.ledger:hand_out(self) then self.count = self.count + 1 end
+  local client = self.holds.client
+  if not client.ledger:hand_out(self) then self.contender:add(1) end
+  self.here, self.handed = owner.seen_by_core(client, self.whose), true
 end
 
 --- An error was raised before the caller was handed it: it is ended, whatever it was. If others have acquired it in the
@@ -107,8 +111,8 @@ function Hold:take_back(here, caller)
   self.asleep = false
   client.ledger:dismiss(self, here, caller)
   waits:unpark(here)
-  if self.state == "held" and self.count > 1 then
-    self.count = self.count - 1
+  if self.state == "held" and self.contender:count() > 1 then
+    self.contender:add(-1)
   elseif self.state == "held" or self.state == "waiting" then
     self.contender:quit()
     self.err = "cancelled"
@@ -127,7 +131,7 @@ function Hold:event(kind, err, token)
     return self:tell_revoked()
   end
   if self.state == "waiting" and kind == "granted" then
-    self.state, self.count, self.token = "held", 1, token
+    self.state, self.token = "held", token
     self.holds:granted(self)
   elseif self.state == "waiting" then
     self.err = err
@@ -144,7 +148,7 @@ end
 
 --- The owner, as listeners are told who he is: nobody owns a lease.
 local function named_owner(self)
-  return not self.listener.semaphore and self.owner() or nil
+  return not self.listener.semaphore and self.whose[1] or nil
 end
 
 ---@private
@@ -165,7 +169,7 @@ function Hold:tell_revoked()
   if self.asked_for ~= "asked" or not on_revoke then return end
   local callbacks = self.holds.client.callbacks
   callbacks.only_while_held(call, self)
-  callbacks:tell(call, on_revoke, self.owner(), self.token)
+  callbacks:tell(call, on_revoke, self.whose[1], self.token)
   self.asked_for = "told"
 end
 
@@ -173,7 +177,7 @@ end
 
 --- It is not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
 function Hold:leave(state)
-  local holds, client, who = self.holds, self.holds.client, self.owner()
+  local holds, client, who = self.holds, self.holds.client, self.whose[1]
   if state ~= "lost" then client.dispatcher:unkeep(self) end
   client.ledger:remove(self)
   holds:remove(who, self)
@@ -183,7 +187,7 @@ end
 
 --- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
 function Hold:lose()
-  local holds, client, who = self.holds, self.holds.client, self.owner()
+  local holds, client, who = self.holds, self.holds.client, self.whose[1]
   client.dispatcher:keep(self)
   if who ~= nil then client.ledger.losses:note(holds, who) end
   self:leave("lost")
@@ -192,17 +196,24 @@ end
 --- Gives back one count, and with the last one the lock.
 ---@return boolean? ok, string? err
 function Hold:release()
-  if self.count > 1 and self.contender:held() then
-    self.count = self.count - 1
+  local contender = self.contender
+  if contender:count() > 1 and contender:held() then
+    contender:add(-1)
     return true
   end
-  local ok, err = self.contender:release()
+  local ok, err = contender:release()
   if ok then
     self:leave("released")
   elseif err == "lost" then
     self:lose()
   end
   return ok, err
+end
+
+--- For how long the servers cannot have given it to somebody else; 0 when it is not held. One call of core.
+---@return number seconds
+function Hold:validity()
+  return self.state == "held" and self.contender:validity() or 0
 end
 
 --- For who has a hold as a value, a guard or a lease: what its release would answer that is none any more.

@@ -26,6 +26,7 @@ end
 ---@field private by_mortal table<any, zklock.Hold> of owners that may come to their end; weak
 ---@field private present table<zklock.Hold, boolean> those that have joined and not left
 ---@field private holder zklock.Hold|false the one of them that holds, or held last; of several, one
+---@field sole zklock.Hold|false the same, where no more than one can hold
 ---@field private multilocks table<zklock.Holds, boolean> of a mutex: those that it is a part of; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
 local Holds = {}
@@ -36,7 +37,7 @@ Holds.__index = Holds
 function Holds.new(client, settings, fields)
   fields.client, fields.settings = client, settings or false
   fields.by_owner, fields.by_mortal = {}, weak("k")
-  fields.present, fields.holder = {}, false
+  fields.present, fields.holder, fields.sole = {}, false, false
   fields.multilocks, fields.losers = weak("k"), weak("k")
   local holds = setmetatable(fields, Holds)
   -- From here on others call it, also when an error is raised into this.
@@ -90,6 +91,13 @@ function Holds:of(who)
   return hold
 end
 
+--- What the owner has been handed, however it stands with that now.
+---@return zklock.Hold?
+function Holds:handed_to(who)
+  local hold = self.by_owner[who] or self.by_mortal[who]
+  return hold and hold.handed and hold or nil
+end
+
 --- A hold is its owner's until it leaves.
 function Holds:add(who, hold)
   self.present[hold] = true
@@ -104,6 +112,7 @@ end
 --- One of those that have joined was granted.
 function Holds:granted(hold)
   self.holder = hold
+  self.sole = self.node ~= "read" and hold
 end
 
 --- It leaves. An error may be raised into this: then it is done again. To set a field to nil that is nil already may
@@ -111,7 +120,7 @@ end
 ---@param who any nil: the owner was collected
 function Holds:remove(who, hold)
   if self.present[hold] then self.present[hold] = nil end
-  if self.holder == hold then self.holder = false end
+  if self.holder == hold then self.holder, self.sole = false, false end
   if who == nil then return end
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
   if self.by_mortal[who] == hold then self.by_mortal[who] = nil end
@@ -126,7 +135,7 @@ end
 
 local function give_back_of_dead(hold)
   if not hold or hold.state ~= "held" then return end
-  local who = hold.owner()
+  local who = hold.whose[1]
   if who == nil or owner.is_mortal(who) and owner.is_dead(who) then hold:abandon() end
 end
 

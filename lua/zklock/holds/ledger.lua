@@ -33,12 +33,12 @@ end
 function Ledger:expect(hold)
   local caller = owner.of_call(self.client)
   self.unhanded[owner.current()] = hold
-  if caller ~= hold.owner() then self.mortals:bind(caller, hold) end
+  if caller ~= hold.whose[1] then self.mortals:bind(caller, hold) end
 end
 
 local function unbind_caller(ledger, hold)
   local caller = owner.of_call(ledger.client)
-  if caller ~= hold.owner() then ledger.mortals:unbind(caller, hold) end
+  if caller ~= hold.whose[1] then ledger.mortals:unbind(caller, hold) end
 end
 
 --- The running coroutine is handed what it waited for.
@@ -56,7 +56,7 @@ end
 ---@param caller any the owner of a call that names none
 function Ledger:dismiss(hold, here, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = nil end
-  if caller ~= hold.owner() then self.mortals:unnote(caller, hold) end
+  if caller ~= hold.whose[1] then self.mortals:unnote(caller, hold) end
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:

@@ -85,14 +85,27 @@ function owner.is_dead(value)
   return fate == "failed"
 end
 
---- A reference that does not keep a mortal owner alive: ref() is the owner, or nil once it is collected.
----@return fun(): any
+local WEAK_VALUES = { __mode = "v" }
+
+--- A reference that does not keep a mortal owner alive: its first entry is the owner, or nil once it is collected.
+---@return any[]
 function owner.reference(value)
-  if not owner.is_mortal(value) then
-    return function() return value end
-  end
-  local box = setmetatable({ value }, { __mode = "v" })
-  return function() return box[1] end
+  if not owner.is_mortal(value) then return { value } end
+  return setmetatable({ value }, WEAK_VALUES)
+end
+
+--- A reference to nobody.
+local NOBODY = {}
+
+--- Those owners for whom `core.standing` and `core.is_holding` can see whether it is they who run: a reference to him,
+--- or else to nobody.
+---@param client zklock.Client
+---@param reference any[] to the owner
+---@return any[]
+function owner.seen_by_core(client, reference)
+  local value = reference[1]
+  local by_running = not client.loop.owner and (value == owner.main or type(value) == "thread")
+  return by_running and reference or NOBODY
 end
 
 return owner

@@ -1,0 +1,199 @@
+--- What one process pays, against a server on the same machine without a proxy: calls without traffic, many locks, many
+--- waiters, and the memory of each. Prints; asserts nothing.
+local core = require "zklock.core"
+local measure = require "bench.measure"
+local server = require "spec.support.server"
+local zklock = require "zklock"
+
+local PATIENCE = 60
+
+local row, timed = measure.row, measure.timed
+
+local backend = server.start {}
+local function connect() return assert(zklock.connect(backend.hosts, { session_timeout = 30 })) end
+
+-- ---- calls without traffic ------------------------------------------------------------------------------------------
+
+--- The best of some runs: what others do on the machine only adds to it.
+local function nanoseconds(fn)
+  local best = math.huge
+  for _ = 1, 5 do
+    best = math.min(best, timed(function() for _ = 1, 2e5 do fn() end end))
+  end
+  return best / 2e5 * 1e9
+end
+
+local function cheap_calls(client)
+  local lock = client:mutex("/bench/cheap")
+  assert(lock:acquire(PATIENCE))
+  row("reentrant acquire + release", nanoseconds(function() lock:acquire(5) lock:release() end), "ns")
+  row("is_held", nanoseconds(function() lock:is_held() end), "ns")
+  row("validity", nanoseconds(function() lock:validity() end), "ns")
+  assert(lock:release())
+end
+
+-- ---- many locks -----------------------------------------------------------------------------------------------------
+
+--- Each is asked for again as soon as it was given back.
+local function many_locks(client, count, seconds)
+  local cycles, stop = 0, false
+  local function turn(lock)
+    lock:request(PATIENCE, function(token, err, request)
+      assert(token, err)
+      assert(request:release())
+      cycles = cycles + 1
+      if not stop then turn(lock) end
+    end)
+  end
+  for i = 1, count do turn(client:mutex(("/bench/many/%d"):format(i))) end
+  client:poll(1)
+  local before, cpu, start = cycles, os.clock(), core.now()
+  while core.now() - start < seconds do client:poll(0.1) end
+  local time, done = core.now() - start, cycles - before
+  cpu = os.clock() - cpu
+  stop = true
+  while client:stats().waiting + client:stats().held > 0 do client:poll(0.1) end
+  row(("%d locks over one connection: acquire + release"):format(count), done / time, "a second")
+  row("  processor time of this process", cpu / done * 1e6, "us each")
+end
+
+-- ---- many waiters ---------------------------------------------------------------------------------------------------
+
+local function queue_up(client, lock, count, callback)
+  local requests = {}
+  for i = 1, count do
+    requests[i] = lock:request(PATIENCE * 10, callback)
+    if i % 100 == 0 then client:poll() end
+  end
+  while true do
+    local sent = client:stats().requests_sent
+    client:mutex("/bench/nobody"):participants(PATIENCE)
+    client:poll(0.05)
+    if client:stats().requests_sent - sent < 10 then return requests end
+  end
+end
+
+--- From the first grant to the last; each gives it back at once.
+local function hand_on(client, count, rounds)
+  local lock, times = client:mutex("/bench/waiters"), {}
+  for round = 1, rounds do
+    local granted = 0
+    assert(lock:acquire(PATIENCE))
+    queue_up(client, lock, count, function(token, err, request)
+      assert(token, err)
+      granted = granted + 1
+      assert(request:release())
+    end)
+    local cpu = os.clock()
+    times[round] = timed(function()
+      assert(lock:release())
+      while granted < count do client:poll(1) end
+    end) / count
+    cpu = os.clock() - cpu
+    if round == rounds then
+      row(("%d local waiters on one lock, each"):format(count), measure.median(times) * 1e6, "us")
+      row("  processor time of this process", cpu / count * 1e6, "us each")
+    end
+  end
+  assert(client:flush(PATIENCE))
+end
+
+local function leave_together(client, count)
+  local lock, told = client:mutex("/bench/leaving"), 0
+  assert(lock:acquire(PATIENCE))
+  local requests = queue_up(client, lock, count, function() told = told + 1 end)
+  local cpu = os.clock()
+  local time = timed(function()
+    for i = 1, count do requests[i]:cancel() end
+    while told < count do client:poll(1) end
+    assert(client:flush(PATIENCE * 10))
+  end)
+  cpu = os.clock() - cpu
+  assert(lock:release())
+  row(("%d local waiters that leave together, all"):format(count), time, "s")
+  row("  processor time of this process", cpu, "s")
+end
+
+-- ---- many lines, and memory -----------------------------------------------------------------------------------------
+
+local function rss()
+  for line in io.lines "/proc/self/status" do
+    local kib = line:match "^VmRSS:%s+(%d+)"
+    if kib then return tonumber(kib) end
+  end
+end
+
+local function kib_of_lua()
+  collectgarbage()
+  collectgarbage()
+  return collectgarbage "count"
+end
+
+local function cycle(client, lock)
+  local times = {}
+  for i = 1, 300 do
+    times[i] = timed(function()
+      assert(lock:acquire(PATIENCE))
+      assert(lock:release())
+    end)
+  end
+  assert(client:flush(PATIENCE))
+  return measure.median(times) * 1e6
+end
+
+local function many_lines(count)
+  local holder, client = connect(), connect()
+  local lock = client:mutex("/bench/line")
+  row("1 line: acquire + release", cycle(client, lock), "us")
+  local lua = kib_of_lua()
+  local handles, waiting = {}, {}
+  for i = 1, count do handles[i] = client:mutex(("/bench/lines/%06d"):format(i)) end
+  row("memory of an idle lock handle, in Lua", (kib_of_lua() - lua) / count * 1024, "bytes")
+  for i = 1, count do assert(holder:mutex(handles[i]:path()):request(PATIENCE * 10, function() end)) end
+  while holder:stats().held < count do holder:poll(0.1) end
+  lua = kib_of_lua()
+  local all = rss()
+  for i = 1, count do waiting[i] = handles[i]:request(PATIENCE * 10, function() end) end
+  for _ = 1, 20 do client:poll(0.05) end
+  local grown = kib_of_lua() - lua
+  row("memory of a waiting request on a line of its own, in Lua", grown / count * 1024, "bytes")
+  row("  in C and in libzookeeper", (rss() - all - grown) / count * 1024, "bytes")
+  row(("%d lines: acquire + release on one"):format(count), cycle(client, lock), "us")
+  assert(client:stats().waiting == #waiting)
+  client:close()
+  holder:close()
+end
+
+local function waiting_requests(count)
+  local client = connect()
+  local lock = client:mutex("/bench/memory")
+  assert(lock:acquire(PATIENCE))
+  lock:request(PATIENCE * 10, function() end)
+  local lua, all = kib_of_lua(), rss()
+  local requests = queue_up(client, lock, count, function() end)
+  local grown = kib_of_lua() - lua
+  row("memory of a waiting request on one lock, in Lua", grown / count * 1024, "bytes")
+  row("  in C and in libzookeeper", (rss() - all - grown) / count * 1024, "bytes")
+  client:close()
+  return requests
+end
+
+local only = arg and arg[1]
+local function part(name, fn)
+  if not only or only:find(name, 1, true) then fn() end
+end
+
+print((rawget(_G, "jit") and "LuaJIT" or _VERSION) .. ", one server on the same machine, no proxy.\n")
+local client = connect()
+part("cheap", function() cheap_calls(client) end)
+part("locks", function() many_locks(client, 64, 4) end)
+part("waiters", function()
+  hand_on(client, 8, 50)
+  hand_on(client, 1000, 3)
+  hand_on(client, 10000, 1)
+end)
+part("leave", function() leave_together(client, 20000) end)
+client:close()
+part("memory", function() waiting_requests(10000) end)
+part("lines", function() many_lines(10000) end)
+backend:stop()
