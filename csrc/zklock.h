@@ -93,6 +93,7 @@ typedef struct zkl_stats {
     uint64_t waiting, held;
     /* nodes for whose sake the servers are asked now and then, for want of room for a watch */
     uint64_t unwatched;
+    uint64_t handed; /* of those acquired: granted on a place that this client had already */
 } zkl_stats;
 void zkl_client_stats(zkl_client *client, zkl_stats *stats);
 
@@ -162,6 +163,15 @@ void zkl_visit_drop(zkl_visit *visit);
 
 /* ---- locks ---- */
 
+/* How this client's callers share a place in a line: one node, on which they take turns. */
+typedef struct zkl_sharing {
+    /* how many grants in a row those have to wait for who stand behind it, at most; from 1 */
+    uint64_t handoffs;
+    zkl_nanos
+        stint; /* ... and for how long, besides the last hold; ZKL_NEVER: as long as it takes */
+    zkl_nanos linger; /* how long it is kept when nobody here wants it */
+} zkl_sharing;
+
 /* What a caller asks of a line. */
 typedef struct zkl_terms {
     zkl_kind kind;        /* LOCK, READ, WRITE or LEASE */
@@ -172,6 +182,8 @@ typedef struct zkl_terms {
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
     /* how many of this client may wait for somebody here, and 1; 0: as many as like */
     size_t crowd;
+    const zkl_sharing
+        *sharing; /* zkl_join, LOCK; NULL: each has a node of its own, in order of arrival */
 } zkl_terms;
 
 /* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag`
@@ -190,6 +202,9 @@ zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, u
 /* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER,
  * ZKL_CLOSED, ZKL_FORKED. */
 zkl_status zkl_release(zkl_contender *contender);
+/* The same, where something of the holder's may still be under way: nobody of this client takes its
+ * place over, and the next one has a larger token. */
+zkl_status zkl_give_up(zkl_contender *contender);
 /* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */
 void zkl_cancel(zkl_contender *contender);
 /* Lets go of it: ends the wait or the hold (counted as abandoned), no event comes any more. */
@@ -198,6 +213,8 @@ void zkl_drop(zkl_contender *contender);
 bool zkl_held(zkl_contender *contender);
 /* The node's czxid while it is held, else 0. */
 int64_t zkl_token(zkl_contender *contender);
+/* Which grant on its place it is, from 1, while it is held; 0 when it is not, or shares no place. */
+uint64_t zkl_turn(zkl_contender *contender);
 /* Seconds for which the servers cannot have given the lock away; 0 when it is not held. */
 double zkl_validity(zkl_contender *contender);
 

@@ -7,6 +7,7 @@
 #include "queue/check.h"
 #include "queue/compound.h"
 #include "queue/contender.h"
+#include "queue/place.h"
 #include "zookeeper/heart.h"
 
 #include <stdio.h>
@@ -29,7 +30,9 @@ void zkl_client_enter(zkl_client *client) {
 }
 
 void zkl_client_leave(zkl_client *client) {
-    zkl_compounds_step(&client->lines.queue);
+    do
+        zkl_compounds_step(&client->lines.queue);
+    while (zkl_places_step(&client->lines.queue));
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);

@@ -9,6 +9,7 @@
 #include "queue/contender.h"
 #include "queue/line.h"
 #include "queue/lines.h"
+#include "queue/place.h"
 #include "zklock.h"
 
 #include <stdio.h>
@@ -33,6 +34,11 @@ typedef struct joining {
 
 /* locked */
 static zkl_contender *join(zkl_client *client, const joining *j) {
+    for (size_t i = 0; !j->terms->sharing && i < j->path_count; i++) {
+        zkl_line *line = zkl_lines_find(&client->lines, j->paths[i]);
+        if (line)
+            zkl_place_make_way(line);
+    }
     if (j->all)
         return zkl_compound_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
                                      j->tag, j->terms);
@@ -40,7 +46,10 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
         return zkl_compound_join_leases(&client->lines, j->paths[0], j->paths[1], j->leases, j->tag,
                                         j->terms);
     zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
-    return line ? zkl_line_join(line, j->tag, j->terms) : NULL;
+    if (!line)
+        return NULL;
+    return j->terms->sharing ? zkl_place_join(line, j->tag, j->terms)
+                             : zkl_line_join(line, j->tag, j->terms);
 }
 
 /* Takes paths without the chroot. */
@@ -109,6 +118,16 @@ zkl_status zkl_release(zkl_contender *contender) {
     return status;
 }
 
+zkl_status zkl_give_up(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    zkl_client_enter(client);
+    const zkl_status status = client->closing ? ZKL_CLOSED : contender->call->give_up(contender);
+    zkl_client_leave(client);
+    return status;
+}
+
 void zkl_cancel(zkl_contender *contender) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))
@@ -144,6 +163,16 @@ int64_t zkl_token(zkl_contender *contender) {
     const int64_t token = contender->phase == ZKL_HELD ? contender->token : 0;
     zkl_client_unlock(client);
     return token;
+}
+
+uint64_t zkl_turn(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return 0;
+    zkl_client_enter(client);
+    const uint64_t turn = contender->phase == ZKL_HELD ? contender->turn : 0;
+    zkl_client_unlock(client);
+    return turn;
 }
 
 double zkl_validity(zkl_contender *contender) {

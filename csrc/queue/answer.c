@@ -37,6 +37,12 @@ static void note_list(zkl_line *line, const zkl_reply *reply) {
         line->listed_bytes += zkl_wire_text(strlen(reply->names[i]));
 }
 
+/* Are all in the snapshot who are in the directory, and is told if that changes? */
+static void note_current(zkl_line *line) {
+    line->unsynced = line->unsynced && !line->list_synced;
+    line->current = !line->stale && !line->unsynced && line->directory_watch == ZKL_WATCH_ARMED;
+}
+
 static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
     line->list_sent = false;
     if (watch && reply->rc != ZOK)
@@ -46,6 +52,7 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         note_list(line, reply);
         zkl_vetting_listed(line, reply->stat);
         zkl_evaluate_list(line, reply->names, reply->count);
+        note_current(line);
     } else if (reply->rc == ZNONODE) {
         zkl_vetting_listed(line, NULL);
         zkl_evaluate_list(line, NULL, 0); /* there is no directory, and nobody in it */
@@ -144,8 +151,11 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
         acl_answered(line, reply);
         break;
     case ZKL_REQUEST_BARRIER:
-        if (reply->rc != ZNONODE)
+        if (reply->rc != ZNONODE) {
             line->list_synced = false;
+            if (line->listeners.first) /* who would ask again at once */
+                zkl_line_retry_later(line);
+        }
         break;
     case ZKL_REQUEST_WATCH_BLOCKER:
         blocker_watched(line, back->detail, reply);

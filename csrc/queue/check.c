@@ -4,6 +4,7 @@
 
 #include "port/wire.h"
 #include "queue/line_state.h"
+#include "queue/place_state.h"
 #include "recipe/snapshot.h"
 
 #include <stdio.h>
@@ -149,6 +150,62 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
     }
 }
 
+/* ---- a place ---- */
+
+static bool is_idle(const zkl_place *place) {
+    return place->node->phase == ZKL_HELD && !place->holder && !place->waiting.first;
+}
+
+/* It is held, by nobody yet for whom some wait. */
+static bool is_handed_on_soon(const zkl_place *place) {
+    const zkl_context *context = place->context;
+    return !context->port || place->line->list_sent || place->node->watch == ZKL_WATCH_ASKED ||
+           context->trusted_until <= zkl_context_now(context);
+}
+
+static void check_guests(subject of, const zkl_place *place) {
+    const zkl_contender *holder = place->holder;
+    must(of,
+         !holder || (holder->phase == ZKL_HELD && holder->turn == place->turn &&
+                     holder->token == place->node->token && !holder->line),
+         "who holds a place has its latest turn");
+    ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
+        must(of,
+             c->phase == ZKL_WAITING && !c->line && !c->turn &&
+                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
+             "who waits for a place has no turn yet");
+    }
+}
+
+static void check_place(const zkl_line *line, const zkl_place *place) {
+    const zkl_contender *node = place->node;
+    must((subject){line, NULL}, node && place->line == line && !place->stirred,
+         "a place has a node, and was looked at");
+    const subject of = {line, node};
+    const bool held = node->phase == ZKL_HELD;
+    must(of,
+         node->line == line && node->compound == &place->compound &&
+             (held || node->phase == ZKL_WAITING),
+         "a place's node is in its line");
+    must(of, held == place->entered, "a place is entered when its node is held");
+    must(of, held || (!place->holder && !place->turn), "nobody holds a place that queues");
+    must(of, held || place->waiting.first, "a place that nobody waits for does not queue");
+    must(of, place->idle == is_idle(place), "a place is idle when nobody here wants it");
+    must(of, !place->idle || (!place->sealed && !node->revoked && place->context->port),
+         "an idle place is open");
+    must(of,
+         !place->idle || place->company == ZKL_COMPANY_NONE ||
+             (place->company == ZKL_COMPANY_UNKNOWN && line->list_sent),
+         "an idle place goes when somebody stands behind it");
+    must(of, place->company != ZKL_COMPANY_NONE || (line->current && !place->counted),
+         "that nobody is behind a place is known by the watch on the directory");
+    must(of, place->counted <= place->sharing.handoffs,
+         "those behind a place wait for so many grants at most");
+    must(of, !held || place->holder || !place->waiting.first || is_handed_on_soon(place),
+         "who waits for a place that nobody holds gets it");
+    check_guests(of, place);
+}
+
 /* ---- a line ---- */
 
 /* Each child that is marked as ours belongs to a member by that name. */
@@ -184,7 +241,12 @@ static void check_line(const zkl_line *line) {
          "a list that is wanted is sent");
     must(of, context->acl != ZKL_ACL_OPEN || (!line->vetting && !line->vetted.czxid),
          "with OPEN nodes no ACL is read");
+    must(of, !line->current || (line->directory_watch == ZKL_WATCH_ARMED && !line->stale),
+         "a current snapshot is watched");
     check_snapshot(of, line);
+    ZKL_EACH (const zkl_listener, listener, &line->listeners, item) {
+        check_place(line, ZKL_CONTAINER_OF(listener, zkl_place, listener));
+    }
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         const subject member = {line, c};
         must(member, c->line == line && c->queue == line->queue, "a member knows its line");
@@ -247,7 +309,8 @@ static void check_sums(const zkl_lines *lines, const sums *sum) {
     /* The heads of compounds are counted, and in no line. */
     must(of, sum->waiting <= counters->waiting && sum->held <= counters->held,
          "those who wait and hold are counted");
-    must(of, !queue->retired.first && !queue->idle.first, "who is retired or idle has gone");
+    must(of, !queue->retired.first && !queue->idle.first && !queue->stirred.first,
+         "who is retired or idle has gone");
     check_departing(queue, sum->departing);
 }
 

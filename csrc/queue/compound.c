@@ -403,7 +403,7 @@ static bool fits(const compound_lock *lock) {
 }
 
 static zkl_contender *start(compound_lock *lock, uint64_t tag, const zkl_terms *terms) {
-    static const zkl_contender_table table = {release, cancel, drop, free_lock};
+    static const zkl_contender_table table = {release, release, cancel, drop, free_lock};
     zkl_contender *head = &lock->head;
     zkl_contender_init(head, head->queue, tag, terms, NULL);
     head->call = &table;

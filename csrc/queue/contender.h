@@ -46,6 +46,7 @@ typedef enum zkl_search {
 /* What the host does to a contender: one in a line, or one that stands for several (compound.c). */
 typedef struct zkl_contender_table {
     zkl_status (*release)(zkl_contender *c);
+    zkl_status (*give_up)(zkl_contender *c); /* the same, and nobody takes over what it held */
     void (*cancel)(zkl_contender *c, zkl_status status);
     void (*drop)(zkl_contender *c);
     void (*free)(zkl_contender *c);
@@ -84,6 +85,7 @@ struct zkl_contender {
      * else 0. */
     int64_t borrowed;
     int32_t sequence;
+    uint64_t turn;   /* on a place that it shares: which grant it is; else 0 */
     zkl_watch watch; /* on its own node */
     bool reading;    /* its own node is being read, without a watch */
     zkl_post post;   /* in a round of those who are not watched (unwatched.h) */

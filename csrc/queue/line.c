@@ -99,8 +99,8 @@ static void free_contender(zkl_contender *c) {
 
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                                  zkl_compound *compound) {
-    static const zkl_contender_table table = {zkl_line_release, zkl_line_cancel, zkl_line_drop,
-                                              free_contender};
+    static const zkl_contender_table table = {zkl_line_release, zkl_line_release, zkl_line_cancel,
+                                              zkl_line_drop, free_contender};
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
@@ -112,6 +112,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     c->timer.fire = zkl_answer_contender_timer;
     borrow(c, terms->under);
     c->terms.under = NULL; /* the write may be freed sooner */
+    c->terms.sharing = NULL;
     zkl_list_append(&line->members, &c->member);
     return c;
 }
@@ -177,6 +178,9 @@ void zkl_line_drop(zkl_contender *c) {
 }
 
 void zkl_line_insist(zkl_line *line) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->hurried(listener);
+    }
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_THERE && c->refused != ZKL_OK)
             zkl_send_erase(c);
@@ -184,6 +188,9 @@ void zkl_line_insist(zkl_line *line) {
 }
 
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->dismissed(listener, status, give_back);
+    }
     zkl_snapshot_remove_mine(
         &line->snapshot); /* nobody is left who would have to look at who goes */
     zkl_leave_fail_waiting(line, status);
@@ -201,7 +208,8 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
 
 /* The snapshot is kept for its watches, which the library sets again when it reconnects. */
 void zkl_line_suspend(zkl_line *line) {
-    line->stale = true;
+    line->stale = line->unsynced = true;
+    line->current = false;
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         c->position = ZKL_POSITION_UNKNOWN;
         c->has_second = c->review = false;
@@ -209,6 +217,7 @@ void zkl_line_suspend(zkl_line *line) {
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
     line->review = false;
+    zkl_line_stir(line);
 }
 
 /* Sends what a contender needs next, or wants the list that tells. */

@@ -37,6 +37,12 @@ void zkl_line_idle(zkl_line *line) {
     zkl_list_append(&line->queue->idle, &line->quiet);
 }
 
+void zkl_line_stir(const zkl_line *line) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->stirred(listener);
+    }
+}
+
 void zkl_line_create_lost(zkl_contender *c) {
     c->node = ZKL_NODE_LOST;
     c->line->list_wanted = true;
@@ -83,6 +89,7 @@ void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch)
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
     count(line->queue, strlen(line->path), line->directory_watch, watch);
     line->directory_watch = watch;
+    line->current = line->current && watch == ZKL_WATCH_ARMED;
 }
 
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {

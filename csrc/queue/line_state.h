@@ -10,12 +10,24 @@
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
 
+/* Who is told what happens in a line without being a member: a place (place.h), which is above it.
+ * There it is only noted; the end of the step does what follows. */
+typedef struct zkl_listener zkl_listener;
+struct zkl_listener {
+    zkl_list_item item; /* line->listeners */
+    bool attends;       /* wants to know who comes and goes: the directory is watched */
+    void (*stirred)(zkl_listener *listener); /* something may have changed */
+    void (*dismissed)(zkl_listener *listener, zkl_status status, bool give_back);
+    void (*hurried)(zkl_listener *listener); /* what nobody uses is to go */
+};
+
 struct zkl_line {
     zkl_receiver receiver; /* gets the answers that concern more than one contender */
     zkl_context *context;
     zkl_queue *queue;
     char *path;
     zkl_list members; /* contenders, in order of arrival */
+    zkl_list listeners;
     zkl_parents parents;
     /* how often the parents were created since they were last found by a create */
     unsigned vain_rounds;
@@ -33,10 +45,17 @@ struct zkl_line {
     bool list_wanted; /* the end of the step asks for a list */
     bool list_sent;   /* a list is on its way */
     bool list_synced; /* the latest list was sent behind a committed write */
+    /* the link was cut, and since then no list has come that was: what was told before that may be
+     * newer than what a list shows */
+    bool unsynced;
+    /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
+     * has told of nothing since */
+    bool current;
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
 
-    /* for leases, NONE, ARMED or LEAVING: the servers tell when a child comes or goes */
+    /* for leases and listeners, NONE, ARMED or LEAVING: the servers tell when a child comes or
+     * goes */
     zkl_watch directory_watch;
     /* how many requests about watches on children were sent: each has its number */
     int32_t requests;
@@ -70,6 +89,8 @@ void zkl_line_idle(zkl_line *line);
 void zkl_line_create_lost(zkl_contender *c);
 /* It has no node any more, and what was known of one is forgotten. */
 void zkl_line_forget_node(zkl_contender *c);
+/* Its listeners look at it at the end of the step. */
+void zkl_line_stir(const zkl_line *line);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
 

@@ -24,6 +24,8 @@ typedef struct zkl_queue {
      * are */
     zkl_list idle;
     zkl_list restless; /* compound: those to which something has happened in this step */
+    zkl_list stirred;  /* place: likewise */
+    bool hurried;      /* place: from now on none is kept that nobody uses */
 } zkl_queue;
 
 #endif

@@ -140,9 +140,18 @@ bool zkl_send_candidate(zkl_contender *c, const char *name) {
 
 /* ---- about the line ---- */
 
+static bool is_attended(const zkl_line *line) {
+    ZKL_EACH (const zkl_listener, listener, &line->listeners, item) {
+        if (listener->attends)
+            return true;
+    }
+    return false;
+}
+
 /* Who waits for any of the leases to go is told by a watch on the directory. */
 static bool wants_directory_watch(const zkl_line *line) {
-    return zkl_line_counts(line) && line->directory_watch == ZKL_WATCH_NONE &&
+    return (zkl_line_counts(line) || is_attended(line)) &&
+           line->directory_watch == ZKL_WATCH_NONE &&
            zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
@@ -165,7 +174,8 @@ static bool send_barrier(const zkl_line *line) {
 
 void zkl_send_list(zkl_line *line) {
     zkl_port *port = line->context->port;
-    line->list_synced = has_lost_create(line) && send_barrier(line);
+    const bool to_sync = has_lost_create(line) || (line->unsynced && is_attended(line));
+    line->list_synced = to_sync && send_barrier(line);
     zkl_vetting_before_list(line);
     const bool watch = wants_directory_watch(line);
     const int rc = port->call->list(port, line->path, watch,

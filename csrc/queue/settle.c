@@ -26,4 +26,5 @@ void zkl_line_settle(zkl_line *line) {
         zkl_send_list(line);
     if (!line->members.first)
         zkl_line_idle(line); /* a watch that was to be taken back may be gone now */
+    zkl_line_stir(line);
 }

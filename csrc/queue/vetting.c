@@ -65,10 +65,13 @@ zkl_vetted_as zkl_vetting_answered(zkl_line *line, const zkl_reply *reply, zkl_s
     return ZKL_VETTED_REFUSED;
 }
 
+bool zkl_vetting_stands(const zkl_line *line) {
+    return line->context->acl == ZKL_ACL_OPEN ||
+           (is_known(line->vetted) && is_same(line->vetted, line->directory));
+}
+
 bool zkl_vetting_passed(zkl_line *line) {
-    if (line->context->acl == ZKL_ACL_OPEN)
-        return true;
-    if (is_known(line->vetted) && is_same(line->vetted, line->directory))
+    if (zkl_vetting_stands(line))
         return true;
     send_get_acl(line);
     return false;

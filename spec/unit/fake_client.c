@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "queue/check.h"
+#include "queue/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,9 @@ static void must(bool good) {
 /* ---- life ---- */
 
 void fake_leave(fake_client *client) {
-    zkl_compounds_step(&client->lines.queue);
+    do
+        zkl_compounds_step(&client->lines.queue);
+    while (zkl_places_step(&client->lines.queue));
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
@@ -134,8 +137,40 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
     if (!terms.kind)
         terms.kind = ZKL_KIND_LOCK;
     zkl_line *line = zkl_lines_at(&client->lines, path);
-    caller->contender = line ? zkl_line_join(line, caller->tag, &terms) : NULL;
+    caller->shares = terms.sharing != NULL;
+    if (line && terms.sharing) {
+        caller->contender = zkl_place_join(line, caller->tag, &terms);
+    } else if (line) {
+        zkl_place_make_way(line);
+        caller->contender = zkl_line_join(line, caller->tag, &terms);
+    }
     return entered(caller);
+}
+
+zkl_sharing fake_sharing;
+
+void fake_share_as(uint64_t handoffs, double stint, double linger) {
+    fake_sharing = (zkl_sharing){handoffs, zkl_clock_after(0, stint), zkl_clock_after(0, linger)};
+}
+
+fake_caller *fake_share(fake_client *client, const char *path, double seconds) {
+    return join(client, path,
+                (zkl_terms){.deadline = zkl_clock_after(fake_now, seconds),
+                            .once = seconds == 0,
+                            .sharing = &fake_sharing});
+}
+
+fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold) {
+    return join(client, path,
+                (zkl_terms){.deadline = ZKL_NEVER,
+                            .max_hold = zkl_clock_after(0, max_hold),
+                            .sharing = &fake_sharing});
+}
+
+fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting) {
+    return join(
+        client, path,
+        (zkl_terms){.deadline = ZKL_NEVER, .crowd = max_waiting + 1, .sharing = &fake_sharing});
 }
 
 fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t count,
@@ -144,6 +179,11 @@ fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t
     const zkl_terms terms = {.kind = ZKL_KIND_LOCK,
                              .deadline = zkl_clock_after(fake_now, seconds),
                              .once = seconds == 0};
+    for (size_t i = 0; i < count; i++) {
+        zkl_line *line = zkl_lines_find(&client->lines, paths[i]);
+        if (line)
+            zkl_place_make_way(line);
+    }
     caller->contender = zkl_compound_join_all(&client->lines, paths, count, caller->tag, &terms);
     return entered(caller);
 }
@@ -218,6 +258,12 @@ zkl_status fake_release(fake_caller *caller) {
     return status;
 }
 
+zkl_status fake_give_up(fake_caller *caller) {
+    const zkl_status status = caller->contender->call->give_up(caller->contender);
+    fake_leave(caller->client);
+    return status;
+}
+
 void fake_cancel(fake_caller *caller) {
     caller->contender->call->cancel(caller->contender, ZKL_CANCELLED);
     fake_leave(caller->client);
@@ -246,6 +292,7 @@ bool fake_waits(const fake_caller *caller) {
 zkl_query *fake_flush(fake_client *client) {
     zkl_query *query = zkl_query_new(&client->queries, ZKL_QUERY_FLUSH, 0);
     must(query != NULL);
+    zkl_lines_each(&client->lines, zkl_line_insist);
     query->departures = client->lines.queue.departures;
     zkl_query_start(query, ZKL_NEVER);
     fake_leave(client);

@@ -718,9 +718,16 @@ void fake_catch_up(fake_client *client) {
 
 /* ---- looking ---- */
 
+const zkl_contender *fake_member(const fake_caller *caller) {
+    if (!caller->shares)
+        return caller->contender;
+    const zkl_guest *guest = (const zkl_guest *)caller->contender;
+    return guest->place ? guest->place->node : NULL;
+}
+
 const char *fake_node_of(const fake_caller *caller) {
-    const zkl_contender *c = caller->contender;
-    if (!c->line || !c->name)
+    const zkl_contender *c = fake_member(caller);
+    if (!c || !c->line || !c->name)
         return NULL;
     char path[256];
     snprintf(path, sizeof path, "%s/%s", c->line->path, c->name);

@@ -8,6 +8,7 @@
 #include "fake_quorum.h"
 #include "fake_servers.h"
 #include "queue/compound.h"
+#include "queue/place_state.h"
 #include "zookeeper/heart.h"
 #include "query/query.h"
 
@@ -23,6 +24,7 @@ typedef struct fake_caller {
     zkl_status status; /* of the answer */
     int64_t token;
     unsigned note; /* the test's own */
+    bool shares;   /* a place */
 } fake_caller;
 
 typedef struct fake_client {
@@ -81,7 +83,15 @@ fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t
 fake_caller *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
 fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
                                double seconds);
+/* How the callers of a place share it from now on: handoffs, stint and linger in seconds. */
+void fake_share_as(uint64_t handoffs, double stint, double linger);
+extern zkl_sharing fake_sharing;
+/* On the client's place; 0 seconds: once. */
+fake_caller *fake_share(fake_client *client, const char *path, double seconds);
+fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold); /* seconds */
+fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting);
 zkl_status fake_release(fake_caller *caller);
+zkl_status fake_give_up(fake_caller *caller);
 void fake_cancel(fake_caller *caller);
 void fake_drop(fake_caller *caller); /* it is gone then */
 bool fake_held(const fake_caller *caller);
@@ -151,7 +161,9 @@ void fake_port_done(fake_client *client);
 
 /* ---- looking ---- */
 
-/* The path of the node that the place has at the servers; NULL: none. */
+/* Who is in the line for it: itself, or the place that it shares; NULL: nobody. */
+const zkl_contender *fake_member(const fake_caller *caller);
+/* The path of the node that it has at the servers; NULL: none. */
 const char *fake_node_of(const fake_caller *caller);
 /* Requests of the kind that wait to be carried out; path NULL: whatever the path. */
 unsigned fake_pending(const fake_client *client, fake_op op, const char *path);

@@ -7,6 +7,7 @@ void fake_world_begin(void) {
     fake_now = 1000 * ZKL_SECOND;
     zk = fake_servers_new();
     fake_directory(zk, LINE);
+    fake_share_as(64, 1, 1);
     one = fake_client_new(zk);
     two = fake_client_new(zk);
     fake_connect(one);

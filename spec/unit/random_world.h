@@ -20,6 +20,7 @@ enum {
     SHARED = 128, /* the test's own: readers and writers in the place of a mutex */
     QUORUM = 256, /* the servers end sessions by the leader's clock, and leaders are deposed */
     NARROW = 512, /* there is room for very few watches */
+    TURNS = 1024, /* the test's own: callers share places */
 };
 
 typedef struct random_play {

@@ -1,0 +1,583 @@
+#include "queue/place.h"
+
+#include "base/timer.h"
+#include "queue/contender.h"
+#include "queue/line.h"
+#include "queue/place_state.h"
+#include "queue/send.h"
+#include "queue/settle.h"
+#include "queue/vetting.h"
+#include "queue/watches.h"
+#include "recipe/snapshot.h"
+#include "recipe/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static zkl_guest *guest_of(zkl_contender *c) {
+    return ZKL_CONTAINER_OF(c, zkl_guest, contender);
+}
+
+static zkl_nanos now(const zkl_place *place) {
+    return zkl_context_now(place->context);
+}
+
+/* The end of the step goes on with it. */
+static void stir(zkl_place *place) {
+    if (place->stirred)
+        return;
+    place->stirred = true;
+    zkl_list_append(&place->line->queue->stirred, &place->item);
+}
+
+static zkl_contender *first_waiting(const zkl_place *place) {
+    return ZKL_FIRST(&place->waiting, zkl_contender, member);
+}
+
+static bool is_sealed(const zkl_place *place) {
+    return place->sealed || (place->node && place->node->revoked);
+}
+
+/* ---- the callers' moves ---- */
+
+static void leave_waiting(zkl_place *place, zkl_contender *c) {
+    zkl_list_remove(&place->waiting, &c->member);
+    guest_of(c)->place = NULL;
+    stir(place);
+}
+
+static void fail(zkl_contender *c, zkl_status status) {
+    leave_waiting(guest_of(c)->place, c);
+    zkl_contender_failed(c, status);
+}
+
+static void fail_all(zkl_place *place, zkl_status status) {
+    ZKL_EACH (zkl_contender, c, &place->waiting, member) {
+        fail(c, status);
+    }
+}
+
+/* Those who are not to wait for anybody. */
+static void fail_impatient(zkl_place *place, zkl_status status) {
+    ZKL_EACH (zkl_contender, c, &place->waiting, member) {
+        if (c->terms.once)
+            fail(c, status);
+    }
+}
+
+/* The holder's hold has ended. */
+static zkl_contender *dismiss_holder(zkl_place *place) {
+    zkl_contender *holder = place->holder;
+    guest_of(holder)->place = NULL;
+    place->holder = NULL;
+    stir(place);
+    return holder;
+}
+
+static void lose(zkl_place *place) {
+    if (place->holder)
+        zkl_contender_lost(dismiss_holder(place));
+}
+
+static void grant(zkl_place *place, bool handed) {
+    zkl_contender *c = first_waiting(place);
+    zkl_list_remove(&place->waiting, &c->member);
+    place->holder = c;
+    place->idle = false;
+    zkl_timer_clear(&place->context->timers, &place->timer);
+    c->turn = ++place->turn;
+    c->token = place->node->token;
+    c->revoked = place->node->revoked;
+    place->counted += place->company != ZKL_COMPANY_NONE;
+    place->context->counters.handed += handed;
+    zkl_contender_granted(c);
+    zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);
+}
+
+/* ---- the node ---- */
+
+static void nobody_hears(zkl_compound *compound) {
+    (void)compound;
+}
+
+static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
+    (void)compound;
+    (void)part;
+}
+
+static zkl_place *place_around(zkl_compound *compound) {
+    return ZKL_CONTAINER_OF(compound, zkl_place, compound);
+}
+
+/* The host hears of a loss before it hears that another one holds. */
+static void node_changed(zkl_compound *compound) {
+    zkl_place *place = place_around(compound);
+    if (place->node && place->node->phase == ZKL_OVER && place->node->outcome == ZKL_LOST)
+        lose(place);
+    stir(place);
+}
+
+static void node_revoked(zkl_compound *compound, zkl_contender *node) {
+    zkl_place *place = place_around(compound);
+    (void)node;
+    if (place->holder)
+        zkl_contender_revoked(place->holder);
+    stir(place);
+}
+
+/* Lets go of the node, which goes on alone until it is gone. Who waits came before those who will
+ * come to the next one: none of them is one too many. */
+static void drop_node(zkl_place *place) {
+    static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
+    zkl_contender *node = place->node;
+    place->node = NULL;
+    place->sealed = place->entered = place->watch_own = place->idle = false;
+    place->turn = 0;
+    zkl_timer_clear(&place->context->timers, &place->timer);
+    node->compound = &nobody;
+    zkl_line_drop(node);
+    ZKL_EACH (zkl_contender, c, &place->waiting, member) {
+        c->settled = true;
+    }
+}
+
+/* A single try asks only once; whoever is patient makes the node wait. */
+static bool is_tried_once(const zkl_place *place) {
+    ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
+        if (!c->terms.once)
+            return false;
+    }
+    return true;
+}
+
+/* The list that goes out with the create sets the watch on the directory: if nobody is there, no
+ * other one is needed. */
+static void queue_up(zkl_place *place) {
+    const zkl_terms terms = {
+        .kind = ZKL_KIND_LOCK, .deadline = ZKL_NEVER, .once = is_tried_once(place)};
+    place->listener.attends = true;
+    place->company = ZKL_COMPANY_UNKNOWN;
+    place->counted = 0;
+    place->node = zkl_line_join_part(place->line, &terms, &place->compound);
+    if (!place->node)
+        fail_all(place, ZKL_NO_MEMORY);
+}
+
+/* The node's end was none of our doing. */
+static void node_ended(zkl_place *place) {
+    const zkl_status why = place->node->outcome;
+    lose(place);
+    drop_node(place);
+    if (why != ZKL_LOST) /* released: the client is closing */
+        fail_all(place, why == ZKL_OK ? ZKL_CLOSED : why);
+}
+
+/* ---- who stands behind ---- */
+
+/* A place that is held has nobody before it but our own nodes that are on their way out. */
+static bool is_anybody_there(const zkl_place *place) {
+    const zkl_snapshot *snapshot = &place->line->snapshot;
+    const zkl_child own = {.kind = place->node->terms.kind};
+    for (size_t i = 0; i < snapshot->count; i++) {
+        const zkl_child *child = &snapshot->children[i];
+        const zkl_contender *mine = child->mine;
+        if (mine != place->node && !(mine && mine->phase == ZKL_OVER) &&
+            zkl_verdict_blocks(&own, child->kind))
+            return true;
+    }
+    return false;
+}
+
+static void look_behind(zkl_place *place) {
+    zkl_company found = place->company;
+    if (place->line->current)
+        found = is_anybody_there(place) ? ZKL_COMPANY_SOME : ZKL_COMPANY_NONE;
+    else if (found == ZKL_COMPANY_NONE)
+        found = ZKL_COMPANY_UNKNOWN; /* the watch has told of something */
+    if (found == ZKL_COMPANY_NONE)
+        place->counted = 0;
+    else if (place->company == ZKL_COMPANY_NONE)
+        place->since = now(place);
+    place->company = found;
+    place->listener.attends = found == ZKL_COMPANY_UNKNOWN;
+}
+
+/* Is there, or will there be, room for the watch without which a list says little? */
+static bool may_watch(const zkl_line *line) {
+    return line->directory_watch != ZKL_WATCH_NONE ||
+           zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
+}
+
+/* Wants a list. false: none is on its way. */
+static bool ask_behind(zkl_place *place) {
+    zkl_line *line = place->line;
+    if (!place->context->port || line->retry.pending || !may_watch(line))
+        return line->list_sent;
+    if (!line->list_sent) {
+        line->list_wanted = true;
+        zkl_line_settle(line);
+    }
+    return line->list_sent;
+}
+
+/* Have those behind it waited for as long as they are to? */
+static bool is_used_up(const zkl_place *place) {
+    return place->company != ZKL_COMPANY_NONE && place->turn > 0 &&
+           (place->counted >= place->sharing.handoffs ||
+            now(place) - place->since >= place->sharing.stint);
+}
+
+/* ---- granting without traffic ---- */
+
+typedef enum answer { NO, SOON, YES } answer;
+
+/* May the next one here hold? The node must be there at this moment, and the session alive. SOON:
+ * what is asked for comes back here, as the line's settling does. */
+static answer may_hand_over(zkl_place *place) {
+    const zkl_context *context = place->context;
+    zkl_contender *node = place->node;
+    if (!context->port)
+        return SOON;        /* zkl_line_resume comes by */
+    if (place->line->stale) /* what has happened while the link was cut comes first */
+        return ask_behind(place) ? SOON : NO;
+    if (!zkl_vetting_stands(place->line))
+        return NO;
+    if (node->watch != ZKL_WATCH_ARMED)
+        return node->watch == ZKL_WATCH_ASKED ? SOON : NO;
+    if (context->trusted_until <= zkl_context_now(context))
+        return SOON; /* the heart beats as long as somebody waits */
+    return YES;
+}
+
+/* ---- what is to be done with it ---- */
+
+static void keep_idle(zkl_place *place) {
+    if (place->idle)
+        return;
+    place->idle = true;
+    const zkl_nanos linger = place->sharing.linger;
+    zkl_timer_set(&place->context->timers, &place->timer,
+                  linger < ZKL_NEVER - now(place) ? now(place) + linger : ZKL_NEVER);
+}
+
+/* Nobody here wants it: does it stay for a while? */
+static bool may_linger(zkl_place *place) {
+    if (!place->context->port || place->line->queue->hurried || place->sharing.linger == 0)
+        return false;
+    return place->company == ZKL_COMPANY_NONE ||
+           (place->company == ZKL_COMPANY_UNKNOWN && ask_behind(place));
+}
+
+/* It is held, and by no caller. false: it is to go. */
+static bool tend_free(zkl_place *place, bool fresh) {
+    if (fresh && first_waiting(place)) {
+        grant(place, false);
+        return true;
+    }
+    if (is_sealed(place))
+        return false;
+    if (!first_waiting(place)) {
+        if (!may_linger(place))
+            return false;
+        keep_idle(place);
+        return true;
+    }
+    if (is_used_up(place)) /* perhaps those who came have gone */
+        return place->company == ZKL_COMPANY_UNKNOWN && ask_behind(place);
+    const answer may = may_hand_over(place);
+    if (may == YES)
+        grant(place, true);
+    else if (may == SOON && !place->context->port)
+        fail_impatient(place, ZKL_DISCONNECTED);
+    return may != NO;
+}
+
+static void watch_own(zkl_place *place) {
+    if (place->watch_own)
+        return;
+    place->watch_own = true;
+    zkl_send_watch_own(place->node);
+}
+
+static bool tend_held(zkl_place *place) {
+    const bool fresh = !place->entered;
+    if (fresh)
+        place->since = now(place);
+    place->entered = true;
+    look_behind(place);
+    watch_own(place);
+    if (place->holder) {
+        if (place->company == ZKL_COMPANY_UNKNOWN)
+            ask_behind(place);
+        return true;
+    }
+    return tend_free(place, fresh);
+}
+
+/* How many wait, and the last to come of those who may be refused. */
+static size_t count_waiting(const zkl_place *place, zkl_contender **last) {
+    size_t count = 0;
+    ZKL_EACH (zkl_contender, c, &place->waiting, member) {
+        count++;
+        if (last && c->terms.crowd && !c->settled)
+            *last = c;
+    }
+    return count;
+}
+
+/* It is known that the node waits for somebody, and so do all here. */
+static void thin(zkl_place *place) {
+    for (;;) {
+        zkl_contender *last = NULL;
+        const size_t waiting = count_waiting(place, &last);
+        if (!last || waiting <= last->terms.crowd - 1)
+            return;
+        fail(last, ZKL_BUSY);
+    }
+}
+
+/* It queues. false: nobody waits for it any more. */
+static bool tend_queue(zkl_place *place) {
+    zkl_contender *node = place->node;
+    if (!place->context->port)
+        fail_impatient(place, ZKL_DISCONNECTED);
+    if (node->queued) {
+        place->listener.attends = false; /* who comes behind it is of no interest yet */
+        fail_impatient(place, ZKL_TIMEOUT);
+        thin(place);
+    }
+    node->terms.once = is_tried_once(place);
+    return first_waiting(place) != NULL;
+}
+
+static void free_place(zkl_place *place) {
+    zkl_timer_clear(&place->context->timers, &place->timer);
+    zkl_list_remove(&place->line->listeners, &place->listener.item);
+    if (place->stirred)
+        zkl_list_remove(&place->line->queue->stirred, &place->item);
+    free(place);
+}
+
+/* Goes on with it until there is nothing to do. */
+static void tend(zkl_place *place) {
+    for (;;) {
+        if (!place->node && !first_waiting(place)) {
+            free_place(place);
+            return;
+        }
+        if (!place->node)
+            queue_up(place);
+        else if (place->node->phase == ZKL_OVER)
+            node_ended(place);
+        else if (place->node->phase == ZKL_HELD ? !tend_held(place) : !tend_queue(place))
+            drop_node(place);
+        else
+            return;
+    }
+}
+
+bool zkl_places_step(zkl_queue *queue) {
+    zkl_place *place = ZKL_FIRST(&queue->stirred, zkl_place, item);
+    if (!place)
+        return false;
+    for (; place; place = ZKL_FIRST(&queue->stirred, zkl_place, item)) {
+        zkl_list_remove(&queue->stirred, &place->item);
+        place->stirred = false;
+        tend(place);
+    }
+    return true;
+}
+
+/* ---- what the line tells ---- */
+
+static zkl_place *place_of(zkl_listener *listener) {
+    return ZKL_CONTAINER_OF(listener, zkl_place, listener);
+}
+
+static void line_stirred(zkl_listener *listener) {
+    stir(place_of(listener));
+}
+
+static void line_dismissed(zkl_listener *listener, zkl_status status, bool give_back) {
+    zkl_place *place = place_of(listener);
+    fail_all(place, status);
+    if (give_back && place->holder)
+        zkl_contender_released(dismiss_holder(place));
+}
+
+static bool is_unused(const zkl_place *place) {
+    return place->node && place->entered && !place->holder && !first_waiting(place);
+}
+
+static void line_hurried(zkl_listener *listener) {
+    zkl_place *place = place_of(listener);
+    if (is_unused(place)) /* at once: who asks counts what has departed */
+        drop_node(place);
+    stir(place);
+}
+
+/* ---- the host's side ---- */
+
+/* `sealing`: nobody here takes it over. */
+static zkl_status end_hold(zkl_contender *c, bool sealing) {
+    if (c->phase == ZKL_OVER && c->outcome == ZKL_LOST)
+        return ZKL_LOST;
+    if (c->phase != ZKL_HELD)
+        return ZKL_NOT_OWNER;
+    zkl_place *place = guest_of(c)->place;
+    place->sealed |= sealing;
+    zkl_contender_released(dismiss_holder(place));
+    return ZKL_OK;
+}
+
+static zkl_status release(zkl_contender *c) {
+    return end_hold(c, false);
+}
+
+static zkl_status give_up(zkl_contender *c) {
+    return end_hold(c, true);
+}
+
+static void cancel(zkl_contender *c, zkl_status status) {
+    if (c->phase == ZKL_WAITING)
+        fail(c, status);
+}
+
+static void drop(zkl_contender *c) {
+    if (c->phase != ZKL_OVER)
+        c->context->counters.abandoned++;
+    c->hosted = false;
+    cancel(c, ZKL_CANCELLED);
+    give_up(c);
+    zkl_contender_unhost(c);
+}
+
+static void free_guest(zkl_contender *c) {
+    free(guest_of(c));
+}
+
+/* The end of its wait, or of its max_hold. */
+static void guest_timer(zkl_timer *timer) {
+    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
+    zkl_place *place = guest_of(c)->place;
+    if (c->phase == ZKL_WAITING) {
+        fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    } else if (c->phase == ZKL_HELD) {
+        place->sealed = true;
+        lose(place);
+    }
+}
+
+static zkl_guest *guest_new(zkl_place *place, uint64_t tag, const zkl_terms *terms) {
+    static const zkl_contender_table table = {release, give_up, cancel, drop, free_guest};
+    zkl_guest *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    zkl_contender *c = &made->contender;
+    zkl_contender_init(c, place->line->queue, tag, terms, NULL);
+    c->call = &table;
+    c->terms.sharing = NULL;
+    c->timer.fire = guest_timer;
+    made->place = place;
+    zkl_list_append(&place->waiting, &c->member);
+    return made;
+}
+
+static void linger_timer(zkl_timer *timer) {
+    zkl_place *place = ZKL_CONTAINER_OF(timer, zkl_place, timer);
+    place->sealed = true;
+    stir(place);
+}
+
+static zkl_place *place_new(zkl_line *line) {
+    zkl_place *place = calloc(1, sizeof *place);
+    if (!place)
+        return NULL;
+    place->compound = (zkl_compound){node_changed, node_revoked, NULL};
+    place->listener = (zkl_listener){
+        .stirred = line_stirred, .dismissed = line_dismissed, .hurried = line_hurried};
+    place->context = line->context;
+    place->line = line;
+    place->timer.fire = linger_timer;
+    zkl_list_append(&line->listeners, &place->listener.item);
+    stir(place);
+    return place;
+}
+
+/* The client's place in the line. */
+static zkl_place *find(const zkl_line *line) {
+    zkl_listener *listener = ZKL_FIRST(&line->listeners, zkl_listener, item);
+    return listener ? place_of(listener) : NULL;
+}
+
+/* Would a newcomer have to wait for somebody, as far as is known here? */
+static bool is_occupied(const zkl_place *place) {
+    return place->holder || first_waiting(place);
+}
+
+/* The first one waits for the servers as long as they have not said that the node is behind
+ * somebody. */
+static bool is_crowded(const zkl_place *place, size_t crowd) {
+    const bool queued = place->holder || (place->node && place->node->queued);
+    return crowd && is_occupied(place) && count_waiting(place, NULL) >= crowd - queued;
+}
+
+/* Its only caller is not to wait for anybody: what the place still has to ask for is asked of a new
+ * one, whose create says all. */
+static void try_once(zkl_place *place) {
+    if (place->node && place->node->phase == ZKL_HELD && may_hand_over(place) != YES)
+        drop_node(place);
+}
+
+/* The options are those of the latest caller, who comes with other ones only when nobody else is
+ * here. What was counted by the former ones goes with their node. */
+static void adopt(zkl_place *place, const zkl_sharing *sharing) {
+    const zkl_sharing *former = &place->sharing;
+    const bool same = former->handoffs == sharing->handoffs && former->stint == sharing->stint &&
+                      former->linger == sharing->linger;
+    if (!same && place->node && !place->holder)
+        drop_node(place);
+    place->sharing = *sharing;
+}
+
+zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
+    zkl_place *place = find(line);
+    if (!place)
+        place = place_new(line);
+    if (!place)
+        return NULL;
+    const bool occupied = is_occupied(place), crowded = is_crowded(place, terms->crowd);
+    zkl_guest *made = guest_new(place, tag, terms);
+    if (!made)
+        return NULL; /* the end of the step frees a place that nobody wants */
+    zkl_contender *c = &made->contender;
+    adopt(place, terms->sharing);
+    if (crowded) {
+        fail(c, ZKL_BUSY);
+    } else if (terms->once && occupied) {
+        fail(c, ZKL_TIMEOUT);
+    } else if (terms->once && !place->context->port) {
+        fail(c, ZKL_DISCONNECTED);
+    } else {
+        zkl_timer_set(&c->context->timers, &c->timer, terms->once ? ZKL_NEVER : terms->deadline);
+        if (terms->once)
+            try_once(place);
+        stir(place);
+    }
+    return c;
+}
+
+void zkl_place_make_way(zkl_line *line) {
+    zkl_place *place = find(line);
+    if (place)
+        line_hurried(&place->listener);
+}
+
+static void hurry_line(zkl_line *line) {
+    zkl_place_make_way(line);
+}
+
+void zkl_places_hurry(zkl_lines *lines) {
+    lines->queue.hurried = true;
+    zkl_lines_each(lines, hurry_line);
+}

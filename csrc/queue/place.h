@@ -1,0 +1,29 @@
+/* place: one node in a line on which several callers of this client take turns (fair = false): a
+ * grant from one to the next needs no traffic. The callers are contenders for the host, and in no
+ * line; the node is a contender in its line like any other, and knows only that it is part of
+ * something. Under the client's mutex.
+ *
+ * A client has one open place in a line. It is kept for a while when nobody here wants it, and goes
+ * at once when somebody stands behind it. Those who do wait for a bounded number of grants: each
+ * counts from the moment at which the servers told that somebody came, for they are told by a watch
+ * on the directory, and only a list under that watch says that nobody is behind (zkl_line.current).
+ * A place that is sealed is granted to nobody any more: its node is deleted when its holder has
+ * ended, before the next one's is created. */
+#ifndef ZKL_PLACE_H
+#define ZKL_PLACE_H
+
+#include "queue/lines.h"
+
+/* Joins the line with terms->sharing, on the client's place. NULL: no memory. */
+zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *terms);
+/* Somebody of this client is about to join the line, and not its place: if nobody uses that, it
+ * goes first. */
+void zkl_place_make_way(zkl_line *line);
+/* From now on no place is kept that nobody uses. */
+void zkl_places_hurry(zkl_lines *lines);
+
+/* Goes on with those to which something has happened: near the end of every step. false: there were
+ * none. */
+bool zkl_places_step(zkl_queue *queue);
+
+#endif

@@ -1,0 +1,44 @@
+/* place_state: what a place is made of (place.h). Only place.c changes it; check.c looks at it. */
+#ifndef ZKL_PLACE_STATE_H
+#define ZKL_PLACE_STATE_H
+
+#include "queue/line_state.h"
+
+/* What is known of those who stand behind a place. */
+typedef enum zkl_company {
+    ZKL_COMPANY_UNKNOWN, /* somebody may be there: a list tells, if there is one */
+    ZKL_COMPANY_NONE,    /* the servers will tell when somebody comes */
+    ZKL_COMPANY_SOME /* somebody was there: enough to end the place in its time, so nobody asks again */
+} zkl_company;
+
+typedef struct zkl_place {
+    zkl_compound compound; /* hears of the node */
+    zkl_listener listener; /* hears of the line */
+    zkl_context *context;
+    zkl_line *line;
+    zkl_sharing sharing; /* of the latest caller */
+    bool stirred;        /* in queue->stirred */
+    zkl_list_item item;
+
+    zkl_contender *node;   /* in the line; NULL only inside a step */
+    zkl_contender *holder; /* the caller that holds it; NULL: none */
+    zkl_list waiting;      /* callers, in order of arrival */
+
+    bool sealed;    /* it goes when its holder has ended */
+    bool entered;   /* the node was seen to be held: its queue is behind it */
+    bool watch_own; /* it has asked for the watch on its own node, which the line renews */
+    bool idle;      /* nobody here wants it: it goes when the timer fires */
+    uint64_t turn;  /* grants on this node */
+    zkl_company company;
+    uint64_t counted; /* grants since ZKL_COMPANY_NONE was left */
+    zkl_nanos since;  /* when that was */
+    zkl_timer timer;
+} zkl_place;
+
+/* A caller on a place. */
+typedef struct zkl_guest {
+    zkl_contender contender;
+    zkl_place *place; /* NULL: it is over */
+} zkl_guest;
+
+#endif
