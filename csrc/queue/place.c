@@ -83,8 +83,6 @@ static void grant(zkl_place *place, bool handed) {
     zkl_contender *c = first_waiting(place);
     zkl_list_remove(&place->waiting, &c->member);
     place->holder = c;
-    place->idle = false;
-    zkl_timer_clear(&place->context->timers, &place->timer);
     c->turn = ++place->turn;
     c->token = place->node->token;
     c->revoked = place->node->revoked;
@@ -260,6 +258,11 @@ static void keep_idle(zkl_place *place) {
                   linger < ZKL_NEVER - now(place) ? now(place) + linger : ZKL_NEVER);
 }
 
+static void keep_no_more(zkl_place *place) {
+    place->idle = false;
+    zkl_timer_clear(&place->context->timers, &place->timer);
+}
+
 /* Nobody here wants it: does it stay for a while? */
 static bool may_linger(zkl_place *place) {
     if (!place->context->port || place->line->queue->hurried || place->sharing.linger == 0)
@@ -282,6 +285,7 @@ static bool tend_free(zkl_place *place, bool fresh) {
         keep_idle(place);
         return true;
     }
+    keep_no_more(place);
     if (is_used_up(place)) /* perhaps those who came have gone */
         return place->company == ZKL_COMPANY_UNKNOWN && ask_behind(place);
     const answer may = may_hand_over(place);

@@ -30,7 +30,7 @@ static void check_exclusion(void) {
     for (fake_client *c = zk->clients; c; c = c->next) {
         random_check_trust(c);
         for (fake_caller *p = c->callers; p; p = p->next) {
-            const zkl_contender *held = p->contender;
+            const zkl_contender *held = fake_member(p);
             const fake_node *node = fake_held(p) ? random_check_node(c, held) : NULL;
             if (!node)
                 continue;
@@ -45,7 +45,76 @@ static void check_exclusion(void) {
             check_pair(holders[i], holders[j]);
 }
 
+/* ---- places: how long those behind one wait ---- */
+
+/* What is seen of a client's place, by somebody who knows the tree, and what the client was told. */
+typedef struct watcher {
+    int64_t place, behind; /* the czxids of its node, and of one that stands behind it */
+    bool told;             /* the client must know of that one by now */
+    uint64_t turn;         /* when it was told */
+    zkl_nanos since;       /* when that was */
+    uint64_t latest;       /* turn, at the latest check */
+    zkl_nanos now;         /* when that was */
+} watcher;
+
+static watcher watchers[2];
+
+static const zkl_place *place_of(const fake_client *client) {
+    const zkl_line *line = zkl_lines_find(&client->lines, LINE);
+    const zkl_listener *listener = line ? ZKL_FIRST(&line->listeners, zkl_listener, item) : NULL;
+    return listener ? ZKL_CONTAINER_OF(listener, zkl_place, listener) : NULL;
+}
+
+/* One of another session's, the first to come behind that node; NULL: none. */
+static const fake_node *behind(const fake_node *place) {
+    const fake_node *first = NULL;
+    for (size_t i = 0;; i++) {
+        const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
+        char path[256];
+        if (!name)
+            return first;
+        snprintf(path, sizeof path, "%s/%s", LINE, name);
+        const fake_node *node = fake_find(zk, path, FAKE_LATEST);
+        if (node->owner != place->owner && node->czxid > place->czxid &&
+            (!first || node->czxid < first->czxid))
+            first = node;
+    }
+}
+
+static void check_patience(const fake_client *client, watcher *w) {
+    const zkl_place *place = place_of(client);
+    const fake_node *node = place ? random_node(place->node) : NULL;
+    const fake_node *other = node ? behind(node) : NULL;
+    const bool quiet = !client->sent && !client->inbound && !client->late &&
+                       client->view == FAKE_LATEST && client->context.port;
+    if (!other || w->place != node->czxid || w->behind != other->czxid)
+        *w = (watcher){.place = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
+    if (w->told && place->turn > w->turn) {
+        CHECK(place->turn - w->turn <= fake_sharing.handoffs);
+        if (!w->latest) /* until now others have made them wait */
+            w->since = fake_now;
+        CHECK(place->turn == w->latest || fake_now != w->now ||
+              fake_now - w->since < fake_sharing.stint);
+    } else if (other && !w->told && quiet) {
+        w->told = true;
+        w->turn = place->turn;
+        w->since = fake_now;
+    }
+    w->latest = place ? place->turn : 0;
+    w->now = fake_now;
+}
+
+static void check_all(void) {
+    check_exclusion();
+    if (random_faults & TURNS) {
+        check_patience(one, &watchers[0]);
+        check_patience(two, &watchers[1]);
+    }
+}
+
 /* ---- what may happen ---- */
+
+static bool two_take_turns;
 
 static void share(fake_client *client) {
     fake_caller *p = client->callers;
@@ -59,9 +128,23 @@ static void share(fake_client *client) {
         fake_write_lock(client, LINE);
 }
 
+/* One client has callers of both sorts; of the other all take turns, or none. */
+static bool takes_turns(const fake_client *client) {
+    return (random_faults & TURNS) && (client == one ? random_any(4) != 0 : two_take_turns);
+}
+
+static void take_turns(fake_client *client) {
+    if (random_any(12) == 0)
+        fake_share_for(client, LINE, 0.1 * random_any(100) + 0.01);
+    else
+        fake_share(client, LINE, random_any(8) ? random_seconds() : 0);
+}
+
 static void join(fake_client *client) {
     if (random_faults & SHARED)
         share(client);
+    else if (takes_turns(client))
+        take_turns(client);
     else if (random_any(8) == 0)
         fake_try(client, LINE);
     else
@@ -128,12 +211,26 @@ static void check_rest(void) {
         check_readers();
     for (fake_client *client = zk->clients; client; client = client->next)
         for (fake_caller *p = client->callers; p; p = p->next)
-            CHECK(!fake_waits(p) || random_node(p->contender));
+            CHECK(!fake_waits(p) || random_node(fake_member(p)));
 }
 
 /* Every second course comes to the end of the sequences, where nobody is granted any more. */
 static void begin(unsigned seed) {
+    fake_share_as(1 + seed % 4, seed % 3 ? 1000 : 2, 0.5 * (seed % 5));
+    two_take_turns = seed % 2;
+    memset(watchers, 0, sizeof watchers);
     fake_find(zk, LINE, FAKE_LATEST)->next = seed % 2 ? INT32_MAX - 300 : 0;
+}
+
+static void turns(void) {
+    random_run(TURNS);
+    random_run(TURNS | CUT | LAG | SLOW);
+    random_run(TURNS | CUT | LAG | RELINK | SLOW);
+    random_run(TURNS | CUT | EXPIRE | SLOW);
+    random_run(TURNS | QUORUM | CUT | LAG | RELINK);
+    random_run(TURNS | OPERATOR | REFUSE | SLOW);
+    random_run(TURNS | NARROW | CUT | LAG | SLOW);
+    random_run(TURNS | CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
 }
 
 static void readers_and_writers(void) {
@@ -145,6 +242,10 @@ static void readers_and_writers(void) {
 
 int main(int argc, char **argv) {
     static const char *const directories[] = {LINE};
+    static const check_case more[] = {
+        {"holds for readers and writers, whatever happens", readers_and_writers},
+        {"holds for those who take turns, whatever happens", turns},
+    };
     static const random_play play = {
         .directories = directories,
         .directory_count = 1,
@@ -153,9 +254,10 @@ int main(int argc, char **argv) {
         .begin = begin,
         .join = join,
         .stranger = some_stranger,
-        .check = check_exclusion,
+        .check = check_all,
         .rest = check_rest,
-        .more = {"holds for readers and writers, whatever happens", readers_and_writers},
+        .more = more,
+        .more_count = sizeof more / sizeof *more,
     };
     return random_main(&play, argc, argv);
 }

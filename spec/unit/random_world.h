@@ -32,7 +32,8 @@ typedef struct random_play {
     void (*stranger)(const char *directory); /* one comes, or goes */
     void (*check)(void);                     /* what must be true after every step */
     void (*rest)(void);                      /* ... and when faults have been off for a while */
-    check_case more;                         /* a case beyond the common courses; no name: none */
+    const check_case *more;                  /* cases beyond the common courses */
+    size_t more_count;
 } random_play;
 
 /* What main returns. */
