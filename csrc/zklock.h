@@ -77,6 +77,9 @@ bool zkl_ended(zkl_client *client);
  * notifiers and visits stay valid. */
 void zkl_free(zkl_client *client);
 
+/* From now on no place is kept that nobody uses: the client is not to be here for long. */
+void zkl_hurry(zkl_client *client);
+
 /* Takes no lock. */
 zkl_state zkl_client_state(zkl_client *client);
 #define ZKL_TROUBLE_TEXT 160 /* bytes */
@@ -213,8 +216,8 @@ void zkl_drop(zkl_contender *contender);
 bool zkl_held(zkl_contender *contender);
 /* The node's czxid while it is held, else 0. */
 int64_t zkl_token(zkl_contender *contender);
-/* Which grant on its place it is, from 1, while it is held; 0 when it is not, or shares no place. */
-uint64_t zkl_turn(zkl_contender *contender);
+/* Which grant on its place it is, from 1; 0 when it shares none. false: it is not held. */
+bool zkl_turn(zkl_contender *contender, uint64_t *turn);
 /* Seconds for which the servers cannot have given the lock away; 0 when it is not held. */
 double zkl_validity(zkl_contender *contender);
 

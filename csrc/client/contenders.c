@@ -165,14 +165,23 @@ int64_t zkl_token(zkl_contender *contender) {
     return token;
 }
 
-uint64_t zkl_turn(zkl_contender *contender) {
+bool zkl_turn(zkl_contender *contender, uint64_t *turn) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))
-        return 0;
+        return false;
     zkl_client_enter(client);
-    const uint64_t turn = contender->phase == ZKL_HELD ? contender->turn : 0;
+    const bool held = contender->phase == ZKL_HELD;
+    *turn = contender->turn;
     zkl_client_unlock(client);
-    return turn;
+    return held;
+}
+
+void zkl_hurry(zkl_client *client) {
+    if (zkl_client_forked(client))
+        return;
+    zkl_client_enter(client);
+    zkl_places_hurry(&client->lines);
+    zkl_client_leave(client);
 }
 
 double zkl_validity(zkl_contender *contender) {

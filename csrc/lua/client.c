@@ -197,7 +197,7 @@ static int client_stats(lua_State *L) {
         {"revoked", s.revoked},     {"abandoned", s.abandoned},
         {"sessions", s.sessions},   {"requests_sent", s.requests_sent},
         {"waiting", s.waiting},     {"held", s.held},
-        {"unwatched", s.unwatched},
+        {"unwatched", s.unwatched}, {"handed", s.handed},
     };
     lua_newtable(L);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -214,6 +214,12 @@ static int client_fd(lua_State *L) {
 
 static int client_hang_up(lua_State *L) {
     zkl_hang_up(check(L));
+    return 0;
+}
+
+/* client:hurry(): from now on nothing is kept that nobody uses */
+static int client_hurry(lua_State *L) {
+    zkl_hurry(check(L));
     return 0;
 }
 
@@ -365,9 +371,22 @@ static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
     };
 }
 
-/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting) -> true, or
- * nil, err; kind "lock", "read" or "write"; under, for "read": the contender of a write that the
- * owner holds, or nil; max_waiting: or nil */
+/* The arguments from `first` on: handoffs, or nil; stint and linger, in seconds of at least 0. */
+static const zkl_sharing *check_sharing(lua_State *L, int first, zkl_sharing *sharing) {
+    if (lua_isnoneornil(L, first))
+        return NULL;
+    *sharing = (zkl_sharing){
+        .handoffs = (uint64_t)luaL_checknumber(L, first),
+        .stint = zkl_clock_after(0, luaL_checknumber(L, first + 1)),
+        .linger = zkl_clock_after(0, luaL_checknumber(L, first + 2)),
+    };
+    return sharing;
+}
+
+/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting, handoffs,
+ * stint, linger) -> true, or nil, err; kind "lock", "read" or "write"; under, for "read": the
+ * contender of a write that the owner holds, or nil; max_waiting: or nil; handoffs: or nil, and it
+ * has a node of its own */
 static int client_join(lua_State *L) {
     static const char *const names[] = {"lock", "read", "write", NULL};
     static const zkl_kind node_kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
@@ -379,6 +398,8 @@ static int client_join(lua_State *L) {
     zkl_terms terms = check_terms(L, 6, kind);
     terms.under = lua_isnoneornil(L, 9) ? NULL : zkl_check_contender(L, 9);
     terms.crowd = lua_isnoneornil(L, 10) ? 0 : (size_t)luaL_checknumber(L, 10) + 1;
+    zkl_sharing sharing;
+    terms.sharing = check_sharing(L, 11, &sharing);
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
     return joined(L, box, status, contender);
@@ -503,6 +524,7 @@ void zkl_open_client(lua_State *L) {
         {"stats", client_stats},
         {"fd", client_fd},
         {"hang_up", client_hang_up},
+        {"hurry", client_hurry},
         {"wake", client_wake},
         {"wait", client_wait},
         {"peek", client_peek},

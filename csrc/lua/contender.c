@@ -55,13 +55,23 @@ static int contender_release(lua_State *L) {
     return 1;
 }
 
+/* contender:give_up() -> true, or nil, err: as release, but nobody of this client takes its place
+ * over */
+static int contender_give_up(lua_State *L) {
+    const zkl_status status = zkl_give_up(check(L));
+    if (status != ZKL_OK)
+        return zkl_push_error(L, status);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 /* contender:quit(): ends the wait or the hold, whatever it is, and lets go: nobody has abandoned
  * it */
 static int contender_quit(lua_State *L) {
     zkl_contender *contender = *(void **)luaL_checkudata(L, 1, ZKL_CONTENDER);
     if (contender) {
         zkl_cancel(contender);
-        zkl_release(contender);
+        zkl_give_up(contender);
     }
     return contender_drop(L);
 }
@@ -83,6 +93,17 @@ static int contender_token(lua_State *L) {
     const int64_t token = zkl_token(check(L));
     if (token)
         zkl_push_token(L, token);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* contender:turn() -> which grant on its place it is; 0: it shares none; nil when it does not
+ * hold */
+static int contender_turn(lua_State *L) {
+    uint64_t turn;
+    if (zkl_turn(check(L), &turn))
+        lua_pushinteger(L, (lua_Integer)turn);
     else
         lua_pushnil(L);
     return 1;
@@ -195,9 +216,11 @@ void zkl_open_contender(lua_State *L) {
         {"drop", contender_drop},
         {"quit", contender_quit},
         {"release", contender_release},
+        {"give_up", contender_give_up},
         {"cancel", contender_cancel},
         {"held", contender_held},
         {"token", contender_token},
+        {"turn", contender_turn},
         {"validity", contender_validity},
         {"count", contender_count},
         {"add", contender_add},

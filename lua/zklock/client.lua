@@ -92,7 +92,7 @@ end
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
 ---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
----@param options zklock.LockOptions?
+---@param options zklock.MutexOptions?
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.self(self, Client, "client:mutex")
@@ -200,7 +200,7 @@ end
 --- Counters since the client was made; `waiting` and `held` are as of now.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
----   unwatched: integer }?
+---   unwatched: integer, handed: integer }?
 ---@return string? err "forked"
 function Client:stats()
   check.self(self, Client, "client:stats")

@@ -35,11 +35,11 @@ function guard.new()
 end
 
 --- It is open until it is known that it was given back, or that there is nothing to give back.
-local function release(claim)
+local function release(claim, failed)
   if not claim.open then return true end
   local hold, ok = claim.hold, false
   local err = hold:is_over()
-  if not err then ok, err = hold:release() end
+  if not err then ok, err = hold:release(failed) end
   claim.open = false
   if ok then return true end
   return nil, err
@@ -50,6 +50,12 @@ end
 ---@return string? err "lost", "closed", "forked"
 function Guard:release()
   return core.quietly(release, self.claim)
+end
+
+--- The same, after an error: what was done under it may still be under way.
+---@private
+function Guard:give_up()
+  return core.quietly(release, self.claim, true)
 end
 
 ---@private
@@ -63,6 +69,12 @@ function Guard:token()
   return self:is_open() and self.claim.token or nil
 end
 
+--- Which grant it is on the place that this client's callers share, from 1; 0 with a fair lock.
+---@return integer? turn nil when it does not hold any more
+function Guard:turn()
+  return self:is_open() and self.claim.hold.contender:turn() or nil
+end
+
 --- Does it hold, with validity above 0?
 ---@return boolean
 function Guard:is_held()
@@ -71,8 +83,8 @@ function Guard:is_held()
 end
 
 --- Never raises.
-function Guard:__close()
-  pcall(self.release, self)
+function Guard:__close(err)
+  pcall(err == nil and self.release or self.give_up, self)
 end
 
 return guard

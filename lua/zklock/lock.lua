@@ -151,11 +151,11 @@ function Lock:acquire(timeout, who)
   return hand_over(hand_out, self, who, false, seek(self, deadline, once, who))
 end
 
-local function release(lock, who)
+local function release(lock, who, failed)
   local holds = lock.holds
   local hold = holds:of(who)
   if hold and hold.state == "held" then
-    local ok, err = hold:release()
+    local ok, err = hold:release(failed)
     if ok then return true end
     if err == "lost" then holds:forgive(who) end
     return nil, err
@@ -223,6 +223,16 @@ function Lock:token(who)
   return hold and hold.token or nil
 end
 
+--- With `fair = false`: which grant it is on the place that this client's callers share, from 1. Those of one token are
+--- told apart by it, so a resource stores both. 0 with a fair lock.
+---@param who any?
+---@return integer? turn nil when this owner does not hold it
+function Lock:turn(who)
+  check.self(self, Lock, "lock:turn")
+  local hold = held(self, who)
+  return hold and hold.contender:turn() or nil
+end
+
 --- For how long the servers cannot have given the lock to somebody else. Read from the clock at the moment of asking: a
 --- process that was stopped wakes up with 0.
 ---@param who any?
@@ -240,6 +250,20 @@ local function with_traceback(err)
   if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
   local ok, trace = pcall(debug.traceback, err, 2)
   return ok and trace or err
+end
+
+--- After an error what fn has begun may still be under way: nobody here takes its place over.
+local function end_with(lock, kept, who, failed)
+  local released, err
+  if failed then
+    released, err = kept:give_up()
+  else
+    released, err = kept:release()
+  end
+  if err ~= "not owner" then return released, err end
+  local unusable = lock.client.native:unusable()
+  if unusable then return nil, unusable end
+  return quietly(release, lock, who, failed) -- fn has released it, and perhaps taken it again
 end
 
 --- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again, a text with its traceback.
@@ -260,8 +284,7 @@ function Lock:with(timeout, fn, ...)
   if not kept then return self.client.waits:failure(err) end
   local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
   local released
-  released, err = kept:release()
-  if err == "not owner" then released, err = self:release(who) end -- fn has released it, and perhaps taken it again
+  released, err = end_with(self, kept, who, not ok)
   if err == "lost" then self.holds:forgive(who) end -- told here
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end

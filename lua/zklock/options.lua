@@ -10,10 +10,11 @@ options.known = {
     session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
     on_state = true, on_error = true, log = true, tls = true,
   },
-  mutex = { fair = true, max_hold = true, max_waiting = true, owner = true },
+  mutex = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
+    owner = true },
   rwlock = { fair = true, max_hold = true, max_waiting = true, owner = true },
-  multilock = { fair = true, max_hold = true, owner = true },
-  semaphore = { fair = true, max_hold = true },
+  multilock = { max_hold = true, owner = true },
+  semaphore = { max_hold = true },
 }
 
 ---@class zklock.ConnectOptions
@@ -35,7 +36,6 @@ options.known = {
 
 --- These belong to the path, but for `owner`, which is the handle's: other ones for the same path raise.
 ---@class zklock.SemaphoreOptions
----@field fair boolean? true: strict order of arrival; nothing else is known so far
 ---@field max_hold number? seconds after which a hold is lost, also when the script never comes back to look
 
 ---@class zklock.MultilockOptions: zklock.SemaphoreOptions
@@ -43,22 +43,53 @@ options.known = {
 
 ---@class zklock.LockOptions: zklock.MultilockOptions
 ---@field max_waiting integer? how many of this client's callers may wait for somebody; one more gets "busy"
+---@field fair boolean? default true: strict order of arrival; false, of mutexes only so far: this client's callers take
+---  turns on one node, its place in the line, without traffic
+
+---@class zklock.MutexOptions: zklock.LockOptions
+---@field linger number? with `fair = false`: seconds for which the place is kept at most when nobody here wants it;
+---  default 1
+---@field handoffs integer? with `fair = false`: how many grants in a row those wait for who stand behind the place;
+---  default 64
+---@field stint number? with `fair = false`: for how many seconds they wait, besides the last hold; default 1,
+---  math.huge: no bound
+
+local OF_PLACES = { "linger", "handoffs", "stint" }
+local LINGER, HANDOFFS, STINT = 1, 64, 1
+
+--- How callers share a place; nothing of that for those who queue one by one.
+local function check_place(given, settings, level)
+  for _, name in ipairs(OF_PLACES) do
+    if settings.fair and given[name] ~= nil then
+      error(("bad argument 'options.%s' (it is for fair = false)"):format(name), level - 1)
+    end
+  end
+  if settings.fair then return end
+  settings.linger = given.linger == nil and LINGER or check.span(given.linger, "options.linger", level)
+  settings.stint = given.stint == nil and STINT or check.span(given.stint, "options.stint", level)
+  settings.handoffs = given.handoffs == nil and HANDOFFS
+    or check.integer(given.handoffs, "options.handoffs", 1, nil, level)
+end
 
 --- Those of a lock.
-
 ---@param kind string
----@return { fair: boolean, max_hold: number?, max_waiting: integer? }
+---@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, handoffs: integer?,
+---   stint: number? }
 ---@return boolean by_thread whether a call that names no owner is its light thread's, inside nginx
 function options.check(given, kind, level)
   given = check.options(given, "options", options.known[kind], level)
   local fair = given.fair == nil or check.bool(given.fair, "options.fair", level)
-  if not fair then error("bad argument 'options.fair' (only true is known so far)", level - 1) end
+  if not fair and kind == "rwlock" then
+    error("bad argument 'options.fair' (read-write locks know only true so far)", level - 1)
+  end
   local max_hold = given.max_hold
   if max_hold ~= nil then check.seconds(max_hold, "options.max_hold", level) end
   local max_waiting = given.max_waiting
   if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0, nil, level) end
   local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true }, level)
-  return { fair = fair, max_hold = max_hold, max_waiting = max_waiting }, by_thread
+  local settings = { fair = fair, max_hold = max_hold, max_waiting = max_waiting }
+  check_place(given, settings, level + 1)
+  return settings, by_thread
 end
 
 return options

@@ -139,6 +139,12 @@ function Request:token()
   return nil
 end
 
+--- As `lock:turn`.
+---@return integer? turn nil when it does not hold
+function Request:turn()
+  return self:state() == "held" and self.hold.contender:turn() or nil
+end
+
 --- Does it hold, with `validity` above 0?
 ---@return boolean
 function Request:is_held()

@@ -66,6 +66,14 @@ function check.seconds(value, name, level, most)
   return value
 end
 
+--- A number of seconds of at least 0; math.huge is for ever.
+function check.span(value, name, level)
+  if type(value) ~= "number" or value ~= value or value < 0 then
+    refuse(name, "seconds as a number of at least 0", show(value), level)
+  end
+  return value
+end
+
 --- As `check.deadline`, for what nobody waits hours for: a larger number was meant as milliseconds.
 function check.short_deadline(seconds, name, most, level)
   if type(seconds) == "number" and seconds > most and seconds < math.huge then

@@ -194,14 +194,20 @@ function Hold:lose()
 end
 
 --- Gives back one count, and with the last one the lock.
+---@param failed boolean? what was done under it may still be under way: nobody here takes its place over
 ---@return boolean? ok, string? err
-function Hold:release()
+function Hold:release(failed)
   local contender = self.contender
   if contender:count() > 1 and contender:held() then
     contender:add(-1)
     return true
   end
-  local ok, err = contender:release()
+  local ok, err
+  if failed then
+    ok, err = contender:give_up()
+  else
+    ok, err = contender:release()
+  end
   if ok then
     self:leave("released")
   elseif err == "lost" then

@@ -5,7 +5,7 @@ local function enter_line(hold, tag, deadline, once)
   local holds = hold.holds
   local settings = holds.settings
   return holds.client.native:join(hold.contender, holds.path, holds.node, tag, deadline, once, settings.max_hold,
-    holds:under(hold.whose[1]), settings.max_waiting)
+    holds:under(hold.whose[1]), settings.max_waiting, settings.handoffs, settings.stint, settings.linger)
 end
 
 local function enter_lines(hold, tag, deadline, once)

@@ -57,7 +57,9 @@ end
 
 --- Its timers are there from now on, until the worker is told to leave: nginx stays for as long as something runs.
 function Host:keep()
-  if self.removed or not caretaker.add(self) then return end
+  if self.removed then return end
+  if ngx.worker.exiting() then self.native:hurry() end
+  if not caretaker.add(self) then return end
   self.notifier:keep(true)
   self.runner:keep(true)
 end
@@ -71,6 +73,7 @@ end
 --- The worker is told to leave: timers only for those who are here still.
 function Host:leave()
   caretaker.remove(self)
+  self.native:hurry()
   self.runner:keep(false)
   self.notifier:keep(false)
   self.native:wake() -- nginx looks after its semaphores only when a descriptor or a timer has woken it
