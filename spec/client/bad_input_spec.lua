@@ -237,7 +237,7 @@ describe("misuse", function()
     end)
 
     it("raises for unknown options, also those that are to come", function()
-      for _, name in ipairs { "Fair", "timeout", "session_timeout", "linger", "handoffs", 1, "" } do
+      for _, name in ipairs { "Fair", "timeout", "session_timeout", "turn", "place", 1, "" } do
         raises("options", client.mutex, client, "/misuse", { [name] = 1 })
         raises(tostring(name), client.mutex, client, "/misuse", { [name] = 1 })
       end
@@ -247,10 +247,27 @@ describe("misuse", function()
       for _, value in ipairs { 1, "true", {} } do
         raises("options.fair", client.mutex, client, "/misuse", { fair = value })
       end
-      raises("options.fair", client.mutex, client, "/misuse", { fair = false }) -- to come
+      raises("options.fair", client.rwlock, client, "/misuse", { fair = false }) -- to come
       for _, value in ipairs { 0, -1, 0 / 0, "1", true, {} } do
         raises("options.max_hold", client.mutex, client, "/misuse", { max_hold = value })
       end
+    end)
+
+    it("raises for options of a place without one, or with bad values", function()
+      local NO_SPANS, NO_COUNTS = { -1, -0.001, 0 / 0, "1", true, {} }, { 0, -1, 1.5, 0 / 0, math.huge, "1", true, {} }
+      for name, values in pairs { linger = NO_SPANS, stint = NO_SPANS, handoffs = NO_COUNTS } do
+        for _, value in ipairs(values) do
+          raises("options." .. name, client.mutex, client, "/misuse", { fair = false, [name] = value })
+        end
+        raises("options." .. name, client.mutex, client, "/misuse", { [name] = 1 })
+        raises("options." .. name, client.mutex, client, "/misuse", { fair = true, [name] = 1 })
+      end
+      for _, name in ipairs { "fair", "linger", "handoffs", "stint" } do
+        raises(name, client.multilock, client, { "/misuse/a", "/misuse/b" }, { [name] = name == "fair" or 1 })
+        raises(name, client.semaphore, client, "/misuse/none", 1, { [name] = name == "fair" or 1 })
+      end
+      assert(client:mutex("/misuse/place", { fair = false, linger = 0, stint = 0, handoffs = 1 }))
+      assert(client:mutex("/misuse/place", { fair = false, linger = math.huge, stint = math.huge }))
     end)
 
     it("raises for options.owner that is not 'thread', and with a semaphore, which has no owner", function()

@@ -255,11 +255,5 @@ describe("a mutex", function()
       assert.equal(path, client:mutex(path, {}):path())
       assert.equal(path, lock:path())
     end)
-
-    it("of later issues raise", function()
-      for _, options in ipairs { { fair = false }, { linger = 1 }, { handoffs = 8 } } do
-        assert.is_false(pcall(client.mutex, client, path, options))
-      end
-    end)
   end)
 end)

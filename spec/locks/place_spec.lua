@@ -361,8 +361,9 @@ describe("with fair = false #once", function()
     end)
 
     it("ends the place: an error out of the block of a guard", function()
-      local close = getmetatable(assert(shared():guard(PATIENCE))).__close
-      client:poll()
+      local released = assert(shared():guard(PATIENCE))
+      local close = getmetatable(released).__close
+      assert(released:release())
       local inside, after = after_error_in(function(lock, fn)
         local guard = assert(lock:guard(PATIENCE)) -- as `local guard <close>`, which not every Lua has
         local ok, err = pcall(fn, guard:token())

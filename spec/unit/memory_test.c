@@ -413,6 +413,40 @@ static void several_leases_and_the_link_goes(void) {
     release(p);
 }
 
+/* A place that is given up queues anew with others: if it cannot, those who wait for it hear so. */
+static void callers_take_turns(void) {
+    several = true;
+    fake_share_as(2, 1, 1);
+    fake_caller *all[6];
+    for (size_t i = 0; i < 6; i++) {
+        all[i] = fake_share(i % 2 ? two : one, LINE, LATER);
+        fake_settle_all(zk);
+    }
+    for (size_t i = 0; i < 6; i++) {
+        release(all[i]);
+        fake_settle_all(zk);
+    }
+    fake_caller *p = fake_share(one, LINE, LATER), *q = fake_share(one, LINE, 0);
+    fake_settle_all(zk);
+    drop(p);
+    release(q);
+}
+
+static void callers_take_turns_and_the_link_goes(void) {
+    several = true;
+    fake_caller *p = fake_share(one, LINE, LATER), *q = fake_share(one, LINE, LATER);
+    fake_caller *r = fake_share(two, LINE, LATER);
+    for (unsigned i = 0; i < 3; i++)
+        fake_answer(one);
+    fake_cut(one);
+    release(p);
+    fake_connect(one);
+    fake_settle_all(zk);
+    release(q);
+    fake_settle_all(zk);
+    release(r);
+}
+
 /* They hear of it when there is memory again. */
 static void it_is_asked_for(void) {
     several = true;
@@ -588,6 +622,8 @@ SCENARIO(several_paths_and_the_link_goes)
 SCENARIO(several_paths_and_the_session_ends)
 SCENARIO(several_leases)
 SCENARIO(several_leases_and_the_link_goes)
+SCENARIO(callers_take_turns)
+SCENARIO(callers_take_turns_and_the_link_goes)
 SCENARIO(it_is_asked_for)
 SCENARIO_WHEN(receivers_are_at_the_brim, there_are_many_receivers)
 SCENARIO_WHEN(lines_are_at_the_brim, there_are_many_lines)
@@ -620,6 +656,8 @@ int main(int argc, char **argv) {
         CASES("several paths, and the session ends", several_paths_and_the_session_ends),
         CASES("several leases", several_leases),
         CASES("several leases, and the link goes", several_leases_and_the_link_goes),
+        CASES("callers take turns", callers_take_turns),
+        CASES("callers take turns, and the link goes", callers_take_turns_and_the_link_goes),
         CASES("it is asked for", it_is_asked_for),
         CASES("there are many subjects", there_are_many_receivers),
         CASES("there are many lines", there_are_many_lines),
