@@ -62,6 +62,7 @@ build = {
         "csrc/queue/lost.c",
         "csrc/queue/parents.c",
         "csrc/queue/patrol.c",
+        "csrc/queue/place.c",
         "csrc/queue/send.c",
         "csrc/queue/settle.c",
         "csrc/queue/unwatched.c",
