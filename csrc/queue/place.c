@@ -123,8 +123,7 @@ static void node_revoked(zkl_compound *compound, zkl_contender *node) {
     stir(place);
 }
 
-/* Lets go of the node, which goes on alone until it is gone. Who waits came before those who will
- * come to the next one: none of them is one too many. */
+/* Lets go of the node, which goes on alone until it is gone. */
 static void drop_node(zkl_place *place) {
     static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *node = place->node;
@@ -134,9 +133,6 @@ static void drop_node(zkl_place *place) {
     zkl_timer_clear(&place->context->timers, &place->timer);
     node->compound = &nobody;
     zkl_line_drop(node);
-    ZKL_EACH (zkl_contender, c, &place->waiting, member) {
-        c->settled = true;
-    }
 }
 
 /* A single try asks only once; whoever is patient makes the node wait. */
@@ -178,9 +174,7 @@ static bool is_anybody_there(const zkl_place *place) {
     const zkl_child own = {.kind = place->node->terms.kind};
     for (size_t i = 0; i < snapshot->count; i++) {
         const zkl_child *child = &snapshot->children[i];
-        const zkl_contender *mine = child->mine;
-        if (mine != place->node && !(mine && mine->phase == ZKL_OVER) &&
-            zkl_verdict_blocks(&own, child->kind))
+        if (child->mine != place->node && zkl_verdict_blocks(&own, child->kind))
             return true;
     }
     return false;
@@ -318,12 +312,13 @@ static bool tend_held(zkl_place *place) {
     return tend_free(place, fresh);
 }
 
-/* How many wait, and the last to come of those who may be refused. */
+/* How many wait, and the last to come of those who may be refused: not of those who had waited
+ * before they queued anew, who were no more than that many. */
 static size_t count_waiting(const zkl_place *place, zkl_contender **last) {
     size_t count = 0;
     ZKL_EACH (zkl_contender, c, &place->waiting, member) {
         count++;
-        if (last && c->terms.crowd && !c->settled)
+        if (last && c->terms.crowd)
             *last = c;
     }
     return count;

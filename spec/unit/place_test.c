@@ -207,6 +207,19 @@ static void a_node_that_went_during_the_cut_grants_nobody(void) {
     CHECK(second->token > first->token);
 }
 
+/* Somebody may have made the directory anew, with an ACL of his own. */
+static void nobody_is_granted_in_another_directory(void) {
+    one->context.acl = ZKL_ACL_CREATOR;
+    fake_find(zk, LINE, FAKE_LATEST)->closed = true;
+    fake_caller *first = sharer(one), *second = settled(one);
+    fake_find(zk, LINE, FAKE_LATEST)->aversion++;
+    fake_stranger(zk, LINE, NULL);
+    fake_settle_all(zk); /* it is listed */
+    free_up(first);
+    CHECK(fake_waits(second));
+    CHECK_TEXT(fake_batch(one), "DCL");
+}
+
 static void nobody_is_granted_without_validity(void) {
     fake_caller *first = sharer(one), *second = settled(one);
     fake_wait(zk, 31);
@@ -567,6 +580,18 @@ static void a_deleted_node_is_a_loss(void) {
     CHECK_INT(turn(second), 1);
 }
 
+static void a_loss_is_told_before_another_one_here_holds(void) {
+    fake_caller *mine = sharer(one), *fair = fake_waiter(one);
+    const char *node = fake_node_of(mine);
+    fake_cut(one);
+    fake_remove(zk, node);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(mine->losses, 1);
+    CHECK(fake_held(fair));
+    CHECK(mine->lost_at < fair->answered_at);
+}
+
 static void the_end_of_the_session_is_a_loss(void) {
     fake_caller *first = sharer(one), *second = settled(one);
     fake_cut(one);
@@ -805,6 +830,7 @@ int main(int argc, char **argv) {
         {"nobody is granted while the link is cut", nobody_is_granted_while_the_link_is_cut},
         {"a node that went during the cut grants nobody",
          a_node_that_went_during_the_cut_grants_nobody},
+        {"nobody is granted in another directory", nobody_is_granted_in_another_directory},
         {"nobody is granted without validity", nobody_is_granted_without_validity},
         {"it lingers for so long", it_lingers_for_so_long},
         {"it need not linger", it_need_not_linger},
@@ -840,6 +866,8 @@ int main(int argc, char **argv) {
         {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
         {"the end of max_hold ends the place", the_end_of_max_hold_ends_the_place},
         {"a deleted node is a loss", a_deleted_node_is_a_loss},
+        {"a loss is told before another one here holds",
+         a_loss_is_told_before_another_one_here_holds},
         {"the end of the session is a loss", the_end_of_the_session_is_a_loss},
         {"who waits queues anew after an expiry", who_waits_queues_anew_after_an_expiry},
         {"a place that was lost while idle is told to nobody",
