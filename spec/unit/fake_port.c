@@ -257,11 +257,11 @@ void fake_port_done(fake_client *client) {
 
 /* ---- at the servers ---- */
 
+/* What a watch tells says nothing of how far the server is: another one may be behind it. */
 static fake_item *told(fake_client *client, const char *path, zkl_change change) {
     fake_item *item = item_new(&client->inbound, path);
     item->watch_event = true;
     item->change = change;
-    item->zxid = client->view < client->servers->zxid ? client->view : client->servers->zxid;
     return item;
 }
 

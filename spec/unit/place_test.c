@@ -580,7 +580,9 @@ static void a_deleted_node_is_a_loss(void) {
     CHECK_INT(turn(second), 1);
 }
 
+/* Without room for watches one list tells of both. */
 static void a_loss_is_told_before_another_one_here_holds(void) {
+    one->lines.queue.watches.most = 1;
     fake_caller *mine = sharer(one), *fair = fake_waiter(one);
     const char *node = fake_node_of(mine);
     fake_cut(one);
