@@ -9,6 +9,7 @@
 
 local crew = require "chaos.crew"
 local faults = require "chaos.faults"
+local fence = require "chaos.fence"
 local loop = require "spec.support.loop"
 local record = require "chaos.record"
 local report = require "chaos.report"
@@ -122,7 +123,7 @@ local function judge_all(run)
     local permits = place.kind == "semaphore" and schedule.CAST.permits or nil
     -- A short run may have no duel at the post.
     local least = place ~= run.testbed.post and 1 or 0
-    local found = place.store:judge { faults = true, grants = least, permits = permits }
+    local found = place.store:judge { faults = true, grants = least, permits = permits, turns = fence.TURNS }
     for name in pairs(sum) do
       if name ~= "violations" then sum[name] = sum[name] + found[name] end
     end

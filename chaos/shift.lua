@@ -9,6 +9,7 @@
 
 local socket = require "socket"
 local uv = require "luv"
+local fence = require "chaos.fence"
 local random = require "chaos.random"
 local resource = require "spec.support.resource"
 local zklock = require "zklock"
@@ -21,7 +22,10 @@ local CALM = 60 -- seconds within which everybody gets in when nothing is broken
 local ALONE = { enter = "enter", write = "write", leave = "leave" }
 local SHARED = { enter = "join", write = "read", leave = "part" }
 
-local me -- name, hosts, session_timeout, slack, client, places, ways, draw, report, told
+--- Of some workers the callers take turns; others wait for a few of them at most.
+local TURNS = { fair = false, handoffs = 6, linger = 0.3, stint = 0.5 }
+
+local me -- name, hosts, session_timeout, slack, client, places, ways, draw, report, told, options of its mutexes
 
 local function now() return tonumber(uv.hrtime()) / 1e9 end
 local function micros() return math.floor(tonumber(uv.hrtime()) / 1e3) end
@@ -53,7 +57,7 @@ end
 
 local kinds = {}
 
-function kinds.mutex(place) add_way(place.path, me.client:mutex(place.path), { place }, ALONE) end
+function kinds.mutex(place) add_way(place.path, me.client:mutex(place.path, me.options), { place }, ALONE) end
 
 --- Reading is what there is more of.
 function kinds.rwlock(place)
@@ -159,7 +163,8 @@ end
 -- At the resource
 
 --- One step, as users are told to make it: not without looking. What the owner is sure of goes along.
----@param hold table { lock = or lease, who = its owner, lane =, token =, way =, session = in which it was granted }
+---@param hold table { lock = or lease, who = its owner, lane =, token =, fence =, way =, session = in which it was
+---  granted }
 ---@return boolean? accepted nil: it does not hold, or cannot be sure
 local function step(hold, writer, verb)
   local lock, who = hold.lock, hold.who
@@ -171,8 +176,8 @@ local function step(hold, writer, verb)
   if validity <= 0 then return nil end
   local known = lock:token(who)
   if known and known ~= hold.token then complain("the token changed from %d to %d", hold.token, known) end
-  local accepted = writer[verb](writer, hold.token, hold.lane, before + math.floor(validity * 1e6))
-  if not accepted and lock:validity(who) > 0 then writer:live(hold.token, hold.lane, 0) end
+  local accepted = writer[verb](writer, hold.fence, hold.lane, before + math.floor(validity * 1e6))
+  if not accepted and lock:validity(who) > 0 then writer:live(hold.fence, hold.lane, 0) end
   return accepted
 end
 
@@ -188,7 +193,7 @@ end
 local function give_up(hold, at)
   for i, writer in ipairs(hold.way.writers) do
     if at[i] == "inside" then
-      writer:lost(hold.token, hold.lane, 0)
+      writer:lost(hold.fence, hold.lane, 0)
     elseif not at[i] then
       writer:quit(hold.lane, 0)
     end
@@ -219,6 +224,13 @@ local function some_pace()
   return me.draw:integer(2, 5), 0.8
 end
 
+--- What the resource compares. A hold that is lost by now has no turn any more, and takes no step.
+local function fence_of(lock, who, token)
+  local turn = lock.turn and lock:turn(who) or 0
+  if turn >= fence.TURNS then complain("turn %d on one place", turn) end
+  return fence.of(token, turn)
+end
+
 --- A turn inside.
 local function visit(hold)
   local at, verb = {}, "enter"
@@ -239,7 +251,7 @@ local function visit_with(way, got, who, lane)
     lock, token, who = got, got:token(), nil
   end
   if not token then return quit_at(way, lane) end
-  visit { way = way, lock = lock, who = who, lane = lane, token = token }
+  visit { way = way, lock = lock, who = who, lane = lane, token = token, fence = fence_of(lock, who, token) }
   return token
 end
 
@@ -382,7 +394,8 @@ function tasks.hold(order)
   local way, lane = me.post, me.name .. "/0"
   local token = take_post(way, lane, order.patience)
   if token then
-    local hold, at, verb = { way = way, lock = way.lock, lane = lane, token = token }, {}, "enter"
+    local hold = { way = way, lock = way.lock, lane = lane, token = token, fence = fence_of(way.lock, nil, token) }
+    local at, verb = {}, "enter"
     local over = now() + order.stay
     while everywhere(hold, at, verb) and verb ~= "leave" do
       socket.sleep(BETWEEN)
@@ -424,6 +437,7 @@ end
 local function begin(order)
   me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout, slack = order.slack,
     draw = random.new(order.seed), places = {}, told = {} }
+  me.options = tonumber(order.name:match("^w(%d+)")) % 4 == 0 and TURNS or nil
   for i, one in ipairs(order.places) do
     me.places[i] = { path = one.path, kind = one.kind, permits = one.permits, writer = resource.open(one.address) }
   end

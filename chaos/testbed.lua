@@ -3,6 +3,7 @@
 
 local codec = require "spec.support.codec"
 local ensemble = require "spec.support.ensemble"
+local fence = require "chaos.fence"
 local inspector = require "spec.support.inspector"
 local loop = require "spec.support.loop"
 local nodes = require "chaos.nodes"
@@ -88,7 +89,8 @@ local function worker_of(owner) return owner:match("^[^/]+") end
 local function overtaken(self, tree)
   local list = {}
   for _, place in ipairs(self.places) do
-    local later, by = place.store:written() -- asked first: who is there now may be gone, and overtaken, a moment later
+    local number, by = place.store:written() -- asked first: who is there now may be gone, and overtaken, a moment later
+    local later = fence.token(number)
     tree:sync("/")
     for _, node in ipairs(nodes.list(tree, place.path) or {}) do
       local who, stat = tree:get(node.path)

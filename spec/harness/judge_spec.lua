@@ -95,6 +95,8 @@ describe("the judge", function()
     assert_sound("5 a*2 join + 10 20;9 b join + 11 20;5 a*2 part + 12 20;12 c*2 join + 13 20;12 c*2 part +;9 b lost +;",
       POOL)
     assert_sound("5 a*2 join + 10 15;9 b*2 join + 15 20;5 a*2 lost +;9 b*2 part + 16 20;", POOL)
+    assert_sound("52 w/1 enter + 10 20;5 w void +;60 b enter + 15 30;52 w/1 lost +;60 b leave +;",
+      { faults = true, turns = 10 }) -- the lock's token was 5, the turn 2
     assert_sound("5 w void +;5 w/1*2 join + 10 20;9 b*2 join + 15 20;5 w/1*2 lost +;9 b*2 part + 16 20;", POOL)
     assert_sound("5 a join + 10 20;9 b enter + 21 30;5 a read - 22 20;9 b leave + 23 30;", FAULTS)
     assert_sound("9 b void +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;", { faults = true })
@@ -171,7 +173,7 @@ describe("the judge", function()
     { "an answer without a question", "0 a quit +;", "gives up what it did not ask for" },
     { "an entry without a token", "0 a enter +;", "enter of a with token 0" },
     { "a question with a token", "3 a ask +;", "ask of a with token 3" },
-    { "a token beyond what numbers hold", "99999999999999999 a enter +;", "with token 99999999999999999" },
+    { "a token beyond what numbers hold", "9999999999999999999 a enter +;", "with token 9999999999999999999" },
     { "a reader beside a writer", "5 a enter +;9 b join +;5 a leave +;9 b part +;", "b joins while a is inside alone" },
     { "a writer beside a reader", "5 a join +;9 b enter +;5 a part +;9 b leave +;", "b enters while a is inside" },
     { "a reader that is later than it thinks", "9 b enter +;9 b leave +;5 a join +;5 a part +;", "join .* after 9" },

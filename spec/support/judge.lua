@@ -15,12 +15,14 @@ local judge = {}
 local MOST = 100 -- violations that are described; all are counted
 local VERBS = { ask = true, quit = true, enter = true, write = true, leave = true, lost = true, live = true,
   gone = true, join = true, read = true, part = true, void = true, ending = true, ended = true }
+local DIGITS = math.maxinteger and 18 or 15 -- as many as are exact in this Lua
 local WITHOUT_TOKEN = { ask = true, quit = true, ending = true }
 local NOBODYS_TOKEN = { gone = true, void = true, ending = true, ended = true }
 
 ---@class judge.options
 ---@field faults boolean? holders may lose the lock: overtaking, refusals and losses are no violations by themselves
 ---@field shared_tokens boolean? several owners and grants in a row may use one token (fair = false)
+---@field turns integer? a token here is a lock's token times this, and a turn: operators name locks' tokens
 ---@field open_end boolean? the log was read in mid-run: somebody may still be inside or waiting
 ---@field permits integer? so many leases may be inside together, in a run with faults: be sure to be held
 ---@field grants integer? at least so many entries must have been accepted
@@ -53,8 +55,9 @@ end
 
 --- Did an operator take this away? Then its owner could be sure of it, and yet another hold.
 local function is_void(self, token, owner)
-  local void = self.voids[owner:match("^[^/]*")]
-  return void and (void.ending or token <= void.ended or void[token])
+  local void, turns = self.voids[owner:match("^[^/]*")], self.options.turns or 1
+  local of_lock = (token - token % turns) / turns -- of many digits, too
+  return void and (void.ending or of_lock <= void.ended or void[of_lock])
 end
 
 local function leases_of(owner) return tonumber(owner:match("%*(%d+)$")) or 1 end
@@ -257,7 +260,7 @@ local function take(self, text)
   if verdict ~= "accepted" and verdict ~= "refused" then return self:violation("unknown verdict %s", verdict) end
   local token = tonumber(digits)
   local without = WITHOUT_TOKEN[verb] or false
-  if #digits > 15 or without ~= (token == 0) and verb ~= "gone" then
+  if #digits > DIGITS or without ~= (token == 0) and verb ~= "gone" then
     return self:violation("%s of %s with token %s", verb, owner, digits)
   end
   if now > 0 then

@@ -1,0 +1,13 @@
+--- What the resources compare: a hold's token and its turn in one number. Of a fair lock the turn is 0.
+
+local fence = {}
+
+--- More turns than any place sees between two faults. With the servers' epochs this still fits into 18 digits.
+fence.TURNS = 10000
+
+---@param turn integer below TURNS
+function fence.of(token, turn) return token * fence.TURNS + turn end
+
+function fence.token(number) return number // fence.TURNS end
+
+return fence
