@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -46,6 +46,7 @@ help:
 	@echo '  make soak-lua  each Lua misuses everything for ten minutes, and nothing is left: MINUTES=1 SEED=42'
 	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
+	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo '  make tsan    the specs with ThreadSanitizer'
@@ -143,6 +144,9 @@ random: deps
 	@status=0; for test in line compound; do \
 		echo "== $${test}_random_test"; $(B)/unit/$${test}_random_test sweep $(SEEDS) || status=1; \
 	done; exit $$status
+
+model: deps
+	@exec model/run.sh build/model
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
