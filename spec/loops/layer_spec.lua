@@ -272,7 +272,7 @@ describe("above the engine", function()
     assert.same({ nil, "lost" }, { lock:release() })
   end)
 
-  it("connect says that the process has no descriptors left", function()
+  it("connect says that the process has no descriptors left #bare", function()
     local program = folder.file("greedy.lua", [[
       local zklock, files = require "zklock", {}
       repeat files[#files + 1] = io.open "/dev/null" until not files[#files] or #files > 1000 or not io.open "/dev/null"

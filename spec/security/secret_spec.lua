@@ -120,7 +120,7 @@ describe("a credential", function()
     assert.is_nil(message:find(SECRET, 1, true), message)
   end)
 
-  it("does not stay in the engine's memory when its client was closed #once", function()
+  it("does not stay in the engine's memory when its client was closed #once #bare", function()
     local copies, mark = 50, "a-mark-that-is-not-elsewhere-" .. other.pid
     local child = wait.spawn_lua([[
       local zklock, auth = require "zklock", {}
