@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model fuzz lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -47,6 +47,7 @@ help:
 	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
+	@echo '  make fuzz    names, connect strings, directories full of strangers under libFuzzer: MINUTES=60'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo '  make tsan    the specs with ThreadSanitizer'
@@ -78,7 +79,7 @@ include tools/make/suites.mk
 
 build: $(MODULES)
 hosts: $(HOSTS)
-unit: $(UNIT)
+unit: $(UNIT) $(REPLAYS)
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
@@ -148,6 +149,9 @@ random: deps
 model: deps
 	@exec model/run.sh build/model
 
+fuzz: deps
+	@exec fuzz/run.sh build/fuzz $(MINUTES)
+
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host build/asan/5.4/scarce/scarce.so \
@@ -170,7 +174,7 @@ lint: deps
 	@tools/lint.sh
 
 format:
-	@find csrc spec bench -name '*.[ch]' -exec clang-format -i {} +
+	@find csrc spec bench fuzz -name '*.[ch]' -exec clang-format -i {} +
 
 demo: deps
 	@$(submake) $(B)/5.4/zklock/core.so

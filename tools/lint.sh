@@ -26,7 +26,7 @@ c_files() { # c_files PATTERN DIR...
 }
 
 formatted() {
-    c_files '*.[ch]' csrc spec bench | xargs -0 -r clang-format --dry-run --Werror
+    c_files '*.[ch]' csrc spec bench fuzz | xargs -0 -r clang-format --dry-run --Werror
 }
 
 # clang-format leaves comments alone, and breaks declarations because of those that are too long.
@@ -58,7 +58,7 @@ step 'no line of C past column 100' narrow
 step 'clang-tidy' tidy
 step 'arrows of the C sources point one way' lua5.4 tools/arrows.lua csrc
 step 'luacheck' luacheck_all
-step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh .ci/run
+step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh .ci/run
 for rockspec in rockspec/*.rockspec; do
     step "luarocks lint $rockspec" luarocks lint "$rockspec"
 done

@@ -14,6 +14,8 @@ FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
 ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
+FUZZ = names servers directory
+REPLAYS = $(FUZZ:%=$(B)/unit/fuzz_%_test)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
 HOSTS = $(LUAS:%=$(B)/%/host)
 
@@ -64,6 +66,21 @@ $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
+# --- what fuzzing has kept, replayed as unit tests
+
+$(B)/fuzz/%.o: fuzz/%.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -DZKL_CHECK -Ispec/unit -c -o $@ $<
+
+$(FUZZ:%=$(B)/fuzz/replay_%.o): $(B)/fuzz/replay_%.o: fuzz/replay.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -DCORPUS='"fuzz/corpus/$*"' -c -o $@ $<
+
+$(REPLAYS): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o $(B)/fuzz/failure.o \
+		$(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/legal.o $(B)/libengine.a
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+
 # --- the binding, for each Lua
 
 define lua_rules
@@ -93,7 +110,7 @@ $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_l
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
--include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(LUAS:%=$(B)/%/*.d))
+-include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- for the specs: programs that take the same locks with other languages' libraries, and a libzookeeper with TLS
 
