@@ -61,7 +61,7 @@ function kinds.mutex(place) add_way(place.path, me.client:mutex(place.path, me.o
 
 --- Reading is what there is more of.
 function kinds.rwlock(place)
-  local lock = me.client:rwlock(place.path)
+  local lock = me.client:rwlock(place.path, me.options)
   for _ = 1, 2 do add_way("read " .. place.path, lock.read, { place }, SHARED) end
   add_way("write " .. place.path, lock.write, { place }, ALONE)
 end

@@ -186,7 +186,7 @@ typedef struct zkl_terms {
     /* how many of this client may wait for somebody here, and 1; 0: as many as like */
     size_t crowd;
     const zkl_sharing
-        *sharing; /* zkl_join, LOCK; NULL: each has a node of its own, in order of arrival */
+        *sharing; /* zkl_join; NULL: each has a node of its own, in order of arrival */
 } zkl_terms;
 
 /* Joins the line at `path` (checked by the caller: absolute, without chroot). One event of `tag`

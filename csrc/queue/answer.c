@@ -37,10 +37,13 @@ static void note_list(zkl_line *line, const zkl_reply *reply) {
         line->listed_bytes += zkl_wire_text(strlen(reply->names[i]));
 }
 
-/* Are all in the snapshot who are in the directory, and is told if that changes? */
+/* Are all in the snapshot who are in the directory, and will it be told if that changes? */
 static void note_current(zkl_line *line) {
     line->unsynced = line->unsynced && !line->list_synced;
-    line->current = !line->stale && !line->unsynced && line->directory_watch == ZKL_WATCH_ARMED;
+    if (line->stale || line->unsynced)
+        return;
+    line->current = line->directory_watch == ZKL_WATCH_ARMED;
+    line->lists++;
 }
 
 static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {

@@ -153,7 +153,7 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
 /* ---- a place ---- */
 
 static bool is_idle(const zkl_place *place) {
-    return place->node->phase == ZKL_HELD && !place->holder && !place->waiting.first;
+    return place->node->phase == ZKL_HELD && !place->holders.first && !place->waiting.first;
 }
 
 /* It is held, by nobody yet for whom some wait. */
@@ -164,11 +164,15 @@ static bool is_handed_on_soon(const zkl_place *place) {
 }
 
 static void check_guests(subject of, const zkl_place *place) {
-    const zkl_contender *holder = place->holder;
-    must(of,
-         !holder || (holder->phase == ZKL_HELD && holder->turn == place->turn &&
-                     holder->token == place->node->token && !holder->line),
-         "who holds a place has its latest turn");
+    must(of, place->kind == ZKL_KIND_READ || place->holders.first == place->holders.last,
+         "only readers hold a place together");
+    ZKL_EACH (const zkl_contender, c, &place->holders, member) {
+        must(of,
+             c->phase == ZKL_HELD && c->turn && c->turn <= place->turn &&
+                 c->token == place->node->token && !c->line &&
+                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
+             "who holds a place has a turn on it");
+    }
     ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
         must(of,
              c->phase == ZKL_WAITING && !c->line && !c->turn &&
@@ -188,7 +192,7 @@ static void check_place(const zkl_line *line, const zkl_place *place) {
              (held || node->phase == ZKL_WAITING),
          "a place's node is in its line");
     must(of, held == place->entered, "a place is entered when its node is held");
-    must(of, held || (!place->holder && !place->turn), "nobody holds a place that queues");
+    must(of, held || (!place->holders.first && !place->turn), "nobody holds a place that queues");
     must(of, held || place->waiting.first, "a place that nobody waits for does not queue");
     must(of, place->idle == is_idle(place), "a place is idle when nobody here wants it");
     must(of, !place->idle || (!place->sealed && !node->revoked && place->context->port),
@@ -197,11 +201,13 @@ static void check_place(const zkl_line *line, const zkl_place *place) {
          !place->idle || place->company == ZKL_COMPANY_NONE ||
              (place->company == ZKL_COMPANY_UNKNOWN && line->list_sent),
          "an idle place goes when somebody stands behind it");
-    must(of, place->company != ZKL_COMPANY_NONE || (line->current && !place->counted),
+    must(of,
+         place->company != ZKL_COMPANY_NONE ||
+             (!place->counted && (line->current || (place->kind == ZKL_KIND_READ && !place->idle))),
          "that nobody is behind a place is known by the watch on the directory");
     must(of, place->counted <= place->sharing.handoffs,
          "those behind a place wait for so many grants at most");
-    must(of, !held || place->holder || !place->waiting.first || is_handed_on_soon(place),
+    must(of, !held || place->holders.first || !place->waiting.first || is_handed_on_soon(place),
          "who waits for a place that nobody holds gets it");
     check_guests(of, place);
 }

@@ -51,6 +51,7 @@ struct zkl_line {
     /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
      * has told of nothing since */
     bool current;
+    uint64_t lists;   /* how many lists were answered that show no less than was told before */
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
 

@@ -14,6 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* However short a stint is, readers do not ask more often who is behind them; and however long it
+ * is, they do ask. */
+#define PAUSE_LEAST (ZKL_SECOND / 20)
+#define PAUSE_MOST (3600 * ZKL_SECOND)
+
 static zkl_guest *guest_of(zkl_contender *c) {
     return ZKL_CONTAINER_OF(c, zkl_guest, contender);
 }
@@ -65,24 +70,28 @@ static void fail_impatient(zkl_place *place, zkl_status status) {
     }
 }
 
-/* The holder's hold has ended. */
-static zkl_contender *dismiss_holder(zkl_place *place) {
-    zkl_contender *holder = place->holder;
-    guest_of(holder)->place = NULL;
-    place->holder = NULL;
+static zkl_contender *first_holder(const zkl_place *place) {
+    return ZKL_FIRST(&place->holders, zkl_contender, member);
+}
+
+/* A hold has ended; the caller says how. */
+static void leave_holding(zkl_place *place, zkl_contender *c) {
+    zkl_list_remove(&place->holders, &c->member);
+    guest_of(c)->place = NULL;
     stir(place);
-    return holder;
 }
 
 static void lose(zkl_place *place) {
-    if (place->holder)
-        zkl_contender_lost(dismiss_holder(place));
+    ZKL_EACH (zkl_contender, c, &place->holders, member) {
+        leave_holding(place, c);
+        zkl_contender_lost(c);
+    }
 }
 
 static void grant(zkl_place *place, bool handed) {
     zkl_contender *c = first_waiting(place);
     zkl_list_remove(&place->waiting, &c->member);
-    place->holder = c;
+    zkl_list_append(&place->holders, &c->member);
     c->turn = ++place->turn;
     c->token = place->node->token;
     c->revoked = place->node->revoked;
@@ -118,8 +127,9 @@ static void node_changed(zkl_compound *compound) {
 static void node_revoked(zkl_compound *compound, zkl_contender *node) {
     zkl_place *place = place_around(compound);
     (void)node;
-    if (place->holder)
-        zkl_contender_revoked(place->holder);
+    ZKL_EACH (zkl_contender, c, &place->holders, member) {
+        zkl_contender_revoked(c);
+    }
     stir(place);
 }
 
@@ -148,8 +158,9 @@ static bool is_tried_once(const zkl_place *place) {
  * other one is needed. */
 static void queue_up(zkl_place *place) {
     const zkl_terms terms = {
-        .kind = ZKL_KIND_LOCK, .deadline = ZKL_NEVER, .once = is_tried_once(place)};
-    place->listener.attends = true;
+        .kind = place->kind, .deadline = ZKL_NEVER, .once = is_tried_once(place)};
+    place->listener.attends = place->kind != ZKL_KIND_READ;
+    place->lists = place->line->lists;
     place->company = ZKL_COMPANY_UNKNOWN;
     place->counted = 0;
     place->node = zkl_line_join_part(place->line, &terms, &place->compound);
@@ -180,18 +191,30 @@ static bool is_anybody_there(const zkl_place *place) {
     return false;
 }
 
+/* Readers that share it have no watch on the directory, for others come and go: what is behind them
+ * is asked now and then. */
+static bool is_read(const zkl_place *place) {
+    return place->kind == ZKL_KIND_READ && (first_holder(place) || first_waiting(place));
+}
+
+static zkl_company company_of(const zkl_place *place) {
+    const zkl_line *line = place->line;
+    if (line->current || (is_read(place) && place->lists != line->lists))
+        return is_anybody_there(place) ? ZKL_COMPANY_SOME : ZKL_COMPANY_NONE;
+    if (place->company == ZKL_COMPANY_NONE && (line->unsynced || !is_read(place)))
+        return ZKL_COMPANY_UNKNOWN; /* the watch has told of something */
+    return place->company;
+}
+
 static void look_behind(zkl_place *place) {
-    zkl_company found = place->company;
-    if (place->line->current)
-        found = is_anybody_there(place) ? ZKL_COMPANY_SOME : ZKL_COMPANY_NONE;
-    else if (found == ZKL_COMPANY_NONE)
-        found = ZKL_COMPANY_UNKNOWN; /* the watch has told of something */
+    const zkl_company found = company_of(place);
+    place->lists = place->line->lists;
     if (found == ZKL_COMPANY_NONE)
         place->counted = 0;
     else if (place->company == ZKL_COMPANY_NONE)
         place->since = now(place);
     place->company = found;
-    place->listener.attends = found == ZKL_COMPANY_UNKNOWN;
+    place->listener.attends = found == ZKL_COMPANY_UNKNOWN && !is_read(place);
 }
 
 /* Is there, or will there be, room for the watch without which a list says little? */
@@ -203,7 +226,7 @@ static bool may_watch(const zkl_line *line) {
 /* Wants a list. false: none is on its way. */
 static bool ask_behind(zkl_place *place) {
     zkl_line *line = place->line;
-    if (!place->context->port || line->retry.pending || !may_watch(line))
+    if (!place->context->port || line->retry.pending || (!is_read(place) && !may_watch(line)))
         return line->list_sent;
     if (!line->list_sent) {
         line->list_wanted = true;
@@ -253,8 +276,9 @@ static void keep_idle(zkl_place *place) {
 }
 
 static void keep_no_more(zkl_place *place) {
+    if (place->idle)
+        zkl_timer_clear(&place->context->timers, &place->timer);
     place->idle = false;
-    zkl_timer_clear(&place->context->timers, &place->timer);
 }
 
 /* Nobody here wants it: does it stay for a while? */
@@ -265,6 +289,18 @@ static bool may_linger(zkl_place *place) {
            (place->company == ZKL_COMPANY_UNKNOWN && ask_behind(place));
 }
 
+/* Perhaps those who came have gone. */
+static bool awaits_list(zkl_place *place) {
+    return place->company == ZKL_COMPANY_UNKNOWN && ask_behind(place);
+}
+
+static bool tend_idle(zkl_place *place) {
+    const bool may = may_linger(place);
+    if (may)
+        keep_idle(place);
+    return may;
+}
+
 /* It is held, and by no caller. false: it is to go. */
 static bool tend_free(zkl_place *place, bool fresh) {
     if (fresh && first_waiting(place)) {
@@ -273,15 +309,11 @@ static bool tend_free(zkl_place *place, bool fresh) {
     }
     if (is_sealed(place))
         return false;
-    if (!first_waiting(place)) {
-        if (!may_linger(place))
-            return false;
-        keep_idle(place);
-        return true;
-    }
+    if (!first_waiting(place))
+        return tend_idle(place);
     keep_no_more(place);
-    if (is_used_up(place)) /* perhaps those who came have gone */
-        return place->company == ZKL_COMPANY_UNKNOWN && ask_behind(place);
+    if (is_used_up(place))
+        return awaits_list(place);
     const answer may = may_hand_over(place);
     if (may == YES)
         grant(place, true);
@@ -295,21 +327,6 @@ static void watch_own(zkl_place *place) {
         return;
     place->watch_own = true;
     zkl_send_watch_own(place->node);
-}
-
-static bool tend_held(zkl_place *place) {
-    const bool fresh = !place->entered;
-    if (fresh)
-        place->since = now(place);
-    place->entered = true;
-    look_behind(place);
-    watch_own(place);
-    if (place->holder) {
-        if (place->company == ZKL_COMPANY_UNKNOWN)
-            ask_behind(place);
-        return true;
-    }
-    return tend_free(place, fresh);
 }
 
 /* How many wait, and the last to come of those who may be refused: not of those who had waited
@@ -333,6 +350,77 @@ static void thin(zkl_place *place) {
             return;
         fail(last, ZKL_BUSY);
     }
+}
+
+/* Lets in who waits, as long as those behind it need not wait for too much. false: it takes no new
+ * callers, and whoever waits waits for the next one. */
+static bool let_in(zkl_place *place, bool fresh) {
+    for (bool first = fresh; first_waiting(place); first = false) {
+        if (!first && is_sealed(place))
+            return false;
+        if (!first && is_used_up(place))
+            return awaits_list(place);
+        const answer may = fresh ? YES : may_hand_over(place);
+        if (may != YES)
+            return may == SOON;
+        grant(place, !first);
+    }
+    return true;
+}
+
+/* How long until readers ask again who is behind them: about a stint. Not all clients at once. */
+static zkl_nanos pause_of(const zkl_place *place) {
+    zkl_nanos pause = place->sharing.stint < ZKL_NEVER ? place->sharing.stint : ZKL_SECOND;
+    pause = pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
+    pause = pause < PAUSE_MOST ? pause : PAUSE_MOST;
+    return pause + now(place) % (pause / 4);
+}
+
+/* Somebody here reads. */
+static void tend_readers(zkl_place *place) {
+    if (is_sealed(place)) { /* whoever waits has to wait for those who hold */
+        fail_impatient(place, ZKL_TIMEOUT);
+        thin(place);
+    }
+    if (place->company == ZKL_COMPANY_UNKNOWN)
+        ask_behind(place);
+    if (place->company == ZKL_COMPANY_NONE && !place->timer.pending)
+        zkl_timer_set(&place->context->timers, &place->timer, now(place) + pause_of(place));
+}
+
+/* A place of readers. false: it is to go. */
+static bool tend_shared(zkl_place *place, bool fresh) {
+    if (first_waiting(place))
+        keep_no_more(place);
+    if (!let_in(place, fresh))
+        place->sealed = true;
+    if (first_holder(place)) {
+        tend_readers(place);
+        return true;
+    }
+    if (is_sealed(place))
+        return false;
+    if (!first_waiting(place))
+        return tend_idle(place);
+    if (!place->context->port)
+        fail_impatient(place, ZKL_DISCONNECTED);
+    return true;
+}
+
+static bool tend_held(zkl_place *place) {
+    const bool fresh = !place->entered;
+    if (fresh)
+        place->since = now(place);
+    place->entered = true;
+    look_behind(place);
+    watch_own(place);
+    if (place->kind == ZKL_KIND_READ)
+        return tend_shared(place, fresh);
+    if (!first_holder(place))
+        return tend_free(place, fresh);
+    if (place->company == ZKL_COMPANY_UNKNOWN)
+        ask_behind(place);
+    return true;
 }
 
 /* It queues. false: nobody waits for it any more. */
@@ -400,12 +488,16 @@ static void line_stirred(zkl_listener *listener) {
 static void line_dismissed(zkl_listener *listener, zkl_status status, bool give_back) {
     zkl_place *place = place_of(listener);
     fail_all(place, status);
-    if (give_back && place->holder)
-        zkl_contender_released(dismiss_holder(place));
+    if (!give_back)
+        return;
+    ZKL_EACH (zkl_contender, c, &place->holders, member) {
+        leave_holding(place, c);
+        zkl_contender_released(c);
+    }
 }
 
 static bool is_unused(const zkl_place *place) {
-    return place->node && place->entered && !place->holder && !first_waiting(place);
+    return place->node && place->entered && !first_holder(place) && !first_waiting(place);
 }
 
 static void line_hurried(zkl_listener *listener) {
@@ -417,15 +509,16 @@ static void line_hurried(zkl_listener *listener) {
 
 /* ---- the host's side ---- */
 
-/* `sealing`: nobody here takes it over. */
+/* `sealing`: nobody here takes it over. What one of several readers leaves behind hurts nobody. */
 static zkl_status end_hold(zkl_contender *c, bool sealing) {
     if (c->phase == ZKL_OVER && c->outcome == ZKL_LOST)
         return ZKL_LOST;
     if (c->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;
     zkl_place *place = guest_of(c)->place;
-    place->sealed |= sealing;
-    zkl_contender_released(dismiss_holder(place));
+    place->sealed |= sealing && place->kind != ZKL_KIND_READ;
+    leave_holding(place, c);
+    zkl_contender_released(c);
     return ZKL_OK;
 }
 
@@ -463,7 +556,8 @@ static void guest_timer(zkl_timer *timer) {
         fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     } else if (c->phase == ZKL_HELD) {
         place->sealed = true;
-        lose(place);
+        leave_holding(place, c);
+        zkl_contender_lost(c);
     }
 }
 
@@ -482,13 +576,17 @@ static zkl_guest *guest_new(zkl_place *place, uint64_t tag, const zkl_terms *ter
     return made;
 }
 
-static void linger_timer(zkl_timer *timer) {
+/* The end of its lingering; or it is time to ask who is behind those who read. */
+static void place_timer(zkl_timer *timer) {
     zkl_place *place = ZKL_CONTAINER_OF(timer, zkl_place, timer);
-    place->sealed = true;
+    if (place->idle)
+        place->sealed = true;
+    else
+        ask_behind(place);
     stir(place);
 }
 
-static zkl_place *place_new(zkl_line *line) {
+static zkl_place *place_new(zkl_line *line, zkl_kind kind) {
     zkl_place *place = calloc(1, sizeof *place);
     if (!place)
         return NULL;
@@ -497,34 +595,44 @@ static zkl_place *place_new(zkl_line *line) {
         .stirred = line_stirred, .dismissed = line_dismissed, .hurried = line_hurried};
     place->context = line->context;
     place->line = line;
-    place->timer.fire = linger_timer;
+    place->kind = kind;
+    place->timer.fire = place_timer;
     zkl_list_append(&line->listeners, &place->listener.item);
     stir(place);
     return place;
 }
 
-/* The client's place in the line. */
-static zkl_place *find(const zkl_line *line) {
-    zkl_listener *listener = ZKL_FIRST(&line->listeners, zkl_listener, item);
-    return listener ? place_of(listener) : NULL;
+/* The client's place of that kind in the line. */
+static zkl_place *find(const zkl_line *line, zkl_kind kind) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        if (place_of(listener)->kind == kind)
+            return place_of(listener);
+    }
+    return NULL;
+}
+
+/* Is it held so that a newcomer has to wait? */
+static bool is_closed(const zkl_place *place) {
+    return first_holder(place) && (place->kind != ZKL_KIND_READ || is_sealed(place));
 }
 
 /* Would a newcomer have to wait for somebody, as far as is known here? */
 static bool is_occupied(const zkl_place *place) {
-    return place->holder || first_waiting(place);
+    return is_closed(place) || first_waiting(place);
 }
 
 /* The first one waits for the servers as long as they have not said that the node is behind
  * somebody. */
 static bool is_crowded(const zkl_place *place, size_t crowd) {
-    const bool queued = place->holder || (place->node && place->node->queued);
+    const bool queued = is_closed(place) || (place->node && place->node->queued);
     return crowd && is_occupied(place) && count_waiting(place, NULL) >= crowd - queued;
 }
 
 /* Its only caller is not to wait for anybody: what the place still has to ask for is asked of a new
  * one, whose create says all. */
 static void try_once(zkl_place *place) {
-    if (place->node && place->node->phase == ZKL_HELD && may_hand_over(place) != YES)
+    if (place->node && place->node->phase == ZKL_HELD && !first_holder(place) &&
+        may_hand_over(place) != YES)
         drop_node(place);
 }
 
@@ -534,15 +642,42 @@ static void adopt(zkl_place *place, const zkl_sharing *sharing) {
     const zkl_sharing *former = &place->sharing;
     const bool same = former->handoffs == sharing->handoffs && former->stint == sharing->stint &&
                       former->linger == sharing->linger;
-    if (!same && place->node && !place->holder)
+    if (!same && place->node && !first_holder(place))
         drop_node(place);
     place->sharing = *sharing;
 }
 
+/* Those of the line that nobody uses, and that one of that kind would have to wait for, go first. */
+static void make_way(const zkl_line *line, zkl_kind kind) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        const zkl_place *place = place_of(listener);
+        const zkl_child ahead = {.kind = place->kind};
+        if (place->kind != kind && zkl_verdict_blocks(&ahead, kind))
+            line_hurried(listener);
+    }
+}
+
+/* Takes read under a write that its owner holds. The node is the owner's alone, and counts for the
+ * write's turn; the write's place is granted to nobody else, who would write beside it. */
+static zkl_contender *join_under(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
+    zkl_place *write = guest_of(terms->under)->place;
+    zkl_terms own = *terms;
+    own.sharing = NULL;
+    own.under = write->node;
+    zkl_contender *c = zkl_line_join(line, tag, &own);
+    if (!c)
+        return NULL;
+    write->sealed = true;
+    c->turn = terms->under->turn;
+    return c;
+}
+
 zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
-    zkl_place *place = find(line);
+    if (terms->under && terms->under->phase == ZKL_HELD)
+        return join_under(line, tag, terms);
+    zkl_place *place = find(line, terms->kind);
     if (!place)
-        place = place_new(line);
+        place = place_new(line, terms->kind);
     if (!place)
         return NULL;
     const bool occupied = is_occupied(place), crowded = is_crowded(place, terms->crowd);
@@ -559,6 +694,7 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
         fail(c, ZKL_DISCONNECTED);
     } else {
         zkl_timer_set(&c->context->timers, &c->timer, terms->once ? ZKL_NEVER : terms->deadline);
+        make_way(line, terms->kind);
         if (terms->once)
             try_once(place);
         stir(place);
@@ -567,9 +703,9 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
 }
 
 void zkl_place_make_way(zkl_line *line) {
-    zkl_place *place = find(line);
-    if (place)
-        line_hurried(&place->listener);
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        line_hurried(listener);
+    }
 }
 
 static void hurry_line(zkl_line *line) {

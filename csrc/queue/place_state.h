@@ -16,19 +16,21 @@ typedef struct zkl_place {
     zkl_listener listener; /* hears of the line */
     zkl_context *context;
     zkl_line *line;
+    zkl_kind kind;       /* LOCK, READ or WRITE */
     zkl_sharing sharing; /* of the latest caller */
     bool stirred;        /* in queue->stirred */
     zkl_list_item item;
 
-    zkl_contender *node;   /* in the line; NULL only inside a step */
-    zkl_contender *holder; /* the caller that holds it; NULL: none */
-    zkl_list waiting;      /* callers, in order of arrival */
+    zkl_contender *node; /* in the line; NULL only inside a step */
+    zkl_list holders;    /* callers that hold it: of READ any number, else one at most */
+    zkl_list waiting;    /* callers, in order of arrival */
 
     bool sealed;    /* it goes when its holder has ended */
     bool entered;   /* the node was seen to be held: its queue is behind it */
     bool watch_own; /* it has asked for the watch on its own node, which the line renews */
     bool idle;      /* nobody here wants it: it goes when the timer fires */
     uint64_t turn;  /* grants on this node */
+    uint64_t lists; /* READ: the latest list (line->lists) that it has looked at */
     zkl_company company;
     uint64_t counted; /* grants since ZKL_COMPANY_NONE was left */
     zkl_nanos since;  /* when that was */

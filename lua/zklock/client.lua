@@ -92,7 +92,7 @@ end
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
 ---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
----@param options zklock.MutexOptions?
+---@param options zklock.LockOptions?
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.self(self, Client, "client:mutex")

@@ -12,7 +12,8 @@ options.known = {
   },
   mutex = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
     owner = true },
-  rwlock = { fair = true, max_hold = true, max_waiting = true, owner = true },
+  rwlock = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
+    owner = true },
   multilock = { max_hold = true, owner = true },
   semaphore = { max_hold = true },
 }
@@ -43,10 +44,8 @@ options.known = {
 
 ---@class zklock.LockOptions: zklock.MultilockOptions
 ---@field max_waiting integer? how many of this client's callers may wait for somebody; one more gets "busy"
----@field fair boolean? default true: strict order of arrival; false, of mutexes only so far: this client's callers take
----  turns on one node, its place in the line, without traffic
-
----@class zklock.MutexOptions: zklock.LockOptions
+---@field fair boolean? default true: strict order of arrival; false: this client's callers take turns on one node, its
+---  place in the line, without traffic; those of a read-write lock on one for writers, and together on one for readers
 ---@field linger number? with `fair = false`: seconds for which the place is kept at most when nobody here wants it;
 ---  default 1
 ---@field handoffs integer? with `fair = false`: how many grants in a row those wait for who stand behind the place;
@@ -79,9 +78,6 @@ end
 function options.check(given, kind, level)
   given = check.options(given, "options", options.known[kind], level)
   local fair = given.fair == nil or check.bool(given.fair, "options.fair", level)
-  if not fair and kind == "rwlock" then
-    error("bad argument 'options.fair' (read-write locks know only true so far)", level - 1)
-  end
   local max_hold = given.max_hold
   if max_hold ~= nil then check.seconds(max_hold, "options.max_hold", level) end
   local max_waiting = given.max_waiting

@@ -137,7 +137,7 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
     if (!terms.kind)
         terms.kind = ZKL_KIND_LOCK;
     zkl_line *line = zkl_lines_at(&client->lines, path);
-    caller->shares = terms.sharing != NULL;
+    caller->shares = terms.sharing && !terms.under;
     if (line && terms.sharing) {
         caller->contender = zkl_place_join(line, caller->tag, &terms);
     } else if (line) {
@@ -160,10 +160,42 @@ fake_caller *fake_share(fake_client *client, const char *path, double seconds) {
                             .sharing = &fake_sharing});
 }
 
+fake_caller *fake_share_kind(fake_client *client, const char *path, zkl_kind kind, double seconds) {
+    return join(client, path,
+                (zkl_terms){.kind = kind,
+                            .deadline = zkl_clock_after(fake_now, seconds),
+                            .once = seconds == 0,
+                            .sharing = &fake_sharing});
+}
+
+fake_caller *fake_share_under(fake_caller *write, const char *path) {
+    return join(write->client, path,
+                (zkl_terms){.kind = ZKL_KIND_READ,
+                            .deadline = ZKL_NEVER,
+                            .under = write->contender,
+                            .sharing = &fake_sharing});
+}
+
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold) {
     return join(client, path,
                 (zkl_terms){.deadline = ZKL_NEVER,
                             .max_hold = zkl_clock_after(0, max_hold),
+                            .sharing = &fake_sharing});
+}
+
+fake_caller *fake_share_read_for(fake_client *client, const char *path, double max_hold) {
+    return join(client, path,
+                (zkl_terms){.kind = ZKL_KIND_READ,
+                            .deadline = ZKL_NEVER,
+                            .max_hold = zkl_clock_after(0, max_hold),
+                            .sharing = &fake_sharing});
+}
+
+fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting) {
+    return join(client, path,
+                (zkl_terms){.kind = ZKL_KIND_READ,
+                            .deadline = ZKL_NEVER,
+                            .crowd = max_waiting + 1,
                             .sharing = &fake_sharing});
 }
 

@@ -88,8 +88,13 @@ void fake_share_as(uint64_t handoffs, double stint, double linger);
 extern zkl_sharing fake_sharing;
 /* On the client's place; 0 seconds: once. */
 fake_caller *fake_share(fake_client *client, const char *path, double seconds);
+fake_caller *fake_share_kind(fake_client *client, const char *path, zkl_kind kind, double seconds);
+/* READ, under a write that shares a place. */
+fake_caller *fake_share_under(fake_caller *write, const char *path);
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold); /* seconds */
 fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting);
+fake_caller *fake_share_read_for(fake_client *client, const char *path, double max_hold);
+fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting);
 zkl_status fake_release(fake_caller *caller);
 zkl_status fake_give_up(fake_caller *caller);
 void fake_cancel(fake_caller *caller);

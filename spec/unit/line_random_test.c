@@ -106,7 +106,7 @@ static void check_patience(const fake_client *client, watcher *w) {
 
 static void check_all(void) {
     check_exclusion();
-    if (random_faults & TURNS) {
+    if ((random_faults & TURNS) && !(random_faults & SHARED)) {
         check_patience(one, &watchers[0]);
         check_patience(two, &watchers[1]);
     }
@@ -116,21 +116,24 @@ static void check_all(void) {
 
 static bool two_take_turns;
 
+/* One client has callers of both sorts; of the other all take turns, or none. */
+static bool takes_turns(const fake_client *client) {
+    return (random_faults & TURNS) && (client == one ? random_any(4) != 0 : two_take_turns);
+}
+
 static void share(fake_client *client) {
     fake_caller *p = client->callers;
     while (p && !(fake_held(p) && writes(p)))
         p = p->next;
     if (p && random_any(2))
-        fake_read_under(p, LINE);
+        (p->shares ? fake_share_under : fake_read_under)(p, LINE);
+    else if (takes_turns(client))
+        fake_share_kind(client, LINE, random_any(3) ? ZKL_KIND_READ : ZKL_KIND_WRITE,
+                        random_any(8) ? random_seconds() : 0);
     else if (random_any(3))
         fake_read(client, LINE);
     else
         fake_write_lock(client, LINE);
-}
-
-/* One client has callers of both sorts; of the other all take turns, or none. */
-static bool takes_turns(const fake_client *client) {
-    return (random_faults & TURNS) && (client == one ? random_any(4) != 0 : two_take_turns);
 }
 
 static void take_turns(fake_client *client) {
@@ -231,6 +234,11 @@ static void turns(void) {
     random_run(TURNS | OPERATOR | REFUSE | SLOW);
     random_run(TURNS | NARROW | CUT | LAG | SLOW);
     random_run(TURNS | CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
+    random_run(TURNS | SHARED);
+    random_run(TURNS | SHARED | CUT | LAG | RELINK | SLOW);
+    random_run(TURNS | SHARED | QUORUM | CUT | LAG | RELINK);
+    random_run(TURNS | SHARED | NARROW | CUT | SLOW);
+    random_run(TURNS | SHARED | CUT | EXPIRE | LAG | OPERATOR | REFUSE | RELINK | SLOW);
 }
 
 static void readers_and_writers(void) {

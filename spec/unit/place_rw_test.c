@@ -1,0 +1,391 @@
+/* Places of readers and writers: callers of one client who read together on one node, or write in
+ * turn on another one. */
+#include "fake_world.h"
+#include "queue/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static unsigned asked(const fake_client *client) {
+    unsigned n = 0;
+    for (size_t op = 0; op < FAKE_OPS; op++)
+        n += client->counts[op];
+    return n;
+}
+
+static fake_caller *reads(fake_client *client) {
+    return fake_share_kind(client, LINE, ZKL_KIND_READ, 1e12);
+}
+
+static fake_caller *writes(fake_client *client) {
+    return fake_share_kind(client, LINE, ZKL_KIND_WRITE, 1e12);
+}
+
+static fake_caller *try_to(fake_client *client, zkl_kind kind) {
+    return fake_share_kind(client, LINE, kind, 0);
+}
+
+static fake_caller *settled(fake_caller *caller) {
+    fake_settle_all(zk);
+    return caller;
+}
+
+static fake_caller *reader(fake_client *client) {
+    fake_caller *caller = settled(reads(client));
+    CHECK(fake_held(caller));
+    return caller;
+}
+
+static fake_caller *writer(fake_client *client) {
+    fake_caller *caller = settled(writes(client));
+    CHECK(fake_held(caller));
+    return caller;
+}
+
+static void free_up(fake_caller *caller) {
+    CHECK_INT(fake_release(caller), ZKL_OK);
+}
+
+static uint64_t turn(const fake_caller *caller) {
+    return caller->contender->turn;
+}
+
+static size_t nodes(void) {
+    return fake_children(zk, LINE);
+}
+
+/* ---- readers ---- */
+
+static void readers_here_share_one_node(void) {
+    fake_caller *all[5] = {reader(one)};
+    const unsigned before = asked(one);
+    for (uint64_t i = 1; i < 5; i++) {
+        all[i] = reads(one);
+        CHECK(fake_held(all[i]));
+        CHECK_INT(all[i]->token, all[0]->token);
+        CHECK_INT(turn(all[i]), i + 1);
+    }
+    CHECK_INT(asked(one), before);
+    CHECK_INT(nodes(), 1);
+    CHECK_INT(one->context.counters.handed, 4);
+    for (size_t i = 0; i < 5; i++)
+        free_up(all[i]);
+    fake_wait(zk, 1.1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void those_who_waited_together_get_in_together(void) {
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    fake_caller *first = settled(reads(one)), *second = settled(reads(one));
+    CHECK(fake_waits(first) && fake_waits(second));
+    CHECK_INT(nodes(), 2);
+    free_up(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(first) && fake_held(second));
+    CHECK_INT(nodes(), 1);
+}
+
+static void while_somebody_reads_others_who_come_and_go_cost_nothing(void) {
+    reader(one);
+    fake_settle_all(zk);
+    const unsigned before = asked(one);
+    for (unsigned i = 0; i < 10; i++) {
+        fake_caller *theirs = fake_read(two, LINE);
+        fake_settle_all(zk);
+        CHECK(fake_held(theirs));
+        free_up(theirs);
+        fake_settle_all(zk);
+    }
+    CHECK_INT(asked(one), before);
+}
+
+static void about_once_in_a_stint_they_ask_who_is_behind(void) {
+    fake_share_as(64, 2, 1);
+    reader(one);
+    fake_settle_all(zk);
+    const unsigned before = one->counts[FAKE_LIST];
+    for (unsigned i = 0; i < 100; i++) {
+        fake_wait(zk, 0.2);
+        free_up(reads(one)); /* also when readers come all the time */
+        fake_settle_all(zk);
+    }
+    const unsigned lists = one->counts[FAKE_LIST] - before;
+    CHECK(lists >= 7 && lists <= 10);
+}
+
+/* It is found when they ask; from then on a few get in, and no more. */
+static void a_writer_behind_waits_for_so_many_readers(void) {
+    fake_share_as(3, 20, 1);
+    fake_caller *first = reader(one), *last = first;
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    for (unsigned i = 0; i < 10; i++)
+        free_up(reads(one)); /* not known yet */
+    fake_wait(zk, 25.1);
+    fake_settle_all(zk);
+    for (unsigned i = 0; i < 3; i++) {
+        last = reads(one);
+        CHECK(fake_held(last));
+        if (i < 2)
+            free_up(last);
+    }
+    fake_caller *late = reads(one);
+    CHECK(fake_waits(late));
+    free_up(first);
+    CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 0);
+    free_up(last);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs) && fake_waits(late));
+    free_up(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(late) && late->token > first->token);
+}
+
+static void a_writer_behind_waits_for_a_stint(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *first = reader(one);
+    fake_caller *mine = settled(writes(one)); /* its list shows it */
+    fake_wait(zk, 0.9);
+    fake_caller *second = reads(one);
+    CHECK(fake_held(second));
+    fake_wait(zk, 0.2);
+    fake_caller *late = reads(one);
+    CHECK(fake_waits(late) && fake_waits(mine));
+    free_up(first);
+    free_up(second);
+    fake_settle_all(zk);
+    CHECK(fake_held(mine) && fake_waits(late));
+    free_up(mine);
+    fake_settle_all(zk);
+    CHECK(fake_held(late));
+}
+
+static void a_list_from_an_older_server_does_not_let_more_in(void) {
+    fake_share_as(2, 1000, 1);
+    fake_caller *first = reader(one);
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    const int64_t before = one->seen;
+    fake_cut(one);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle(one);
+    unsigned grants = 0;
+    while (grants < 10 && fake_held(reads(one)))
+        grants++;
+    CHECK_INT(grants, 2);
+    CHECK(fake_held(first) && fake_waits(theirs));
+}
+
+static void idle_it_goes_when_a_writer_stands_behind_it(void) {
+    fake_share_as(64, 1, 100);
+    free_up(reader(one));
+    fake_settle_all(zk);
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void idle_it_stays_when_others_read(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *mine = reader(one);
+    free_up(mine);
+    fake_settle_all(zk);
+    fake_caller *theirs = fake_read(two, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+    CHECK_INT(nodes(), 2);
+    fake_caller *again = reads(one);
+    CHECK(fake_held(again));
+    CHECK_INT(again->token, mine->token);
+}
+
+/* ---- writers ---- */
+
+static void writers_here_take_turns(void) {
+    fake_caller *first = writer(one), *second = settled(writes(one));
+    const unsigned before = asked(one);
+    free_up(first);
+    CHECK(fake_held(second));
+    CHECK_INT(turn(second), 2);
+    CHECK_INT(second->token, first->token);
+    CHECK_INT(asked(one), before);
+}
+
+static void readers_here_wait_for_so_many_writers(void) {
+    fake_share_as(3, 1000, 1);
+    fake_caller *held = writer(one), *mine = settled(reads(one));
+    CHECK_INT(nodes(), 2);
+    unsigned grants = 0;
+    for (;; grants++) {
+        fake_caller *next = writes(one);
+        free_up(held);
+        held = next;
+        if (!fake_held(next) || grants == 10)
+            break;
+    }
+    CHECK_INT(grants, 3);
+    fake_settle_all(zk);
+    CHECK(fake_held(mine) && fake_waits(held));
+    free_up(mine);
+    fake_settle_all(zk);
+    CHECK(fake_held(held));
+}
+
+static void an_idle_place_of_the_other_kind_makes_way(void) {
+    fake_share_as(64, 1, 100);
+    free_up(reader(one));
+    fake_settle_all(zk);
+    fake_caller *write = settled(try_to(one, ZKL_KIND_WRITE));
+    CHECK(fake_held(write));
+    free_up(write);
+    fake_caller *read = settled(try_to(one, ZKL_KIND_READ));
+    CHECK(fake_held(read));
+    CHECK_INT(nodes(), 1);
+}
+
+/* ---- a read under a write ---- */
+
+static void a_read_under_a_write_has_its_token_and_turn(void) {
+    fake_caller *first = writer(one);
+    free_up(first);
+    fake_caller *write = writes(one), *read = settled(fake_share_under(write, LINE));
+    CHECK(fake_held(write) && fake_held(read));
+    CHECK_INT(read->token, write->token);
+    CHECK_INT(turn(read), turn(write));
+    CHECK_INT(turn(read), 2);
+}
+
+static void a_write_that_goes_on_as_a_read_is_handed_to_nobody(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_caller *next = settled(writes(one));
+    free_up(write);
+    CHECK(fake_waits(next));
+    fake_settle_all(zk);
+    CHECK(fake_waits(next) && fake_held(read));
+    fake_caller *beside = settled(reads(two));
+    CHECK(fake_waits(beside)); /* a writer came before it */
+    free_up(read);
+    fake_settle_all(zk);
+    CHECK(fake_held(next) && next->token > write->token);
+    free_up(next);
+    fake_settle_all(zk);
+    CHECK(fake_held(beside));
+}
+
+/* ---- how holds end ---- */
+
+static void a_reader_that_is_dropped_ends_his_hold_only(void) {
+    fake_caller *first = reader(one), *second = reads(one);
+    const int64_t token = first->token;
+    fake_drop(first);
+    fake_caller *third = reads(one);
+    CHECK(fake_held(second) && fake_held(third));
+    CHECK_INT(third->token, token);
+}
+
+static void the_end_of_max_hold_seals_the_place(void) {
+    fake_caller *first = reader(one);
+    fake_caller *bounded = fake_share_read_for(one, LINE, 5);
+    CHECK(fake_held(bounded));
+    fake_wait(zk, 5.1);
+    CHECK_INT(bounded->losses, 1);
+    CHECK(fake_held(first));
+    fake_caller *late = reads(one);
+    CHECK(fake_waits(late));
+    free_up(first);
+    fake_settle_all(zk);
+    CHECK(fake_held(late) && late->token > first->token);
+}
+
+static void a_loss_is_told_to_all_of_them_once(void) {
+    fake_caller *first = reader(one), *second = reads(one);
+    fake_remove(zk, fake_node_of(first));
+    fake_settle_all(zk);
+    CHECK_INT(first->losses, 1);
+    CHECK_INT(second->losses, 1);
+    CHECK_CLEAN();
+}
+
+static void a_revocation_is_told_to_all_of_them_once(void) {
+    fake_caller *first = reader(one), *second = reads(one);
+    fake_write(zk, fake_node_of(first), "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_INT(first->revocations, 1);
+    CHECK_INT(second->revocations, 1);
+    fake_caller *late = reads(one);
+    CHECK(fake_waits(late));
+    free_up(first);
+    free_up(second);
+    fake_settle_all(zk);
+    CHECK(fake_held(late));
+    CHECK_INT(late->revocations, 0);
+}
+
+/* ---- a single try, and one too many ---- */
+
+static void a_try_gets_in_beside_readers(void) {
+    reader(one);
+    const unsigned before = asked(one);
+    CHECK(fake_held(try_to(one, ZKL_KIND_READ)));
+    CHECK_FAILED(try_to(one, ZKL_KIND_WRITE), ZKL_TIMEOUT);
+    CHECK(asked(one) <= before);
+}
+
+static void a_try_does_not_wait_for_the_next_place(void) {
+    fake_share_as(1, 1000, 1);
+    fake_caller *first = reader(one);
+    settled(writes(one));
+    CHECK(fake_held(reads(one)));
+    CHECK_FAILED(try_to(one, ZKL_KIND_READ), ZKL_TIMEOUT);
+    CHECK_FAILED(try_to(one, ZKL_KIND_READ), ZKL_TIMEOUT);
+    CHECK(fake_held(first));
+}
+
+static void readers_that_are_let_in_are_never_too_many(void) {
+    fake_share_as(2, 1000, 1);
+    fake_caller *first = settled(fake_share_read_crowd(one, LINE, 0));
+    CHECK(fake_held(first));
+    CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
+    settled(writes(one));
+    CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
+    CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
+    CHECK_FAILED(fake_share_read_crowd(one, LINE, 0), ZKL_BUSY);
+    CHECK_FAILED(fake_share_read_crowd(one, LINE, 0), ZKL_BUSY);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"readers here share one node", readers_here_share_one_node},
+        {"those who waited together get in together", those_who_waited_together_get_in_together},
+        {"while somebody reads, others who come and go cost nothing",
+         while_somebody_reads_others_who_come_and_go_cost_nothing},
+        {"about once in a stint they ask who is behind",
+         about_once_in_a_stint_they_ask_who_is_behind},
+        {"a writer behind waits for so many readers", a_writer_behind_waits_for_so_many_readers},
+        {"a writer behind waits for a stint", a_writer_behind_waits_for_a_stint},
+        {"a list from an older server does not let more in",
+         a_list_from_an_older_server_does_not_let_more_in},
+        {"idle it goes when a writer stands behind it",
+         idle_it_goes_when_a_writer_stands_behind_it},
+        {"idle it stays when others read", idle_it_stays_when_others_read},
+        {"writers here take turns", writers_here_take_turns},
+        {"readers here wait for so many writers", readers_here_wait_for_so_many_writers},
+        {"an idle place of the other kind makes way", an_idle_place_of_the_other_kind_makes_way},
+        {"a read under a write has its token and turn",
+         a_read_under_a_write_has_its_token_and_turn},
+        {"a write that goes on as a read is handed to nobody",
+         a_write_that_goes_on_as_a_read_is_handed_to_nobody},
+        {"a reader that is dropped ends his hold only",
+         a_reader_that_is_dropped_ends_his_hold_only},
+        {"the end of max_hold seals the place", the_end_of_max_hold_seals_the_place},
+        {"a loss is told to all of them once", a_loss_is_told_to_all_of_them_once},
+        {"a revocation is told to all of them once", a_revocation_is_told_to_all_of_them_once},
+        {"a try gets in beside readers", a_try_gets_in_beside_readers},
+        {"a try does not wait for the next place", a_try_does_not_wait_for_the_next_place},
+        {"readers that are let in are never too many", readers_that_are_let_in_are_never_too_many},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
