@@ -221,6 +221,11 @@ bool zkl_turn(zkl_contender *contender, uint64_t *turn);
 /* Seconds for which the servers cannot have given the lock away; 0 when it is not held. */
 double zkl_validity(zkl_contender *contender);
 
+/* The full path of the index-th node that it holds with, without the chroot. false: there are no
+ * more, or it does not hold; or it does not fit, which ZKL_NODE_PATH always does. */
+bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size);
+#define ZKL_NODE_PATH 4608
+
 /* ---- queries: questions answered by one ANSWER event of `tag` ---- */
 
 /* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. */
@@ -254,5 +259,78 @@ typedef struct zkl_participant {
 bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant);
 /* The host lets go of the query; no event comes any more. NULL is fine. */
 void zkl_query_drop(zkl_query *query);
+
+/* ---- nodes ---- */
+
+typedef enum zkl_op_kind {
+    ZKL_OP_GET,
+    ZKL_OP_EXISTS,
+    ZKL_OP_CHILDREN,
+    ZKL_OP_CREATE,
+    ZKL_OP_SET,
+    ZKL_OP_DELETE,
+    ZKL_OP_CHECK /* only among several */
+} zkl_op_kind;
+
+/* What is done to one node. */
+typedef struct zkl_op {
+    zkl_op_kind kind;
+    const char *path;
+    const char *data; /* CREATE, SET */
+    size_t length;    /* bytes of it */
+    int32_t version;  /* SET, DELETE, CHECK: -1: any */
+    /* CREATE: `container` and `parents` not among several; `parents` makes what is missing above */
+    bool ephemeral, sequential, container, parents;
+    bool own_acl; /* CREATE: `acl` counts, otherwise the client's */
+    zkl_acl acl;
+} zkl_op;
+
+/* What we know of a node. */
+typedef struct zkl_stat {
+    int64_t czxid;
+    int64_t session; /* ephemeralOwner; 0: it is none */
+    int64_t ctime;   /* milliseconds since 1970, by the servers' clock */
+    int32_t aversion;
+    int64_t mzxid, pzxid;
+    int64_t mtime;
+    int32_t version, children, length;
+} zkl_stat;
+
+/* What was read, or made; its texts are in its own memory. */
+typedef struct zkl_content {
+    zkl_stat stat;
+    char *data; /* with a NUL behind it that is none of it */
+    size_t length;
+    char **names; /* sorted as bytes */
+    size_t count;
+} zkl_content;
+
+typedef struct zkl_errand zkl_errand;
+
+/* Reads or writes a node (checked by the caller: absolute, without chroot). One ANSWER event of
+ * `tag`: ZKL_OK, ZKL_NO_NODE, ZKL_NODE_EXISTS, ZKL_BAD_VERSION, ZKL_NOT_EMPTY, ZKL_TOO_BIG, ...
+ *
+ * It is handed to the link when there is one. ZKL_TIMEOUT, ZKL_DISCONNECTED, ZKL_CLOSED,
+ * ZKL_AUTH_FAILED of a write: it never was. ZKL_UNKNOWN: it was, and no answer came. Reads are
+ * handed over again and again, until the deadline. `once`: one try. NULL: no memory, or forked. */
+zkl_errand *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag, zkl_nanos deadline,
+                        bool once);
+/* Does all of several or none, and not if `guard` (or NULL) holds no more when the servers do it:
+ * ZKL_LOST. */
+zkl_errand *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
+                            zkl_contender *guard, uint64_t tag, zkl_nanos deadline, bool once);
+/* What is read after it shows all that anybody had written before. */
+zkl_errand *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once);
+
+/* Only after the ANSWER. Of one of several: of a set its Stat, of a create its path as data. NULL:
+ * it has none. The errand's. */
+const zkl_content *zkl_errand_content(const zkl_errand *errand, size_t index);
+/* Of EXISTS: is it there? */
+bool zkl_errand_found(const zkl_errand *errand);
+/* Which of several has failed, counted from 1; 0: none in particular. */
+size_t zkl_errand_failed(const zkl_errand *errand);
+/* The host lets go of it; no event comes any more, and what was not handed over never is. NULL is
+ * fine. */
+void zkl_errand_drop(zkl_errand *errand);
 
 #endif

@@ -18,7 +18,8 @@ local uses = {
   zookeeper = { "base", "recipe", "zklock.h", "port" },
   queue = { "base", "recipe", "zklock.h", "port" },
   query = { "base", "recipe", "zklock.h", "port", "queue" },
-  client = { "base", "recipe", "zklock.h", "port", "zookeeper", "queue", "query" },
+  nodes = { "base", "recipe", "zklock.h", "port", "queue" },
+  client = { "base", "recipe", "zklock.h", "port", "zookeeper", "queue", "query", "nodes" },
   host = { "base", "zklock.h", "client" },
   lua = { "zklock.h" },
 }

@@ -15,7 +15,8 @@ local KNOWS = {
   loop = { "base", "openresty" },
   run = { "base", "owners", "loop" },
   holds = { "base", "owners", "run" },
-  [""] = { "base", "owners", "loop", "run", "holds" },
+  nodes = { "base", "owners", "loop", "run" },
+  [""] = { "base", "owners", "loop", "run", "holds", "nodes" },
 }
 
 --- Who may write into what is called so.

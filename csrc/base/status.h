@@ -23,7 +23,12 @@
     ROW(ZKL_BAD_ARGUMENT, "bad argument")                                                          \
     ROW(ZKL_TOO_BIG, "too big")                                                                    \
     ROW(ZKL_TOO_MANY, "too many")                                                                  \
-    ROW(ZKL_BUSY, "busy")
+    ROW(ZKL_BUSY, "busy")                                                                          \
+    ROW(ZKL_NO_NODE, "no node")                                                                    \
+    ROW(ZKL_NODE_EXISTS, "node exists")                                                            \
+    ROW(ZKL_BAD_VERSION, "bad version")                                                            \
+    ROW(ZKL_NOT_EMPTY, "not empty")                                                                \
+    ROW(ZKL_UNKNOWN, "unknown")
 
 typedef enum zkl_code {
 #define ZKL_STATUS_NAME(name, text) name,

@@ -11,6 +11,7 @@
 #include "base/worker.h"
 #include "client/access.h"
 #include "client/registry.h"
+#include "nodes/errand.h"
 #include "port/receiver.h"
 #include "query/query.h"
 #include "queue/line.h"
@@ -85,15 +86,19 @@ static void told(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_RELINKED:
         zkl_lines_each(&client->lines, zkl_line_relink);
         zkl_queries_suspend(&client->queries);
+        zkl_errands_unlink(&client->nodes);
         break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
+        zkl_errands_dismiss(&client->nodes, ZKL_AUTH_FAILED);
+        zkl_errands_unlink(&client->nodes);
         zkl_lines_each(&client->lines, zkl_line_expire);
         break;
     case ZKL_SESSION_EXPIRED:
         zkl_lines_each(&client->lines, zkl_line_expire);
         zkl_queries_suspend(&client->queries);
+        zkl_errands_unlink(&client->nodes);
         break;
     case ZKL_SESSION_REFRESHED:
         zkl_lines_each(&client->lines, zkl_line_refreshed);
@@ -241,6 +246,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     client->queries = (zkl_queries){.context = &client->context,
                                     .queue = &client->lines.queue,
                                     .state = &client->session.state};
+    zkl_errands_init(&client->nodes, &client->context, &client->session.state);
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
     client->registered.close = close_at_exit;
@@ -278,6 +284,7 @@ void zkl_close(zkl_client *client) {
         zkl_session_ending(&client->session);
         zkl_lines_each(&client->lines, close_line);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
+        zkl_errands_dismiss(&client->nodes, ZKL_CLOSED);
         zkl_worker_send(&client->worker, &client->end);
     }
     zkl_client_leave(client);

@@ -3,6 +3,7 @@
 #include "base/event.h"
 #include "base/list.h"
 #include "base/process.h"
+#include "nodes/errand.h"
 #include "port/receiver.h"
 #include "queue/check.h"
 #include "queue/compound.h"
@@ -33,6 +34,7 @@ void zkl_client_leave(zkl_client *client) {
     do
         zkl_compounds_step(&client->lines.queue);
     while (zkl_places_step(&client->lines.queue));
+    zkl_errands_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);

@@ -7,6 +7,7 @@
 #include "base/worker.h"
 #include "client/access.h"
 #include "client/registry.h"
+#include "nodes/nodes.h"
 #include "port/context.h"
 #include "query/query.h"
 #include "queue/lines.h"
@@ -27,6 +28,7 @@ struct zkl_client {
     zkl_context context;
     zkl_lines lines;
     zkl_queries queries;
+    zkl_nodes nodes;
     zkl_session session;
     zkl_timer_thread timer_thread;
     zkl_worker worker;

@@ -38,15 +38,19 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_QUERY "zklock.query"
 #define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT "zklock.visit"
+#define ZKL_ERRAND "zklock.errand"
 
 /* Pushes a contender that has not joined yet. */
 void **zkl_new_place(lua_State *L);
+/* The client in argument `arg`. */
+zkl_client *zkl_check_client(lua_State *L, int arg);
 /* The contender in argument `arg`. */
 zkl_contender *zkl_check_contender(lua_State *L, int arg);
 
 void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
+void zkl_open_errand(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
 /* These put their functions into the table on top of the stack. */
@@ -54,6 +58,21 @@ void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);
 void zkl_open_handover(lua_State *L);
 void zkl_open_often(lua_State *L);
+
+/* client:perform(op, tag, moment, once) -> errand; an op is a list: kind (a number), path, data,
+ * version, flags ("escp" of ephemeral, sequential, container, parents), acl (a number); the last
+ * four may be nil */
+int zkl_lua_do(lua_State *L);
+/* client:perform_all(ops, tag, moment, once, contender) -> errand; contender: what must be held, or
+ * nil */
+int zkl_lua_do_all(lua_State *L);
+/* client:ask_sync(tag, moment, once) -> errand */
+int zkl_lua_sync(lua_State *L);
+void zkl_push_stat(lua_State *L, const zkl_stat *stat);
+/* A list of them. */
+void zkl_push_names(lua_State *L, const zkl_content *of);
+/* As ZooKeeper's own tools print it. */
+void zkl_push_session(lua_State *L, int64_t session);
 
 int zkl_lua_connect(lua_State *L);
 /* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the

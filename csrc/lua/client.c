@@ -10,9 +10,7 @@
 enum { TLS_PARTS = 4 }; /* ca, cert, key, password */
 
 static zkl_client *check(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_CLIENT);
-    luaL_argcheck(L, *box, 1, "the client was collected");
-    return *box;
+    return zkl_check_client(L, 1);
 }
 
 static const char *field(lua_State *L, const char *name) {
@@ -169,17 +167,11 @@ static int client_session_timeout(lua_State *L) {
     return 1;
 }
 
-static void push_session(lua_State *L, int64_t session) {
-    char text[24];
-    snprintf(text, sizeof text, "0x%llx", (unsigned long long)session);
-    lua_pushstring(L, text);
-}
-
 /* nil while there is no session */
 static int client_session_id(lua_State *L) {
     const int64_t session = zkl_session_id(check(L));
     if (session)
-        push_session(L, session);
+        zkl_push_session(L, session);
     else
         lua_pushnil(L);
     return 1;
@@ -540,6 +532,9 @@ void zkl_open_client(lua_State *L) {
         {"ask_flush", client_ask_flush},
         {"ask_participants", client_ask_participants},
         {"ask_revoke", client_ask_revoke},
+        {"perform", zkl_lua_do},
+        {"perform_all", zkl_lua_do_all},
+        {"ask_sync", zkl_lua_sync},
         {NULL, NULL},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

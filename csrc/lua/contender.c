@@ -137,6 +137,18 @@ static int contender_ask_validity(lua_State *L) {
     return zkl_push_query(L, box, zkl_query_validity(contender, tag, deadline));
 }
 
+/* contender:nodes() -> list of full paths without the chroot; empty when it does not hold */
+static int contender_nodes(lua_State *L) {
+    zkl_contender *contender = check(L);
+    char path[ZKL_NODE_PATH];
+    lua_newtable(L);
+    for (int i = 0; zkl_node_at(contender, (size_t)i, path, sizeof path); i++) {
+        lua_pushstring(L, path);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
 /* ---- calls that are made often: they take no lock and allocate nothing ---- */
 
 /* Is it run now what argument `arg` stands for? A coroutine stands for itself, a table for the main
@@ -225,6 +237,7 @@ void zkl_open_contender(lua_State *L) {
         {"count", contender_count},
         {"add", contender_add},
         {"ask_validity", contender_ask_validity},
+        {"nodes", contender_nodes},
         {NULL, NULL},
     };
     zkl_metatable(L, ZKL_CONTENDER, methods);

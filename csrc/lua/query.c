@@ -1,8 +1,6 @@
 /* query: the userdata around a zkl_query. */
 #include "binding.h"
 
-#include <stdio.h>
-
 int zkl_push_query(lua_State *L, void **box, zkl_query *query) {
     if (!query)
         return zkl_push_error(L, ZKL_NO_MEMORY);
@@ -24,8 +22,6 @@ static void push_participant(lua_State *L, const zkl_participant *p) {
         [ZKL_KIND_WRITE] = "write", [ZKL_KIND_LEASE] = "lease",
     };
     _Static_assert(sizeof kinds / sizeof *kinds == ZKL_KINDS, "each kind has a name");
-    char session[24];
-    snprintf(session, sizeof session, "0x%llx", (unsigned long long)p->session);
     lua_newtable(L);
     lua_pushstring(L, p->node);
     lua_setfield(L, -2, "node");
@@ -33,7 +29,7 @@ static void push_participant(lua_State *L, const zkl_participant *p) {
     lua_setfield(L, -2, "kind");
     lua_pushinteger(L, p->sequence);
     lua_setfield(L, -2, "sequence");
-    lua_pushstring(L, session);
+    zkl_push_session(L, p->session);
     lua_setfield(L, -2, "session");
     lua_pushlstring(L, p->identifier, p->identifier_length);
     lua_setfield(L, -2, "identifier");

@@ -2,6 +2,7 @@
 #include "binding.h"
 
 #include <math.h>
+#include <stdio.h>
 
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods) {
     luaL_newmetatable(L, name);
@@ -76,4 +77,16 @@ void **zkl_new_box(lua_State *L, const char *name) {
     luaL_getmetatable(L, name);
     lua_setmetatable(L, -2);
     return box;
+}
+
+zkl_client *zkl_check_client(lua_State *L, int arg) {
+    void **box = luaL_checkudata(L, arg, ZKL_CLIENT);
+    luaL_argcheck(L, *box, arg, "the client was collected");
+    return *box;
+}
+
+void zkl_push_session(lua_State *L, int64_t session) {
+    char text[24];
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)session);
+    lua_pushstring(L, text);
 }

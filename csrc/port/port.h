@@ -24,22 +24,23 @@ typedef struct zkl_edition {
     int32_t aversion;
 } zkl_edition;
 
-/* What of a node's Stat we look at. */
-typedef struct zkl_stat {
-    int64_t czxid;
-    int64_t session; /* ephemeralOwner */
-    int64_t ctime;   /* milliseconds since 1970, by the servers' clock */
-    int32_t aversion;
-} zkl_stat;
+/* What became of one of several ops (port's transact). */
+typedef struct zkl_op_result {
+    int rc; /* ZOK; of the one that failed why; of those behind it ZRUNTIMEINCONSISTENCY */
+    const char *path; /* create */
+    zkl_stat stat;    /* set */
+} zkl_op_result;
 
 /* One answer. Everything it points to is gone when the receiver returns. */
 typedef struct zkl_reply {
-    int rc;               /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
-    const char *path;     /* create: the node's full path */
-    const zkl_stat *stat; /* create, get, get_acl; of the directory: list, unless our ACL is OPEN */
-    const char *data;     /* get */
-    size_t length;        /* get: bytes of data */
-    const char *const *names; /* list, create_all */
+    int rc;           /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
+    const char *path; /* create: the node's full path */
+    /* create, get, get_acl, perform (but delete); of the directory: list, unless our ACL is OPEN */
+    const zkl_stat *stat;
+    const char *data;              /* get */
+    size_t length;                 /* get: bytes of data */
+    const char *const *names;      /* list, create_all */
+    const zkl_op_result *outcomes; /* transact: also if it failed */
     size_t count;
     bool exposed; /* get_acl: anybody may create, delete or administer there */
 } zkl_reply;
@@ -78,6 +79,10 @@ typedef struct zkl_port_table {
     /* Takes all watches on it back: those that list set, or those that get set. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
     int (*get_acl)(zkl_port *, const char *path, zkl_return);
+    /* What a host does to a node; the op's path is full. `watch`: of one that reads. */
+    int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
+    /* All of them (create, set, delete, check) or none. */
+    int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);
 } zkl_port_table;
 
 struct zkl_port {

@@ -1,5 +1,7 @@
 #include "port/wire.h"
 
+#include <string.h>
+
 #define NUMBER 4
 #define OPERATION 9 /* the header of each in a transaction: type, end, error */
 #define REQUEST 8   /* number and type of the request */
@@ -28,6 +30,32 @@ static size_t acl_size(zkl_acl acl) {
 
 size_t zkl_wire_create(size_t path, size_t data, zkl_acl acl) {
     return OPERATION + zkl_wire_text(path) + zkl_wire_text(data) + acl_size(acl) + NUMBER;
+}
+
+size_t zkl_wire_request(bool transaction) {
+    return REQUEST + (transaction ? OPERATION : 0);
+}
+
+size_t zkl_wire_op(const zkl_op *op, bool transaction) {
+    const size_t head = (transaction ? OPERATION : 0) + zkl_wire_text(strlen(op->path));
+    switch (op->kind) {
+    case ZKL_OP_CREATE:
+        return head + zkl_wire_text(op->length) + acl_size(op->acl) + NUMBER;
+    case ZKL_OP_SET:
+        return head + zkl_wire_text(op->length) + NUMBER;
+    case ZKL_OP_DELETE:
+    case ZKL_OP_CHECK:
+        return head + NUMBER;
+    case ZKL_OP_GET:
+    case ZKL_OP_EXISTS:
+    case ZKL_OP_CHILDREN:
+        break;
+    }
+    return head + 1;
+}
+
+size_t zkl_wire_check(size_t path) {
+    return OPERATION + zkl_wire_text(path) + NUMBER;
 }
 
 size_t zkl_wire_batch(size_t mark, zkl_acl acl) {

@@ -379,6 +379,14 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
     zkl_line_settle(line);
 }
 
+void zkl_line_own_missing(zkl_contender *c) {
+    zkl_line *line = c->line;
+    if (c->phase != ZKL_HELD || c->node != ZKL_NODE_THERE)
+        return;
+    zkl_leave_missing(c);
+    zkl_line_settle(line);
+}
+
 /* ---- watches ---- */
 
 /* Our own node was deleted, by us or by an operator, or somebody has written to it. */

@@ -14,6 +14,8 @@ void zkl_answer_contender_timer(zkl_timer *timer);
 /* The answer to a create that the contender's compound has sent; the reply may also be that nothing
  * was sent. */
 void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
+/* A write has found that the node of one that holds is not there. */
+void zkl_line_own_missing(zkl_contender *c);
 /* A watch has told of the child `name`. */
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change);
 /* The watch on the directory has told. */

@@ -350,6 +350,11 @@ static void drop(zkl_contender *head) {
     zkl_contender_unhost(head);
 }
 
+static zkl_contender *part(zkl_contender *head, size_t index) {
+    const compound_lock *lock = lock_of(head);
+    return index < lock->count ? lock->parts[index] : NULL;
+}
+
 static void free_lock(zkl_contender *head) {
     compound_lock *lock = lock_of(head);
     unstir(lock);
@@ -403,7 +408,7 @@ static bool fits(const compound_lock *lock) {
 }
 
 static zkl_contender *start(compound_lock *lock, uint64_t tag, const zkl_terms *terms) {
-    static const zkl_contender_table table = {release, release, cancel, drop, free_lock};
+    static const zkl_contender_table table = {release, release, cancel, drop, free_lock, part};
     zkl_contender *head = &lock->head;
     zkl_contender_init(head, head->queue, tag, terms, NULL);
     head->call = &table;

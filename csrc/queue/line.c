@@ -97,10 +97,14 @@ static void free_contender(zkl_contender *c) {
     free(c);
 }
 
+static zkl_contender *part(zkl_contender *c, size_t index) {
+    return index == 0 ? c : NULL;
+}
+
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                                  zkl_compound *compound) {
     static const zkl_contender_table table = {zkl_line_release, zkl_line_release, zkl_line_cancel,
-                                              zkl_line_drop, free_contender};
+                                              zkl_line_drop, free_contender, part};
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;

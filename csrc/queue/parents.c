@@ -50,7 +50,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
 }
 
 void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path) {
-    *parents = (zkl_parents){.context = context, .path = path};
+    *parents = (zkl_parents){.context = context, .path = path, .acl = context->acl};
     parents->receiver.answer = answered;
     zkl_receiver_enter(&context->receivers, &parents->receiver);
 }
@@ -101,14 +101,14 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
     const bool stays = end <= context->chroot || context->no_containers || owned;
     const zkl_return back = {parents->receiver.id, MADE, (int32_t)parents->round};
     return context->port->call->create(context->port, level, "",
-                                       stays ? ZKL_PERSISTENT : ZKL_CONTAINER, context->acl, back);
+                                       stays ? ZKL_PERSISTENT : ZKL_CONTAINER, parents->acl, back);
 }
 
 int zkl_parents_make(zkl_parents *parents) {
     parents->round++;
     parents->refused = ZOK;
     const bool ready =
-        parents->context->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
+        parents->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
     parents->looked = !ready;
     const int rc = ready ? each_level(parents, make) : look(parents);
     if (rc != ZOK)

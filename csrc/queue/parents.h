@@ -1,6 +1,6 @@
 /* parents: makes the directories above a lock's nodes. Container nodes, so that the servers clear
  * them away when they have been empty for a while; what belongs to the chroot is made to stay.
- * Unless our ACL is OPEN, so is the topmost level that we make where others may make one, too: once
+ * Unless their ACL is OPEN, so is the topmost level that we make where others may make one, too: once
  * it was cleared away, a stranger could, with an ACL of his own. For that the levels' ACLs are read
  * first. */
 #ifndef ZKL_PARENTS_H
@@ -13,6 +13,7 @@ typedef struct zkl_parents {
     zkl_receiver receiver; /* gets the answers */
     zkl_context *context;
     const char *path; /* the innermost one; the owner's */
+    zkl_acl acl;      /* theirs; the client's, unless the owner says otherwise */
     unsigned round;   /* how often they were asked for */
     int refused; /* why a level of this round could not be made; ZOK: nothing known against it */
     bool looked; /* the round was to read the ACLs */
@@ -26,7 +27,7 @@ void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *pa
 void zkl_parents_done(zkl_parents *parents);
 
 /* Asks for all levels, outermost first, in one batch with what the caller sends next. Those that
- * exist say so and are left alone. Unless our ACL is OPEN every other round only looks: what the
+ * exist say so and are left alone. Unless their ACL is OPEN every other round only looks: what the
  * caller sends next finds no parents yet. Returns the port's error when nothing could be sent. */
 int zkl_parents_make(zkl_parents *parents);
 

@@ -1,5 +1,7 @@
 #include "recipe/trust.h"
 
+#include "base/status.h"
+
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
@@ -30,6 +32,9 @@ static bool is_ordinary(int rc) {
     case ZNODEEXISTS:
     case ZNOTEMPTY:
     case ZINVALIDACL:
+    case ZBADARGUMENTS: /* somebody wants the root deleted */
+    case ZUNIMPLEMENTED:
+    case ZKL_SERVER_QUOTA_EXCEEDED:
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZCLOSING:

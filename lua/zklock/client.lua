@@ -14,6 +14,7 @@ local check = require "zklock.base.check"
 local core = require "zklock.core"
 local fifo = require "zklock.base.fifo"
 local lock_options = require "zklock.options"
+local nodes = require "zklock.nodes"
 local query = require "zklock.run.query"
 local watch = require "zklock.run.watcher"
 
@@ -38,13 +39,14 @@ Client.__name = "zklock.Client"
 
 --- Made by zklock.connect.
 ---@param native userdata
----@param options { loop: table, chroot: string, on_state: function?, on_error: function?, log: function|false|nil }
+---@param options { loop: table, chroot: string, is_known: boolean, on_state: function?, on_error: function?,
+---   log: function|false|nil }
 ---@return zklock.Client
 function Client.new(native, options)
   local loop, queue, mortals = options.loop, fifo.new(), Mortals.new()
   local reporter = Reporter.new(options.on_error, loop)
-  local self = setmetatable({ native = native, loop = loop, chroot = options.chroot, mortals = mortals, host = false,
-    unwatch = false, finalizer = false }, Client)
+  local self = setmetatable({ native = native, loop = loop, chroot = options.chroot, is_known = options.is_known,
+    mortals = mortals, host = false, unwatch = false, finalizer = false }, Client)
   self.waits = Waits.new(self, native, loop, mortals, queue, reporter)
   self.callbacks = Callbacks.new(self, loop, self.waits, queue, mortals, reporter)
   self.dispatcher = Dispatcher.new(native, self.waits, self.callbacks, mortals, {
@@ -171,6 +173,24 @@ end
 local jit = rawget(_G, "jit")
 if jit then jit.off(Client.poll) end
 
+--- Calls fn in a coroutine of its own, in order with the others: in plain Lua from the next `poll`, in a loop or inside
+--- nginx soon, without a poll. It may wait, and owns what it takes. Its errors go to `on_error`. One that has not begun
+--- at `close` runs there, and hears "closed".
+---@param fn function
+---@param ... any its arguments
+function Client:spawn(fn, ...)
+  check.self(self, Client, "client:spawn")
+  check.func(fn, "fn")
+  local unusable = self.native:unusable()
+  if unusable then
+    error(unusable == "closed" and "the client is closed" or "the client belongs to the parent process", 2)
+  end
+  self.callbacks:later(fn, ...)
+  self.native:wake()
+  local attend = self.loop.attend
+  if attend then attend(self) end
+end
+
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
 ---@return integer fd -1 when the client is closed
 function Client:getfd()
@@ -208,6 +228,8 @@ function Client:stats()
   self.ledger:recall()
   return self.native:stats()
 end
+
+nodes(Client)
 
 --- Releases everything, ends the session, answers every waiter and callback with "closed". Takes 5 seconds at worst;
 --- inside nginx no time, the session ends behind the scenes. Twice is fine; in a forked child it leaves the parent's

@@ -9,6 +9,7 @@
 ---     client:close()
 local Client = require "zklock.client"
 local Waits = require "zklock.run.waits"
+local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local known_options = require("zklock.options").known
@@ -23,8 +24,6 @@ local zklock = {
   features = { tls = core.has_tls() },
 }
 
-local ACLS = { open = 0, creator = 1, read = 2 }
-local ACL_NAMES = { open = "open", creator = "creator", read = "read" }
 local IDENTIFIER_MOST, CREDENTIAL_MOST = 1024, 65536 -- bytes
 local TIMEOUT_MOST = 3600 -- seconds
 
@@ -91,15 +90,9 @@ local function check_tls(tls)
 end
 
 --- A certificate is an identity as good as a password.
-local function check_acl(acl, auth, tls)
-  local known = auth[1] or tls
-  if acl == nil then return known and ACLS.creator or ACLS.open end
-  local name = check.word(acl, "options.acl", ACL_NAMES, CHECK)
-  if name ~= "open" and not known then
-    error(("bad argument 'options.acl' ('%s' needs options.auth or options.tls: without them there is no creator)")
-      :format(name), CALLER)
-  end
-  return ACLS[name]
+local function check_acl(value, is_known)
+  if value == nil then return acl.default(is_known) end
+  return acl.check(value, "options.acl", is_known, CALLER)
 end
 
 local function check_identifier(identifier)
@@ -164,11 +157,12 @@ function zklock.connect(hosts, options)
   if connect_timeout == nil then connect_timeout = adapter.background and 0 or session_timeout end
   local deadline, once = check.short_deadline(connect_timeout, "options.connect_timeout", TIMEOUT_MOST)
   local auth, tls = check_auth(options.auth), check_tls(options.tls)
+  local is_known = auth[1] ~= nil or tls ~= nil
   local config = {
     hosts = hosts,
     session_timeout = session_timeout,
     auth = auth,
-    acl = check_acl(options.acl, auth, tls),
+    acl = check_acl(options.acl, is_known),
     identifier = check_identifier(options.identifier),
     tls = tls,
     log = (check.listener(options.log or nil, "options.log")) ~= nil,
@@ -176,6 +170,7 @@ function zklock.connect(hosts, options)
   local client_options = {
     loop = adapter,
     chroot = hosts:match("/.+") or "",
+    is_known = is_known,
     on_state = check.listener(options.on_state, "options.on_state"),
     on_error = check.listener(options.on_error, "options.on_error"),
     log = options.log,

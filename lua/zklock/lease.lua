@@ -2,6 +2,8 @@
 --- found; one that was taken while a host serves somebody (a request of nginx's) ends with that.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
+local errands = require "zklock.nodes.errands"
+local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 local text = require "zklock.base.text"
 
@@ -59,6 +61,32 @@ end
 ---@return integer? token nil when it is not held any more
 function Lease:token()
   return self:is_open() and self.hold.token or nil
+end
+
+--- Writes done only if it is still held when the servers do them; as `lock:multi`.
+---@param list table[]
+---@param timeout number? seconds
+---@return table[]? results
+---@return string? err "not owner", "lost", or as of `client:multi`
+---@return integer|string|nil index of the op that failed; or why, of "disconnected"
+function Lease:multi(list, timeout)
+  check.self(self, Lease, "lease:multi")
+  local hold = self.hold
+  local client = hold.holds.client
+  list = ops.list(client, list, 3)
+  local deadline, once = check.deadline(timeout, "timeout")
+  local err = hold:is_over() or client.waits:cannot_wait()
+  if err then return nil, err end
+  local results, index
+  results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
+  return results, err, index
+end
+
+--- The nodes that it is held with; as `lock:nodes`.
+---@return string[]? paths nil when it is not held any more
+function Lease:nodes()
+  local nodes = self:is_open() and self.hold.contender:nodes()
+  return nodes and nodes[1] and nodes or nil
 end
 
 --- Is it held, with `validity` above 0?

@@ -2,7 +2,9 @@
 local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
+local errands = require "zklock.nodes.errands"
 local guard = require "zklock.guard"
+local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 local participants = require "zklock.participants"
 local query = require "zklock.run.query"
@@ -243,6 +245,39 @@ function Lock:validity(who)
   check.self(self, Lock, "lock:validity")
   local hold, left = held(self, who)
   return hold and left or 0
+end
+
+--- Does all of several writes or none, as `client:multi`, and only if the lock is still held when the servers do it:
+--- never after somebody else has come to hold it.
+---@param list table[] as of `client:multi`; not on the lock's own node
+---@param timeout number? seconds
+---@param who any? the owner, as of `acquire`
+---@return table[]? results
+---@return string? err "not owner"; "lost": it is held no more, and nothing was written; or as of `client:multi`
+---@return integer|string|nil index of the op that failed; or why, of "disconnected"
+function Lock:multi(list, timeout, who)
+  check.self(self, Lock, "lock:multi")
+  local client = self.client
+  list = ops.list(client, list, 3)
+  local deadline, once = check.deadline(timeout, "timeout")
+  who = owner_or_current(self, check.owner(who))
+  local unusable = client.waits:cannot_wait()
+  if unusable then return nil, unusable end
+  client.ledger:recall()
+  local hold = self.holds:of(who)
+  if not hold or hold.state ~= "held" then return nil, self.holds:loss_of(who) and "lost" or "not owner" end
+  local results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
+  return results, err, index
+end
+
+--- The nodes that this owner holds with, for writes of one's own to be guarded by.
+---@param who any?
+---@return string[]? paths full, without the chroot; nil when he does not hold it
+function Lock:nodes(who)
+  check.self(self, Lock, "lock:nodes")
+  local hold = held(self, who)
+  local nodes = hold and hold.contender:nodes()
+  return nodes and nodes[1] and nodes or nil
 end
 
 --- With where it was raised: whoever raises it again leaves that behind.

@@ -2,7 +2,10 @@
 --- Made while a host serves somebody (a request of nginx's), it ends with that.
 local Callbacks = require "zklock.run.callbacks"
 local Hold = require "zklock.holds.hold"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
+local errands = require "zklock.nodes.errands"
+local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
@@ -143,6 +146,31 @@ end
 ---@return integer? turn nil when it does not hold
 function Request:turn()
   return self:state() == "held" and self.hold.contender:turn() or nil
+end
+
+--- Writes done only if it still holds when the servers do them; as `lock:multi`.
+---@param list table[]
+---@param timeout number? seconds
+---@return table[]? results
+---@return string? err "not owner", "lost", or as of `client:multi`
+---@return integer|string|nil index of the op that failed; or why, of "disconnected"
+function Request:multi(list, timeout)
+  check.self(self, Request, "request:multi")
+  local client, hold = self.client, self.hold
+  list = ops.list(client, list, 3)
+  local deadline, once = check.deadline(timeout, "timeout")
+  local unusable = client.waits:cannot_wait()
+  if unusable then return nil, unusable end
+  if not hold or hold.state ~= "held" then return nil, hold and hold.state == "lost" and "lost" or "not owner" end
+  local results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
+  return results, err, index
+end
+
+--- The nodes that it holds with; as `lock:nodes`.
+---@return string[]? paths nil when it does not hold
+function Request:nodes()
+  local nodes = self:state() == "held" and self.hold.contender:nodes()
+  return nodes and nodes[1] and nodes or nil
 end
 
 --- Does it hold, with `validity` above 0?

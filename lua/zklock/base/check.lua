@@ -111,9 +111,10 @@ local function too_long(path, chroot)
   return nil
 end
 
-local function bad_path(path, chroot)
+---@param use "read"|"write"|"create"|nil of a node; nil: it is a lock's path
+local function bad_path(path, chroot, use)
   if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
-  if path == "/" then return "it must name a node below '/'" end
+  if path == "/" then return not use and "it must name a node below '/'" or nil end
   if path:sub(-1) == "/" then return "it must not end with '/'" end
   if path:find("[%z\1-\31\127]") then return "it must not hold control characters" end
   for component in path:gmatch("/([^/]*)") do
@@ -122,18 +123,21 @@ local function bad_path(path, chroot)
     if #component > COMPONENT_BYTES then
       return ("it has a component of more than %d bytes"):format(COMPONENT_BYTES)
     end
-    if core.is_node(component) then return "a lock's node could be called '" .. text.shown(component) .. "'" end
+    if (not use or use == "create") and core.is_node(component) then return "a lock's node could be called '" .. text.shown(component) .. "'" end
   end
-  if path == "/zookeeper" or path:find("^/zookeeper/") then return "/zookeeper belongs to the servers" end
+  if use ~= "read" and (path == "/zookeeper" or path:find("^/zookeeper/")) then
+    return "/zookeeper belongs to the servers"
+  end
   return too_long(path, chroot)
 end
 
---- The path of a lock.
+--- The path of a lock, or of a node.
 ---@param chroot string? the client's, "" if it has none
-function check.path(value, name, level, chroot)
+---@param use "read"|"write"|"create"|nil what is done to the node; nil: it is a lock's path
+function check.path(value, name, level, chroot, use)
   level = level or CALLER
   check.text(value, name, level + 1)
-  local wrong = bad_path(value, chroot or "")
+  local wrong = bad_path(value, chroot or "", use)
   if not wrong then return value end
   error(("bad argument '%s' (path '%s': %s)"):format(name, text.shown(value), wrong), level)
 end

@@ -19,6 +19,7 @@
 ---   owner(client, by_thread)  the owner of a call that names none; by_thread: of a lock with `owner = "thread"`
 ---   tie(client, request)  a lock's request was made: where what runs is for somebody (a request of nginx's), it calls
 ---                         `request:abandon()` at his end
+---   attend(client)        there is something to tell that no call waits for: `ready()` is to be called from now on
 ---   note(line)            of the log of a host: a loss, a change of state for the worse
 ---   report(message)       an error in a callback, where `on_error` is not set
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
@@ -39,6 +40,7 @@ local FIELDS = {
   settle = "function?",
   owner = "function?",
   tie = "function?",
+  attend = "function?",
   note = "function?",
   report = "function?",
   background = "boolean?",

@@ -107,6 +107,10 @@ function openresty.tie(client, request)
   host.notifier:listen()
 end
 
+function openresty.attend(client)
+  client.host.notifier:listen()
+end
+
 function openresty.note(line)
   ngx.log(ngx.WARN, line)
 end

@@ -45,9 +45,11 @@ end
 --- Asks and waits.
 ---@param client zklock.Client
 ---@param start fun(tag: integer): userdata begins it, and returns the engine's query
+---@param explain (fun(result: userdata): any)? what there is to say of one that was answered with an error
 ---@return boolean|nil ok
 ---@return string|userdata err_or_result the engine's query, to be dropped; or the error
-return function(client, start)
+---@return any more what there is to say of the error
+return function(client, start, explain)
   local waits = client.waits
   local refused = waits:cannot_wait()
   if refused then return nil, refused end
@@ -58,8 +60,9 @@ return function(client, start)
   local result, err = pending.result, pending.err
   if ok and not err and pending.waiter.done then return true, result end
   if not ok then quietly(waits.unpark, waits, here) end
+  local more = explain and ok and err and explain(result) or nil
   if result then result:drop() end
   if not ok then error(raised, 0) end
   if err == NO_MEMORY then error(err, 0) end
-  return nil, err or client.native:unusable()
+  return nil, err or client.native:unusable(), more
 end

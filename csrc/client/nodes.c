@@ -1,0 +1,89 @@
+/* nodes: the host's side of errands. */
+#include "client/client_state.h"
+
+#include "client/access.h"
+#include "nodes/errand.h"
+#include "queue/line_state.h"
+#include "zklock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* "/" with a chroot is the chroot. */
+static char *full_path(const zkl_client *client, const char *path) {
+    const bool root = path[0] == '/' && path[1] == '\0' && client->context.chroot > 0;
+    return zkl_client_full_path(client, root ? "" : path);
+}
+
+/* Takes a wish with paths without the chroot. */
+static zkl_errand *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
+    zkl_op *ops = calloc(wish.count ? wish.count : 1, sizeof *ops);
+    bool complete = ops != NULL;
+    for (size_t i = 0; complete && i < wish.count; i++) {
+        ops[i] = wish.ops[i];
+        ops[i].path = full_path(client, wish.ops[i].path);
+        complete = ops[i].path != NULL;
+    }
+    wish.ops = ops;
+    zkl_client_enter(client);
+    zkl_errand *errand = complete ? zkl_errand_new(&client->nodes, &wish, tag) : NULL;
+    if (errand) {
+        zkl_errand_set_client(errand, client);
+        zkl_client_use(client);
+        zkl_errand_start(errand, deadline);
+        if (client->closing)
+            zkl_errands_dismiss(&client->nodes, ZKL_CLOSED);
+    }
+    zkl_client_leave(client);
+    for (size_t i = 0; ops && i < wish.count; i++)
+        free((char *)ops[i].path);
+    free(ops);
+    return errand;
+}
+
+zkl_errand *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag, zkl_nanos deadline,
+                        bool once) {
+    if (zkl_client_forked(client))
+        return NULL;
+    return run(client, (zkl_wish){.ops = op, .count = 1, .once = once}, tag, deadline);
+}
+
+zkl_errand *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
+                            zkl_contender *guard, uint64_t tag, zkl_nanos deadline, bool once) {
+    if (zkl_client_forked(client))
+        return NULL;
+    return run(
+        client,
+        (zkl_wish){.ops = ops, .count = count, .several = true, .once = once, .guard = guard}, tag,
+        deadline);
+}
+
+zkl_errand *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once) {
+    if (zkl_client_forked(client))
+        return NULL;
+    return run(client, (zkl_wish){.once = once}, tag, deadline);
+}
+
+void zkl_errand_drop(zkl_errand *errand) {
+    zkl_client *client = errand ? zkl_errand_client(errand) : NULL;
+    if (!client || zkl_client_forked(client))
+        return;
+    zkl_client_enter(client);
+    zkl_errand_free(errand);
+    zkl_client_leave(client);
+    zkl_client_unuse(client);
+}
+
+bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return false;
+    zkl_client_enter(client);
+    const zkl_contender *part =
+        contender->phase == ZKL_HELD ? contender->call->part(contender, index) : NULL;
+    const int length =
+        part ? snprintf(path, size, "%s/%s", part->line->path + client->context.chroot, part->name)
+             : -1;
+    zkl_client_unlock(client);
+    return length >= 0 && (size_t)length < size;
+}

@@ -1,0 +1,191 @@
+/* errand: the userdata around a zkl_errand, and how a script's ops get to it. */
+#include "binding.h"
+
+#include <stdio.h>
+
+/* ---- ops ---- */
+
+/* What lua/zklock makes of an op: a list of these, checked there. */
+enum { KIND = 1, PATH, DATA, VERSION, FLAGS, ACL };
+
+/* What FLAGS may hold, as letters. */
+static void read_flags(zkl_op *op, const char *flags) {
+    for (; flags && *flags; flags++) {
+        op->ephemeral = op->ephemeral || *flags == 'e';
+        op->sequential = op->sequential || *flags == 's';
+        op->container = op->container || *flags == 'c';
+        op->parents = op->parents || *flags == 'p';
+    }
+}
+
+/* The op in the table at `index`, which keeps its texts. */
+static zkl_op read_op(lua_State *L, int index) {
+    luaL_checktype(L, index, LUA_TTABLE);
+    zkl_op op = {.version = -1};
+    for (int i = KIND; i <= ACL; i++)
+        lua_rawgeti(L, index, i);
+    op.kind = (zkl_op_kind)lua_tointeger(L, -6);
+    op.path = luaL_checkstring(L, -5);
+    op.data = lua_tolstring(L, -4, &op.length);
+    if (!lua_isnil(L, -3))
+        op.version = (int32_t)lua_tonumber(L, -3);
+    read_flags(&op, lua_tostring(L, -2));
+    op.own_acl = !lua_isnil(L, -1);
+    op.acl = op.own_acl ? (zkl_acl)lua_tointeger(L, -1) : ZKL_ACL_OPEN;
+    lua_pop(L, ACL);
+    if (!op.data) {
+        op.data = "";
+        op.length = 0;
+    }
+    return op;
+}
+
+/* Pushes the errand, or raises: 1 result. */
+static int push(lua_State *L, void **box, zkl_errand *errand) {
+    if (!errand)
+        return zkl_push_error(L, ZKL_NO_MEMORY);
+    *box = errand;
+    return 1;
+}
+
+int zkl_lua_do(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const zkl_op op = read_op(L, 2);
+    const uint64_t tag = zkl_check_tag(L, 3);
+    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    void **box = zkl_new_box(L, ZKL_ERRAND);
+    return push(L, box, zkl_node_do(client, &op, tag, deadline, lua_toboolean(L, 5)));
+}
+
+int zkl_lua_do_all(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    const uint64_t tag = zkl_check_tag(L, 3);
+    const zkl_nanos deadline = zkl_check_moment(L, 4);
+    zkl_contender *guard = lua_isnoneornil(L, 6) ? NULL : zkl_check_contender(L, 6);
+    size_t count = 0;
+    for (;; count++) {
+        lua_rawgeti(L, 2, (int)count + 1);
+        const bool more = !lua_isnil(L, -1);
+        lua_pop(L, 1);
+        if (!more)
+            break;
+    }
+    zkl_op *ops = lua_newuserdata(L, (count + 1) * sizeof *ops); /* stays on the stack */
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, 2, (int)i + 1); /* kept alive by the list */
+        ops[i] = read_op(L, lua_gettop(L));
+        lua_pop(L, 1);
+    }
+    void **box = zkl_new_box(L, ZKL_ERRAND);
+    return push(L, box,
+                zkl_node_do_all(client, ops, count, guard, tag, deadline, lua_toboolean(L, 5)));
+}
+
+int zkl_lua_sync(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const uint64_t tag = zkl_check_tag(L, 2);
+    const zkl_nanos deadline = zkl_check_moment(L, 3);
+    void **box = zkl_new_box(L, ZKL_ERRAND);
+    return push(L, box, zkl_node_sync(client, tag, deadline, lua_toboolean(L, 4)));
+}
+
+/* ---- what came of it ---- */
+
+static zkl_errand *check(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_ERRAND);
+    luaL_argcheck(L, *box, 1, "the errand was dropped");
+    return *box;
+}
+
+static int errand_drop(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_ERRAND);
+    zkl_errand *errand = *box;
+    *box = NULL;
+    zkl_errand_drop(errand);
+    return 0;
+}
+
+static const zkl_content *content(lua_State *L) {
+    const zkl_content *found = zkl_errand_content(check(L), (size_t)luaL_optinteger(L, 2, 1) - 1);
+    luaL_argcheck(L, found, 2, "there is no such op");
+    return found;
+}
+
+static void set_integer(lua_State *L, const char *name, int64_t value) {
+    zkl_push_token(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void set_seconds(lua_State *L, const char *name, int64_t milliseconds) {
+    lua_pushnumber(L, (lua_Number)milliseconds / 1000);
+    lua_setfield(L, -2, name);
+}
+
+void zkl_push_stat(lua_State *L, const zkl_stat *stat) {
+    lua_createtable(L, 0, 9);
+    set_integer(L, "version", stat->version);
+    set_integer(L, "czxid", stat->czxid);
+    set_integer(L, "mzxid", stat->mzxid);
+    set_integer(L, "pzxid", stat->pzxid);
+    set_integer(L, "children", stat->children);
+    set_integer(L, "length", stat->length);
+    set_seconds(L, "created", stat->ctime);
+    set_seconds(L, "modified", stat->mtime);
+    if (stat->session) {
+        zkl_push_session(L, stat->session);
+        lua_setfield(L, -2, "owner");
+    }
+}
+
+void zkl_push_names(lua_State *L, const zkl_content *of) {
+    lua_createtable(L, (int)of->count, 0);
+    for (size_t i = 0; i < of->count; i++) {
+        lua_pushstring(L, of->names[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
+/* errand:data([index]) -> of a get its data; of a create its path */
+static int errand_data(lua_State *L) {
+    const zkl_content *of = content(L);
+    lua_pushlstring(L, of->data ? of->data : "", of->length);
+    return 1;
+}
+
+/* errand:stat([index]) */
+static int errand_stat(lua_State *L) {
+    zkl_push_stat(L, &content(L)->stat);
+    return 1;
+}
+
+/* errand:names() -> sorted list */
+static int errand_names(lua_State *L) {
+    zkl_push_names(L, content(L));
+    return 1;
+}
+
+/* errand:found() -> of exists: is it there? */
+static int errand_found(lua_State *L) {
+    lua_pushboolean(L, zkl_errand_found(check(L)));
+    return 1;
+}
+
+/* errand:failed() -> which of several has failed, or nil */
+static int errand_failed(lua_State *L) {
+    const size_t failed = zkl_errand_failed(check(L));
+    if (!failed)
+        return 0;
+    lua_pushinteger(L, (lua_Integer)failed);
+    return 1;
+}
+
+void zkl_open_errand(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"__gc", errand_drop},     {"drop", errand_drop},
+        {"data", errand_data},     {"stat", errand_stat},
+        {"names", errand_names},   {"found", errand_found},
+        {"failed", errand_failed}, {NULL, NULL},
+    };
+    zkl_metatable(L, ZKL_ERRAND, methods);
+}

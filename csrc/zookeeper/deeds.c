@@ -1,0 +1,256 @@
+#include "zookeeper/deeds.h"
+
+#include "zookeeper/outgoing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Digits that the servers append to a sequential node's path, and their sign. */
+#define SEQUENCE_MOST (sizeof "-2147483648" - 1)
+
+static struct ACL read_entries[2];
+static struct ACL_vector read_acl = {2, read_entries};
+static pthread_once_t read_once = PTHREAD_ONCE_INIT;
+
+static void read_acl_fill(void) {
+    read_entries[0] = (struct ACL){ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+    read_entries[1] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
+}
+
+const struct ACL_vector *zkl_deeds_acl(zkl_acl acl) {
+    switch (acl) {
+    case ZKL_ACL_CREATOR:
+        return &ZOO_CREATOR_ALL_ACL;
+    case ZKL_ACL_READ:
+        pthread_once(&read_once, read_acl_fill);
+        return &read_acl;
+    case ZKL_ACL_OPEN:
+        break;
+    }
+    return &ZOO_OPEN_ACL_UNSAFE;
+}
+
+static int mode_of(const zkl_op *op) {
+    if (op->container)
+        return ZOO_CONTAINER;
+    if (op->ephemeral)
+        return op->sequential ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_EPHEMERAL;
+    return op->sequential ? ZOO_PERSISTENT_SEQUENTIAL : ZOO_PERSISTENT;
+}
+
+/* ---- one ---- */
+
+static void on_void(int rc, const void *data) {
+    zkl_outgoing_answer((zkl_outgoing *)data, &(zkl_reply){.rc = rc});
+}
+
+/* Of what is told with a Stat. */
+static void answer_with(zkl_outgoing *r, zkl_reply reply, const struct Stat *stat, bool plausible) {
+    zkl_stat copy;
+    if (reply.rc == ZOK && stat && plausible) {
+        copy = zkl_outgoing_stat(stat);
+        reply.stat = &copy;
+    } else if (reply.rc == ZOK) {
+        reply = (zkl_reply){.rc = ZKL_CORRUPT};
+    }
+    zkl_outgoing_answer(r, &reply);
+}
+
+static void on_made(int rc, const char *path, const struct Stat *stat, const void *data) {
+    zkl_outgoing *r = (zkl_outgoing *)data;
+    answer_with(r, (zkl_reply){.rc = rc, .path = path}, stat,
+                rc == ZOK && zkl_outgoing_is_made(path, r->path, r->sequence));
+}
+
+static void on_stat(int rc, const struct Stat *stat, const void *data) {
+    answer_with((zkl_outgoing *)data, (zkl_reply){.rc = rc}, stat, true);
+}
+
+/* Null data has a length below 0. */
+static void on_data(int rc, const char *value, int length, const struct Stat *stat,
+                    const void *data) {
+    const bool some = length > 0;
+    answer_with(
+        (zkl_outgoing *)data,
+        (zkl_reply){.rc = rc, .data = some ? value : "", .length = some ? (size_t)length : 0}, stat,
+        value || !some);
+}
+
+static void on_names(int rc, const struct String_vector *names, const struct Stat *stat,
+                     const void *data) {
+    zkl_reply reply = {.rc = rc};
+    const bool good = rc == ZOK && zkl_outgoing_are_names(names);
+    if (good) {
+        reply.names = (const char *const *)names->data;
+        reply.count = (size_t)names->count;
+    }
+    answer_with((zkl_outgoing *)data, reply, stat, good);
+}
+
+static zkl_reach reach_of(zkl_op_kind kind) {
+    switch (kind) {
+    case ZKL_OP_GET:
+    case ZKL_OP_EXISTS:
+    case ZKL_OP_CHILDREN:
+        break;
+    case ZKL_OP_CREATE:
+    case ZKL_OP_SET:
+    case ZKL_OP_CHECK:
+        return ZKL_REACH_QUORUM;
+    case ZKL_OP_DELETE:
+        return ZKL_REACH_ERASE;
+    }
+    return ZKL_REACH_SERVER;
+}
+
+int zkl_deeds_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
+    zhandle_t *handle = link->handle;
+    zkl_outgoing *r = zkl_outgoing_about(link, back, reach_of(op->kind),
+                                         op->kind == ZKL_OP_CREATE ? op->path : "");
+    if (!r)
+        return ZMARSHALLINGERROR;
+    r->sequence = op->sequential;
+    const watcher_fn fn = watch ? zkl_outgoing_watched : NULL;
+    switch (op->kind) {
+    case ZKL_OP_GET:
+        return zkl_outgoing_sent(r, zoo_awget(handle, op->path, fn, link, on_data, r));
+    case ZKL_OP_EXISTS:
+        return zkl_outgoing_sent(r, zoo_awexists(handle, op->path, fn, link, on_stat, r));
+    case ZKL_OP_CHILDREN:
+        return zkl_outgoing_sent(r, zoo_awget_children2(handle, op->path, fn, link, on_names, r));
+    case ZKL_OP_CREATE:
+        return zkl_outgoing_sent(r, zoo_acreate2(handle, op->path, op->data, (int)op->length,
+                                                 zkl_deeds_acl(op->acl), mode_of(op), on_made, r));
+    case ZKL_OP_SET:
+        return zkl_outgoing_sent(
+            r, zoo_aset(handle, op->path, op->data, (int)op->length, op->version, on_stat, r));
+    case ZKL_OP_DELETE:
+        return zkl_outgoing_sent(r, zoo_adelete(handle, op->path, op->version, on_void, r));
+    case ZKL_OP_CHECK:
+        break; /* only in a transaction */
+    }
+    return zkl_outgoing_sent(r, ZBADARGUMENTS);
+}
+
+/* ---- several ---- */
+
+/* What the answer to a transaction is written to; the library reads the ops only while it takes
+ * them. */
+typedef struct transaction {
+    size_t count;
+    zoo_op_t *ops;
+    zoo_op_result_t *results;
+    struct Stat *stats;
+    char **asked; /* of creates: the path ... */
+    char **made;  /* ... and behind it, in the same piece of memory, the one that was made */
+    bool *sequence;
+    zkl_op_result *outcomes;
+} transaction;
+
+static void transaction_free(void *load) {
+    transaction *t = load;
+    for (size_t i = 0; t->asked && i < t->count; i++)
+        free(t->asked[i]);
+    free(t->asked);
+    free(t->made);
+    free(t->sequence);
+    free(t->outcomes);
+    free(t->stats);
+    free(t->results);
+    free(t->ops);
+    free(t);
+}
+
+static transaction *transaction_new(size_t count) {
+    transaction *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->count = count;
+    t->ops = calloc(count, sizeof *t->ops);
+    t->results = calloc(count, sizeof *t->results);
+    t->stats = calloc(count, sizeof *t->stats);
+    t->asked = calloc(count, sizeof *t->asked);
+    t->made = calloc(count, sizeof *t->made);
+    t->sequence = calloc(count, sizeof *t->sequence);
+    t->outcomes = calloc(count, sizeof *t->outcomes);
+    if (t->ops && t->results && t->stats && t->asked && t->made && t->sequence && t->outcomes)
+        return t;
+    transaction_free(t);
+    return NULL;
+}
+
+/* The library cuts a path short that does not fit. */
+static bool add_create(transaction *t, size_t i, const zkl_op *op) {
+    const size_t length = strlen(op->path), room = length + SEQUENCE_MOST + 1;
+    t->asked[i] = calloc(1, length + 1 + room);
+    if (!t->asked[i])
+        return false;
+    memcpy(t->asked[i], op->path, length);
+    t->made[i] = t->asked[i] + length + 1;
+    t->sequence[i] = op->sequential;
+    zoo_create_op_init(&t->ops[i], op->path, op->data, (int)op->length, zkl_deeds_acl(op->acl),
+                       mode_of(op), t->made[i], (int)room);
+    return true;
+}
+
+static bool add(transaction *t, size_t i, const zkl_op *op) {
+    switch (op->kind) {
+    case ZKL_OP_CREATE:
+        return add_create(t, i, op);
+    case ZKL_OP_SET:
+        zoo_set_op_init(&t->ops[i], op->path, op->data, (int)op->length, op->version, &t->stats[i]);
+        return true;
+    case ZKL_OP_DELETE:
+        zoo_delete_op_init(&t->ops[i], op->path, op->version);
+        return true;
+    case ZKL_OP_CHECK:
+    case ZKL_OP_GET:
+    case ZKL_OP_EXISTS:
+    case ZKL_OP_CHILDREN:
+        break;
+    }
+    zoo_check_op_init(&t->ops[i], op->path, op->version);
+    return true;
+}
+
+/* One that succeeded tells each create's path as it was asked for. */
+static bool is_whole(const transaction *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->results[i].err != ZOK ||
+            (t->asked[i] && !zkl_outgoing_is_made(t->made[i], t->asked[i], t->sequence[i])))
+            return false;
+    return true;
+}
+
+static void on_transaction(int rc, const void *data) {
+    zkl_outgoing *r = (zkl_outgoing *)data;
+    const transaction *t = r->load;
+    zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
+    for (size_t i = 0; i < t->count; i++)
+        t->outcomes[i] = (zkl_op_result){
+            .rc = t->results[i].err,
+            .path = t->made[i],
+            .stat = zkl_outgoing_stat(&t->stats[i]),
+        };
+    reply.outcomes = t->outcomes;
+    reply.count = t->count;
+    zkl_outgoing_answer(r, &reply);
+}
+
+int zkl_deeds_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
+    zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
+    zkl_outgoing *r = zkl_outgoing_new(link, back, ZKL_REACH_QUORUM);
+    if (!r)
+        return ZMARSHALLINGERROR;
+    transaction *t = transaction_new(count);
+    if (!t)
+        return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
+    r->load = t;
+    r->unload = transaction_free;
+    for (size_t i = 0; i < count; i++)
+        if (!add(t, i, &ops[i]))
+            return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
+    return zkl_outgoing_sent(
+        r, zoo_amulti(link->handle, (int)count, t->ops, t->results, on_transaction, r));
+}

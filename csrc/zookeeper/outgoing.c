@@ -1,0 +1,124 @@
+#include "zookeeper/outgoing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+zkl_outgoing *zkl_outgoing_about(zkl_link *link, zkl_return back, zkl_reach reach,
+                                 const char *path) {
+    const size_t size = strlen(path) + 1;
+    zkl_outgoing *r = calloc(1, sizeof *r + size);
+    if (!r)
+        return NULL;
+    memcpy(r->path, path, size);
+    r->link = link;
+    r->back = back;
+    r->reach = reach;
+    r->handed = link->clock->now();
+    pthread_mutex_lock(&link->mutex);
+    zkl_list_append(&link->requests, &r->item);
+    pthread_mutex_unlock(&link->mutex);
+    return r;
+}
+
+zkl_outgoing *zkl_outgoing_new(zkl_link *link, zkl_return back, zkl_reach reach) {
+    return zkl_outgoing_about(link, back, reach, "");
+}
+
+static void free_memory(zkl_outgoing *r) {
+    if (r->unload)
+        r->unload(r->load);
+    free(r);
+}
+
+static void outgoing_free(zkl_outgoing *r) {
+    zkl_link *link = r->link;
+    pthread_mutex_lock(&link->mutex);
+    zkl_list_remove(&link->requests, &r->item);
+    if (!link->requests.first)
+        pthread_cond_broadcast(&link->idle);
+    pthread_mutex_unlock(&link->mutex);
+    free_memory(r);
+}
+
+int zkl_outgoing_sent(zkl_outgoing *r, int rc) {
+    if (rc != ZOK)
+        outgoing_free(r);
+    else
+        ++*r->link->sent_count;
+    return rc;
+}
+
+/* Freed only after the owner has acted on it, so that a drained link has nothing left to start. */
+void zkl_outgoing_answer(zkl_outgoing *r, const zkl_reply *reply) {
+    zkl_link *link = r->link;
+    if (link->settled < r->handed)
+        link->settled = r->handed;
+    link->owner.answered(link->owner.ctx, link, &r->back, reply, r->handed,
+                         zkl_proof_of(r->reach, reply->rc));
+    outgoing_free(r);
+}
+
+void zkl_outgoing_forget(zkl_link *link) {
+    ZKL_EACH (zkl_outgoing, r, &link->requests, item) {
+        free_memory(r);
+    }
+}
+
+/* Exactly as the servers print one. */
+static bool is_sequence(const char *text) {
+    char printed[sizeof "-2147483648"];
+    snprintf(printed, sizeof printed, "%010" PRId32, (int32_t)strtol(text, NULL, 10));
+    return strcmp(printed, text) == 0;
+}
+
+bool zkl_outgoing_is_made(const char *made, const char *asked, bool sequence) {
+    const size_t length = strlen(asked);
+    if (!made || strncmp(made, asked, length) != 0)
+        return false;
+    return sequence ? is_sequence(made + length) : made[length] == '\0';
+}
+
+static bool is_name(const char *name) {
+    return name && name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           !strchr(name, '/');
+}
+
+bool zkl_outgoing_are_names(const struct String_vector *names) {
+    if (!names || names->count < 0 || (names->count > 0 && !names->data))
+        return false;
+    for (int32_t i = 0; i < names->count; i++)
+        if (!is_name(names->data[i]))
+            return false;
+    return true;
+}
+
+zkl_stat zkl_outgoing_stat(const struct Stat *stat) {
+    return (zkl_stat){
+        .czxid = stat->czxid,
+        .session = stat->ephemeralOwner,
+        .ctime = stat->ctime,
+        .aversion = stat->aversion,
+        .mzxid = stat->mzxid,
+        .pzxid = stat->pzxid,
+        .mtime = stat->mtime,
+        .version = stat->version,
+        .children = stat->numChildren,
+        .length = stat->dataLength,
+    };
+}
+
+void zkl_outgoing_watched(zhandle_t *handle, int type, int state, const char *path, void *ctx) {
+    (void)handle;
+    (void)state;
+    zkl_link *link = ctx;
+    if (type == ZOO_SESSION_EVENT)
+        return; /* every node watch hears those too */
+    zkl_change change = ZKL_CHANGE_OTHER;
+    if (type == ZOO_DELETED_EVENT)
+        change = ZKL_CHANGE_DELETED;
+    else if (type == ZOO_CHILD_EVENT)
+        change = ZKL_CHANGE_CHILDREN;
+    link->owner.watched(link->owner.ctx, link, path, change);
+}

@@ -1,0 +1,49 @@
+/* outgoing: a request that is on its way, from when it is handed to libzookeeper until its answer
+ * has been acted on; and whether an answer can be right. */
+#ifndef ZKL_OUTGOING_H
+#define ZKL_OUTGOING_H
+
+#include "recipe/trust.h"
+#include "zookeeper/link_state.h"
+
+/* The library brings it back once, unless the handle is closed before. */
+typedef struct zkl_outgoing {
+    zkl_list_item item; /* link->requests */
+    zkl_link *link;
+    zkl_return back;
+    zkl_nanos handed;
+    zkl_reach reach;
+    void *load; /* what the answer is written to, if that takes more; `unload` frees it */
+    void (*unload)(void *load);
+    bool sequence; /* of a create: the servers append a number */
+    char path[];   /* of a create */
+} zkl_outgoing;
+
+/* NULL: no memory. */
+zkl_outgoing *zkl_outgoing_new(zkl_link *link, zkl_return back, zkl_reach reach);
+/* The path is copied. */
+zkl_outgoing *zkl_outgoing_about(zkl_link *link, zkl_return back, zkl_reach reach,
+                                 const char *path);
+/* The library took the request, or not: then nobody brings it back, and it is gone. Returns rc. */
+int zkl_outgoing_sent(zkl_outgoing *r, int rc);
+/* completion thread. Tells the owner of the link, and is gone. */
+void zkl_outgoing_answer(zkl_outgoing *r, const zkl_reply *reply);
+/* The handle is closed: frees what the library has not brought back. */
+void zkl_outgoing_forget(zkl_link *link);
+
+/* What the other side has sent may be anything: a server, or whoever sits on the connection, is not
+ * trusted to keep to the protocol. An answer that cannot be right says nothing of what became of
+ * the request. */
+#define ZKL_CORRUPT ZMARSHALLINGERROR
+
+/* Is it the path of what was asked for? */
+bool zkl_outgoing_is_made(const char *made, const char *asked, bool sequence);
+/* Are these names of children? */
+bool zkl_outgoing_are_names(const struct String_vector *names);
+zkl_stat zkl_outgoing_stat(const struct Stat *stat);
+
+/* completion thread. A watch tells; one function, and the link as one context, for all nodes, so
+ * that asking twice costs the library nothing. */
+void zkl_outgoing_watched(zhandle_t *handle, int type, int state, const char *path, void *ctx);
+
+#endif
