@@ -411,10 +411,12 @@ static bool copy_op(zkl_errand *e, size_t i, const zkl_op *op) {
     }
     if (op->kind != ZKL_OP_CREATE && op->kind != ZKL_OP_SET)
         return true;
-    own->data = malloc(op->length + 1);
-    if (!own->data)
+    char *data = malloc(op->length + 1);
+    own->data = data;
+    if (!data)
         return false;
-    memcpy((char *)own->data, op->data, op->length);
+    memcpy(data, op->data, op->length);
+    data[op->length] = '\0';
     return true;
 }
 

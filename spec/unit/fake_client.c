@@ -28,6 +28,7 @@ void fake_leave(fake_client *client) {
     do
         zkl_compounds_step(&client->lines.queue);
     while (zkl_places_step(&client->lines.queue));
+    zkl_errands_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
@@ -80,6 +81,7 @@ fake_client *fake_client_new(fake_servers *servers) {
          zkl_lines_init(&client->lines, context));
     client->queries =
         (zkl_queries){.context = context, .queue = &client->lines.queue, .state = &client->state};
+    zkl_errands_init(&client->nodes, context, &client->state);
     client->heart = (zkl_heart){.context = context, .refreshed = refreshed};
     must(zkl_heart_init(&client->heart));
     zkl_heart_started(&client->heart, &client->port);
@@ -90,8 +92,10 @@ fake_client *fake_client_new(fake_servers *servers) {
 void fake_client_free(fake_client *client) {
     client->context.port = NULL;
     zkl_lines_each(&client->lines, zkl_line_expire);
+    zkl_errands_unlink(&client->nodes);
     for (fake_caller *p = client->callers, *next; p; p = next) {
         next = p->next;
+        zkl_errands_forget(&client->nodes, p->contender);
         p->contender->call->drop(p->contender);
         free(p);
     }
@@ -308,6 +312,7 @@ void fake_drop(fake_caller *caller) {
         p = &(*p)->next;
     *p = caller->next;
     zkl_queries_forget(&client->queries, caller->contender);
+    zkl_errands_forget(&client->nodes, caller->contender);
     caller->contender->call->drop(caller->contender);
     free(caller);
     fake_leave(client);
@@ -364,7 +369,11 @@ void fake_hear(fake_client *client) {
     zkl_event event;
     while (!client->busy && zkl_events_peek(&client->context.events, &event)) {
         zkl_events_forget(&client->context.events, event.serial);
-        if (event.kind != ZKL_EVENT_ANSWER)
+        if (event.kind != ZKL_EVENT_ANSWER) {
             hear(client, &event);
+        } else if (event.tag < FAKE_ERRANDS) {
+            client->answers[event.tag] = event.status;
+            client->answered[event.tag]++;
+        }
     }
 }

@@ -17,6 +17,9 @@ typedef struct fake_item {
     char **paths; /* of a transaction */
     size_t path_count;
     char *mark;
+    zkl_op *ops; /* of a deed, or several; with their own paths and data */
+    size_t op_count;
+    zkl_op_result *results;
     zkl_mode mode;
     bool closed;     /* the ACL to make it with, or the one that was read */
     bool watch_list; /* of a list's watch, not of a get's */
@@ -74,6 +77,13 @@ static void item_free(fake_item *item) {
         free(item->names[i]);
     for (size_t i = 0; i < item->path_count; i++)
         free(item->paths[i]);
+    for (size_t i = 0; i < item->op_count; i++) {
+        free((char *)item->ops[i].path);
+        free((char *)item->ops[i].data);
+        free((char *)item->results[i].path);
+    }
+    free(item->ops);
+    free(item->results);
     free(item->paths);
     free(item->mark);
     free(item->names);
@@ -239,9 +249,41 @@ static int fake_port_get_acl(zkl_port *port, const char *path, zkl_return back) 
     return take(port, FAKE_ACL, path, back, NULL);
 }
 
-static const zkl_port_table table = {fake_port_create, fake_port_create_all, fake_port_list,
-                                     fake_port_get,    fake_port_set,        fake_port_erase,
-                                     fake_port_sync,   fake_port_unwatch,    fake_port_get_acl};
+static void copy_ops(fake_item *item, const zkl_op *ops, size_t count) {
+    item->ops = calloc(count, sizeof *item->ops);
+    item->results = calloc(count, sizeof *item->results);
+    must(item->ops && item->results);
+    for (; item->op_count < count; item->op_count++) {
+        zkl_op *own = &item->ops[item->op_count];
+        *own = ops[item->op_count];
+        CHECK(own->path[0] == '/' && !strstr(own->path, "//"));
+        own->path = copy(own->path);
+        own->data = own->data ? copy(own->data) : NULL; /* the tests have no NUL in it */
+    }
+}
+
+static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_PERFORM, op->path, back, &item);
+    if (rc != ZOK)
+        return rc;
+    copy_ops(item, op, 1);
+    item->watch = watch;
+    return ZOK;
+}
+
+static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_TRANSACT, ops[0].path, back, &item);
+    if (rc == ZOK)
+        copy_ops(item, ops, count);
+    return rc;
+}
+
+static const zkl_port_table table = {fake_port_create,  fake_port_create_all, fake_port_list,
+                                     fake_port_get,     fake_port_set,        fake_port_erase,
+                                     fake_port_sync,    fake_port_unwatch,    fake_port_get_acl,
+                                     fake_port_perform, fake_port_transact};
 
 void fake_port_init(fake_client *client) {
     client->port.call = &table;
@@ -349,6 +391,119 @@ static int make_all(fake_client *client, fake_item *item) {
     return ZOK;
 }
 
+/* What the servers would say to it as things are. */
+static int judge(const fake_client *client, const zkl_op *op) {
+    const fake_servers *servers = client->servers;
+    const bool reads =
+        op->kind == ZKL_OP_GET || op->kind == ZKL_OP_EXISTS || op->kind == ZKL_OP_CHILDREN;
+    const fake_node *node = fake_find(servers, op->path, reads ? client->view : FAKE_LATEST);
+    if (op->kind == ZKL_OP_CREATE) {
+        char parent[512];
+        snprintf(parent, sizeof parent, "%s", op->path);
+        *strrchr(parent, '/') = '\0';
+        if (parent[0] && !fake_find(servers, parent, FAKE_LATEST))
+            return ZNONODE;
+        return node && !op->sequential ? ZNODEEXISTS : ZOK;
+    }
+    if (!node)
+        return ZNONODE;
+    if (!reads && op->version != -1 && op->version != node->version)
+        return ZBADVERSION;
+    return op->kind == ZKL_OP_DELETE && fake_children(servers, op->path) ? ZNOTEMPTY : ZOK;
+}
+
+static zkl_stat stat_of(const fake_servers *servers, const fake_node *node) {
+    return (zkl_stat){
+        .czxid = node->czxid,
+        .session = node->owner,
+        .ctime = 1000,
+        .aversion = node->aversion,
+        .mzxid = node->mzxid,
+        .pzxid = node->pzxid,
+        .version = node->version,
+        .children = (int32_t)fake_children(servers, node->path),
+        .length = (int32_t)strlen(node->data),
+    };
+}
+
+static zkl_mode mode_of(const zkl_op *op) {
+    if (op->container)
+        return ZKL_CONTAINER;
+    if (op->ephemeral)
+        return op->sequential ? ZKL_EPHEMERAL_SEQUENCE : ZKL_EPHEMERAL;
+    CHECK(!op->sequential); /* the fake knows no persistent ones with a number */
+    return ZKL_PERSISTENT;
+}
+
+/* One that judge() lets pass. */
+static void apply(fake_client *client, const zkl_op *op, zkl_op_result *result) {
+    fake_servers *servers = client->servers;
+    fake_node *node = NULL;
+    if (op->kind == ZKL_OP_CREATE) {
+        const int64_t owner = op->ephemeral ? client->context.session : 0;
+        CHECK_INT(fake_make(servers, op->path, op->data, mode_of(op), owner, &node), ZOK);
+        result->path = copy(node->path);
+    } else if (op->kind == ZKL_OP_DELETE) {
+        CHECK_INT(fake_remove(servers, op->path), ZOK);
+        return;
+    } else {
+        if (op->kind == ZKL_OP_SET)
+            fake_write(servers, op->path, op->data);
+        node = fake_find(servers, op->path, op->kind == ZKL_OP_SET ? FAKE_LATEST : client->view);
+    }
+    result->stat = stat_of(servers, node);
+}
+
+static bool is_read(const zkl_op *op) {
+    return op->kind == ZKL_OP_GET || op->kind == ZKL_OP_EXISTS || op->kind == ZKL_OP_CHILDREN;
+}
+
+static void list_children(fake_client *client, fake_item *item);
+
+static void watch_read(fake_client *client, fake_item *item, int rc) {
+    const zkl_op *op = item->ops;
+    item->watch_list = op->kind == ZKL_OP_CHILDREN;
+    const fake_node *node = fake_find(client->servers, op->path, client->view);
+    if (rc == ZOK)
+        watch_set(&client->watches, op->path, item->watch_list,
+                  seen_of(client, changed_at(node, item->watch_list)));
+    else if (rc == ZNONODE && op->kind == ZKL_OP_EXISTS)
+        watch_set(&client->watches, op->path, false, 0);
+    else
+        item->watch = false;
+}
+
+static int perform(fake_client *client, fake_item *item) {
+    const zkl_op *op = item->ops;
+    const int rc = judge(client, op);
+    if (rc == ZOK)
+        apply(client, op, item->results);
+    if (rc == ZOK && op->kind == ZKL_OP_CHILDREN)
+        list_children(client, item);
+    if (rc == ZOK && op->kind == ZKL_OP_GET)
+        item->made = copy(fake_find(client->servers, op->path, client->view)->data);
+    if (item->watch)
+        watch_read(client, item, rc);
+    if (!is_read(op))
+        caught_up(client, client->servers->zxid);
+    return rc;
+}
+
+/* The real servers look at each as if those before it were done; the tests do not mix such. */
+static int transact(fake_client *client, fake_item *item) {
+    int rc = ZOK;
+    for (size_t i = 0; i < item->op_count; i++) {
+        const int own = rc == ZOK ? judge(client, &item->ops[i]) : ZRUNTIMEINCONSISTENCY;
+        item->results[i].rc = own;
+        rc = rc == ZOK ? own : rc;
+    }
+    for (size_t i = 0; rc == ZOK && i < item->op_count; i++)
+        if (item->ops[i].kind != ZKL_OP_CHECK)
+            apply(client, &item->ops[i], &item->results[i]);
+    caught_up(client, client->servers->zxid);
+    return rc;
+}
+
 /* Who makes a node may read it, whatever ACL he gives it. */
 static bool may_read(const fake_client *client, const char *path) {
     const fake_node *node = fake_find(client->servers, path, FAKE_LATEST);
@@ -390,6 +545,10 @@ static int execute(fake_client *client, fake_item *item) {
         rc = make_all(client, item);
         caught_up(client, servers->zxid);
         return rc;
+    case FAKE_PERFORM:
+        return perform(client, item);
+    case FAKE_TRANSACT:
+        return transact(client, item);
     case FAKE_ACL:
         if (strcmp(item->path, "/") == 0)
             return ZOK; /* it is everybody's */
@@ -400,7 +559,8 @@ static int execute(fake_client *client, fake_item *item) {
     }
     if (rc != ZOK)
         return rc;
-    item->stat = (zkl_stat){node->czxid, node->owner, 1000, node->aversion};
+    item->stat = (zkl_stat){
+        .czxid = node->czxid, .session = node->owner, .ctime = 1000, .aversion = node->aversion};
     if (item->op == FAKE_CREATE) {
         node->closed = item->closed;
         item->made = copy(node->path);
@@ -423,7 +583,10 @@ static zkl_reach reach_of(const fake_item *item) {
     case FAKE_CREATE:
     case FAKE_BATCH:
     case FAKE_SET:
+    case FAKE_TRANSACT:
         return ZKL_REACH_QUORUM;
+    case FAKE_PERFORM:
+        return is_read(item->ops) ? ZKL_REACH_SERVER : ZKL_REACH_QUORUM;
     case FAKE_ERASE:
         return ZKL_REACH_ERASE;
     case FAKE_SYNC:
@@ -467,7 +630,7 @@ static void resume(fake_client *client) {
 }
 
 static void hand_over(fake_client *client, const fake_item *item) {
-    const zkl_reply reply = {
+    zkl_reply reply = {
         .rc = item->rc,
         .path = item->op == FAKE_CREATE ? item->made : NULL,
         .stat = item->rc == ZOK ? &item->stat : NULL,
@@ -477,7 +640,21 @@ static void hand_over(fake_client *client, const fake_item *item) {
         .count = item->count,
         .exposed = item->op == FAKE_ACL && !item->closed,
     };
-    if (item->rc == ZOK && item->watch)
+    if (item->op == FAKE_PERFORM && item->rc == ZOK) {
+        reply.path = item->results->path;
+        reply.stat = item->ops->kind == ZKL_OP_DELETE ? NULL : &item->results->stat;
+        reply.data = item->made;
+        reply.length = item->made ? strlen(item->made) : 0;
+        if (item->ops->kind == ZKL_OP_CHILDREN && !reply.names)
+            reply.names = (const char *const[]){NULL};
+    } else if (item->op == FAKE_TRANSACT) {
+        reply.stat = NULL;
+        reply.outcomes = item->results;
+        reply.count = item->op_count;
+    }
+    if ((item->rc == ZOK || item->rc == ZNONODE) && item->op == FAKE_PERFORM && item->watch)
+        watch_set(&client->listeners, item->path, item->watch_list, 0);
+    else if (item->rc == ZOK && item->watch)
         watch_set(&client->listeners, item->path, item->watch_list, 0);
     if (item->rc == ZOK && item->op == FAKE_UNWATCH)
         watch_remove(watch_at(&client->listeners, item->path, item->watch_list));
@@ -677,6 +854,7 @@ void fake_relink(fake_client *client) {
     start_link(client);
     zkl_lines_each(&client->lines, zkl_line_relink);
     zkl_queries_suspend(&client->queries);
+    zkl_errands_unlink(&client->nodes);
     fake_leave(client);
 }
 
@@ -702,6 +880,7 @@ void fake_expire(fake_client *client) {
     start_link(client);
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_queries_suspend(&client->queries);
+    zkl_errands_unlink(&client->nodes);
     fake_leave(client);
 }
 
@@ -746,7 +925,7 @@ const char *fake_batch(const fake_client *client) {
     static char text[256];
     size_t n = 0;
     for (const fake_item *item = client->sent; item && n + 1 < sizeof text; item = item->next)
-        text[n++] = "CLGDSUMWA"[item->op];
+        text[n++] = "CLGDSUMWAPT"[item->op];
     text[n] = '\0';
     return text;
 }

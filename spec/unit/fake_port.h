@@ -7,6 +7,7 @@
 
 #include "fake_quorum.h"
 #include "fake_servers.h"
+#include "nodes/errand.h"
 #include "queue/compound.h"
 #include "queue/place_state.h"
 #include "zookeeper/heart.h"
@@ -27,6 +28,8 @@ typedef struct fake_caller {
     bool shares;   /* a place */
 } fake_caller;
 
+#define FAKE_ERRANDS 64
+
 typedef struct fake_client {
     zkl_port port;
     fake_servers *servers;
@@ -35,6 +38,9 @@ typedef struct fake_client {
     zkl_lines lines;
     zkl_queries queries;
     _Atomic zkl_state state;
+    zkl_nodes nodes;
+    zkl_status answers[FAKE_ERRANDS]; /* of errands, by tag */
+    unsigned answered[FAKE_ERRANDS];
     fake_caller *callers;
     uint64_t tags, events;
 
@@ -176,7 +182,7 @@ unsigned fake_pending(const fake_client *client, fake_op op, const char *path);
 size_t fake_watched(const fake_client *client);
 /* Bytes of these in the packet. */
 size_t fake_watched_bytes(const fake_client *client);
-/* The kinds of all waiting requests, in order: "CLGDSUMWA". */
+/* The kinds of all waiting requests, in order: "CLGDSUMWAPT". */
 const char *fake_batch(const fake_client *client);
 
 #endif

@@ -174,6 +174,7 @@ void fake_write(fake_servers *servers, const char *path, const char *data) {
     free(node->data);
     node->data = copy(data);
     node->mzxid = ++servers->zxid;
+    node->version++;
     fire_all(servers);
 }
 

@@ -18,6 +18,8 @@ typedef enum fake_op {
     FAKE_BATCH,
     FAKE_SET,
     FAKE_ACL,
+    FAKE_PERFORM,
+    FAKE_TRANSACT,
     FAKE_OPS
 } fake_op;
 
@@ -29,7 +31,8 @@ typedef struct fake_node {
     zkl_mode mode;
     bool closed; /* its ACL lets only its maker do anything */
     int32_t aversion;
-    int32_t next; /* sequence of the next child */
+    int32_t version; /* of its data */
+    int32_t next;    /* sequence of the next child */
 } fake_node;
 
 /* While it stands, requests of its kind at its path, or at any node below, are answered with rc. */
