@@ -25,130 +25,140 @@ local CALLER = 3
 ---@field parents boolean? makes what is missing above, as containers
 ---@field acl "open"|"creator"|"read"|nil as of `connect`, for the parents, too; default the client's
 
----@param Client zklock.Client the class
-return function(Client)
-  --- Reads a node.
-  ---@param path string absolute; "/" too
-  ---@param timeout number? seconds; nil waits for ever; 0 tries once
-  ---@return string? data bytes; null data is ""
-  ---@return zklock.Stat|string|nil stat or the error: "no node", "timeout", "disconnected", "closed", "access denied",
-  ---  "auth failed", "forked", "cannot wait in phase NAME", "zookeeper: NAME"
-  ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
-  function Client:get(path, timeout)
-    check.self(self, Client, "client:get")
-    local op = ops.read(self, "get", path, "path", CALLER)
-    local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
-    if not answer then return nil, err, why end
-    local data, stat = answer:data(), answer:stat()
-    answer:drop()
-    return data, stat
-  end
+--- The client's class, whose methods these become.
+local class
 
-  --- Is there a node? Needs no permission to read it.
-  ---@param path string
-  ---@param timeout number? seconds
-  ---@return zklock.Stat|false|nil stat false: there is none
-  ---@return string? err as of `get`, but not "no node"
-  ---@return string? why
-  function Client:exists(path, timeout)
-    check.self(self, Client, "client:exists")
-    local op = ops.read(self, "exists", path, "path", CALLER)
-    local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
-    if not answer then return nil, err, why end
-    local stat = answer:found() and answer:stat()
-    answer:drop()
-    return stat
-  end
+---@class zklock.Client
+local Client = {}
 
-  --- The names of a node's children.
-  ---@param path string
-  ---@param timeout number? seconds
-  ---@return string[]? names sorted as bytes
-  ---@return zklock.Stat|string|nil stat the node's; or the error, as of `get`
-  ---@return string? why
-  function Client:children(path, timeout)
-    check.self(self, Client, "client:children")
-    local op = ops.read(self, "children", path, "path", CALLER)
-    local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
-    if not answer then return nil, err, why end
-    local names, stat = answer:names(), answer:stat()
-    answer:drop()
-    return names, stat
-  end
+--- Reads a node.
+---@param path string absolute; "/" too
+---@param timeout number? seconds; nil waits for ever; 0 tries once
+---@return string? data bytes; null data is ""
+---@return zklock.Stat|string|nil stat or the error: "no node", "timeout", "disconnected", "closed", "access denied",
+---  "auth failed", "forked", "cannot wait in phase NAME", "zookeeper: NAME"
+---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
+function Client:get(path, timeout)
+  check.self(self, class, "client:get")
+  local op = ops.read(self, "get", path, "path", CALLER)
+  local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
+  if not answer then return nil, err, why end
+  local data, stat = answer:data(), answer:stat()
+  answer:drop()
+  return data, stat
+end
 
-  --- Makes a node.
-  ---@param path string no component of it may be one that a lock's node could be called
-  ---@param data string? bytes; default ""
-  ---@param options zklock.CreateOptions?
-  ---@param timeout number? seconds
-  ---@return string? path with the number of a sequential one
-  ---@return zklock.Stat|string|nil stat or the error: "node exists", "no node" (above it), "too big", "unknown" (it was
-  ---  handed over and not answered: it may have been made), or as of `get`
-  ---@return string? why
-  function Client:create(path, data, options, timeout)
-    check.self(self, Client, "client:create")
-    local op = ops.create(self, path, data, options, nil, CALLER)
-    local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
-    if not answer then return nil, err, why end
-    local made, stat = answer:data(), answer:stat()
-    answer:drop()
-    return made, stat
-  end
+--- Is there a node? Needs no permission to read it.
+---@param path string
+---@param timeout number? seconds
+---@return zklock.Stat|false|nil stat false: there is none
+---@return string? err as of `get`, but not "no node"
+---@return string? why
+function Client:exists(path, timeout)
+  check.self(self, class, "client:exists")
+  local op = ops.read(self, "exists", path, "path", CALLER)
+  local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
+  if not answer then return nil, err, why end
+  local stat = answer:found() and answer:stat()
+  answer:drop()
+  return stat
+end
 
-  --- Writes a node's data.
-  ---@param path string
-  ---@param data string bytes
-  ---@param version integer? only if it has this one; nil and -1: any
-  ---@param timeout number? seconds
-  ---@return zklock.Stat? stat
-  ---@return string? err "no node", "bad version", "too big", "unknown", or as of `get`
-  ---@return string? why
-  function Client:set(path, data, version, timeout)
-    check.self(self, Client, "client:set")
-    local op = ops.set(self, path, data, version, nil, CALLER)
-    local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
-    if not answer then return nil, err, why end
-    local stat = answer:stat()
-    answer:drop()
-    return stat
-  end
+--- The names of a node's children.
+---@param path string
+---@param timeout number? seconds
+---@return string[]? names sorted as bytes
+---@return zklock.Stat|string|nil stat the node's; or the error, as of `get`
+---@return string? why
+function Client:children(path, timeout)
+  check.self(self, class, "client:children")
+  local op = ops.read(self, "children", path, "path", CALLER)
+  local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
+  if not answer then return nil, err, why end
+  local names, stat = answer:names(), answer:stat()
+  answer:drop()
+  return names, stat
+end
 
-  --- Deletes a node that has no children.
-  ---@param path string
-  ---@param version integer? as of `set`
-  ---@param timeout number? seconds
-  ---@return true? ok
-  ---@return string? err "no node", "bad version", "not empty", "unknown", or as of `get`
-  ---@return string? why
-  function Client:delete(path, version, timeout)
-    check.self(self, Client, "client:delete")
-    local op = ops.delete(self, path, version, nil, CALLER)
-    local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
-    if not answer then return nil, err, why end
-    answer:drop()
-    return true
-  end
+--- Makes a node.
+---@param path string no component of it may be one that a lock's node could be called
+---@param data string? bytes; default ""
+---@param options zklock.CreateOptions?
+---@param timeout number? seconds
+---@return string? path with the number of a sequential one
+---@return zklock.Stat|string|nil stat or the error: "node exists", "no node" (above it), "too big", "unknown" (it was
+---  handed over and not answered: it may have been made), or as of `get`
+---@return string? why
+function Client:create(path, data, options, timeout)
+  check.self(self, class, "client:create")
+  local op = ops.create(self, path, data, options, nil, CALLER)
+  local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
+  if not answer then return nil, err, why end
+  local made, stat = answer:data(), answer:stat()
+  answer:drop()
+  return made, stat
+end
 
-  --- Does all of several writes, or none.
-  ---@param list table[] `{ "set", path, data, version }`, `{ "create", path, data, options }`,
-  ---  `{ "delete", path, version }`, `{ "check", path, version }`
-  ---@param timeout number? seconds
-  ---@return table[]? results of `create` the path, of `set` the stat, of the others true
-  ---@return string? err as of `create`, `set` and `delete`
-  ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
-  function Client:multi(list, timeout)
-    check.self(self, Client, "client:multi")
-    list = ops.list(self, list, CALLER)
-    return errands.all(self, list, check.deadline(timeout, "timeout"))
-  end
+--- Writes a node's data.
+---@param path string
+---@param data string bytes
+---@param version integer? only if it has this one; nil and -1: any
+---@param timeout number? seconds
+---@return zklock.Stat? stat
+---@return string? err "no node", "bad version", "too big", "unknown", or as of `get`
+---@return string? why
+function Client:set(path, data, version, timeout)
+  check.self(self, class, "client:set")
+  local op = ops.set(self, path, data, version, nil, CALLER)
+  local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
+  if not answer then return nil, err, why end
+  local stat = answer:stat()
+  answer:drop()
+  return stat
+end
 
-  --- What is read after it shows all that anybody had written before it.
-  ---@param timeout number? seconds
-  ---@return true? ok
-  ---@return string? err as of `get`
-  ---@return string? why
-  function Client:sync(timeout)
-    check.self(self, Client, "client:sync")
-    return errands.sync(self, check.deadline(timeout, "timeout"))
-  end
+--- Deletes a node that has no children.
+---@param path string
+---@param version integer? as of `set`
+---@param timeout number? seconds
+---@return true? ok
+---@return string? err "no node", "bad version", "not empty", "unknown", or as of `get`
+---@return string? why
+function Client:delete(path, version, timeout)
+  check.self(self, class, "client:delete")
+  local op = ops.delete(self, path, version, nil, CALLER)
+  local answer, err, why = errands.one(self, op, check.deadline(timeout, "timeout"))
+  if not answer then return nil, err, why end
+  answer:drop()
+  return true
+end
+
+--- Does all of several writes, or none.
+---@param list table[] `{ "set", path, data, version }`, `{ "create", path, data, options }`,
+---  `{ "delete", path, version }`, `{ "check", path, version }`
+---@param timeout number? seconds
+---@return table[]? results of `create` the path, of `set` the stat, of the others true
+---@return string? err "no node", "node exists", "bad version", "not empty", "too big", "unknown", or as of `get`
+---@return integer|string|nil index of the op that failed; or why, of "disconnected"
+function Client:multi(list, timeout)
+  check.self(self, class, "client:multi")
+  list = ops.list(self, list, CALLER)
+  return errands.all(self, list, check.deadline(timeout, "timeout"))
+end
+
+--- What is read after it shows all that anybody had written before it.
+---@param timeout number? seconds
+---@return true? ok
+---@return string? err as of `get`
+---@return string? why
+function Client:sync(timeout)
+  check.self(self, class, "client:sync")
+  return errands.sync(self, check.deadline(timeout, "timeout"))
+end
+
+--- Adds them to the client's.
+---@param to zklock.Client the class
+return function(to)
+  class = to
+  for name, method in pairs(Client) do to[name] = method end
 end

@@ -1,0 +1,80 @@
+--- Nodes inside nginx: no read or write holds up its worker.
+
+local fixture = require "spec.support.fixture"
+local nginx = require "spec.support.nginx"
+
+if not nginx.is_testable() then
+  describe("inside nginx", function()
+    it("is tested under LuaJIT, which is nginx's Lua", function() pending("not this one") end)
+  end)
+  return
+end
+
+describe("of nodes inside nginx", function()
+  local here = fixture.new("/nginx-nodes", { session_timeout = 6, patience = 30 })
+
+  before_each(function() assert(here.tree:create(here.path, "1", { parents = true })) end)
+
+  it("requests read, write and list, and lock, with a guard", function()
+    local web = here:nginx { server = [[
+      location / { content_by_lua_block {
+        local path, lock = "@path@", client:mutex("@path@/lock")
+        assert(client:set(path, "a\0b", 0, 10))
+        local data, stat = client:get(path, 10)
+        ngx.say(#data, " ", stat.version)
+        ngx.say((client:create(path .. "/x/y", "", { parents = true }, 10)))
+        ngx.say(table.concat(client:children(path, 10), " "), " ", client:exists(path .. "/z", 10))
+        ngx.say(client:delete(path .. "/x/y", nil, 10), " ", client:sync(10))
+        ngx.say(tostring(select(2, lock:multi({ { "set", path, "2" } }, 10))))
+        assert(lock:acquire(10))
+        ngx.say(lock:multi({ { "set", path, "2" } }, 10)[1].version, " ", #lock:nodes())
+        lock:release()
+      } }
+    ]] }
+    assert.same({ 200, "3 1\n" .. here.path .. "/x/y\nx false\ntrue true\nnot owner\n2 1\n" }, { web:get("/") })
+    assert.equal("2", (here.tree:get(here.path)))
+    assert.same({}, web:errors())
+  end)
+
+  it("a request that waits for an answer does not hold up others", function()
+    local way = here:proxy()
+    local web = here:nginx { values = { hosts = way.hosts }, server = [[
+      location /get { content_by_lua_block { ngx.say((client:get("@path@", 20))) } }
+      location /ping { content_by_lua_block { ngx.say("pong") } }
+    ]] }
+    assert.same({ 200, "1\n" }, { web:get("/get") })
+    way:hold_reply("getData")
+    local slow = web:begin("/get")
+    here:eventually(function() return way:pending() == 0 end, "the request to be on its way")
+    assert.same({ 200, "pong\n" }, { web:get("/ping") })
+    assert.is_false(slow:is_answered())
+    way:heal()
+    assert.same({ 200, "1\n" }, { slow:finish(20) })
+    assert.same({}, web:errors())
+  end)
+
+  it("what is spawned runs soon, in a light thread that owns what it takes", function()
+    local web = here:nginx { server = [[
+      location / { content_by_lua_block {
+        local lock, read = client:mutex("@path@/lock"), {}
+        local done = require("ngx.semaphore").new(0)
+        for i = 1, 8 do
+          client:spawn(function(n)
+            read[n] = client:get("@path@", 10)
+            done:post(1)
+          end, i)
+        end
+        client:spawn(function()
+          assert(lock:acquire(10))
+          read.held = lock:is_held()
+          done:post(1)
+        end)
+        for _ = 1, 9 do assert(done:wait(10)) end
+        ngx.say(table.concat(read), " ", read.held, " ", lock:is_held())
+      } }
+    ]] }
+    assert.same({ 200, "11111111 true false\n" }, { web:get("/") })
+    here:becomes(0, here.path .. "/lock")
+    assert.same({}, web:errors())
+  end)
+end)
