@@ -123,7 +123,9 @@ local function bad_path(path, chroot, use)
     if #component > COMPONENT_BYTES then
       return ("it has a component of more than %d bytes"):format(COMPONENT_BYTES)
     end
-    if (not use or use == "create") and core.is_node(component) then return "a lock's node could be called '" .. text.shown(component) .. "'" end
+    if (not use or use == "create") and core.is_node(component) then
+      return "a lock's node could be called '" .. text.shown(component) .. "'"
+    end
   end
   if use ~= "read" and (path == "/zookeeper" or path:find("^/zookeeper/")) then
     return "/zookeeper belongs to the servers"

@@ -1,5 +1,5 @@
---- ops: what a caller may want done to nodes, checked, as lists that the engine reads: kind, path, data, version, flags,
---- acl. Everything here raises at `level`, as `check`'s functions do, with a message that names the argument.
+--- ops: what a caller may want done to nodes, checked, as lists that the engine reads: kind, path, data, version,
+--- flags, acl. Everything here raises at `level`, as `check`'s functions do, with a message that names the argument.
 local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
@@ -97,7 +97,8 @@ end
 local WORDS = { set = "set", create = "create", delete = "delete", check = "check" }
 
 local function one_of_list(client, op, name, level)
-  local kind, made = check.word(op[1], name .. "[1]", WORDS, level + 1), nil
+  local kind = check.word(op[1], name .. "[1]", WORDS, level + 1)
+  local made
   if kind == "set" then
     made = ops.set(client, op[2], op[3], op[4], name, level + 1)
   elseif kind == "create" then
