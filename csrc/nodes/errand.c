@@ -270,7 +270,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
 
 static size_t count_parts(zkl_contender *guard) {
     size_t count = 0;
-    while (guard && guard->call->part(guard, count))
+    while (guard && guard->call->part(guard, count) != NULL)
         count++;
     return count;
 }
@@ -390,7 +390,7 @@ void zkl_errands_forget(zkl_nodes *nodes, const zkl_contender *guard) {
 
 /* ---- life ---- */
 
-void zkl_errands_init(zkl_nodes *nodes, zkl_context *context, const zkl_state *state) {
+void zkl_errands_init(zkl_nodes *nodes, zkl_context *context, const _Atomic zkl_state *state) {
     *nodes = (zkl_nodes){.context = context, .state = state, .retry.fire = retry};
     zkl_barrier_init(&nodes->barrier, context);
 }
@@ -425,11 +425,12 @@ static bool is_too_big(const zkl_errand *e) {
     size_t bytes = zkl_wire_request(e->several);
     for (size_t i = 0; i < e->count && bytes <= ZKL_WIRE_MOST; i++)
         bytes += zkl_wire_op(&e->ops[i], e->several);
-    const zkl_contender *part;
-    for (size_t i = 0; e->guard && bytes <= ZKL_WIRE_MOST &&
-                       (part = e->guard->call->part(e->guard, i)) && part->name;
-         i++)
+    const bool held = e->guard && e->guard->phase == ZKL_HELD;
+    const size_t checks = held ? count_parts(e->guard) : 0;
+    for (size_t i = 0; i < checks && bytes <= ZKL_WIRE_MOST; i++) {
+        const zkl_contender *part = e->guard->call->part(e->guard, i);
         bytes += zkl_wire_check(zkl_line_length(part->line, part->name));
+    }
     return bytes > ZKL_WIRE_MOST;
 }
 

@@ -18,7 +18,7 @@ typedef struct zkl_wish {
     zkl_contender *guard;
 } zkl_wish;
 
-void zkl_errands_init(zkl_nodes *nodes, zkl_context *context, const zkl_state *state);
+void zkl_errands_init(zkl_nodes *nodes, zkl_context *context, const _Atomic zkl_state *state);
 /* NULL: no memory. */
 zkl_errand *zkl_errand_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag);
 void zkl_errand_start(zkl_errand *errand, zkl_nanos deadline);

@@ -9,7 +9,7 @@
 
 typedef struct zkl_nodes {
     zkl_context *context;
-    const zkl_state *state; /* the session's */
+    const _Atomic zkl_state *state; /* the session's */
     zkl_barrier barrier;
     zkl_list waiting; /* errand: not handed over, in order of arrival */
     zkl_list handed;  /* errand: on their way */

@@ -50,7 +50,8 @@ typedef struct zkl_contender_table {
     void (*cancel)(zkl_contender *c, zkl_status status);
     void (*drop)(zkl_contender *c);
     void (*free)(zkl_contender *c);
-    /* While it holds: the index-th of those that have the nodes it holds with; NULL: no more. */
+    /* While it holds: the index-th of those that have the nodes it holds with; NULL: no more. For
+     * those who tell somebody of the nodes. */
     zkl_contender *(*part)(zkl_contender *c, size_t index);
 } zkl_contender_table;
 

@@ -544,6 +544,17 @@ static void drop(zkl_contender *c) {
     zkl_contender_unhost(c);
 }
 
+/* Whoever writes with the node as a guard may do so after the hold, when another caller has it: so
+ * the node goes with this hold. */
+static zkl_contender *part(zkl_contender *c, size_t index) {
+    zkl_place *place = guest_of(c)->place;
+    if (index > 0)
+        return NULL;
+    place->sealed = true;
+    stir(place);
+    return place->node;
+}
+
 static void free_guest(zkl_contender *c) {
     free(guest_of(c));
 }
@@ -562,7 +573,7 @@ static void guest_timer(zkl_timer *timer) {
 }
 
 static zkl_guest *guest_new(zkl_place *place, uint64_t tag, const zkl_terms *terms) {
-    static const zkl_contender_table table = {release, give_up, cancel, drop, free_guest};
+    static const zkl_contender_table table = {release, give_up, cancel, drop, free_guest, part};
     zkl_guest *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;

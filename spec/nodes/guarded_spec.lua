@@ -23,6 +23,11 @@ describe("a guarded write", function()
       assert(lock:acquire(patience))
       return lock, lock
     end,
+    ["mutex that takes turns"] = function()
+      local lock = client:mutex(path, { fair = false })
+      assert(lock:acquire(patience))
+      return lock, lock
+    end,
     ["read lock"] = function()
       local lock = client:rwlock(path .. "/rw").read
       assert(lock:acquire(patience))
@@ -91,6 +96,23 @@ describe("a guarded write", function()
       end)
     end)
   end
+
+  it("ends the place on which callers take turns, with the hold; so does telling its node", function()
+    local lock = client:mutex(path, { fair = false, linger = 100 })
+    for _, use in ipairs {
+      function() assert(lock:multi(write, patience)) end,
+      function() assert.equal(1, #lock:nodes()) end,
+    } do
+      assert(lock:acquire(patience))
+      assert.equal(1, lock:turn())
+      lock:release()
+      assert(lock:acquire(patience))
+      assert.equal(2, lock:turn())
+      use()
+      lock:release()
+      here:becomes(1) -- the data
+    end
+  end)
 
   it("says what is wrong with an op, and which", function()
     local lock = client:mutex(path)
