@@ -104,7 +104,7 @@ static zkl_contender *part(zkl_contender *c, size_t index) {
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                                  zkl_compound *compound) {
     static const zkl_contender_table table = {zkl_line_release, zkl_line_release, zkl_line_cancel,
-                                              zkl_line_drop, free_contender, part};
+                                              zkl_line_drop,    free_contender,   part};
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
