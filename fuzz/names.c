@@ -62,10 +62,11 @@ static void check_order(const zkl_snapshot *list) {
 static void check_verdict(const zkl_snapshot *list, size_t own) {
     const zkl_child *me = &list->children[own];
     const zkl_verdict verdict = zkl_verdict_of(list->children, list->count, own, 3);
-    size_t ahead[2] = {ZKL_NOBODY, ZKL_NOBODY}, leases = 0;
+    size_t ahead[2] = {ZKL_NOBODY, ZKL_NOBODY}, leases = 0, twins = 0;
     for (size_t i = 0; i < list->count; i++) {
         const zkl_child *other = &list->children[i];
         leases += other->kind == ZKL_KIND_LEASE;
+        twins += i != own && other->sequence == me->sequence && other->kind == me->kind;
         if (other->sequence < me->sequence && zkl_verdict_blocks(other, me->kind)) {
             ahead[1] = ahead[0];
             ahead[0] = i;
@@ -74,7 +75,8 @@ static void check_verdict(const zkl_snapshot *list, size_t own) {
     switch (verdict.outcome) {
     case ZKL_VERDICT_GRANTED:
         CHECK(me->kind == ZKL_KIND_LEASE ? leases <= 3 : ahead[0] == ZKL_NOBODY);
-        CHECK(me->kind == ZKL_KIND_LEASE || (me->sequence >= 0 && me->sequence != INT32_MAX));
+        CHECK(me->kind == ZKL_KIND_LEASE ||
+              (twins == 0 && me->sequence >= 0 && me->sequence != INT32_MAX));
         break;
     case ZKL_VERDICT_WAIT:
         CHECK(me->kind != ZKL_KIND_LEASE && verdict.blocker < own);
