@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model fuzz lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim fuzz lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -47,6 +47,7 @@ help:
 	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
+	@echo '  make sim     whole clients on simulated servers for a minute, other seeds each time: SECONDS=20; SEED=7 tells one'
 	@echo '  make fuzz    names, connect strings, directories full of strangers under libFuzzer: MINUTES=60'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
@@ -83,7 +84,7 @@ unit: $(UNIT) $(REPLAYS)
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts contest-spec $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
+	@$(submake) build hosts contest-spec $(B)/sim/simulation $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
 		$(if $(NEIGHBOURS),neighbour_programs) $(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
 	@$(if $(CHAOS),$(call checked,build/checked/5.4/zklock/core.so))
@@ -97,6 +98,7 @@ test: deps
 		$(if $(CHAOS),'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)') \
 		'memory=$(memory_asan)' \
 		'unit=$(unit_asan)' \
+		'sim=$(B)/sim/simulation 20' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(if $(SPECS),,$(if $(SOAK_LUAS),'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))')) \
 		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
@@ -149,16 +151,25 @@ random: deps
 model: deps
 	@exec model/run.sh build/model
 
+# Without a seed: others each time. With one: that history, step by step; KEEP=3,17 has only those of its deeds.
+SECONDS = 60
+KEEP =
+sim: deps
+	@$(submake) $(B)/sim/simulation
+	@$(if $(filter command%,$(firstword $(origin SEED))),exec $(B)/sim/simulation seed $(SEED) $(KEEP),\
+		exec $(B)/sim/simulation $(SECONDS) $(SEED)000)
+
 fuzz: deps
 	@exec fuzz/run.sh build/fuzz $(MINUTES)
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host build/asan/5.4/scarce/scarce.so \
-		build/asan/luajit/zklock/core.so)
+		build/asan/luajit/zklock/core.so build/asan/sim/simulation)
 	@$(submake) build/luajit/zklock/core.so
 	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
 		'unit=$(unit_asan)' \
+		'sim=$(call sanitized_asan,build/asan/report) build/asan/sim/simulation 60' \
 		'memory=$(memory_asan)' \
 		'5.4=$(call under_asan,$(call specs,5.4,build/asan,$(ASAN_SPECS),bare))' \
 		'nginx=$(nginx_asan)'

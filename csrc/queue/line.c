@@ -191,12 +191,20 @@ void zkl_line_insist(zkl_line *line) {
     }
 }
 
+/* Nobody is left who would have to look at who goes. A node of ours is watched if somebody waited
+ * behind it before the answer came that says whose it is: the library keeps that watch. */
+static void forget_own_nodes(zkl_line *line) {
+    for (size_t i = 0; i < line->snapshot.count; i++)
+        if (line->snapshot.children[i].mine)
+            zkl_line_abandon_child_watch(line, &line->snapshot.children[i]);
+    zkl_snapshot_remove_mine(&line->snapshot);
+}
+
 void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
     ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
         listener->dismissed(listener, status, give_back);
     }
-    zkl_snapshot_remove_mine(
-        &line->snapshot); /* nobody is left who would have to look at who goes */
+    forget_own_nodes(line);
     zkl_leave_fail_waiting(line, status);
     if (!give_back)
         return;

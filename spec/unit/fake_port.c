@@ -285,8 +285,23 @@ static const zkl_port_table table = {fake_port_create,  fake_port_create_all, fa
                                      fake_port_sync,    fake_port_unwatch,    fake_port_get_acl,
                                      fake_port_perform, fake_port_transact};
 
+static void fire_all(fake_servers *servers) {
+    for (fake_client *c = servers->clients; c; c = c->next)
+        fake_fire(c);
+}
+
+static int64_t oldest_view(const fake_servers *servers) {
+    int64_t oldest = servers->zxid;
+    for (const fake_client *c = servers->clients; c; c = c->next)
+        if (c->view < oldest)
+            oldest = c->view;
+    return oldest;
+}
+
 void fake_port_init(fake_client *client) {
     client->port.call = &table;
+    client->servers->changed = fire_all;
+    client->servers->oldest = oldest_view;
 }
 
 void fake_port_done(fake_client *client) {
@@ -383,7 +398,9 @@ static int make_all(fake_client *client, fake_item *item) {
         int32_t sequence;
         CHECK(zkl_znode_parse(strrchr(item->mark, '/') + 1, &sequence) == ZKL_KIND_NONE);
         CHECK_INT(fake_make(servers, item->mark, "", ZKL_PERSISTENT, 0, &mark), ZOK);
-        mark->dzxid = servers->zxid;
+        servers->within = true; /* it has gone again at the same moment */
+        CHECK_INT(fake_remove(servers, mark->path), ZOK);
+        servers->within = false;
     }
     for (size_t i = 0; i < item->path_count; i++)
         nodes[i]->czxid = nodes[i]->mzxid = servers->zxid;

@@ -1,7 +1,6 @@
 #include "fake_servers.h"
 
 #include "check.h"
-#include "fake_port.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,16 +19,31 @@ static char *copy(const char *text) {
     return c;
 }
 
+static uint32_t hash_of(const char *path, size_t length) {
+    uint32_t hash = 2166136261U;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)path[i]) * 16777619U;
+    return hash;
+}
+
 fake_servers *fake_servers_new(void) {
     fake_servers *servers = calloc(1, sizeof *servers);
     must(servers != NULL);
     servers->zxid = 100;
     servers->sessions = 0x1000;
     servers->packet_most = 1048575; /* jute.maxbuffer */
+    servers->bucket_count = 1024;
+    servers->buckets = calloc(servers->bucket_count, sizeof *servers->buckets);
+    must(servers->buckets != NULL);
     return servers;
 }
 
 static void free_node(fake_node *node) {
+    for (fake_edition *e = node->older, *older; e; e = older) {
+        older = e->older;
+        free(e->data);
+        free(e);
+    }
     free(node->path);
     free(node->data);
     free(node);
@@ -39,63 +53,161 @@ void fake_servers_free(fake_servers *servers) {
     for (size_t i = 0; i < servers->count; i++)
         free_node(servers->nodes[i]);
     free(servers->nodes);
+    free(servers->buckets);
     free(servers);
 }
+
+/* ---- looking ---- */
 
 static bool visible(const fake_node *node, int64_t view) {
     return node->czxid <= view && (node->dzxid == 0 || node->dzxid > view);
 }
 
-fake_node *fake_find(const fake_servers *servers, const char *path, int64_t view) {
-    for (size_t i = servers->count; i-- > 0;)
-        if (visible(servers->nodes[i], view) && strcmp(servers->nodes[i]->path, path) == 0)
-            return servers->nodes[i];
+static fake_node *find(const fake_servers *servers, const char *path, size_t length, int64_t view) {
+    const uint32_t hash = hash_of(path, length);
+    for (fake_node *node = servers->buckets[hash & (servers->bucket_count - 1)]; node;
+         node = node->same)
+        if (node->hash == hash && visible(node, view) && strncmp(node->path, path, length) == 0 &&
+            node->path[length] == '\0')
+            return node;
     return NULL;
 }
 
-/* The name of the node below `path`, or NULL. */
-static const char *name_below(const fake_node *node, const char *path) {
-    const size_t length = strlen(path);
-    if (strncmp(node->path, path, length) != 0 || node->path[length] != '/')
-        return NULL;
-    const char *name = node->path + length + 1;
-    return strchr(name, '/') ? NULL : name;
+fake_node *fake_find(const fake_servers *servers, const char *path, int64_t view) {
+    return find(servers, path, strlen(path), view);
+}
+
+const char *fake_name(const fake_node *node) {
+    return strrchr(node->path, '/') + 1;
+}
+
+fake_node *fake_child_before(const fake_node *directory, const fake_node *child, int64_t view) {
+    fake_node *node = child ? child->after : directory->children;
+    while (node && !visible(node, view))
+        node = node->after;
+    return node;
 }
 
 const char *fake_child(const fake_servers *servers, const char *path, size_t index, int64_t view) {
     /* From the youngest: the engine may not rely on the order of a list. */
-    for (size_t i = servers->count; i-- > 0;) {
-        const char *name =
-            visible(servers->nodes[i], view) ? name_below(servers->nodes[i], path) : NULL;
-        if (name && index-- == 0)
-            return name;
-    }
-    return NULL;
+    const fake_node *directory = fake_find(servers, path, view), *child = NULL;
+    do {
+        child = directory ? fake_child_before(directory, child, view) : NULL;
+    } while (child && index--);
+    return child ? fake_name(child) : NULL;
 }
 
 size_t fake_children(const fake_servers *servers, const char *path) {
-    size_t n = 0;
-    for (size_t i = 0; i < servers->count; i++)
-        n += servers->nodes[i]->dzxid == 0 && name_below(servers->nodes[i], path) != NULL;
-    return n;
+    const fake_node *directory = fake_find(servers, path, FAKE_LATEST);
+    return directory ? (size_t)directory->child_count : 0;
 }
 
-static void fire_all(fake_servers *servers) {
-    for (fake_client *c = servers->clients; c; c = c->next)
-        fake_fire(c);
+static int64_t seen(int64_t zxid, int64_t view) {
+    return zxid <= view ? zxid : 0;
+}
+
+int64_t fake_pzxid(const fake_node *directory, int64_t view) {
+    int64_t latest =
+        directory->forgotten > directory->czxid ? directory->forgotten : directory->czxid;
+    if (directory->pzxid <= view)
+        return directory->pzxid > latest ? directory->pzxid : latest;
+    for (const fake_node *child = directory->children; child; child = child->after) {
+        const int64_t made = seen(child->czxid, view), gone = seen(child->dzxid, view);
+        if (latest < made)
+            latest = made;
+        if (latest < gone)
+            latest = gone;
+    }
+    return latest;
+}
+
+fake_edition fake_edition_at(const fake_node *node, int64_t view) {
+    if (node->mzxid <= view || !node->older)
+        return (fake_edition){NULL, node->data, node->mzxid, node->version};
+    const fake_edition *e = node->older;
+    while (e->mzxid > view && e->older)
+        e = e->older;
+    return *e;
+}
+
+/* ---- changes ---- */
+
+static void tell(fake_servers *servers) {
+    if (servers->changed)
+        servers->changed(servers);
+}
+
+static int64_t next_zxid(fake_servers *servers) {
+    return servers->within ? servers->zxid : ++servers->zxid;
 }
 
 static bool is_ephemeral(zkl_mode mode) {
     return mode == ZKL_EPHEMERAL || mode == ZKL_EPHEMERAL_SEQUENCE;
 }
 
+/* The one above; NULL with *has_one: it is not there. */
+static fake_node *parent_of(const fake_servers *servers, const char *path, bool *has_one) {
+    const size_t length = (size_t)(strrchr(path, '/') - path);
+    *has_one = length > 0;
+    return length ? find(servers, path, length, FAKE_LATEST) : NULL;
+}
+
+static void enter_bucket(fake_servers *servers, fake_node *node) {
+    fake_node **bucket = &servers->buckets[node->hash & (servers->bucket_count - 1)];
+    node->same = *bucket;
+    *bucket = node;
+}
+
+static void leave_bucket(fake_servers *servers, const fake_node *node) {
+    fake_node **p = &servers->buckets[node->hash & (servers->bucket_count - 1)];
+    while (*p != node)
+        p = &(*p)->same;
+    *p = node->same;
+}
+
+static void enter_parent(fake_node *node, fake_node *above) {
+    node->parent = above;
+    if (!above)
+        return;
+    node->after = above->children;
+    if (node->after)
+        node->after->before = node;
+    above->children = node;
+}
+
+static void leave_parent(fake_node *node) {
+    if (!node->parent)
+        return;
+    if (node->parent->forgotten < node->dzxid)
+        node->parent->forgotten = node->dzxid;
+    if (node->after)
+        node->after->before = node->before;
+    *(node->before ? &node->before->after : &node->parent->children) = node->after;
+}
+
+/* In order of age: younger ones are found first in a bucket. */
+static void grow(fake_servers *servers) {
+    if (servers->count < servers->room)
+        return;
+    servers->room = servers->room ? 2 * servers->room : 64;
+    servers->nodes = realloc(servers->nodes, servers->room * sizeof(fake_node *));
+    must(servers->nodes != NULL);
+    if (servers->room <= servers->bucket_count)
+        return;
+    servers->bucket_count = servers->room;
+    free(servers->buckets);
+    servers->buckets = calloc(servers->bucket_count, sizeof *servers->buckets);
+    must(servers->buckets != NULL);
+    for (size_t i = 0; i < servers->count; i++)
+        enter_bucket(servers, servers->nodes[i]);
+}
+
 int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mode mode,
               int64_t owner, fake_node **made) {
-    char full[2048], parent[2048];
-    snprintf(parent, sizeof parent, "%s", path);
-    *strrchr(parent, '/') = '\0';
-    fake_node *above = parent[0] ? fake_find(servers, parent, FAKE_LATEST) : NULL;
-    if (parent[0] && !above)
+    char full[8192];
+    bool has_parent;
+    fake_node *above = parent_of(servers, path, &has_parent);
+    if (has_parent && !above)
         return ZNONODE;
     if (above && is_ephemeral(above->mode))
         return ZNOCHILDRENFOREPHEMERALS;
@@ -107,82 +219,129 @@ int fake_make(fake_servers *servers, const char *path, const char *data, zkl_mod
         snprintf(full, sizeof full, "%s", path);
     if (fake_find(servers, full, FAKE_LATEST))
         return ZNODEEXISTS;
-    if (above)
-        above->next = (int32_t)((uint32_t)above->next + 1);
-    if (servers->count == servers->room) {
-        servers->room = servers->room ? 2 * servers->room : 64;
-        servers->nodes = realloc(servers->nodes, servers->room * sizeof(fake_node *));
-        must(servers->nodes != NULL);
-    }
+    grow(servers);
     fake_node *node = calloc(1, sizeof *node);
     must(node != NULL);
     *node = (fake_node){.path = copy(full), .data = copy(data), .mode = mode};
-    node->czxid = node->mzxid = ++servers->zxid;
+    node->hash = hash_of(full, strlen(full));
+    node->czxid = node->mzxid = node->pzxid = next_zxid(servers);
     node->owner = is_ephemeral(mode) ? owner : 0;
     servers->nodes[servers->count++] = node;
-    if (above)
+    enter_bucket(servers, node);
+    enter_parent(node, above);
+    if (above) {
+        above->next = (int32_t)((uint32_t)above->next + 1);
+        above->child_count++;
         above->pzxid = node->czxid;
-    fire_all(servers);
+    }
+    tell(servers);
     if (made)
         *made = node;
     return ZOK;
 }
 
-/* What no client can see any more is forgotten. */
-static void forget_old(fake_servers *servers) {
-    int64_t oldest = servers->zxid;
-    for (const fake_client *c = servers->clients; c; c = c->next)
-        if (c->view < oldest)
-            oldest = c->view;
-    size_t kept = 0;
-    for (size_t i = 0; i < servers->count; i++) {
+/* Parents are forgotten only after all their children. */
+static bool is_forgotten(const fake_servers *servers, const fake_node *node, int64_t oldest) {
+    return node->dzxid && node->dzxid <= oldest && servers->zxid - node->dzxid > 500 &&
+           !node->children;
+}
+
+void fake_forget(fake_servers *servers) {
+    const int64_t oldest = servers->oldest ? servers->oldest(servers) : servers->zxid;
+    size_t kept = servers->count;
+    for (size_t i = servers->count; i-- > 0;) {
         fake_node *node = servers->nodes[i];
-        if (node->dzxid && node->dzxid <= oldest && servers->zxid - node->dzxid > 500)
+        if (is_forgotten(servers, node, oldest)) {
+            leave_parent(node);
+            leave_bucket(servers, node);
             free_node(node);
-        else
-            servers->nodes[kept++] = node;
+        } else {
+            servers->nodes[--kept] = node;
+        }
     }
-    servers->count = kept;
+    memmove(servers->nodes, servers->nodes + kept, (servers->count - kept) * sizeof(fake_node *));
+    servers->count -= kept;
 }
 
 static void gone(fake_servers *servers, fake_node *node) {
-    char parent[2048];
-    snprintf(parent, sizeof parent, "%s", node->path);
-    *strrchr(parent, '/') = '\0';
-    fake_node *above = parent[0] ? fake_find(servers, parent, FAKE_LATEST) : NULL;
-    node->dzxid = ++servers->zxid;
-    if (above)
-        above->pzxid = node->dzxid;
+    node->dzxid = next_zxid(servers);
+    if (!node->parent)
+        return;
+    node->parent->pzxid = node->dzxid;
+    node->parent->child_count--;
 }
 
-int fake_remove(fake_servers *servers, const char *path) {
+int fake_remove_node(fake_servers *servers, const char *path, fake_node **removed) {
     fake_node *node = fake_find(servers, path, FAKE_LATEST);
     if (!node)
         return ZNONODE;
-    if (fake_children(servers, path))
+    if (node->child_count)
         return ZNOTEMPTY;
     gone(servers, node);
-    fire_all(servers);
+    *removed = node;
+    return ZOK;
+}
+
+int fake_remove(fake_servers *servers, const char *path) {
+    fake_node *node;
+    const int rc = fake_remove_node(servers, path, &node);
+    if (rc != ZOK)
+        return rc;
+    tell(servers);
     if (servers->zxid % 256 == 0)
-        forget_old(servers);
+        fake_forget(servers);
     return ZOK;
 }
 
 void fake_write(fake_servers *servers, const char *path, const char *data) {
     fake_node *node = fake_find(servers, path, FAKE_LATEST);
     CHECK(node != NULL);
-    free(node->data);
+    fake_edition *former = malloc(sizeof *former);
+    must(former != NULL);
+    *former = (fake_edition){node->older, node->data, node->mzxid, node->version};
+    node->older = former;
     node->data = copy(data);
-    node->mzxid = ++servers->zxid;
+    node->mzxid = next_zxid(servers);
     node->version++;
-    fire_all(servers);
+    tell(servers);
+}
+
+void fake_unwrite(fake_node *node) {
+    fake_edition *former = node->older;
+    free(node->data);
+    node->data = former->data;
+    node->mzxid = former->mzxid;
+    node->version = former->version;
+    node->older = former->older;
+    free(former);
+}
+
+void fake_unmake(fake_servers *servers, fake_node *node, int64_t pzxid) {
+    CHECK(servers->nodes[servers->count - 1] == node);
+    servers->count--;
+    if (node->parent) {
+        node->parent->next = (int32_t)((uint32_t)node->parent->next - 1);
+        node->parent->child_count--;
+        node->parent->pzxid = pzxid;
+    }
+    leave_parent(node);
+    leave_bucket(servers, node);
+    free_node(node);
+}
+
+void fake_bring_back(fake_node *node, int64_t pzxid) {
+    node->dzxid = 0;
+    if (!node->parent)
+        return;
+    node->parent->child_count++;
+    node->parent->pzxid = pzxid;
 }
 
 void fake_end_session(fake_servers *servers, int64_t session) {
     for (size_t i = 0; i < servers->count; i++)
         if (servers->nodes[i]->owner == session && servers->nodes[i]->dzxid == 0)
             gone(servers, servers->nodes[i]);
-    fire_all(servers);
+    tell(servers);
 }
 
 void fake_directory(fake_servers *servers, const char *path) {

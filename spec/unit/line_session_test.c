@@ -393,8 +393,37 @@ static void closing_answers_and_gives_back(void) {
     CHECK_CLEAN();
 }
 
+/* One of ours waited behind it, and watched it, before anybody knew whose it was. */
+static void a_client_that_closes_counts_the_watches_on_its_own_nodes(void) {
+    fake_caller *holder = fake_holder(two), *lost = fake_join(one, LINE, 1e12);
+    fake_carry(one); /* made, and nobody hears of it */
+    fake_cut(one);
+    fake_caller *behind = fake_join(one, LINE, 1e12);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_node_of(lost) && fake_node_of(behind));
+    zkl_line *line = zkl_lines_find(&one->lines, LINE);
+    size_t watched = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++)
+        watched += line->snapshot.children[i].mine &&
+                   line->snapshot.children[i].watch == ZKL_WATCH_ARMED;
+    CHECK_INT(watched, 1);
+    zkl_line_dismiss(line, ZKL_CLOSED, true);
+    size_t bytes = zkl_line_watched_bytes(line) + one->lines.queue.watches.left;
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        if (c->watch != ZKL_WATCH_NONE)
+            bytes += 4 + strlen(LINE "/") + strlen(c->name);
+    }
+    CHECK_INT(bytes, one->lines.queue.watches.bytes);
+    fake_leave(one);
+    fake_release(holder);
+    fake_settle_all(zk);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
+        {"a client that closes counts the watches on its own nodes",
+         a_client_that_closes_counts_the_watches_on_its_own_nodes},
         {"a holder whose session ended hears so once", a_holder_has_lost_once},
         {"a waiter whose session ended queues anew, with a new GUID",
          a_waiter_queues_anew_with_a_new_guid},

@@ -81,6 +81,32 @@ $(REPLAYS): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
+# --- the simulation: whole clients on servers, a libzookeeper, threads and a clock of its own (spec/sim)
+
+SIM_C = $(wildcard spec/sim/*.c)
+SIM_O = $(SIM_C:spec/sim/%.c=$(B)/sim/%.o)
+# What asks the system is asked of the simulated machine instead.
+SIM_WRAPPED = zkl_clock_boot zkl_clock_wait nanosleep getrandom getaddrinfo freeaddrinfo
+COUNTED = $(foreach name,$(ALLOCATE) free,--redefine-sym $(name)=counted_$(name))
+
+$(B)/sim/%.o: spec/sim/%.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK -Ispec/unit -Ispec/sim -c -o $@ $<
+
+# The same engine, but its memory is counted, and each step ends with a look at whether its state is a legal one.
+$(B)/sim/legal/client_state.o: csrc/client/client_state.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -DZKL_CHECK -c -o $@ $<
+	$Q$(OBJCOPY) $(COUNTED) $@
+
+$(B)/sim/libcounted.a: $(B)/libengine.a
+	@mkdir -p $(@D) && echo "AR $@"
+	$Q$(OBJCOPY) $(COUNTED) $< $@
+
+$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/legal.o $(B)/unit/fake_servers.o $(B)/sim/libcounted.a
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
+
 # --- the binding, for each Lua
 
 define lua_rules
@@ -110,7 +136,7 @@ $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_l
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
--include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(LUAS:%=$(B)/%/*.d))
+-include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- for the specs: programs that take the same locks with other languages' libraries, and a libzookeeper with TLS
 

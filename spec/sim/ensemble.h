@@ -1,0 +1,77 @@
+/* ensemble: three ZooKeeper servers: a leader and its followers, who apply what is committed in
+ * their own time; elections; sessions, whose end is the leader's to say; the clients' sockets, and
+ * who watches what where. docs/promises.md tells what of this validity rests on. */
+#ifndef ENSEMBLE_H
+#define ENSEMBLE_H
+
+#include "tree.h"
+
+enum { SERVERS = 3 };
+
+/* ---- sessions ---- */
+
+int64_t sim_session_id(const sim_session *session);
+bool sim_session_is_open(const sim_session *session);
+/* NULL: there never was one. */
+sim_session *sim_session_find(int64_t id);
+/* Of somebody who has no socket, and lives until it is closed: a stranger. */
+sim_session *sim_session_stranger(void);
+/* Of whose client; NULL: a stranger's. */
+void *sim_session_owner(const sim_session *session);
+size_t sim_sessions_open(void);
+/* Called when the end of a session is committed. */
+extern void (*sim_session_ended)(const sim_session *session);
+
+/* ---- a client's side of a connection ---- */
+
+/* What its client hears; the message is the ensemble's. SAY_END: the server has hung up. */
+typedef void sim_hear(void *client, const sim_message *message);
+
+/* NULL: refused. The server hears of it with the first message. */
+sim_socket *sim_connect(int server, void *client, sim_hear *hear,
+                        zkl_nanos (*busy_until)(void *client));
+void sim_send_connect(sim_socket *socket, int64_t session, zkl_nanos timeout, int64_t zxid,
+                      void *owner);
+void sim_send(sim_socket *socket, sim_request *request);
+/* The client hangs up. What it has sent may arrive or not, unless `whole`: then it does. */
+void sim_hang_up(sim_socket *socket, bool whole);
+
+/* ---- what happens to servers ---- */
+
+void sim_ensemble_begin(zkl_nanos tick);
+void sim_ensemble_end(void);
+
+void sim_server_crash(int server);
+void sim_server_restart(int server);
+void sim_server_stop(int server, zkl_nanos until);
+void sim_server_isolate(int server, zkl_nanos until);
+/* What goes from the leader to that follower, or back, is slow. */
+void sim_server_lag(int server, zkl_nanos until, bool back);
+/* All sockets at that server, or (owner) of that client, are cut, or slow one way. */
+void sim_sockets_cut(int server, const void *owner, unsigned one_in);
+void sim_sockets_slow(int server, const void *owner, zkl_nanos until, bool to_server);
+void sim_throttle(unsigned one_in); /* 0: nothing is */
+/* All faults end. */
+void sim_ensemble_heal(void);
+bool sim_ensemble_serves(void);
+int sim_leader(void); /* -1: none */
+
+/* Committed at once, whoever leads. */
+void sim_ensemble_write(sim_request *request);
+/* An operator has the leader end it: nobody's validity covers that. */
+void sim_session_expire(sim_session *session);
+bool sim_session_is_forced(const sim_session *session);
+/* A session of some client, open or not; NULL: there is none. */
+sim_session *sim_session_any(void);
+
+size_t sim_watches(void);
+size_t sim_sockets(void);
+extern size_t sim_packet_most;
+
+/* ---- for the tree ---- */
+
+void sim_session_opened(sim_session *session);
+void sim_session_closed(sim_session *session);
+int64_t sim_oldest_view(const fake_servers *servers);
+
+#endif

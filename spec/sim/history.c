@@ -1,0 +1,441 @@
+#include "history.h"
+
+#include "ensemble.h"
+#include "host.h"
+#include "judge.h"
+#include "queue/line.h"
+
+#include "client/client_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOSTS_MOST = 8 };
+
+/* What may go wrong in a history: a seed has some of them. */
+enum {
+    CUTS = 1,
+    SLOWNESS = 2,
+    PARTITIONS = 4,
+    CRASHES = 8,
+    STOPS = 16,  /* of hosts */
+    STALLS = 32, /* of servers */
+    OPERATORS = 64,
+    STRANGERS = 128,
+    THROTTLING = 256,
+    CLOSING = 512,
+    NAMES = 1024,
+    REFUSALS = 2048,
+    ALL_FAULTS = 4095
+};
+
+static struct {
+    const sim_plan *plan;
+    unsigned faults, one_in; /* a fault among so many deeds */
+    unsigned deeds, done;
+    zkl_nanos pause; /* between deeds, at most */
+    zkl_nanos timeout;
+    sim_event next;
+    sim_host hosts[HOSTS_MOST];
+    int host_count;
+    sim_session *strangers[4];
+    bool is_over;
+} history;
+
+static sim_host *any_host(void) {
+    return &history.hosts[sim_any((unsigned)history.host_count)];
+}
+
+static int any_server(void) {
+    return sim_once_in(2) && sim_leader() >= 0 ? sim_leader() : (int)sim_any(SERVERS);
+}
+
+/* Mostly short, sometimes longer than a session. */
+static zkl_nanos any_while(void) {
+    return sim_now + sim_some(sim_once_in(3) ? 3 * history.timeout : history.timeout / 2);
+}
+
+/* ---- networks ---- */
+
+static void some_cut(void) {
+    const sim_host *host = sim_once_in(2) ? any_host() : NULL;
+    const int at = sim_once_in(2) ? -1 : any_server();
+    SAY("network: cuts host %d off server %d", host ? host->machine.id : 0, at + 1);
+    sim_sockets_cut(at, host, sim_once_in(2) ? 1 : 2);
+}
+
+static void some_slowness(void) {
+    const sim_host *host = any_host();
+    const bool to_server = sim_once_in(2);
+    const zkl_nanos until = any_while();
+    SAY("network: host %d is slow %s for %.3f s", host->machine.id,
+        to_server ? "to its server" : "from its server", zkl_clock_seconds(until - sim_now));
+    sim_sockets_slow(-1, host, until, to_server);
+    if (sim_once_in(3))
+        sim_sockets_slow(-1, host, until, !to_server);
+}
+
+static void some_partition(void) {
+    if (sim_once_in(2))
+        sim_server_isolate(any_server(), any_while());
+    else
+        sim_server_lag((int)sim_any(SERVERS), any_while(), sim_once_in(4));
+}
+
+/* ---- machines ---- */
+
+static void some_crash(void) {
+    const int server = any_server();
+    if (sim_once_in(2))
+        sim_server_restart((int)sim_any(SERVERS));
+    else
+        sim_server_crash(server);
+}
+
+static void some_stop(void) {
+    sim_host *host = any_host();
+    if (host->machine.stopped_until > sim_now)
+        return;
+    host->machine.stopped_until = any_while();
+    SAY("host %d is stopped for %.3f s", host->machine.id,
+        zkl_clock_seconds(host->machine.stopped_until - sim_now));
+}
+
+static void some_closing(void) {
+    sim_host *host = any_host();
+    if (host->client)
+        sim_host_close(host);
+    else
+        sim_host_open(host);
+}
+
+/* ---- people ---- */
+
+static const char *any_directory(void) {
+    static char path[64];
+    const sim_place place = sim_any(PLACES);
+    snprintf(path, sizeof path, "%s%s", sim_place_path(place),
+             place != PLACE_POOL ? ""
+             : sim_once_in(2)    ? "/locks"
+                                 : "/leases");
+    return path;
+}
+
+static fake_node *any_child(const char *path) {
+    const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
+    if (!directory || !directory->child_count)
+        return NULL;
+    fake_node *child = NULL;
+    for (unsigned n = 1 + sim_any((unsigned)directory->child_count); n > 0; n--)
+        child = fake_child_before(directory, child, FAKE_LATEST);
+    return child;
+}
+
+static void some_operator(void) {
+    const char *path = any_directory();
+    const fake_node *child = any_child(path);
+    sim_session *session;
+    switch (sim_any(5)) {
+    case 0:
+        session = sim_session_any();
+        if (session)
+            sim_session_expire(session);
+        break;
+    case 1:
+        sim_do(OP_REAP, path, NULL, ZKL_PERSISTENT, NULL);
+        break;
+    case 2:
+        if (child)
+            sim_do(OP_SET, child->path, ZKL_REVOKE, ZKL_PERSISTENT, NULL);
+        break;
+    default:
+        if (child)
+            sim_do(OP_DELETE, child->path, NULL, ZKL_PERSISTENT, NULL);
+    }
+}
+
+static void stranger_goes(unsigned i) {
+    sim_request *r = sim_request_new(OP_CLOSE_SESSION, NULL);
+    r->session = history.strangers[i];
+    sim_ensemble_write(r);
+    sim_request_drop(r);
+    history.strangers[i] = NULL;
+}
+
+static size_t leases_there(void) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/leases", sim_place_path(PLACE_POOL));
+    return fake_children(sim_tree, path);
+}
+
+/* As Curator, kazoo or Go would name it; or with a number that nobody has given it. */
+static void stranger_comes(unsigned i) {
+    static const char *const locks[] = {"-1111-4222-b333-444444444444-lock-",
+                                        "0123456789abcdef01234567__lock__"},
+                             *const shared[] = {"-1111-4222-b333-444444444444-__READ__",
+                                                "-1111-4222-b333-444444444444-__WRIT__"};
+    char path[160], name[96];
+    const sim_place place = sim_any(PLACES);
+    const char *const *forms = place == PLACE_SHARED ? shared : locks;
+    const bool is_lease = place == PLACE_POOL && sim_once_in(2);
+    if (is_lease && leases_there() >= PERMITS)
+        return; /* it would wait at the gate, as everybody does */
+    snprintf(name, sizeof name, "_c_%08x%s", sim_any(~0U),
+             is_lease ? "-lease-" : forms[sim_any(2)]);
+    snprintf(path, sizeof path, "%s%s/%s", sim_place_path(place),
+             is_lease              ? "/leases"
+             : place == PLACE_POOL ? "/locks"
+                                   : "",
+             name);
+    const bool is_stray = !is_lease && place != PLACE_SHARED && sim_once_in(6);
+    if (is_stray) {
+        const int32_t number = sim_once_in(2) ? (int32_t)sim_bits() : (int32_t)sim_any(40);
+        snprintf(path + strlen(path), 16, "%010d", number);
+    }
+    history.strangers[i] = sim_session_stranger();
+    sim_do(OP_CREATE, path, "stranger", is_stray ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
+           history.strangers[i]);
+}
+
+static void some_stranger(void) {
+    const unsigned i = sim_any(4);
+    if (history.strangers[i])
+        stranger_goes(i);
+    else
+        stranger_comes(i);
+}
+
+static void some_refusal(void) {
+    static const int rcs[] = {ZTHROTTLEDOP, ZNOAUTH};
+    fake_allow(sim_tree);
+    if (sim_once_in(2))
+        fake_refuse(sim_tree, (fake_op)sim_any(FAKE_OPS), any_directory(), rcs[sim_any(2)],
+                    1 + sim_any(3));
+}
+
+/* ---- deeds ---- */
+
+static void fault(unsigned kind) {
+    sim_counted.faults++;
+    switch (kind) {
+    case CUTS:
+        some_cut();
+        break;
+    case SLOWNESS:
+        some_slowness();
+        break;
+    case PARTITIONS:
+        some_partition();
+        break;
+    case CRASHES:
+        some_crash();
+        break;
+    case STOPS:
+        some_stop();
+        break;
+    case STALLS:
+        sim_server_stop(any_server(), any_while());
+        break;
+    case OPERATORS:
+        some_operator();
+        break;
+    case STRANGERS:
+        some_stranger();
+        break;
+    case THROTTLING:
+        sim_throttle(sim_once_in(2) ? 0 : 2 + sim_any(10));
+        break;
+    case CLOSING:
+        some_closing();
+        break;
+    case NAMES:
+        any_host()->machine.no_names = sim_once_in(2);
+        break;
+    default:
+        some_refusal();
+    }
+}
+
+static void deed(void) {
+    const unsigned kind = 1U << sim_any(12);
+    if (sim_once_in(history.one_in) && (history.faults & kind)) {
+        fault(kind);
+        return;
+    }
+    sim_host *host = any_host();
+    const unsigned what = sim_any(12);
+    if (what < 8)
+        sim_host_join(host);
+    else if (what < 10)
+        sim_host_touch(host);
+    else if (what < 11)
+        sim_host_ask(host);
+    else
+        host->lateness = sim_once_in(4) ? sim_some(4 * ZKL_SECOND) : SIM_MS;
+}
+
+static void next_deed(sim_event *event) {
+    const unsigned i = history.done++;
+    const uint64_t chance = sim_chance();
+    sim_seed((history.plan->seed << 16) + i);
+    const zkl_nanos pause = sim_some(history.pause);
+    if (!history.plan->dropped[i])
+        deed();
+    sim_seed(chance);
+    if (history.done < history.deeds)
+        sim_after(event, pause);
+    else
+        history.is_over = true;
+}
+
+/* ---- the end ---- */
+
+static void mend(void) {
+    SAY("everything is mended");
+    sim_ensemble_heal();
+    for (int i = 0; i < history.host_count; i++) {
+        sim_host *host = &history.hosts[i];
+        host->machine.no_names = false;
+        if (host->machine.stopped_until > sim_now)
+            host->machine.stopped_until = sim_now; /* what it had to do comes in its time */
+    }
+    for (unsigned i = 0; i < 4; i++)
+        if (history.strangers[i])
+            stranger_goes(i);
+}
+
+static bool all_idle(void) {
+    for (int i = 0; i < history.host_count; i++)
+        if (!sim_host_is_idle(&history.hosts[i]))
+            return false;
+    return true;
+}
+
+static void show_those_left(void) {
+    for (int i = 0; i < history.host_count; i++)
+        for (const sim_caller *c = history.hosts[i].callers; c; c = c->next)
+            sim_tell("host %d's caller %llu: phase %d, node %d %s, position %d, answers %u", i + 1,
+                     (unsigned long long)c->tag, c->contender->phase, c->contender->node,
+                     c->contender->name ? c->contender->name : "", c->contender->position,
+                     c->answers);
+}
+
+static void await(bool (*done)(void), zkl_nanos most, const char *what) {
+    const zkl_nanos until = sim_now + most;
+    while (!done()) {
+        if (sim_step(until) || sim_now < until || done())
+            continue;
+        show_those_left();
+        sim_fail("%s", what);
+    }
+}
+
+static bool all_flushed(void) {
+    for (int i = 0; i < history.host_count; i++)
+        if (!sim_host_flushed(&history.hosts[i]))
+            return false;
+    return true;
+}
+
+static bool all_forgotten(void) {
+    for (int i = 0; i < history.host_count; i++) {
+        const zkl_client *client = history.hosts[i].client;
+        if (client && client->lines.count)
+            return false;
+    }
+    return true;
+}
+
+/* Everybody who waits is served, and gives back; then the servers have nothing of anybody. */
+static void see_to_the_end(void) {
+    for (int i = 0; i < history.host_count; i++)
+        sim_host_rest(&history.hosts[i]);
+    await(all_idle, 300 * ZKL_SECOND, "somebody waits for ever, or is told nothing");
+    for (int i = 0; i < history.host_count; i++)
+        if (history.hosts[i].client)
+            sim_host_flush(&history.hosts[i]);
+    await(all_flushed, 60 * ZKL_SECOND, "a flush is never answered");
+    await(all_forgotten, 60 * ZKL_SECOND, "a line is left at which nobody is");
+    for (int i = 0; i < history.host_count; i++)
+        sim_host_close(&history.hosts[i]);
+    sim_run(sim_now + 20 * ZKL_SECOND + 3 * history.timeout);
+    sim_judge_end();
+}
+
+/* ---- a history ---- */
+
+static void ran(sim_machine *machine) {
+    sim_host *host = (sim_host *)machine;
+    sim_host_ran(host);
+    sim_judge(host);
+}
+
+unsigned sim_history_deeds(uint64_t seed) {
+    sim_seed(seed);
+    return 100 + sim_any(sim_once_in(8) ? 3000 : 500);
+}
+
+static void set_up_host(int i) {
+    sim_host *host = &history.hosts[i];
+    sim_host_begin(host, i + 1);
+    host->session_timeout = zkl_clock_seconds(history.timeout);
+    host->machine.drift = (int)sim_any(10001) - 5000;
+    if (sim_once_in(4))
+        host->chroot = SIM_ROOT;
+}
+
+static void set_up(const sim_plan *plan) {
+    memset(&history, 0, sizeof history);
+    history.plan = plan;
+    history.deeds = sim_history_deeds(plan->seed);
+    sim_begin(plan->seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
+    history.timeout = (2 + (zkl_nanos)sim_any(9)) * ZKL_SECOND;
+    sim_ensemble_begin(history.timeout / (2 + sim_any(5)));
+    history.faults = sim_once_in(10)  ? 0
+                     : sim_once_in(3) ? ALL_FAULTS
+                                      : (unsigned)sim_bits() & ALL_FAULTS;
+    history.one_in = 1 + sim_any(6);
+    history.pause = (sim_once_in(4) ? 10 : 200) * SIM_MS;
+    history.host_count = 2 + (int)sim_any(HOSTS_MOST - 1);
+    const bool is_secured = sim_once_in(5), is_narrow = sim_once_in(5);
+    const size_t watches_most = 200 + 100 * sim_any(6);
+    if (is_narrow)
+        sim_packet_most = 28 + watches_most;
+    for (int i = 0; i < history.host_count; i++) {
+        set_up_host(i);
+        history.hosts[i].is_secured = is_secured;
+        history.hosts[i].watches_most = is_narrow ? watches_most : 0;
+    }
+    SAY("seed %llu: %d hosts, sessions of %.0f s, %u deeds, faults %x",
+        (unsigned long long)plan->seed, history.host_count, zkl_clock_seconds(history.timeout),
+        history.deeds, history.faults);
+}
+
+/* Numbers that are almost used up, in some. */
+static void age_directories(void) {
+    if (!sim_once_in(6))
+        return;
+    sim_do(OP_CREATE, SIM_ROOT, "", ZKL_PERSISTENT, NULL);
+    sim_do(OP_CREATE, sim_place_path(PLACE_B), "", ZKL_PERSISTENT, NULL);
+    fake_find(sim_tree, sim_place_path(PLACE_B), FAKE_LATEST)->next =
+        INT32_MAX - (int32_t)sim_any(60);
+}
+
+void sim_history_run(const sim_plan *plan) {
+    set_up(plan);
+    sim_judge_begin(history.hosts, history.host_count);
+    sim_ran = ran;
+    if (!history.hosts[0].is_secured)
+        age_directories();
+    for (int i = 0; i < history.host_count; i++)
+        sim_host_open(&history.hosts[i]);
+    history.next.run = next_deed;
+    sim_after(&history.next, sim_some(ZKL_SECOND));
+    while (!history.is_over)
+        sim_step(ZKL_NEVER);
+    mend();
+    see_to_the_end();
+    sim_ensemble_end();
+    sim_end();
+}

@@ -1,0 +1,23 @@
+/* history: what a seed does: so many hosts, so many deeds of scripts, networks, servers and
+ * operators, one after the other; then everything is mended, and everybody must get what he waits
+ * for, and leave nothing behind. */
+#ifndef HISTORY_H
+#define HISTORY_H
+
+#include "sim.h"
+
+enum { DEEDS_MOST = 4000 };
+
+typedef struct sim_plan {
+    uint64_t seed;
+    /* Deeds that are left out, to find the few that matter. Each draws its chances for itself:
+     * leaving one out changes no other. */
+    bool dropped[DEEDS_MOST];
+} sim_plan;
+
+/* Deeds of a seed; its plan runs as many at most. */
+unsigned sim_history_deeds(uint64_t seed);
+/* Ends the process if something is wrong. What happened is in sim_counted. */
+void sim_history_run(const sim_plan *plan);
+
+#endif

@@ -1,0 +1,91 @@
+/* host: a process with a client in it, and a script that does what scripts do: it joins lines,
+ * polls late or not at all, gives back, drops, closes in the middle and opens another. */
+#ifndef HOST_H
+#define HOST_H
+
+#include "machine.h"
+
+#include "zklock.h"
+
+typedef struct sim_host sim_host;
+typedef struct sim_session sim_session;
+
+/* The places that are locked; a place may be several directories. */
+typedef enum sim_place {
+    PLACE_A,
+    PLACE_B,
+    PLACE_SHARED, /* readers and writers */
+    PLACE_POOL,   /* a semaphore */
+    PLACES
+} sim_place;
+
+#define PERMITS 3
+/* Absolute, for all hosts: in a client's chroot or not. */
+const char *sim_place_path(sim_place place);
+#define SIM_ROOT "/locks"
+
+typedef struct sim_caller {
+    struct sim_caller *next;
+    sim_host *host;
+    zkl_contender *contender;
+    uint64_t tag;
+    zkl_kind kind;
+    unsigned places; /* bits: of a multilock several */
+    unsigned leases; /* of a semaphore */
+    bool is_whole;   /* a multilock */
+    bool is_under;   /* a read under a write */
+    unsigned answers, losses;
+    bool is_granted, is_released;
+    bool is_judged; /* the hold has been looked at (judge) */
+    zkl_status status;
+    int64_t token;
+    zkl_nanos joined;
+    sim_event turn; /* when the script goes on with it */
+} sim_caller;
+
+typedef struct sim_question {
+    struct sim_question *next;
+    zkl_query *query;
+    uint64_t tag;
+    bool is_answered;
+    zkl_status status;
+} sim_question;
+
+struct sim_host {
+    sim_machine machine; /* first */
+    zkl_client *client;  /* NULL: closed, and let go of */
+    const char *hosts;
+    const char *chroot;
+    bool is_secured;
+    double session_timeout;
+    size_t watches_most; /* 0: as many as usual */
+    sim_caller *callers;
+    sim_question *questions;
+    uint64_t tags;
+    sim_event poll;
+    zkl_nanos lateness;   /* of its polls, at most */
+    bool is_resting;      /* no faults any more: gives back soon */
+    uint64_t looked_at;   /* the judge's: how many holds it had seen */
+    sim_session *session; /* ... and the session that it looked at last */
+    zkl_nanos trusted;
+};
+
+void sim_host_begin(sim_host *host, int id);
+void sim_host_open(sim_host *host);
+/* The script goes; its client ends on its own. */
+void sim_host_close(sim_host *host);
+/* Whatever of it is due after its code has run. */
+void sim_host_ran(sim_host *host);
+
+/* ---- deeds; each does nothing if it cannot be done now ---- */
+
+void sim_host_join(sim_host *host);
+void sim_host_touch(sim_host *host); /* cancels, gives back, drops: one of its callers */
+void sim_host_ask(sim_host *host);
+zkl_query *sim_host_flush(sim_host *host);
+/* Answered with ZKL_OK? */
+bool sim_host_flushed(sim_host *host);
+void sim_host_rest(sim_host *host);
+bool sim_host_is_idle(const sim_host *host); /* nobody of it waits or holds */
+
+#endif

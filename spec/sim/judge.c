@@ -1,0 +1,288 @@
+#include "judge.h"
+
+#include "ensemble.h"
+#include "library.h"
+#include "recipe/verdict.h"
+
+#include "client/client_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROBBED = 512 };
+
+static struct {
+    sim_host *hosts;
+    int count;
+    int64_t robbed[ROBBED]; /* czxids of nodes that somebody else has deleted */
+    size_t robbed_count;
+    int64_t exclusive[PLACES], any[PLACES]; /* the largest tokens so far */
+} judge;
+
+/* ---- who is sure to hold ---- */
+
+static bool is_forced(const sim_host *host) {
+    const int64_t id = host->client->context.session;
+    const sim_session *session = id ? sim_session_find(id) : NULL;
+    return session && sim_session_is_forced(session);
+}
+
+/* Not covered: those whose session an operator ends. */
+static bool is_sure(const sim_caller *c) {
+    return c->host->client && !is_forced(c->host) && c->contender->phase == ZKL_HELD &&
+           zkl_contender_trusted_until(c->contender) > sim_clock(&c->host->machine);
+}
+
+static bool was_robbed(int64_t czxid) {
+    for (size_t i = 0; i < ROBBED; i++)
+        if (judge.robbed[i] == czxid)
+            return true;
+    return false;
+}
+
+static const char *text_of(const sim_caller *c) {
+    static char text[2][96];
+    static int turn;
+    char *t = text[turn ^= 1];
+    snprintf(t, sizeof *text, "host %d's caller %llu with token %llx", c->host->machine.id,
+             (unsigned long long)c->tag, (unsigned long long)c->contender->token);
+    return t;
+}
+
+/* ---- nodes ---- */
+
+static zkl_child child_of(const fake_node *node) {
+    zkl_child child = {.name = (char *)fake_name(node)};
+    child.kind = zkl_znode_parse(child.name, &child.sequence);
+    return child;
+}
+
+static const zkl_contender *contender_of(const sim_host *host, const char *path,
+                                         const fake_node *node) {
+    const zkl_line *line = host->client ? zkl_lines_find(&host->client->lines, path) : NULL;
+    if (!line)
+        return NULL;
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        if (c->name && strcmp(c->name, fake_name(node)) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+/* Who gave the node to the host by whose session it is; NULL: a stranger's. */
+static sim_host *host_of(const fake_node *node) {
+    const sim_session *session = node->owner ? sim_session_find(node->owner) : NULL;
+    return session ? sim_session_owner(session) : NULL;
+}
+
+/* Its node at that path, by who made it when; NULL: it is not there. */
+static const fake_node *node_of(const sim_caller *c, const char *path) {
+    const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
+    const zkl_contender *own = c->contender;
+    for (fake_node *n = NULL; directory && (n = fake_child_before(directory, n, FAKE_LATEST));)
+        if (own->name && !c->is_whole
+                ? strcmp(own->name, fake_name(n)) == 0
+                : n->czxid == own->token && n->owner == c->host->client->context.session)
+            return n;
+    return NULL;
+}
+
+/* With a number that the servers would not have given: it may come before one that holds, too late
+ * to stop it. A reader's that stands under a write has the write's. */
+static bool came_too_late(const fake_node *other, const zkl_child *child, const fake_node *own) {
+    return other->czxid > own->czxid && (child->sequence < 0 || other->mode == ZKL_EPHEMERAL);
+}
+
+/* On its way out: its delete goes before whatever the next one of the same client asks. */
+static bool is_leaving(const sim_host *host, const char *path, const fake_node *node) {
+    const zkl_contender *c = contender_of(host, path, node);
+    return c && (c->phase == ZKL_OVER || c->node == ZKL_NODE_ERASING ||
+                 (node->mode == ZKL_EPHEMERAL && c->phase != ZKL_HELD));
+}
+
+static void check_first(const sim_caller *c, const char *path, const fake_node *own) {
+    const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
+    const zkl_child mine = child_of(own);
+    for (fake_node *n = NULL; (n = fake_child_before(directory, n, FAKE_LATEST));) {
+        const zkl_child other = child_of(n);
+        if (!other.kind || other.sequence >= mine.sequence ||
+            !zkl_verdict_blocks(&other, mine.kind) || came_too_late(n, &other, own))
+            continue;
+        const sim_host *host = host_of(n);
+        if (host == c->host && is_leaving(host, path, n))
+            continue;
+        sim_fail("%s holds with %s, and %s is before it", text_of(c), own->path, fake_name(n));
+    }
+}
+
+/* ---- exclusion, as the hosts see it ---- */
+
+static bool may_share(const sim_caller *a, const sim_caller *b) {
+    if (a->kind == ZKL_KIND_READ && b->kind == ZKL_KIND_READ)
+        return true;
+    return a->host == b->host && (a->is_under || b->is_under) &&
+           a->contender->token == b->contender->token;
+}
+
+static bool has_node(const sim_caller *c, unsigned places) {
+    for (int p = 0; p < PLACES; p++)
+        if (places >> p & 1 && node_of(c, sim_place_path((sim_place)p)))
+            return true;
+    return false;
+}
+
+static void check_alone(const sim_caller *c) {
+    for (int i = 0; i < judge.count; i++)
+        for (const sim_caller *o = judge.hosts[i].callers; o; o = o->next) {
+            if (!(o->places & c->places) || !is_sure(o))
+                continue;
+            if (o != c && !may_share(c, o) && has_node(o, o->places & c->places))
+                sim_fail("%s holds, and so does %s", text_of(c), text_of(o));
+        }
+}
+
+/* They come only when there is room. */
+static unsigned strangers_inside(const char *path) {
+    const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
+    unsigned n = 0;
+    for (fake_node *c = NULL; directory && (c = fake_child_before(directory, c, FAKE_LATEST));)
+        n += c->owner && !host_of(c);
+    return n;
+}
+
+static void check_leases(const sim_caller *c) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/leases", sim_place_path(PLACE_POOL));
+    unsigned inside = strangers_inside(path);
+    for (int i = 0; i < judge.count; i++) {
+        const sim_host *host = &judge.hosts[i];
+        const zkl_line *line = host->client ? zkl_lines_find(&host->client->lines, path) : NULL;
+        if (!line || host->client->context.trusted_until <= sim_clock(&host->machine))
+            continue;
+        ZKL_EACH (const zkl_contender, part, &line->members, member) {
+            char node[160];
+            if (part->phase != ZKL_HELD || !part->name)
+                continue;
+            snprintf(node, sizeof node, "%s/%s", path, part->name);
+            inside += fake_find(sim_tree, node, FAKE_LATEST) != NULL;
+        }
+    }
+    if (inside > PERMITS)
+        sim_fail("%s is inside, and with it %u leases of %d", text_of(c), inside, PERMITS);
+}
+
+static void check_token(const sim_caller *c, int place) {
+    const int64_t token = c->contender->token;
+    if (c->is_under || c->kind == ZKL_KIND_LEASE)
+        return;
+    int64_t *above = c->kind == ZKL_KIND_READ ? &judge.exclusive[place] : &judge.any[place];
+    if (token <= *above)
+        sim_fail("%s holds after one with %llx", text_of(c), (unsigned long long)*above);
+    if (judge.any[place] < token)
+        judge.any[place] = token;
+    if (c->kind != ZKL_KIND_READ)
+        judge.exclusive[place] = token;
+}
+
+static void check_hold(sim_caller *c) {
+    c->is_judged = true;
+    if (!is_sure(c))
+        return;
+    if (c->kind == ZKL_KIND_LEASE) {
+        check_leases(c);
+        return;
+    }
+    bool is_robbed = false;
+    for (int p = 0; p < PLACES; p++) {
+        if (!(c->places >> p & 1))
+            continue;
+        const char *path = sim_place_path((sim_place)p);
+        const fake_node *node = node_of(c, path);
+        const bool robbed = !node && (was_robbed(c->contender->token) || c->is_under);
+        if (!node && !robbed)
+            sim_fail("%s holds without a node at %s", text_of(c), path);
+        is_robbed |= robbed;
+        if (node)
+            check_first(c, path, node);
+        if (node)
+            check_token(c, p);
+    }
+    if (!is_robbed)
+        check_alone(c);
+}
+
+/* ---- trust ---- */
+
+static void check_trust(sim_host *host) {
+    const zkl_context *context = &host->client->context;
+    if (context->trusted_until <= sim_clock(&host->machine))
+        return;
+    if (!host->session || sim_session_id(host->session) != context->session)
+        host->session = context->session ? sim_session_find(context->session) : NULL;
+    if (host->session && sim_session_is_forced(host->session))
+        return;
+    if (!host->session || !sim_session_is_open(host->session))
+        sim_fail("host %d is sure of session %llx for another %.3f s, and it has ended",
+                 host->machine.id, (unsigned long long)context->session,
+                 zkl_clock_seconds(context->trusted_until - sim_clock(&host->machine)));
+}
+
+static void on_end(const sim_session *session) {
+    sim_host *host = sim_session_owner(session);
+    if (host && host->client && host->client->context.session == sim_session_id(session) &&
+        !host->client->closing)
+        check_trust(host);
+}
+
+static void on_deleted(const fake_node *node, const sim_request *by) {
+    if (!node->owner || by->op == OP_CLOSE_SESSION)
+        return;
+    sim_host *host = host_of(node);
+    if (!by->from) {
+        judge.robbed[judge.robbed_count++ % ROBBED] = node->czxid;
+        return;
+    }
+    if (!host || !host->client || host->client->context.session != node->owner)
+        return;
+    for (int p = 0; p < PLACES; p++) {
+        const zkl_contender *c = contender_of(host, sim_place_path((sim_place)p), node);
+        if (c && c->phase == ZKL_HELD && c->token == node->czxid)
+            sim_fail("%s is deleted, and host %d holds with it", node->path, host->machine.id);
+    }
+}
+
+void sim_judge(sim_host *host) {
+    if (!host->client || host->client->closing)
+        return;
+    const zkl_stats *count = &host->client->context.counters;
+    check_trust(host);
+    if (count->acquired == host->looked_at)
+        return;
+    host->looked_at = count->acquired;
+    for (sim_caller *c = host->callers; c; c = c->next)
+        if (!c->is_judged && c->contender && c->contender->phase == ZKL_HELD)
+            check_hold(c);
+}
+
+void sim_judge_end(void) {
+    for (size_t i = 0; i < sim_tree->count; i++) {
+        const fake_node *node = sim_tree->nodes[i];
+        if (node->owner && !node->dzxid)
+            sim_fail("%s is left behind", node->path);
+    }
+    SIM_CHECK(sim_handles() == 0);
+    SIM_CHECK(sim_threads() == 0);
+    SIM_CHECK(sim_sessions_open() == 0);
+    SIM_CHECK(sim_sockets() == 0);
+    SIM_CHECK(sim_watches() == 0);
+    if (sim_pieces())
+        sim_fail("%zu pieces of memory are left", sim_pieces());
+}
+
+void sim_judge_begin(sim_host *hosts, int count) {
+    memset(&judge, 0, sizeof judge);
+    judge.hosts = hosts;
+    judge.count = count;
+    sim_session_ended = on_end;
+    sim_deleted = on_deleted;
+}

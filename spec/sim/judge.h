@@ -1,0 +1,14 @@
+/* judge: what must be true whenever code of a host has run, and whenever the servers have done
+ * something: who holds, by what the hosts are told and by what the servers have. */
+#ifndef JUDGE_H
+#define JUDGE_H
+
+#include "host.h"
+
+void sim_judge_begin(sim_host *hosts, int count);
+/* Code of that host has run. */
+void sim_judge(sim_host *host);
+/* Nobody of us has anything any more. */
+void sim_judge_end(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* machine: what a client's code stands on: its threads, its clock, names, memory. The functions of
+ * csrc/base that make threads or ask the system are replaced here by events; what blocks there
+ * lets the world go on until it need not block any more. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include "sim.h"
+
+typedef struct sim_machine {
+    int id;
+    zkl_nanos stopped_until; /* nothing of it runs before */
+    int drift;               /* its clock's, millionths */
+    bool no_names;           /* look-ups fail */
+} sim_machine;
+
+/* Whose code runs; NULL: nobody's, the world's. */
+extern sim_machine *sim_here;
+/* Called whenever code of a machine has run. */
+extern void (*sim_ran)(sim_machine *machine);
+
+/* Is it stopped? Then the event comes again when it goes on. */
+bool sim_is_stopped(const sim_machine *machine, sim_event *event);
+/* Between these two its code runs. */
+sim_machine *sim_enter(sim_machine *machine);
+void sim_leave(sim_machine *before);
+
+zkl_nanos sim_clock(const sim_machine *machine);
+
+/* Pieces of memory that clients have now. */
+size_t sim_pieces(void);
+/* Threads of clients that have not ended. */
+size_t sim_threads(void);
+
+/* What looking for new sockets among the process's descriptors comes to: those connections of the
+ * machine's that no session is confirmed on are cut (library.c). */
+void sim_hang_up_new(const sim_machine *machine);
+
+#endif
