@@ -405,8 +405,8 @@ static void a_client_that_closes_counts_the_watches_on_its_own_nodes(void) {
     zkl_line *line = zkl_lines_find(&one->lines, LINE);
     size_t watched = 0;
     for (size_t i = 0; i < line->snapshot.count; i++)
-        watched += line->snapshot.children[i].mine &&
-                   line->snapshot.children[i].watch == ZKL_WATCH_ARMED;
+        watched +=
+            line->snapshot.children[i].mine && line->snapshot.children[i].watch == ZKL_WATCH_ARMED;
     CHECK_INT(watched, 1);
     zkl_line_dismiss(line, ZKL_CLOSED, true);
     size_t bytes = zkl_line_watched_bytes(line) + one->lines.queue.watches.left;
