@@ -110,6 +110,19 @@ static void some_closing(void) {
         sim_host_open(host);
 }
 
+/* Who finds no server by the addresses that it has looks names up again, and carries its session
+ * on. */
+static void some_names(void) {
+    sim_host *host = any_host();
+    host->machine.no_names = sim_once_in(2);
+    host->machine.era += sim_once_in(2);
+    host->machine.cut_off_until = any_while();
+    SAY("network: host %d finds nobody for %.3f s, names %s", host->machine.id,
+        zkl_clock_seconds(host->machine.cut_off_until - sim_now),
+        host->machine.no_names ? "included" : "are new");
+    sim_sockets_cut(-1, host, 1);
+}
+
 /* ---- people ---- */
 
 static const char *any_directory(void) {
@@ -250,7 +263,7 @@ static void fault(unsigned kind) {
         some_closing();
         break;
     case NAMES:
-        any_host()->machine.no_names = sim_once_in(2);
+        some_names();
         break;
     default:
         some_refusal();
@@ -297,6 +310,7 @@ static void mend(void) {
     for (int i = 0; i < history.host_count; i++) {
         sim_host *host = &history.hosts[i];
         host->machine.no_names = false;
+        host->machine.cut_off_until = 0;
         if (host->machine.stopped_until > sim_now)
             host->machine.stopped_until = sim_now; /* what it had to do comes in its time */
     }

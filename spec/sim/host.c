@@ -56,7 +56,7 @@ static bool holds(const sim_caller *c) {
 
 static const char *kind_name(const sim_caller *c) {
     static const char *const names[ZKL_KINDS] = {"?", "lock", "read", "write", "lease"};
-    return c->is_whole ? "multilock" : names[c->kind];
+    return c->is_whole ? "multilock" : c->is_shared ? "shared lock" : names[c->kind];
 }
 
 /* Gone from the host's sight; what the client still has of it is the client's. */
@@ -235,6 +235,23 @@ static sim_caller *write_held(const sim_host *host) {
     return NULL;
 }
 
+/* All of a client's callers at a place have the same. */
+static const zkl_sharing *sharing_at(sim_place place) {
+    static const zkl_sharing all[PLACES] = {
+        [PLACE_A] = {.handoffs = 64, .stint = ZKL_SECOND, .linger = ZKL_SECOND},
+        [PLACE_B] = {.handoffs = 1, .stint = ZKL_NEVER, .linger = 0},
+        [PLACE_SHARED] = {.handoffs = 3, .stint = ZKL_SECOND / 4, .linger = 3 * ZKL_SECOND},
+    };
+    return &all[place];
+}
+
+/* With others of its client on one node, now and then. */
+static void share_node(sim_caller *c, sim_place place, zkl_terms *terms) {
+    c->is_shared = sim_once_in(3);
+    if (c->is_shared)
+        terms->sharing = sharing_at(place);
+}
+
 static zkl_status join_shared(sim_caller *c, zkl_terms *terms) {
     sim_host *host = c->host;
     const sim_caller *write = sim_once_in(3) ? write_held(host) : NULL;
@@ -242,6 +259,10 @@ static zkl_status join_shared(sim_caller *c, zkl_terms *terms) {
     c->is_under = write != NULL;
     terms->kind = c->kind = write || sim_any(3) ? ZKL_KIND_READ : ZKL_KIND_WRITE;
     terms->under = write ? write->contender : NULL;
+    if (write && write->is_shared)
+        terms->sharing = sharing_at(PLACE_SHARED);
+    else if (!write)
+        share_node(c, PLACE_SHARED, terms);
     return zkl_join(host->client, path_of(host, PLACE_SHARED), c->tag, terms, &c->contender);
 }
 
@@ -268,6 +289,7 @@ static zkl_status join_one(sim_caller *c, zkl_terms *terms) {
     terms->kind = c->kind = ZKL_KIND_LOCK;
     if (sim_once_in(8))
         terms->max_hold = 1 + sim_some(2 * ZKL_SECOND);
+    share_node(c, place, terms);
     return zkl_join(c->host->client, path_of(c->host, place), c->tag, terms, &c->contender);
 }
 

@@ -34,6 +34,7 @@ typedef struct sim_caller {
     unsigned leases; /* of a semaphore */
     bool is_whole;   /* a multilock */
     bool is_under;   /* a read under a write */
+    bool is_shared;  /* on a node that others of this client use in turn */
     unsigned answers, losses;
     bool is_granted, is_released;
     bool is_judged; /* the hold has been looked at (judge) */

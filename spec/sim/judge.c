@@ -176,7 +176,7 @@ static void check_token(const sim_caller *c, int place) {
     if (c->is_under || c->kind == ZKL_KIND_LEASE)
         return;
     int64_t *above = c->kind == ZKL_KIND_READ ? &judge.exclusive[place] : &judge.any[place];
-    if (token <= *above)
+    if (token < *above || (token == *above && !c->is_shared))
         sim_fail("%s holds after one with %llx", text_of(c), (unsigned long long)*above);
     if (judge.any[place] < token)
         judge.any[place] = token;

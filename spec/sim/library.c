@@ -417,7 +417,8 @@ static zkl_nanos busy_until(void *client) {
 static void connect_now(zhandle_t *zh) {
     const int server = zh->servers[zh->turn % zh->server_count];
     zh->last_heard = zh->last_sent = sim_now;
-    zh->socket = server < 0 ? NULL : sim_connect(server, zh, hear, busy_until);
+    const bool nobody = server < 0 || zh->machine->cut_off_until > sim_now;
+    zh->socket = nobody ? NULL : sim_connect(server, zh, hear, busy_until);
     if (!zh->socket) {
         lose(zh, ZCONNECTIONLOSS);
         return;

@@ -285,7 +285,7 @@ ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags) {
     return (ssize_t)size;
 }
 
-/* ---- names: zk1, zk2, ... are 10.0.0.1, 10.0.0.2, ... ---- */
+/* ---- names: zk1, zk2, ... are 10.0.0.1, 10.0.0.2, ...; later 10.0.1.1, ... ---- */
 
 typedef struct found {
     struct addrinfo info;
@@ -301,7 +301,8 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
         return sim_once_in(2) ? EAI_NONAME : EAI_AGAIN;
     found *f = sim_new(sizeof *f);
     f->address.sin_family = AF_INET;
-    f->address.sin_addr.s_addr = htonl(0x0a000000U + (unsigned)atoi(host + strlen("zk")));
+    f->address.sin_addr.s_addr =
+        htonl(0x0a000000U + (unsigned)sim_here->era * 256 + (unsigned)atoi(host + strlen("zk")));
     f->address.sin_port = htons((uint16_t)atoi(port));
     f->info.ai_family = AF_INET;
     f->info.ai_addr = (struct sockaddr *)&f->address;

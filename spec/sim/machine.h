@@ -9,8 +9,10 @@
 typedef struct sim_machine {
     int id;
     zkl_nanos stopped_until; /* nothing of it runs before */
+    zkl_nanos cut_off_until; /* no connection of its is taken before */
     int drift;               /* its clock's, millionths */
     bool no_names;           /* look-ups fail */
+    unsigned char era; /* the servers have moved to other addresses so often, for those who look */
 } sim_machine;
 
 /* Whose code runs; NULL: nobody's, the world's. */
