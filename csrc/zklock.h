@@ -304,6 +304,7 @@ typedef struct zkl_content {
     char **names; /* sorted as bytes */
     size_t count;
 } zkl_content;
+void zkl_content_free(zkl_content *content);
 
 typedef struct zkl_errand zkl_errand;
 
@@ -332,5 +333,18 @@ size_t zkl_errand_failed(const zkl_errand *errand);
 /* The host lets go of it; no event comes any more, and what was not handed over never is. NULL is
  * fine. */
 void zkl_errand_drop(zkl_errand *errand);
+
+typedef struct zkl_view zkl_view;
+
+/* Looks at a node: at its data, or at its children. An event CHANGED of `tag` says that there is
+ * something to take: soon, and after each change. ZKL_OK, and *view is the host's until
+ * zkl_view_drop; ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED, ZKL_NO_MEMORY. */
+zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
+                       zkl_view **view);
+/* The latest state, once: ZKL_OK, and the content is the host's until zkl_content_free;
+ * ZKL_NO_NODE, ZKL_ACCESS_DENIED, and it is NULL. false: nothing new. */
+bool zkl_view_take(zkl_view *view, zkl_status *status, zkl_content **content);
+/* The host looks no more; no event comes any more. NULL is fine. */
+void zkl_view_drop(zkl_view *view);
 
 #endif

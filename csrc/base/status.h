@@ -28,7 +28,8 @@
     ROW(ZKL_NODE_EXISTS, "node exists")                                                            \
     ROW(ZKL_BAD_VERSION, "bad version")                                                            \
     ROW(ZKL_NOT_EMPTY, "not empty")                                                                \
-    ROW(ZKL_UNKNOWN, "unknown")
+    ROW(ZKL_UNKNOWN, "unknown")                                                                    \
+    ROW(ZKL_TOO_MANY_WATCHES, "too many watches")
 
 typedef enum zkl_code {
 #define ZKL_STATUS_NAME(name, text) name,

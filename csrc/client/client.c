@@ -12,6 +12,7 @@
 #include "client/access.h"
 #include "client/registry.h"
 #include "nodes/errand.h"
+#include "nodes/view.h"
 #include "port/receiver.h"
 #include "query/query.h"
 #include "queue/line.h"
@@ -78,6 +79,7 @@ static void told(void *ctx, zkl_session_news news) {
     switch (news) {
     case ZKL_SESSION_RESUMED:
         zkl_lines_each(&client->lines, zkl_line_resume);
+        zkl_views_resume(&client->nodes);
         break;
     case ZKL_SESSION_SUSPENDED:
         zkl_lines_each(&client->lines, zkl_line_suspend);
@@ -87,18 +89,21 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_lines_each(&client->lines, zkl_line_relink);
         zkl_queries_suspend(&client->queries);
         zkl_errands_unlink(&client->nodes);
+        zkl_views_unlink(&client->nodes);
         break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
         zkl_errands_dismiss(&client->nodes, ZKL_AUTH_FAILED);
         zkl_errands_unlink(&client->nodes);
+        zkl_views_unlink(&client->nodes);
         zkl_lines_each(&client->lines, zkl_line_expire);
         break;
     case ZKL_SESSION_EXPIRED:
         zkl_lines_each(&client->lines, zkl_line_expire);
         zkl_queries_suspend(&client->queries);
         zkl_errands_unlink(&client->nodes);
+        zkl_views_unlink(&client->nodes);
         break;
     case ZKL_SESSION_REFRESHED:
         zkl_lines_each(&client->lines, zkl_line_refreshed);
@@ -113,9 +118,16 @@ static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) 
         receiver->answer(receiver, back, reply);
 }
 
+static void unwatched(zkl_context *context, const char *path, bool list) {
+    zkl_views_unwatched(&zkl_client_of(context)->nodes, path, list);
+}
+
 static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_client *client = ctx;
-    zkl_lines_watch(&client->lines, path, change);
+    const bool seen = zkl_views_told(&client->nodes, path, change);
+    if (!seen || zkl_lines_watching(&client->lines, path, false) ||
+        zkl_lines_watching(&client->lines, path, true))
+        zkl_lines_watch(&client->lines, path, change);
 }
 
 /* locked. Is a node left that will be gone as soon as the servers hear of it? One that they refuse
@@ -147,6 +159,7 @@ static void end(zkl_job *job) {
     zkl_session_end(&client->session, deadline);
     zkl_client_enter(client);
     zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
+    zkl_views_unlink(&client->nodes);
     client->context.timers.sooner = NULL;
     zkl_client_leave(client);
     zkl_timer_thread_stop(&client->timer_thread);
@@ -247,6 +260,8 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
                                     .queue = &client->lines.queue,
                                     .state = &client->session.state};
     zkl_errands_init(&client->nodes, &client->context, &client->session.state);
+    zkl_views_init(&client->nodes, &client->lines);
+    client->context.unwatched = unwatched;
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
     client->registered.close = close_at_exit;
@@ -285,6 +300,7 @@ void zkl_close(zkl_client *client) {
         zkl_lines_each(&client->lines, close_line);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
         zkl_errands_dismiss(&client->nodes, ZKL_CLOSED);
+        zkl_views_close(&client->nodes);
         zkl_worker_send(&client->worker, &client->end);
     }
     zkl_client_leave(client);

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/process.h"
 #include "nodes/errand.h"
+#include "nodes/view.h"
 #include "port/receiver.h"
 #include "queue/check.h"
 #include "queue/compound.h"
@@ -35,6 +36,7 @@ void zkl_client_leave(zkl_client *client) {
         zkl_compounds_step(&client->lines.queue);
     while (zkl_places_step(&client->lines.queue));
     zkl_errands_step(&client->nodes);
+    zkl_views_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
@@ -55,6 +57,7 @@ void zkl_client_use(zkl_client *client) {
 
 static void release_memory(zkl_client *client) {
     zkl_session_destroy(&client->session);
+    zkl_views_destroy(&client->nodes);
     zkl_lines_destroy(&client->lines);
     zkl_receivers_destroy(&client->context.receivers);
     if (client->log)
@@ -69,6 +72,11 @@ static void release_memory(zkl_client *client) {
 void zkl_client_unuse(zkl_client *client) {
     if (atomic_fetch_sub(&client->users, 1) == 1)
         release_memory(client);
+}
+
+char *zkl_client_node_path(const zkl_client *client, const char *path) {
+    const bool root = path[0] == '/' && path[1] == '\0' && client->context.chroot > 0;
+    return zkl_client_full_path(client, root ? "" : path);
 }
 
 char *zkl_client_full_path(const zkl_client *client, const char *path) {

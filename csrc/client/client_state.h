@@ -49,6 +49,8 @@ void zkl_client_leave(zkl_client *client);
 /* Ends a step that only looked. */
 void zkl_client_unlock(zkl_client *client);
 
+/* The full path of a node: "/" with a chroot is the chroot. As below. */
+char *zkl_client_node_path(const zkl_client *client, const char *path);
 /* A full path, with the chroot. The caller frees it; NULL: no memory. */
 char *zkl_client_full_path(const zkl_client *client, const char *path);
 

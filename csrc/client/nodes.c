@@ -9,19 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* "/" with a chroot is the chroot. */
-static char *full_path(const zkl_client *client, const char *path) {
-    const bool root = path[0] == '/' && path[1] == '\0' && client->context.chroot > 0;
-    return zkl_client_full_path(client, root ? "" : path);
-}
-
 /* Takes a wish with paths without the chroot. */
 static zkl_errand *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
     zkl_op *ops = calloc(wish.count ? wish.count : 1, sizeof *ops);
     bool complete = ops != NULL;
     for (size_t i = 0; complete && i < wish.count; i++) {
         ops[i] = wish.ops[i];
-        ops[i].path = full_path(client, wish.ops[i].path);
+        ops[i].path = zkl_client_node_path(client, wish.ops[i].path);
         complete = ops[i].path != NULL;
     }
     wish.ops = ops;

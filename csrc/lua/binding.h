@@ -39,6 +39,7 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT "zklock.visit"
 #define ZKL_ERRAND "zklock.errand"
+#define ZKL_VIEW "zklock.view"
 
 /* Pushes a contender that has not joined yet. */
 void **zkl_new_place(lua_State *L);
@@ -51,6 +52,7 @@ void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
 void zkl_open_errand(lua_State *L);
+void zkl_open_view(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
 /* These put their functions into the table on top of the stack. */
@@ -68,6 +70,8 @@ int zkl_lua_do(lua_State *L);
 int zkl_lua_do_all(lua_State *L);
 /* client:ask_sync(tag, moment, once) -> errand */
 int zkl_lua_sync(lua_State *L);
+/* client:look_at(path, children, tag) -> view, or nil, err */
+int zkl_lua_look_at(lua_State *L);
 void zkl_push_stat(lua_State *L, const zkl_stat *stat);
 /* A list of them. */
 void zkl_push_names(lua_State *L, const zkl_content *of);

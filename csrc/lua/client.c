@@ -280,7 +280,7 @@ static int client_wait(lua_State *L) {
 static const char *const kinds[] = {
     [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
     [ZKL_EVENT_REVOKED] = "revoked", [ZKL_EVENT_ANSWER] = "answer", [ZKL_EVENT_ENDED] = "ended",
-    [ZKL_EVENT_STATE] = "state",     [ZKL_EVENT_LOG] = "log",
+    [ZKL_EVENT_CHANGED] = "changed", [ZKL_EVENT_STATE] = "state",   [ZKL_EVENT_LOG] = "log",
 };
 
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
@@ -535,6 +535,7 @@ void zkl_open_client(lua_State *L) {
         {"perform", zkl_lua_do},
         {"perform_all", zkl_lua_do_all},
         {"ask_sync", zkl_lua_sync},
+        {"look_at", zkl_lua_look_at},
         {NULL, NULL},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

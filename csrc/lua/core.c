@@ -137,6 +137,7 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_contender(L);
     zkl_open_query(L);
     zkl_open_errand(L);
+    zkl_open_view(L);
     zkl_open_notifier(L);
     zkl_open_visit(L);
     lua_newtable(L);

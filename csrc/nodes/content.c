@@ -1,5 +1,7 @@
 #include "nodes/content.h"
 
+#include "zklock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,11 @@ bool zkl_content_copy(zkl_content *content, const zkl_reply *reply) {
         return true;
     zkl_content_clear(content);
     return false;
+}
+
+void zkl_content_free(zkl_content *content) {
+    zkl_content_clear(content);
+    free(content);
 }
 
 void zkl_content_clear(zkl_content *content) {

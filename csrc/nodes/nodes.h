@@ -1,11 +1,13 @@
 /* nodes: what a client does for its host with nodes that are no locks: errands (one read or write
- * each), behind the barrier of each handle. Each list belongs to the room that is named beside it.
+ * each) and views (a node that is looked at), behind the barrier of each handle. Each list belongs to the room that is named beside it.
  * Everything is under the client's mutex. */
 #ifndef ZKL_NODES_H
 #define ZKL_NODES_H
 
 #include "base/list.h"
+#include "base/round.h"
 #include "nodes/barrier.h"
+#include "queue/lines.h"
 
 typedef struct zkl_nodes {
     zkl_context *context;
@@ -15,6 +17,16 @@ typedef struct zkl_nodes {
     zkl_list handed;  /* errand: on their way */
     zkl_timer retry;  /* errand: nothing is handed over before it fires */
     zkl_nanos pause;  /* errand: the latest pause before that */
+
+    zkl_view **views; /* view: by path; NULL: there never was one */
+    const zkl_lines *lines;
+    zkl_watches watches;  /* view: how many bytes they take */
+    zkl_list due;         /* view: to be read, or to be taken back */
+    size_t reading;       /* view: how many are being read */
+    zkl_round round;      /* view: those who are read again in turn */
+    zkl_timer look;       /* view: nothing is read before it fires */
+    zkl_nanos look_pause; /* view: the latest pause before that */
+    bool closed;          /* view: nothing is read any more */
 } zkl_nodes;
 
 #endif

@@ -30,6 +30,10 @@ typedef struct zkl_context {
      * still answers one. */
     const char *nothing;
 
+    /* Whoever takes all watches of a kind on a path back (`list`: those on its children) calls it,
+     * for others may have some there. NULL: nobody has. */
+    void (*unwatched)(struct zkl_context *context, const char *path, bool list);
+
     uint64_t guid; /* the client's half of the GUIDs in the names of its nodes */
     const char *identifier;
     zkl_acl acl;

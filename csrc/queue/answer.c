@@ -436,6 +436,13 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
     zkl_line_settle(line);
 }
 
+bool zkl_line_watching(const zkl_line *line, const char *name) {
+    const zkl_contender *c = called(line, name);
+    const size_t index = zkl_snapshot_find(&line->snapshot, name);
+    return (c && c->watch != ZKL_WATCH_NONE) ||
+           (index != ZKL_NOT_FOUND && line->snapshot.children[index].watch != ZKL_WATCH_NONE);
+}
+
 void zkl_line_children_changed(zkl_line *line) {
     zkl_line_set_directory_watch(line, ZKL_WATCH_NONE); /* a watch tells only once */
     line->list_wanted |= zkl_line_counts(line);

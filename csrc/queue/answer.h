@@ -18,6 +18,8 @@ void zkl_line_created(zkl_contender *c, const zkl_reply *reply);
 void zkl_line_own_missing(zkl_contender *c);
 /* A watch has told of the child `name`. */
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change);
+/* Is there a watch on the child `name`, or is one asked for? */
+bool zkl_line_watching(const zkl_line *line, const char *name);
 /* The watch on the directory has told. */
 void zkl_line_children_changed(zkl_line *line);
 

@@ -98,6 +98,15 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change) {
         zkl_line_children_changed(directory);
 }
 
+bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
+    const char *name;
+    const zkl_line *line =
+        list ? zkl_lines_find(lines, path) : zkl_lines_around(lines, path, &name);
+    if (!line)
+        return false;
+    return list ? line->directory_watch != ZKL_WATCH_NONE : zkl_line_watching(line, name);
+}
+
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {
     for (size_t i = 0; i < lines->size; i++) {
         zkl_line *next;

@@ -221,12 +221,19 @@ bool zkl_send_watch_second(zkl_line *line, zkl_child *child) {
     return watch_child(line, child, ZKL_CLAIM_SECOND);
 }
 
+static void tell_unwatched(zkl_context *context, const char *path, bool list) {
+    if (context->unwatched)
+        context->unwatched(context, path, list);
+}
+
 /* A watch on a node that stays would be carried along for the session's life. */
 void zkl_send_unwatch(zkl_line *line, zkl_child *child) {
     zkl_port *port = line->context->port;
     const zkl_return back = about_child(line, child, ZKL_REQUEST_UNWATCH);
     char *path = node_path(line, child->name);
     const int rc = path ? port->call->unwatch(port, path, false, back) : ZMARSHALLINGERROR;
+    if (rc == ZOK)
+        tell_unwatched(line->context, path, false);
     free(path);
     if (rc == ZMARSHALLINGERROR)
         zkl_line_retry_later(line);
@@ -238,6 +245,8 @@ void zkl_send_unwatch_directory(zkl_line *line) {
     zkl_port *port = line->context->port;
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_UNWATCH_DIRECTORY, 0};
     const int rc = port->call->unwatch(port, line->path, true, back);
+    if (rc == ZOK)
+        tell_unwatched(line->context, line->path, true);
     if (rc == ZMARSHALLINGERROR)
         zkl_line_retry_later(line);
     else

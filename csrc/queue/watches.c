@@ -20,6 +20,10 @@ bool zkl_watches_room(const zkl_watches *watches, size_t length, zkl_claim claim
     return watches->bytes + zkl_wire_text(length) <= share(watches, claim);
 }
 
+size_t zkl_watches_size(size_t length) {
+    return zkl_wire_text(length);
+}
+
 void zkl_watches_add(zkl_watches *watches, size_t length) {
     watches->bytes += zkl_wire_text(length);
 }

@@ -34,6 +34,8 @@ typedef enum zkl_claim {
 
 /* Is there room for one more on a path of `length` bytes? */
 bool zkl_watches_room(const zkl_watches *watches, size_t length, zkl_claim claim);
+/* What one on a path of `length` bytes takes. */
+size_t zkl_watches_size(size_t length);
 void zkl_watches_add(zkl_watches *watches, size_t length);
 void zkl_watches_remove(zkl_watches *watches, size_t length);
 /* A line forgets a watch, and takes it off by zkl_watches_remove, but the library still has it: it

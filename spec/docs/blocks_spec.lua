@@ -13,7 +13,8 @@ local RUN = {
   ["docs/openresty.md"] = { "sh: tools/rock.sh", "lua: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua",
     "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "sql: spec/docs/promises_spec.lua" },
   ["docs/promises.md"] = { "sql: spec/docs/promises_spec.lua", "lua: spec/docs/promises_spec.lua" },
-  ["docs/nodes.md"] = { "lua: spec/docs/nodes_spec.lua", "lua: spec/docs/nodes_spec.lua" },
+  ["docs/nodes.md"] = { "lua: spec/docs/nodes_spec.lua", "lua: spec/docs/nodes_spec.lua",
+    "lua: spec/docs/nodes_spec.lua" },
   ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
 }
 

@@ -23,8 +23,10 @@ describe("docs/nodes.md", function()
     assert.equal("open=0", (here.tree:get("/shop/config")))
   end)
 
+  it("follows a node", function() run(2) end)
+
   it("counts with guarded writes", function()
-    run(2)
+    run(3)
     assert.equal("1", (here.tree:get("/shop/sold")))
     assert.same({}, here.tree:children("/shop/lock"))
   end)

@@ -77,4 +77,38 @@ describe("of nodes inside nginx", function()
     here:becomes(0, here.path .. "/lock")
     assert.same({}, web:errors())
   end)
+
+  it("each worker follows a node from init_worker on, without a request that waits", function()
+    local web = here:nginx { http = [[
+      init_worker_by_lua_block {
+        client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+        package.loaded.seen = {}
+        local seen = require "seen"
+        assert(client:watch("@path@", function(data) seen.value = data end))
+        assert(client:watch_children("@path@", function(names) seen.names = names and table.concat(names, " ") end))
+      }
+    ]], server = [[ location / { content_by_lua_block { ngx.say(require("seen").value, " ", require("seen").names) } } ]] }
+    here:eventually(function() return web:get("/")[2] == "1 \n" end, "the first state")
+    assert(here.tree:set(here.path, "2"))
+    assert(here.tree:create(here.path .. "/x"))
+    here:eventually(function() return web:get("/")[2] == "2 x\n" end, "the next")
+    assert.same({}, web:errors())
+  end)
+
+  it("a watch that a request has begun goes on after it", function()
+    local web = here:nginx { server = [[
+      location /begin { content_by_lua_block {
+        package.loaded.seen = {}
+        local seen = require "seen"
+        assert(client:watch("@path@", function(data) seen.value = data end))
+        ngx.say("begun")
+      } }
+      location / { content_by_lua_block { ngx.say(require("seen").value) } }
+    ]] }
+    assert.same({ 200, "begun\n" }, { web:get("/begin") })
+    here:eventually(function() return web:get("/")[2] == "1\n" end, "the first state")
+    assert(here.tree:set(here.path, "2"))
+    here:eventually(function() return web:get("/")[2] == "2\n" end, "the next")
+    assert.same({}, web:errors())
+  end)
 end)

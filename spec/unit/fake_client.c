@@ -29,6 +29,7 @@ void fake_leave(fake_client *client) {
         zkl_compounds_step(&client->lines.queue);
     while (zkl_places_step(&client->lines.queue));
     zkl_errands_step(&client->nodes);
+    zkl_views_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
@@ -36,7 +37,8 @@ void fake_leave(fake_client *client) {
         zkl_heart_tend(&client->heart);
     zkl_lines_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
-    CHECK(fake_watched_bytes(client) <= client->lines.queue.watches.bytes);
+    CHECK(fake_watched_bytes(client) <=
+          client->lines.queue.watches.bytes + 2 * client->nodes.watches.bytes);
     CHECK(client->lines.queue.watches.bytes <= client->lines.queue.watches.most);
     fake_hear(client);
 }
@@ -62,6 +64,11 @@ void fake_still(fake_client *client) {
     zkl_timer_clear(&client->context.timers, &client->heart.timer);
 }
 
+static void unwatched(zkl_context *context, const char *path, bool list) {
+    fake_client *client = (fake_client *)((char *)context - offsetof(fake_client, context));
+    zkl_views_unwatched(&client->nodes, path, list);
+}
+
 fake_client *fake_client_new(fake_servers *servers) {
     static uint64_t guids;
     fake_client *client = calloc(1, sizeof *client);
@@ -82,6 +89,8 @@ fake_client *fake_client_new(fake_servers *servers) {
     client->queries =
         (zkl_queries){.context = context, .queue = &client->lines.queue, .state = &client->state};
     zkl_errands_init(&client->nodes, context, &client->state);
+    zkl_views_init(&client->nodes, &client->lines);
+    context->unwatched = unwatched;
     client->heart = (zkl_heart){.context = context, .refreshed = refreshed};
     must(zkl_heart_init(&client->heart));
     zkl_heart_started(&client->heart, &client->port);
@@ -93,6 +102,7 @@ void fake_client_free(fake_client *client) {
     client->context.port = NULL;
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_errands_unlink(&client->nodes);
+    zkl_views_destroy(&client->nodes);
     for (fake_caller *p = client->callers, *next; p; p = next) {
         next = p->next;
         zkl_errands_forget(&client->nodes, p->contender);
@@ -369,7 +379,9 @@ void fake_hear(fake_client *client) {
     zkl_event event;
     while (!client->busy && zkl_events_peek(&client->context.events, &event)) {
         zkl_events_forget(&client->context.events, event.serial);
-        if (event.kind != ZKL_EVENT_ANSWER) {
+        if (event.kind == ZKL_EVENT_CHANGED) {
+            client->changes[event.tag % FAKE_ERRANDS]++;
+        } else if (event.kind != ZKL_EVENT_ANSWER) {
             hear(client, &event);
         } else if (event.tag < FAKE_ERRANDS) {
             client->answers[event.tag] = event.status;

@@ -644,6 +644,7 @@ static void resume(fake_client *client) {
     client->state = ZKL_STATE_CONNECTED;
     client->context.port = &client->port;
     zkl_lines_each(&client->lines, zkl_line_resume);
+    zkl_views_resume(&client->nodes);
 }
 
 static void hand_over(fake_client *client, const fake_item *item) {
@@ -691,7 +692,10 @@ static void hand_watch(fake_client *client, const fake_item *item) {
         /* the reply that would have told of the watch was lost: the library does not know it */
         return;
     watch_remove(listener);
-    zkl_lines_watch(&client->lines, item->path, item->change);
+    const bool seen = zkl_views_told(&client->nodes, item->path, item->change);
+    if (!seen || zkl_lines_watching(&client->lines, item->path, false) ||
+        zkl_lines_watching(&client->lines, item->path, true))
+        zkl_lines_watch(&client->lines, item->path, item->change);
 }
 
 bool fake_deliver(fake_client *client) {
@@ -872,6 +876,7 @@ void fake_relink(fake_client *client) {
     zkl_lines_each(&client->lines, zkl_line_relink);
     zkl_queries_suspend(&client->queries);
     zkl_errands_unlink(&client->nodes);
+    zkl_views_unlink(&client->nodes);
     fake_leave(client);
 }
 
@@ -898,6 +903,7 @@ void fake_expire(fake_client *client) {
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_queries_suspend(&client->queries);
     zkl_errands_unlink(&client->nodes);
+    zkl_views_unlink(&client->nodes);
     fake_leave(client);
 }
 

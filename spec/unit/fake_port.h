@@ -8,6 +8,7 @@
 #include "fake_quorum.h"
 #include "fake_servers.h"
 #include "nodes/errand.h"
+#include "nodes/view.h"
 #include "queue/compound.h"
 #include "queue/place_state.h"
 #include "zookeeper/heart.h"
@@ -39,8 +40,8 @@ typedef struct fake_client {
     zkl_queries queries;
     _Atomic zkl_state state;
     zkl_nodes nodes;
-    zkl_status answers[FAKE_ERRANDS]; /* of errands, by tag */
-    unsigned answered[FAKE_ERRANDS];
+    zkl_status answers[FAKE_ERRANDS];                       /* of errands, by tag */
+    unsigned answered[FAKE_ERRANDS], changes[FAKE_ERRANDS]; /* changes: of views, by tag */
     fake_caller *callers;
     uint64_t tags, events;
 

@@ -1,7 +1,9 @@
 --- nodes: what a client reads and writes besides locks. These are methods of the client, in a file of their own.
 local check = require "zklock.base.check"
+local core = require "zklock.core"
 local errands = require "zklock.nodes.errands"
 local ops = require "zklock.nodes.ops"
+local Watch = require "zklock.nodes.watch"
 
 --- The level of the public function's caller, seen from a function that it calls.
 local CALLER = 3
@@ -144,6 +146,37 @@ function Client:multi(list, timeout)
   check.self(self, class, "client:multi")
   list = ops.list(self, list, CALLER)
   return errands.all(self, list, check.deadline(timeout, "timeout"))
+end
+
+local function look(client, path, children, fn)
+  check.path(path, "path", CALLER + 1, client.chroot, "read")
+  check.func(fn, "fn", CALLER + 1)
+  return core.hand_over(Watch.new, client, path, children, fn)
+end
+
+--- Follows a node's data, through reconnects and new sessions: `fn(data, stat)` now and after each change,
+--- `fn(nil, "no node")` while there is none, `fn(nil, "access denied")` while it may not be read. It is called from
+--- `poll`, as callbacks are, one call at a time, always with the latest state: states in between may merge, and it
+--- never goes back. Dropped, it goes on.
+---@param path string
+---@param fn fun(data: string?, stat: zklock.Stat|string)
+---@return zklock.Watch? watch `watch:stop()`: no call after it
+---@return string? err "too many watches", "closed", "forked"
+function Client:watch(path, fn)
+  check.self(self, class, "client:watch")
+  local watch, err = look(self, path, false, fn)
+  return watch, err
+end
+
+--- Likewise the names of its children: `fn(names, stat)`.
+---@param path string
+---@param fn fun(names: string[]?, stat: zklock.Stat|string)
+---@return zklock.Watch? watch
+---@return string? err "too many watches", "closed", "forked"
+function Client:watch_children(path, fn)
+  check.self(self, class, "client:watch_children")
+  local watch, err = look(self, path, true, fn)
+  return watch, err
 end
 
 --- What is read after it shows all that anybody had written before it.

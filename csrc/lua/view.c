@@ -1,0 +1,80 @@
+/* view: the userdata around a zkl_view. */
+#include "binding.h"
+
+/* What was taken and not pushed yet stays here: pushing may raise. */
+typedef struct seen {
+    zkl_view *view; /* NULL: nobody looks any more */
+    zkl_content *content;
+    zkl_status status;
+    bool news;
+} seen;
+
+int zkl_lua_look_at(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const char *path = luaL_checkstring(L, 2);
+    const bool children = lua_toboolean(L, 3);
+    const uint64_t tag = zkl_check_tag(L, 4);
+    seen *s = lua_newuserdata(L, sizeof *s);
+    *s = (seen){.view = NULL};
+    luaL_getmetatable(L, ZKL_VIEW);
+    lua_setmetatable(L, -2);
+    const zkl_status status = zkl_look_at(client, path, children, tag, &s->view);
+    return status == ZKL_OK ? 1 : zkl_push_error(L, status);
+}
+
+static seen *check(lua_State *L) {
+    return luaL_checkudata(L, 1, ZKL_VIEW);
+}
+
+static void forget(seen *s) {
+    if (s->content)
+        zkl_content_free(s->content);
+    s->content = NULL;
+    s->news = false;
+}
+
+/* view:drop(): nobody looks any more */
+static int view_drop(lua_State *L) {
+    seen *s = check(L);
+    zkl_view *view = s->view;
+    s->view = NULL;
+    forget(s);
+    zkl_view_drop(view);
+    return 0;
+}
+
+static void take(seen *s) {
+    zkl_content *content;
+    zkl_status status;
+    if (!s->view || !zkl_view_take(s->view, &status, &content))
+        return;
+    forget(s);
+    *s = (seen){s->view, content, status, true};
+}
+
+/* view:take() -> true, and data or names, and stat; or true, nil, err; nothing: nothing new */
+static int view_take(lua_State *L) {
+    seen *s = check(L);
+    take(s);
+    if (!s->news)
+        return 0;
+    lua_pushboolean(L, 1);
+    if (!s->content) {
+        lua_pushnil(L);
+        zkl_push_text(L, zkl_status_text(s->status));
+    } else {
+        if (s->content->names)
+            zkl_push_names(L, s->content);
+        else
+            lua_pushlstring(L, s->content->data, s->content->length);
+        zkl_push_stat(L, &s->content->stat);
+    }
+    forget(s);
+    return 3;
+}
+
+void zkl_open_view(lua_State *L) {
+    static const luaL_Reg methods[] = {
+        {"__gc", view_drop}, {"drop", view_drop}, {"take", view_take}, {NULL, NULL}};
+    zkl_metatable(L, ZKL_VIEW, methods);
+}

@@ -1,0 +1,99 @@
+--- watch: somebody looks at a node, and is called with its latest state: one call at a time. It is a client's until
+--- it is stopped, whoever has it.
+local core = require "zklock.core"
+local errors = require "zklock.base.errors"
+
+local quietly = core.quietly
+
+---@class zklock.Watch
+---@field private view userdata the engine's
+---@field private running thread|boolean the coroutine that fn runs in
+---@field private queued boolean a call of it waits for its turn
+local Watch = {}
+Watch.__index = Watch
+Watch.__name = "zklock.Watch"
+
+--- Begins to look.
+---@param client zklock.Client
+---@param children boolean at the children, not at the data
+---@return zklock.Watch? watch
+---@return string? err "too many watches", "closed", "forked"
+function Watch.new(client, path, children, fn)
+  local self = setmetatable({ client = client, fn = fn, path = path, view = false, stopped = false, running = false,
+    queued = false }, Watch)
+  local view, err = client.native:look_at(path, children, client.dispatcher:enter(self))
+  if not view then return nil, err end
+  self.view = view
+  client.dispatcher:keep(self)
+  local attend = client.loop.attend
+  if attend then attend(client) end
+  return self
+end
+
+local function is_over(self)
+  return self.stopped or self.client.native:unusable() ~= nil
+end
+
+--- A coroutine that was closed, or into which an error was raised where none can be caught, runs fn no more.
+local function is_running(self)
+  local thread = self.running
+  return thread and (thread == true or coroutine.status(thread) ~= "dead")
+end
+
+local function begin(self)
+  self.queued = false
+  if is_over(self) then return false end
+  self.running = coroutine.running() or true
+  return true
+end
+
+local function finish(self)
+  self.running = false
+end
+
+local call
+
+--- For the dispatcher: there is something new. May be told again.
+function Watch:event()
+  if self.queued or is_running(self) or is_over(self) then return end
+  self.client.callbacks:later(call, self)
+  self.queued = true
+end
+
+local function tell(self, is_new, ...)
+  if not is_new then return false end
+  local ok, err = xpcall(self.fn, errors.handler, ...)
+  if not ok then self.client.waits.reporter:tell(err) end
+  return true
+end
+
+if _VERSION == "Lua 5.1" then
+  local unpack = table.unpack or unpack -- luacheck: ignore 113
+  --- xpcall passes no arguments on there.
+  tell = function(self, is_new, ...)
+    if not is_new then return false end
+    local arguments = { ... }
+    local ok, err = xpcall(function() return self.fn(unpack(arguments, 1, 2)) end, errors.handler)
+    if not ok then self.client.waits.reporter:tell(err) end
+    return true
+  end
+end
+
+--- The callback: tells the latest state, and what has come meanwhile.
+function call(self)
+  if not quietly(begin, self) then return end
+  repeat
+    local told = tell(self, self.view:take())
+  until not told or is_over(self)
+  quietly(finish, self)
+end
+
+--- Nobody is called any more. Twice is fine.
+function Watch:stop()
+  if self.stopped then return end
+  self.stopped = true
+  self.client.dispatcher:unkeep(self)
+  self.view:drop()
+end
+
+return Watch

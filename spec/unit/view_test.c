@@ -1,0 +1,307 @@
+/* Watches on a fake link: what the host is told of a node, wherever the link is cut and whichever
+ * server it meets. */
+#include "fake_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE "/locks/x"
+
+static zkl_view *views[FAKE_ERRANDS];
+static size_t count;
+
+static void begin(void) {
+    count = 0;
+    fake_world_begin();
+    memset(one->changes, 0, sizeof one->changes);
+}
+
+static void end(void) {
+    for (size_t i = 0; i < count; i++)
+        if (views[i])
+            zkl_view_quit(views[i]);
+    fake_world_end();
+}
+
+static size_t look(const char *path, bool children) {
+    CHECK_INT(zkl_view_open(&one->nodes, path, children, count, &views[count]), ZKL_OK);
+    fake_leave(one);
+    return count++;
+}
+
+static void quit(size_t i) {
+    zkl_view_quit(views[i]);
+    views[i] = NULL;
+    fake_leave(one);
+}
+
+/* What was told last, as data or names; "-": nothing new. */
+static const char *taken(size_t i) {
+    static char text[256];
+    zkl_status status;
+    zkl_content *content;
+    if (!zkl_view_given(views[i], &status, &content))
+        return "-";
+    if (!content)
+        return zkl_status_text(status);
+    snprintf(text, sizeof text, "%s", content->data ? content->data : "");
+    for (size_t n = 0; n < content->count; n++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", n ? " " : "",
+                 content->names[n]);
+    zkl_content_free(content);
+    return text;
+}
+
+static void make(const char *path, const char *data) {
+    CHECK_INT(fake_make(zk, path, data, ZKL_PERSISTENT, 0, NULL), ZOK);
+}
+
+static void tells_what_is_there_and_each_change(void) {
+    make(NODE, "1");
+    const size_t i = look(NODE, false);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "1");
+    fake_write(zk, NODE, "2");
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "2");
+    CHECK_INT(one->changes[i], 2);
+    CHECK_TEXT(taken(i), "-");
+}
+
+static void what_is_written_before_the_read_is_answered_is_told(void) {
+    make(NODE, "1");
+    const size_t i = look(NODE, false);
+    while (fake_carry(one))
+        continue;
+    fake_write(zk, NODE, "2"); /* behind the read, whose answer is on its way */
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "2");
+}
+
+static void a_missing_node_is_watched(void) {
+    const size_t data = look(NODE, false), names = look(NODE, true);
+    fake_settle(one);
+    CHECK_TEXT(taken(data), "no node");
+    CHECK_TEXT(taken(names), "no node");
+    make(NODE, "1");
+    fake_settle(one);
+    CHECK_TEXT(taken(data), "1");
+    CHECK_TEXT(taken(names), "");
+    make(NODE "/b", "");
+    fake_settle(one);
+    CHECK_TEXT(taken(names), "b");
+    CHECK_INT(fake_remove(zk, NODE "/b"), ZOK);
+    CHECK_INT(fake_remove(zk, NODE), ZOK);
+    fake_settle(one);
+    CHECK_TEXT(taken(data), "no node");
+    CHECK_TEXT(taken(names), "no node");
+}
+
+/* Whatever request of the search for a missing node it comes between. */
+static void a_node_that_comes_and_goes_meanwhile_is_told(void) {
+    for (unsigned step = 0; step < 8; step++) {
+        const size_t i = look(NODE, false);
+        for (unsigned n = 0; n < step; n++)
+            fake_answer(one);
+        make(NODE, "1");
+        fake_settle(one);
+        CHECK_TEXT(taken(i), "1");
+        quit(i);
+        const size_t again = look(NODE, false);
+        for (unsigned n = 0; n < step; n++)
+            fake_answer(one);
+        CHECK_INT(fake_remove(zk, NODE), ZOK);
+        fake_settle(one);
+        CHECK_TEXT(taken(again), "no node");
+        quit(again);
+        fake_settle(one);
+    }
+}
+
+static void goes_on_wherever_the_link_is_cut(void) {
+    for (unsigned carried = 0; carried < 6; carried++) {
+        const size_t i = look(NODE, false);
+        for (unsigned n = 0; n < carried; n++)
+            fake_carry(one);
+        fake_cut(one);
+        make(NODE, "1");
+        fake_connect(one);
+        fake_settle(one);
+        CHECK_TEXT(taken(i), "1");
+        fake_cut(one);
+        fake_write(zk, NODE, "2");
+        fake_connect(one);
+        fake_settle(one);
+        CHECK_TEXT(taken(i), "2");
+        quit(i);
+        CHECK_INT(fake_remove(zk, NODE), ZOK);
+        fake_settle(one);
+    }
+}
+
+static void never_goes_back_when_another_handle_meets_a_server_that_lags(void) {
+    make(NODE, "1");
+    const int64_t old = zk->zxid;
+    fake_write(zk, NODE, "2");
+    const size_t i = look(NODE, false);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "2");
+    fake_cut(one);
+    fake_relink(one);
+    fake_lag(one, old);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "-"); /* it is what is known */
+    fake_expire(one);
+    fake_lag(one, old);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "-");
+    fake_catch_up(one);
+    fake_write(zk, NODE, "3");
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "3");
+}
+
+static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) {
+    make(NODE, "1");
+    fake_refuse(zk, FAKE_PERFORM, NODE, ZNOAUTH, 0);
+    const size_t i = look(NODE, false);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "access denied");
+    fake_allow(zk);
+    fake_wait(zk, 60);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "1");
+    fake_cut(one);
+    fake_wait(zk, 300); /* the round rests */
+    fake_connect(one);
+    fake_settle(one);
+    fake_refuse(zk, FAKE_PERFORM, NODE, ZNOAUTH, 0);
+    fake_wait(zk, 60);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "access denied");
+}
+
+static void what_was_stopped_leaves_no_watch_and_no_bytes(void) {
+    make(NODE, "1");
+    for (unsigned step = 0; step < 8; step++) {
+        const size_t data = look(NODE, false), names = look(NODE, true),
+                     nothing = look("/locks/none", false);
+        for (unsigned n = 0; n < step; n++)
+            fake_answer(one);
+        quit(data);
+        quit(names);
+        if (step % 2)
+            fake_cut(one);
+        quit(nothing);
+        if (step % 2)
+            fake_connect(one);
+        fake_settle(one);
+        CHECK_INT(fake_watched(one), 0);
+        CHECK_INT(one->nodes.watches.bytes, 0);
+        CHECK_INT(one->nodes.reading, 0);
+    }
+}
+
+static void one_that_is_stopped_leaves_the_others_their_watch(void) {
+    make(NODE, "1");
+    const size_t a = look(NODE, false), b = look(NODE, false);
+    fake_settle(one);
+    quit(a);
+    fake_settle(one);
+    CHECK_TEXT(taken(b), "1");
+    fake_write(zk, NODE, "2");
+    fake_settle(one);
+    CHECK_TEXT(taken(b), "2");
+}
+
+static void a_line_that_takes_its_watch_back_leaves_it_to_the_host(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *waiter = fake_waiter(one);
+    const size_t i = look(stranger, false);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "stranger");
+    fake_cancel(waiter); /* nobody waits for the stranger any more */
+    fake_settle(one);
+    fake_write(zk, stranger, "2");
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "2");
+}
+
+static void a_view_that_is_stopped_leaves_a_line_its_watch(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *waiter = fake_waiter(one);
+    const size_t i = look(stranger, false);
+    fake_settle(one);
+    quit(i);
+    fake_settle(one);
+    CHECK_INT(fake_remove(zk, stranger), ZOK);
+    fake_settle(one);
+    CHECK(fake_held(waiter));
+}
+
+static void many_are_read_some_at_a_time(void) {
+    for (unsigned n = 0; n < 60; n++)
+        look("/locks", n % 2);
+    CHECK(strlen(fake_batch(one)) <= 64 + 2);
+    fake_settle(one);
+    for (size_t i = 0; i < count; i++)
+        CHECK_TEXT(taken(i), i % 2 ? "a" : "");
+}
+
+static void beyond_the_budget_there_are_too_many(void) {
+    one->nodes.watches.most = 3 * (4 + strlen(NODE)) - 1;
+    make(NODE, "1");
+    const size_t i = look(NODE, false);
+    look(NODE, true);
+    zkl_view *view = NULL;
+    CHECK_INT(zkl_view_open(&one->nodes, NODE, false, 9, &view), ZKL_TOO_MANY_WATCHES);
+    fake_settle(one);
+    quit(i);
+    fake_settle(one);
+    look(NODE, false);
+}
+
+static void one_that_is_closed_tells_nothing(void) {
+    make(NODE, "1");
+    const size_t i = look(NODE, false);
+    zkl_views_close(&one->nodes);
+    fake_settle(one);
+    fake_write(zk, NODE, "2");
+    fake_settle(one);
+    const unsigned told = one->changes[i];
+    fake_wait(zk, 100);
+    fake_settle(one);
+    CHECK_INT(one->changes[i], told);
+    CHECK(told <= 1);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"tells what is there, and each change", tells_what_is_there_and_each_change},
+        {"what is written before the read is answered is told",
+         what_is_written_before_the_read_is_answered_is_told},
+        {"a missing node is watched", a_missing_node_is_watched},
+        {"a node that comes and goes meanwhile is told",
+         a_node_that_comes_and_goes_meanwhile_is_told},
+        {"goes on wherever the link is cut", goes_on_wherever_the_link_is_cut},
+        {"never goes back when another handle meets a server that lags",
+         never_goes_back_when_another_handle_meets_a_server_that_lags},
+        {"a node of which nothing is told is read again within a minute",
+         a_node_of_which_nothing_is_told_is_read_again_within_a_minute},
+        {"what was stopped leaves no watch and no bytes",
+         what_was_stopped_leaves_no_watch_and_no_bytes},
+        {"one that is stopped leaves the others their watch",
+         one_that_is_stopped_leaves_the_others_their_watch},
+        {"a line that takes its watch back leaves it to the host",
+         a_line_that_takes_its_watch_back_leaves_it_to_the_host},
+        {"a view that is stopped leaves a line its watch",
+         a_view_that_is_stopped_leaves_a_line_its_watch},
+        {"many are read some at a time", many_are_read_some_at_a_time},
+        {"beyond the budget there are too many", beyond_the_budget_there_are_too_many},
+        {"one that is closed tells nothing", one_that_is_closed_tells_nothing},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}
