@@ -93,6 +93,37 @@ local function drain(client)
   return last - first, (client:stats().requests_sent - before) / 51
 end
 
+--- One read by itself, and as many as `count` that overlap.
+local function read(client, count)
+  local path, times = "/bench/node", {}
+  client:create(path, "data", { parents = true }, 5)
+  assert(client:get(path, 5))
+  for i = 1, ROUNDS do
+    local left = count
+    times[i] = timed(function()
+      if count == 1 then return assert(client:get(path, 5)) end
+      for _ = 1, count do
+        client:spawn(function()
+          assert(client:get(path, 5))
+          left = left - 1
+        end)
+      end
+      while left > 0 do client:poll(5) end
+    end)
+  end
+  return median(times)
+end
+
+local function guarded(client)
+  local lock, times = client:mutex("/bench/guarded"), {}
+  assert(lock:acquire(5))
+  for i = 1, ROUNDS do
+    times[i] = timed(function() assert(lock:multi({ { "set", "/bench/node", "data" } }, 5)) end)
+  end
+  assert(lock:release())
+  return median(times)
+end
+
 local backend = server.start {}
 local between = proxy.start(backend.hosts)
 between:delay(measure.DELAY)
@@ -111,6 +142,9 @@ end
 time, requests = drain(client)
 row("50 requests of one process, from first grant to last", time / rtt, "round trips in all")
 row("  requests sent", requests, "for each acquisition")
+row("get", read(client, 1) / rtt, "round trips")
+row("64 gets that overlap", read(client, 64) / rtt, "round trips in all")
+row("a guarded write", guarded(client) / rtt, "round trips")
 
 client:close()
 between:close()

@@ -36,6 +36,7 @@ function report.figures(run, verdict)
   row("workers started", team.hired)
   row("acquisitions", verdict.grants)
   row("holders told of a loss", team.losses)
+  row("guarded writes, each the next of its counter", team.guarded)
   row("waits that ended without the lock", "")
   for _, err in ipairs(sorted(team.failed)) do row("  " .. err, team.failed[err]) end
   row("longest wait", "%.1f s", team.longest)

@@ -22,6 +22,10 @@ local CALM = 60 -- seconds within which everybody gets in when nothing is broken
 local ALONE = { enter = "enter", write = "write", leave = "leave" }
 local SHARED = { enter = "join", write = "read", leave = "part" }
 
+--- Below it is a counter for each path: a node with a number that whoever holds the path alone adds to, by guarded
+--- writes.
+local COUNTERS = "/chaos-counters"
+
 --- Of some workers the callers take turns; others wait for a few of them at most.
 local TURNS = { fair = false, handoffs = 6, linger = 0.3, stint = 0.5 }
 
@@ -51,7 +55,8 @@ end
 local function add_way(name, lock, places, verbs, leases)
   local writers = {}
   for i, place in ipairs(places) do writers[i] = place.writer end
-  table.insert(me.ways, { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases })
+  table.insert(me.ways, { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases,
+    counter = verbs == ALONE and COUNTERS .. places[1].path or nil })
   if not leases then lock:on_lost(lost_by(name)) end
 end
 
@@ -256,6 +261,50 @@ local function visit_with(way, got, who, lane)
 end
 
 ---------------------------------------------------------------------------------------------------------------
+-- At the counter
+
+local UNSURE = { timeout = true, disconnected = true, unknown = true, closed = true, lost = true, ["not owner"] = true }
+
+--- Nobody else has written since `former`, if that is what the holder himself has written, and what he writes now is
+--- done: then he held it all along, and a write in between was a former holder's. A number that is not the node's
+--- version is a lost update.
+---@return { number: integer, version: integer }? written
+local function add_one(way, former)
+  local data, stat = me.client:get(way.counter, me.session_timeout)
+  if not data then
+    if not UNSURE[stat] and stat ~= "no node" then complain("reading a counter answered %s", tostring(stat)) end
+    if stat == "no node" then me.client:create(way.counter, "0", { parents = true }, me.session_timeout) end
+    return nil
+  end
+  local number = tonumber(data)
+  local results, err = way.lock:multi({ { "set", way.counter, ("%d"):format(number + 1) } }, me.session_timeout)
+  if not results then
+    if not UNSURE[err] and err ~= "no node" then complain("a guarded write answered %s", tostring(err)) end
+    return nil
+  end
+  me.report.guarded = me.report.guarded + 1
+  local written = { number = number + 1, version = results[1].version }
+  if written.number ~= written.version then
+    complain("an update of %s is lost: %d is version %d", way.counter, written.number, written.version)
+  end
+  if former and written.version ~= former.version + 1 then
+    complain("somebody has written to %s while it was held: %d came after %d", way.counter, written.version,
+      former.version)
+  end
+  return written
+end
+
+--- Counts a few, with a pause before each write in which much may happen.
+local function count_up(way)
+  local former
+  for _ = 1, me.draw:integer(1, 3) do
+    former = add_one(way, former)
+    if not former then return end
+    socket.sleep(me.draw:number(0, 0.005))
+  end
+end
+
+---------------------------------------------------------------------------------------------------------------
 -- Turns
 
 --- Acquires the post.
@@ -299,6 +348,7 @@ function turns.plain()
   local held, token = take(way, some_timeout(), me.name .. "/0")
   if not held then return end
   if not way.leases and me.draw:chance(0.1) then acquire_again(held, token) end
+  if way.counter and me.draw:chance(0.3) then count_up(way) end
   released(held:release())
 end
 
@@ -447,11 +497,11 @@ end
 ---  seed =, seconds =, stay =, patience =,
 ---  places = { { path =, kind =, permits =, address = of its resource } } }
 ---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
----  complaints = }
+---  guarded =, complaints = }
 return function(order)
   if not me then begin(order) end
   me.report = { granted = 0, failed = {}, longest = 0, longest_close = 0, losses = 0, late = {}, unserved = {},
-    complaints = {} }
+    guarded = 0, complaints = {} }
   tasks[order.task](order)
   return me.report
 end

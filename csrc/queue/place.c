@@ -545,13 +545,12 @@ static void drop(zkl_contender *c) {
 }
 
 /* Whoever writes with the node as a guard may do so after the hold, when another caller has it: so
- * the node goes with this hold. */
+ * the node goes with this hold, whose end looks at the place. */
 static zkl_contender *part(zkl_contender *c, size_t index) {
     zkl_place *place = guest_of(c)->place;
     if (index > 0)
         return NULL;
     place->sealed = true;
-    stir(place);
     return place->node;
 }
 

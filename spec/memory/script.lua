@@ -223,6 +223,83 @@ describe("a script without memory", function()
     })
   end)
 
+  describe("of nodes", function()
+    local data
+
+    before_each(function()
+      data = path .. "-data"
+      assert(tree:create(data, "0", { parents = true }))
+    end)
+
+    sweep("reads", {
+      run = function()
+        local got, stat = client:get(data, PATIENCE)
+        return got, stat, client:children("/memory", PATIENCE), client:exists(data, PATIENCE)
+      end,
+      after = function(ok, got, stat, names, there)
+        holds(0)
+        if not ok then return end
+        assert.equal("0", got)
+        assert.equal(1, stat.length)
+        assert.is_true(#names > 0)
+        assert.same(stat, there)
+      end,
+    })
+
+    sweep("writes", {
+      run = function()
+        return client:set(data, "1", nil, PATIENCE), client:create(data .. "/x", "1", nil, PATIENCE),
+          client:delete(data .. "/x", nil, PATIENCE)
+      end,
+      after = function(ok)
+        if ok then assert.equal("1", (tree:get(data))) end
+        client:delete(data .. "/x", nil, PATIENCE)
+      end,
+    })
+
+    sweep("writes with a guard", {
+      before = function() if not lock:is_held() then assert(lock:acquire(PATIENCE)) end end,
+      run = function() return lock:multi({ { "set", data, "1" }, { "check", data } }, PATIENCE), lock:nodes() end,
+      after = function(ok, results, nodes)
+        holds(1)
+        if ok then
+          assert.equal(2, #results)
+          assert.equal(1, #nodes)
+        end
+        assert.is_true(lock:release())
+      end,
+    })
+
+    sweep("spawns", {
+      run = function()
+        client:spawn(tell, "spawned")
+        return client:poll()
+      end,
+      after = function()
+        while client:poll() > 0 do end
+        assert.is_true(told.count <= 1)
+        listen()
+      end,
+    })
+
+    local watch
+
+    sweep("follows one", {
+      run = function()
+        watch = assert(client:watch(data, tell))
+        return client:poll(PATIENCE)
+      end,
+      after = function()
+        if watch then
+          poll_until(function() return told.count > 0 or errors > 0 end, "a call")
+          watch:stop()
+        end
+        watch = nil
+        listen()
+      end,
+    })
+  end)
+
   describe("holds", function()
     sweep("for a function", {
       run = function()

@@ -424,6 +424,22 @@ static void all_nodes_of_a_multilock_are_its_guard(void) {
     CHECK_INT(holder->losses, 1);
 }
 
+/* The end of the step checks that nothing is left to be looked at (csrc/queue/check.h). */
+static void a_guarded_write_ends_the_place_that_callers_share(void) {
+    make(NODE, "1");
+    fake_caller *first = fake_share(one, LINE, LATER), *second = fake_share(one, LINE, LATER);
+    fake_settle(one);
+    CHECK(fake_held(first) && fake_waits(second));
+    const size_t i = ask_guarded(first->contender, NODE, "2");
+    fake_settle(one);
+    CHECK_TOLD(i, ZKL_OK);
+    CHECK_INT(fake_release(first), ZKL_OK);
+    CHECK(!fake_held(second)); /* not on the same node */
+    fake_settle(one);
+    CHECK(fake_held(second));
+    CHECK(second->token > first->token);
+}
+
 static void an_op_that_fails_is_told_apart_from_the_guard(void) {
     fake_caller *holder = fake_holder(one);
     const size_t i = ask_guarded(holder->contender, NODE, "2");
@@ -481,6 +497,8 @@ int main(int argc, char **argv) {
         {"a guarded write that waits when its holder releases is lost",
          a_guarded_write_that_waits_when_its_holder_releases_is_lost},
         {"all nodes of a multilock are its guard", all_nodes_of_a_multilock_are_its_guard},
+        {"a guarded write ends the place that callers share",
+         a_guarded_write_ends_the_place_that_callers_share},
         {"an op that fails is told apart from the guard",
          an_op_that_fails_is_told_apart_from_the_guard},
         {"a sync is a sync and a write", a_sync_is_a_sync_and_a_write},

@@ -14,8 +14,13 @@ static bool upset;   /* the scenario takes holds away */
 static bool several; /* places that are one: one that cannot be entered later ends them all */
 static const fake_caller *asked_for[2];
 static zkl_query *query;
+static zkl_errand *errands[FAKE_ERRANDS]; /* of one, by tag; NULL: it had no memory */
+static size_t errand_count;
+static zkl_view *view;
 
 static void begin(void) {
+    errand_count = 0;
+    view = NULL;
     upset = several = false;
     asked_for[0] = asked_for[1] = NULL;
     fake_world_begin();
@@ -26,6 +31,12 @@ static void end(void) {
     if (query)
         zkl_query_free(query);
     query = NULL;
+    if (view)
+        zkl_view_quit(view);
+    for (size_t i = 0; i < errand_count; i++)
+        if (errands[i])
+            zkl_errand_free(errands[i]);
+    errand_count = 0;
     fake_world_end();
 }
 
@@ -52,7 +63,7 @@ static void heal(void) {
         fake_catch_up(c);
     }
     pass_time();
-    if (!anybody())
+    if (!anybody() && !view)
         CHECK_INT(fake_watched(one) + fake_watched(two), 0); /* nobody wants to know */
     fake_end_session(zk, 0xdead);                            /* strangers do not stay for ever */
     pass_time();
@@ -89,6 +100,16 @@ static void check_no_nodes(void) {
             check_fail(__FILE__, __LINE__, "left: %s", zk->nodes[i]->path);
 }
 
+/* The view was told so last. */
+static void check_seen(const char *data) {
+    zkl_status status;
+    zkl_content *content = NULL;
+    CHECK(zkl_view_given(view, &status, &content) && content);
+    CHECK_TEXT(content->data, data);
+    zkl_content_free(content);
+    zkl_view_quit(view);
+}
+
 static void check_rest(void) {
     heal();
     for (size_t i = 0; i < 2; i++)
@@ -103,6 +124,16 @@ static void check_rest(void) {
     for (fake_client *c = zk->clients; c; c = c->next)
         while (c->callers)
             fake_drop(c->callers);
+    for (size_t i = 0; i < errand_count; i++) {
+        CHECK_INT(one->answered[i], errands[i] != NULL);
+        if (errands[i])
+            zkl_errand_free(errands[i]);
+    }
+    errand_count = 0;
+    if (view)
+        check_seen("1");
+    view = NULL;
+    fake_leave(one);
     if (query) {
         CHECK(!query->pending);
         zkl_query_free(query);
@@ -488,6 +519,51 @@ static void more_come(void) {
     fake_settle_all(zk);
 }
 
+#define NODE "/locks/x"
+
+static void run_errand(const zkl_wish *wish) {
+    zkl_errand *errand = zkl_errand_new(&one->nodes, wish, errand_count);
+    one->answered[errand_count] = 0;
+    errands[errand_count++] = errand;
+    if (errand)
+        zkl_errand_start(errand, ZKL_NEVER);
+    fake_leave(one);
+}
+
+static void nodes_are_read_and_written(void) {
+    fake_caller *p = fake_join(one, LINE, LATER);
+    fake_settle_all(zk);
+    zkl_op ops[] = {
+        {.kind = ZKL_OP_CREATE, .path = "/locks/p/q", .data = "1", .length = 1, .parents = true},
+        {.kind = ZKL_OP_CREATE, .path = NODE, .data = "1", .length = 1},
+        {.kind = ZKL_OP_SET, .path = NODE, .data = "2", .length = 1, .version = -1},
+        {.kind = ZKL_OP_GET, .path = NODE},
+        {.kind = ZKL_OP_CHILDREN, .path = "/locks"},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        run_errand(&(zkl_wish){.ops = &ops[i], .count = 1});
+    run_errand(&(zkl_wish){.count = 0});
+    fake_settle_all(zk);
+    if (p)
+        run_errand(&(zkl_wish){.ops = &ops[2], .count = 1, .several = true, .guard = p->contender});
+    fake_settle_all(zk);
+    release(p);
+    fake_settle_all(zk);
+}
+
+/* What it is told last is what there is, once there is memory. */
+static void a_node_is_looked_at(void) {
+    if (zkl_view_open(&one->nodes, NODE, false, 1, &view) != ZKL_OK)
+        view = NULL;
+    fake_leave(one);
+    fake_settle_all(zk);
+    CHECK_INT(fake_make(zk, NODE, "1", ZKL_PERSISTENT, 0, NULL), ZOK);
+    fake_settle_all(zk);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+}
+
 static void there_are_many_receivers(void) {
     more_come();
 }
@@ -631,6 +707,8 @@ SCENARIO(somebody_asks_who_is_there)
 SCENARIO(somebody_asks_and_the_link_goes)
 SCENARIO(somebody_asks_for_it)
 SCENARIO(somebody_waits_for_releases)
+SCENARIO(nodes_are_read_and_written)
+SCENARIO(a_node_is_looked_at)
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
@@ -665,6 +743,8 @@ int main(int argc, char **argv) {
         CASES("somebody asks and the link goes", somebody_asks_and_the_link_goes),
         CASES("somebody asks for it", somebody_asks_for_it),
         CASES("somebody waits for releases", somebody_waits_for_releases),
+        CASES("nodes are read and written", nodes_are_read_and_written),
+        CASES("a node is looked at", a_node_is_looked_at),
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }

@@ -114,6 +114,22 @@ class Verbs:
             self.resources[address] = Resource(address)
         return (self.resources[address].step(verb, int(token), owner),)
 
+    def write(self, path, data):
+        """Makes the node, or writes to it; the data is in hexadecimal digits."""
+        data = bytes.fromhex(data)
+        if self.client.exists(path):
+            return (self.client.set(path, data).version,)
+        self.client.create(path, data, makepath=True)
+        return (0,)
+
+    def read(self, path):
+        """The data in hexadecimal digits ("-": none), its version and its owner."""
+        data, stat = self.client.get(path)
+        return (data.hex() if data else "-", stat.version, stat.owner_session_id or 0)
+
+    def children(self, path):
+        return (" ".join(sorted(self.client.get_children(path))),)
+
     def events(self):
         return ({},)
 
@@ -123,7 +139,7 @@ class Verbs:
         return (True,)
 
 
-VERBS = {"connect", "acquire", "release", "contend", "step", "events", "close"}
+VERBS = {"connect", "acquire", "release", "contend", "step", "write", "read", "children", "events", "close"}
 
 
 def answer(verbs, line):
