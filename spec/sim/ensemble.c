@@ -63,7 +63,7 @@ static struct {
     sim_session *sessions;
     sim_socket *sockets;
     int64_t ids;
-    unsigned throttle;
+    unsigned throttle, refusing;
 } ens;
 
 size_t sim_packet_most;
@@ -283,8 +283,9 @@ static void serve_read(server *at, sim_socket *socket, sim_request *r) {
         r->part.rc = ZOK;
         break;
     case OP_AUTH:
-        socket->identity = r->identity;
-        r->part.rc = ZOK;
+        r->part.rc = ens.refusing && sim_once_in(ens.refusing) ? ZAUTHFAILED : ZOK;
+        if (r->part.rc == ZOK)
+            socket->identity = r->identity;
         break;
     case OP_PING:
         r->part.rc = ZOK;
@@ -1011,8 +1012,12 @@ void sim_throttle(unsigned one_in) {
     ens.throttle = one_in;
 }
 
+void sim_refuse_credentials(unsigned one_in) {
+    ens.refusing = one_in;
+}
+
 void sim_ensemble_heal(void) {
-    ens.throttle = 0;
+    ens.throttle = ens.refusing = 0;
     fake_allow(sim_tree);
     for (int i = 0; i < SERVERS; i++) {
         server *at = &ens.servers[i];

@@ -50,7 +50,8 @@ void sim_server_lag(int server, zkl_nanos until, bool back);
 /* All sockets at that server, or (owner) of that client, are cut, or slow one way. */
 void sim_sockets_cut(int server, const void *owner, unsigned one_in);
 void sim_sockets_slow(int server, const void *owner, zkl_nanos until, bool to_server);
-void sim_throttle(unsigned one_in); /* 0: nothing is */
+void sim_throttle(unsigned one_in);           /* 0: nothing is */
+void sim_refuse_credentials(unsigned one_in); /* likewise */
 /* All faults end. */
 void sim_ensemble_heal(void);
 bool sim_ensemble_serves(void);

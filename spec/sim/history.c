@@ -222,6 +222,7 @@ static void some_stranger(void) {
 static void some_refusal(void) {
     static const int rcs[] = {ZTHROTTLEDOP, ZNOAUTH};
     fake_allow(sim_tree);
+    sim_refuse_credentials(sim_once_in(2) ? 0 : 1 + sim_any(4));
     if (sim_once_in(2))
         fake_refuse(sim_tree, (fake_op)sim_any(FAKE_OPS), any_directory(), rcs[sim_any(2)],
                     1 + sim_any(3));

@@ -81,6 +81,13 @@ static void release(sim_caller *c) {
         SIM_CHECK(!zkl_held(c->contender) && zkl_token(c->contender) == 0);
 }
 
+static void check_hold(const sim_caller *c) {
+    uint64_t turn;
+    SIM_CHECK(zkl_held(c->contender) && zkl_token(c->contender) == c->token);
+    SIM_CHECK(zkl_turn(c->contender, &turn) && (turn > 0) == c->is_shared);
+    SIM_CHECK(zkl_session_id(c->host->client) != 0);
+}
+
 /* The script goes on with a lock that it was given. */
 static void go_on(sim_event *event) {
     sim_caller *c = ZKL_CONTAINER_OF(event, sim_caller, turn);
@@ -91,7 +98,7 @@ static void go_on(sim_event *event) {
         sim_after(event, sim_some(ZKL_SECOND));
     } else if (holds(c)) {
         if (zkl_validity(c->contender) > 0)
-            SIM_CHECK(zkl_token(c->contender) == c->token);
+            check_hold(c);
         release(c);
         sim_after(event, sim_some(200 * SIM_MS));
     } else if (!waits(c)) {
@@ -111,6 +118,7 @@ static void check_failure(const sim_caller *c, zkl_status status) {
     case ZKL_BUSY:
     case ZKL_LOST:
     case ZKL_ACCESS_DENIED:
+    case ZKL_AUTH_FAILED:
     case ZDATAINCONSISTENCY:
         return;
     default:
@@ -180,6 +188,14 @@ static void hear(sim_host *host, const zkl_event *event) {
     }
 }
 
+/* Whoever asked looks at what he is told. */
+static void look_at_answer(const sim_question *q) {
+    zkl_participant p;
+    for (size_t i = 0; q->status == ZKL_OK && zkl_participant_at(q->query, i, &p); i++)
+        SIM_CHECK(p.node && p.kind);
+    zkl_revoked(q->query);
+}
+
 static void drop_answered(sim_host *host) {
     for (sim_question **p = &host->questions; *p;) {
         sim_question *q = *p;
@@ -188,6 +204,7 @@ static void drop_answered(sim_host *host) {
             continue;
         }
         *p = q->next;
+        look_at_answer(q);
         zkl_query_drop(q->query);
         free(q);
     }
@@ -259,7 +276,8 @@ static zkl_status join_shared(sim_caller *c, zkl_terms *terms) {
     c->is_under = write != NULL;
     terms->kind = c->kind = write || sim_any(3) ? ZKL_KIND_READ : ZKL_KIND_WRITE;
     terms->under = write ? write->contender : NULL;
-    if (write && write->is_shared)
+    c->is_shared = write && write->is_shared;
+    if (c->is_shared)
         terms->sharing = sharing_at(PLACE_SHARED);
     else if (!write)
         share_node(c, PLACE_SHARED, terms);
@@ -330,7 +348,7 @@ void sim_host_join(sim_host *host) {
         SAY("host %d joins: %s %llu at %x%s", host->machine.id, kind_name(c),
             (unsigned long long)c->tag, c->places, terms.once ? ", once" : "");
     } else {
-        SIM_CHECK(status == ZKL_CLOSED);
+        SIM_CHECK(status == ZKL_CLOSED || status == ZKL_AUTH_FAILED);
         free(c);
     }
     sim_leave(before);

@@ -384,6 +384,10 @@ static void hear_reply(zhandle_t *zh, const sim_message *m) {
     if (r->op == OP_UNWATCH && rc == ZOK)
         stop_listening(zh, r->part.path, r->watch, false);
     deliver_answer(zh, r, rc);
+    if (r->op == OP_AUTH && rc != ZOK) {
+        zh->state = ZOO_AUTH_FAILED_STATE;
+        lose(zh, ZAUTHFAILED);
+    }
 }
 
 static void hear(void *client, const sim_message *m) {

@@ -1,0 +1,105 @@
+-- How much of the C sources the unit tests and the simulation run through, by gcov's count.
+-- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run)
+-- Fails if a room is below what is asked of it, or if a line that nothing runs through has no reason in spec/uncovered.txt.
+
+local build = arg[1]
+local LEAST = 97 -- per cent of the lines, in each of these
+
+local ROOMS = {
+  { name = "queue", files = "csrc/queue/*.c" },
+  { name = "query", files = "csrc/query/*.c" },
+  { name = "session", files = "csrc/zookeeper/session.c csrc/zookeeper/heart.c" },
+  { name = "recipe", files = "csrc/recipe/*.c" },
+  { name = "client", files = "csrc/client/*.c" },
+}
+
+--- Lines that a command prints.
+local function lines_of(command)
+  local pipe = assert(io.popen(command))
+  local lines = {}
+  for line in pipe:lines() do
+    lines[#lines + 1] = line
+  end
+  pipe:close()
+  return lines
+end
+
+-- "FILE: text of the line -- reason", where FILE is as in csrc/
+local reasons, used = {}, {}
+for line in io.lines("spec/uncovered.txt") do
+  local key, reason = line:match("^(%S+: .-) %-%- (.+)$")
+  if key then
+    reasons[key] = reason
+  end
+end
+
+--- How often each line of a source was run, over all objects that were compiled from it.
+local function counts_of(file)
+  local counts, texts = {}, {}
+  local stem = file:gsub("^csrc/", ""):gsub("%.c$", "")
+  local objects = { ("%s/engine/%s.gcda"):format(build, stem) }
+  local name = stem:match("[^/]+$")
+  objects[2] = ("%s/sim/legal/%s.gcda"):format(build, name)
+  for _, object in ipairs(objects) do
+    for _, line in ipairs(lines_of(("[ -e %s ] && gcov -t %s 2>/dev/null"):format(object, object))) do
+      local count, number, text = line:match("^%s*([^:]+):%s*(%d+):(.*)$")
+      number = tonumber(number)
+      if line:find(":Source:", 1, true) and not line:find(file, 1, true) then
+        break
+      elseif number and number > 0 and count ~= "-" then
+        local times = count:find("^%d") and 1 or 0
+        counts[number] = math.max(counts[number] or 0, times)
+        texts[number] = text:match("^%s*(.-)%s*$")
+      end
+    end
+  end
+  return counts, texts
+end
+
+local failed, passed = 0, 0
+for _, room in ipairs(ROOMS) do
+  local all, run, unexplained = 0, 0, {}
+  for _, file in ipairs(lines_of("ls " .. room.files)) do
+    local counts, texts = counts_of(file)
+    local numbers = {}
+    for number in pairs(counts) do
+      numbers[#numbers + 1] = number
+    end
+    table.sort(numbers)
+    local short = file:gsub("^csrc/", "")
+    local whole = reasons[short .. ": *"]
+    for _, number in ipairs(numbers) do
+      local key = short .. ": " .. texts[number]
+      if whole then
+        used[short .. ": *"] = true
+      else
+        all = all + 1
+        run = run + counts[number]
+        if counts[number] == 0 then
+          local reason = reasons[key]
+          used[key] = true
+          print(("%s:%d: %s%s"):format(file, number, texts[number], reason and "  -- " .. reason or ""))
+          if not reason then
+            unexplained[#unexplained + 1] = number
+          end
+        end
+      end
+    end
+  end
+  local percent = 100 * run / all
+  local good = percent >= LEAST and #unexplained == 0
+  print(("%s  %s: %d of %d lines, %.1f %%, %d without a reason"):format(
+    good and "ok    " or "FAILED", room.name, run, all, percent, #unexplained))
+  if good then
+    passed = passed + 1
+  else
+    failed = failed + 1
+  end
+end
+for key in pairs(reasons) do
+  if not used[key] then
+    print("spec/uncovered.txt: is covered, or not there: " .. key)
+  end
+end
+print(("%d passed, %d failed"):format(passed, failed))
+os.exit(failed == 0)
