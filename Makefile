@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim fuzz lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim coverage fuzz lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -49,6 +49,7 @@ help:
 	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
 	@echo '  make sim     whole clients on simulated servers for a minute, other seeds each time: SECONDS=20; SEED=7 tells one'
 	@echo '  make fuzz    names, connect strings, directories full of strangers under libFuzzer: MINUTES=60'
+	@echo '  make coverage  which lines of the C sources the unit tests and the simulation run through: for two minutes'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo '  make tsan    the specs with ThreadSanitizer'
@@ -161,6 +162,14 @@ sim: deps
 
 fuzz: deps
 	@exec fuzz/run.sh build/fuzz $(MINUTES)
+
+# What unit tests and simulation run through: for each room, and each line that they do not.
+coverage: deps
+	@$(submake) B=build/coverage SANITIZE='-DZKL_CHECK --coverage -O0' unit build/coverage/sim/simulation
+	@find build/coverage -name '*.gcda' -delete
+	@tools/unit.sh build/coverage/unit
+	@build/coverage/sim/simulation $(SECONDS)
+	@$(LUA_5.4) tools/coverage.lua build/coverage
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

@@ -305,8 +305,6 @@ static zkl_status join_one(sim_caller *c, zkl_terms *terms) {
     const sim_place place = sim_once_in(3) ? PLACE_B : PLACE_A;
     c->places = 1U << place;
     terms->kind = c->kind = ZKL_KIND_LOCK;
-    if (sim_once_in(8))
-        terms->max_hold = 1 + sim_some(2 * ZKL_SECOND);
     share_node(c, place, terms);
     return zkl_join(c->host->client, path_of(c->host, place), c->tag, terms, &c->contender);
 }
@@ -341,6 +339,8 @@ void sim_host_join(sim_host *host) {
         terms.deadline = after(host, 0);
     if (sim_once_in(10))
         terms.crowd = 1 + sim_any(3);
+    if (sim_once_in(8))
+        terms.max_hold = 1 + sim_some(2 * ZKL_SECOND);
     const zkl_status status = join(c, &terms);
     if (status == ZKL_OK) {
         c->next = host->callers;
