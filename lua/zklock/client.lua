@@ -78,6 +78,7 @@ end
 ---@return number? seconds what they granted; before there is a session, what was asked
 ---@return string? err "forked"
 function Client:session_timeout()
+  check.self(self, Client, "client:session_timeout")
   if self.native:unusable() == "forked" then return nil, "forked" end
   return self.native:session_timeout()
 end
@@ -86,6 +87,7 @@ end
 ---@return string? id hexadecimal with 0x; nil while there is none
 ---@return string? err "forked", or the state there is none in
 function Client:session_id()
+  check.self(self, Client, "client:session_id")
   local id = self.native:session_id()
   if id then return id end
   return nil, self.native:state()
@@ -194,6 +196,7 @@ end
 --- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
 ---@return integer fd -1 when the client is closed
 function Client:getfd()
+  check.self(self, Client, "client:getfd")
   return self.native:fd()
 end
 

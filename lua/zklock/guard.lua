@@ -1,4 +1,5 @@
 --- guard: a hold as a value, given back when its block or its life ends.
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
 
@@ -49,6 +50,7 @@ end
 ---@return boolean? ok
 ---@return string? err "lost", "closed", "forked"
 function Guard:release()
+  check.self(self, Guard, "guard:release")
   return core.quietly(release, self.claim)
 end
 
@@ -66,18 +68,21 @@ end
 
 ---@return integer? token the fencing token, nil when it does not hold any more
 function Guard:token()
+  check.self(self, Guard, "guard:token")
   return self:is_open() and self.claim.token or nil
 end
 
 --- Which grant it is on the place that this client's callers share, from 1; 0 with a fair lock.
 ---@return integer? turn nil when it does not hold any more
 function Guard:turn()
+  check.self(self, Guard, "guard:turn")
   return self:is_open() and self.claim.hold.contender:turn() or nil
 end
 
 --- Does it hold, with validity above 0?
 ---@return boolean
 function Guard:is_held()
+  check.self(self, Guard, "guard:is_held")
   local claim = self.claim
   return claim.open and claim.hold:validity() > 0
 end

@@ -42,6 +42,7 @@ end
 ---@return boolean? ok
 ---@return string? err "lost", "closed", "forked"
 function Lease:release()
+  check.self(self, Lease, "lease:release")
   return core.quietly(release, self)
 end
 
@@ -60,6 +61,7 @@ end
 --- The fencing token: grows with every lease of this semaphore. Of a count, that of the first.
 ---@return integer? token nil when it is not held any more
 function Lease:token()
+  check.self(self, Lease, "lease:token")
   return self:is_open() and self.hold.token or nil
 end
 
@@ -85,6 +87,7 @@ end
 --- The nodes that it is held with; as `lock:nodes`.
 ---@return string[]? paths nil when it is not held any more
 function Lease:nodes()
+  check.self(self, Lease, "lease:nodes")
   local nodes = self:is_open() and self.hold.contender:nodes()
   return nodes and nodes[1] and nodes or nil
 end
@@ -92,12 +95,14 @@ end
 --- Is it held, with `validity` above 0?
 ---@return boolean
 function Lease:is_held()
+  check.self(self, Lease, "lease:is_held")
   return self:validity() > 0
 end
 
 --- For how long the servers cannot have given it to somebody else; read from the clock at the moment of asking.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
+  check.self(self, Lease, "lease:validity")
   return self.open and self.hold:validity() or 0
 end
 
@@ -105,6 +110,7 @@ end
 --- is not collected.
 ---@param fn fun(err: string, lease: nil, token: integer)?
 function Lease:on_lost(fn)
+  check.self(self, Lease, "lease:on_lost")
   self.listener.handle_lost = check.listener(fn, "fn")
 end
 

@@ -398,6 +398,7 @@ end
 --- The path it was made with, without the chroot; of a multilock all its paths, sorted.
 ---@return string ...
 function Lock:path()
+  check.self(self, Lock, "lock:path")
   if self.holds.paths then return unpack(self.holds.paths) end
   return self.holds.path
 end

@@ -92,6 +92,7 @@ end
 --- Ends the wait: the callback hears "cancelled". Without effect once it was answered.
 ---@return boolean cancelled
 function Request:cancel()
+  check.self(self, Request, "request:cancel")
   return quietly(cancel, self)
 end
 
@@ -132,12 +133,14 @@ end
 ---@return boolean? ok
 ---@return string? err "not owner", "lost" (once), "closed", "forked"
 function Request:release()
+  check.self(self, Request, "request:release")
   return quietly(release, self)
 end
 
 --- The fencing token while it holds.
 ---@return integer?
 function Request:token()
+  check.self(self, Request, "request:token")
   if self:state() == "held" then return self.hold.token end
   return nil
 end
@@ -145,6 +148,7 @@ end
 --- As `lock:turn`.
 ---@return integer? turn nil when it does not hold
 function Request:turn()
+  check.self(self, Request, "request:turn")
   return self:state() == "held" and self.hold.contender:turn() or nil
 end
 
@@ -169,6 +173,7 @@ end
 --- The nodes that it holds with; as `lock:nodes`.
 ---@return string[]? paths nil when it does not hold
 function Request:nodes()
+  check.self(self, Request, "request:nodes")
   local nodes = self:state() == "held" and self.hold.contender:nodes()
   return nodes and nodes[1] and nodes or nil
 end
@@ -176,6 +181,7 @@ end
 --- Does it hold, with `validity` above 0?
 ---@return boolean
 function Request:is_held()
+  check.self(self, Request, "request:is_held")
   return self:validity() > 0
 end
 
@@ -183,6 +189,7 @@ end
 --- process that was stopped wakes up with 0. `state` says "held" until the loss is known.
 ---@return number seconds 0 when it does not hold
 function Request:validity()
+  check.self(self, Request, "request:validity")
   local hold = self.hold
   return hold and hold:validity() or 0
 end
@@ -190,6 +197,7 @@ end
 --- What is known so far.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
+  check.self(self, Request, "request:state")
   local hold = self.hold
   if not hold then return "failed" end
   local unusable = self.client.native:unusable()

@@ -1,5 +1,6 @@
 --- rwlock: two locks at one path, one for readers and one for writers.
 local Lock = require "zklock.lock"
+local check = require "zklock.base.check"
 local text = require "zklock.base.text"
 
 ---@class zklock.RwLock
@@ -20,6 +21,7 @@ end
 --- The path it was made with, without the chroot.
 ---@return string
 function RwLock:path()
+  check.self(self, RwLock, "rwlock:path")
   return self.write:path()
 end
 

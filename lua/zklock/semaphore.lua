@@ -117,6 +117,7 @@ end
 --- The path it was made with, without the chroot.
 ---@return string
 function Semaphore:path()
+  check.self(self, Semaphore, "semaphore:path")
   return self.holds.path
 end
 
