@@ -27,18 +27,22 @@ static void check_session(zkl_query *query) {
 /* Those that had departed when it was asked are the first in the list. It is answered when all of
  * them are gone, or as soon as the servers have refused to delete the node of one. */
 static void check_flush(zkl_query *query) {
-    bool left = false;
-    ZKL_EACH (const zkl_contender, c, &query->all->queue->departing, leaving) {
+    const zkl_queue *queue = query->all->queue;
+    const zkl_contender *first = ZKL_FIRST(&queue->departing, zkl_contender, leaving);
+    if (!first || first->departure > query->departures) {
+        resolve(query, ZKL_OK);
+        return;
+    }
+    if (!queue->refusals)
+        return;
+    ZKL_EACH (const zkl_contender, c, &queue->departing, leaving) {
         if (c->departure > query->departures)
-            break;
-        left = true;
+            return;
         if (c->refused != ZKL_OK) {
             resolve(query, c->refused);
             return;
         }
     }
-    if (!left)
-        resolve(query, ZKL_OK);
 }
 
 static void check_validity(zkl_query *query) {

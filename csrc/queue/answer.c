@@ -94,17 +94,20 @@ static void fail_behind(zkl_line *line, int32_t sequence, zkl_status status) {
 
 /* The child about whose watch that request was the latest, if the watch is as the request has left
  * it; else NULL. */
-static zkl_child *child_of_request(zkl_line *line, int32_t request, zkl_watch watch) {
-    for (size_t i = 0; i < line->snapshot.count; i++) {
-        zkl_child *child = &line->snapshot.children[i];
-        if (child->request == request)
+static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_watch watch) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    for (size_t i = zkl_snapshot_from(snapshot, asked->detail); i < snapshot->count; i++) {
+        zkl_child *child = &snapshot->children[i];
+        if (child->sequence != asked->detail)
+            return NULL;
+        if (child->request == asked->what / ZKL_REQUESTS)
             return child->watch == watch ? child : NULL;
     }
     return NULL;
 }
 
-static void blocker_watched(zkl_line *line, int32_t request, const zkl_reply *reply) {
-    zkl_child *child = child_of_request(line, request, ZKL_WATCH_ASKED);
+static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_child *child = child_of_request(line, asked, ZKL_WATCH_ASKED);
     if (child)
         zkl_line_set_child_watch(line, child, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
     if (reply->rc == ZNONODE && child)
@@ -131,8 +134,8 @@ static zkl_watch unwatched(zkl_line *line, size_t length, const zkl_reply *reply
     return ZKL_WATCH_NONE;
 }
 
-static void child_unwatched(zkl_line *line, int32_t request, const zkl_reply *reply) {
-    zkl_child *child = child_of_request(line, request, ZKL_WATCH_LEAVING);
+static void child_unwatched(zkl_line *line, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_child *child = child_of_request(line, asked, ZKL_WATCH_LEAVING);
     if (child)
         zkl_line_set_child_watch(line, child,
                                  unwatched(line, zkl_line_length(line, child->name), reply));
@@ -146,7 +149,7 @@ static void directory_unwatched(zkl_line *line, const zkl_reply *reply) {
 
 void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
     zkl_line *line = ZKL_CONTAINER_OF(receiver, zkl_line, receiver);
-    switch ((zkl_request)back->what) {
+    switch ((zkl_request)(back->what % ZKL_REQUESTS)) {
     case ZKL_REQUEST_LIST:
         list_answered(line, reply, back->detail != 0);
         break;
@@ -161,10 +164,10 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
         }
         break;
     case ZKL_REQUEST_WATCH_BLOCKER:
-        blocker_watched(line, back->detail, reply);
+        blocker_watched(line, back, reply);
         break;
     case ZKL_REQUEST_UNWATCH:
-        child_unwatched(line, back->detail, reply);
+        child_unwatched(line, back, reply);
         break;
     case ZKL_REQUEST_UNWATCH_DIRECTORY:
         directory_unwatched(line, reply);
@@ -269,7 +272,7 @@ void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
  * node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     if (!zkl_status_throttled(reply->rc))
-        c->refused = zkl_status_of(reply->rc);
+        zkl_contender_refused(c, zkl_status_of(reply->rc));
     zkl_send_watch_own(c);
     const zkl_nanos pause = zkl_backoff(&c->patience, PATIENCE_FIRST, PATIENCE_MOST);
     zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + pause);

@@ -1,5 +1,6 @@
 #include "queue/blocker.h"
 
+#include "queue/followers.h"
 #include "queue/send.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
@@ -12,6 +13,8 @@ static bool may_have_read(zkl_line *line, const zkl_child *child) {
         return false;
     if (!child->mine)
         return true;
+    if (!child->mine->lent)
+        return false;
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->borrowed && c->sequence == child->sequence &&
             (!c->name || zkl_snapshot_find(&line->snapshot, c->name) == ZKL_NOT_FOUND))
@@ -21,12 +24,14 @@ static bool may_have_read(zkl_line *line, const zkl_child *child) {
 }
 
 void zkl_blocker_watch_second(zkl_contender *c, const zkl_verdict *verdict) {
-    c->has_second = verdict->second != ZKL_NOBODY;
-    if (!c->has_second)
+    zkl_line *line = c->line;
+    if (verdict->second == ZKL_NOBODY) {
+        zkl_followers_forget_next(&line->followers, c);
         return;
-    zkl_child *second = &c->line->snapshot.children[verdict->second];
-    c->second = second->sequence;
-    zkl_send_watch_second(c->line, second);
+    }
+    zkl_child *second = &line->snapshot.children[verdict->second];
+    zkl_followers_wait_next(&line->followers, c, second);
+    zkl_send_watch_second(line, second);
 }
 
 /* The one before its blocker has gone. Of our own nodes the snapshot tells the truth; others before
@@ -35,7 +40,6 @@ static void second_gone(zkl_contender *c) {
     zkl_line *line = c->line;
     const zkl_snapshot *snapshot = &line->snapshot;
     const size_t own = c->name ? zkl_snapshot_find(snapshot, c->name) : ZKL_NOT_FOUND;
-    c->has_second = false;
     if (own == ZKL_NOT_FOUND || line->stale)
         return; /* a list that has its node is wanted or on its way */
     const zkl_verdict verdict =
@@ -49,8 +53,15 @@ static void second_gone(zkl_contender *c) {
         zkl_blocker_watch_second(c, &verdict);
 }
 
-static bool waits_for(const zkl_contender *c, int32_t sequence, bool lease) {
-    return lease || (c->position == ZKL_POSITION_BEHIND && c->blocker == sequence);
+/* The child is out of the snapshot whose these seconds were. */
+static void seconds_gone(zkl_list *seconds) {
+    zkl_contender *c;
+    while ((c = ZKL_FIRST(seconds, zkl_contender, next_follower))) {
+        zkl_list_remove(seconds, &c->next_follower);
+        c->has_second = false;
+        if (c->phase == ZKL_WAITING && c->position == ZKL_POSITION_BEHIND)
+            second_gone(c);
+    }
 }
 
 void zkl_blocker_gone(zkl_line *line, const char *name) {
@@ -58,22 +69,12 @@ void zkl_blocker_gone(zkl_line *line, const char *name) {
     if (index == ZKL_NOT_FOUND)
         return;
     zkl_child *child = &line->snapshot.children[index];
-    const int32_t sequence = child->sequence;
-    const bool lease = child->kind == ZKL_KIND_LEASE;
     line->doubtful |= may_have_read(line, child);
     zkl_line_abandon_child_watch(line, child);
+    zkl_followers_mark(&line->followers, child);
+    zkl_list seconds = zkl_followers_take_next(&line->followers, child);
     zkl_snapshot_remove(&line->snapshot, index);
-    ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->phase != ZKL_WAITING)
-            continue;
-        if (waits_for(c, sequence, lease)) {
-            if (c->position != ZKL_POSITION_FIRST)
-                c->position = ZKL_POSITION_UNKNOWN;
-            c->review = line->review = true;
-        } else if (c->has_second && c->second == sequence) {
-            second_gone(c);
-        }
-    }
+    seconds_gone(&seconds);
 }
 
 void zkl_blocker_missing(zkl_line *line, const char *name) {

@@ -65,6 +65,7 @@ static void check_node(subject of, const zkl_contender *c) {
     must(of, c->watch != ZKL_WATCH_LEAVING, "the watch on its own node is never taken back");
     must(of, known || (c->position == ZKL_POSITION_UNKNOWN && !c->has_second),
          "only a known node has a position");
+    must(of, c->node != ZKL_NODE_LOST || c->line->searching, "a line knows that it searches");
     must(of, c->node == ZKL_NODE_LOST || c->search == ZKL_SEARCH_NONE,
          "only a lost node is searched for");
     must(of, c->node == ZKL_NODE_NONE || c->receiver.id, "answers about a node find its contender");
@@ -72,7 +73,7 @@ static void check_node(subject of, const zkl_contender *c) {
 
 static void check_position(subject of, const zkl_contender *c) {
     const bool leases = c->terms.kind == ZKL_KIND_LEASE;
-    must(of, !c->review, "nobody is left to be looked at again");
+    must(of, c->follows != ZKL_FOLLOWS_MARKED, "nobody is left to be looked at again");
     must(of, c->position != ZKL_POSITION_FIRST || !c->queued, "who is first is not queued");
     must(of, c->position != ZKL_POSITION_FULL || leases, "only leases can be too many");
     must(of, c->position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
@@ -80,6 +81,73 @@ static void check_position(subject of, const zkl_contender *c) {
          "who is in a round has a node, and is not over");
     must(of, c->post.round != &c->queue->lists || c->phase == ZKL_WAITING,
          "only for waiters the line is listed in turn");
+}
+
+/* ---- who waits for whom ---- */
+
+static size_t count_list(const zkl_list *list) {
+    size_t count = 0;
+    for (const zkl_list_item *item = list->first; item; item = item->next)
+        count++;
+    return count;
+}
+
+static bool is_in(const zkl_list *list, const zkl_list_item *wanted) {
+    for (const zkl_list_item *item = list->first; item; item = item->next)
+        if (item == wanted)
+            return true;
+    return false;
+}
+
+/* The first child with a sequence has the followers of all with that sequence. */
+static void check_follower(subject of, const zkl_line *line, const zkl_contender *c) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    const size_t blocker = zkl_snapshot_from(snapshot, c->blocker),
+                 second = zkl_snapshot_from(snapshot, c->second);
+    if (c->follows == ZKL_FOLLOWS_BLOCKER)
+        must(of,
+             blocker < snapshot->count &&
+                 is_in(&snapshot->children[blocker].followers, &c->follower),
+             "who waits for a child is among its followers");
+    if (c->has_second)
+        must(of,
+             second < snapshot->count &&
+                 is_in(&snapshot->children[second].next_followers, &c->next_follower),
+             "who has a second is among those who follow it next");
+    must(of, c->follows != ZKL_FOLLOWS_LEASES || is_in(&line->followers.full, &c->follower),
+         "who waits for any lease is among those who do");
+    if (c->phase == ZKL_WAITING && c->node == ZKL_NODE_THERE && !line->stale) {
+        must(of, c->position != ZKL_POSITION_BEHIND || c->follows == ZKL_FOLLOWS_BLOCKER,
+             "who stands behind somebody follows him");
+        must(of, c->position != ZKL_POSITION_FULL || c->follows == ZKL_FOLLOWS_LEASES,
+             "who waits for fewer leases follows them");
+    }
+}
+
+static void check_followers(subject of, const zkl_line *line) {
+    size_t listed = count_list(&line->followers.full), following = 0, listed_next = 0, next = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        listed += count_list(&line->snapshot.children[i].followers);
+        listed_next += count_list(&line->snapshot.children[i].next_followers);
+    }
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        following += c->follows != ZKL_FOLLOWS_NOBODY;
+        next += c->has_second;
+    }
+    must(of, listed == following && listed_next == next, "only members follow anybody");
+}
+
+/* ---- how many there are ---- */
+
+static void check_tally(subject of, const zkl_line *line) {
+    zkl_tally tally = {.bounded = 0};
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        tally.waiting[c->terms.kind] += c->phase == ZKL_WAITING;
+        tally.held[c->terms.kind] += c->phase == ZKL_HELD;
+        tally.bounded += c->phase == ZKL_WAITING && c->terms.crowd;
+    }
+    must(of, memcmp(&tally, &line->tally, sizeof tally) == 0,
+         "a line knows how many of its members wait and hold");
 }
 
 /* ---- who waits is run again ---- */
@@ -237,7 +305,8 @@ static bool has_watches(const zkl_line *line) {
 static void check_line(const zkl_line *line) {
     const subject of = {line, NULL};
     const zkl_context *context = line->context;
-    must(of, !line->review && !line->crowded, "what the step has marked is done at its end");
+    must(of, !line->followers.marked.first && !line->crowded,
+         "what the step has marked is done at its end");
     must(of, line->directory_watch != ZKL_WATCH_ASKED,
          "the watch on the directory stands as armed when it is sent");
     must(of, !line->idle, "an idle line is freed, or something stands against it");
@@ -253,12 +322,15 @@ static void check_line(const zkl_line *line) {
     ZKL_EACH (const zkl_listener, listener, &line->listeners, item) {
         check_place(line, ZKL_CONTAINER_OF(listener, zkl_place, listener));
     }
+    check_followers(of, line);
+    check_tally(of, line);
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         const subject member = {line, c};
         must(member, c->line == line && c->queue == line->queue, "a member knows its line");
         check_phase(member, c);
         check_node(member, c);
         check_position(member, c);
+        check_follower(member, line, c);
         check_is_run_again(member, line, c);
     }
 }
@@ -293,13 +365,15 @@ static void add_line(sums *sum, const zkl_line *line) {
 static void check_departing(const zkl_queue *queue, size_t count) {
     const subject of = {NULL, NULL};
     uint64_t before = 0;
-    size_t listed = 0;
+    size_t listed = 0, refusals = 0;
     ZKL_EACH (const zkl_contender, c, &queue->departing, leaving) {
         must(of, c->departure > before && c->departure <= queue->departures,
              "those who depart are in order");
         before = c->departure;
         listed++;
+        refusals += c->refused != ZKL_OK;
     }
+    must(of, refusals == queue->refusals, "refused deletes are counted");
     must(of, listed == count, "the list of those who depart has all of them");
 }
 

@@ -7,6 +7,13 @@
 
 #include <stdlib.h>
 
+static void count_waiting(zkl_contender *c, bool waits) {
+    if (!c->tally)
+        return;
+    c->tally->waiting[c->terms.kind] += waits ? 1 : -1;
+    c->tally->bounded += c->terms.crowd ? (waits ? 1 : -1) : 0;
+}
+
 void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const zkl_terms *terms,
                         zkl_compound *compound) {
     c->queue = queue;
@@ -16,6 +23,7 @@ void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const 
     c->hosted = true;
     c->answer.tag = c->loss.tag = c->revocation.tag = tag;
     c->loss.kind = ZKL_EVENT_LOST;
+    count_waiting(c, true);
     if (!compound)
         c->context->counters.waiting++;
 }
@@ -59,6 +67,9 @@ static void set_phase(zkl_contender *c, zkl_phase phase) {
 
 void zkl_contender_granted(zkl_contender *c) {
     set_phase(c, ZKL_HELD);
+    count_waiting(c, false);
+    if (c->tally)
+        c->tally->held[c->terms.kind]++;
     const zkl_nanos now = zkl_context_now(c->context);
     const bool bounded = c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now;
     c->hold_until = bounded ? now + c->terms.max_hold : ZKL_NEVER;
@@ -74,6 +85,7 @@ void zkl_contender_granted(zkl_contender *c) {
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     set_phase(c, ZKL_OVER);
+    count_waiting(c, false);
     c->outcome = status;
     if (tell_compound(c))
         return;
@@ -86,6 +98,8 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status) {
 /* true: the host has to hear of it, and not a compound. */
 static bool end_hold(zkl_contender *c, zkl_status outcome) {
     set_phase(c, ZKL_OVER);
+    if (c->tally)
+        c->tally->held[c->terms.kind]--;
     c->hold_until = 0;
     c->outcome = outcome;
     if (tell_compound(c))
@@ -106,6 +120,11 @@ void zkl_contender_released(zkl_contender *c) {
         c->context->counters.released++;
 }
 
+void zkl_contender_refused(zkl_contender *c, zkl_status status) {
+    c->queue->refusals += (status != ZKL_OK) - (c->refused != ZKL_OK);
+    c->refused = status;
+}
+
 void zkl_contender_depart(zkl_contender *c) {
     c->departure = ++c->queue->departures;
     zkl_list_append(&c->queue->departing, &c->leaving);
@@ -122,7 +141,9 @@ void zkl_contender_retire(zkl_contender *c) {
     if (c->departure)
         zkl_list_remove(&c->queue->departing, &c->leaving);
     c->departure = 0;
+    zkl_contender_refused(c, ZKL_OK);
     c->line = NULL;
+    c->tally = NULL;
     if (!c->hosted)
         free_at_end_of_step(c);
 }

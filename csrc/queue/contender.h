@@ -35,6 +35,14 @@ typedef enum zkl_position {
     ZKL_POSITION_FULL     /* a lease: it waits until there are fewer */
 } zkl_position;
 
+/* Whose going has it looked at again (followers.h). */
+typedef enum zkl_follows {
+    ZKL_FOLLOWS_NOBODY,
+    ZKL_FOLLOWS_BLOCKER, /* that of the child with the sequence `blocker` */
+    ZKL_FOLLOWS_LEASES,  /* that of any lease */
+    ZKL_FOLLOWS_MARKED   /* somebody has gone: it is looked at at the end of the step */
+} zkl_follows;
+
 /* How far the search for a node has come whose create's answer was lost (lost.h). */
 typedef enum zkl_search {
     ZKL_SEARCH_NONE,  /* not begun */
@@ -54,6 +62,12 @@ typedef struct zkl_contender_table {
      * those who tell somebody of the nodes. */
     zkl_contender *(*part)(zkl_contender *c, size_t index);
 } zkl_contender_table;
+
+/* How many of a line's contenders wait and hold, by kind. */
+typedef struct zkl_tally {
+    size_t waiting[ZKL_KINDS], held[ZKL_KINDS];
+    size_t bounded; /* how many of those who wait are let in only among so many (terms.crowd) */
+} zkl_tally;
 
 /* What a contender may be a part of (compound.c): it is told what becomes of its parts, where
  * otherwise the host is. */
@@ -75,6 +89,7 @@ struct zkl_contender {
     zkl_context *context;
     zkl_queue *queue;
     zkl_line *line;        /* NULL once retired */
+    zkl_tally *tally;      /* its line's; NULL: it is in none */
     zkl_list_item member;  /* line->members in order of arrival; once retired: queue->retired */
     zkl_list_item leaving; /* queue->departing */
     uint64_t departure; /* its number in the order of departure; 0: it is not in queue->departing */
@@ -89,6 +104,8 @@ struct zkl_contender {
     int64_t borrowed;
     int32_t sequence;
     uint64_t turn;   /* on a place that it shares: which grant it is; else 0 */
+    uint64_t lender; /* the number of that write */
+    bool lent;       /* of a write: such a read was taken under it */
     zkl_watch watch; /* on its own node */
     bool reading;    /* its own node is being read, without a watch */
     zkl_post post;   /* in a round of those who are not watched (unwatched.h) */
@@ -98,8 +115,10 @@ struct zkl_contender {
     /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
     bool has_second;
     int32_t second;
-    bool review; /* its blocker went: it is looked at again at the end of the step */
-    bool queued; /* it was seen behind somebody, with the node that it has */
+    zkl_follows follows;
+    zkl_list_item follower;      /* in the list that `follows` says */
+    zkl_list_item next_follower; /* has_second: in that of its second */
+    bool queued;                 /* it was seen behind somebody, with the node that it has */
     /* it has waited before, with an earlier node: it is never one too many (crowd.h) */
     bool settled;
     bool seen; /* its node is in the list that is being read; of a lost one: `candidate` is in it */
@@ -137,6 +156,8 @@ void zkl_contender_revoked(zkl_contender *c);
 
 /* Its node must go: from now on queries for a flush wait for that. */
 void zkl_contender_depart(zkl_contender *c);
+/* The servers have refused to delete its node; ZKL_OK: they are asked again. */
+void zkl_contender_refused(zkl_contender *c, zkl_status status);
 /* Its node is gone and its line has removed it: it is freed as soon as the host has let go of it,
  * too. */
 void zkl_contender_retire(zkl_contender *c);

@@ -17,10 +17,8 @@ static bool blocks(const before *ours, zkl_kind kind) {
 
 static before holders(const zkl_line *line) {
     before ours = {{false}};
-    ZKL_EACH (const zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_HELD)
-            ours.kinds[c->terms.kind] = true;
-    }
+    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++)
+        ours.kinds[k] = line->tally.held[k] > 0;
     return ours;
 }
 
@@ -56,7 +54,8 @@ bool zkl_crowd_refuses(const zkl_line *line, const zkl_terms *terms) {
 void zkl_crowd_thin(zkl_line *line) {
     before ours;
     zkl_contender *last;
-    for (;;) {
+    line->crowded = false;
+    while (line->tally.bounded) {
         const size_t waiting = count(line, &ours, &last);
         if (!last || waiting <= last->terms.crowd - 1)
             return;

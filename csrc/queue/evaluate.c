@@ -3,6 +3,7 @@
 #include "base/timer.h"
 #include "queue/blocker.h"
 #include "queue/contender.h"
+#include "queue/followers.h"
 #include "queue/leave.h"
 #include "queue/lost.h"
 #include "queue/send.h"
@@ -60,9 +61,11 @@ static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
     bool told = line->directory_watch == ZKL_WATCH_ARMED;
     if (c->position == ZKL_POSITION_BEHIND) {
         zkl_child *blocker = &line->snapshot.children[verdict->blocker];
-        c->blocker = blocker->sequence;
+        zkl_followers_wait(&line->followers, c, blocker);
         told = zkl_send_watch_blocker(line, blocker);
         zkl_blocker_watch_second(c, verdict);
+    } else {
+        zkl_followers_wait_any(&line->followers, c);
     }
     if (told)
         zkl_unwatched_turn_no_more(c);
@@ -111,6 +114,7 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
     }
     const zkl_verdict verdict =
         zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
+    zkl_followers_leave(&line->followers, c);
     c->position = position_of(verdict.outcome);
     const bool first = c->position == ZKL_POSITION_FIRST;
     line->crowded |= !first && !c->queued;
@@ -209,6 +213,7 @@ void zkl_evaluate_found(zkl_contender *c) {
 /* false: no memory. Watches on children that the list does not show any more have told before. */
 static bool take_list(zkl_line *line, const char *const *names, size_t count) {
     const size_t watched = zkl_line_watched_bytes(line);
+    zkl_followers_clear(&line->followers);
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
         line->stale = line->list_wanted = true;
         zkl_line_retry_later(line);

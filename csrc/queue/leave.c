@@ -2,11 +2,13 @@
 
 #include "queue/blocker.h"
 #include "queue/contender.h"
+#include "queue/followers.h"
 #include "queue/send.h"
 
 void zkl_leave_retire(zkl_contender *c) {
     zkl_line *line = c->line;
     zkl_blocker_gone(line, c->name);
+    zkl_followers_leave(&line->followers, c);
     zkl_list_remove(&line->members, &c->member);
     if (!line->members.first)
         zkl_line_idle(line);

@@ -7,6 +7,7 @@
 #include "queue/contender.h"
 #include "queue/crowd.h"
 #include "queue/evaluate.h"
+#include "queue/followers.h"
 #include "queue/leave.h"
 #include "queue/lost.h"
 #include "queue/parents.h"
@@ -40,6 +41,7 @@ zkl_line *zkl_line_new(zkl_queue *queue, const char *path) {
     line->queue = queue;
     line->receiver.answer = zkl_answer_to_line;
     line->retry.fire = retry_timer;
+    line->followers.snapshot = &line->snapshot;
     zkl_receiver_enter(&line->context->receivers, &line->receiver);
     zkl_parents_init(&line->parents, line->context, line->path);
     zkl_line_idle(line); /* until somebody joins */
@@ -78,18 +80,23 @@ bool zkl_line_quit(zkl_line *line) {
 /* Does one of ours hold what these terms would have to wait for? Then a single try needs no answer
  * of the servers. */
 static bool is_held_here(const zkl_line *line, const zkl_terms *terms) {
-    ZKL_EACH (const zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_HELD && c != terms->under &&
-            zkl_verdict_blocks(&(zkl_child){.kind = c->terms.kind}, terms->kind))
+    const zkl_contender *under =
+        terms->under && terms->under->phase == ZKL_HELD ? terms->under : NULL;
+    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++) {
+        const size_t held = line->tally.held[k] - (under && under->terms.kind == k);
+        if (held && zkl_verdict_blocks(&(zkl_child){.kind = k}, terms->kind))
             return true;
     }
     return false;
 }
 
 /* A read under a write takes over the write's token and sequence. */
-static void borrow(zkl_contender *read, const zkl_contender *write) {
-    if (write && write->phase == ZKL_HELD && zkl_znode_parse(write->name, &read->sequence))
-        read->borrowed = write->token;
+static void borrow(zkl_contender *read, zkl_contender *write) {
+    if (!write || write->phase != ZKL_HELD || !zkl_znode_parse(write->name, &read->sequence))
+        return;
+    read->borrowed = write->token;
+    read->lender = write->receiver.id;
+    write->lent = true;
 }
 
 static void free_contender(zkl_contender *c) {
@@ -108,6 +115,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
+    c->tally = &line->tally;
     zkl_contender_init(c, line->queue, tag, terms, compound);
     c->call = &table;
     c->line = line;
@@ -194,6 +202,7 @@ void zkl_line_insist(zkl_line *line) {
 /* Nobody is left who would have to look at who goes. A node of ours is watched if somebody waited
  * behind it before the answer came that says whose it is: the library keeps that watch. */
 static void forget_own_nodes(zkl_line *line) {
+    zkl_followers_clear(&line->followers);
     for (size_t i = 0; i < line->snapshot.count; i++)
         if (line->snapshot.children[i].mine)
             zkl_line_abandon_child_watch(line, &line->snapshot.children[i]);
@@ -222,13 +231,12 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
 void zkl_line_suspend(zkl_line *line) {
     line->stale = line->unsynced = true;
     line->current = false;
+    zkl_followers_clear(&line->followers);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         c->position = ZKL_POSITION_UNKNOWN;
-        c->has_second = c->review = false;
         if (c->phase == ZKL_WAITING && c->terms.once)
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
-    line->review = false;
     zkl_line_stir(line);
 }
 
@@ -289,9 +297,10 @@ static void lose_handle(zkl_line *line) {
 void zkl_line_relink(zkl_line *line) {
     lose_handle(line);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->node == ZKL_NODE_ASKED)
+        if (c->node == ZKL_NODE_ASKED) {
             c->node = ZKL_NODE_LOST;
-        else if (c->node == ZKL_NODE_ERASING)
+            line->searching = true;
+        } else if (c->node == ZKL_NODE_ERASING)
             c->node = ZKL_NODE_THERE;
     }
 }

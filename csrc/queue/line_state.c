@@ -23,11 +23,7 @@ size_t zkl_line_length(const zkl_line *line, const char *name) {
 }
 
 bool zkl_line_counts(const zkl_line *line) {
-    ZKL_EACH (const zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_WAITING && c->terms.kind == ZKL_KIND_LEASE)
-            return true;
-    }
-    return false;
+    return line->tally.waiting[ZKL_KIND_LEASE] > 0;
 }
 
 void zkl_line_idle(zkl_line *line) {
@@ -45,6 +41,7 @@ void zkl_line_stir(const zkl_line *line) {
 
 void zkl_line_create_lost(zkl_contender *c) {
     c->node = ZKL_NODE_LOST;
+    c->line->searching = true;
     c->line->list_wanted = true;
     c->line->list_synced = false; /* the list on its way may have been sent before the create */
 }
@@ -53,7 +50,8 @@ void zkl_line_forget_node(zkl_contender *c) {
     c->node = ZKL_NODE_NONE;
     c->position = ZKL_POSITION_UNKNOWN;
     c->search = ZKL_SEARCH_NONE;
-    c->has_second = c->revoked = c->reading = false;
+    zkl_followers_leave(&c->line->followers, c);
+    c->revoked = c->reading = false;
     zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     zkl_round_leave(&c->post);
     c->token = 0;

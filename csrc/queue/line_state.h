@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "queue/contender.h"
+#include "queue/followers.h"
 #include "queue/parents.h"
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
@@ -28,12 +29,14 @@ struct zkl_line {
     char *path;
     zkl_list members; /* contenders, in order of arrival */
     zkl_list listeners;
+    zkl_tally tally; /* of them */
     zkl_parents parents;
     /* how often the parents were created since they were last found by a create */
     unsigned vain_rounds;
 
     /* the children as last listed, without those that are known to be gone */
     zkl_snapshot snapshot;
+    zkl_followers followers; /* which member waits for which of them */
     /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer
      * one */
     bool stale;
@@ -52,6 +55,7 @@ struct zkl_line {
      * has told of nothing since */
     bool current;
     uint64_t lists;   /* how many lists were answered that show no less than was told before */
+    bool searching;   /* somebody's node is LOST, or was */
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
 
@@ -65,7 +69,6 @@ struct zkl_line {
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
 
-    bool review; /* the end of the step looks again at the members that are marked `review` */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
     bool crowded;
     /* what could not be sent, or was refused for now, is sent again when it fires */

@@ -17,6 +17,7 @@ typedef struct zkl_queue {
 
     zkl_list departing;  /* contender: those whose nodes must go, in order of departure */
     uint64_t departures; /* contender: how many have ever departed */
+    size_t refusals;     /* contender: of how many of those the servers have refused the delete */
     zkl_list retired;    /* contender: to be freed at the end of the step */
     zkl_round reads;     /* unwatched: those whose own node is read in turn */
     zkl_round lists;     /* unwatched: those whose line is listed in turn */

@@ -13,11 +13,18 @@ typedef enum zkl_request {
     /* to a line */
     ZKL_REQUEST_LIST, /* detail: 1: with a watch on the directory */
     ZKL_REQUEST_ACL,
-    ZKL_REQUEST_BARRIER,       /* a write, of which only that it was committed matters */
-    ZKL_REQUEST_WATCH_BLOCKER, /* detail: child->request; sequences of strangers may be equal */
-    ZKL_REQUEST_UNWATCH,       /* detail: child->request */
+    ZKL_REQUEST_BARRIER, /* a write, of which only that it was committed matters */
+    /* These two: the child's sequence; and, because sequences of strangers may be equal,
+     * child->request times ZKL_REQUESTS is added to the mark. */
+    ZKL_REQUEST_WATCH_BLOCKER,
+    ZKL_REQUEST_UNWATCH,
     ZKL_REQUEST_UNWATCH_DIRECTORY,
     ZKL_REQUEST_ERASE_STRAY
 } zkl_request;
+
+enum {
+    ZKL_REQUESTS = 16,              /* more than there are kinds */
+    ZKL_REQUEST_NUMBERS = (1 << 26) /* as many numbers as there is room for in a mark */
+};
 
 #endif

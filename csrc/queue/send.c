@@ -1,6 +1,7 @@
 #include "queue/send.h"
 
 #include "port/receiver.h"
+#include "queue/contender.h"
 #include "queue/unwatched.h"
 #include "queue/vetting.h"
 #include "queue/watches.h"
@@ -20,11 +21,8 @@ static char *node_path(const zkl_line *line, const char *name) {
 
 /* Is the write still held that this read was taken under? */
 static bool still_written(const zkl_contender *read) {
-    ZKL_EACH (const zkl_contender, c, &read->line->members, member) {
-        if (c->phase == ZKL_HELD && c->terms.kind == ZKL_KIND_WRITE && c->token == read->borrowed)
-            return true;
-    }
-    return false;
+    const zkl_contender *write = zkl_line_member(read->line, read->lender);
+    return write && write->phase == ZKL_HELD && write->token == read->borrowed;
 }
 
 char *zkl_send_new_path(zkl_contender *c) {
@@ -79,7 +77,7 @@ static int erase(zkl_line *line, const char *name, zkl_return back) {
 }
 
 void zkl_send_erase(zkl_contender *c) {
-    c->refused = ZKL_OK;
+    zkl_contender_refused(c, ZKL_OK);
     if (!c->context->port)
         return;
     if (erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}) == ZOK)
@@ -155,11 +153,14 @@ static bool wants_directory_watch(const zkl_line *line) {
            zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
-static bool has_lost_create(const zkl_line *line) {
+static bool has_lost_create(zkl_line *line) {
+    if (!line->searching)
+        return false;
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_LOST)
             return true;
     }
+    line->searching = false;
     return false;
 }
 
@@ -195,12 +196,13 @@ static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim cl
            zkl_watches_room(&line->queue->watches, zkl_line_length(line, child->name), claim);
 }
 
-/* By its number the answer finds the child, if this is still the latest request about the child's
- * watch. */
+/* By its sequence the answer finds the child, and by the number that goes with the kind of the
+ * request whether this is still the latest one about the child's watch. */
 static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what) {
-    line->requests = line->requests < INT32_MAX ? line->requests + 1 : 1;
+    line->requests = line->requests < ZKL_REQUEST_NUMBERS ? line->requests + 1 : 1;
     child->request = line->requests;
-    return (zkl_return){line->receiver.id, (int)what, child->request};
+    return (zkl_return){line->receiver.id, (int)what + child->request * ZKL_REQUESTS,
+                        child->sequence};
 }
 
 static bool watch_child(zkl_line *line, zkl_child *child, zkl_claim claim) {

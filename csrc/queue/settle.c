@@ -2,21 +2,17 @@
 
 #include "queue/crowd.h"
 #include "queue/evaluate.h"
+#include "queue/followers.h"
 #include "queue/send.h"
 
 /* Looking at one may mark others. */
 static void look_again(zkl_line *line) {
-    while (line->review || line->crowded) {
-        const bool crowded = line->crowded;
-        line->review = line->crowded = false;
-        if (crowded)
+    while (line->followers.marked.first || line->crowded) {
+        zkl_contender *c;
+        if (line->crowded)
             zkl_crowd_thin(line);
-        ZKL_EACH (zkl_contender, c, &line->members, member) {
-            if (!c->review)
-                continue;
-            c->review = false;
+        while ((c = zkl_followers_next_marked(&line->followers)))
             zkl_evaluate(c, ZKL_BY_NEWS);
-        }
     }
 }
 

@@ -15,10 +15,9 @@ static int by_sequence(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static void free_children(zkl_child *children, size_t count) {
+static void free_names(const zkl_child *children, size_t count) {
     for (size_t i = 0; i < count; i++)
         free(children[i].name);
-    free(children);
 }
 
 /* Both are sorted, so one walk over the two finds every node that is in both. */
@@ -45,7 +44,8 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
             continue;
         char *name = strdup(names[i]);
         if (!name) {
-            free_children(children, n);
+            free_names(children, n);
+            free(children);
             children = NULL;
             break;
         }
@@ -55,15 +55,17 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
         return false;
     qsort(children, n, sizeof *children, by_sequence);
     keep_watches(snapshot, children, n);
+    zkl_verdict_prepare(children, n);
     zkl_snapshot_clear(snapshot);
-    snapshot->children = children;
+    snapshot->children = snapshot->room = children;
     snapshot->count = n;
     return true;
 }
 
 void zkl_snapshot_clear(zkl_snapshot *snapshot) {
-    free_children(snapshot->children, snapshot->count);
-    snapshot->children = NULL;
+    free_names(snapshot->children, snapshot->count);
+    free(snapshot->room);
+    snapshot->children = snapshot->room = NULL;
     snapshot->count = 0;
 }
 
@@ -89,10 +91,16 @@ size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence) {
 }
 
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
-    free(snapshot->children[index].name);
+    zkl_child *children = snapshot->children;
+    const size_t behind = snapshot->count - index - 1;
+    free(children[index].name);
     snapshot->count--;
-    memmove(snapshot->children + index, snapshot->children + index + 1,
-            (snapshot->count - index) * sizeof *snapshot->children);
+    if (behind < index) {
+        memmove(children + index, children + index + 1, behind * sizeof *children);
+    } else {
+        memmove(children + 1, children, index * sizeof *children);
+        snapshot->children++;
+    }
 }
 
 void zkl_snapshot_remove_mine(zkl_snapshot *snapshot) {

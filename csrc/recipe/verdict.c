@@ -1,5 +1,7 @@
 #include "recipe/verdict.h"
 
+#include <stdint.h>
+
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
     switch (kind) {
     case ZKL_KIND_LOCK:
@@ -46,8 +48,58 @@ static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t perm
     return (zkl_verdict){leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL, 0, ZKL_NOBODY};
 }
 
+void zkl_verdict_prepare(zkl_child *children, size_t count) {
+    int64_t latest = INT64_MIN, before = INT64_MIN; /* the latest writer; the one before it */
+    for (size_t i = 0; i < count; i++) {
+        children[i].writer = latest == children[i].sequence ? before : latest;
+        if (children[i].kind == ZKL_KIND_WRITE && latest != children[i].sequence) {
+            before = latest;
+            latest = children[i].sequence;
+        }
+    }
+}
+
+/* How many come before that sequence. */
+static size_t count_before(const zkl_child *children, size_t count, int64_t sequence) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (children[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last writer among those with the sequence of the child at `last`, who stand at `last` and
+ * before it. */
+static size_t writer_among(const zkl_child *children, size_t last) {
+    for (size_t i = last + 1; i-- > 0 && children[i].sequence == children[last].sequence;)
+        if (children[i].kind == ZKL_KIND_WRITE)
+            return i;
+    return ZKL_NOBODY;
+}
+
+/* The nearest writer before `index` with a smaller sequence. Readers, however many, are not looked
+ * at: each child knows which writer was the nearest; if that one has gone since, the child that
+ * stands where it stood knows the one before. */
+static size_t writer_before(const zkl_child *children, size_t index) {
+    int64_t writer = children[index].writer;
+    while (writer != INT64_MIN) {
+        const size_t end = count_before(children, index, writer + 1);
+        const size_t found = end > 0 ? writer_among(children, end - 1) : ZKL_NOBODY;
+        if (found != ZKL_NOBODY || end == 0)
+            return found;
+        writer = children[end - 1].writer;
+    }
+    return ZKL_NOBODY;
+}
+
 /* The nearest before `index` that `own` has to wait for. */
 static size_t nearest_before(const zkl_child *children, size_t index, size_t own) {
+    if (children[own].kind == ZKL_KIND_READ)
+        return writer_before(children, index);
     for (size_t i = index; i-- > 0;)
         if (children[i].sequence != children[own].sequence &&
             zkl_verdict_blocks(&children[i], children[own].kind))

@@ -2,6 +2,7 @@
 #ifndef ZKL_VERDICT_H
 #define ZKL_VERDICT_H
 
+#include "base/list.h"
 #include "recipe/znode.h"
 
 typedef enum zkl_watch {
@@ -11,15 +12,19 @@ typedef enum zkl_watch {
     ZKL_WATCH_LEAVING /* it is being taken back: until that is answered the library has it */
 } zkl_watch;
 
-/* One child of a lock's directory. `mine`, `watch` and `asked` are the line's; a verdict looks at
- * the rest. */
+/* One child of a lock's directory. A verdict looks at its name, sequence, kind and `writer`; the
+ * rest is the line's. */
 typedef struct zkl_child {
     char *name;
     int32_t sequence;
+    /* zkl_verdict_prepare: the sequence of the nearest writer that came before it; INT64_MIN: there
+     * is none */
+    int64_t writer;
     zkl_kind kind;
     zkl_watch watch;
     int32_t request; /* the line's number for the latest request about its watch */
     struct zkl_contender *mine;
+    zkl_list followers, next_followers; /* contenders (queue/followers.h) */
 } zkl_child;
 
 typedef enum zkl_outcome {
@@ -42,7 +47,10 @@ typedef struct zkl_verdict {
  * for every other one, a writer for readers and writers, a reader for writers only. */
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 
-/* `children` sorted by sequence; `own` is the index of the one who asks. It waits for the nearest
+/* The children, sorted by sequence, are new. Some of them may be removed later, and none comes. */
+void zkl_verdict_prepare(zkl_child *children, size_t count);
+
+/* `children` sorted by sequence and prepared; `own` is the index of the one who asks. It waits for the nearest
  * that blocks it. Leases have no order: they hold when there are `permits` of them at most. */
 zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits);
 

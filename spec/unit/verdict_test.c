@@ -1,6 +1,8 @@
 #include "check.h"
 #include "recipe/verdict.h"
 
+#include <string.h>
+
 /* A line of children as the sorted snapshot has them: garbage never gets that far. */
 typedef struct line {
     const char *what;
@@ -61,11 +63,18 @@ static const line lines[] = {
     {"before a tie of others", {L(2), L(3), L(3)}, 3, 0, ZKL_VERDICT_GRANTED, 0},
 };
 
+static zkl_verdict verdict_of(const line *l, size_t own) {
+    zkl_child children[sizeof l->children / sizeof *l->children];
+    memcpy(children, l->children, sizeof children);
+    zkl_verdict_prepare(children, l->count);
+    return zkl_verdict_of(children, l->count, own, 0);
+}
+
 static void agree(const line *table, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const line *l = &table[i];
         check_note("%s", l->what);
-        const zkl_verdict v = zkl_verdict_of(l->children, l->count, l->own, 0);
+        const zkl_verdict v = verdict_of(l, l->own);
         CHECK_INT(v.outcome, l->outcome);
         if (v.outcome == ZKL_VERDICT_WAIT)
             CHECK_INT(v.blocker, l->blocker);
@@ -85,7 +94,7 @@ static void at_most_one_is_granted(void) {
         const line *l = &lines[i];
         unsigned granted = 0;
         for (size_t own = 0; own < l->count; own++)
-            granted += zkl_verdict_of(l->children, l->count, own, 0).outcome == ZKL_VERDICT_GRANTED;
+            granted += verdict_of(l, own).outcome == ZKL_VERDICT_GRANTED;
         check_note("%s", l->what);
         CHECK(granted <= 1);
     }

@@ -59,12 +59,22 @@ $(B)/unit/legal.o: csrc/queue/check.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -DZKL_CHECK -c -o $@ $<
 
+# What a step goes through, with a call for each piece of code that it runs: spec/unit/flat_test.c counts them.
+COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c queue/*.c query/*.c)))
+$(B)/counted/%.o: csrc/%.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -O1 -fsanitize-coverage=trace-pc -c -o $@ $<
+$(B)/libcounted.a: $(COUNTED_O)
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
 $(filter %/memory_test,$(UNIT)): $(B)/libscarce.a
-$(filter-out %/memory_test,$(UNIT)): $(B)/libengine.a
+$(filter %/flat_test,$(UNIT)): $(B)/libcounted.a $(B)/libengine.a
+$(filter-out %/memory_test %/flat_test,$(UNIT)): $(B)/libengine.a
 
 $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
 	@echo "LD $@"
-	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),%/legal.o),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)
 
 # --- what fuzzing has kept, replayed as unit tests
 
@@ -136,7 +146,7 @@ $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_l
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
--include $(wildcard $(B)/engine/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(LUAS:%=$(B)/%/*.d))
+-include $(wildcard $(B)/engine/*/*.d $(B)/counted/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- for the specs: programs that take the same locks with other languages' libraries, and a libzookeeper with TLS
 
