@@ -93,12 +93,16 @@ static void check_verdict(const zkl_snapshot *list, size_t own) {
     }
 }
 
+static void check_verdicts(const zkl_snapshot *list) {
+    for (size_t i = 0; i < list->count; i++)
+        check_verdict(list, i);
+}
+
 static zkl_snapshot take(const char *const *names, size_t count) {
-    zkl_snapshot list = {NULL, 0};
+    zkl_snapshot list = {.count = 0};
     CHECK(zkl_snapshot_take(&list, names, count));
     check_order(&list);
-    for (size_t i = 0; i < list.count; i++)
-        check_verdict(&list, i);
+    check_verdicts(&list);
     return list;
 }
 
@@ -134,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     while (list.count > 0) {
         zkl_snapshot_remove(&list, list.count / 2);
         check_order(&list);
+        check_verdicts(&list);
     }
     zkl_snapshot_clear(&list);
     return 0;

@@ -54,8 +54,12 @@ struct zkl_line {
     /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
      * has told of nothing since */
     bool current;
+    bool searching; /* somebody's node is LOST, or was */
+    bool vetting;   /* the directory's ACL is on its way */
+    /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
+    bool crowded;
+    bool idle;        /* in queue->idle */
     uint64_t lists;   /* how many lists were answered that show no less than was told before */
-    bool searching;   /* somebody's node is LOST, or was */
     zkl_nanos listed; /* when a list was last answered */
     size_t listed_bytes;
 
@@ -65,18 +69,14 @@ struct zkl_line {
     /* how many requests about watches on children were sent: each has its number */
     int32_t requests;
 
-    bool vetting;          /* the directory's ACL is on its way */
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
 
-    /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
-    bool crowded;
     /* what could not be sent, or was refused for now, is sent again when it fires */
     zkl_timer retry;
     zkl_nanos pause; /* the latest pause before that */
 
     zkl_line *chain;     /* lines: the next in the same bucket */
-    bool idle;           /* in queue->idle */
     zkl_list_item quiet; /* queue->idle */
 };
 
