@@ -56,7 +56,7 @@ build = {
         "csrc/queue/compound.c",
         "csrc/queue/contender.c",
         "csrc/queue/crowd.c",
-        "csrc/queue/evaluate.c",
+        "csrc/queue/evaluate.c", "csrc/queue/followers.c",
         "csrc/queue/leave.c",
         "csrc/queue/line.c",
         "csrc/queue/line_state.c",
