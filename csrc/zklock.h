@@ -208,6 +208,13 @@ zkl_status zkl_release(zkl_contender *contender);
 /* The same, where something of the holder's may still be under way: nobody of this client takes its
  * place over, and the next one has a larger token. */
 zkl_status zkl_give_up(zkl_contender *contender);
+/* A short way, for a caller who takes a place again and again: zkl_rest releases, as zkl_release
+ * does, and zkl_take_again acquires with the same contender; its token stays, its turn grows. Both
+ * do nothing and say false where that is not possible at once. Of what rests and cannot be taken
+ * again the host hears FAILED with ZKL_OK. */
+bool zkl_rest(zkl_contender *contender);
+bool zkl_take_again(zkl_contender *contender);
+bool zkl_rested(zkl_contender *contender);
 /* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */
 void zkl_cancel(zkl_contender *contender);
 /* Lets go of it: ends the wait or the hold (counted as abandoned), no event comes any more. */

@@ -129,6 +129,35 @@ zkl_status zkl_give_up(zkl_contender *contender) {
     return status;
 }
 
+/* No step ends here: nothing was done that anybody else has to know. */
+static bool shortly(zkl_contender *contender, bool (*move)(zkl_contender *)) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return false;
+    zkl_client_enter(client);
+    const bool done = !client->closing && move(contender);
+    zkl_client_unlock(client);
+    return done;
+}
+
+bool zkl_rest(zkl_contender *contender) {
+    return shortly(contender, zkl_place_rest);
+}
+
+bool zkl_take_again(zkl_contender *contender) {
+    return shortly(contender, zkl_place_take_again);
+}
+
+bool zkl_rested(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return false;
+    zkl_client_enter(client);
+    const bool rested = zkl_place_rested(contender);
+    zkl_client_unlock(client);
+    return rested;
+}
+
 void zkl_cancel(zkl_contender *contender) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))

@@ -7,6 +7,7 @@ typedef struct place {
     zkl_contender *contender; /* NULL: it has not joined yet, or was dropped */
     const char *mark;         /* nobody else's userdata has the address of this file's */
     unsigned count;           /* of one that is held: how often its owner has it */
+    bool pinned; /* somebody else refers to this hold: it does not become another one */
 } place;
 
 static const char mark = 'p';
@@ -17,7 +18,7 @@ static const char mark = 'p';
 
 void **zkl_new_place(lua_State *L) {
     place *p = lua_newuserdata(L, sizeof *p);
-    *p = (place){NULL, &mark, 1};
+    *p = (place){NULL, &mark, 1, false};
     luaL_getmetatable(L, ZKL_CONTENDER);
     lua_setmetatable(L, -2);
     return (void **)&p->contender;
@@ -115,6 +116,19 @@ static int contender_validity(lua_State *L) {
     return 1;
 }
 
+/* contender:rested() -> was it given back the short way, and not taken again? */
+static int contender_rested(lua_State *L) {
+    const place *p = check_place(L);
+    lua_pushboolean(L, p->contender && zkl_rested(p->contender));
+    return 1;
+}
+
+/* contender:pin(): what it holds is not given back the short way */
+static int contender_pin(lua_State *L) {
+    check_place(L)->pinned = true;
+    return 0;
+}
+
 /* contender:count() -> how often its owner has it, once it is held */
 static int contender_count(lua_State *L) {
     lua_pushinteger(L, (lua_Integer)check_place(L)->count);
@@ -177,24 +191,30 @@ static bool is_timeout(lua_State *L, int arg) {
            (lua_type(L, arg) == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
 }
 
-/* core.again(contender, here, timeout) -> true: its owner is here, holds it with validity left, and
- * has it once more from now on; false: there is more to it, or the timeout is none */
+/* core.again(contender, here, timeout, rested) -> true: its owner is here, holds it with validity
+ * left, and has it once more from now on; or, if `rested` says that he may, he has taken it again
+ * after core.once_less; false: there is more to it, or the timeout is none */
 static int place_again(lua_State *L) {
     place *p = place_here(L);
-    const bool good = p && is_timeout(L, 3) && zkl_validity(p->contender) > 0;
-    if (good)
+    bool good = p && is_timeout(L, 3);
+    if (good && zkl_validity(p->contender) > 0)
         p->count++;
+    else
+        good = good && lua_toboolean(L, 4) && p->count == 1 && zkl_take_again(p->contender);
     lua_pushboolean(L, good);
     return 1;
 }
 
-/* core.once_less(contender, here) -> true: its owner is here, holds it, and has had it more than
- * once; false: there is more to it */
+/* core.once_less(contender, here, rests) -> true: its owner is here, holds it, and has had it more
+ * than once; or, if `rests` says that it may, it is given back and rests; false: there is more to
+ * it */
 static int place_once_less(lua_State *L) {
     place *p = place_here(L);
-    const bool good = p && p->count > 1 && zkl_held(p->contender);
+    bool good = p && p->count > 1 && zkl_held(p->contender);
     if (good)
         p->count--;
+    else
+        good = p && p->count == 1 && !p->pinned && lua_toboolean(L, 3) && zkl_rest(p->contender);
     lua_pushboolean(L, good);
     return 1;
 }
@@ -234,6 +254,8 @@ void zkl_open_contender(lua_State *L) {
         {"token", contender_token},
         {"turn", contender_turn},
         {"validity", contender_validity},
+        {"rested", contender_rested},
+        {"pin", contender_pin},
         {"count", contender_count},
         {"add", contender_add},
         {"ask_validity", contender_ask_validity},

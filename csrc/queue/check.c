@@ -241,6 +241,11 @@ static void check_guests(subject of, const zkl_place *place) {
                  ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
              "who holds a place has a turn on it");
     }
+    ZKL_EACH (const zkl_contender, c, &place->resting, member) {
+        const zkl_guest *guest = ZKL_CONTAINER_OF(c, const zkl_guest, contender);
+        must(of, c->phase == ZKL_OVER && guest->place == place && guest->rested,
+             "who rests on a place has given it back");
+    }
     ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
         must(of,
              c->phase == ZKL_WAITING && !c->line && !c->turn &&

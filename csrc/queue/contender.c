@@ -65,7 +65,7 @@ static void set_phase(zkl_contender *c, zkl_phase phase) {
     zkl_timer_clear(&c->context->timers, &c->timer);
 }
 
-void zkl_contender_granted(zkl_contender *c) {
+static void hold(zkl_contender *c) {
     set_phase(c, ZKL_HELD);
     count_waiting(c, false);
     if (c->tally)
@@ -73,6 +73,10 @@ void zkl_contender_granted(zkl_contender *c) {
     const zkl_nanos now = zkl_context_now(c->context);
     const bool bounded = c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now;
     c->hold_until = bounded ? now + c->terms.max_hold : ZKL_NEVER;
+}
+
+void zkl_contender_granted(zkl_contender *c) {
+    hold(c);
     if (tell_compound(c))
         return;
     c->context->counters.waiting--;
@@ -81,6 +85,16 @@ void zkl_contender_granted(zkl_contender *c) {
     tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
     if (c->revoked)
         tell_revoked(c);
+}
+
+void zkl_contender_held_again(zkl_contender *c) {
+    hold(c);
+    c->context->counters.held++;
+    c->context->counters.acquired++;
+}
+
+void zkl_contender_rested(zkl_contender *c) {
+    tell(c, &c->answer, ZKL_EVENT_FAILED, ZKL_OK);
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {

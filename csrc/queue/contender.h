@@ -151,6 +151,11 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OV
 void zkl_contender_lost(zkl_contender *c);                      /* HELD -> OVER */
 void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
 
+/* What was released is held again, or cannot be any more: OVER -> HELD without a word; or the host
+ * hears FAILED with ZKL_OK. */
+void zkl_contender_held_again(zkl_contender *c);
+void zkl_contender_rested(zkl_contender *c);
+
 /* Somebody asks for it back: once it holds, the host hears so, one time only. */
 void zkl_contender_revoked(zkl_contender *c);
 

@@ -43,6 +43,12 @@ static bool is_sealed(const zkl_place *place) {
     return place->sealed || (place->node && place->node->revoked);
 }
 
+static void set_idle(zkl_place *place, bool idle) {
+    if (idle != place->idle)
+        place->context->idle_places += idle ? 1 : (size_t)-1;
+    place->idle = idle;
+}
+
 /* ---- the callers' moves ---- */
 
 static void leave_waiting(zkl_place *place, zkl_contender *c) {
@@ -133,12 +139,23 @@ static void node_revoked(zkl_compound *compound, zkl_contender *node) {
     stir(place);
 }
 
+/* It cannot be taken again. */
+static void leave_resting(zkl_place *place, zkl_contender *c) {
+    zkl_list_remove(&place->resting, &c->member);
+    guest_of(c)->place = NULL;
+}
+
 /* Lets go of the node, which goes on alone until it is gone. */
 static void drop_node(zkl_place *place) {
     static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *node = place->node;
     place->node = NULL;
-    place->sealed = place->entered = place->watch_own = place->idle = false;
+    place->sealed = place->entered = place->watch_own = false;
+    set_idle(place, false);
+    ZKL_EACH (zkl_contender, c, &place->resting, member) {
+        leave_resting(place, c);
+        zkl_contender_rested(c);
+    }
     place->turn = 0;
     zkl_timer_clear(&place->context->timers, &place->timer);
     node->compound = &nobody;
@@ -266,19 +283,26 @@ static answer may_hand_over(zkl_place *place) {
 
 /* ---- what is to be done with it ---- */
 
+/* The timer runs on while somebody holds for a short while: to set it may wake a thread. */
+static void set_linger_timer(zkl_place *place) {
+    const zkl_nanos linger = place->sharing.linger;
+    if (linger < ZKL_NEVER - place->idle_since)
+        zkl_timer_set(&place->context->timers, &place->timer, place->idle_since + linger);
+}
+
 static void keep_idle(zkl_place *place) {
     if (place->idle)
         return;
-    place->idle = true;
-    const zkl_nanos linger = place->sharing.linger;
-    zkl_timer_set(&place->context->timers, &place->timer,
-                  linger < ZKL_NEVER - now(place) ? now(place) + linger : ZKL_NEVER);
+    set_idle(place, true);
+    place->idle_since = now(place);
+    if (!place->timer.pending || place->kind == ZKL_KIND_READ)
+        set_linger_timer(place);
 }
 
 static void keep_no_more(zkl_place *place) {
-    if (place->idle)
+    if (place->idle && place->kind == ZKL_KIND_READ)
         zkl_timer_clear(&place->context->timers, &place->timer);
-    place->idle = false;
+    set_idle(place, false);
 }
 
 /* Nobody here wants it: does it stay for a while? */
@@ -541,6 +565,8 @@ static void drop(zkl_contender *c) {
     c->hosted = false;
     cancel(c, ZKL_CANCELLED);
     give_up(c);
+    if (guest_of(c)->place)
+        leave_resting(guest_of(c)->place, c);
     zkl_contender_unhost(c);
 }
 
@@ -571,14 +597,15 @@ static void guest_timer(zkl_timer *timer) {
     }
 }
 
+static const zkl_contender_table guests = {release, give_up, cancel, drop, free_guest, part};
+
 static zkl_guest *guest_new(zkl_place *place, uint64_t tag, const zkl_terms *terms) {
-    static const zkl_contender_table table = {release, give_up, cancel, drop, free_guest, part};
     zkl_guest *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     zkl_contender *c = &made->contender;
     zkl_contender_init(c, place->line->queue, tag, terms, NULL);
-    c->call = &table;
+    c->call = &guests;
     c->terms.sharing = NULL;
     c->timer.fire = guest_timer;
     made->place = place;
@@ -589,9 +616,11 @@ static zkl_guest *guest_new(zkl_place *place, uint64_t tag, const zkl_terms *ter
 /* The end of its lingering; or it is time to ask who is behind those who read. */
 static void place_timer(zkl_timer *timer) {
     zkl_place *place = ZKL_CONTAINER_OF(timer, zkl_place, timer);
-    if (place->idle)
+    if (place->idle && now(place) - place->idle_since < place->sharing.linger)
+        set_linger_timer(place);
+    else if (place->idle)
         place->sealed = true;
-    else
+    else if (place->kind == ZKL_KIND_READ)
         ask_behind(place);
     stir(place);
 }
@@ -725,4 +754,48 @@ static void hurry_line(zkl_line *line) {
 void zkl_places_hurry(zkl_lines *lines) {
     lines->queue.hurried = true;
     zkl_lines_each(lines, hurry_line);
+}
+
+/* ---- the short way ---- */
+
+/* Does nothing of it concern others, for now? */
+static bool is_quiet(const zkl_place *place) {
+    return place->kind != ZKL_KIND_READ && place->company == ZKL_COMPANY_NONE && !place->stirred &&
+           !is_sealed(place) && !first_waiting(place) && !place->line->stale &&
+           place->context->port && !place->line->queue->hurried && place->sharing.linger > 0;
+}
+
+bool zkl_place_rest(zkl_contender *c) {
+    if (c->call != &guests || c->phase != ZKL_HELD)
+        return false;
+    zkl_place *place = guest_of(c)->place;
+    if (!is_quiet(place))
+        return false;
+    zkl_list_remove(&place->holders, &c->member);
+    zkl_list_append(&place->resting, &c->member);
+    guest_of(c)->rested = true;
+    zkl_contender_released(c);
+    keep_idle(place);
+    return true;
+}
+
+bool zkl_place_take_again(zkl_contender *c) {
+    if (!zkl_place_rested(c) || !guest_of(c)->place)
+        return false;
+    zkl_place *place = guest_of(c)->place;
+    if (!place->idle || !is_quiet(place) || may_hand_over(place) != YES)
+        return false;
+    zkl_list_remove(&place->resting, &c->member);
+    zkl_list_append(&place->holders, &c->member);
+    guest_of(c)->rested = false;
+    keep_no_more(place);
+    c->turn = ++place->turn;
+    place->context->counters.handed++;
+    zkl_contender_held_again(c);
+    zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);
+    return true;
+}
+
+bool zkl_place_rested(const zkl_contender *c) {
+    return c->call == &guests && ZKL_CONTAINER_OF(c, const zkl_guest, contender)->rested;
 }

@@ -24,11 +24,13 @@ typedef struct zkl_place {
     zkl_contender *node; /* in the line; NULL only inside a step */
     zkl_list holders;    /* callers that hold it: of READ any number, else one at most */
     zkl_list waiting;    /* callers, in order of arrival */
+    zkl_list resting;    /* those who have given it back, and may take it again at once */
 
     bool sealed;    /* it goes when its holder has ended */
     bool entered;   /* the node was seen to be held: its queue is behind it */
     bool watch_own; /* it has asked for the watch on its own node, which the line renews */
     bool idle;      /* nobody here wants it: it goes when the timer fires */
+    zkl_nanos idle_since;
     uint64_t turn;  /* grants on this node */
     uint64_t lists; /* READ: the latest list (line->lists) that it has looked at */
     zkl_company company;
@@ -40,7 +42,8 @@ typedef struct zkl_place {
 /* A caller on a place. */
 typedef struct zkl_guest {
     zkl_contender contender;
-    zkl_place *place; /* NULL: it is over */
+    zkl_place *place; /* NULL: it is over, and does not rest on one */
+    bool rested;      /* the host has it back, and may take it again (zkl_rest) */
 } zkl_guest;
 
 #endif

@@ -30,6 +30,7 @@ function guard.new()
   local claim = { hold = false, open = false, token = false }
   local made = setmetatable({ claim = claim, finalizer = finalizer(claim, collected) }, Guard)
   return function(hold, token)
+    hold.contender:pin()
     claim.hold, claim.token, claim.open = hold, token, true
     return made
   end

@@ -143,7 +143,7 @@ end
 function Lock:acquire(timeout, who)
   if who == nil and (self == latest[1] or is_lock(self)) then
     local hold = self.holds.sole
-    if hold and again(hold.contender, hold.here[1], timeout) then return hold.token end
+    if hold and again(hold.contender, hold.here[1], timeout, hold.listener == self) then return hold.token end
   end
   check.self(self, Lock, "lock:acquire")
   who = owner_or_current(self, check.owner(who))
@@ -177,7 +177,7 @@ end
 function Lock:release(who)
   if who == nil and (self == latest[1] or is_lock(self)) then
     local hold = self.holds.sole
-    if hold and once_less(hold.contender, hold.here[1]) then return true end
+    if hold and once_less(hold.contender, hold.here[1], true) then return true end
   end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))

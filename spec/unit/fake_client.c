@@ -304,6 +304,14 @@ zkl_status fake_release(fake_caller *caller) {
     return status;
 }
 
+bool fake_rest(fake_caller *caller) {
+    return zkl_place_rest(caller->contender);
+}
+
+bool fake_take_again(fake_caller *caller) {
+    return zkl_place_take_again(caller->contender);
+}
+
 zkl_status fake_give_up(fake_caller *caller) {
     const zkl_status status = caller->contender->call->give_up(caller->contender);
     fake_leave(caller->client);
@@ -363,6 +371,11 @@ static void hear(fake_client *client, const zkl_event *event) {
         CHECK(caller->granted && caller->revocations == 0);
         CHECK_INT(event->token, caller->token);
         caller->revocations++;
+        return;
+    }
+    if (event->kind == ZKL_EVENT_FAILED && event->status == ZKL_OK) {
+        CHECK(caller->granted && !fake_held(caller));
+        caller->rests++;
         return;
     }
     CHECK(caller->answers == 0); /* each is answered once */

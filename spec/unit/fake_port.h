@@ -20,7 +20,7 @@ typedef struct fake_caller {
     struct fake_client *client;
     zkl_contender *contender;
     uint64_t tag;
-    unsigned answers, losses, revocations;
+    unsigned answers, losses, revocations, rests;
     uint64_t answered_at, lost_at; /* the how-manieth event of the client that was */
     bool granted;
     zkl_status status; /* of the answer */
@@ -104,6 +104,9 @@ fake_caller *fake_share_read_for(fake_client *client, const char *path, double m
 fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting);
 zkl_status fake_release(fake_caller *caller);
 zkl_status fake_give_up(fake_caller *caller);
+/* The short way. */
+bool fake_rest(fake_caller *caller);
+bool fake_take_again(fake_caller *caller);
 void fake_cancel(fake_caller *caller);
 void fake_drop(fake_caller *caller); /* it is gone then */
 bool fake_held(const fake_caller *caller);

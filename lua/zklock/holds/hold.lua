@@ -130,6 +130,7 @@ function Hold:event(kind, err, token)
     self.asked_for = self.asked_for or "asked"
     return self:tell_revoked()
   end
+  if self.state == "held" and kind == "failed" then return self:end_rest() end
   if self.state == "waiting" and kind == "granted" then
     self.state, self.token = "held", token
     self.holds:granted(self)
@@ -191,6 +192,14 @@ function Hold:lose()
   client.dispatcher:keep(self)
   if who ~= nil then client.ledger.losses:note(holds, who) end
   self:leave("lost")
+end
+
+--- It was given back the short way, in which core is told alone (`lock.lua`): then the rest is done now.
+---@return boolean ended
+function Hold:end_rest()
+  local rested = self.state == "held" and self.contender:rested()
+  if rested then self:leave("released") end
+  return rested
 end
 
 --- Gives back one count, and with the last one the lock.

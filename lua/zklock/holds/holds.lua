@@ -68,6 +68,7 @@ end
 function Holds:adopt(settings)
   local former, read = self.settings, self.read
   if former and same(former, settings) then return true end
+  for hold in pairs(self.present) do hold:end_rest() end
   if former and (next(self.present) or read and next(read.present)) then return false end
   self.settings = settings
   if read then read.settings = settings end
@@ -85,7 +86,7 @@ function Holds:of(who)
     return nil
   end
   if hold and hold.state == "held" and not hold.contender:held() and not self.client.native:unusable() then
-    quietly(hold.lose, hold)
+    if not quietly(hold.end_rest, hold) then quietly(hold.lose, hold) end
     return nil
   end
   return hold
