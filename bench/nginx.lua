@@ -38,6 +38,12 @@ local SERVER = [[
     lock:release()
     ngx.say("ok")
   } }
+  location /turns { content_by_lua_block {
+    local lock = client:mutex("/bench/turns", { fair = false })
+    if not lock:acquire(20) then return ngx.exit(503) end
+    lock:release()
+    ngx.say("ok")
+  } }
   # What lua-resty-lock does (Debian has no package of it): add to a shared dictionary, sleep twice as long each time.
   location /shared { content_by_lua_block {
     local counts, step = ngx.shared.counts, 0.001
@@ -103,7 +109,8 @@ web:stop()
 
 print "Requests a second, 40 clients, two workers:"
 web = start()
-local CASES = { { "no lock", "/none" }, { "shared dictionary, one machine", "/shared" }, { "zklock", "/zklock" } }
+local CASES = { { "no lock", "/none" }, { "shared dictionary, one machine", "/shared" }, { "zklock", "/zklock" },
+  { "zklock, fair = false", "/turns" } }
 for _, case in ipairs(CASES) do
   print(("  %-32s %.0f %s"):format(case[1], requests(web, case[2])))
 end

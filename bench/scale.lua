@@ -32,6 +32,22 @@ local function cheap_calls(client)
   assert(lock:release())
 end
 
+--- One process with a hot lock: by one owner, and from one owner to the next.
+local function hot_lock(client)
+  local lock = client:mutex("/bench/hot", { fair = false })
+  local function cycle() lock:acquire(5) lock:release() end
+  timed(function() for _ = 1, 1000 do cycle() end end) -- its node is watched by then
+  local before = client:stats()
+  row("fair = false: acquire + release by one owner", nanoseconds(cycle), "ns")
+  local after = client:stats()
+  local each = (after.requests_sent - before.requests_sent) / (after.acquired - before.acquired)
+  row("  requests for 1,000 of them", each * 1000, "")
+  row("fair = false: acquire + release, each by another owner", nanoseconds(function()
+    lock:acquire(5, "a")
+    lock:release("a")
+  end), "ns")
+end
+
 -- ---- many locks -----------------------------------------------------------------------------------------------------
 
 --- Each is asked for again as soon as it was given back.
@@ -185,7 +201,7 @@ end
 
 print((rawget(_G, "jit") and "LuaJIT" or _VERSION) .. ", one server on the same machine, no proxy.\n")
 local client = connect()
-part("cheap", function() cheap_calls(client) end)
+part("cheap", function() cheap_calls(client) hot_lock(client) end)
 part("locks", function() many_locks(client, 64, 4) end)
 part("waiters", function()
   hand_on(client, 8, 50)

@@ -113,6 +113,7 @@ static void about_once_in_a_stint_they_ask_who_is_behind(void) {
     }
     const unsigned lists = one->counts[FAKE_LIST] - before;
     CHECK(lists >= 7 && lists <= 10);
+    CHECK_INT(zkl_lines_find(&one->lines, LINE)->directory_watch, ZKL_WATCH_NONE);
 }
 
 /* It is found when they ask; from then on a few get in, and no more. */
