@@ -376,7 +376,8 @@ static const zkl_sharing *check_sharing(lua_State *L, int first, zkl_sharing *sh
 }
 
 /* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting, handoffs,
- * stint, linger) -> true, or nil, err; kind "lock", "read" or "write"; under, for "read": the
+ * stint, linger, at_once) -> true, or nil, err; or, if `at_once`, true and the token of what is held
+ * already, of which no event comes; kind "lock", "read" or "write"; under, for "read": the
  * contender of a write that the owner holds, or nil; max_waiting: or nil; handoffs: or nil, and it
  * has a node of its own */
 static int client_join(lua_State *L) {
@@ -392,9 +393,16 @@ static int client_join(lua_State *L) {
     terms.crowd = lua_isnoneornil(L, 10) ? 0 : (size_t)luaL_checknumber(L, 10) + 1;
     zkl_sharing sharing;
     terms.sharing = check_sharing(L, 11, &sharing);
+    int64_t token = 0;
+    if (lua_toboolean(L, 14))
+        terms.at_once = &token;
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
-    return joined(L, box, status, contender);
+    if (!token)
+        return joined(L, box, status, contender);
+    joined(L, box, status, contender);
+    zkl_push_token(L, token);
+    return 2;
 }
 
 /* client:join_all(contender, paths, tag, moment, once, max_hold) -> true, or nil, err; the strings

@@ -82,7 +82,8 @@ void zkl_contender_granted(zkl_contender *c) {
     c->context->counters.waiting--;
     c->context->counters.held++;
     c->context->counters.acquired++;
-    tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
+    if (!c->mute)
+        tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
     if (c->revoked)
         tell_revoked(c);
 }

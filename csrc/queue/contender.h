@@ -137,6 +137,7 @@ struct zkl_contender {
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
 
     bool hosted;  /* the host still has it */
+    bool mute;    /* the host is in the call that joins, and sees what becomes of it */
     bool revoked; /* somebody has asked for it back */
     zkl_event answer, loss, revocation;
 };

@@ -125,6 +125,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     borrow(c, terms->under);
     c->terms.under = NULL; /* the write may be freed sooner */
     c->terms.sharing = NULL;
+    c->terms.at_once = NULL;
     zkl_list_append(&line->members, &c->member);
     return c;
 }

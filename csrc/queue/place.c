@@ -607,6 +607,7 @@ static zkl_guest *guest_new(zkl_place *place, uint64_t tag, const zkl_terms *ter
     zkl_contender_init(c, place->line->queue, tag, terms, NULL);
     c->call = &guests;
     c->terms.sharing = NULL;
+    c->terms.at_once = NULL;
     c->timer.fire = guest_timer;
     made->place = place;
     zkl_list_append(&place->waiting, &c->member);
@@ -711,6 +712,16 @@ static zkl_contender *join_under(zkl_line *line, uint64_t tag, const zkl_terms *
     return c;
 }
 
+/* Sees what the end of the step would see, and says it instead of an event. The place may be gone
+ * then. */
+static void look_at_once(zkl_place *place, zkl_contender *c, int64_t *token) {
+    c->mute = true;
+    tend(place);
+    c->mute = false;
+    if (c->phase == ZKL_HELD)
+        *token = c->token;
+}
+
 zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
     if (terms->under && terms->under->phase == ZKL_HELD)
         return join_under(line, tag, terms);
@@ -736,7 +747,10 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
         make_way(line, terms->kind);
         if (terms->once)
             try_once(place);
-        stir(place);
+        if (terms->at_once)
+            look_at_once(place, c, terms->at_once);
+        else
+            stir(place);
     }
     return c;
 }

@@ -40,25 +40,29 @@ end
 -- ---- the way down: to acquire -------------------------------------------------------------------------------------
 
 --- Joins the line; the answer comes to `event`. When an error is raised into it, `quit` undoes it.
+---@param at_once boolean? what is granted at once is known when this returns, and no event tells
 ---@return string? err
-function Hold:join(deadline, once)
+function Hold:join(deadline, once, at_once)
   local holds, client = self.holds, self.holds.client
   client.ledger:add(self)
   holds:add(self.whose[1], self)
-  local ok, err = holds.enter(self, client.dispatcher:enter(self), deadline, once)
-  if ok then return nil end
-  self:leave("failed")
-  return err
+  local ok, more = holds.enter(self, client.dispatcher:enter(self), deadline, once, at_once)
+  if not ok then
+    self:leave("failed")
+    return more
+  end
+  if more then self:event("granted", nil, more) end
+  return nil
 end
 
 local function join_for_caller(self, deadline, once)
   self.holds.client.ledger:expect(self)
-  return self:join(deadline, once)
+  return self:join(deadline, once, true)
 end
 
 local function join_and_wait(self, deadline, once)
   local err = quietly(join_for_caller, self, deadline, once)
-  if err then return err end
+  if err or self.state == "held" then return err end
   self.asleep = true
   self:await(nil, not once and deadline or nil)
   self.asleep = false

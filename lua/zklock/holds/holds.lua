@@ -17,7 +17,8 @@ end
 ---@field paths string[]? of a multilock
 ---@field kind string "mutex", "rwlock", "multilock" or "semaphore"
 ---@field node string? what its nodes are: "lock", "read" or "write"
----@field enter fun(hold: zklock.Hold, tag: integer, deadline: number, once: boolean): boolean?, string? joins
+---@field enter fun(hold: zklock.Hold, tag: integer, deadline: number, once: boolean, at_once: boolean?): boolean?,
+---  any joins; true, and the token of what is held already; or nil, err
 ---@field settings table|false the options; false: nobody has said, for it was only a part of multilocks so far
 ---@field parts zklock.Holds[]? of a multilock: the mutexes that it is all of
 ---@field read zklock.Holds? of writers: the readers at the same path

@@ -1,11 +1,12 @@
 --- kinds: how each kind of lock is entered. For each there is a function that makes what is known of a path.
 local Holds = require "zklock.holds.holds"
 
-local function enter_line(hold, tag, deadline, once)
+local function enter_line(hold, tag, deadline, once, at_once)
   local holds = hold.holds
   local settings = holds.settings
   return holds.client.native:join(hold.contender, holds.path, holds.node, tag, deadline, once, settings.max_hold,
-    holds:under(hold.whose[1]), settings.max_waiting, settings.handoffs, settings.stint, settings.linger)
+    holds:under(hold.whose[1]), settings.max_waiting, settings.handoffs, settings.stint, settings.linger,
+    at_once)
 end
 
 local function enter_lines(hold, tag, deadline, once)
