@@ -109,6 +109,7 @@ void fake_client_free(fake_client *client) {
         p->contender->call->drop(p->contender);
         free(p);
     }
+    zkl_places_step(&client->lines.queue);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
     zkl_lines_destroy(&client->lines);
