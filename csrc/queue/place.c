@@ -487,16 +487,22 @@ static void tend(zkl_place *place) {
     }
 }
 
-bool zkl_places_step(zkl_queue *queue) {
+/* The next one to be looked at; NULL: none is left. */
+static zkl_place *take_stirred(zkl_queue *queue) {
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is in the list no more */
     zkl_place *place = ZKL_FIRST(&queue->stirred, zkl_place, item);
     if (!place)
-        return false;
-    for (; place; place = ZKL_FIRST(&queue->stirred, zkl_place, item)) {
-        zkl_list_remove(&queue->stirred, &place->item);
-        place->stirred = false;
+        return NULL;
+    zkl_list_remove(&queue->stirred, &place->item);
+    place->stirred = false;
+    return place;
+}
+
+bool zkl_places_step(zkl_queue *queue) {
+    bool any = false;
+    for (zkl_place *place; (place = take_stirred(queue)); any = true)
         tend(place);
-    }
-    return true;
+    return any;
 }
 
 /* ---- what the line tells ---- */
