@@ -145,6 +145,7 @@ function Client:semaphore(path, permits, options)
 end
 
 --- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.
+--- One that waited and goes on ends the wait as well, and is not counted again.
 ---@param timeout number? seconds to wait for the first; nil or 0 does not wait, math.huge waits for ever
 ---@return integer count of callbacks run
 ---@return string? err "cannot wait in phase NAME", with nil
@@ -152,7 +153,7 @@ function Client:poll(timeout)
   check.self(self, Client, "client:poll")
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
   local callbacks, dispatcher, loop = self.callbacks, self.dispatcher, self.loop
-  local before = callbacks.begun
+  local before, turns = callbacks.begun, callbacks.begun + callbacks.resumed
   self.ledger:recall()
   dispatcher:dispatch()
   if callbacks.begun == before and loop.watch and deadline > core.now() then
@@ -163,7 +164,8 @@ function Client:poll(timeout)
     if settle and callbacks.begun == before then settle(self) end
   end
   local is_first = true
-  while callbacks.begun == before and not loop.watch and core.now() < deadline and not self.native:unusable() do
+  while callbacks.begun + callbacks.resumed == turns and not loop.watch and core.now() < deadline
+    and not self.native:unusable() do
     dispatcher:sleep(deadline, is_first)
     dispatcher:dispatch()
     is_first = false

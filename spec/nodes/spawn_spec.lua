@@ -51,6 +51,21 @@ describe("client:spawn", function()
     here:eventually(function() return read == 3 end, "all to be read")
   end)
 
+  it("ends a poll when one that waited has gone on", function()
+    if is_plain_51 then return end
+    assert(here.tree:create(path, "1", { parents = true }))
+    local read = false
+    client:spawn(function()
+      assert(client:get(path, patience))
+      read = true
+    end)
+    assert.equal(1, client:poll())
+    local before = os.time()
+    assert.equal(0, client:poll(3600)) -- it would last an hour
+    assert.is_true(read)
+    assert.is_true(os.time() - before < 60)
+  end)
+
   it("tells errors to on_error, and goes on with the others", function()
     local errors, called = {}, false
     local own = here:connect { on_error = function(message) errors[#errors + 1] = message end }

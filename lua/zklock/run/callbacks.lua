@@ -18,6 +18,7 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 ---@class zklock.Callbacks
 ---@field begun integer how many callbacks have begun so far
+---@field resumed integer how often one that waited has gone on
 ---@field private pollers table<zklock.Waiter, boolean> those who wait in `poll` until a callback has run; weak
 local Callbacks = {}
 Callbacks.__index = Callbacks
@@ -32,6 +33,7 @@ function Callbacks.new(client, loop, waits, fifo, mortals, reporter)
     mortals = mortals,
     reporter = reporter,
     begun = 0,
+    resumed = 0,
     pollers = setmetatable({}, { __mode = "k" }),
   }, Callbacks)
 end
@@ -163,7 +165,12 @@ function Callbacks:run()
   local last = fifo.count
   local entry = fifo:first()
   while entry and entry._number <= last do
-    if entry.fn then begin(self, entry) else self.waits:continue(entry) end
+    if entry.fn then
+      begin(self, entry)
+    else
+      self.resumed = self.resumed + 1
+      self.waits:continue(entry)
+    end
     entry = fifo:first()
   end
   if self.begun > before then self:tell_pollers() end
