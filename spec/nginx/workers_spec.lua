@@ -141,6 +141,32 @@ describe("a worker of nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("gives up the places that it keeps for nobody when it is told to leave, with requests under way", function()
+      start { workers = 1, server = [[
+        location / { content_by_lua_block {
+          local lock = client:mutex("@path@", { fair = false, linger = 1000 })
+          assert(lock:acquire(20))
+          lock:release()
+          ngx.shared.counts:set("here", true)
+          while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+          ngx.say(lock:acquire(20) ~= nil, " ", lock:release())
+        } }
+        location /here { content_by_lua_block { ngx.say(ngx.shared.counts:get("here")) } }
+        location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) ngx.say("left") } }
+      ]] }
+      local call = web:begin("/")
+      wait.eventually(function() return select(2, web:get("/here")) == "true\n" end)
+      here:becomes(1)
+      local old = web:reload()
+      here:becomes(0)
+      assert.is_true(nginx.are_there(old), "the old worker has left") -- else that would have freed it
+      assert.same({ 200, "left\n" }, { web:get("/leave") })
+      assert.same({ 200, "true true\n" }, { call:finish() })
+      assert.is_true(nginx.await_end(old), "the old worker is still there")
+      here:becomes(0)
+      assert.same({}, web:errors())
+    end)
+
     it("with a worker_shutdown_timeout leaves then, and its requests' places are free", function()
       start { server = COUNT, workers = 1, main = "worker_shutdown_timeout 1s;" }
       assert(other:acquire(path, PATIENCE))

@@ -111,6 +111,23 @@ true
     ]])
   end)
 
+  it("leaves its parent's place alone, which goes on without traffic", function()
+    assert.equal("nil\tforked\nnil\tforked\nfalse\tnil\nparent\t0\ntrue\ttrue\ttrue\n" .. WELL, run [[
+      local hot = client:mutex(path .. "-hot", { fair = false, linger = 100 })
+      local hot_token = assert(hot:acquire(20))
+      for _ = 1, 20 do assert(hot:release() and hot:acquire(20)) end
+      assert(hot:release())
+      local child = in_child(function()
+        print(hot:acquire(5))
+        print(hot:release())
+        print(hot:is_held(), hot:turn())
+      end)
+      print("parent", host.wait(child))
+      print(hot:acquire(0) == hot_token, hot:turn() > 21, hot:release())
+      child = in_child(function() end)
+    ]])
+  end)
+
   it("hears 'forked' from poll for what it asks, and nothing of what its parent asked", function()
     assert.equal("asked\n1\tnil\tforked\tfailed\t0\n" .. WELL, run [[
       local child = in_child(function()

@@ -213,6 +213,14 @@ function nginx.await_end(pids, timeout)
   end, timeout or PATIENCE)
 end
 
+--- Are all of these processes there?
+function nginx.are_there(pids)
+  for _, pid in ipairs(pids) do
+    if not is_there(pid) then return false end
+  end
+  return #pids > 0
+end
+
 --- SIGKILL to one worker; the master starts another.
 function nginx.kill_worker(pid)
   signal(pid, "sigkill")
