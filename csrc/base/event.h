@@ -25,12 +25,12 @@ typedef enum zkl_event_kind {
  * freed. */
 typedef struct zkl_event {
     zkl_list_item item;
-    bool queued;
     uint64_t serial; /* of the latest post */
-    zkl_event_kind kind;
-    uint64_t tag; /* the host's own number for it */
-    int status;
+    uint64_t tag;    /* the host's own number for it */
     int64_t token;
+    int status;
+    zkl_event_kind kind : 8;
+    bool queued;
 } zkl_event;
 
 typedef struct zkl_events {

@@ -65,8 +65,8 @@ typedef struct zkl_contender_table {
 
 /* How many of a line's contenders wait and hold, by kind. */
 typedef struct zkl_tally {
-    size_t waiting[ZKL_KINDS], held[ZKL_KINDS];
-    size_t bounded; /* how many of those who wait are let in only among so many (terms.crowd) */
+    uint32_t waiting[ZKL_KINDS], held[ZKL_KINDS];
+    uint32_t bounded; /* how many of those who wait are let in only among so many (terms.crowd) */
 } zkl_tally;
 
 /* What a contender may be a part of (compound.c): it is told what becomes of its parts, where
@@ -94,35 +94,38 @@ struct zkl_contender {
     zkl_list_item leaving; /* queue->departing */
     uint64_t departure; /* its number in the order of departure; 0: it is not in queue->departing */
 
-    zkl_phase phase;
-    zkl_node node;
-    zkl_status outcome; /* of one that is over: ZKL_OK when it was released */
-    char *name;         /* of the node below the line's path, once known */
-    int64_t token;      /* the node's czxid; 0 while not known */
+    zkl_phase phase : 8;
+    zkl_node node : 8;
+    zkl_watch watch : 8; /* on its own node */
+    bool reading;        /* its own node is being read, without a watch */
+    zkl_status outcome;  /* of one that is over: ZKL_OK when it was released */
+    char *name;          /* of the node below the line's path, once known */
+    int64_t token;       /* the node's czxid; 0 while not known */
     /* A read taken under a write of the same owner has the write's token and sequence for its own;
      * else 0. */
     int64_t borrowed;
-    int32_t sequence;
-    uint64_t turn;   /* on a place that it shares: which grant it is; else 0 */
     uint64_t lender; /* the number of that write */
-    bool lent;       /* of a write: such a read was taken under it */
-    zkl_watch watch; /* on its own node */
-    bool reading;    /* its own node is being read, without a watch */
-    zkl_post post;   /* in a round of those who are not watched (unwatched.h) */
+    int32_t sequence;
+    bool lent;     /* of a write: such a read was taken under it */
+    bool hosted;   /* the host still has it */
+    bool mute;     /* the host is in the call that joins, and sees what becomes of it */
+    bool revoked;  /* somebody has asked for it back */
+    uint64_t turn; /* on a place that it shares: which grant it is; else 0 */
+    zkl_post post; /* in a round of those who are not watched (unwatched.h) */
 
-    zkl_position position;
-    int32_t blocker; /* BEHIND: the sequence of the child it waits for */
-    /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
-    bool has_second;
-    int32_t second;
-    zkl_follows follows;
-    zkl_list_item follower;      /* in the list that `follows` says */
-    zkl_list_item next_follower; /* has_second: in that of its second */
-    bool queued;                 /* it was seen behind somebody, with the node that it has */
+    zkl_position position : 8;
+    zkl_follows follows : 8;
+    bool queued; /* it was seen behind somebody, with the node that it has */
     /* it has waited before, with an earlier node: it is never one too many (crowd.h) */
     bool settled;
+    int32_t blocker; /* BEHIND: the sequence of the child it waits for */
+    /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
+    int32_t second;
+    bool has_second;
     bool seen; /* its node is in the list that is being read; of a lost one: `candidate` is in it */
-    zkl_search search;
+    zkl_search search : 8;
+    zkl_list_item follower;      /* in the list that `follows` says */
+    zkl_list_item next_follower; /* has_second: in that of its second */
     int32_t candidate;
     unsigned parents; /* the line's round of creating parents that its create was sent after */
 
@@ -135,10 +138,6 @@ struct zkl_contender {
     zkl_timer timer;
     zkl_nanos patience; /* over: the pause before the next delete */
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
-
-    bool hosted;  /* the host still has it */
-    bool mute;    /* the host is in the call that joins, and sees what becomes of it */
-    bool revoked; /* somebody has asked for it back */
     zkl_event answer, loss, revocation;
 };
 

@@ -1,7 +1,5 @@
 #include "recipe/verdict.h"
 
-#include <stdint.h>
-
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
     switch (kind) {
     case ZKL_KIND_LOCK:
@@ -49,12 +47,16 @@ static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t perm
 }
 
 void zkl_verdict_prepare(zkl_child *children, size_t count) {
-    int64_t latest = INT64_MIN, before = INT64_MIN; /* the latest writer; the one before it */
+    const zkl_child *latest = NULL, *former = NULL; /* writers, of different sequences */
     for (size_t i = 0; i < count; i++) {
-        children[i].writer = latest == children[i].sequence ? before : latest;
-        if (children[i].kind == ZKL_KIND_WRITE && latest != children[i].sequence) {
-            before = latest;
-            latest = children[i].sequence;
+        zkl_child *child = &children[i];
+        const bool beside = latest && latest->sequence == child->sequence;
+        const zkl_child *before = beside ? former : latest;
+        child->has_writer = before != NULL;
+        child->writer = before ? before->sequence : 0;
+        if (child->kind == ZKL_KIND_WRITE && !beside) {
+            former = latest;
+            latest = child;
         }
     }
 }
@@ -85,13 +87,13 @@ static size_t writer_among(const zkl_child *children, size_t last) {
  * at: each child knows which writer was the nearest; if that one has gone since, the child that
  * stands where it stood knows the one before. */
 static size_t writer_before(const zkl_child *children, size_t index) {
-    int64_t writer = children[index].writer;
-    while (writer != INT64_MIN) {
-        const size_t end = count_before(children, index, writer + 1);
+    const zkl_child *from = &children[index];
+    while (from->has_writer) {
+        const size_t end = count_before(children, index, (int64_t)from->writer + 1);
         const size_t found = end > 0 ? writer_among(children, end - 1) : ZKL_NOBODY;
         if (found != ZKL_NOBODY || end == 0)
             return found;
-        writer = children[end - 1].writer;
+        from = &children[end - 1];
     }
     return ZKL_NOBODY;
 }

@@ -17,11 +17,10 @@ typedef enum zkl_watch {
 typedef struct zkl_child {
     char *name;
     int32_t sequence;
-    /* zkl_verdict_prepare: the sequence of the nearest writer that came before it; INT64_MIN: there
-     * is none */
-    int64_t writer;
-    zkl_kind kind;
-    zkl_watch watch;
+    int32_t writer;  /* zkl_verdict_prepare: the sequence of the nearest writer before it ... */
+    bool has_writer; /* ... if there is one */
+    zkl_kind kind : 8;
+    zkl_watch watch : 8;
     int32_t request; /* the line's number for the latest request about its watch */
     struct zkl_contender *mine;
     zkl_list followers, next_followers; /* contenders (queue/followers.h) */

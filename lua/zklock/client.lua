@@ -139,8 +139,8 @@ function Client:semaphore(path, permits, options)
   check.self(self, Client, "client:semaphore")
   check.path(path, "path", nil, self.chroot)
   check.integer(permits, "permits", 1)
-  local settings = lock_options.check(options, "semaphore", 4)
-  settings.permits = permits
+  local checked = lock_options.check(options, "semaphore", 4)
+  local settings = { fair = checked.fair, max_hold = checked.max_hold, permits = permits }
   return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3)))
 end
 

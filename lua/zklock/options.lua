@@ -70,7 +70,10 @@ local function check_place(given, settings, level)
     or check.integer(given.handoffs, "options.handoffs", 1, nil, level)
 end
 
---- Those of a lock.
+--- What a lock without options has: one table for all of them, which nobody changes.
+local USUAL = { fair = true }
+
+--- Those of a lock, which are not to be changed.
 ---@param kind string
 ---@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, handoffs: integer?,
 ---   stint: number? }
@@ -83,7 +86,8 @@ function options.check(given, kind, level)
   local max_waiting = given.max_waiting
   if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0, nil, level) end
   local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true }, level)
-  local settings = { fair = fair, max_hold = max_hold, max_waiting = max_waiting }
+  local is_usual = fair and max_hold == nil and max_waiting == nil
+  local settings = is_usual and USUAL or { fair = fair, max_hold = max_hold, max_waiting = max_waiting }
   check_place(given, settings, level + 1)
   return settings, by_thread
 end

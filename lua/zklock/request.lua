@@ -15,13 +15,15 @@ local Request = {}
 Request.__index = Request
 Request.__name = "zklock.Request"
 
+local WEAK_VALUES = { __mode = "v" }
+
 ---@param lease zklock.Lease? what the callback gets, and the owner; default: the hold's token, and the request
 ---@param count integer? how many leases
 local function new(handle, deadline, once, callback, lease, count)
   local client = handle.client
   local call = Callbacks.new_call(callback, nil, nil, false)
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
-    told_lost = false, called = setmetatable({ call }, { __mode = "v" }) }, Request)
+    told_lost = false, called = setmetatable({ call }, WEAK_VALUES) }, Request)
   owner.declare_weak(request)
   if client.loop.tie then client.loop.tie(client, request) end
   local err = client.native:unusable() or request:join(handle, deadline, once, count)

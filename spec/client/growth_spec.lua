@@ -31,6 +31,40 @@ describe("how much work there is", function()
     assert.is_true(many < 8 * few, ("%d for 250, %d for 1000"):format(few, many))
   end)
 
+  describe("to keep handles of locks that nobody asks for", function()
+    local client
+
+    setup(function() client = assert(zklock.connect(server.shared().hosts, { session_timeout = 30 })) end)
+    teardown(function() client:close() end)
+
+    local function kib()
+      collectgarbage()
+      collectgarbage()
+      return collectgarbage("count")
+    end
+
+    it("is less than 600 bytes for each", function()
+      local COUNT = 10000
+      local names, handles = {}, {}
+      for i = 1, COUNT do names[i], handles[i] = "/idle/" .. i, false end
+      local before = kib()
+      for i = 1, COUNT do handles[i] = client:mutex(names[i]) end
+      local each = (kib() - before) * 1024 / COUNT
+      assert.is_true(each < 600, each)
+      assert.equal("/idle/1", handles[1]:path())
+    end)
+
+    it("is nothing when they were dropped", function()
+      local function make(first)
+        for i = first, first + 100000 do client:mutex("/dropped/" .. i) end
+        return kib()
+      end
+      local before = make(1)
+      local after = make(200000)
+      assert.is_true(after - before < 200, after - before)
+    end)
+  end)
+
   describe("with hundreds of coroutines that hold #once", function()
     local OWNERS = 600
     local client, threads, looks

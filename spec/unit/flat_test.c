@@ -233,6 +233,15 @@ static void a_line_among_others(void) {
     check_flat(&(course){have_lines, take_and_give});
 }
 
+/* ---- room ---- */
+
+/* With 16 bytes that an allocator adds to each, and what libzookeeper has for the watch on its node,
+ * that is a kilobyte for one who waits. */
+static void what_one_takes(void) {
+    CHECK(sizeof(zkl_contender) + sizeof(zkl_child) <= 616);
+    CHECK(sizeof(zkl_line) <= 448);
+}
+
 static const check_case cases[] = {
     {"a hand-over costs the same among many waiters", a_hand_over},
     {"so does leaving from the middle", leaving_from_the_middle},
@@ -246,6 +255,7 @@ static const check_case cases[] = {
     {"each of many who leave together costs the same, also while a flush waits for them",
      leaving_together},
     {"a lock costs the same among many lines", a_line_among_others},
+    {"a waiter and a line take no more room than they are known to need", what_one_takes},
 };
 
 int main(int argc, char **argv) {

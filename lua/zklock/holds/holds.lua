@@ -5,10 +5,13 @@ local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
+--- What is not there yet. Nobody writes into it.
 local NONE = {}
 
-local function weak(mode)
-  return setmetatable({}, { __mode = mode })
+local WEAK_KEYS = { __mode = "k" }
+
+local function weak()
+  return setmetatable({}, WEAK_KEYS)
 end
 
 ---@class zklock.Holds
@@ -21,8 +24,8 @@ end
 ---  any joins; true, and the token of what is held already; or nil, err
 ---@field settings table|false the options; false: nobody has said, for it was only a part of multilocks so far
 ---@field parts zklock.Holds[]? of a multilock: the mutexes that it is all of
----@field read zklock.Holds? of writers: the readers at the same path
----@field write zklock.Holds? and the reverse
+---@field read zklock.Holds|false of writers: the readers at the same path
+---@field write zklock.Holds|false and the reverse
 ---@field private by_owner table<any, zklock.Hold>
 ---@field private by_mortal table<any, zklock.Hold> of owners that may come to their end; weak
 ---@field private present table<zklock.Hold, boolean> those that have joined and not left
@@ -30,20 +33,39 @@ end
 ---@field sole zklock.Hold|false the same, where no more than one can hold
 ---@field private multilocks table<zklock.Holds, boolean> of a mutex: those that it is a part of; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
-local Holds = {}
+local Holds = {
+  by_owner = NONE, by_mortal = NONE, present = NONE, holder = false, sole = false, multilocks = NONE, losers = NONE,
+  read = false, write = false,
+}
 Holds.__index = Holds
 
----@param fields table what is to be known of it: `path`, `kind`, `enter`, ...
+--- What all of one kind have in common. A path that nobody asks for has nothing but what tells it from others: there
+--- may be many.
+---@param common { kind: string, node: string?, enter: function }
+function Holds.class(common)
+  common.__index = common
+  return setmetatable(common, Holds)
+end
+
+---@param class table
+---@param fields table what is to be known of it: `client`, `path`, `settings`, ...
 ---@return zklock.Holds
-function Holds.new(client, settings, fields)
-  fields.client, fields.settings = client, settings or false
-  fields.by_owner, fields.by_mortal = {}, weak("k")
-  fields.present, fields.holder, fields.sole = {}, false, false
-  fields.multilocks, fields.losers = weak("k"), weak("k")
-  local holds = setmetatable(fields, Holds)
+function Holds.new(class, fields)
+  local holds = setmetatable(fields, class)
   -- From here on others call it, also when an error is raised into this.
-  for _, part in ipairs(fields.parts or NONE) do part.multilocks[holds] = true end
+  for _, part in ipairs(fields.parts or NONE) do
+    if part.multilocks == NONE then part.multilocks = weak() end
+    part.multilocks[holds] = true
+  end
   return holds
+end
+
+--- Somebody asks for it: room for all that will be noted until he has left, for then nothing is allocated.
+local function open(holds)
+  if holds.present ~= NONE then return end
+  holds.by_owner, holds.by_mortal = {}, weak()
+  holds.holder, holds.sole = false, false
+  holds.present = {}
 end
 
 --- Writers and readers at one path know each other.
@@ -102,6 +124,7 @@ end
 
 --- A hold is its owner's until it leaves.
 function Holds:add(who, hold)
+  open(self)
   self.present[hold] = true
   if owner.is_mortal(who) then
     self.by_mortal[who] = hold
@@ -141,10 +164,18 @@ local function give_back_of_dead(hold)
   if who == nil or owner.is_mortal(who) and owner.is_dead(who) then hold:abandon() end
 end
 
+--- Of many readers no more are looked at by each who comes: all of them are before anybody sleeps for long.
+local READERS_MOST = 64
+
 --- Gives back what is held there by who has come to his end: whoever queues now is not to wait for him.
 function Holds:reap()
   give_back_of_dead(self.holder)
-  for hold in pairs(self.read and self.read.present or NONE) do give_back_of_dead(hold) end
+  local looked = 0
+  for hold in pairs(self.read and self.read.present or NONE) do
+    give_back_of_dead(hold)
+    looked = looked + 1
+    if looked == READERS_MOST then break end
+  end
   if self.write then give_back_of_dead(self.write.holder) end
   for multilock in pairs(self.multilocks) do give_back_of_dead(multilock.holder) end
   for _, part in ipairs(self.parts or NONE) do part:reap() end
@@ -186,6 +217,7 @@ end
 --- The owner has lost what he held here; his next release tells him.
 ---@param number integer of the loss
 function Holds:note_loss(who, number)
+  if self.losers == NONE then self.losers = weak() end
   self.losers[who] = number
 end
 

@@ -21,33 +21,39 @@ local function enter_leases(hold, tag, deadline, once)
     once, settings.max_hold)
 end
 
+local Mutex = Holds.class { kind = "mutex", node = "lock", enter = enter_line }
+local Write = Holds.class { kind = "rwlock", node = "write", enter = enter_line }
+local Read = Holds.class { kind = "rwlock", node = "read", enter = enter_line }
+local Semaphore = Holds.class { kind = "semaphore", enter = enter_leases }
+local Multilock = Holds.class { kind = "multilock", enter = enter_lines }
+
 local kinds = {}
 
 ---@param settings table? nil: it is a part of a multilock so far
 ---@return zklock.Holds
 function kinds.mutex(client, path, settings)
-  return Holds.new(client, settings, { path = path, kind = "mutex", node = "lock", enter = enter_line })
+  return Holds.new(Mutex, { client = client, path = path, settings = settings or false })
 end
 
 ---@return zklock.Holds of the writers; `read` has the readers
 function kinds.rwlock(client, path, settings)
-  local write = Holds.new(client, settings, { path = path, kind = "rwlock", node = "write", enter = enter_line })
-  local read = Holds.new(client, settings, { path = path, kind = "rwlock", node = "read", enter = enter_line })
+  local write = Holds.new(Write, { client = client, path = path, settings = settings or false, read = false })
+  local read = Holds.new(Read, { client = client, path = path, settings = settings or false, write = false })
   Holds.pair(write, read)
   return write
 end
 
 ---@return zklock.Holds
 function kinds.semaphore(client, path, settings)
-  return Holds.new(client, settings, { path = path, kind = "semaphore", enter = enter_leases })
+  return Holds.new(Semaphore, { client = client, path = path, settings = settings or false })
 end
 
 ---@param paths string[] sorted
 ---@param parts zklock.Holds[] the mutexes there
 ---@return zklock.Holds
 function kinds.multilock(client, path, settings, paths, parts)
-  return Holds.new(client, settings, { path = path, kind = "multilock", enter = enter_lines, paths = paths,
-    parts = parts })
+  return Holds.new(Multilock,
+    { client = client, path = path, settings = settings or false, paths = paths, parts = parts })
 end
 
 return kinds
