@@ -175,6 +175,31 @@ describe("a script without memory", function()
       end,
     })
 
+    --- A lock of which this client keeps the place, in use again and again.
+    local function hot()
+      local kept = client:mutex(path .. "/hot", { fair = false, linger = 1000 })
+      for _ = 1, 5 do
+        assert(kept:acquire(PATIENCE))
+        assert(kept:release())
+      end
+      return kept
+    end
+
+    for who, title in pairs { [false] = "again what it has just given back", somebody = "a place that is idle" } do
+      local kept
+      sweep(title, {
+        before = function() kept = hot() end,
+        run = function() return kept:acquire(PATIENCE, who or nil) end,
+        after = function(ok, token, err)
+          assert.equal(nil, err)
+          holds(ok and 1 or 0)
+          if ok then assert.is_number(token) end
+          assert.same(ok and { true } or { nil, "not owner" }, { kept:release(who or nil) })
+          holds(0)
+        end,
+      })
+    end
+
     sweep("leases", {
       run = function() return client:semaphore(path .. "/pool", 2):acquire(PATIENCE, 2) end,
       after = function(ok, lease, err)
