@@ -183,6 +183,26 @@ describe("an error that a hook raises", function()
       undo = undo,
     })
 
+    local kept
+    for who, title in pairs { [false] = "what it has just given back", somebody = "a place that is idle" } do
+      sweep(title .. " gives it back", {
+        before = function()
+          kept = client:mutex(path .. "/hot", { fair = false, linger = 1000 })
+          for _ = 1, 2 do
+            assert(kept:acquire(PATIENCE))
+            assert(kept:release())
+          end
+        end,
+        run = function() return kept.acquire, kept, PATIENCE, who or nil end,
+        after = function(ok)
+          holds(ok and 1 or 0)
+          assert.same(ok and { true } or { nil, "not owner" }, { kept:release(who or nil) })
+          holds(0)
+        end,
+        undo = function() kept:release(who or nil) end,
+      })
+    end
+
     sweep("and polling gives it back", {
       run = function() return lock.acquire, lock, PATIENCE end,
       after = function(ok)
