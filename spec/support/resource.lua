@@ -101,8 +101,10 @@ function resource.start()
 end
 
 local function question(self, verb)
-  assert(self.own.link:send(verb .. " 0 -\n"))
-  return assert(self.own.link:receive("*l"))
+  local sent, err = self.own.link:send(verb .. " 0 -\n")
+  local answer
+  if sent then answer, err = self.own.link:receive("*l") end
+  return answer or error(("the resource is gone (%s): %s"):format(err, self.process:stderr()), 0)
 end
 
 --- Who entered last and is still inside, if anybody is.
