@@ -93,6 +93,8 @@ fake_caller *fake_lease_within(fake_client *client, const char *path, size_t cou
 /* How the callers of a place share it from now on: handoffs, stint and linger in seconds. */
 void fake_share_as(uint64_t handoffs, double stint, double linger);
 extern zkl_sharing fake_sharing;
+/* What is granted at once is known when the call that joins returns, and no event tells of it. */
+extern bool fake_at_once;
 /* On the client's place; 0 seconds: once. */
 fake_caller *fake_share(fake_client *client, const char *path, double seconds);
 fake_caller *fake_share_kind(fake_client *client, const char *path, zkl_kind kind, double seconds);

@@ -221,6 +221,7 @@ static void check_rest(void) {
 static void begin(unsigned seed) {
     fake_share_as(1 + seed % 4, seed % 3 ? 1000 : 2, 0.5 * (seed % 5));
     two_take_turns = seed % 2;
+    fake_at_once = seed / 2 % 2;
     memset(watchers, 0, sizeof watchers);
     fake_find(zk, LINE, FAKE_LATEST)->next = seed % 2 ? INT32_MAX - 300 : 0;
 }

@@ -833,6 +833,19 @@ static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
     free_up(mine);
 }
 
+static void what_is_granted_at_once_is_told_once(void) {
+    free_up(sharer(one));
+    fake_at_once = true;
+    fake_caller *first = share(one);
+    CHECK(first->granted &&
+          fake_held(first)); /* and no event has come, or it would be the second */
+    CHECK(first->token > 0);
+    fake_caller *second = share(one);
+    CHECK(fake_waits(second));
+    free_up(first);
+    CHECK(second->granted && fake_held(second));
+}
+
 static void the_short_way_is_closed_when_others_are_concerned(void) {
     fake_caller *mine = sharer(one), *next = settled(one);
     CHECK(!fake_rest(mine)); /* somebody here waits */
@@ -1024,6 +1037,7 @@ int main(int argc, char **argv) {
         {"at the close an idle place goes", at_the_close_an_idle_place_goes},
         {"who takes it again the short way has the next turn",
          who_takes_it_again_the_short_way_has_the_next_turn},
+        {"what is granted at once is told once", what_is_granted_at_once_is_told_once},
         {"the short way is closed when others are concerned",
          the_short_way_is_closed_when_others_are_concerned},
         {"nor is it taken again then", nor_is_it_taken_again_then},

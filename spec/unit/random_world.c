@@ -225,6 +225,8 @@ static void forget(fake_caller *caller) {
 static void touch(fake_caller *caller) {
     if (!caller)
         return;
+    if (caller->shares && random_any(2) && (fake_rest(caller) || fake_take_again(caller)))
+        return;
     if (!fake_waits(caller) && !fake_held(caller))
         forget(caller);
     else if (random_any(12) == 0)
