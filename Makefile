@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim coverage fuzz lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim recorder coverage fuzz lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -49,6 +49,7 @@ help:
 	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
 	@echo '  make sim     whole clients on simulated servers for a minute, other seeds each time: SECONDS=20; SEED=7 tells one'
 	@echo '  make fuzz    names, connect strings, directories full of strangers under libFuzzer: MINUTES=60'
+	@echo '  make recorder  the simulation'\''s servers against a real one, operation by operation: COUNT=300'
 	@echo '  make coverage  which lines of the C sources the unit tests and the simulation run through: for two minutes'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
@@ -85,7 +86,7 @@ unit: $(UNIT) $(REPLAYS)
 
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts contest-spec $(B)/sim/simulation $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
+	@$(submake) build hosts contest-spec $(B)/sim/simulation $(RECORDERS) $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
 		$(if $(NEIGHBOURS),neighbour_programs) $(if $(TLS),libzookeeper)
 	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
 	@$(if $(CHAOS),$(call checked,build/checked/5.4/zklock/core.so))
@@ -100,6 +101,7 @@ test: deps
 		'memory=$(memory_asan)' \
 		'unit=$(unit_asan)' \
 		'sim=$(B)/sim/simulation 20' \
+		'recorder=$(call recorder,300)' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(if $(SPECS),,$(if $(SOAK_LUAS),'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))')) \
 		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
@@ -162,6 +164,12 @@ sim: deps
 
 fuzz: deps
 	@exec fuzz/run.sh build/fuzz $(MINUTES)
+
+# The simulation's servers are held to a real one.
+COUNT = 3000
+recorder: deps
+	@$(submake) $(RECORDERS)
+	@$(call recorder,$(COUNT))
 
 # What unit tests and simulation run through: for each room, and each line that they do not.
 coverage: deps

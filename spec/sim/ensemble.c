@@ -139,12 +139,15 @@ typedef struct news {
     int type;
     const char *path;
     size_t length;
+    const fake_node *of;  /* who may not read it is told nothing; NULL: everybody is told */
     sim_socket *told[64]; /* those that have heard of this change already: of its deletion once */
     size_t told_count;
 } news;
 
 static void send_event(sim_socket *socket, void *ctx) {
     news *n = ctx;
+    if (!sim_may_read(n->of, socket->identity))
+        return;
     for (size_t i = 0; i < n->told_count; i++)
         if (n->told[i] == socket)
             return;
@@ -157,10 +160,11 @@ static void send_event(sim_socket *socket, void *ctx) {
     m->zxid = n->at->view;
 }
 
-static void trigger(server *at, int type, const char *path, size_t length, int kinds) {
+static void trigger(server *at, int type, const char *path, size_t length, int kinds,
+                    const fake_node *of) {
     if (!at->watchers.count)
         return;
-    news n = {.at = at, .type = type, .path = path, .length = length};
+    news n = {.at = at, .type = type, .path = path, .length = length, .of = of};
     sim_trigger(&at->watchers, path, length, kinds, watchers_of, send_event, &n);
 }
 
@@ -168,9 +172,9 @@ static void tell_watchers(server *at, const sim_change *c) {
     const char *path = c->node->path;
     const size_t length = strlen(path), above = (size_t)(strrchr(path, '/') - path);
     const int kinds = c->type == EVENT_DELETED ? WATCH_DATA | WATCH_CHILDREN : WATCH_DATA;
-    trigger(at, c->type, path, length, kinds);
+    trigger(at, c->type, path, length, kinds, c->node);
     if (c->type != EVENT_CHANGED && above > 0)
-        trigger(at, EVENT_CHILDREN, path, above, WATCH_CHILDREN);
+        trigger(at, EVENT_CHILDREN, path, above, WATCH_CHILDREN, c->node->parent);
 }
 
 /* The server sees everything up to there. */

@@ -182,6 +182,7 @@ static void hear(sim_host *host, const zkl_event *event) {
     case ZKL_EVENT_STATE:
         SAY("host %d is %s", host->machine.id, zkl_state_text((zkl_state)event->status));
         break;
+    case ZKL_EVENT_CHANGED:
     case ZKL_EVENT_ENDED:
     case ZKL_EVENT_LOG:
         break;

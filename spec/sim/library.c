@@ -74,6 +74,7 @@ struct _zhandle {
 };
 
 static zhandle_t *handles;
+unsigned sim_rude_closings = 20;
 
 /* ---- the completion thread ---- */
 
@@ -342,14 +343,12 @@ static void listen_to(zhandle_t *zh, const sim_request *r) {
     zh->listeners = l;
 }
 
-static bool stop_listening(zhandle_t *zh, const char *path, int kind, bool only_look) {
-    bool found = false;
+static void stop_listening(zhandle_t *zh, const char *path, int kind) {
     for (listener **p = &zh->listeners; *p;) {
         listener *l = *p;
         const bool is_it = strcmp(l->path, path) == 0 &&
                            (l->kind == kind || (kind == WATCH_DATA && l->kind == WATCH_EXISTS));
-        found |= is_it;
-        if (!is_it || only_look) {
+        if (!is_it) {
             p = &l->next;
             continue;
         }
@@ -357,7 +356,6 @@ static bool stop_listening(zhandle_t *zh, const char *path, int kind, bool only_
         l->next = NULL;
         free_listeners(l);
     }
-    return found;
 }
 
 /* ---- what the server says ---- */
@@ -382,7 +380,7 @@ static void hear_reply(zhandle_t *zh, const sim_message *m) {
     if (r->watcher && (rc == ZOK || (r->op == OP_EXISTS && rc == ZNONODE)))
         listen_to(zh, r);
     if (r->op == OP_UNWATCH && rc == ZOK)
-        stop_listening(zh, r->part.path, r->watch, false);
+        stop_listening(zh, r->part.path, r->watch);
     deliver_answer(zh, r, rc);
     if (r->op == OP_AUTH && rc != ZOK) {
         zh->state = ZOO_AUTH_FAILED_STATE;
@@ -541,7 +539,7 @@ int zookeeper_close(zhandle_t *zh) {
     sim_cancel(&zh->io);
     fail_all(zh, ZCLOSING);
     call_closing(zh);
-    let_go(zh, drained && !sim_once_in(20));
+    let_go(zh, drained && !(sim_rude_closings && sim_once_in(sim_rude_closings)));
     zhandle_t **p = &handles;
     while (*p != zh)
         p = &(*p)->next;
@@ -834,8 +832,6 @@ int zoo_aremove_all_watches(zhandle_t *zh, const char *path, ZooWatcherType type
                             void_completion_t *completion, const void *ctx) {
     const int kind = type == ZWATCHTYPE_CHILD ? WATCH_CHILDREN : WATCH_DATA;
     (void)local;
-    if (!stop_listening(zh, path, kind, true))
-        return ZNOWATCHER;
     sim_request *r = ask(OP_UNWATCH, path, tell_void, (plain *)completion, ctx);
     r->watch = kind;
     return submit(zh, r);

@@ -4,6 +4,8 @@
 
 #include "machine.h"
 
+/* Closing a handle is in vain once in so many times: the servers do not hear of it; 0: never. */
+extern unsigned sim_rude_closings;
 /* Handles that are not closed. */
 size_t sim_handles(void);
 /* Watches that the machine's handles have. */

@@ -47,6 +47,10 @@ static bool may(const fake_node *node, const sim_request *r, int permission) {
            (node->acl == ZKL_ACL_READ && permission == ZOO_PERM_READ);
 }
 
+bool sim_may_read(const fake_node *node, uint64_t identity) {
+    return !node || node->acl != ZKL_ACL_CREATOR || node->keeper == identity;
+}
+
 static fake_node *parent_of(const char *path) {
     char parent[8192];
     const size_t length = (size_t)(strrchr(path, '/') - path);
@@ -104,13 +108,13 @@ static struct Stat stat_of(const fake_node *node, int64_t view) {
 
 /* ---- writes ---- */
 
-/* Servers look whether there is a parent before they look whether one may. */
+/* Servers look at the ACL first, then whether there is a parent, then whether one may. */
 static int create(const sim_request *r, sim_part *p) {
     fake_node *above = parent_of(p->path), *node = NULL;
-    if (strrchr(p->path, '/') != p->path && !above)
-        return ZNONODE;
     if (p->acl != ZKL_ACL_OPEN && !r->identity)
         return ZINVALIDACL;
+    if (strrchr(p->path, '/') != p->path && !above)
+        return ZNONODE;
     if (!may(above, r, ZOO_PERM_CREATE))
         return ZNOAUTH;
     /* the fake appends a number to ephemeral ones only */
@@ -133,12 +137,14 @@ static int create(const sim_request *r, sim_part *p) {
 }
 
 static int erase(const sim_request *r, sim_part *p) {
-    const fake_node *node = fake_find(sim_tree, p->path, FAKE_LATEST);
+    const fake_node *node = fake_find(sim_tree, p->path, FAKE_LATEST), *above = parent_of(p->path);
     fake_node *gone;
+    if (strrchr(p->path, '/') != p->path && !above)
+        return ZNONODE;
+    if (!may(above, r, ZOO_PERM_DELETE))
+        return ZNOAUTH;
     if (!node)
         return ZNONODE;
-    if (!may(parent_of(p->path), r, ZOO_PERM_DELETE))
-        return ZNOAUTH;
     if (p->version != -1 && p->version != node->version)
         return ZBADVERSION;
     const int rc = fake_remove_node(sim_tree, p->path, &gone);

@@ -117,6 +117,21 @@ $(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/legal.o $(
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
 
+# --- the recorder: the same program against real servers and against the simulation's (spec/recorder)
+
+$(B)/recorder/%.o: spec/recorder/%.c $(RULES)
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(COMPILE) -Ispec/unit -Ispec/sim -c -o $@ $<
+
+$(B)/recorder/recorder_real: $(B)/recorder/recorder.o $(B)/recorder/real.o
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $^ $(LIBS)
+
+$(B)/recorder/recorder_model: $(B)/recorder/recorder.o $(B)/recorder/model.o \
+		$(filter-out %/main.o %/history.o %/host.o %/judge.o %/known.o,$(SIM_O)) $(B)/unit/fake_servers.o $(B)/libengine.a
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
+
 # --- the binding, for each Lua
 
 define lua_rules
@@ -146,7 +161,7 @@ $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_l
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
 
--include $(wildcard $(B)/engine/*/*.d $(B)/counted/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(LUAS:%=$(B)/%/*.d))
+-include $(wildcard $(B)/engine/*/*.d $(B)/counted/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(B)/recorder/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- for the specs: programs that take the same locks with other languages' libraries, and a libzookeeper with TLS
 

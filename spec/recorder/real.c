@@ -1,0 +1,65 @@
+#include "stage.h"
+
+#include <dirent.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define LIMIT 20 /* seconds */
+
+static const char *servers;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+void stage_begin(const char *hosts) {
+    servers = hosts;
+    zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+}
+
+void stage_end(void) {
+}
+
+const char *stage_hosts(void) {
+    return servers;
+}
+
+void stage_as(int session) {
+    (void)session;
+}
+
+void stage_lock(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+void stage_unlock(void) {
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool stage_wait(bool (*done)(void)) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LIMIT;
+    pthread_mutex_lock(&mutex);
+    while (!done() && pthread_cond_timedwait(&changed, &mutex, &until) == 0)
+        continue;
+    const bool good = done();
+    pthread_mutex_unlock(&mutex);
+    return good;
+}
+
+void stage_cut(void) {
+    DIR *all = opendir("/proc/self/fd");
+    for (const struct dirent *e; all && (e = readdir(all));) {
+        struct sockaddr_in peer;
+        socklen_t length = sizeof peer;
+        const int fd = atoi(e->d_name);
+        if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && peer.sin_family == AF_INET)
+            shutdown(fd, SHUT_RDWR);
+    }
+    if (all)
+        closedir(all);
+}

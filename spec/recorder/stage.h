@@ -1,0 +1,23 @@
+/* stage: what the recorder's sessions stand on: real servers (real.c), or the model of them that
+ * the simulation has (model.c). Both are asked by libzookeeper's functions. */
+#ifndef STAGE_H
+#define STAGE_H
+
+#include <stdbool.h>
+#include <zookeeper/zookeeper.h>
+
+/* `hosts`: where the real servers are. */
+void stage_begin(const char *hosts);
+void stage_end(void);
+const char *stage_hosts(void);
+/* The calls that follow are that session's. */
+void stage_as(int session);
+/* What callbacks write is written between these two; the second wakes who waits. */
+void stage_lock(void);
+void stage_unlock(void);
+/* Until then; false: it does not come to be. */
+bool stage_wait(bool (*done)(void));
+/* All connections to the servers break. */
+void stage_cut(void);
+
+#endif
