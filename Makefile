@@ -101,7 +101,7 @@ test: deps
 		'memory=$(memory_asan)' \
 		'unit=$(unit_asan)' \
 		'sim=$(B)/sim/simulation 20' \
-		'recorder=$(call recorder,300)' \
+		'recorder=$(call record,300)' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(if $(SPECS),,$(if $(SOAK_LUAS),'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))')) \
 		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
@@ -169,7 +169,7 @@ fuzz: deps
 COUNT = 3000
 recorder: deps
 	@$(submake) $(RECORDERS)
-	@$(call recorder,$(COUNT))
+	@$(call record,$(COUNT))
 
 # What unit tests and simulation run through: for each room, and each line that they do not.
 coverage: deps

@@ -44,9 +44,9 @@ VALGRIND = valgrind -q --leak-check=full --errors-for-leak-kinds=definite --erro
 memory = $(call lua,$1,$2,/scarce) $(BUSTED) -o gtest $(spec_options) $(3:%=spec/memory/%.lua)
 MEMORY_LUAS = $(filter 5.1 luajit,$(LUAS))
 
-# $(call recorder,COUNT): the simulation's servers and a real one are asked the same
+# $(call record,COUNT): the simulation's servers and a real one are asked the same
 RECORDERS = $(B)/recorder/recorder_real $(B)/recorder/recorder_model
-recorder = $(call lua,5.4) tools/recorder.lua $(B) $1
+record = $(call lua,5.4) tools/recorder.lua $(B) $1
 
 # --- sanitizers: a build of everything in a folder of its own, build/asan or build/tsan
 
