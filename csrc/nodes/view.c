@@ -389,7 +389,7 @@ bool zkl_views_told(zkl_nodes *nodes, const char *path, zkl_change change) {
 
 void zkl_views_unwatched(zkl_nodes *nodes, const char *path, bool list) {
     for (zkl_view *v = first_at(nodes, path); v; v = next_at(v->chain, path)) {
-        if (v->over || !*watch_of(v, list))
+        if (v->over || !relies_on(v, list))
             continue;
         *watch_of(v, list) = false;
         look_closer(v);

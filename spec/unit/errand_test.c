@@ -89,6 +89,12 @@ static void make(const char *path, const char *data) {
     CHECK_INT(fake_make(zk, path, data, ZKL_PERSISTENT, 0, NULL), ZOK);
 }
 
+/* Another node with this data; that of before is what a server that lags shows. */
+static void make_anew(const char *data) {
+    CHECK_INT(fake_remove(zk, NODE), ZOK);
+    make(NODE, data);
+}
+
 /* Something was read on this handle. */
 static void warm_up(void) {
     ask(ZKL_OP_EXISTS, "/locks", NULL);
@@ -112,9 +118,11 @@ static void the_first_read_of_a_handle_is_behind_a_sync_and_a_write(void) {
 static void a_new_handle_shows_nothing_older_than_was_read_before(void) {
     make(NODE, "1");
     const int64_t old = zk->zxid;
-    fake_write(zk, NODE, "2");
+    make_anew("2");
     warm_up();
-    check_data((fake_settle(one), ask(ZKL_OP_GET, NODE, NULL), fake_settle(one), count - 1), "2");
+    const size_t before = ask(ZKL_OP_GET, NODE, NULL);
+    fake_settle(one);
+    check_data(before, "2");
     fake_cut(one);
     fake_relink(one);
     fake_lag(one, old);
@@ -122,12 +130,18 @@ static void a_new_handle_shows_nothing_older_than_was_read_before(void) {
     fake_connect(one);
     fake_settle(one);
     check_data(again, "2");
+    fake_expire(one);
+    fake_lag(one, old);
+    fake_connect(one);
+    const size_t anew = ask(ZKL_OP_GET, NODE, NULL);
+    fake_settle(one);
+    check_data(anew, "2");
 }
 
 static void a_read_whose_barrier_was_refused_does_not_count(void) {
     make(NODE, "1");
     const int64_t old = zk->zxid;
-    fake_write(zk, NODE, "2");
+    make_anew("2");
     fake_lag(one, old);
     fake_refuse(zk, FAKE_SYNC, "/", ZTHROTTLEDOP, 1);
     fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 1);
@@ -172,6 +186,13 @@ static void one_try_is_over_with_the_link(void) {
     CHECK_TOLD(i, ZKL_DISCONNECTED);
     const size_t without_link = ask_once(ZKL_OP_GET, NODE, NULL);
     CHECK_TOLD(without_link, ZKL_DISCONNECTED);
+    fake_connect(one);
+    const size_t late = ask_once(ZKL_OP_GET, NODE, NULL);
+    fake_cut_quietly(one);
+    CHECK_WAITS(late);
+    fake_connect(one);
+    fake_deliver_late(one); /* what it hears of the cut, when there is a link again */
+    CHECK_TOLD(late, ZKL_DISCONNECTED);
 }
 
 static void what_is_missing_is_told(void) {
@@ -295,6 +316,7 @@ static void parents_that_may_not_be_made_are_told(void) {
     const size_t i = start(&(zkl_wish){.ops = &own, .count = 1}, LATER);
     fake_settle(one);
     CHECK_TOLD(i, ZKL_ACCESS_DENIED);
+    CHECK(one->counts[FAKE_CREATE] <= 2); /* and not again and again */
 }
 
 static void what_is_too_big_is_never_sent(void) {

@@ -29,7 +29,7 @@ typedef struct fake_caller {
     bool shares;   /* a place */
 } fake_caller;
 
-#define FAKE_ERRANDS 64
+#define FAKE_ERRANDS 128
 
 typedef struct fake_client {
     zkl_port port;

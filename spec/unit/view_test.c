@@ -57,6 +57,12 @@ static void make(const char *path, const char *data) {
     CHECK_INT(fake_make(zk, path, data, ZKL_PERSISTENT, 0, NULL), ZOK);
 }
 
+/* Another node with this data; that of before is what a server that lags shows. */
+static void make_anew(const char *data) {
+    CHECK_INT(fake_remove(zk, NODE), ZOK);
+    make(NODE, data);
+}
+
 static void tells_what_is_there_and_each_change(void) {
     make(NODE, "1");
     const size_t i = look(NODE, false);
@@ -143,7 +149,7 @@ static void goes_on_wherever_the_link_is_cut(void) {
 static void never_goes_back_when_another_handle_meets_a_server_that_lags(void) {
     make(NODE, "1");
     const int64_t old = zk->zxid;
-    fake_write(zk, NODE, "2");
+    make_anew("2");
     const size_t i = look(NODE, false);
     fake_settle(one);
     CHECK_TEXT(taken(i), "2");
@@ -162,6 +168,21 @@ static void never_goes_back_when_another_handle_meets_a_server_that_lags(void) {
     fake_write(zk, NODE, "3");
     fake_settle(one);
     CHECK_TEXT(taken(i), "3");
+}
+
+static void what_is_read_behind_a_barrier_that_was_refused_is_not_told(void) {
+    make(NODE, "1");
+    const int64_t old = zk->zxid;
+    make_anew("2");
+    fake_lag(one, old);
+    fake_refuse(zk, FAKE_SYNC, "/", ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 1);
+    const size_t i = look(NODE, false);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "-");
+    fake_wait(zk, 3);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "2");
 }
 
 static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) {
@@ -230,6 +251,22 @@ static void a_line_that_takes_its_watch_back_leaves_it_to_the_host(void) {
     CHECK_TEXT(taken(i), "2");
 }
 
+/* Its request goes out behind the read that has set the watch. */
+static void a_line_that_takes_its_watch_back_meanwhile_leaves_it_to_the_host(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *waiter = fake_waiter(one);
+    const size_t first = look("/locks", false); /* the barrier is up */
+    fake_settle(one);
+    const size_t i = look(stranger, false);
+    fake_cancel(waiter);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "stranger");
+    fake_write(zk, stranger, "2");
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "2");
+    quit(first);
+}
+
 static void a_view_that_is_stopped_leaves_a_line_its_watch(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *waiter = fake_waiter(one);
@@ -243,7 +280,7 @@ static void a_view_that_is_stopped_leaves_a_line_its_watch(void) {
 }
 
 static void many_are_read_some_at_a_time(void) {
-    for (unsigned n = 0; n < 60; n++)
+    for (unsigned n = 0; n < 100; n++)
         look("/locks", n % 2);
     CHECK(strlen(fake_batch(one)) <= 64 + 2);
     fake_settle(one);
@@ -289,6 +326,8 @@ int main(int argc, char **argv) {
         {"goes on wherever the link is cut", goes_on_wherever_the_link_is_cut},
         {"never goes back when another handle meets a server that lags",
          never_goes_back_when_another_handle_meets_a_server_that_lags},
+        {"what is read behind a barrier that was refused is not told",
+         what_is_read_behind_a_barrier_that_was_refused_is_not_told},
         {"a node of which nothing is told is read again within a minute",
          a_node_of_which_nothing_is_told_is_read_again_within_a_minute},
         {"what was stopped leaves no watch and no bytes",
@@ -297,6 +336,8 @@ int main(int argc, char **argv) {
          one_that_is_stopped_leaves_the_others_their_watch},
         {"a line that takes its watch back leaves it to the host",
          a_line_that_takes_its_watch_back_leaves_it_to_the_host},
+        {"a line that takes its watch back meanwhile leaves it to the host",
+         a_line_that_takes_its_watch_back_meanwhile_leaves_it_to_the_host},
         {"a view that is stopped leaves a line its watch",
          a_view_that_is_stopped_leaves_a_line_its_watch},
         {"many are read some at a time", many_are_read_some_at_a_time},
