@@ -251,19 +251,26 @@ static void a_line_that_takes_its_watch_back_leaves_it_to_the_host(void) {
     CHECK_TEXT(taken(i), "2");
 }
 
-/* Its request goes out behind the read that has set the watch. */
+/* Also where its request goes out behind the read that sets the watch, and before that is
+ * answered. */
 static void a_line_that_takes_its_watch_back_meanwhile_leaves_it_to_the_host(void) {
-    const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_caller *waiter = fake_waiter(one);
     const size_t first = look("/locks", false); /* the barrier is up */
     fake_settle(one);
-    const size_t i = look(stranger, false);
-    fake_cancel(waiter);
-    fake_settle(one);
-    CHECK_TEXT(taken(i), "stranger");
-    fake_write(zk, stranger, "2");
-    fake_settle(one);
-    CHECK_TEXT(taken(i), "2");
+    for (unsigned step = 0; step < 6; step++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_caller *waiter = fake_waiter(one);
+        fake_cancel(waiter);
+        for (unsigned n = 0; n < step; n++)
+            fake_answer(one);
+        const size_t i = look(stranger, false);
+        fake_settle(one);
+        CHECK_TEXT(taken(i), "stranger");
+        fake_write(zk, stranger, "2");
+        fake_settle(one);
+        CHECK_TEXT(taken(i), "2");
+        CHECK_INT(fake_remove(zk, stranger), ZOK);
+        fake_settle(one);
+    }
     quit(first);
 }
 
