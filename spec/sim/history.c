@@ -296,6 +296,7 @@ static void next_deed(sim_event *event) {
     const zkl_nanos pause = sim_some(history.pause);
     if (!history.plan->dropped[i])
         deed();
+    sim_host_check_deadlines(any_host());
     sim_seed(chance);
     if (history.done < history.deeds)
         sim_after(event, pause);

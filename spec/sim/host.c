@@ -333,7 +333,6 @@ void sim_host_join(sim_host *host) {
     c->host = host;
     c->tag = ++host->tags;
     c->turn.run = go_on;
-    c->joined = sim_now;
     zkl_terms terms = {.deadline = some_deadline(host)};
     terms.once = sim_once_in(10);
     if (terms.once)
@@ -342,6 +341,7 @@ void sim_host_join(sim_host *host) {
         terms.crowd = 1 + sim_any(3);
     if (sim_once_in(8))
         terms.max_hold = 1 + sim_some(2 * ZKL_SECOND);
+    c->deadline = terms.once ? ZKL_NEVER : terms.deadline;
     const zkl_status status = join(c, &terms);
     if (status == ZKL_OK) {
         c->next = host->callers;
@@ -353,6 +353,16 @@ void sim_host_join(sim_host *host) {
         free(c);
     }
     sim_leave(before);
+}
+
+void sim_host_check_deadlines(const sim_host *host) {
+    if (!host->client || host->machine.stopped_until + ZKL_SECOND > sim_now)
+        return;
+    for (const sim_caller *c = host->callers; c; c = c->next)
+        if (c->contender->phase == ZKL_WAITING && c->deadline < ZKL_NEVER &&
+            sim_clock(&host->machine) > c->deadline + ZKL_SECOND / 10)
+            sim_fail("%s %llu of host %d waits past its deadline", kind_name(c),
+                     (unsigned long long)c->tag, host->machine.id);
 }
 
 static sim_caller *any_caller(const sim_host *host) {

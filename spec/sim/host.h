@@ -40,8 +40,8 @@ typedef struct sim_caller {
     bool is_judged; /* the hold has been looked at (judge) */
     zkl_status status;
     int64_t token;
-    zkl_nanos joined;
-    sim_event turn; /* when the script goes on with it */
+    zkl_nanos deadline; /* by the host's clock; ZKL_NEVER: none, or a single try */
+    sim_event turn;     /* when the script goes on with it */
 } sim_caller;
 
 typedef struct sim_question {
@@ -83,6 +83,8 @@ void sim_host_ran(sim_host *host);
 void sim_host_join(sim_host *host);
 void sim_host_touch(sim_host *host); /* cancels, gives back, drops: one of its callers */
 void sim_host_ask(sim_host *host);
+/* Who waits past his deadline, although nothing keeps the host from telling him, is a fault. */
+void sim_host_check_deadlines(const sim_host *host);
 zkl_query *sim_host_flush(sim_host *host);
 /* Answered with ZKL_OK? */
 bool sim_host_flushed(sim_host *host);
