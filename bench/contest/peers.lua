@@ -46,7 +46,7 @@ peers.list = {
   { id = "zklock", title = "**zklock**", family = "zookeeper", program = "zklock", way = "-", waits = "watch",
     manual = "api.md" },
   { id = "zklock-unfair", title = "**zklock**, `fair = false`", family = "zookeeper", program = "zklock",
-    way = "unfair", waits = "watch", manual = "api.md", absent = "not yet" },
+    way = "unfair", waits = "watch", manual = "api.md" },
   { id = "flock", title = "flock(1), one machine", family = "folder", program = "flock", way = "-", waits = "kernel",
     manual = "https://man7.org/linux/man-pages/man2/flock.2.html" },
 }
