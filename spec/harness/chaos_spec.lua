@@ -4,6 +4,7 @@
 local uv = require "luv"
 local crew = require "chaos.crew"
 local codec = require "spec.support.codec"
+local fence = require "chaos.fence"
 local folder = require "spec.support.folder"
 local inspector = require "spec.support.inspector"
 local nodes = require "chaos.nodes"
@@ -347,12 +348,12 @@ describe("chaos's testbed #once", function()
     local token = assert(lock:acquire(20))
     local set = { cluster = zk, places = { { path = path, store = store } } }
     local writer = resource.open(store.address)
-    assert.is_true(writer:enter(token, "w1.1/0"))
-    assert.is_true(writer:join(token + 1, "w1.2/0"))
+    assert.is_true(writer:enter(fence.of(token, 1), "w1.1/0"))
+    assert.is_true(writer:join(fence.of(token + 1, 0), "w1.2/0"))
     assert.same({}, testbed.lay_ghosts(set, 1))
-    assert.is_true(writer:enter(token + 2, "w1.1/9"))
+    assert.is_true(writer:enter(fence.of(token + 2, 0), "w1.1/9"))
     assert.same({}, testbed.lay_ghosts(set, 0.1))
-    assert.is_true(writer:enter(token + 3, "w1.3/0"))
+    assert.is_true(writer:enter(fence.of(token + 3, 0), "w1.3/0"))
     local ghosts = testbed.lay_ghosts(set, 0.1)
     assert.matches(("of w1.1, token %d, but %d"):format(token, token + 3), ghosts[1])
     assert.is_nil(ghosts[2])
