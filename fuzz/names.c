@@ -121,7 +121,7 @@ static void check_same(const zkl_snapshot *list, const char *const *names, size_
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     input in = {bytes, size};
     static char texts[NAMES_MOST][NAME_MOST];
-    const char *names[NAMES_MOST];
+    const char *names[NAMES_MOST] = {NULL};
     size_t count = 0, locks = 0;
     for (; in.left > 0 && count < NAMES_MOST; count++) {
         int32_t sequence = 0;
