@@ -8,6 +8,9 @@ local NAME = "zklock.spec.support"
 local registry = debug.getregistry()
 registry[NAME] = registry[NAME] or {}
 
+-- luv's loop would go with the first spec file, under whatever the next ones open, if that file opened nothing.
+registry[NAME].luv = registry[NAME].luv or require "luv"
+
 --- A table that is the same at every call with this name.
 ---@param name string
 ---@return table
