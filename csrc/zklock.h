@@ -187,8 +187,8 @@ typedef struct zkl_terms {
     size_t crowd;
     const zkl_sharing
         *sharing; /* zkl_join; NULL: each has a node of its own, in order of arrival */
-    /* NULL, or gets the token if it holds when zkl_join returns, which only those with `sharing` do:
-     * then no event GRANTED comes */
+    /* NULL, or gets the token if it holds when zkl_join returns, which only those with `sharing`
+     * do: then no event GRANTED comes */
     int64_t *at_once;
 } zkl_terms;
 

@@ -32,8 +32,8 @@ zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadlin
                                      : ask(client, ZKL_QUERY_SESSION, tag, deadline, NULL, NULL);
 }
 
-/* What was refused is tried once more: the answer is to be of today. Others are to get in when it is
- * answered, so what is kept for nobody goes, too. */
+/* What was refused is tried once more: the answer is to be of today. Others are to get in when it
+ * is answered, so what is kept for nobody goes, too. */
 static void fill_flush(zkl_query *query, void *with) {
     zkl_lines_each(with, zkl_line_insist);
     query->departures = query->all->queue->departures;

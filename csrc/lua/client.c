@@ -376,8 +376,8 @@ static const zkl_sharing *check_sharing(lua_State *L, int first, zkl_sharing *sh
 }
 
 /* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting, handoffs,
- * stint, linger, at_once) -> true, or nil, err; or, if `at_once`, true and the token of what is held
- * already, of which no event comes; kind "lock", "read" or "write"; under, for "read": the
+ * stint, linger, at_once) -> true, or nil, err; or, if `at_once`, true and the token of what is
+ * held already, of which no event comes; kind "lock", "read" or "write"; under, for "read": the
  * contender of a write that the owner holds, or nil; max_waiting: or nil; handoffs: or nil, and it
  * has a node of its own */
 static int client_join(lua_State *L) {

@@ -30,8 +30,9 @@
 enum { DEED, PRELUDE };
 
 /* An errand that waits is handed over at the end of a step, by zkl_errands_step: when the link
- * comes, or the timer `retry` fires. One that was handed over goes on when its answer comes, if only to say
- * that it was cut off; without a handle, with zkl_errands_unlink. Either ends at its deadline. */
+ * comes, or the timer `retry` fires. One that was handed over goes on when its answer comes, if
+ * only to say that it was cut off; without a handle, with zkl_errands_unlink. Either ends at its
+ * deadline. */
 typedef enum stage { WAITING, HANDED, DONE } stage;
 
 struct zkl_errand {

@@ -1,6 +1,6 @@
 /* nodes: what a client does for its host with nodes that are no locks: errands (one read or write
- * each) and views (a node that is looked at), behind the barrier of each handle. Each list belongs to the room that is named beside it.
- * Everything is under the client's mutex. */
+ * each) and views (a node that is looked at), behind the barrier of each handle. Each list belongs
+ * to the room that is named beside it. Everything is under the client's mutex. */
 #ifndef ZKL_NODES_H
 #define ZKL_NODES_H
 

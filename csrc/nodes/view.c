@@ -30,9 +30,9 @@
 /* What an answer is about. */
 enum { READ, PRESENCE, UNWATCH };
 
-/* Who will run it again: RESTING: the watch, or its turn in the round. DUE: the end of a step with a
- * link (which zkl_views_resume and the timer `look` bring). ASKED, LEAVING: the answer, if only to
- * say that it was cut off, or zkl_views_unlink. */
+/* Who will run it again: RESTING: the watch, or its turn in the round. DUE: the end of a step with
+ * a link (which zkl_views_resume and the timer `look` bring). ASKED, LEAVING: the answer, if only
+ * to say that it was cut off, or zkl_views_unlink. */
 typedef enum stage { RESTING, DUE, ASKED, LEAVING } stage;
 
 struct zkl_view {

@@ -23,7 +23,8 @@ zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
 /* A watch has told of the path: a directory, or a node in one. */
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change);
-/* Does a line have a watch on the path, or need the one that it asks for: `list`: on its children? */
+/* Does a line have a watch on the path, or need the one that it asks for: `list`: on its children?
+ */
 bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list);
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line));
 /* Frees the lines that nobody is in: the end of every step. */

@@ -1,8 +1,8 @@
 /* parents: makes the directories above a lock's nodes. Container nodes, so that the servers clear
  * them away when they have been empty for a while; what belongs to the chroot is made to stay.
- * Unless their ACL is OPEN, so is the topmost level that we make where others may make one, too: once
- * it was cleared away, a stranger could, with an ACL of his own. For that the levels' ACLs are read
- * first. */
+ * Unless their ACL is OPEN, so is the topmost level that we make where others may make one, too:
+ * once it was cleared away, a stranger could, with an ACL of his own. For that the levels' ACLs are
+ * read first. */
 #ifndef ZKL_PARENTS_H
 #define ZKL_PARENTS_H
 

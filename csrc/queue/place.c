@@ -693,7 +693,8 @@ static void adopt(zkl_place *place, const zkl_sharing *sharing) {
     place->sharing = *sharing;
 }
 
-/* Those of the line that nobody uses, and that one of that kind would have to wait for, go first. */
+/* Those of the line that nobody uses, and that one of that kind would have to wait for, go first.
+ */
 static void make_way(const zkl_line *line, zkl_kind kind) {
     ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
         const zkl_place *place = place_of(listener);

@@ -22,8 +22,8 @@ void zkl_place_make_way(zkl_line *line);
 /* From now on no place is kept that nobody uses. */
 void zkl_places_hurry(zkl_lines *lines);
 
-/* The short way of one caller who takes a place again and again, when nothing of it concerns others:
- * no step need follow. false: nothing was done. */
+/* The short way of one caller who takes a place again and again, when nothing of it concerns
+ * others: no step need follow. false: nothing was done. */
 bool zkl_place_rest(zkl_contender *c);       /* it is released */
 bool zkl_place_take_again(zkl_contender *c); /* it is held again; its token is the same */
 /* Was it released so, and not taken again? */

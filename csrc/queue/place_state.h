@@ -8,7 +8,7 @@
 typedef enum zkl_company {
     ZKL_COMPANY_UNKNOWN, /* somebody may be there: a list tells, if there is one */
     ZKL_COMPANY_NONE,    /* the servers will tell when somebody comes */
-    ZKL_COMPANY_SOME /* somebody was there: enough to end the place in its time, so nobody asks again */
+    ZKL_COMPANY_SOME /* somebody was there: enough to end the place in its time; none asks again */
 } zkl_company;
 
 typedef struct zkl_place {

@@ -21,7 +21,8 @@ void zkl_snapshot_clear(zkl_snapshot *snapshot);
 size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name);
 /* The first whose sequence is at least that; `count` if there is none. */
 size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence);
-/* The first and the last go without any other being moved: in a queue most that go are the first. */
+/* The first and the last go without any other being moved: in a queue most that go are the first.
+ */
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index);
 /* All that are ours. */
 void zkl_snapshot_remove_mine(zkl_snapshot *snapshot);

@@ -49,8 +49,9 @@ bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 /* The children, sorted by sequence, are new. Some of them may be removed later, and none comes. */
 void zkl_verdict_prepare(zkl_child *children, size_t count);
 
-/* `children` sorted by sequence and prepared; `own` is the index of the one who asks. It waits for the nearest
- * that blocks it. Leases have no order: they hold when there are `permits` of them at most. */
+/* `children` sorted by sequence and prepared; `own` is the index of the one who asks. It waits for
+ * the nearest that blocks it. Leases have no order: they hold when there are `permits` of them at
+ * most. */
 zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits);
 
 /* Does a lock use this directory that one of `kind` cannot share it with? */

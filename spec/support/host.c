@@ -179,8 +179,8 @@ static bool run_handlers(lua_State *L) {
     return true;
 }
 
-/* host.other_state(code) -> true; or nil, message. Runs the code in a new state, beside the caller's, and
- * closes it. */
+/* host.other_state(code) -> true; or nil, message. Runs the code in a new state, beside the
+ * caller's, and closes it. */
 static int host_other_state(lua_State *L) {
     const char *code = luaL_checkstring(L, 1);
     lua_State *other = luaL_newstate();

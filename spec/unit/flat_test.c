@@ -235,8 +235,8 @@ static void a_line_among_others(void) {
 
 /* ---- room ---- */
 
-/* With 16 bytes that an allocator adds to each, and what libzookeeper has for the watch on its node,
- * that is a kilobyte for one who waits. */
+/* With 16 bytes that an allocator adds to each, and what libzookeeper has for the watch on its
+ * node, that is a kilobyte for one who waits. */
 static void what_one_takes(void) {
     CHECK(sizeof(zkl_contender) + sizeof(zkl_child) <= 616);
     CHECK(sizeof(zkl_line) <= 448);

@@ -47,7 +47,8 @@ static void check_exclusion(void) {
 
 /* ---- places: how long those behind one wait ---- */
 
-/* What is seen of a client's place, by somebody who knows the tree, and what the client was told. */
+/* What is seen of a client's place, by somebody who knows the tree, and what the client was told.
+ */
 typedef struct watcher {
     int64_t place, behind; /* the czxids of its node, and of one that stands behind it */
     bool told;             /* the client must know of that one by now */
