@@ -8,6 +8,7 @@ fence.TURNS = 10000
 ---@param turn integer below TURNS
 function fence.of(token, turn) return token * fence.TURNS + turn end
 
-function fence.token(number) return number // fence.TURNS end
+--- Of many digits: the division alone would be a little off.
+function fence.token(number) return math.floor((number - number % fence.TURNS) / fence.TURNS + 0.5) end
 
 return fence
