@@ -61,8 +61,8 @@ end
 local function holders(client)
   local list = {}
   for hold in pairs(client.ledger.all) do
-    local owner = hold.owner()
-    list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.holds.path, hold.state, hold.count,
+    local owner = hold.whose[1]
+    list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.holds.path, hold.state, hold.contender:count(),
       type(owner) == "thread" and "a coroutine that is " .. coroutine.status(owner) or tostring(owner))
   end
   return #list == 0 and "nobody" or table.concat(list, ", ")
