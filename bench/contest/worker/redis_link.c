@@ -20,11 +20,14 @@ static bool is_master(redisContext *context) {
 enum outcome redis_call(struct redis_link *self, long patience) {
     if (self->context && self->context->err)
         redis_hang_up(self);
+    struct timeval time = {patience / 1000, patience % 1000 * 1000};
+    if (self->context && self->patience != patience)
+        redisSetTimeout(self->context, time);
+    self->patience = patience;
     if (self->context)
         return DONE;
     char servers[sizeof self->servers], *rest = NULL;
     snprintf(servers, sizeof servers, "%s", self->servers);
-    struct timeval time = {patience / 1000, patience % 1000 * 1000};
     bool several = strchr(servers, ',') != NULL;
     for (char *host = strtok_r(servers, ",", &rest); host; host = strtok_r(NULL, ",", &rest)) {
         char *port = strchr(host, ':');

@@ -10,6 +10,7 @@ struct redis_link {
     char servers
         [256]; /* HOST:PORT,...: the first that answers and is no replica, as Sentinel would say */
     redisContext *context;
+    long patience; /* the last one */
 };
 
 /* Connects if there is no link; patience: what a command may take, in milliseconds. */
