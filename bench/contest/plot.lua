@@ -3,6 +3,7 @@
 local cost = require "bench.contest.cost"
 local folder = require "spec.support.folder"
 local peers = require "bench.contest.peers"
+local plays = require "bench.contest.plays"
 local process = require "spec.support.process"
 
 local plot = {}
@@ -86,9 +87,10 @@ set boxwidth 0.85 relative
 set xtics rotate by -35 scale 0
 set ylabel "%s"
 set yrange [0:*]
+set ytics %s
 set key outside right
-plot ]]):format(title, label.stacked and "rowstacked" or "clustered gap 1", label.y) .. table.concat(bars, ", "),
-    { bars = data })
+plot ]]):format(title, label.stacked and "rowstacked" or "clustered gap 1", label.y, label.step or "autofreq")
+    .. table.concat(bars, ", "), { bars = data })
 end
 
 local function draw_hand_over(results, path)
@@ -115,11 +117,12 @@ local function draw_oversold(results, path)
     local sales = results.truth[peer.id]
     if sales then
       local row = { title = peer.title }
-      for i, one in ipairs(SALES) do row[i] = sales[one[1]] and sales[one[1]].oversold end
+      for i, one in ipairs(SALES) do row[i] = plays.oversold(sales[one[1]]) end
       rows[#rows + 1] = row
     end
   end
-  draw_bars(path, "Items sold although they were sold already", rows, columns, { y = "items", stacked = true })
+  draw_bars(path, "Items sold although they were sold already", rows, columns,
+    { y = "items", step = "1", stacked = true })
 end
 
 --- Draws all of them.

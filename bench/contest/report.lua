@@ -5,6 +5,7 @@
 local codec = require "spec.support.codec"
 local cost = require "bench.contest.cost"
 local peers = require "bench.contest.peers"
+local plays = require "bench.contest.plays"
 local plot = require "bench.contest.plot"
 local text = require "bench.contest.text"
 
@@ -134,35 +135,6 @@ local function growth_table(results)
   end)
 end
 
-local function sold(result)
-  if result.oversold == 0 then return "0" end
-  return ("**sold %d too many**"):format(result.oversold)
-end
-
---- One flash sale in one cell: items oversold; when the next went on; what the old holder knew; what became of its
---- write.
-local function sale(id, result)
-  if not result then return "" end
-  if result.failed then return "failed: " .. result.failed:sub(1, 60) end
-  if id == "calm" then return sold(result) end
-  local parts = { sold(result) }
-  if result.early then
-    parts[#parts + 1] = "two from the start"
-  elseif result.next then
-    parts[#parts + 1] = ("%.1f s"):format(result.next)
-  else
-    parts[#parts + 1] = id == "stopped" and "waits for the holder" or "kept"
-  end
-  if id ~= "killed" and result.next then
-    parts[#parts + 1] = ({ no = "told", yes = "not told", ["-"] = "cannot tell" })[result.sure] or "no answer"
-    parts[#parts + 1] = result.verdict == "refused" and "write refused" or "write taken"
-  elseif id ~= "killed" and result.sure == "no" then
-    parts[#parts + 1] = "but the holder was not sure"
-  end
-  if result.alive == false then parts[#parts + 1] = "**and then nobody**" end
-  return table.concat(parts, ", ")
-end
-
 local SALES = {
   { "calm", "nothing" }, { "killed", "holder killed" }, { "stopped", "holder stopped, goes on" },
   { "restarted", "server killed, restarted" }, { "leader", "leader killed" }, { "cut", "holder's link cut" },
@@ -176,14 +148,15 @@ local function truth_table(results)
     local sales = results.truth[peer.id]
     if not sales then return nil end
     local cells = {}
-    for i, one in ipairs(SALES) do cells[i] = sale(one[1], sales[one[1]]) end
+    for i, one in ipairs(SALES) do cells[i] = plays.cell(one[1], sales[one[1]]) end
     return cells
   end)
   local blind = results.truth.broken
   if blind then
     local cells = { "*no lock at all*" }
     for i, one in ipairs(SALES) do
-      cells[i + 1] = blind[one[1]] and not blind[one[1]].failed and sold(blind[one[1]]) or ""
+      local most = plays.oversold(blind[one[1]])
+      cells[i + 1] = most and ("**sold %d too many**"):format(most) or ""
     end
     rows[#rows + 1] = cells
   end
@@ -198,12 +171,15 @@ local function conditions_table(results)
     local seen = sales and sales.conditions
     if not seen then return nil end
     if seen.failed then return { "failed: " .. seen.failed:sub(1, 60) } end
-    local expiry, leader = sales.killed and sales.killed.next, sales.leader or {}
-    local function told(sale_) return sale_ and sale_.next and yes(sale_.sure == "no") or "" end
-    local calm = sales.calm and sales.calm.oversold
+    local expiry = plays.middle(sales.killed, "next")
+    local function told(list)
+      return plays.middle(list, "next") and yes(plays.always(list, function(one) return one.sure == "no" end)) or ""
+    end
+    local function goes_on(list) return yes(plays.always(list, function(one) return one.alive end)) end
+    local calm = plays.oversold(sales.calm)
     return { calm and yes(calm == 0) or "", yes(seen.reentrant),
       expiry and ("%.1f s"):format(expiry) or "-", yes(seen.renewal),
-      peer.family == "redlock" and yes((sales.restarted or {}).alive) or yes(leader.alive),
+      goes_on(peer.family == "redlock" and sales.restarted or sales.leader),
       seen.try and ("%.0f ms"):format(seen.try * 1000) or "-",
       seen.deadline and ("%.1f s"):format(seen.deadline) or "-",
       seen.cut_off and ("%.1f s"):format(seen.cut_off) or seen.cut_off == nil and "" or "more than 10 s",
@@ -216,34 +192,36 @@ end
 
 -- ---- where others beat us -------------------------------------------------------------------------------------------
 
+--- Ours with the defaults; one that has asked for `fair = false` is no other.
 local function beats(results)
   local lines = {}
   local function compare(what, get, more_is_better)
-    local ours = get(peers.get(OURS))
+    local ours, better = get(peers.get(OURS)), {}
     for _, peer in ipairs(peers.list) do
-      local theirs = peer.id ~= OURS and not peer.absent and get(peer)
+      local theirs = peer.program ~= OURS and not peer.absent and get(peer)
       if ours and theirs and theirs > 0 and ours > 0 then
         local factor = more_is_better and theirs / ours or ours / theirs
-        if factor > 1.1 then lines[#lines + 1] = ("%s: %s, by %.1f times"):format(what, peer.title, factor) end
+        if factor > 1.1 then better[#better + 1] = ("%s %s times"):format(peer.title, number(factor)) end
       end
     end
+    if #better > 0 then lines[#lines + 1] = what .. ": " .. table.concat(better, "; ") end
   end
   local most = results.plan.contenders[#results.plan.contenders]
+  local function of_crowd(field, more_is_better)
+    return function(peer)
+      return cost.middle(crowd_of(results, peer, most, function(one) return one[field] end))
+    end, more_is_better
+  end
   compare("acquire and release alone, time", function(peer)
     return cost.middle(gather(results.alone[peer.id], function(one) return one.us end))
   end)
-  compare("64 locks over one client", function(peer)
+  compare("64 locks over one client, rate", function(peer)
     return cost.middle(gather(results.many[peer.id], function(rate) return rate end))
   end, true)
-  compare(("rate with %d contenders"):format(most), function(peer)
-    return cost.middle(crowd_of(results, peer, most, function(one) return one.rate end))
-  end, true)
-  compare(("requests with %d contenders"):format(most), function(peer)
-    return cost.middle(crowd_of(results, peer, most, function(one) return one.requests end))
-  end)
-  compare(("the client's processor time with %d contenders"):format(most), function(peer)
-    return cost.middle(crowd_of(results, peer, most, function(one) return one.client end))
-  end)
+  compare(("with %d contenders, rate"):format(most), of_crowd("rate", true))
+  compare("requests", of_crowd "requests")
+  compare("processor time of the clients", of_crowd "client")
+  compare("processor time of the servers", of_crowd "server")
   return lines
 end
 
@@ -279,6 +257,8 @@ function report.write(results, path, folder)
     ("%s, %s run of %d minutes."):format(machine.date, results.quick and "a **quick** (`QUICK=1`)" or "a full",
       math.floor(results.seconds / 60 + 0.5)),
   }
+  local times = results.plan.plays
+  filled.plays = times == 1 and "once" or ("%d times; what was not so in all of them says in how many"):format(times)
   filled.caution = results.quick and QUICK_CAUTION or ""
   filled.versions = machine.versions:gsub("\n", ", ")
   filled.beats = text.list(beats(results))

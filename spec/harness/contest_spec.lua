@@ -5,6 +5,7 @@ if _VERSION ~= "Lua 5.4" then return end -- which the contest is written for
 local cost = require "bench.contest.cost"
 local crew = require "bench.contest.crew"
 local peers = require "bench.contest.peers"
+local plays = require "bench.contest.plays"
 local servers = require "bench.contest.servers"
 local text = require "bench.contest.text"
 local truth = require "bench.contest.truth"
@@ -50,6 +51,22 @@ describe("the contest #once #bare", function()
     local sale = truth.play(peers.get "flock", scenario "killed")
     assert.is_nil(sale.failed)
     assert.is_number(sale.next)
+  end)
+
+  it("says of a sale that was played several times in how many it went wrong", function()
+    local good = { oversold = 0, next = 2.5, sure = "no", verdict = "refused", alive = true }
+    local bad = { oversold = 3, next = 2.9, sure = "yes", verdict = "taken", alive = true }
+    local kept = { oversold = 0, next = false, sure = "yes", alive = true }
+    local failed = { failed = "bench/servers.lua:47: no server" }
+    assert.equal("0, 2.5 s, told, write refused", plays.cell("cut", { good, failed, good }))
+    assert.equal("**sold 3 too many in 1 of 2**, 2.5 s, told in 1 of 2, write refused in 1 of 2",
+      plays.cell("stopped", { bad, good }))
+    assert.equal("0, kept", plays.cell("leader", { kept, kept }))
+    assert.equal("0, waits for the holder", plays.cell("stopped", { kept }))
+    assert.equal("**sold 3 too many**", plays.cell("calm", { bad }))
+    assert.equal("failed: no server", plays.cell("cut", { failed, failed }))
+    assert.equal("", plays.cell("cut", nil))
+    assert.is_nil(plays.always({ failed }, function() return true end))
   end)
 
   it("counts who was granted while another held", function()
