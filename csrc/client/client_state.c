@@ -9,7 +9,7 @@
 #include "queue/check.h"
 #include "queue/compound.h"
 #include "queue/contender.h"
-#include "queue/place.h"
+#include "queue/tend.h"
 #include "zookeeper/heart.h"
 
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "queue/contender.h"
 #include "queue/line.h"
 #include "queue/lines.h"
+#include "queue/guest.h"
 #include "queue/place.h"
 #include "zklock.h"
 
@@ -141,11 +142,11 @@ static bool shortly(zkl_contender *contender, bool (*move)(zkl_contender *)) {
 }
 
 bool zkl_rest(zkl_contender *contender) {
-    return shortly(contender, zkl_place_rest);
+    return shortly(contender, zkl_guest_rest);
 }
 
 bool zkl_take_again(zkl_contender *contender) {
-    return shortly(contender, zkl_place_take_again);
+    return shortly(contender, zkl_guest_take_again);
 }
 
 bool zkl_rested(zkl_contender *contender) {
@@ -153,7 +154,7 @@ bool zkl_rested(zkl_contender *contender) {
     if (zkl_client_forked(client))
         return false;
     zkl_client_enter(client);
-    const bool rested = zkl_place_rested(contender);
+    const bool rested = zkl_guest_rested(contender);
     zkl_client_unlock(client);
     return rested;
 }

@@ -42,7 +42,7 @@ void **zkl_new_box(lua_State *L, const char *name);
 #define ZKL_VIEW "zklock.view"
 
 /* Pushes a contender that has not joined yet. */
-void **zkl_new_place(lua_State *L);
+void **zkl_new_contender(lua_State *L);
 /* The client in argument `arg`. */
 zkl_client *zkl_check_client(lua_State *L, int arg);
 /* The contender in argument `arg`. */

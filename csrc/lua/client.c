@@ -324,7 +324,7 @@ static int client_take_log(lua_State *L) {
 /* client:contender() -> a contender that has not joined yet */
 static int client_contender(lua_State *L) {
     check(L);
-    zkl_new_place(L);
+    zkl_new_contender(L);
     return 1;
 }
 

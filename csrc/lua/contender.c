@@ -3,34 +3,34 @@
 #include "binding.h"
 
 /* The userdata; as others see it, its first part. */
-typedef struct place {
+typedef struct entry {
     zkl_contender *contender; /* NULL: it has not joined yet, or was dropped */
     const char *mark;         /* nobody else's userdata has the address of this file's */
     unsigned count;           /* of one that is held: how often its owner has it */
     bool pinned; /* somebody else refers to this hold: it does not become another one */
-} place;
+} entry;
 
-static const char mark = 'p';
+static const char mark = 'c';
 
 #if LUA_VERSION_NUM < 502
 #define lua_rawlen lua_objlen
 #endif
 
-void **zkl_new_place(lua_State *L) {
-    place *p = lua_newuserdata(L, sizeof *p);
-    *p = (place){NULL, &mark, 1, false};
+void **zkl_new_contender(lua_State *L) {
+    entry *e = lua_newuserdata(L, sizeof *e);
+    *e = (entry){NULL, &mark, 1, false};
     luaL_getmetatable(L, ZKL_CONTENDER);
     lua_setmetatable(L, -2);
-    return (void **)&p->contender;
+    return (void **)&e->contender;
 }
 
-static place *check_place(lua_State *L) {
+static entry *check_entry(lua_State *L) {
     return luaL_checkudata(L, 1, ZKL_CONTENDER);
 }
 
 zkl_contender *zkl_check_contender(lua_State *L, int arg) {
     void **box = luaL_checkudata(L, arg, ZKL_CONTENDER);
-    luaL_argcheck(L, *box, arg, "the place was dropped");
+    luaL_argcheck(L, *box, arg, "the contender was dropped");
     return *box;
 }
 
@@ -56,8 +56,7 @@ static int contender_release(lua_State *L) {
     return 1;
 }
 
-/* contender:give_up() -> true, or nil, err: as release, but nobody of this client takes its place
- * over */
+/* contender:give_up() -> true, or nil, err: as release, but nobody of this client takes it over */
 static int contender_give_up(lua_State *L) {
     const zkl_status status = zkl_give_up(check(L));
     if (status != ZKL_OK)
@@ -84,8 +83,8 @@ static int contender_cancel(lua_State *L) {
 
 /* What was dropped is not held. */
 static int contender_held(lua_State *L) {
-    const place *p = check_place(L);
-    lua_pushboolean(L, p->contender && zkl_held(p->contender));
+    const entry *e = check_entry(L);
+    lua_pushboolean(L, e->contender && zkl_held(e->contender));
     return 1;
 }
 
@@ -111,34 +110,34 @@ static int contender_turn(lua_State *L) {
 }
 
 static int contender_validity(lua_State *L) {
-    const place *p = check_place(L);
-    lua_pushnumber(L, p->contender ? zkl_validity(p->contender) : 0);
+    const entry *e = check_entry(L);
+    lua_pushnumber(L, e->contender ? zkl_validity(e->contender) : 0);
     return 1;
 }
 
 /* contender:rested() -> was it given back the short way, and not taken again? */
 static int contender_rested(lua_State *L) {
-    const place *p = check_place(L);
-    lua_pushboolean(L, p->contender && zkl_rested(p->contender));
+    const entry *e = check_entry(L);
+    lua_pushboolean(L, e->contender && zkl_rested(e->contender));
     return 1;
 }
 
 /* contender:pin(): what it holds is not given back the short way */
 static int contender_pin(lua_State *L) {
-    check_place(L)->pinned = true;
+    check_entry(L)->pinned = true;
     return 0;
 }
 
 /* contender:count() -> how often its owner has it, once it is held */
 static int contender_count(lua_State *L) {
-    lua_pushinteger(L, (lua_Integer)check_place(L)->count);
+    lua_pushinteger(L, (lua_Integer)check_entry(L)->count);
     return 1;
 }
 
 /* contender:add(difference): its owner has it so much more often */
 static int contender_add(lua_State *L) {
-    place *p = check_place(L);
-    p->count += (unsigned)luaL_checkinteger(L, 2);
+    entry *e = check_entry(L);
+    e->count += (unsigned)luaL_checkinteger(L, 2);
     return 0;
 }
 
@@ -178,11 +177,11 @@ static bool is_here(lua_State *L, int arg) {
 
 /* Argument 1, if argument 2 is here. NULL: the caller takes the long way; also while
  * a hook is set, which might raise before he has done what he is about to do. */
-static place *place_here(lua_State *L) {
-    place *p = lua_touserdata(L, 1);
-    if (!p || lua_rawlen(L, 1) != sizeof *p || p->mark != &mark || !p->contender)
+static entry *entry_here(lua_State *L) {
+    entry *e = lua_touserdata(L, 1);
+    if (!e || lua_rawlen(L, 1) != sizeof *e || e->mark != &mark || !e->contender)
         return NULL;
-    return is_here(L, 2) && !lua_gethook(L) ? p : NULL;
+    return is_here(L, 2) && !lua_gethook(L) ? e : NULL;
 }
 
 /* Nothing that a wait may last is refused here. */
@@ -194,13 +193,13 @@ static bool is_timeout(lua_State *L, int arg) {
 /* core.again(contender, here, timeout, rested) -> true: its owner is here, holds it with validity
  * left, and has it once more from now on; or, if `rested` says that he may, he has taken it again
  * after core.once_less; false: there is more to it, or the timeout is none */
-static int place_again(lua_State *L) {
-    place *p = place_here(L);
-    bool good = p && is_timeout(L, 3);
-    if (good && zkl_validity(p->contender) > 0)
-        p->count++;
+static int entry_again(lua_State *L) {
+    entry *e = entry_here(L);
+    bool good = e && is_timeout(L, 3);
+    if (good && zkl_validity(e->contender) > 0)
+        e->count++;
     else
-        good = good && lua_toboolean(L, 4) && p->count == 1 && zkl_take_again(p->contender);
+        good = good && lua_toboolean(L, 4) && e->count == 1 && zkl_take_again(e->contender);
     lua_pushboolean(L, good);
     return 1;
 }
@@ -208,32 +207,32 @@ static int place_again(lua_State *L) {
 /* core.once_less(contender, here, rests) -> true: its owner is here, holds it, and has had it more
  * than once; or, if `rests` says that it may, it is given back and rests; false: there is more to
  * it */
-static int place_once_less(lua_State *L) {
-    place *p = place_here(L);
-    bool good = p && p->count > 1 && zkl_held(p->contender);
+static int entry_once_less(lua_State *L) {
+    entry *e = entry_here(L);
+    bool good = e && e->count > 1 && zkl_held(e->contender);
     if (good)
-        p->count--;
+        e->count--;
     else
-        good = p && p->count == 1 && !p->pinned && lua_toboolean(L, 3) && zkl_rest(p->contender);
+        good = e && e->count == 1 && !e->pinned && lua_toboolean(L, 3) && zkl_rest(e->contender);
     lua_pushboolean(L, good);
     return 1;
 }
 
 /* core.standing(contender, here) -> seconds of validity, if its owner is here and holds it; nil:
  * there is more to it */
-static int place_standing(lua_State *L) {
-    const place *p = place_here(L);
-    if (!p || !zkl_held(p->contender))
+static int entry_standing(lua_State *L) {
+    const entry *e = entry_here(L);
+    if (!e || !zkl_held(e->contender))
         return 0;
-    lua_pushnumber(L, zkl_validity(p->contender));
+    lua_pushnumber(L, zkl_validity(e->contender));
     return 1;
 }
 
 void zkl_open_often(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"again", place_again},
-        {"once_less", place_once_less},
-        {"standing", place_standing},
+        {"again", entry_again},
+        {"once_less", entry_once_less},
+        {"standing", entry_standing},
         {NULL, NULL},
     };
     for (const luaL_Reg *f = functions; f->name; f++) {

@@ -1,12 +1,12 @@
 /* place: one node in a line on which several callers of this client take turns (fair = false): a
  * grant from one to the next needs no traffic. The callers are contenders for the host, and in no
- * line; the node is a contender in its line like any other, and knows only that it is part of
- * something. Under the client's mutex.
+ * line (guest.h); the node is a contender in its line like any other, and knows only that it is
+ * part of something. Under the client's mutex.
  *
- * A client has one open place in a line. It is kept for a while when nobody here wants it, and goes
- * at once when somebody stands behind it. Those who do wait for a bounded number of grants: each
- * counts from the moment at which the servers told that somebody came, for they are told by a watch
- * on the directory, and only a list under that watch says that nobody is behind (zkl_line.current).
+ * A client has one open place in a line. It is kept for a while when nobody here wants it (stay.h),
+ * and goes at once when somebody stands behind it. Those who do wait for a bounded number of grants:
+ * each counts from the moment at which the servers told that somebody came, for they are told by a
+ * watch on the directory, and only a list under that watch says that nobody is behind (company.h).
  * A place that is sealed is granted to nobody any more: its node is deleted when its holder has
  * ended, before the next one's is created. */
 #ifndef ZKL_PLACE_H
@@ -21,16 +21,5 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
 void zkl_place_make_way(zkl_line *line);
 /* From now on no place is kept that nobody uses. */
 void zkl_places_hurry(zkl_lines *lines);
-
-/* The short way of one caller who takes a place again and again, when nothing of it concerns
- * others: no step need follow. false: nothing was done. */
-bool zkl_place_rest(zkl_contender *c);       /* it is released */
-bool zkl_place_take_again(zkl_contender *c); /* it is held again; its token is the same */
-/* Was it released so, and not taken again? */
-bool zkl_place_rested(const zkl_contender *c);
-
-/* Goes on with those to which something has happened: near the end of every step. false: there were
- * none. */
-bool zkl_places_step(zkl_queue *queue);
 
 #endif

@@ -1,4 +1,5 @@
-/* place_state: what a place is made of (place.h). Only place.c changes it; check.c looks at it. */
+/* place_state: what a place is made of (place.h), and the few things that every room of it does.
+ * Only they change it; check.c looks at it. */
 #ifndef ZKL_PLACE_STATE_H
 #define ZKL_PLACE_STATE_H
 
@@ -43,7 +44,17 @@ typedef struct zkl_place {
 typedef struct zkl_guest {
     zkl_contender contender;
     zkl_place *place; /* NULL: it is over, and does not rest on one */
-    bool rested;      /* the host has it back, and may take it again (zkl_rest) */
+    bool rested;      /* the host has it back, and may take it again (zkl_guest_rest) */
 } zkl_guest;
+
+/* Of a contender that is known to be one. */
+zkl_guest *zkl_guest_of(zkl_contender *c);
+zkl_nanos zkl_place_now(const zkl_place *place);
+/* The end of the step goes on with it. */
+void zkl_place_stir(zkl_place *place);
+/* NULL: nobody does. */
+zkl_contender *zkl_place_waiter(const zkl_place *place);
+zkl_contender *zkl_place_holder(const zkl_place *place);
+bool zkl_place_sealed(const zkl_place *place);
 
 #endif

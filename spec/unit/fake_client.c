@@ -3,7 +3,9 @@
 
 #include "check.h"
 #include "queue/check.h"
+#include "queue/guest.h"
 #include "queue/place.h"
+#include "queue/tend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,11 +318,11 @@ zkl_status fake_release(fake_caller *caller) {
 }
 
 bool fake_rest(fake_caller *caller) {
-    return zkl_place_rest(caller->contender);
+    return zkl_guest_rest(caller->contender);
 }
 
 bool fake_take_again(fake_caller *caller) {
-    return zkl_place_take_again(caller->contender);
+    return zkl_guest_take_again(caller->contender);
 }
 
 zkl_status fake_give_up(fake_caller *caller) {

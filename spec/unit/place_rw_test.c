@@ -1,17 +1,6 @@
 /* Places of readers and writers: callers of one client who read together on one node, or write in
  * turn on another one. */
-#include "fake_world.h"
-#include "queue/place.h"
-
-#include <stdio.h>
-#include <string.h>
-
-static unsigned asked(const fake_client *client) {
-    unsigned n = 0;
-    for (size_t op = 0; op < FAKE_OPS; op++)
-        n += client->counts[op];
-    return n;
-}
+#include "place_world.h"
 
 static fake_caller *reads(fake_client *client) {
     return fake_share_kind(client, LINE, ZKL_KIND_READ, 1e12);
@@ -42,34 +31,22 @@ static fake_caller *writer(fake_client *client) {
     return caller;
 }
 
-static void free_up(fake_caller *caller) {
-    CHECK_INT(fake_release(caller), ZKL_OK);
-}
-
-static uint64_t turn(const fake_caller *caller) {
-    return caller->contender->turn;
-}
-
-static size_t nodes(void) {
-    return fake_children(zk, LINE);
-}
-
 /* ---- readers ---- */
 
 static void readers_here_share_one_node(void) {
     fake_caller *all[5] = {reader(one)};
-    const unsigned before = asked(one);
+    const unsigned before = place_asked(one);
     for (uint64_t i = 1; i < 5; i++) {
         all[i] = reads(one);
         CHECK(fake_held(all[i]));
         CHECK_INT(all[i]->token, all[0]->token);
-        CHECK_INT(turn(all[i]), i + 1);
+        CHECK_INT(place_turn(all[i]), i + 1);
     }
-    CHECK_INT(asked(one), before);
-    CHECK_INT(nodes(), 1);
+    CHECK_INT(place_asked(one), before);
+    CHECK_INT(place_nodes(), 1);
     CHECK_INT(one->context.counters.handed, 4);
     for (size_t i = 0; i < 5; i++)
-        free_up(all[i]);
+        place_release(all[i]);
     fake_wait(zk, 1.1);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -80,25 +57,25 @@ static void those_who_waited_together_get_in_together(void) {
     fake_settle_all(zk);
     fake_caller *first = settled(reads(one)), *second = settled(reads(one));
     CHECK(fake_waits(first) && fake_waits(second));
-    CHECK_INT(nodes(), 2);
-    free_up(theirs);
+    CHECK_INT(place_nodes(), 2);
+    place_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(first) && fake_held(second));
-    CHECK_INT(nodes(), 1);
+    CHECK_INT(place_nodes(), 1);
 }
 
 static void while_somebody_reads_others_who_come_and_go_cost_nothing(void) {
     reader(one);
     fake_settle_all(zk);
-    const unsigned before = asked(one);
+    const unsigned before = place_asked(one);
     for (unsigned i = 0; i < 10; i++) {
         fake_caller *theirs = fake_read(two, LINE);
         fake_settle_all(zk);
         CHECK(fake_held(theirs));
-        free_up(theirs);
+        place_release(theirs);
         fake_settle_all(zk);
     }
-    CHECK_INT(asked(one), before);
+    CHECK_INT(place_asked(one), before);
 }
 
 static void about_once_in_a_stint_they_ask_who_is_behind(void) {
@@ -108,7 +85,7 @@ static void about_once_in_a_stint_they_ask_who_is_behind(void) {
     const unsigned before = one->counts[FAKE_LIST];
     for (unsigned i = 0; i < 100; i++) {
         fake_wait(zk, 0.2);
-        free_up(reads(one)); /* also when readers come all the time */
+        place_release(reads(one)); /* also when readers come all the time */
         fake_settle_all(zk);
     }
     const unsigned lists = one->counts[FAKE_LIST] - before;
@@ -123,23 +100,23 @@ static void a_writer_behind_waits_for_so_many_readers(void) {
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
     for (unsigned i = 0; i < 10; i++)
-        free_up(reads(one)); /* not known yet */
+        place_release(reads(one)); /* not known yet */
     fake_wait(zk, 25.1);
     fake_settle_all(zk);
     for (unsigned i = 0; i < 3; i++) {
         last = reads(one);
         CHECK(fake_held(last));
         if (i < 2)
-            free_up(last);
+            place_release(last);
     }
     fake_caller *late = reads(one);
     CHECK(fake_waits(late));
-    free_up(first);
+    place_release(first);
     CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 0);
-    free_up(last);
+    place_release(last);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(late));
-    free_up(theirs);
+    place_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(late) && late->token > first->token);
 }
@@ -154,11 +131,11 @@ static void a_writer_behind_waits_for_a_stint(void) {
     fake_wait(zk, 0.2);
     fake_caller *late = reads(one);
     CHECK(fake_waits(late) && fake_waits(mine));
-    free_up(first);
-    free_up(second);
+    place_release(first);
+    place_release(second);
     fake_settle_all(zk);
     CHECK(fake_held(mine) && fake_waits(late));
-    free_up(mine);
+    place_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(late));
 }
@@ -182,7 +159,7 @@ static void a_list_from_an_older_server_does_not_let_more_in(void) {
 
 static void idle_it_goes_when_a_writer_stands_behind_it(void) {
     fake_share_as(64, 1, 100);
-    free_up(reader(one));
+    place_release(reader(one));
     fake_settle_all(zk);
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
@@ -192,12 +169,12 @@ static void idle_it_goes_when_a_writer_stands_behind_it(void) {
 static void idle_it_stays_when_others_read(void) {
     fake_share_as(64, 1, 100);
     fake_caller *mine = reader(one);
-    free_up(mine);
+    place_release(mine);
     fake_settle_all(zk);
     fake_caller *theirs = fake_read(two, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
-    CHECK_INT(nodes(), 2);
+    CHECK_INT(place_nodes(), 2);
     fake_caller *again = reads(one);
     CHECK(fake_held(again));
     CHECK_INT(again->token, mine->token);
@@ -207,22 +184,22 @@ static void idle_it_stays_when_others_read(void) {
 
 static void writers_here_take_turns(void) {
     fake_caller *first = writer(one), *second = settled(writes(one));
-    const unsigned before = asked(one);
-    free_up(first);
+    const unsigned before = place_asked(one);
+    place_release(first);
     CHECK(fake_held(second));
-    CHECK_INT(turn(second), 2);
+    CHECK_INT(place_turn(second), 2);
     CHECK_INT(second->token, first->token);
-    CHECK_INT(asked(one), before);
+    CHECK_INT(place_asked(one), before);
 }
 
 static void readers_here_wait_for_so_many_writers(void) {
     fake_share_as(3, 1000, 1);
     fake_caller *held = writer(one), *mine = settled(reads(one));
-    CHECK_INT(nodes(), 2);
+    CHECK_INT(place_nodes(), 2);
     unsigned grants = 0;
     for (;; grants++) {
         fake_caller *next = writes(one);
-        free_up(held);
+        place_release(held);
         held = next;
         if (!fake_held(next) || grants == 10)
             break;
@@ -230,48 +207,48 @@ static void readers_here_wait_for_so_many_writers(void) {
     CHECK_INT(grants, 3);
     fake_settle_all(zk);
     CHECK(fake_held(mine) && fake_waits(held));
-    free_up(mine);
+    place_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(held));
 }
 
 static void an_idle_place_of_the_other_kind_makes_way(void) {
     fake_share_as(64, 1, 100);
-    free_up(reader(one));
+    place_release(reader(one));
     fake_settle_all(zk);
     fake_caller *write = settled(try_to(one, ZKL_KIND_WRITE));
     CHECK(fake_held(write));
-    free_up(write);
+    place_release(write);
     fake_caller *read = settled(try_to(one, ZKL_KIND_READ));
     CHECK(fake_held(read));
-    CHECK_INT(nodes(), 1);
+    CHECK_INT(place_nodes(), 1);
 }
 
 /* ---- a read under a write ---- */
 
 static void a_read_under_a_write_has_its_token_and_turn(void) {
     fake_caller *first = writer(one);
-    free_up(first);
+    place_release(first);
     fake_caller *write = writes(one), *read = settled(fake_share_under(write, LINE));
     CHECK(fake_held(write) && fake_held(read));
     CHECK_INT(read->token, write->token);
-    CHECK_INT(turn(read), turn(write));
-    CHECK_INT(turn(read), 2);
+    CHECK_INT(place_turn(read), place_turn(write));
+    CHECK_INT(place_turn(read), 2);
 }
 
 static void a_write_that_goes_on_as_a_read_is_handed_to_nobody(void) {
     fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
     fake_caller *next = settled(writes(one));
-    free_up(write);
+    place_release(write);
     CHECK(fake_waits(next));
     fake_settle_all(zk);
     CHECK(fake_waits(next) && fake_held(read));
     fake_caller *beside = settled(reads(two));
     CHECK(fake_waits(beside)); /* a writer came before it */
-    free_up(read);
+    place_release(read);
     fake_settle_all(zk);
     CHECK(fake_held(next) && next->token > write->token);
-    free_up(next);
+    place_release(next);
     fake_settle_all(zk);
     CHECK(fake_held(beside));
 }
@@ -296,7 +273,7 @@ static void the_end_of_max_hold_seals_the_place(void) {
     CHECK(fake_held(first));
     fake_caller *late = reads(one);
     CHECK(fake_waits(late));
-    free_up(first);
+    place_release(first);
     fake_settle_all(zk);
     CHECK(fake_held(late) && late->token > first->token);
 }
@@ -318,8 +295,8 @@ static void a_revocation_is_told_to_all_of_them_once(void) {
     CHECK_INT(second->revocations, 1);
     fake_caller *late = reads(one);
     CHECK(fake_waits(late));
-    free_up(first);
-    free_up(second);
+    place_release(first);
+    place_release(second);
     fake_settle_all(zk);
     CHECK(fake_held(late));
     CHECK_INT(late->revocations, 0);
@@ -329,10 +306,10 @@ static void a_revocation_is_told_to_all_of_them_once(void) {
 
 static void a_try_gets_in_beside_readers(void) {
     reader(one);
-    const unsigned before = asked(one);
+    const unsigned before = place_asked(one);
     CHECK(fake_held(try_to(one, ZKL_KIND_READ)));
     CHECK_FAILED(try_to(one, ZKL_KIND_WRITE), ZKL_TIMEOUT);
-    CHECK(asked(one) <= before);
+    CHECK(place_asked(one) <= before);
 }
 
 static void a_try_does_not_wait_for_the_next_place(void) {

@@ -1,0 +1,133 @@
+#include "queue/guest.h"
+
+#include "base/timer.h"
+#include "queue/contender.h"
+#include "queue/stay.h"
+#include "queue/turns.h"
+
+#include <stdlib.h>
+
+/* `sealing`: nobody here takes it over. What one of several readers leaves behind hurts nobody. */
+static zkl_status end_hold(zkl_contender *c, bool sealing) {
+    if (c->phase == ZKL_OVER && c->outcome == ZKL_LOST)
+        return ZKL_LOST;
+    if (c->phase != ZKL_HELD)
+        return ZKL_NOT_OWNER;
+    zkl_place *place = zkl_guest_of(c)->place;
+    place->sealed |= sealing && place->kind != ZKL_KIND_READ;
+    zkl_turns_leave(place, c);
+    zkl_contender_released(c);
+    return ZKL_OK;
+}
+
+static zkl_status release(zkl_contender *c) {
+    return end_hold(c, false);
+}
+
+static zkl_status give_up(zkl_contender *c) {
+    return end_hold(c, true);
+}
+
+static void cancel(zkl_contender *c, zkl_status status) {
+    if (c->phase == ZKL_WAITING)
+        zkl_turns_fail(c, status);
+}
+
+static void drop(zkl_contender *c) {
+    if (c->phase != ZKL_OVER)
+        c->context->counters.abandoned++;
+    c->hosted = false;
+    cancel(c, ZKL_CANCELLED);
+    give_up(c);
+    zkl_place *rests_on = zkl_guest_of(c)->place;
+    if (rests_on)
+        zkl_turns_leave_resting(rests_on, c);
+    zkl_contender_unhost(c);
+}
+
+/* Whoever writes with the node as a guard may do so after the hold, when another caller has it: so
+ * the node goes with this hold, whose end looks at the place. */
+static zkl_contender *part(zkl_contender *c, size_t index) {
+    zkl_place *place = zkl_guest_of(c)->place;
+    if (index > 0)
+        return NULL;
+    place->sealed = true;
+    return place->node;
+}
+
+static void free_guest(zkl_contender *c) {
+    free(zkl_guest_of(c));
+}
+
+/* The end of its wait, or of its max_hold. */
+static void guest_timer(zkl_timer *timer) {
+    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
+    zkl_place *place = zkl_guest_of(c)->place;
+    if (c->phase == ZKL_WAITING) {
+        zkl_turns_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    } else if (c->phase == ZKL_HELD) {
+        place->sealed = true;
+        zkl_turns_leave(place, c);
+        zkl_contender_lost(c);
+    }
+}
+
+static const zkl_contender_table guests = {release, give_up, cancel, drop, free_guest, part};
+
+zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *terms) {
+    zkl_guest *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    zkl_contender *c = &made->contender;
+    zkl_contender_init(c, place->line->queue, tag, terms, NULL);
+    c->call = &guests;
+    c->terms.sharing = NULL;
+    c->terms.at_once = NULL;
+    c->timer.fire = guest_timer;
+    zkl_turns_wait(place, c);
+    return c;
+}
+
+/* ---- the short way ---- */
+
+/* Does nothing of it concern others, for now? */
+static bool is_quiet(const zkl_place *place) {
+    return place->kind != ZKL_KIND_READ && place->company == ZKL_COMPANY_NONE && !place->stirred &&
+           !zkl_place_sealed(place) && !zkl_place_waiter(place) && !place->line->stale &&
+           place->context->port && !place->line->queue->hurried && place->sharing.linger > 0;
+}
+
+bool zkl_guest_rest(zkl_contender *c) {
+    if (c->call != &guests || c->phase != ZKL_HELD)
+        return false;
+    zkl_place *place = zkl_guest_of(c)->place;
+    if (!is_quiet(place))
+        return false;
+    zkl_list_remove(&place->holders, &c->member);
+    zkl_list_append(&place->resting, &c->member);
+    zkl_guest_of(c)->rested = true;
+    zkl_contender_released(c);
+    zkl_stay_idle(place);
+    return true;
+}
+
+bool zkl_guest_take_again(zkl_contender *c) {
+    if (!zkl_guest_rested(c) || !zkl_guest_of(c)->place)
+        return false;
+    zkl_place *place = zkl_guest_of(c)->place;
+    if (!place->idle || !is_quiet(place) || zkl_turns_may_hand_over(place) != ZKL_MAY)
+        return false;
+    zkl_list_remove(&place->resting, &c->member);
+    zkl_list_append(&place->holders, &c->member);
+    zkl_guest_of(c)->rested = false;
+    zkl_stay_no_more(place);
+    c->turn = ++place->turn;
+    place->context->counters.handed++;
+    zkl_contender_held_again(c);
+    zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);
+    return true;
+}
+
+bool zkl_guest_rested(const zkl_contender *c) {
+    return c->call == &guests && ZKL_CONTAINER_OF(c, const zkl_guest, contender)->rested;
+}

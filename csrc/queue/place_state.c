@@ -1,0 +1,30 @@
+#include "queue/place_state.h"
+
+#include "queue/contender.h"
+
+zkl_guest *zkl_guest_of(zkl_contender *c) {
+    return ZKL_CONTAINER_OF(c, zkl_guest, contender);
+}
+
+zkl_nanos zkl_place_now(const zkl_place *place) {
+    return zkl_context_now(place->context);
+}
+
+void zkl_place_stir(zkl_place *place) {
+    if (place->stirred)
+        return;
+    place->stirred = true;
+    zkl_list_append(&place->line->queue->stirred, &place->item);
+}
+
+zkl_contender *zkl_place_waiter(const zkl_place *place) {
+    return ZKL_FIRST(&place->waiting, zkl_contender, member);
+}
+
+zkl_contender *zkl_place_holder(const zkl_place *place) {
+    return ZKL_FIRST(&place->holders, zkl_contender, member);
+}
+
+bool zkl_place_sealed(const zkl_place *place) {
+    return place->sealed || (place->node && place->node->revoked);
+}

@@ -1,0 +1,189 @@
+/* How long those wait who stand behind a place. */
+#include "place_world.h"
+
+/* Takes turns until it is given up, most often `most` times; how often it was granted. */
+static unsigned take_turns(fake_caller *holder, unsigned most) {
+    for (unsigned grants = 0;; grants++) {
+        fake_caller *next = place_join(one);
+        place_release(holder);
+        if (!fake_held(next) || grants == most)
+            return grants;
+        holder = next;
+    }
+}
+
+static void those_behind_wait_for_so_many_grants(void) {
+    fake_share_as(5, 1000, 1);
+    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_settle_all(zk);
+    CHECK_INT(take_turns(mine, 100), 5);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+/* From when this client was told on, and not from when the list has said who it is. */
+static void grants_count_before_the_list_has_come(void) {
+    fake_share_as(5, 1000, 1);
+    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_settle(two);
+    CHECK(fake_deliver(one)); /* the watch has told */
+    CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
+    for (unsigned i = 0; i < 3; i++) {
+        fake_caller *next = place_join(one);
+        place_release(mine);
+        CHECK(fake_held(next));
+        mine = next;
+    }
+    fake_settle(one);
+    CHECK_INT(take_turns(mine, 100), 2);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void with_the_list_on_its_way_those_here_wait_for_it(void) {
+    fake_share_as(2, 1000, 1);
+    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_settle(two);
+    CHECK(fake_deliver(one));
+    for (unsigned i = 0; i < 2; i++) {
+        fake_caller *next = place_join(one);
+        place_release(mine);
+        CHECK(fake_held(next));
+        mine = next;
+    }
+    fake_caller *waiter = place_join(one);
+    place_release(mine);
+    CHECK(fake_waits(waiter));
+    CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 0);
+    fake_cancel(theirs);
+    fake_settle(two); /* it is gone when the list is made */
+    fake_settle(one);
+    CHECK(fake_held(waiter));
+    CHECK_INT(waiter->token, mine->token);
+}
+
+static void who_goes_again_ends_the_count(void) {
+    fake_share_as(5, 1000, 1);
+    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_caller *next = place_join(one);
+    place_release(mine);
+    fake_cancel(theirs);
+    fake_settle_all(zk);
+    place_release(next);
+    fake_settle_all(zk); /* it was given up: somebody had been there */
+    mine = place_holder(one);
+    CHECK_INT(take_turns(mine, 100), 100);
+}
+
+/* A server that is behind the former one shows nobody, though this client was told of somebody. */
+static void a_list_from_an_older_server_does_not_end_the_count(void) {
+    fake_share_as(5, 1000, 1);
+    fake_caller *mine = place_holder(one);
+    const int64_t before = zk->zxid;
+    fake_caller *theirs = fake_join(two, LINE, 1e12), *next = place_join(one);
+    fake_settle(two);
+    CHECK(fake_deliver(one)); /* the watch has told; no answer has come since */
+    place_release(mine);
+    CHECK(fake_held(next));
+    fake_cut(one);
+    fake_lag(one, before);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT(take_turns(next, 100), 4);
+    fake_catch_up(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void those_behind_wait_for_a_stint_at_most(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_wait(zk, 0.9);
+    fake_caller *next = place_join(one);
+    place_release(mine);
+    CHECK(fake_held(next));
+    fake_wait(zk, 0.9); /* one hold more */
+    mine = place_join(one);
+    place_release(next);
+    CHECK(fake_waits(mine));
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs) && fake_waits(mine));
+}
+
+static void a_stint_begins_when_somebody_comes(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *mine = place_holder(one);
+    fake_wait(zk, 20);
+    fake_caller *next = place_join(one);
+    place_release(mine);
+    CHECK(fake_held(next));
+    fake_waiter(two);
+    CHECK_INT(take_turns(next, 3), 3);
+}
+
+static void without_a_bound_only_handoffs_count(void) {
+    fake_share_as(3, 1e300, 1);
+    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_wait(zk, 20);
+    CHECK_INT(take_turns(mine, 100), 3);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+/* What it waited for is not taken away before anybody had it. */
+static void a_place_that_was_waited_for_gives_one_grant(void) {
+    fake_share_as(1, 0, 0);
+    fake_caller *theirs = fake_holder(two), *mine = place_settled(one), *next = place_settled(one);
+    fake_caller *last = fake_waiter(two);
+    place_release(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(mine));
+    place_release(mine);
+    fake_settle_all(zk);
+    CHECK(fake_held(last) && fake_waits(next));
+    place_release(last);
+    fake_settle_all(zk);
+    CHECK(fake_held(next));
+}
+
+/* The first one was granted before the other client was there. */
+static void two_clients_take_turns_of_turns(void) {
+    fake_share_as(4, 1000, 1);
+    fake_caller *all[2][12];
+    for (size_t i = 0; i < 12; i++)
+        all[0][i] = place_settled(one);
+    for (size_t i = 0; i < 12; i++)
+        all[1][i] = place_settled(two);
+    char order[25] = "";
+    for (size_t n = 0; n < 24; n++) {
+        fake_settle_all(zk);
+        for (size_t k = 0; k < 24; k++) {
+            fake_caller *p = all[k % 2][k / 2];
+            if (!fake_held(p))
+                continue;
+            order[n] = p->client == one ? '1' : '2';
+            place_release(p);
+            break;
+        }
+    }
+    CHECK_TEXT(order, "111112222111122221112222");
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"those behind wait for so many grants", those_behind_wait_for_so_many_grants},
+        {"grants count before the list has come", grants_count_before_the_list_has_come},
+        {"with the list on its way those here wait for it",
+         with_the_list_on_its_way_those_here_wait_for_it},
+        {"who goes again ends the count", who_goes_again_ends_the_count},
+        {"a list from an older server does not end the count",
+         a_list_from_an_older_server_does_not_end_the_count},
+        {"those behind wait for a stint at most", those_behind_wait_for_a_stint_at_most},
+        {"a stint begins when somebody comes", a_stint_begins_when_somebody_comes},
+        {"without a bound only handoffs count", without_a_bound_only_handoffs_count},
+        {"a place that was waited for gives one grant",
+         a_place_that_was_waited_for_gives_one_grant},
+        {"two clients take turns of turns", two_clients_take_turns_of_turns},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

@@ -1,0 +1,148 @@
+/* How holds on a place end. */
+#include "place_world.h"
+
+#include <stdio.h>
+
+/* ---- how a hold ends ---- */
+
+static void what_was_dropped_is_handed_to_nobody(void) {
+    fake_caller *first = place_holder(one), *second = place_settled(one);
+    const int64_t token = first->token;
+    fake_drop(first);
+    CHECK(fake_waits(second));
+    fake_settle_all(zk);
+    CHECK(fake_held(second) && second->token > token);
+}
+
+static void the_end_of_max_hold_ends_the_place(void) {
+    fake_caller *first = fake_share_for(one, LINE, 5);
+    fake_settle_all(zk);
+    fake_caller *second = place_settled(one);
+    fake_wait(zk, 5.1);
+    CHECK_INT(first->losses, 1);
+    CHECK(fake_waits(second));
+    fake_settle_all(zk);
+    CHECK(fake_held(second) && second->token > first->token);
+    CHECK_INT(fake_release(first), ZKL_LOST);
+}
+
+static void a_deleted_node_is_a_loss(void) {
+    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_remove(zk, fake_node_of(first));
+    fake_settle_all(zk);
+    CHECK_INT(first->losses, 1);
+    CHECK(fake_held(second) && second->token > first->token);
+    CHECK_INT(second->losses, 0);
+    CHECK_INT(place_turn(second), 1);
+}
+
+/* Without room for watches one list tells of both. */
+static void a_loss_is_told_before_another_one_here_holds(void) {
+    one->lines.queue.watches.most = 1;
+    fake_caller *mine = place_holder(one), *fair = fake_waiter(one);
+    const char *node = fake_node_of(mine);
+    fake_cut(one);
+    fake_remove(zk, node);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(mine->losses, 1);
+    CHECK(fake_held(fair));
+    CHECK(mine->lost_at < fair->answered_at);
+}
+
+static void the_end_of_the_session_is_a_loss(void) {
+    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_cut(one);
+    fake_bury(one);
+    fake_expire(one);
+    CHECK_INT(first->losses, 1);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(second) && second->token > first->token);
+}
+
+static void who_waits_queues_anew_after_an_expiry(void) {
+    fake_caller *theirs = fake_holder(two), *first = place_settled(one),
+                *second = place_settled(one);
+    fake_cut(one);
+    fake_bury(one);
+    fake_expire(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_waits(first) && fake_waits(second));
+    CHECK_INT(place_nodes(), 2);
+    place_release(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(first));
+}
+
+static void a_place_that_was_lost_while_idle_is_told_to_nobody(void) {
+    fake_caller *mine = place_holder(one);
+    char node[256];
+    snprintf(node, sizeof node, "%s", fake_node_of(mine));
+    place_release(mine);
+    fake_remove(zk, node);
+    fake_settle_all(zk);
+    CHECK_INT(mine->losses, 0);
+    CHECK_CLEAN();
+}
+
+/* ---- revocations ---- */
+
+static void a_revocation_is_told_to_who_holds_and_ends_the_place(void) {
+    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_write(zk, fake_node_of(first), "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_INT(first->revocations, 1);
+    CHECK_INT(second->revocations, 0);
+    place_release(first);
+    CHECK(fake_waits(second));
+    fake_settle_all(zk);
+    CHECK(fake_held(second) && second->token > first->token);
+    CHECK_INT(second->revocations, 0);
+}
+
+static void idle_it_goes_at_a_revocation(void) {
+    fake_caller *mine = place_holder(one);
+    char node[256];
+    snprintf(node, sizeof node, "%s", fake_node_of(mine));
+    place_release(mine);
+    fake_write(zk, node, "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void who_is_granted_a_revoked_place_hears_of_it(void) {
+    fake_caller *theirs = fake_holder(two), *first = place_settled(one),
+                *second = place_settled(one);
+    fake_write(zk, fake_node_of(first), "__REVOKE__");
+    fake_settle_all(zk);
+    place_release(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(first));
+    CHECK_INT(first->revocations, 1);
+    place_release(first);
+    CHECK(fake_waits(second));
+    fake_settle_all(zk);
+    CHECK(fake_held(second));
+    CHECK_INT(second->revocations, 0);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
+        {"the end of max_hold ends the place", the_end_of_max_hold_ends_the_place},
+        {"a deleted node is a loss", a_deleted_node_is_a_loss},
+        {"a loss is told before another one here holds",
+         a_loss_is_told_before_another_one_here_holds},
+        {"the end of the session is a loss", the_end_of_the_session_is_a_loss},
+        {"who waits queues anew after an expiry", who_waits_queues_anew_after_an_expiry},
+        {"a place that was lost while idle is told to nobody",
+         a_place_that_was_lost_while_idle_is_told_to_nobody},
+        {"a revocation is told to who holds, and ends the place",
+         a_revocation_is_told_to_who_holds_and_ends_the_place},
+        {"idle it goes at a revocation", idle_it_goes_at_a_revocation},
+        {"who is granted a revoked place hears of it", who_is_granted_a_revoked_place_hears_of_it},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

@@ -1,0 +1,165 @@
+/* The short way of one who takes a place again and again. */
+#include "place_world.h"
+
+static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
+    fake_caller *mine = place_holder(one);
+    place_forget_counts(one);
+    for (unsigned i = 2; i < 10; i++) {
+        CHECK(fake_rest(mine));
+        CHECK(!fake_held(mine) && !fake_rest(mine));
+        CHECK_INT(one->context.counters.held, 0);
+        CHECK(fake_take_again(mine));
+        CHECK(fake_held(mine) && !fake_take_again(mine));
+        CHECK_INT(place_turn(mine), i);
+        CHECK_INT(mine->contender->token, mine->token);
+    }
+    CHECK_INT(place_asked(one), 0);
+    CHECK_INT(one->context.counters.held, 1);
+    CHECK_INT(one->context.counters.acquired, 9);
+    CHECK_INT(one->context.counters.released, 8);
+    CHECK_INT(one->context.counters.handed, 8);
+    place_release(mine);
+}
+
+static void what_is_granted_at_once_is_told_once(void) {
+    place_release(place_holder(one));
+    fake_at_once = true;
+    fake_caller *first = place_join(one);
+    CHECK(first->granted &&
+          fake_held(first)); /* and no event has come, or it would be the second */
+    CHECK(first->token > 0);
+    fake_caller *second = place_join(one);
+    CHECK(fake_waits(second));
+    place_release(first);
+    CHECK(second->granted && fake_held(second));
+}
+
+static void the_short_way_is_closed_when_others_are_concerned(void) {
+    fake_caller *mine = place_holder(one), *next = place_settled(one);
+    CHECK(!fake_rest(mine)); /* somebody here waits */
+    fake_cancel(next);
+    fake_caller *theirs = fake_join(two, LINE, 1e12);
+    fake_settle(two);
+    CHECK(fake_deliver(one));
+    CHECK(!fake_rest(mine)); /* somebody may be behind */
+    fake_settle_all(zk);
+    CHECK(!fake_rest(mine)); /* somebody is */
+    place_release(mine);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void nor_is_it_taken_again_then(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *mine = place_holder(one);
+    CHECK(fake_rest(mine));
+    fake_caller *other = place_handed(one);
+    CHECK(!fake_take_again(mine));
+    place_release(other);
+    CHECK(fake_take_again(mine));
+    CHECK_INT(place_turn(mine), 3);
+    CHECK(fake_rest(mine));
+    fake_caller *theirs = fake_join(two, LINE, 1e12);
+    fake_settle(two);
+    CHECK(fake_deliver(one));
+    CHECK(!fake_take_again(mine));
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+    CHECK(!fake_take_again(mine));
+    CHECK_INT(mine->rests, 1);
+}
+
+static void what_rests_is_taken_away_with_the_place(void) {
+    fake_caller *mine = place_holder(one), *other = place_settled(one);
+    place_release(mine);
+    CHECK(fake_rest(other));
+    zkl_query_free(fake_flush(one));
+    CHECK_INT(other->rests, 1);
+    CHECK_INT(mine->rests, 0);
+    CHECK(!fake_take_again(other));
+    fake_settle_all(zk);
+    fake_caller *last = place_holder(one);
+    CHECK(!fake_take_again(other));
+    place_release(last);
+}
+
+static void without_validity_the_short_way_is_closed(void) {
+    fake_share_as(64, 1, 1000);
+    fake_caller *mine = place_holder(one);
+    CHECK(fake_rest(mine));
+    fake_wait(zk, 31);
+    CHECK(!fake_take_again(mine));
+    CHECK_INT(place_nodes(), 1);
+}
+
+static void what_rests_lingers_for_so_long(void) {
+    fake_caller *mine = place_holder(one);
+    for (unsigned i = 0; i < 5; i++) {
+        CHECK(fake_rest(mine));
+        fake_wait(zk, 0.7);
+        fake_settle_all(zk);
+        CHECK(fake_take_again(mine));
+        fake_wait(zk, 0.7);
+        fake_settle_all(zk);
+        CHECK_INT(place_nodes(), 1);
+    }
+    CHECK(fake_rest(mine));
+    fake_wait(zk, 0.95);
+    CHECK_INT(mine->rests, 0);
+    fake_wait(zk, 0.1);
+    CHECK_INT(mine->rests, 1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void one_who_rests_may_be_dropped(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *mine = place_holder(one), *other = place_settled(one);
+    place_release(mine);
+    CHECK(fake_rest(other));
+    fake_drop(other);
+    CHECK_INT(one->context.counters.abandoned, 0);
+    place_release(place_handed(one));
+}
+
+static void max_hold_counts_from_when_it_was_taken_again(void) {
+    fake_caller *mine = fake_share_for(one, LINE, 5);
+    fake_settle_all(zk);
+    fake_wait(zk, 3);
+    CHECK(fake_rest(mine));
+    CHECK(fake_take_again(mine));
+    fake_wait(zk, 3);
+    CHECK(fake_held(mine));
+    fake_wait(zk, 2.1);
+    CHECK_INT(mine->losses, 1);
+}
+
+static void while_a_place_is_idle_the_heart_beats_for_it(void) {
+    fake_share_as(64, 1, 1000);
+    fake_caller *mine = place_holder(one);
+    CHECK(fake_rest(mine));
+    fake_beat(one, 100);
+    CHECK(fake_take_again(mine));
+    CHECK(one->context.trusted_until - fake_now > 8 * ZKL_SECOND);
+    fake_still(one);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"who takes it again the short way has the next turn",
+         who_takes_it_again_the_short_way_has_the_next_turn},
+        {"what is granted at once is told once", what_is_granted_at_once_is_told_once},
+        {"the short way is closed when others are concerned",
+         the_short_way_is_closed_when_others_are_concerned},
+        {"nor is it taken again then", nor_is_it_taken_again_then},
+        {"what rests is taken away with the place", what_rests_is_taken_away_with_the_place},
+        {"without validity the short way is closed", without_validity_the_short_way_is_closed},
+        {"what rests lingers for so long", what_rests_lingers_for_so_long},
+        {"one who rests may be dropped", one_who_rests_may_be_dropped},
+        {"max_hold counts from when it was taken again",
+         max_hold_counts_from_when_it_was_taken_again},
+        {"while a place is idle the heart beats for it",
+         while_a_place_is_idle_the_heart_beats_for_it},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}

@@ -1,0 +1,171 @@
+/* How long a place is kept that nobody of its client wants. */
+#include "place_world.h"
+#include "queue/place.h"
+
+static void it_lingers_for_so_long(void) {
+    fake_share_as(64, 1, 3);
+    place_release(place_holder(one));
+    fake_wait(zk, 2.9);
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 1);
+    place_release(place_handed(one));
+    fake_wait(zk, 2.9); /* counted anew */
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 1);
+    fake_wait(zk, 0.2);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void it_need_not_linger(void) {
+    fake_share_as(64, 1, 0);
+    place_release(place_holder(one));
+    CHECK_TEXT(fake_batch(one), "D");
+}
+
+/* The timer fires when somebody has just come: his is a place that stays. */
+static void who_comes_when_it_is_to_go_keeps_it(void) {
+    place_release(place_holder(one));
+    fake_wait(zk, 0.999);
+    fake_caller *late = place_handed(one);
+    fake_wait(zk, 5);
+    CHECK(fake_held(late));
+    CHECK_INT(place_nodes(), 1);
+    place_release(late);
+    fake_wait(zk, 1.01);
+    fake_caller *later = place_join(one);
+    CHECK(fake_waits(later)); /* too late: it is on its way out */
+    fake_settle_all(zk);
+    CHECK(fake_held(later) && later->token > late->token);
+}
+
+static void idle_it_goes_when_somebody_stands_behind_it(void) {
+    place_release(place_holder(one));
+    fake_caller *theirs = fake_join(two, LINE, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+    CHECK_INT(place_nodes(), 1);
+}
+
+static void it_goes_at_once_if_somebody_is_known_to_be_behind(void) {
+    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_settle_all(zk);
+    place_release(mine);
+    CHECK_TEXT(fake_batch(one), "D");
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void idle_it_makes_way_for_a_multilock_here(void) {
+    static const char *const paths[] = {LINE, "/locks/b"};
+    fake_directory(zk, paths[1]);
+    place_release(place_holder(one));
+    fake_caller *both = fake_join_all(one, paths, 2, 0);
+    fake_settle_all(zk);
+    CHECK(fake_held(both));
+    CHECK_INT(place_nodes(), 1);
+}
+
+static void a_multilock_here_that_waits_behind_it_gets_in(void) {
+    static const char *const paths[] = {LINE, "/locks/b"};
+    fake_directory(zk, paths[1]);
+    fake_caller *mine = place_holder(one), *both = fake_join_all(one, paths, 2, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_waits(both));
+    place_release(mine);
+    fake_settle_all(zk);
+    CHECK(fake_held(both));
+}
+
+static void idle_it_makes_way_for_a_fair_lock_here(void) {
+    place_release(place_holder(one));
+    fake_caller *fair = fake_try(one, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(fair));
+    CHECK_INT(place_turn(fair), 0);
+}
+
+static void idle_it_goes_when_the_link_is_cut(void) {
+    fake_share_as(64, 1, 100);
+    place_release(place_holder(one));
+    fake_cut(one);
+    fake_connect(one);
+    CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void a_flush_takes_it_along_and_waits_for_it(void) {
+    fake_share_as(64, 1, 100);
+    place_release(place_holder(one));
+    zkl_query *query = fake_flush(one);
+    CHECK(query->pending);
+    CHECK_TEXT(fake_batch(one), "D");
+    fake_settle_all(zk);
+    CHECK(!query->pending);
+    CHECK_INT(place_nodes(), 0);
+    zkl_query_free(query);
+    CHECK_CLEAN();
+}
+
+static void a_flush_leaves_those_who_hold_alone(void) {
+    fake_caller *holder = place_holder(one), *next = place_settled(one);
+    zkl_query *query = fake_flush(one);
+    CHECK(!query->pending);
+    place_release(holder);
+    CHECK(fake_held(next));
+    zkl_query_free(query);
+}
+
+static void a_worker_that_leaves_keeps_none(void) {
+    fake_share_as(64, 1, 100);
+    place_release(place_holder(one));
+    zkl_places_hurry(&one->lines);
+    fake_leave(one);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+    place_release(place_holder(one));
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void other_options_begin_a_new_place(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *first = place_holder(one);
+    place_release(first);
+    fake_share_as(3, 1, 100);
+    fake_caller *second = place_holder(one);
+    CHECK(second->token > first->token);
+}
+
+static void without_room_for_the_watch_it_does_not_linger(void) {
+    one->lines.queue.watches.most = 1;
+    fake_caller *mine = place_holder(one);
+    place_release(mine);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"it lingers for so long", it_lingers_for_so_long},
+        {"it need not linger", it_need_not_linger},
+        {"who comes when it is to go keeps it", who_comes_when_it_is_to_go_keeps_it},
+        {"idle it goes when somebody stands behind it",
+         idle_it_goes_when_somebody_stands_behind_it},
+        {"it goes at once if somebody is known to be behind",
+         it_goes_at_once_if_somebody_is_known_to_be_behind},
+        {"idle it makes way for a multilock here", idle_it_makes_way_for_a_multilock_here},
+        {"a multilock here that waits behind it gets in",
+         a_multilock_here_that_waits_behind_it_gets_in},
+        {"idle it makes way for a fair lock here", idle_it_makes_way_for_a_fair_lock_here},
+        {"idle it goes when the link is cut", idle_it_goes_when_the_link_is_cut},
+        {"a flush takes it along, and waits for it", a_flush_takes_it_along_and_waits_for_it},
+        {"a flush leaves those who hold alone", a_flush_leaves_those_who_hold_alone},
+        {"a worker that leaves keeps none", a_worker_that_leaves_keeps_none},
+        {"other options begin a new place", other_options_begin_a_new_place},
+        {"without room for the watch it does not linger",
+         without_room_for_the_watch_it_does_not_linger},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
