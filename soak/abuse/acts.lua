@@ -5,6 +5,7 @@ local raised = require "soak.abuse.raised"
 local PATHS = 5 -- of each kind: few, so that they meet
 local OWNERS = 3
 local LIMIT = 0.01 -- seconds: nobody waits long
+local HOT = { fair = false, linger = 0.01, handoffs = 4 } -- what they pass on among themselves
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 local acts = {}
@@ -28,12 +29,13 @@ local function lock_of(world, kind)
   local client = world.client
   if kind == "lock" then return client:mutex(path(world, kind)) end
   if kind == "short" then return client:mutex(path(world, kind), { max_hold = 0.01 }) end
+  if kind == "hot" then return client:mutex(path(world, kind), HOT) end
   if kind == "both" then return client:multilock { path(world, "lock"), world.root .. "/both" } end
-  local rw = client:rwlock(path(world, "rw"))
+  local rw = client:rwlock(path(world, kind), kind == "hot-rw" and HOT or nil)
   return maybe(2) and rw.read or rw.write
 end
 
-local KINDS = { "lock", "short", "both", "rw" }
+local KINDS = { "lock", "short", "both", "rw", "hot", "hot-rw" }
 
 local function any_lock(world)
   return lock_of(world, KINDS[math.random(#KINDS)])
@@ -127,7 +129,8 @@ end
 
 --- Somebody else takes it meanwhile.
 function acts.rival(world)
-  local lock = world.rival:mutex(path(world, "lock"))
+  local lock = maybe(2) and world.rival:mutex(path(world, "lock"))
+    or world.rival:mutex(path(world, "hot"), HOT)
   if lock:acquire(0) then keep(world, lock) end
   if maybe(2) then lock:release() end
 end
@@ -219,8 +222,13 @@ function acts.release_all(world)
   for i = 1, PATHS do
     locks[#locks + 1] = client:mutex(("%s/lock-%d"):format(world.root, i))
     locks[#locks + 1] = client:mutex(("%s/short-%d"):format(world.root, i), { max_hold = 0.01 })
-    local rw = client:rwlock(("%s/rw-%d"):format(world.root, i))
-    locks[#locks + 1], locks[#locks + 2] = rw.read, rw.write
+    for kind, options in pairs { rw = {}, ["hot-rw"] = HOT } do
+      local rw = client:rwlock(("%s/%s-%d"):format(world.root, kind, i), options)
+      locks[#locks + 1], locks[#locks + 2] = rw.read, rw.write
+    end
+    for _, one in ipairs { client, world.rival } do
+      locks[#locks + 1] = one:mutex(("%s/hot-%d"):format(world.root, i), HOT)
+    end
     locks[#locks + 1] = client:multilock { ("%s/lock-%d"):format(world.root, i), world.root .. "/both" }
     locks[#locks + 1] = world.rival:mutex(("%s/lock-%d"):format(world.root, i))
   end
