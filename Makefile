@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim recorder coverage fuzz lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim recorder coverage mutants fuzz lint asan tsan bench
 .PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -51,6 +51,7 @@ help:
 	@echo '  make fuzz    names, connect strings, directories full of strangers under libFuzzer: MINUTES=60'
 	@echo '  make recorder  the simulation'\''s servers against a real one, operation by operation: COUNT=300'
 	@echo '  make coverage  which lines of the C sources the unit tests and the simulation run through: for two minutes'
+	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/queue/answer.c'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo '  make tsan    the specs with ThreadSanitizer'
@@ -178,6 +179,17 @@ coverage: deps
 	@tools/unit.sh build/coverage/unit
 	@build/coverage/sim/simulation $(SECONDS)
 	@$(LUA_5.4) tools/coverage.lua build/coverage
+
+# One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the
+# last time, so that a run goes on where the last one ended.
+FILES = $(filter-out csrc/queue/check.c,$(wildcard csrc/queue/*.c csrc/recipe/*.c csrc/query/*.c)) \
+	csrc/zookeeper/session.c csrc/zookeeper/heart.c
+mutants: MUTANTS = B=build/mutants CFLAGS=-O2 unit build/mutants/sim/simulation
+mutants: deps
+	@$(submake) $(MUTANTS)
+	@$(MAKE) -s --no-print-directory -n -B Q= $(MUTANTS) >build/mutants/commands
+	@exec env $(call lua,5.4) tools/mutants/run.lua build/mutants $(if $(filter command%,$(origin COUNT)),$(COUNT),200) \
+		$(if $(filter command%,$(firstword $(origin SEED))),$(SEED),1) $(FILES)
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

@@ -1,7 +1,10 @@
-/* The simulation as a program: simulation SECONDS [FIRST]   seeds from FIRST on, for so long;
- * those that fail are made shorter simulation seed N [KEEP]     one seed, told step by step; of
- * its deeds only those in KEEP: 3,17,40 Before it runs many it runs the histories that failed once
- * (known.c). */
+/* The simulation as a program:
+ *   simulation SECONDS [FIRST]        seeds from FIRST on, for so long; those that fail are made
+ *                                     shorter
+ *   simulation SECONDS FIRST stop     as above, but the first that fails is the last
+ *   simulation seed N [KEEP]          one seed, told step by step; of its deeds only those in KEEP:
+ *                                     3,17,40
+ * Before it runs many it runs the histories that failed once (known.c). */
 #include "history.h"
 #include "known.h"
 
@@ -230,8 +233,10 @@ static void run_known(void) {
 
 /* ---- for a while ---- */
 
-static int run_many(double seconds, uint64_t first) {
+static int run_many(double seconds, uint64_t first, bool stops) {
     run_known();
+    if (stops && known_failed)
+        return 1;
     const double began = seconds_now();
     double idle = 0;
     unsigned failed = 0;
@@ -244,6 +249,8 @@ static int run_many(double seconds, uint64_t first) {
             run_on(next, began + seconds);
         if (await_child(pid, began + idle, failed) == 0)
             break;
+        if (stops)
+            return 1;
         const double before = seconds_now();
         failed++;
         next = shared->seed + 1;
@@ -266,8 +273,9 @@ int main(int argc, char **argv) {
         return run_one(argv[2], argc > 3 ? argv[3] : NULL);
     const double seconds = argc > 1 ? strtod(argv[1], NULL) : 0;
     if (seconds <= 0) {
-        fprintf(stderr, "usage: %s SECONDS [FIRST] | seed N [KEEP]\n", argv[0]);
+        fprintf(stderr, "usage: %s SECONDS [FIRST [stop]] | seed N [KEEP]\n", argv[0]);
         return 2;
     }
-    return run_many(seconds, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+    const bool stops = argc > 3 && strcmp(argv[3], "stop") == 0;
+    return run_many(seconds, argc > 2 ? strtoull(argv[2], NULL, 10) : 1, stops);
 }

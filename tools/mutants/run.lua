@@ -1,0 +1,183 @@
+-- Changes one thing at a time in the C sources, and looks whether unit tests and simulation notice.
+-- usage: tools/mutants/run.lua BUILD COUNT SEED FILE...     COUNT of 0: all of them
+-- BUILD has what make has built, and in BUILD/commands how (make mutants). What was tried is in BUILD/tried, and is not
+-- tried again until what it rests on has changed. Fails if one survives that spec/equivalent.txt has no reason for.
+
+local ledger = require "tools.mutants.ledger"
+local program = require "tools.mutants.program"
+local syntax = require "tools.mutants.syntax"
+
+local build, count, seed = arg[1], tonumber(arg[2]), tonumber(arg[3])
+local files = { table.unpack(arg, 4) }
+local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
+local AT_A_TIME = 2
+local watched = os.execute("[ -t 1 ]") == true
+
+local function output_of(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read("a")
+  pipe:close()
+  return text
+end
+
+local function stamp_of(what)
+  return (output_of(("find %s -name '*.[ch]' | LC_ALL=C sort | xargs cat | cksum"):format(what)):match("%d+"))
+end
+
+-- ---- which ----
+
+--- All that there are, in an order of which each beginning has its share of every file.
+local function choose()
+  math.randomseed(seed)
+  local all = {}
+  for _, file in ipairs(files) do
+    local changes = assert(syntax.changes(file, FLAGS))
+    for i = #changes, 2, -1 do
+      local j = math.random(i)
+      changes[i], changes[j] = changes[j], changes[i]
+    end
+    for i, change in ipairs(changes) do
+      change.rank = (i - math.random()) / #changes
+      all[#all + 1] = change
+    end
+  end
+  table.sort(all, function(a, b) return a.rank < b.rank end)
+  return all
+end
+
+local function write_plan(changes)
+  local plan = assert(io.open(build .. "/plan", "w"))
+  for _, change in ipairs(changes) do
+    plan:write(("%s %d %d [] %s\n"):format(change.file, change.first, change.behind,
+      (change.text:gsub("\\", "\\\\"):gsub("\n", "\\n"))))
+  end
+  plan:close()
+end
+
+-- ---- without a change ----
+
+--- Each test passes, or nothing that is said of mutants means anything. How long each takes is kept for try.lua.
+local function run_unchanged(tests)
+  local times = assert(io.open(build .. "/seconds", "w"))
+  for _, path in ipairs(tests) do
+    local name = path:match("[^/]+$")
+    local text = output_of(("TIMEFORMAT=%%R; bash -c 'time %s >/dev/null 2>&1 </dev/null || echo failed' 2>&1"):format(path))
+    if text:find("failed", 1, true) then
+      print(("%s fails although nothing is changed"):format(name))
+      os.exit(false)
+    end
+    times:write(("%s %s\n"):format(name, text:match("(%d+%.%d+)s") or text:match("%d+%.%d+") or "1"))
+  end
+  times:close()
+end
+
+-- ---- many ----
+
+local tally = {}
+local function count_one(change, result)
+  local file = tally[change.file] or { killed = 0, survived = 0, same = 0, broken = 0, judged = 0 }
+  tally[change.file] = file
+  file[result.verdict] = file[result.verdict] + 1
+end
+
+local function tell(change, result, done, all)
+  local head = watched and "\r\27[K" or ""
+  if result.verdict == "survived" then
+    print(("%sSURVIVED  %s:%d: %s"):format(head, change.file, change.line, change.name))
+  elseif not watched then
+    print(("%-8s  %s:%d: %s  (%s, %d s)"):format(result.verdict, change.file, change.line, change.name, result.by,
+      result.seconds))
+  end
+  if watched then
+    io.write(("\r\27[K%d of %d  %s: %s by %s"):format(done, all, change.file, result.verdict, result.by))
+  end
+  io.flush()
+end
+
+local function try_all(changes, tried, source_stamp, stamp)
+  write_plan(changes)
+  local numbers = assert(io.open(build .. "/numbers", "w"))
+  for i = 1, #changes do
+    numbers:write(i, "\n")
+  end
+  numbers:close()
+  local pipe = assert(io.popen(("xargs -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 tools/mutants/try.lua %s")
+    :format(build, AT_A_TIME, build)))
+  local done = 0
+  for line in pipe:lines() do
+    local number, verdict, by, seconds = line:match("^(%d+)\t(%a+)\t(%S+)\t(%d+)$")
+    local change = assert(changes[tonumber(number)], line)
+    local result = { verdict = verdict, by = by, seconds = tonumber(seconds),
+      stamp = verdict == "survived" and stamp or source_stamp[change.file] }
+    tried:write(change.name, result)
+    done = done + 1
+    count_one(change, result)
+    tell(change, result, done, #changes)
+  end
+  if watched then
+    io.write("\r\27[K")
+  end
+  local good = pipe:close() and done == #changes
+  if not good then
+    print(("%d could not be tried"):format(#changes - done))
+  end
+  return good
+end
+
+local function tell_summary()
+  local sum = { killed = 0, survived = 0, same = 0, broken = 0, judged = 0 }
+  print("                                killed  survived  equivalent  same object  does not compile")
+  for _, file in ipairs(files) do
+    local t = tally[file]
+    if t then
+      print(("%-32s%6d%10d%12d%13d%18d"):format(file, t.killed, t.survived, t.judged, t.same, t.broken))
+      for what, n in pairs(t) do
+        sum[what] = sum[what] + n
+      end
+    end
+  end
+  local tried = sum.killed + sum.survived
+  print(("%d of %d killed, %.1f %%; %d more are judged equivalent, or out of their reach; %d are the same to the compiler")
+    :format(sum.killed, tried, 100 * sum.killed / math.max(tried, 1), sum.judged, sum.same))
+  print(("%d passed, %d failed"):format(sum.killed, sum.survived))
+  return sum.survived == 0 and tried + sum.judged + sum.same > 0
+end
+
+local make = program.read(build .. "/commands", build)
+local tried = ledger.open(build .. "/tried")
+local judged = ledger.judged("spec/equivalent.txt", "spec/uncovered.txt")
+local stamp, source_stamp = stamp_of("csrc spec/unit spec/sim fuzz"), {}
+for _, file in ipairs(files) do
+  source_stamp[file] = stamp_of(file)
+end
+
+local all = choose()
+for _, name in ipairs(judged:strangers(all)) do
+  print("spec/equivalent.txt: is not there: " .. name)
+end
+local chosen, known = {}, 0
+for i = 1, count > 0 and math.min(count, #all) or #all do
+  local change = all[i]
+  local result = tried:recall(change.name, source_stamp[change.file], stamp)
+  if judged:reason(change) then
+    count_one(change, { verdict = "judged" })
+  elseif result then
+    known = known + 1
+    count_one(change, result)
+    if result.verdict == "survived" then
+      print(("SURVIVED  %s:%d: %s"):format(change.file, change.line, change.name))
+    end
+  else
+    chosen[#chosen + 1] = change
+  end
+end
+print(("%d mutants in %d files, of which %d are looked at; %d of those are known from before, %d are tried now")
+  :format(#all, #files, count > 0 and math.min(count, #all) or #all, known, #chosen))
+io.flush()
+local whole = true
+if #chosen > 0 then
+  run_unchanged(make.tests)
+  whole = try_all(chosen, tried, source_stamp, stamp)
+end
+local good = tell_summary()
+os.exit(good and whole)

@@ -1,0 +1,91 @@
+-- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests and some seconds of simulation
+-- until one of them fails.
+-- usage: SLOT=1 tools/mutants/try.lua BUILD NUMBER     the line of BUILD/plan
+-- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it.
+
+local ledger = require "tools.mutants.ledger"
+local program = require "tools.mutants.program"
+local syntax = require "tools.mutants.syntax"
+
+local build, number = arg[1], tonumber(arg[2])
+local folder = ("%s/try/%s"):format(build, os.getenv("SLOT") or "0")
+
+local function plan_line()
+  local count = 0
+  for line in io.lines(build .. "/plan") do
+    count = count + 1
+    if count == number then
+      local file, first, behind, name, text = line:match("^(%S+) (%d+) (%d+) (%b[]) (.*)$")
+      return { file = file, first = tonumber(first), behind = tonumber(behind), name = name,
+        text = text:gsub("\\n", "\n"):gsub("\\\\", "\\") }
+    end
+  end
+  error("no such line in the plan")
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+local began = os.time()
+local function say(verdict, by)
+  print(table.concat({ number, verdict, by or "-", os.time() - began }, "\t"))
+  os.exit(true)
+end
+
+--- How long the tests take when nothing is wrong.
+local function usual()
+  local seconds = {}
+  for line in io.lines(build .. "/seconds") do
+    local test, time = line:match("^(%S+) (%S+)$")
+    seconds[test] = tonumber(time)
+  end
+  return seconds
+end
+
+--- One that hangs, or eats memory, has failed. The processor's seconds count, for there may be others.
+local function passes(command, seconds)
+  local limit = math.ceil(2 + 4 * seconds)
+  return os.execute(("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec timeout -k 1 %d %s >/dev/null 2>&1 </dev/null"):format(
+    limit, 20 + 10 * limit, command)) == true
+end
+
+local change = plan_line()
+os.execute(("rm -rf %s && mkdir -p %s"):format(folder, folder))
+local source = folder .. "/" .. change.file:match("[^/]+$")
+write(source, syntax.apply(read(change.file), change))
+
+local make = program.read(build .. "/commands", build)
+local compiled, original = make:compile("engine", change.file, source, folder .. "/engine.o")
+if not compiled then
+  say("broken")
+elseif read(folder .. "/engine.o") == read(original) then
+  say("same")
+end
+
+local tests, paths, seconds = {}, {}, usual()
+for i, path in ipairs(make.tests) do
+  tests[i] = path:match("[^/]+$")
+  paths[tests[i]] = path
+end
+for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.file:gsub("^csrc/", ""), seconds)) do
+  local output, linked = make:link(paths[test], change.file, folder)
+  if not linked then
+    say("broken")
+  elseif not passes(output, seconds[test]) then
+    say("killed", test)
+  end
+  os.remove(output)
+end
+local simulation, linked = make:link(make.simulation, change.file, folder)
+assert(linked, "the simulation does not link")
+say(passes(simulation .. " 5 1 stop", 10) and "survived" or "killed", "simulation")
