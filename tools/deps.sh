@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|recorder|coverage|fuzz|demo|lint|asan|tsan|bench|contest]...
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|recorder|coverage|mutants|fuzz|demo|lint|asan|tsan|bench|contest]...
 # without a goal: all of them
 set -eu
 
@@ -22,11 +22,13 @@ rivals='mariadb-server-core mariadb-client-core redis-server libhiredis-dev libm
 
 tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
 
+mutants='binutils clang lua-dkjson'
+
 wanted=
-[ $# -gt 0 ] || set -- build test tls neighbours chaos soak soak-lua slow random model sim recorder coverage fuzz demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test tls neighbours chaos soak soak-lua slow random model sim recorder coverage mutants fuzz demo lint asan tsan bench
 for goal; do
     case $goal in
-    test) wanted="$wanted $cc $luas $specs $nginx luarocks" ;;
+    test) wanted="$wanted $cc $luas $specs $nginx luarocks $mutants" ;;
     tls) wanted="$wanted $cc $lua54 $specs $tls" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
@@ -39,6 +41,7 @@ for goal; do
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
     recorder) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     coverage) wanted="$wanted $cc $lua54" ;;
+    mutants) wanted="$wanted $cc $lua54 $mutants" ;;
     random | sim) wanted="$wanted $cc" ;;
     fuzz) wanted="$wanted $cc clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;

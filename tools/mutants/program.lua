@@ -65,8 +65,8 @@ local function variant(self, line)
   end
 end
 
---- Links a program anew, with the object in `folder` in the place of the engine's own. It stands before the archives, so
---- that nobody looks for those names in there.
+--- Links a program anew, with the object in `folder` in the place of the engine's own: it stands before the archives,
+--- so that nobody looks for those names in there.
 function program:link(name, file, folder)
   local line = assert(self.linked[name])
   local object = folder .. "/engine.o"

@@ -11,6 +11,7 @@ local build, count, seed = arg[1], tonumber(arg[2]), tonumber(arg[3])
 local files = { table.unpack(arg, 4) }
 local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
 local AT_A_TIME = 2
+local TRY = arg[0]:gsub("run%.lua$", "try.lua")
 local watched = os.execute("[ -t 1 ]") == true
 
 local function output_of(command)
@@ -61,7 +62,8 @@ local function run_unchanged(tests)
   local times = assert(io.open(build .. "/seconds", "w"))
   for _, path in ipairs(tests) do
     local name = path:match("[^/]+$")
-    local text = output_of(("TIMEFORMAT=%%R; bash -c 'time %s >/dev/null 2>&1 </dev/null || echo failed' 2>&1"):format(path))
+    local run = ("time %s >/dev/null 2>&1 </dev/null || echo failed"):format(path)
+    local text = output_of(("TIMEFORMAT=%%R bash -c '%s' 2>&1"):format(run))
     if text:find("failed", 1, true) then
       print(("%s fails although nothing is changed"):format(name))
       os.exit(false)
@@ -73,6 +75,11 @@ end
 
 -- ---- many ----
 
+--- Without the file, which is told with the line.
+local function short(change)
+  return (change.name:gsub("^%S+ ", ""))
+end
+
 local tally = {}
 local function count_one(change, result)
   local file = tally[change.file] or { killed = 0, survived = 0, same = 0, broken = 0, judged = 0 }
@@ -83,9 +90,9 @@ end
 local function tell(change, result, done, all)
   local head = watched and "\r\27[K" or ""
   if result.verdict == "survived" then
-    print(("%sSURVIVED  %s:%d: %s"):format(head, change.file, change.line, change.name))
+    print(("%sSURVIVED  %s:%d: %s"):format(head, change.file, change.line, short(change)))
   elseif not watched then
-    print(("%-8s  %s:%d: %s  (%s, %d s)"):format(result.verdict, change.file, change.line, change.name, result.by,
+    print(("%-8s  %s:%d: %s  (%s, %d s)"):format(result.verdict, change.file, change.line, short(change), result.by,
       result.seconds))
   end
   if watched then
@@ -101,8 +108,8 @@ local function try_all(changes, tried, source_stamp, stamp)
     numbers:write(i, "\n")
   end
   numbers:close()
-  local pipe = assert(io.popen(("xargs -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 tools/mutants/try.lua %s")
-    :format(build, AT_A_TIME, build)))
+  local pipe = assert(io.popen(("xargs -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 %s %s"):format(build,
+    AT_A_TIME, TRY, build)))
   local done = 0
   for line in pipe:lines() do
     local number, verdict, by, seconds = line:match("^(%d+)\t(%a+)\t(%S+)\t(%d+)$")
@@ -137,7 +144,7 @@ local function tell_summary()
     end
   end
   local tried = sum.killed + sum.survived
-  print(("%d of %d killed, %.1f %%; %d more are judged equivalent, or out of their reach; %d are the same to the compiler")
+  print(("%d of %d killed, %.1f %%; %d more are judged equivalent or out of reach; %d are the same to the compiler")
     :format(sum.killed, tried, 100 * sum.killed / math.max(tried, 1), sum.judged, sum.same))
   print(("%d passed, %d failed"):format(sum.killed, sum.survived))
   return sum.survived == 0 and tried + sum.judged + sum.same > 0
@@ -165,7 +172,7 @@ for i = 1, count > 0 and math.min(count, #all) or #all do
     known = known + 1
     count_one(change, result)
     if result.verdict == "survived" then
-      print(("SURVIVED  %s:%d: %s"):format(change.file, change.line, change.name))
+      print(("SURVIVED  %s:%d: %s"):format(change.file, change.line, short(change)))
     end
   else
     chosen[#chosen + 1] = change

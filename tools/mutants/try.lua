@@ -55,8 +55,8 @@ end
 --- One that hangs, or eats memory, has failed. The processor's seconds count, for there may be others.
 local function passes(command, seconds)
   local limit = math.ceil(2 + 4 * seconds)
-  return os.execute(("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec timeout -k 1 %d %s >/dev/null 2>&1 </dev/null"):format(
-    limit, 20 + 10 * limit, command)) == true
+  local limits = ("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec timeout -k 1 %d"):format(limit, 20 + 10 * limit)
+  return os.execute(("%s %s >/dev/null 2>&1 </dev/null"):format(limits, command)) == true
 end
 
 local change = plan_line()
