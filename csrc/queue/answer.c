@@ -34,7 +34,7 @@ static void note_list(zkl_line *line, const zkl_reply *reply) {
     line->listed = zkl_context_now(line->context);
     line->listed_bytes = 0;
     for (size_t i = 0; i < reply->count; i++)
-        line->listed_bytes += zkl_wire_text(strlen(reply->names[i]));
+        line->listed_bytes += (uint32_t)zkl_wire_text(strlen(reply->names[i]));
 }
 
 /* Are all in the snapshot who are in the directory, and will it be told if that changes? */
@@ -43,6 +43,7 @@ static void note_current(zkl_line *line) {
     if (line->stale || line->unsynced)
         return;
     line->current = line->directory_watch == ZKL_WATCH_ARMED;
+    line->known = line->asked;
     line->lists++;
 }
 

@@ -246,12 +246,20 @@ static void check_guests(subject of, const zkl_place *place) {
         must(of, c->phase == ZKL_OVER && guest->place == place && guest->rested,
              "who rests on a place has given it back");
     }
+    size_t waiters = 0, impatient = 0, bounded = 0;
     ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
+        waiters++;
+        impatient += c->terms.once;
+        bounded += c->terms.crowd != 0;
         must(of,
              c->phase == ZKL_WAITING && !c->line && !c->turn &&
                  ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
              "who waits for a place has no turn yet");
     }
+    must(of,
+         waiters == place->waiters && impatient == place->impatient &&
+             bounded == count_list(&place->bounded),
+         "those who wait for a place are counted");
 }
 
 static void check_place(const zkl_line *line, const zkl_place *place) {

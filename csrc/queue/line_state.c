@@ -39,6 +39,12 @@ void zkl_line_stir(const zkl_line *line) {
     }
 }
 
+void zkl_line_outdated(zkl_line *line) {
+    if (line->current)
+        line->known = zkl_context_now(line->context);
+    line->current = false;
+}
+
 void zkl_line_create_lost(zkl_contender *c) {
     c->node = ZKL_NODE_LOST;
     c->line->searching = true;
@@ -87,7 +93,8 @@ void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch)
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
     count(line->queue, strlen(line->path), line->directory_watch, watch);
     line->directory_watch = watch;
-    line->current = line->current && watch == ZKL_WATCH_ARMED;
+    if (watch != ZKL_WATCH_ARMED)
+        zkl_line_outdated(line);
 }
 
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {

@@ -33,6 +33,9 @@ struct zkl_line {
     zkl_parents parents;
     /* how often the parents were created since they were last found by a create */
     unsigned vain_rounds;
+    /* how many lists were answered that show no less than was told before; whoever has looked at
+     * one sees by it that there is another one */
+    uint32_t lists;
 
     /* the children as last listed, without those that are known to be gone */
     zkl_snapshot snapshot;
@@ -58,16 +61,18 @@ struct zkl_line {
     bool vetting;   /* the directory's ACL is on its way */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
     bool crowded;
-    bool idle;        /* in queue->idle */
-    uint64_t lists;   /* how many lists were answered that show no less than was told before */
-    zkl_nanos listed; /* when a list was last answered */
-    size_t listed_bytes;
-
+    bool idle; /* in queue->idle */
     /* for leases and listeners, NONE, ARMED or LEAVING: the servers tell when a child comes or
      * goes */
-    zkl_watch directory_watch;
+    zkl_watch directory_watch : 8;
+    uint32_t listed_bytes;
     /* how many requests about watches on children were sent: each has its number */
     int32_t requests;
+    zkl_nanos asked;  /* when the latest list was sent */
+    zkl_nanos listed; /* when a list was last answered */
+    /* all who were there until then are known, if the snapshot is not current: the latest of those
+     * lists was sent, or the watch has told */
+    zkl_nanos known;
 
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
     zkl_edition vetted; /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
@@ -93,6 +98,8 @@ void zkl_line_idle(zkl_line *line);
 void zkl_line_create_lost(zkl_contender *c);
 /* It has no node any more, and what was known of one is forgotten. */
 void zkl_line_forget_node(zkl_contender *c);
+/* The snapshot is current no more. */
+void zkl_line_outdated(zkl_line *line);
 /* Its listeners look at it at the end of the step. */
 void zkl_line_stir(const zkl_line *line);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */

@@ -1,7 +1,6 @@
 #include "queue/place.h"
 
 #include "base/timer.h"
-#include "queue/company.h"
 #include "queue/contender.h"
 #include "queue/guest.h"
 #include "queue/line.h"
@@ -71,8 +70,6 @@ static void place_timer(zkl_timer *timer) {
     zkl_place *place = ZKL_CONTAINER_OF(timer, zkl_place, timer);
     if (place->idle)
         zkl_stay_over(place);
-    else if (place->kind == ZKL_KIND_READ)
-        zkl_company_ask(place);
     zkl_place_stir(place);
 }
 
@@ -145,7 +142,7 @@ static bool is_occupied(const zkl_place *place) {
  * somebody. */
 static bool is_crowded(const zkl_place *place, size_t crowd) {
     const bool queued = is_closed(place) || (place->node && place->node->queued);
-    return crowd && is_occupied(place) && zkl_turns_waiting(place) >= crowd - queued;
+    return crowd && is_occupied(place) && place->waiters >= crowd - queued;
 }
 
 /* Its only caller is not to wait for anybody: what the place still has to ask for is asked of a new

@@ -8,7 +8,7 @@
 /* What is known of those who stand behind a place. */
 typedef enum zkl_company {
     ZKL_COMPANY_UNKNOWN, /* somebody may be there: a list tells, if there is one */
-    ZKL_COMPANY_NONE,    /* the servers will tell when somebody comes */
+    ZKL_COMPANY_NONE,    /* the servers will tell when somebody comes, or are asked now and then */
     ZKL_COMPANY_SOME /* somebody was there: enough to end the place in its time; none asks again */
 } zkl_company;
 
@@ -25,6 +25,9 @@ typedef struct zkl_place {
     zkl_contender *node; /* in the line; NULL only inside a step */
     zkl_list holders;    /* callers that hold it: of READ any number, else one at most */
     zkl_list waiting;    /* callers, in order of arrival */
+    size_t waiters;      /* how many those are */
+    size_t impatient;    /* of those: how many try only once (terms.once) */
+    zkl_list bounded;    /* guests of those that are let in only among so many (terms.crowd) */
     zkl_list resting;    /* those who have given it back, and may take it again at once */
 
     bool sealed;    /* it goes when its holder has ended */
@@ -33,18 +36,19 @@ typedef struct zkl_place {
     bool idle;      /* nobody here wants it: it goes when the timer fires */
     zkl_nanos idle_since;
     uint64_t turn;  /* grants on this node */
-    uint64_t lists; /* READ: the latest list (line->lists) that it has looked at */
+    uint32_t lists; /* READ: the latest list (line->lists) that it has looked at */
     zkl_company company;
     uint64_t counted; /* grants since ZKL_COMPANY_NONE was left */
-    zkl_nanos since;  /* when that was */
+    zkl_nanos since;  /* until when nobody was there: a stint is counted from then */
     zkl_timer timer;
 } zkl_place;
 
 /* A caller on a place. */
 typedef struct zkl_guest {
     zkl_contender contender;
-    zkl_place *place; /* NULL: it is over, and does not rest on one */
-    bool rested;      /* the host has it back, and may take it again (zkl_guest_rest) */
+    zkl_place *place;      /* NULL: it is over, and does not rest on one */
+    zkl_list_item bounded; /* place->bounded */
+    bool rested;           /* the host has it back, and may take it again (zkl_guest_rest) */
 } zkl_guest;
 
 /* Of a contender that is known to be one. */

@@ -8,13 +8,26 @@
 /* ---- who waits ---- */
 
 void zkl_turns_wait(zkl_place *place, zkl_contender *c) {
-    zkl_guest_of(c)->place = place;
+    zkl_guest *guest = zkl_guest_of(c);
+    guest->place = place;
     zkl_list_append(&place->waiting, &c->member);
+    place->waiters++;
+    place->impatient += c->terms.once;
+    if (c->terms.crowd)
+        zkl_list_append(&place->bounded, &guest->bounded);
+}
+
+static void wait_no_more(zkl_place *place, zkl_contender *c) {
+    zkl_list_remove(&place->waiting, &c->member);
+    place->waiters--;
+    place->impatient -= c->terms.once;
+    if (c->terms.crowd)
+        zkl_list_remove(&place->bounded, &zkl_guest_of(c)->bounded);
 }
 
 void zkl_turns_fail(zkl_contender *c, zkl_status status) {
     zkl_place *place = zkl_guest_of(c)->place;
-    zkl_list_remove(&place->waiting, &c->member);
+    wait_no_more(place, c);
     zkl_guest_of(c)->place = NULL;
     zkl_place_stir(place);
     zkl_contender_failed(c, status);
@@ -26,46 +39,31 @@ void zkl_turns_fail_all(zkl_place *place, zkl_status status) {
     }
 }
 
+/* They come only when nobody waits: those who do are not looked at. */
 void zkl_turns_fail_impatient(zkl_place *place, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &place->waiting, member) {
+        if (!place->impatient)
+            return;
         if (c->terms.once)
             zkl_turns_fail(c, status);
     }
 }
 
-/* How many wait, and the last to come of those who may be refused: not of those who had waited
- * before they queued anew, who were no more than that many. */
-static size_t count_waiting(const zkl_place *place, zkl_contender **last) {
-    size_t count = 0;
-    ZKL_EACH (zkl_contender, c, &place->waiting, member) {
-        count++;
-        if (last && c->terms.crowd)
-            *last = c;
-    }
-    return count;
+/* The last to come of those who may be refused. */
+static zkl_contender *last_bounded(const zkl_place *place) {
+    zkl_guest *last = zkl_list_object(place->bounded.last, offsetof(zkl_guest, bounded));
+    return last ? &last->contender : NULL;
 }
 
 void zkl_turns_thin(zkl_place *place) {
-    for (;;) {
-        zkl_contender *last = NULL;
-        const size_t waiting = count_waiting(place, &last);
-        if (!last || waiting <= last->terms.crowd - 1)
-            return;
+    zkl_contender *last;
+    while ((last = last_bounded(place)) && place->waiters > last->terms.crowd - 1)
         zkl_turns_fail(last, ZKL_BUSY);
-    }
-}
-
-size_t zkl_turns_waiting(const zkl_place *place) {
-    return count_waiting(place, NULL);
 }
 
 /* A single try asks only once; whoever is patient makes the node wait. */
 bool zkl_turns_tried_once(const zkl_place *place) {
-    ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
-        if (!c->terms.once)
-            return false;
-    }
-    return true;
+    return place->impatient == place->waiters;
 }
 
 /* ---- who holds ---- */
@@ -101,7 +99,7 @@ zkl_may zkl_turns_may_hand_over(zkl_place *place) {
 
 void zkl_turns_grant(zkl_place *place, bool handed) {
     zkl_contender *c = zkl_place_waiter(place);
-    zkl_list_remove(&place->waiting, &c->member);
+    wait_no_more(place, c);
     zkl_list_append(&place->holders, &c->member);
     c->turn = ++place->turn;
     c->token = place->node->token;

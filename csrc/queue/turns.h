@@ -17,8 +17,6 @@ void zkl_turns_fail_impatient(zkl_place *place, zkl_status status);
  * are too many. */
 void zkl_turns_thin(zkl_place *place);
 
-/* How many wait. */
-size_t zkl_turns_waiting(const zkl_place *place);
 /* Are all who wait content with one try? */
 bool zkl_turns_tried_once(const zkl_place *place);
 

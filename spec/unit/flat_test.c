@@ -141,6 +141,139 @@ static void a_hand_over_among_strangers(void) {
     check_flat(&(course){queue_up_in_turns, hand_over});
 }
 
+/* ---- a place (fair = false) ---- */
+
+static void share_with(size_t others, fake_caller *(*wait)(void)) {
+    fake_share_as(1000000, 1e12, 1);
+    first = fake_share(one, LINE, FOR_EVER);
+    fake_settle_all(zk);
+    for (size_t i = 0; i < others; i++) {
+        last = wait();
+        if (i == others / 2)
+            middle = last;
+    }
+    fake_settle_all(zk);
+    CHECK(fake_held(first) && fake_waits(middle) && fake_waits(last));
+}
+
+static fake_caller *wait_here(void) {
+    return fake_share(one, LINE, FOR_EVER);
+}
+
+static fake_caller *wait_among(void) {
+    return fake_share_crowd(one, LINE, 2 * MANY);
+}
+
+static void share(size_t others) {
+    share_with(others, wait_here);
+}
+
+static void share_among(size_t others) {
+    share_with(others, wait_among);
+}
+
+static void come_to_a_place(void) {
+    CHECK(fake_waits(wait_here()));
+    CHECK(fake_waits(wait_among()));
+}
+
+static void try_a_place(void) {
+    CHECK_INT(fake_share(one, LINE, 0)->status, ZKL_TIMEOUT);
+}
+
+static void revoke_a_place(void) {
+    fake_write(zk, fake_node_of(first), ZKL_REVOKE);
+    fake_settle_all(zk);
+}
+
+/* Others come and go behind it. */
+static void be_passed(void) {
+    fake_caller *theirs = fake_join(two, LINE, FOR_EVER);
+    fake_settle_all(zk);
+    fake_cancel(theirs);
+    fake_settle_all(zk);
+}
+
+static void a_place_with_many(void (*prepare)(size_t others)) {
+    check_flat(&(course){prepare, hand_over});
+    check_flat(&(course){prepare, leave_middle});
+    check_flat(&(course){prepare, come_to_a_place});
+    check_flat(&(course){prepare, try_a_place});
+    check_flat(&(course){prepare, revoke_a_place});
+    check_flat(&(course){prepare, be_passed});
+}
+
+static void a_place(void) {
+    a_place_with_many(share);
+}
+
+static void a_place_among_so_many(void) {
+    a_place_with_many(share_among);
+}
+
+/* Their node waits for another client's. */
+static void share_behind(size_t others, fake_caller *(*wait)(void)) {
+    fake_caller *theirs = fake_join(two, LINE, FOR_EVER);
+    fake_settle_all(zk);
+    for (size_t i = 0; i < others; i++)
+        middle = last = wait();
+    fake_settle_all(zk);
+    CHECK(fake_waits(last));
+    first = theirs;
+}
+
+static void queue_here(size_t others) {
+    share_behind(others, wait_here);
+}
+
+static void queue_among(size_t others) {
+    share_behind(others, wait_among);
+}
+
+static void a_place_that_queues(void) {
+    check_flat(&(course){queue_here, come_to_a_place});
+    check_flat(&(course){queue_here, leave_middle});
+    check_flat(&(course){queue_here, hand_over});
+    check_flat(&(course){queue_among, come_to_a_place});
+    check_flat(&(course){queue_among, leave_middle});
+    check_flat(&(course){queue_among, hand_over});
+}
+
+/* So many read here, or another client's do. */
+static fake_caller *read_here(void) {
+    return fake_share_kind(one, LINE, ZKL_KIND_READ, FOR_EVER);
+}
+
+static void read_together(size_t others) {
+    fake_share_as(1000000, 1e12, 1);
+    for (size_t i = 0; i <= others; i++) {
+        first = read_here();
+        fake_settle_all(zk);
+        CHECK(fake_held(first));
+    }
+}
+
+static void read_beside(size_t others) {
+    for (size_t i = 0; i < others; i++)
+        fake_read(two, LINE);
+    read_together(0);
+    CHECK_INT(fake_release(first), ZKL_OK);
+    fake_settle_all(zk);
+}
+
+static void read_once_more(void) {
+    fake_caller *reader = read_here();
+    CHECK(fake_held(reader));
+    CHECK_INT(fake_release(reader), ZKL_OK);
+    fake_settle_all(zk);
+}
+
+static void a_place_of_readers(void) {
+    check_flat(&(course){read_together, read_once_more});
+    check_flat(&(course){read_together, hand_over});
+    check_flat(&(course){read_beside, read_once_more});
+}
+
 /* ---- readers ---- */
 
 static void readers_wait(size_t others) {
@@ -250,6 +383,10 @@ static const check_case cases[] = {
     {"so does a revocation", a_revocation},
     {"so does a hand-over from another client", a_hand_over_from_another_client},
     {"so does a hand-over among strangers", a_hand_over_among_strangers},
+    {"a place costs the same among many who wait for it", a_place},
+    {"so does one whose callers are let in only among so many", a_place_among_so_many},
+    {"so does one that queues", a_place_that_queues},
+    {"so does one of readers", a_place_of_readers},
     {"so does a reader that leaves", a_reader_that_leaves},
     {"each of many readers that are let in costs the same", readers_that_are_let_in},
     {"each of many who leave together costs the same, also while a flush waits for them",

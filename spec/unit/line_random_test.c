@@ -60,15 +60,23 @@ typedef struct watcher {
 
 static watcher watchers[2];
 
-static const zkl_place *place_of(const fake_client *client) {
+static const zkl_place *place_of(const fake_client *client, zkl_kind kind) {
     const zkl_line *line = zkl_lines_find(&client->lines, LINE);
-    const zkl_listener *listener = line ? ZKL_FIRST(&line->listeners, zkl_listener, item) : NULL;
-    return listener ? ZKL_CONTAINER_OF(listener, zkl_place, listener) : NULL;
+    const zkl_list none = {NULL, NULL};
+    ZKL_EACH (const zkl_listener, listener, line ? &line->listeners : &none, item) {
+        const zkl_place *place = ZKL_CONTAINER_OF(listener, const zkl_place, listener);
+        if (place->kind == kind)
+            return place;
+    }
+    return NULL;
 }
 
-/* One of another session's, the first to come behind that node; NULL: none. */
-static const fake_node *behind(const fake_node *place) {
+/* One of another session's, the first to come behind that node of those whom it blocks; NULL:
+ * none. */
+static const fake_node *behind(const fake_node *place, zkl_kind kind) {
+    const zkl_child own = {.kind = kind};
     const fake_node *first = NULL;
+    zkl_child other;
     for (size_t i = 0;; i++) {
         const char *name = fake_child(zk, LINE, i, FAKE_LATEST);
         char path[256];
@@ -77,15 +85,16 @@ static const fake_node *behind(const fake_node *place) {
         snprintf(path, sizeof path, "%s/%s", LINE, name);
         const fake_node *node = fake_find(zk, path, FAKE_LATEST);
         if (node->owner != place->owner && node->czxid > place->czxid &&
+            zkl_verdict_blocks(&own, random_parse(name, &other)) &&
             (!first || node->czxid < first->czxid))
             first = node;
     }
 }
 
 static void check_patience(const fake_client *client, watcher *w) {
-    const zkl_place *place = place_of(client);
+    const zkl_place *place = place_of(client, ZKL_KIND_LOCK);
     const fake_node *node = place ? random_node(place->node) : NULL;
-    const fake_node *other = node ? behind(node) : NULL;
+    const fake_node *other = node ? behind(node, ZKL_KIND_LOCK) : NULL;
     const bool quiet = !client->sent && !client->inbound && !client->late &&
                        client->view == FAKE_LATEST && client->context.port;
     if (!other || w->place != node->czxid || w->behind != other->czxid)
@@ -105,11 +114,34 @@ static void check_patience(const fake_client *client, watcher *w) {
     w->now = fake_now;
 }
 
+/* Nobody tells readers of a writer behind them, and they ask as late as they like: but a stint after
+ * he came none gets in any more, unless others have made all of them wait until now. */
+static void check_readers_patience(const fake_client *client, watcher *w) {
+    const zkl_place *place = place_of(client, ZKL_KIND_READ);
+    const fake_node *node = place ? random_node(place->node) : NULL;
+    const fake_node *other = node ? behind(node, ZKL_KIND_READ) : NULL;
+    if (!other || w->place != node->czxid || w->behind != other->czxid)
+        *w = (watcher){.place = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
+    if (w->told && place->turn > w->latest && !w->latest)
+        w->since = fake_now;
+    if (w->told && place->turn > w->latest && fake_now == w->now)
+        CHECK(fake_now - w->since < fake_sharing.stint);
+    if (other && !w->told && !client->inbound && !client->late && client->view == FAKE_LATEST &&
+        client->context.port) {
+        w->told = true;
+        w->since = fake_now;
+    }
+    w->latest = place ? place->turn : 0;
+    w->now = fake_now;
+}
+
 static void check_all(void) {
+    void (*const check)(const fake_client *client, watcher *w) =
+        random_faults & SHARED ? check_readers_patience : check_patience;
     check_exclusion();
-    if ((random_faults & TURNS) && !(random_faults & SHARED)) {
-        check_patience(one, &watchers[0]);
-        check_patience(two, &watchers[1]);
+    if (random_faults & TURNS) {
+        check(one, &watchers[0]);
+        check(two, &watchers[1]);
     }
 }
 
