@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/event.h"
 #include "base/status.h"
+#include "recipe/path.h"
 #include "recipe/znode.h"
 
 typedef struct zkl_client zkl_client;

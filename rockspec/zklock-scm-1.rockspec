@@ -32,6 +32,7 @@ build = {
         "csrc/base/timer.c",
         "csrc/base/timer_thread.c",
         "csrc/base/worker.c",
+        "csrc/recipe/path.c",
         "csrc/recipe/snapshot.c",
         "csrc/recipe/trust.c",
         "csrc/recipe/verdict.c",

@@ -9,13 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A number behind "/" is the name of a node below the chroot, not the end of the chroot's own. */
+static char *path_of(const zkl_client *client, const zkl_op *op) {
+    const bool numbered = op->kind == ZKL_OP_CREATE && op->sequential;
+    return numbered ? zkl_client_full_path(client, op->path)
+                    : zkl_client_node_path(client, op->path);
+}
+
 /* Takes a wish with paths without the chroot. */
 static zkl_errand *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
     zkl_op *ops = calloc(wish.count ? wish.count : 1, sizeof *ops);
     bool complete = ops != NULL;
     for (size_t i = 0; complete && i < wish.count; i++) {
         ops[i] = wish.ops[i];
-        ops[i].path = zkl_client_node_path(client, wish.ops[i].path);
+        ops[i].path = path_of(client, &wish.ops[i]);
         complete = ops[i].path != NULL;
     }
     wish.ops = ops;

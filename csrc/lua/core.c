@@ -58,6 +58,12 @@ static int core_is_node(lua_State *L) {
     return 1;
 }
 
+/* core.is_spelled(path) -> with characters that the servers take? */
+static int core_is_spelled(lua_State *L) {
+    lua_pushboolean(L, zkl_path_is_spelled(luaL_checkstring(L, 1)));
+    return 1;
+}
+
 /* core.host_data(coroutine) -> the address that its host has attached to it, or nil: OpenResty's
  * LuaJIT knows that of a request, and uses coroutines again for others. */
 static int core_host_data(lua_State *L) {
@@ -125,6 +131,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"states", core_states},
         {"connect", zkl_lua_connect},
         {"is_node", core_is_node},
+        {"is_spelled", core_is_spelled},
         {"spare_handlers", zkl_lua_spare_handlers},
         {"interrupt_on", zkl_lua_interrupt_on},
         {"host_data", core_host_data},

@@ -136,6 +136,8 @@ static void read_answered(zkl_errand *e, const zkl_reply *reply) {
 static void keep_path(zkl_errand *e, size_t index, const char *path) {
     zkl_content *content = &e->contents[index];
     path += e->nodes->context->chroot;
+    if (!*path)
+        path = "/"; /* the chroot itself */
     content->length = strlen(path);
     memcpy(content->data, path, content->length + 1);
 }
@@ -145,11 +147,11 @@ static size_t length_above(const zkl_op *op) {
     return (size_t)(strrchr(op->path, '/') - op->path);
 }
 
-/* A chroot that does not exist is made. */
+/* A chroot that does not exist is made, and what stands above it. */
 static bool may_make_parents(const zkl_errand *e) {
     const size_t above = length_above(&e->ops[0]);
     return e->ops[0].kind == ZKL_OP_CREATE && above > 0 &&
-           (e->ops[0].parents || above == e->nodes->context->chroot);
+           (e->ops[0].parents || above <= e->nodes->context->chroot);
 }
 
 /* ZOK: they are on their way, and the create is to be sent behind them. */

@@ -1,5 +1,6 @@
 #include "zookeeper/servers.h"
 
+#include "recipe/path.h"
 #include "recipe/znode.h"
 
 #include <arpa/inet.h>
@@ -72,16 +73,14 @@ static bool level_valid(const char *level, size_t length) {
 static bool chroot_valid(const char *chroot) {
     size_t levels = 0;
     for (const char *p = chroot; *p; p++) {
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            return false;
         if (*p != '/')
             continue;
         const size_t length = strcspn(p + 1, "/");
         if (++levels > CHROOT_LEVELS_MOST || !level_valid(p + 1, length))
             return false;
     }
-    return strlen(chroot) <= CHROOT_MOST && strcmp(chroot, "/zookeeper") != 0 &&
-           strncmp(chroot, "/zookeeper/", 11) != 0;
+    return zkl_path_is_spelled(chroot) && strlen(chroot) <= CHROOT_MOST &&
+           strcmp(chroot, "/zookeeper") != 0 && strncmp(chroot, "/zookeeper/", 11) != 0;
 }
 
 bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size) {

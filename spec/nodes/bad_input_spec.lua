@@ -3,13 +3,17 @@
 local zklock = require "zklock"
 
 describe("a call on nodes", function()
-  local client, lock
+  local client, rootless, lock
 
   setup(function()
     client = assert(zklock.connect("127.0.0.1:1/root", { connect_timeout = 0 }))
+    rootless = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
     lock = client:mutex("/lock")
   end)
-  teardown(function() client:close() end)
+  teardown(function()
+    client:close()
+    rootless:close()
+  end)
 
   local LONG = "/" .. ("x"):rep(256)
 
@@ -24,6 +28,17 @@ describe("a call on nodes", function()
     { "/zookeeper belongs to the servers", function() client:set("/zookeeper/quota", "") end },
     { "/zookeeper belongs to the servers", function() client:create("/zookeeper/x") end },
     { "/zookeeper belongs to the servers", function() client:delete("/zookeeper") end },
+    { "bad argument 'path' %(path '/': it must name a node below '/'%)", function() rootless:delete("/", nil, 0) end },
+    { "bad argument 'ops%[1%]%[2%]' %(path '/': it must name",
+      function() rootless:multi({ { "delete", "/" } }, 0) end },
+    { "bad argument 'path'.*a character that ZooKeeper takes in no path",
+      function() client:create("/\240\159\152\128", "", nil, 0) end },
+    { "a character that ZooKeeper takes in no path", function() client:set("/a\194\133", "", nil, 0) end },
+    { "a character that ZooKeeper takes in no path", function() client:get("/\255", 0) end },
+    { "a character that ZooKeeper takes in no path", function() client:watch("/\237\160\128", print) end },
+    { "bad argument 'ops%[2%]%[2%]'.*a character that",
+      function() client:multi({ { "check", "/x" }, { "check", "/\239\191\189" } }, 0) end },
+    { "a character that ZooKeeper takes in no path", function() client:mutex("/a\255") end },
     { "a lock's node could be called 'x%-lock%-0000000000'", function() client:create("/a/x-lock-0000000000") end },
     { "a lock's node could be called", function() client:create("/x-lock-0000000000/a") end },
     { "a lock's node could be called so", function() client:create("/a/x-lock-", "", { sequential = true }) end },
@@ -73,6 +88,7 @@ describe("a call on nodes", function()
     for _, path in ipairs { "/", "/zookeeper", "/zookeeper/quota", "/a/x-lock-0000000000" } do
       assert.equal("disconnected", select(2, client:get(path, 0)))
     end
+    assert.equal("disconnected", select(2, client:delete("/", nil, 0))) -- the chroot
     assert.equal("disconnected", select(2, client:delete("/a/x-lock-0000000000", nil, 0)))
     assert.equal("disconnected", select(2, client:set("/a/x-lock-0000000000", "", nil, 0)))
   end)

@@ -112,6 +112,7 @@ static void refuses_what_it_cannot_read(void) {
         {"h/a/./b", "bad chroot"},
         {"h/a\x01", "bad chroot"},
         {"h/a\x7f", "bad chroot"},
+        {"h/\xf0\x9f\x98\x80", "bad chroot"},
         {"h/zookeeper", "bad chroot"},
         {"h/zookeeper/a", "bad chroot"},
     };

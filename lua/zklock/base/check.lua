@@ -111,10 +111,13 @@ local function too_long(path, chroot)
   return nil
 end
 
----@param use "read"|"write"|"create"|nil of a node; nil: it is a lock's path
+---@param use "read"|"write"|"create"|"delete"|nil of a node; nil: it is a lock's path
 local function bad_path(path, chroot, use)
   if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
-  if path == "/" then return not use and "it must name a node below '/'" or nil end
+  if path == "/" then
+    local stays = not use or (use == "delete" and chroot == "")
+    return stays and "it must name a node below '/'" or nil
+  end
   if path:sub(-1) == "/" then return "it must not end with '/'" end
   if path:find("[%z\1-\31\127]") then return "it must not hold control characters" end
   for component in path:gmatch("/([^/]*)") do
@@ -130,12 +133,13 @@ local function bad_path(path, chroot, use)
   if use ~= "read" and (path == "/zookeeper" or path:find("^/zookeeper/")) then
     return "/zookeeper belongs to the servers"
   end
+  if not core.is_spelled(path) then return "it has a character that ZooKeeper takes in no path" end
   return too_long(path, chroot)
 end
 
 --- The path of a lock, or of a node.
 ---@param chroot string? the client's, "" if it has none
----@param use "read"|"write"|"create"|nil what is done to the node; nil: it is a lock's path
+---@param use "read"|"write"|"create"|"delete"|nil what is done to the node; nil: it is a lock's path
 function check.path(value, name, level, chroot, use)
   level = level or CALLER
   check.text(value, name, level + 1)

@@ -52,7 +52,7 @@ function ops.set(client, path, data, version, list, level)
 end
 
 function ops.delete(client, path, version, list, level)
-  return { KINDS.delete, check.path(path, named(list, list and 2, "path"), level + 1, client.chroot, "write"), nil,
+  return { KINDS.delete, check.path(path, named(list, list and 2, "path"), level + 1, client.chroot, "delete"), nil,
     version_of(version, named(list, list and 3, "version"), level + 1) }
 end
 
