@@ -1,28 +1,38 @@
 -- Holds the simulation's servers to the real ones: the same random operations of three sessions go to a ZooKeeper
--- server and to the model (spec/recorder), and what each was told must be the same, in order.
+-- server and to the model (spec/recorder), and what each was told must be the same, in order. A sixth as many go to
+-- three servers, of which one is held back at times, and sessions move and are closed by somebody else.
 -- usage: tools/recorder.lua BUILD COUNT [FIRST]
 
+local ensemble = require "spec.support.ensemble"
+local process = require "spec.support.process"
 local server = require "spec.support.server"
 
 local build, count, first = arg[1], tonumber(arg[2]), tonumber(arg[3] or 1)
 
---- What a program says of each seed: its lines. nil: it failed.
-local function record(program, hosts)
+local PATIENCE = 60 -- seconds for a line
+
+--- What a program says of each seed: its lines. `heed` hears what it wants of the servers meanwhile: "@hold".
+local function record(program, hosts, last, heed)
   local path = ("%s/recorder/%s"):format(build, program)
-  local command = ("%s %s %d %d 2>%s.log"):format(path, hosts, first, first + count - 1, path)
-  local pipe = assert(io.popen(command))
+  local one = process.spawn { path, hosts, tostring(first), tostring(last) }
   local seeds, lines = {}, {}
-  for line in pipe:lines() do
+  for line in function() return one:read_line(PATIENCE) end do
     local seed = line:match("^seed (%d+)$")
     if seed then
       lines = {}
       seeds[tonumber(seed)] = lines
     end
-    lines[#lines + 1] = line
+    if line:find("^@") then
+      heed(line)
+      one:write("done")
+    else
+      lines[#lines + 1] = line
+    end
   end
-  local good, how, status = pipe:close()
-  if not good then
-    lines[#lines + 1] = ("%s ended: %s %d"):format(program, how, status)
+  local status = one:wait(PATIENCE)
+  if status ~= 0 then
+    one:kill()
+    lines[#lines + 1] = ("%s ended with %s: %s"):format(program, tostring(status), one:stderr())
   end
   return seeds
 end
@@ -58,8 +68,8 @@ local function difference(a, b)
   end
 end
 
-local function tell(seed, real, model, at)
-  print(("FAILED  seed %d: the model is wrong"):format(seed))
+local function tell(what, seed, real, model, at)
+  print(("FAILED  %s, seed %d: the model is wrong"):format(what, seed))
   for i = math.max(1, at - 4), at - 1 do
     print("          " .. real[i])
   end
@@ -67,25 +77,57 @@ local function tell(seed, real, model, at)
   print("  model:  " .. (model[at] or "nothing"))
 end
 
-local zookeeper = server.start { container_check_interval = 3600 * 1000 }
-local real = record("recorder_real", ("127.0.0.1:%d"):format(zookeeper.port))
-zookeeper:stop()
-local model = record("recorder_model", "-")
-
 local passed, failed, compared = 0, 0, 0
-for seed = first, first + count - 1 do
-  local a, b = by_order(real[seed] or {}), by_order(model[seed] or {})
-  local at = difference(a, b)
-  compared = compared + #a
-  if at or #a == 0 then
-    failed = failed + 1
-    if failed <= 20 then
-      tell(seed, a, b, at or 1)
+local function compare(what, real, model, last)
+  for seed = first, last do
+    local a, b = by_order(real[seed] or {}), by_order(model[seed] or {})
+    local at = difference(a, b)
+    compared = compared + #a
+    if at or #a == 0 then
+      failed = failed + 1
+      if failed <= 20 then
+        tell(what, seed, a, b, at or 1)
+      end
+    else
+      passed = passed + 1
     end
-  else
-    passed = passed + 1
   end
 end
+
+local CONTAINERS_STAY = 3600 * 1000
+
+--- One server, and one of the model's three.
+local function hold_to_one(last)
+  local zookeeper = server.start { container_check_interval = CONTAINERS_STAY }
+  local real = record("recorder_real", ("127.0.0.1:%d"):format(zookeeper.port), last)
+  zookeeper:stop()
+  compare("one server", real, record("recorder_model", "-", last), last)
+end
+
+--- Three of them: a session at the leader, one at a follower, and one at a follower that is held back at times: what it
+--- is told by the leader stays in a proxy. Its patience is longer than anybody holds it back.
+local function hold_to_three(last)
+  local cluster = ensemble.start { links = true, tick_time = 1000, container_check_interval = CONTAINERS_STAY }
+  local leader = cluster:leader()
+  local follower, kept = leader % 3 + 1, (leader + 1) % 3 + 1
+  local link = cluster.links[kept][leader]
+  local hosts = {}
+  for _, n in ipairs { leader, follower, kept } do
+    hosts[#hosts + 1] = cluster.servers[n].hosts
+  end
+  local real = record("recorder_real", table.concat(hosts, ","), last, function(wish)
+    if wish == "@hold" then
+      link:black_hole("to_client")
+    else
+      link:heal("to_client")
+    end
+  end)
+  cluster:close()
+  compare("three servers", real, record("recorder_model", "-,-,-", last), last)
+end
+
+hold_to_one(first + count - 1)
+hold_to_three(first + (count + 5) // 6 - 1)
 print(("%d lines compared"):format(compared))
 print(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0)

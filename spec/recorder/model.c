@@ -4,14 +4,18 @@
 #include "library.h"
 #include "machine.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define LIMIT (20 * ZKL_SECOND)
 
 enum { SESSIONS_MOST = 8 };
 
 static sim_machine machines[SESSIONS_MOST];
+static int servers;
 
 void stage_begin(const char *hosts) {
-    (void)hosts;
+    servers = strchr(hosts, ',') ? 3 : 1;
     sim_rude_closings = 0;
     sim_begin(1);
     sim_ensemble_begin(ZKL_SECOND);
@@ -25,9 +29,23 @@ void stage_end(void) {
     sim_end();
 }
 
-/* One of them, as the real one is alone. */
-const char *stage_hosts(void) {
-    return "10.0.0.1:2181";
+int stage_servers(void) {
+    return servers;
+}
+
+/* The leader is the first of them. One of them, where the real one is alone. */
+const char *stage_host(int server) {
+    static char host[32];
+    snprintf(host, sizeof host, "10.0.0.%d:2181", 1 + (sim_leader() + server) % SERVERS);
+    return host;
+}
+
+void stage_hold(bool held) {
+    const int server = (sim_leader() + 2) % SERVERS;
+    if (held)
+        sim_server_lag(server, ZKL_NEVER, false);
+    else
+        sim_server_hurry(server);
 }
 
 void stage_as(int session) {

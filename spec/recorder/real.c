@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,20 +11,38 @@
 
 #define LIMIT 20 /* seconds */
 
-static const char *servers;
+static char servers[8][64];
+static int server_count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 void stage_begin(const char *hosts) {
-    servers = hosts;
+    for (; *hosts && server_count < 8; hosts += *hosts == ',') {
+        const size_t length = strcspn(hosts, ",");
+        snprintf(servers[server_count++], sizeof *servers, "%.*s", (int)length, hosts);
+        hosts += length;
+    }
     zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
 }
 
 void stage_end(void) {
 }
 
-const char *stage_hosts(void) {
-    return servers;
+int stage_servers(void) {
+    return server_count;
+}
+
+const char *stage_host(int server) {
+    return servers[server];
+}
+
+/* Whoever reads what is told does it, and says so. */
+void stage_hold(bool held) {
+    char line[16];
+    printf("@%s\n", held ? "hold" : "let go");
+    fflush(stdout);
+    if (!fgets(line, sizeof line, stdin))
+        exit(3);
 }
 
 void stage_as(int session) {

@@ -17,6 +17,7 @@ typedef struct session {
     int number;   /* from 0 */
     unsigned age; /* how many sessions it has had */
     int connects;
+    bool expired;
     char *said[LINES]; /* what it was told since it was last asked */
     size_t count;
     bool has_auth;
@@ -31,6 +32,7 @@ static size_t known_count;
 static uint64_t chance;
 static char root[64];
 static bool answered;
+static bool held; /* the third server knows nothing of what is written now */
 
 static unsigned any(unsigned below) {
     chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -178,6 +180,8 @@ static void on_session(zhandle_t *handle, int type, int state, const char *path,
         s->handle = handle;
         s->connects++;
     }
+    if (state == ZOO_EXPIRED_SESSION_STATE)
+        s->expired = true;
     stage_unlock();
 }
 
@@ -222,12 +226,23 @@ static void know(const session *s) {
     known_count++;
 }
 
+/* Each has a server of its own, if there are three. */
+static int server_of(const session *s) {
+    return s->number % stage_servers();
+}
+
+static bool is_held_back(const session *s) {
+    return held && server_of(s) == 2;
+}
+
 static void open_session(session *s) {
     stage_as(s->number);
     s->connects = 0;
+    s->expired = false;
     s->age++;
     s->handle = NULL;
-    zhandle_t *handle = zookeeper_init2(stage_hosts(), on_session, 10000, NULL, s, 0, NULL);
+    zhandle_t *handle =
+        zookeeper_init2(stage_host(server_of(s)), on_session, 10000, NULL, s, 0, NULL);
     must(handle != NULL, "no handle");
     await_connection(s, 1);
     s->handle = handle;
@@ -240,10 +255,20 @@ static void open_session(session *s) {
     await_answer();
 }
 
+static void on_synced(int rc, const char *path, const void *ctx) {
+    (void)path;
+    on_quiet(rc, NULL, ctx);
+}
+
 /* Everybody who has something to be told has been told it when this is answered. */
 static void settle(session *s) {
-    answered = false;
     stage_as(s->number);
+    if (stage_servers() > 1 && !is_held_back(s)) {
+        answered = false;
+        must(zoo_async(s->handle, "/", on_synced, s) == ZOK, "a session takes no sync");
+        await_answer();
+    }
+    answered = false;
     must(zoo_aexists(s->handle, "/", 0, on_quiet, s) == ZOK, "a session takes no question");
     await_answer();
 }
@@ -366,10 +391,17 @@ static int ask_unwatch(session *s, const char *path) {
                                    (void_completion_t *)on_void, s);
 }
 
+enum { ANYTHING = 16, READS = 7, READS_LAST = 13 };
+
+/* What is written waits for the leader, who is not heard. */
+static unsigned any_question(const session *s) {
+    return is_held_back(s) ? READS + any(READS_LAST - READS) : any(ANYTHING);
+}
+
 static int ask(session *s) {
     const char *path = any_path();
     const watcher_fn watcher = any(2) ? on_watch : NULL;
-    switch (any(16)) {
+    switch (any_question(s)) {
     case 0:
     case 1:
     case 2:
@@ -396,11 +428,11 @@ static int ask(session *s) {
     case 12:
         printf("getACL %s", below_root(path));
         return zoo_aget_acl(s->handle, path, on_acl, s);
-    case 13:
+    case READS_LAST:
+        return ask_unwatch(s, path);
+    case 14:
         printf("setACL %s", below_root(path));
         return zoo_aset_acl(s->handle, path, any_version(), any_acl(), on_void, s);
-    case 14:
-        return ask_unwatch(s, path);
     default:
         return ask_multi(s);
     }
@@ -440,6 +472,87 @@ static void cut(void) {
     settle_all(true);
 }
 
+/* ---- with three servers ---- */
+
+enum { END, CUT, TAKE, TAKE_WRITING, HOLD, LET_GO = HOLD + 3, ORDINARY = LET_GO + 2 };
+
+static void let_go(void) {
+    if (!held)
+        return;
+    printf("the third server is let go\n");
+    held = false;
+    stage_hold(false);
+    settle_all(true);
+}
+
+static void hold(void) {
+    printf("the third server is held back\n");
+    held = true;
+    stage_hold(true);
+}
+
+static session *watched;
+
+static bool has_expired(void) {
+    return watched->expired;
+}
+
+/* Somebody else comes with its number and password to another server: the session moves there.
+ * It may write meanwhile: it is refused, comes back, and has moved back. Then the other one closes
+ * it. */
+static void take_session(session *s, bool writes) {
+    static session other = {.number = SESSIONS};
+    printf("somebody else takes the session of s%d%s\n", s->number, writes ? ", which writes" : "");
+    const clientid_t id = *zoo_client_id(s->handle);
+    const int before = s->connects;
+    stage_as(SESSIONS);
+    other.connects = 0;
+    zhandle_t *handle =
+        zookeeper_init2(stage_host(server_of(s) == 0), on_session, 10000, &id, &other, 0, NULL);
+    must(handle != NULL, "no handle");
+    await_connection(&other, 1);
+    if (writes) {
+        stage_as(s->number);
+        answered = false;
+        must(zoo_aset(s->handle, root, "y", 1, -1, on_stat, s) == ZOK, "a write is not taken");
+        await_answer();
+        await_connection(s, before + 1);
+        settle(s);
+    }
+    stage_as(SESSIONS);
+    zookeeper_close(handle);
+    watched = s;
+    must(stage_wait(has_expired), "its session does not end");
+    stage_as(s->number);
+    tell(s, false);
+    zookeeper_close(s->handle);
+    open_session(s);
+    settle_all(true);
+}
+
+static void disturb(session *s, unsigned what) {
+    if (server_of(s) == 2 || what == CUT)
+        let_go();
+    switch (what) {
+    case END:
+        end_session(s);
+        break;
+    case CUT:
+        cut();
+        break;
+    case TAKE:
+    case TAKE_WRITING:
+        take_session(s, what == TAKE_WRITING);
+        break;
+    case HOLD:
+        if (!held)
+            hold();
+        break;
+    default:
+        let_go();
+    }
+}
+
 /* ---- a seed ---- */
 
 static void run_seed(unsigned seed) {
@@ -454,13 +567,13 @@ static void run_seed(unsigned seed) {
     settle_all(false);
     for (int i = 0; i < OPS; i++) {
         const unsigned what = any(60);
-        if (what == 0)
-            end_session(&sessions[any(SESSIONS)]);
-        else if (what == 1)
-            cut();
+        session *s = &sessions[any(SESSIONS)];
+        if (what < (stage_servers() > 1 ? ORDINARY : TAKE))
+            disturb(s, what > HOLD && what < LET_GO ? HOLD : what);
         else
-            operate(&sessions[any(SESSIONS)]);
+            operate(s);
     }
+    let_go();
 }
 
 int main(int argc, char **argv) {

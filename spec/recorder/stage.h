@@ -6,10 +6,15 @@
 #include <stdbool.h>
 #include <zookeeper/zookeeper.h>
 
-/* `hosts`: where the real servers are. */
+/* `hosts`: where the real servers are. Three of them: the leader, a follower, and one that may be
+ * held back. */
 void stage_begin(const char *hosts);
 void stage_end(void);
-const char *stage_hosts(void);
+int stage_servers(void); /* 1 or 3 */
+/* Where that one is. */
+const char *stage_host(int server);
+/* Nothing that the leader says reaches the third one, until it is let go. */
+void stage_hold(bool held);
 /* The calls that follow are that session's. */
 void stage_as(int session);
 /* What callbacks write is written between these two; the second wakes who waits. */

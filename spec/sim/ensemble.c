@@ -527,9 +527,10 @@ static void lead_request(server *leader, sim_request *r, int origin) {
         answer_sync(leader, r, origin);
         return;
     }
-    r->is_moved =
-        leads(leader) && r->session && r->op != OP_OPEN_SESSION && r->session->home != origin;
-    if (r->op == OP_CLOSE_SESSION && r->session && !r->is_moved && leads(leader))
+    /* who says goodbye is not asked where it is */
+    r->is_moved = leads(leader) && r->session && r->op != OP_OPEN_SESSION &&
+                  r->op != OP_CLOSE_SESSION && r->session->home != origin;
+    if (r->op == OP_CLOSE_SESSION && r->session && leads(leader))
         r->session->closing = true;
     propose(leader, r, origin);
 }
@@ -992,6 +993,11 @@ void sim_server_lag(int i, zkl_nanos until, bool back) {
     slow(&ens.servers[i], until, back);
 }
 
+void sim_server_hurry(int i) {
+    sim_queue_hurry(&ens.servers[i].up);
+    sim_queue_hurry(&ens.servers[i].down);
+}
+
 static bool is_of(const sim_socket *s, int i, const void *owner) {
     return (i < 0 || s->server == i) && (!owner || s->owner == owner);
 }
@@ -1030,8 +1036,7 @@ void sim_ensemble_heal(void) {
         sim_at(&at->pace, sim_now);
         if (at->heard > sim_now)
             at->heard = sim_now;
-        sim_queue_hurry(&at->up);
-        sim_queue_hurry(&at->down);
+        sim_server_hurry(i);
         for (sim_socket *s = at->sockets; s; s = s->beside) {
             sim_queue_hurry(&s->up);
             sim_queue_hurry(&s->down);
