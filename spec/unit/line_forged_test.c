@@ -53,6 +53,22 @@ static void a_guess_that_comes_true_is_waited_for(void) {
     CHECK(fake_held(p));
 }
 
+/* The list was asked for before, and is answered first: the forged name is all that it has. */
+static void a_guess_that_is_listed_before_our_own_is_made_is_nobodys(void) {
+    fake_caller *first = fake_join(one, LINE, 1e12), *p = fake_join(one, LINE, 1e12);
+    CHECK(fake_carry(one)); /* the first one's create */
+    const char *forged = forge(p, -1);
+    CHECK(fake_carry(one)); /* and the list */
+    CHECK(fake_deliver(one) && fake_deliver(one));
+    CHECK(p->contender->node == ZKL_NODE_ASKED && !p->contender->name);
+    settle();
+    CHECK(fake_held(first) && fake_waits(p));
+    fake_release(first);
+    fake_remove(zk, forged);
+    settle();
+    CHECK(fake_held(p));
+}
+
 static void a_twin_below_does_not_take_the_hold_away(void) {
     fake_caller *p = fake_holder(one);
     fake_settle_all(zk);
@@ -193,6 +209,8 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a node with our GUID that is not ours is waited for",
          a_guess_that_comes_true_is_waited_for},
+        {"a node with our GUID that is listed before ours is made is not taken for it",
+         a_guess_that_is_listed_before_our_own_is_made_is_nobodys},
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
         {"of twins ours is the one that our session made",
          our_own_among_twins_is_the_one_that_our_session_made},
