@@ -1,5 +1,6 @@
 #include "history.h"
 
+#include "clerk.h"
 #include "ensemble.h"
 #include "host.h"
 #include "judge.h"
@@ -114,6 +115,11 @@ static void some_closing(void) {
  * on. */
 static void some_names(void) {
     sim_host *host = any_host();
+    if (host->has_notes &&
+        sim_once_in(2)) { /* the handle that comes later may meet one that lags */
+        sim_server_lag((int)sim_any(SERVERS), any_while(), false);
+        return;
+    }
     host->machine.no_names = sim_once_in(2);
     host->machine.era += sim_once_in(2);
     host->machine.cut_off_until = any_while();
@@ -296,6 +302,8 @@ static void next_deed(sim_event *event) {
     const zkl_nanos pause = sim_some(history.pause);
     if (!history.plan->dropped[i])
         deed();
+    if (!history.plan->dropped[i] && history.hosts[0].has_notes && sim_any(2))
+        sim_clerk_deed(any_host());
     sim_host_check_deadlines(any_host());
     sim_seed(chance);
     if (history.done < history.deeds)
@@ -363,6 +371,47 @@ static bool all_forgotten(void) {
     return true;
 }
 
+static bool all_clerks(bool (*is_done)(const sim_host *host)) {
+    for (int i = 0; i < history.host_count; i++)
+        if (history.hosts[i].client && !is_done(&history.hosts[i]))
+            return false;
+    return true;
+}
+
+static bool all_answered(void) {
+    return all_clerks(sim_clerk_is_idle);
+}
+
+static bool all_current(void) {
+    return all_clerks(sim_clerk_is_current);
+}
+
+static bool all_stopped(void) {
+    return all_clerks(sim_clerk_has_stopped);
+}
+
+/* Once more, when nothing is wrong any more: whoever watches is told, and not only because each is
+ * read again now and then. */
+static void change_notes(void) {
+    sim_do(OP_CREATE, SIM_ROOT, "", ZKL_PERSISTENT, NULL);
+    for (int note = 0; note < NOTES; note++) {
+        const char *path = sim_note_path((sim_note)note);
+        if (sim_do(OP_CREATE, path, "", ZKL_PERSISTENT, NULL) == ZNODEEXISTS)
+            sim_do(OP_SET, path, "", ZKL_PERSISTENT, NULL);
+    }
+}
+
+static void see_to_notes(void) {
+    await(all_answered, 120 * ZKL_SECOND, "an errand is never answered");
+    await(all_current, 120 * ZKL_SECOND, "a watch never shows the latest state");
+    change_notes();
+    await(all_current, 5 * ZKL_SECOND, "a watch does not tell of a change");
+    for (int i = 0; i < history.host_count; i++)
+        if (history.hosts[i].client)
+            sim_clerk_stop(&history.hosts[i]);
+    await(all_stopped, 60 * ZKL_SECOND, "a watch is left that nobody wants");
+}
+
 /* Everybody who waits is served, and gives back; then the servers have nothing of anybody. */
 static void see_to_the_end(void) {
     for (int i = 0; i < history.host_count; i++)
@@ -373,10 +422,13 @@ static void see_to_the_end(void) {
             sim_host_flush(&history.hosts[i]);
     await(all_flushed, 60 * ZKL_SECOND, "a flush is never answered");
     await(all_forgotten, 60 * ZKL_SECOND, "a line is left at which nobody is");
+    if (history.hosts[0].has_notes)
+        see_to_notes();
     for (int i = 0; i < history.host_count; i++)
         sim_host_close(&history.hosts[i]);
     sim_run(sim_now + 20 * ZKL_SECOND + 3 * history.timeout);
     sim_judge_end();
+    sim_ledger_end();
 }
 
 /* ---- a history ---- */
@@ -415,12 +467,15 @@ static void set_up(const sim_plan *plan) {
     history.pause = (sim_once_in(4) ? 10 : 200) * SIM_MS;
     history.host_count = 2 + (int)sim_any(HOSTS_MOST - 1);
     const bool is_secured = sim_once_in(5), is_narrow = sim_once_in(5);
+    const bool has_notes = plan->seed % 3 != 0; /* the others have locks alone */
     const size_t watches_most = 200 + 100 * sim_any(6);
     if (is_narrow)
-        sim_packet_most = 28 + watches_most;
+        sim_packet_most = 28 + watches_most + (has_notes ? SIM_NOTES_WATCHED : 0);
     for (int i = 0; i < history.host_count; i++) {
         set_up_host(i);
         history.hosts[i].is_secured = is_secured;
+        history.hosts[i].has_notes = has_notes;
+        history.hosts[i].is_robbed = history.faults & OPERATORS;
         history.hosts[i].watches_most = is_narrow ? watches_most : 0;
     }
     SAY("seed %llu: %d hosts, sessions of %.0f s, %u deeds, faults %x",
@@ -440,6 +495,7 @@ static void age_directories(void) {
 
 void sim_history_run(const sim_plan *plan) {
     set_up(plan);
+    sim_ledger_begin();
     sim_judge_begin(history.hosts, history.host_count);
     sim_ran = ran;
     if (!history.hosts[0].is_secured)

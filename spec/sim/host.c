@@ -1,5 +1,6 @@
 #include "host.h"
 
+#include "clerk.h"
 #include "ensemble.h"
 #include "queue/contender.h"
 
@@ -67,6 +68,7 @@ static void forget(sim_caller *c) {
         p = &(*p)->next;
     *p = c->next;
     sim_cancel(&c->turn);
+    sim_clerk_forget(c);
     zkl_drop(c->contender);
     free(c);
 }
@@ -96,6 +98,9 @@ static void go_on(sim_event *event) {
     sim_machine *before = enter(c->host);
     if (holds(c) && c->is_under && sim_once_in(4)) {
         sim_after(event, sim_some(ZKL_SECOND));
+    } else if (holds(c) && !c->host->is_resting && c->host->has_notes && sim_any(3)) {
+        sim_clerk_held(c);
+        sim_after(event, sim_some(300 * SIM_MS));
     } else if (holds(c)) {
         if (zkl_validity(c->contender) > 0)
             check_hold(c);
@@ -161,6 +166,8 @@ static void hear_of(sim_caller *c, const zkl_event *event) {
 }
 
 static void hear(sim_host *host, const zkl_event *event) {
+    if (sim_clerk_hear(host, event))
+        return;
     switch (event->kind) {
     case ZKL_EVENT_GRANTED:
     case ZKL_EVENT_FAILED:
@@ -490,9 +497,23 @@ void sim_host_open(sim_host *host) {
     zkl_hang_up(host->client); /* nobody looks at the descriptor */
     if (host->watches_most)
         host->client->lines.queue.watches.most = host->watches_most;
+    if (host->watches_most)
+        host->client->nodes.watches.most = SIM_NOTES_WATCHED;
     host->looked_at = 0;
+    sim_clerk_open(host);
     SAY("host %d opens a client", host->machine.id);
     sim_leave(before);
+}
+
+/* Whatever waited has been answered by the closing, and nothing is told of what is watched. */
+static void hear_the_last(sim_host *host) {
+    zkl_event event;
+    while (zkl_peek(host->client, &event)) {
+        SIM_CHECK(event.kind != ZKL_EVENT_CHANGED);
+        hear(host, &event);
+        zkl_forget(host->client, event.serial);
+    }
+    SIM_CHECK(sim_clerk_is_idle(host));
 }
 
 void sim_host_close(sim_host *host) {
@@ -500,8 +521,12 @@ void sim_host_close(sim_host *host) {
         return;
     SAY("host %d closes its client", host->machine.id);
     sim_machine *before = enter(host);
-    if (sim_once_in(2))
+    if (sim_once_in(2)) {
         zkl_close(host->client);
+        if (host->has_notes)
+            hear_the_last(host);
+    }
+    sim_clerk_close(host);
     while (host->callers)
         forget(host->callers);
     for (sim_question *q; (q = host->questions);) {

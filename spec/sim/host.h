@@ -9,6 +9,8 @@
 
 typedef struct sim_host sim_host;
 typedef struct sim_session sim_session;
+typedef struct sim_errand sim_errand;
+typedef struct sim_look sim_look;
 
 /* The places that are locked; a place may be several directories. */
 typedef enum sim_place {
@@ -23,6 +25,8 @@ typedef enum sim_place {
 /* Absolute, for all hosts: in a client's chroot or not. */
 const char *sim_place_path(sim_place place);
 #define SIM_ROOT "/locks"
+/* Bytes of watches on nodes that are no locks, where the servers take little. */
+#define SIM_NOTES_WATCHED 60
 
 typedef struct sim_caller {
     struct sim_caller *next;
@@ -37,6 +41,7 @@ typedef struct sim_caller {
     bool is_shared;  /* on a node that others of this client use in turn */
     unsigned answers, losses;
     bool is_granted, is_released;
+    bool is_unsure; /* it has written, and nobody knows what became of it (clerk) */
     bool is_judged; /* the hold has been looked at (judge) */
     zkl_status status;
     int64_t token;
@@ -63,6 +68,13 @@ struct sim_host {
     sim_caller *callers;
     sim_question *questions;
     uint64_t tags;
+    /* the clerk's */
+    bool has_notes; /* it reads, writes and watches nodes besides locks */
+    bool is_robbed; /* operators take away what it holds just when it writes */
+    sim_errand *errands;
+    sim_look *looks;
+    int64_t floor; /* what it has been shown was so then, or is younger */
+    unsigned made; /* the write that made a node which it has not asked to have deleted yet */
     sim_event poll;
     zkl_nanos lateness;   /* of its polls, at most */
     bool is_resting;      /* no faults any more: gives back soon */

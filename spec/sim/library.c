@@ -75,6 +75,7 @@ struct _zhandle {
 
 static zhandle_t *handles;
 unsigned sim_rude_closings = 20;
+void (*sim_submitted)(const sim_request *request);
 
 /* ---- the completion thread ---- */
 
@@ -199,6 +200,8 @@ static int submit(zhandle_t *zh, sim_request *r) {
         sim_request_drop(r);
         return ZINVALIDSTATE;
     }
+    if (sim_submitted)
+        sim_submitted(r);
     if (zh->state == ZOO_CONNECTED_STATE)
         send_now(zh, r);
     else
@@ -469,11 +472,11 @@ size_t sim_handles(void) {
     return n;
 }
 
-size_t sim_listeners(const sim_machine *machine) {
+size_t sim_listeners_below(const sim_machine *machine, const char *path) {
     size_t n = 0;
     for (const zhandle_t *zh = handles; zh; zh = zh->next)
         for (const listener *l = zh->listeners; zh->machine == machine && l; l = l->next)
-            n++;
+            n += strncmp(l->path, path, strlen(path)) == 0;
     return n;
 }
 

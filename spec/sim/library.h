@@ -3,12 +3,15 @@
 #define LIBRARY_H
 
 #include "machine.h"
+#include "wire.h"
 
 /* Closing a handle is in vain once in so many times: the servers do not hear of it; 0: never. */
 extern unsigned sim_rude_closings;
+/* Told of each request that a handle takes. */
+extern void (*sim_submitted)(const sim_request *request);
 /* Handles that are not closed. */
 size_t sim_handles(void);
-/* Watches that the machine's handles have. */
-size_t sim_listeners(const sim_machine *machine);
+/* Watches that the machine's handles have at paths that begin so. */
+size_t sim_listeners_below(const sim_machine *machine, const char *path);
 
 #endif

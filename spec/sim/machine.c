@@ -99,7 +99,7 @@ int __wrap_nanosleep(const struct timespec *pause, struct timespec *left) {
 
 /* ---- threads ---- */
 
-enum { THREADS = 64 };
+enum { THREADS = 192 };
 
 typedef struct thread {
     sim_event event;

@@ -7,6 +7,7 @@
 
 fake_servers *sim_tree;
 void (*sim_deleted)(const fake_node *node, const sim_request *by);
+void (*sim_written)(const sim_request *request);
 
 static sim_change *changes;
 static size_t change_count, change_room;
@@ -315,6 +316,8 @@ void sim_write(sim_request *r) {
     sim_tree->within = true;
     r->part.rc = write_out(r);
     sim_tree->within = false;
+    if (r->part.rc == ZOK && sim_written)
+        sim_written(r);
 }
 
 int sim_do(sim_op op, const char *path, const char *data, zkl_mode mode, sim_session *session) {

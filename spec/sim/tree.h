@@ -33,6 +33,9 @@ int sim_do(sim_op op, const char *path, const char *data, zkl_mode mode, sim_ses
  * its own or nobody's). */
 extern void (*sim_deleted)(const fake_node *node, const sim_request *by);
 
+/* Told of each write that was done, when it is. */
+extern void (*sim_written)(const sim_request *request);
+
 void sim_tree_begin(void);
 void sim_tree_end(void);
 
