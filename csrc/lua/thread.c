@@ -118,6 +118,56 @@ static int thread_fate(lua_State *L) {
     return 1;
 }
 
+/* Is the owner on top of the stack, which is popped, one whom nothing has happened to? Tables as of
+ * core.first_to_look_at. */
+static bool goes_on(lua_State *L) {
+    enum { COROUTINES = 2, STAND_INS = 3 };
+    lua_State *thread = lua_tothread(L, -1);
+    lua_Debug frame;
+    bool good = !lua_isnil(L, -1);
+    if (thread && lua_status(thread) == 0) {
+        good = lua_getstack(thread, 0, &frame) || lua_gettop(thread) > 0;
+    } else if (thread) {
+        lua_rawget(L, COROUTINES);
+        good = lua_status(thread) == LUA_YIELD && lua_toboolean(L, -1);
+    } else if (good) {
+        lua_rawget(L, STAND_INS);
+        good = lua_isnil(L, -1);
+    }
+    lua_pop(L, 1);
+    return good;
+}
+
+static bool is_empty(lua_State *L, int table, int at) {
+    lua_rawgeti(L, table, at);
+    lua_pushnil(L);
+    const bool empty = !lua_next(L, -2);
+    lua_pop(L, empty ? 1 : 3);
+    return empty;
+}
+
+/* core.first_to_look_at(owners, coroutines, stand_ins, from, steps, shares) -> the number of the
+ * first of so many owners, from `from` down, of whom there may be more to say than that he lives
+ * and, if there are `shares`, has one that is not empty; or nothing. Of `coroutines` it is known
+ * that they are run by resume; `stand_ins` are owners that stand for one. */
+static int thread_first_to_look_at(lua_State *L) {
+    enum { OWNERS = 1, TABLES = 3, FROM, STEPS, SHARES };
+    for (int table = OWNERS; table <= TABLES; table++)
+        luaL_checktype(L, table, LUA_TTABLE);
+    const int from = (int)luaL_checkinteger(L, FROM);
+    const int end = from - (int)luaL_checkinteger(L, STEPS);
+    lua_settop(L, SHARES);
+    const bool has_shares = lua_istable(L, SHARES);
+    for (int number = from; number > end; number--) {
+        lua_rawgeti(L, OWNERS, number);
+        if (!goes_on(L) || (has_shares && is_empty(L, SHARES, number))) {
+            lua_pushinteger(L, number);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The frame of what was called first of all that runs in it, or ran when it died; -1: there is
  * none. */
 static int bottom_level(lua_State *thread) {
@@ -170,6 +220,7 @@ void zkl_open_thread(lua_State *L) {
         {"is_coroutine", thread_is_coroutine},
         {"fate", thread_fate},
         {"has_begun", thread_has_begun},
+        {"first_to_look_at", thread_first_to_look_at},
         {NULL, NULL},
     };
     for (const luaL_Reg *f = functions; f->name; f++) {

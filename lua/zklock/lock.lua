@@ -18,6 +18,8 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
+--- So many owners are looked at by each who asks for something; more are when it is waited for.
+local FEW = 4
 
 ---@class zklock.Lock
 local Lock = {}
@@ -104,7 +106,7 @@ local function seek(lock, deadline, once, who)
   client.ledger:recall()
   local hold = holds:of(who)
   if hold and hold.state == "held" then return await_validity(hold, deadline) end
-  client.mortals:reap(hold and math.huge)
+  client.mortals:reap(hold and math.huge or FEW)
   quietly(holds.reap, holds)
   hold = hold and holds:of(who)
   if hold then

@@ -2,15 +2,15 @@
 --- can.
 local newproxy = newproxy -- luacheck: ignore 113
 
+--- In the other ones: all have this metatable.
+local FINALIZER = { __gc = function(self) pcall(self.finalize, self.state) end }
+
 --- The function gets `state`, not the finalizer; what it raises is dropped, for there is nobody to raise it to.
 ---@param state any must not refer to the finalizer
 ---@param finalize fun(state: any)
 return function(state, finalize)
-  local function gc() pcall(finalize, state) end
-  if newproxy then
-    local finalizer = newproxy(true)
-    getmetatable(finalizer).__gc = gc
-    return finalizer
-  end
-  return setmetatable({}, { __gc = gc })
+  if not newproxy then return setmetatable({ state = state, finalize = finalize }, FINALIZER) end
+  local finalizer = newproxy(true)
+  getmetatable(finalizer).__gc = function() pcall(finalize, state) end
+  return finalizer
 end

@@ -18,6 +18,7 @@ local IN_PASSING = 64
 ---@field private numbers table<any, integer> weak
 ---@field private finalizers table<any, any> weak
 ---@field count integer
+---@field private vacant integer how many of them have nothing
 ---@field private entering boolean? somebody gets a number now: a finalizer that runs meanwhile removes nobody
 ---@field private at integer the one that was looked at last
 local Mortals = {}
@@ -34,6 +35,7 @@ function Mortals.new()
     numbers = weak "k",
     finalizers = weak "k",
     count = 0,
+    vacant = 0,
     at = 0,
   }, Mortals)
 end
@@ -52,18 +54,20 @@ local function enter(mortals, who)
   mortals.shares[number] = share
   mortals.whos[number] = who
   mortals.numbers[who] = number
-  mortals.count = number
+  mortals.count, mortals.vacant = number, mortals.vacant + 1
   mortals.entering = nil
   return number
 end
 
 --- From now on `subject` ends with `who`.
 function Mortals:note(who, subject)
-  local number = self.numbers[who] or enter(self, who)
-  self.shares[number][subject] = true
+  local share = self.shares[self.numbers[who] or enter(self, who)]
+  local was_vacant = next(share) == nil
+  share[subject] = true
+  if was_vacant then self.vacant = self.vacant - 1 end
 end
 
---- Removes the one with this number, which the last one gets. Allocates nothing.
+--- Removes the one with this number, who has nothing; the last one gets it. Allocates nothing.
 local function leave(mortals, number)
   local last = mortals.count
   local who, successor = mortals.whos[number], mortals.whos[last]
@@ -78,22 +82,32 @@ local function leave(mortals, number)
   end
   mortals.shares[last] = nil
   if successor ~= nil then mortals.whos[last] = nil end
-  mortals.count = last - 1
+  mortals.count, mortals.vacant = last - 1, mortals.vacant - 1
+end
+
+--- He has one thing less.
+local function take_out(mortals, share, subject)
+  if not share[subject] then return end
+  share[subject] = nil
+  if next(share) == nil then mortals.vacant = mortals.vacant + 1 end
 end
 
 --- Has he anything?
 ---@return boolean
 function Mortals:has(who)
-  return self.numbers[who] ~= nil
+  local number = self.numbers[who]
+  return number ~= nil and next(self.shares[number]) ~= nil
 end
 
---- From now on `subject` does not end with `who`.
+--- From now on `subject` does not end with `who`. A coroutine that has nothing any more keeps its number until `reap`
+--- comes by: most take the same lock again.
 function Mortals:unnote(who, subject)
   local number = self.numbers[who]
   local share = number and self.shares[number]
   if not share then return end
-  if share[subject] then share[subject] = nil end
-  if next(share) == nil and not self.entering then leave(self, number) end -- else `reap` removes him
+  take_out(self, share, subject)
+  if type(who) == "thread" or self.entering then return end
+  if next(share) == nil then leave(self, number) end
 end
 
 --- Gives back what one has who has come to his end. Each thing removes itself from his share, and with the last of it
@@ -102,7 +116,7 @@ local function give_back(mortals, number)
   local who, share = mortals.whos[number], mortals.shares[number]
   for subject in pairs(share) do
     subject:abandon(who)
-    if share[subject] then share[subject] = nil end
+    take_out(mortals, share, subject)
   end
   if mortals.shares[number] == share then leave(mortals, number) end
 end
@@ -127,18 +141,28 @@ function Mortals:abandon(who)
   quietly(abandon, self, who)
 end
 
+local function look(mortals, number)
+  local who = mortals.whos[number]
+  if who == nil or owner.is_dead(who) then
+    give_back(mortals, number)
+  elseif next(mortals.shares[number]) == nil then
+    leave(mortals, number)
+  end
+end
+
+--- From the last to the first, and round. Those of whom there is nothing to say are passed over.
 local function reap(mortals, most)
-  for _ = 1, math.min(most, mortals.count) do
-    local number = mortals.at - 1
-    if number < 1 or number > mortals.count then number = mortals.count end
-    if number == 0 then return end
-    mortals.at = number
-    local who = mortals.whos[number]
-    if who == nil or owner.is_dead(who) then
-      give_back(mortals, number)
-    elseif next(mortals.shares[number]) == nil then
-      leave(mortals, number)
-    end
+  local left = math.min(most, mortals.count)
+  while left > 0 do
+    local at = mortals.at - 1
+    if at < 1 or at > mortals.count then at = mortals.count end
+    if at == 0 then return end
+    local steps = math.min(left, at)
+    local shares = mortals.vacant > 0 and mortals.shares or nil
+    local number = owner.first_to_look_at(mortals.whos, at, steps, shares)
+    mortals.at = number or at - steps + 1
+    left = left - (at - mortals.at + 1)
+    if number then look(mortals, number) end
   end
 end
 

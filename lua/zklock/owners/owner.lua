@@ -85,6 +85,15 @@ function owner.is_dead(value)
   return fate == "failed"
 end
 
+--- Goes down a list of owners, from one of them so many steps, to the first who may have come to his end, or of whom is
+--- to be noted that he is a coroutine, or who has nothing. Most are passed over in a moment.
+---@param whos any[] an owner who was collected has left a nil
+---@param shares table<integer, table>? what each of them has; nil: each has something
+---@return integer? number
+function owner.first_to_look_at(whos, from, steps, shares)
+  return core.first_to_look_at(whos, coroutines, stand_ins, from, steps, shares)
+end
+
 local WEAK_VALUES = { __mode = "v" }
 
 --- A reference that does not keep a mortal owner alive: its first entry is the owner, or nil once it is collected.

@@ -160,10 +160,12 @@ local function begin(self, call)
 end
 
 --- Runs what is queued by now; what that queues is left for the next turn.
+---@return boolean ran
 function Callbacks:run()
   local fifo, before = self.fifo, self.begun
   local last = fifo.count
   local entry = fifo:first()
+  if not entry then return false end
   while entry and entry._number <= last do
     if entry.fn then
       begin(self, entry)
@@ -174,6 +176,7 @@ function Callbacks:run()
     entry = fifo:first()
   end
   if self.begun > before then self:tell_pollers() end
+  return true
 end
 
 --- Ends the waits in `poll`, where it is the loop that runs callbacks.

@@ -117,8 +117,8 @@ end
 --- is raised into that (no memory, a hook), the next turn tells the rest.
 function Dispatcher:dispatch()
   take(self)
-  self.callbacks:run()
-  self.mortals:reap() -- what the callbacks' coroutines have left, before anybody sleeps
+  -- What the callbacks' coroutines have left is found before anybody sleeps.
+  if self.callbacks:run() then self.mortals:reap() end
   quietly(settle_descriptor, self)
 end
 
