@@ -126,6 +126,7 @@ build = {
     ["zklock.rwlock"] = "lua/zklock/rwlock.lua",
     ["zklock.semaphore"] = "lua/zklock/semaphore.lua",
     ["zklock.base.acl"] = "lua/zklock/base/acl.lua",
+    ["zklock.base.bag"] = "lua/zklock/base/bag.lua",
     ["zklock.base.check"] = "lua/zklock/base/check.lua",
     ["zklock.base.errors"] = "lua/zklock/base/errors.lua",
     ["zklock.base.fifo"] = "lua/zklock/base/fifo.lua",

@@ -136,11 +136,33 @@ static struct waiting take(lua_State *L) {
     return taken;
 }
 
+/* Lets the hook wait until the caller's function has returned. */
+static void let_wait(lua_State *L, const struct waiting *hook, struct waiting *own) {
+    struct waiting waiting = *hook;
+    waiting.depth = depth_of(L) - OURS;
+    if (own)
+        *own = waiting;
+    *find(L, LATEST) = waiting;
+    lua_sethook(L, put_back, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+/* As hand_over, while there is no hook. One that a signal has set meanwhile has room without an
+ * allocation. */
+static int hand_over_unhooked(lua_State *L) {
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    const struct waiting meanwhile = take(L);
+    if (meanwhile.hook)
+        let_wait(L, &meanwhile, find(L, OF_THREAD));
+    return lua_gettop(L);
+}
+
 /* core.hand_over(fn, ...) -> what fn returns, which may not be suspended. The caller returns that:
  * `return hand_over(...)`. A hook that is set meanwhile (a signal does that) waits as well. */
 static int hand_over(lua_State *L) {
     luaL_checkany(L, 1);
-    struct waiting *waiting = find_or_make(L, OF_THREAD), *latest = find_or_make(L, LATEST);
+    if (!lua_gethook(L))
+        return hand_over_unhooked(L);
+    struct waiting *own = find_or_make(L, OF_THREAD);
     const struct waiting before = take(L);
     const int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
     const struct waiting meanwhile = take(L);
@@ -151,10 +173,7 @@ static int hand_over(lua_State *L) {
     }
     if (!hook->hook)
         return lua_gettop(L);
-    *waiting = *hook;
-    waiting->depth = depth_of(L) - OURS;
-    *latest = *waiting;
-    lua_sethook(L, put_back, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+    let_wait(L, hook, own);
     return lua_gettop(L);
 }
 
@@ -166,6 +185,7 @@ void zkl_open_handover(lua_State *L) {
     lua_setfield(L, -2, "__mode");
     lua_setmetatable(L, -2);
     lua_rawset(L, LUA_REGISTRYINDEX);
+    find_or_make(L, LATEST);
     lua_pushcfunction(L, hand_over);
     lua_setfield(L, -2, "hand_over");
 }

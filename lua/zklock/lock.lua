@@ -63,10 +63,10 @@ end
 
 --- The owner holds it already. With validity 0 it waits for the session.
 ---@return zklock.Hold? hold
----@return string? err
-local function await_validity(hold, deadline)
+---@return string|thread|table err_or_here
+local function await_validity(hold, deadline, here)
   local contender = hold.contender
-  if contender:validity() > 0 then return hold end
+  if contender:validity() > 0 then return hold, here end
   local ok, answer = query(hold.holds.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
     if answer == "lost" and hold.state == "held" then quietly(hold.lose, hold) end
@@ -74,13 +74,13 @@ local function await_validity(hold, deadline)
   end
   answer:drop()
   if hold.state ~= "held" then return nil, "lost" end
-  return hold
+  return hold, here
 end
 
 --- The same owner waits already, in another coroutine: waits for the end of that.
 ---@return zklock.Hold? hold nil without an error: it has ended, and he does not hold
----@return string? err
-local function await_other(holds, hold, deadline, once, who)
+---@return string|thread|table|nil err_or_here
+local function await_other(holds, hold, deadline, once, who, here)
   local client = holds.client
   while hold do
     if once then return nil, "timeout" end
@@ -90,42 +90,42 @@ local function await_other(holds, hold, deadline, once, who)
       return nil, unusable or (client.native:state() == "connected" and "timeout" or "disconnected")
     end
     hold = holds:of(who)
-    if hold and hold.state == "held" then return await_validity(hold, deadline) end
+    if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
   end
   return nil
 end
 
 --- Comes to hold, waiting for it. What the owner is given counts when it is handed out.
 ---@return zklock.Hold? hold
----@return string? err
+---@return string|thread|table err_or_here or the running coroutine, or what stands for the main program
 local function seek(lock, deadline, once, who)
   local holds, client = lock.holds, lock.client
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
-  owner.look(who)
-  client.ledger:recall()
+  local here = client.ledger:recall()
+  if who ~= here then owner.look(who) end
   local hold = holds:of(who)
-  if hold and hold.state == "held" then return await_validity(hold, deadline) end
+  if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
   client.mortals:reap(hold and math.huge or FEW)
   quietly(holds.reap, holds)
   hold = hold and holds:of(who)
   if hold then
     local err
-    hold, err = await_other(holds, hold, deadline, once, who)
+    hold, err = await_other(holds, hold, deadline, once, who, here)
     if hold or err then return hold, err end
   end
   hold = Hold.new(holds, lock, who)
-  local err = holds:forbids(who) or hold:acquire(deadline, once)
-  if hold.state == "held" then return hold end
+  local err = holds:forbids(who) or hold:acquire(deadline, once, here)
+  if hold.state == "held" then return hold, here end
   if err == "lost" then holds:forgive(who) end -- told here
   return nil, err
 end
 
 --- Hands out what was sought, to a guard or as a token; or nil, the error, and what is known of it besides.
-local function hand_out(lock, who, open, hold, err)
-  if not hold then return lock.client.waits:failure(err) end
+local function hand_out(lock, who, open, hold, err_or_here)
+  if not hold then return lock.client.waits:failure(err_or_here) end
   if hold.state == "failed" then return nil, hold.err end -- a hook has called us meanwhile
-  hold:hand_out()
+  hold:hand_out(err_or_here)
   lock.holds:forgive(who)
   if open then return open(hold, hold.token) end
   return hold.token

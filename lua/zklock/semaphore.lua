@@ -35,8 +35,8 @@ local function new_lease(semaphore)
   return lease
 end
 
-local function hand_out(lease)
-  lease.hold:hand_out()
+local function hand_out(lease, here)
+  lease.hold:hand_out(here)
   return lease
 end
 
@@ -54,14 +54,14 @@ function Semaphore:acquire(timeout, count)
   count = check_count(count, holds.settings.permits)
   local refused = client.waits:cannot_wait()
   if refused then return nil, refused end
-  client.ledger:recall()
+  local here = client.ledger:recall()
   client.mortals:reap()
   local lease = new_lease(self)
   local hold = Hold.new(holds, lease.listener, lease, count)
   lease:bind(hold)
-  local err = hold:acquire(deadline, once)
+  local err = hold:acquire(deadline, once, here)
   if hold.state ~= "held" then return client.waits:failure(err) end
-  return core.hand_over(hand_out, lease)
+  return core.hand_over(hand_out, lease, here)
 end
 
 --- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.

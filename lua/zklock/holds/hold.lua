@@ -23,18 +23,43 @@ local NONE = {}
 ---@field err string|false why it failed
 ---@field asleep boolean an acquire waits for it
 ---@field dropped boolean its owner was collected, and the engine knows
+---@field loss zklock.Call|false the call of `handle_lost`
+---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
-local Hold = {}
+---@field private _place integer|false the ledger's
+local Hold = { loss = false, revocation = false }
 Hold.__index = Hold
 
---- One that has not joined a line yet. It has room for all that there will be to tell: to end it allocates nothing.
+local function lost_listener(hold)
+  return hold.listener.handle_lost
+end
+
+local function revoked_listener(hold)
+  local listener = hold.listener
+  return listener.handle_revoke or listener.semaphore and listener.semaphore.handle_revoke
+end
+
+local function new_loss()
+  return Callbacks.new_call(false, false, false, false)
+end
+
+local function new_revocation()
+  return Callbacks.new_call(false, false, false)
+end
+
+--- One that has not joined a line yet. It has room for all that there will be to tell: to end it allocates nothing. For
+--- who listens from later on only, the call is made when there is something to tell.
 ---@param answered (fun(hold: zklock.Hold))? called when it was granted, or failed
 ---@return zklock.Hold
 function Hold.new(holds, listener, who, leases, answered)
-  return setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
+  local hold = setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
     here = NONE, state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
-    waiters = false, answered = answered or false, leases = leases, asleep = false, asked_for = false, dropped = false,
-    loss = Callbacks.new_call(false, false, false, false), revocation = Callbacks.new_call(false, false, false) }, Hold)
+    waiters = false, answered = answered or false, asleep = false, asked_for = false, dropped = false, _place = false },
+    Hold)
+  if leases then hold.leases = leases end
+  if lost_listener(hold) then hold.loss = new_loss() end
+  if revoked_listener(hold) then hold.revocation = new_revocation() end
+  return hold
 end
 
 -- ---- the way down: to acquire -------------------------------------------------------------------------------------
@@ -55,13 +80,13 @@ function Hold:join(deadline, once, at_once)
   return nil
 end
 
-local function join_for_caller(self, deadline, once)
-  self.holds.client.ledger:expect(self)
+local function join_for_caller(self, deadline, once, here, caller)
+  self.holds.client.ledger:expect(self, here, caller)
   return self:join(deadline, once, true)
 end
 
-local function join_and_wait(self, deadline, once)
-  local err = quietly(join_for_caller, self, deadline, once)
+local function join_and_wait(self, deadline, once, here, caller)
+  local err = quietly(join_for_caller, self, deadline, once, here, caller)
   if err or self.state == "held" then return err end
   self.asleep = true
   self:await(nil, not once and deadline or nil)
@@ -71,12 +96,13 @@ end
 
 --- Joins and waits. An error that is raised into that (Ctrl-C, a hook), wherever it is, ends the hold and is raised
 --- again. What was granted is the caller's with `hand_out`; until then it is taken back when he calls again.
+---@param here thread|table the running coroutine, or what stands for the main program: what kind of coroutine it is
+---  does not show below `quietly`
 ---@return string? err
-function Hold:acquire(deadline, once)
+function Hold:acquire(deadline, once, here)
   local client = self.holds.client
-  -- What kind of coroutine it is does not show below `quietly`.
-  local here, caller = owner.current(), owner.of_call(client)
-  local ok, err = client.waits.protected(join_and_wait, self, deadline, once)
+  local caller = client.loop.owner and owner.of_call(client) or here
+  local ok, err = client.waits.protected(join_and_wait, self, deadline, once, here, caller)
   if ok and self.state == "held" then return nil end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
   if not ok then
@@ -90,17 +116,23 @@ end
 
 --- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it, which is `due`).
 function Hold:await(deadline, due)
-  local waiter = Waits.new_waiter(deadline, due)
-  self.waiters = self.waiters or setmetatable({}, { __mode = "k" }) -- a waiter lives as long as its coroutine waits
-  self.waiters[waiter] = true
-  self.holds.client.waits:wait(waiter)
-  if self.waiters[waiter] then self.waiters[waiter] = nil end
+  local waits, waiter = self.holds.client.waits, Waits.new_waiter(deadline, due)
+  local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
+  self.waiters = waiters
+  waiters[waiter] = true
+  waits:wait(waiter)
+  if waiters[waiter] then waiters[waiter] = nil end
+  if self.waiters == waiters and next(waiters) == nil then
+    self.waiters = false
+    waits:put_back_set(waiters)
+  end
 end
 
 --- The caller is handed it: a first time what he waited for, later once more what he holds.
-function Hold:hand_out()
+---@param here thread|table the running coroutine, or what stands for the main program
+function Hold:hand_out(here)
   local client = self.holds.client
-  if not client.ledger:hand_out(self) then self.contender:add(1) end
+  if not client.ledger:hand_out(self, here) then self.contender:add(1) end
   self.here, self.handed = owner.seen_by_core(client, self.whose), true
 end
 
@@ -158,23 +190,26 @@ end
 
 ---@private
 function Hold:tell_loss(err, token)
-  local client, on_lost, call = self.holds.client, self.listener.handle_lost, self.loss
+  local client, on_lost = self.holds.client, lost_listener(self)
   local dispatcher = client.dispatcher
   if self.state == "held" then self:lose() end
   if not dispatcher.kept[self] then return end -- told already
-  if on_lost and not call.begun then client.callbacks:tell(call, on_lost, err, named_owner(self), token) end
+  if on_lost then
+    self.loss = self.loss or new_loss()
+    if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end
+  end
   dispatcher:unkeep(self)
   dispatcher:note("lost", ("%s (token %d)"):format(self.holds.path, token))
 end
 
 --- Somebody asks for it back: told once, as soon as there is a listener.
 function Hold:tell_revoked()
-  local listener, call = self.listener, self.revocation
-  local on_revoke = listener.handle_revoke or listener.semaphore and listener.semaphore.handle_revoke
+  local on_revoke = revoked_listener(self)
   if self.asked_for ~= "asked" or not on_revoke then return end
   local callbacks = self.holds.client.callbacks
-  callbacks.only_while_held(call, self)
-  callbacks:tell(call, on_revoke, self.whose[1], self.token)
+  self.revocation = self.revocation or new_revocation()
+  callbacks.only_while_held(self.revocation, self)
+  callbacks:tell(self.revocation, on_revoke, self.whose[1], self.token)
   self.asked_for = "told"
 end
 

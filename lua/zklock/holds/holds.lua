@@ -167,18 +167,26 @@ end
 --- Of many readers no more are looked at by each who comes: all of them are before anybody sleeps for long.
 local READERS_MOST = 64
 
---- Gives back what is held there by who has come to his end: whoever queues now is not to wait for him.
-function Holds:reap()
-  give_back_of_dead(self.holder)
+local function reap_readers(read)
   local looked = 0
-  for hold in pairs(self.read and self.read.present or NONE) do
+  for hold in pairs(read.present) do
     give_back_of_dead(hold)
     looked = looked + 1
     if looked == READERS_MOST then break end
   end
+end
+
+--- Gives back what is held there by who has come to his end: whoever queues now is not to wait for him.
+function Holds:reap()
+  if self.holder then give_back_of_dead(self.holder) end
+  if self.read then reap_readers(self.read) end
   if self.write then give_back_of_dead(self.write.holder) end
-  for multilock in pairs(self.multilocks) do give_back_of_dead(multilock.holder) end
-  for _, part in ipairs(self.parts or NONE) do part:reap() end
+  if self.multilocks ~= NONE then
+    for multilock in pairs(self.multilocks) do give_back_of_dead(multilock.holder) end
+  end
+  if self.parts then
+    for _, part in ipairs(self.parts) do part:reap() end
+  end
 end
 
 -- ---- what an owner may not do to himself --------------------------------------------------------------------------
@@ -189,6 +197,7 @@ function Holds:is_held_by(who)
 end
 
 local function is_held_in_others(part, who, but)
+  if part.multilocks == NONE then return false end
   for multilock in pairs(part.multilocks) do
     if multilock ~= but and multilock:is_held_by(who) then return true end
   end
@@ -200,7 +209,8 @@ end
 function Holds:forbids(who)
   if self.read and self.read:is_held_by(who) then return "deadlock" end
   if is_held_in_others(self, who) then return "deadlock" end
-  for _, part in ipairs(self.parts or NONE) do
+  if not self.parts then return nil end
+  for _, part in ipairs(self.parts) do
     if part:is_held_by(who) or is_held_in_others(part, who, self) then return "deadlock" end
   end
   return nil

@@ -1,4 +1,5 @@
 --- ledger: what all owners of one client hold and wait for, and who of them has still to be told.
+local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
@@ -6,65 +7,61 @@ local owner = require "zklock.owners.owner"
 local quietly = core.quietly
 
 ---@class zklock.Ledger
----@field all table<zklock.Hold, boolean> those that have joined a line and not left it
+---@field private all table those that have joined a line and not left it
 ---@field losses table
----@field private unhanded table<thread|table, zklock.Hold> by coroutine: what it waits for, or has waited for and was
----  not handed; weak
+---@field private unhanded table<thread|table, zklock.Hold|false> by coroutine: what it waits for, or has waited for
+---  and was not handed; weak
 local Ledger = {}
 Ledger.__index = Ledger
 
 ---@param client zklock.Client
 function Ledger.new(client, mortals)
-  return setmetatable({ client = client, mortals = mortals, all = {}, losses = Losses.new(),
+  return setmetatable({ client = client, mortals = mortals, all = Bag.new(), losses = Losses.new(),
     unhanded = setmetatable({}, { __mode = "k" }) }, Ledger)
 end
 
 --- A hold joins: it is not collected before it leaves. If it were, what tells that its owner is gone would go as well.
 function Ledger:add(hold)
-  self.all[hold] = true
+  self.all:add(hold)
 end
 
 function Ledger:remove(hold)
-  if self.all[hold] then self.all[hold] = nil end
+  self.all:remove(hold)
 end
 
 --- The running coroutine waits for it, whoever the owner is. While it waits, it ends with that coroutine, too: nobody
 --- else would be told that it was granted.
-function Ledger:expect(hold)
-  local caller = owner.of_call(self.client)
-  self.unhanded[owner.current()] = hold
+---@param here thread|table the running coroutine, or what stands for the main program
+---@param caller any the owner of a call that names none
+function Ledger:expect(hold, here, caller)
+  self.unhanded[here] = hold
   if caller ~= hold.whose[1] then self.mortals:bind(caller, hold) end
-end
-
-local function unbind_caller(ledger, hold)
-  local caller = owner.of_call(ledger.client)
-  if caller ~= hold.whose[1] then ledger.mortals:unbind(caller, hold) end
 end
 
 --- The running coroutine is handed what it waited for.
 ---@return boolean was_expected false: it did not wait for that
-function Ledger:hand_out(hold)
-  local here = owner.current()
+function Ledger:hand_out(hold, here)
   if self.unhanded[here] ~= hold then return false end
-  self.unhanded[here] = nil
-  unbind_caller(self, hold)
+  self.unhanded[here] = false -- most wait again
+  local caller = self.client.loop.owner and owner.of_call(self.client) or here
+  if caller ~= hold.whose[1] then self.mortals:unbind(caller, hold) end
   return true
 end
 
 --- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
----@param here thread|table the running coroutine
----@param caller any the owner of a call that names none
 function Ledger:dismiss(hold, here, caller)
-  if self.unhanded[here] == hold then self.unhanded[here] = nil end
+  if self.unhanded[here] == hold then self.unhanded[here] = false end
   if caller ~= hold.whose[1] then self.mortals:unnote(caller, hold) end
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:
 --- that is given back, at its next call. An acquire that still waits (a finalizer may call us meanwhile) goes on.
+---@return thread|table here the running coroutine, or what stands for the main program
 function Ledger:recall()
   local here = owner.current()
   local hold = self.unhanded[here]
   if hold and not hold.asleep then quietly(hold.take_back, hold, here, owner.of_call(self.client)) end
+  return here
 end
 
 return Ledger

@@ -1,6 +1,9 @@
 --- luv: waits in coroutines that luv's callbacks resume. It has no coroutines of its own, so any can wait.
 local blocking = require "zklock.loop.blocking"
+local core = require "zklock.core"
 local is_yieldable = require "zklock.base.yieldable"
+local Bag = require "zklock.base.bag"
+local Fifo = require "zklock.base.fifo"
 local errors = require "zklock.base.errors"
 local uv = require "luv"
 
@@ -10,7 +13,7 @@ local luv = { name = "luv" }
 local LONGEST = 1e6
 
 --- Those that wait: nobody else need know their coroutine.
-local waiting = {} -- luacheck: ignore 241
+local waiting = Bag.new()
 
 -- Timers are used again and never closed: luv 1.44 crashes when a close is still pending at the script's end.
 local timers = {}
@@ -38,38 +41,65 @@ end
 
 --- It is in no wait of ours any more.
 local function leave(waiter)
-  waiting[waiter] = nil
-  put_back(waiter.timer)
-  waiter.timer = nil
-end
-
---- Looks at two of them, whether somebody closed their coroutine whom nobody else tells us of.
-local at
-local function sweep()
-  for _ = 1, 2 do
-    local waiter = next(waiting, waiting[at] and at or nil)
-    if not waiter then
-      at = nil
-      return
-    end
-    if coroutine.status(waiter.thread) == "dead" then leave(waiter) else at = waiter end
+  waiting:remove(waiter)
+  waiter.thread = false
+  if waiter.timer then
+    put_back(waiter.timer)
+    waiter.timer = false
   end
 end
 
+--- Looks at two of them, whether somebody closed their coroutine whom nobody else tells us of.
+local at = 0
+local function sweep()
+  for _ = 1, math.min(2, waiting.count) do
+    at = at > 1 and at <= waiting.count and at - 1 or waiting.count
+    local waiter = waiting.list[at]
+    if coroutine.status(waiter.thread) == "dead" then leave(waiter) end
+  end
+end
+
+local function ended(thread, ok, err)
+  if not ok then error(errors.traceback(thread, err), 0) end
+end
+
 local function go_on(waiter)
-  if coroutine.status(waiter.thread) ~= "suspended" then return leave(waiter) end -- somebody closed it
-  local ok, err = coroutine.resume(waiter.thread)
-  if not ok then error(errors.traceback(waiter.thread, err), 0) end
+  local thread = waiter.thread
+  if not thread then return end
+  if coroutine.status(thread) ~= "suspended" then return leave(waiter) end -- somebody closed it
+  ended(thread, coroutine.resume(thread))
+end
+
+--- Whose wait is over, in that order: the next turn of the loop resumes them.
+local woken = Fifo.new()
+local turn
+
+--- An error in one of them leaves the others for another turn.
+local function resume_all()
+  local last = woken.count
+  local waiter = woken:first()
+  while waiter and waiter._number <= last do
+    local thread = waiter.thread
+    if thread and coroutine.status(thread) == "suspended" then
+      ended(thread, core.resume(thread, woken.remove, woken, nil))
+    else
+      woken:remove()
+      leave(waiter)
+    end
+    waiter = woken:first()
+  end
+  if waiter then turn:start(0, 1, resume_all) else turn:stop() end
 end
 
 local function suspend(waiter)
   local left = waiter:left()
   sweep()
   waiter.thread = coroutine.running()
-  waiter.timer = take_timer()
-  waiter.go_on = function() go_on(waiter) end
-  waiting[waiter] = true
-  if left then waiter.timer:start(math.ceil(math.min(left, LONGEST) * 1000), 0, waiter.go_on) end
+  waiting:add(waiter)
+  if left then
+    waiter.timer = take_timer()
+    waiter.timer:start(math.ceil(math.min(left, LONGEST) * 1000), 0, function() go_on(waiter) end)
+  end
   coroutine.yield()
   leave(waiter)
 end
@@ -80,7 +110,12 @@ function luv.wait(client, waiter)
 end
 
 function luv.wake(waiter)
-  if waiter.timer then waiter.timer:start(0, 0, waiter.go_on) end
+  if not waiter.thread then return end
+  if not woken:first() then
+    turn = turn or assert(uv.new_timer())
+    turn:start(0, 1, resume_all)
+  end
+  woken:append(waiter)
 end
 
 --- The descriptor is open for as long as the handle is: it holds `ready`, and that what the descriptor belongs to.

@@ -59,8 +59,9 @@ end
 --- The owner of a call that names none, where the loop does not say otherwise. Looks what it is, as `owner.look` does.
 function owner.current()
   local thread, is_main = coroutine.running()
+  if thread and coroutines[thread] then return thread end
   if is_main or not thread then return owner.main end
-  if not coroutines[thread] and core.is_coroutine(thread) then coroutines[thread] = true end
+  if core.is_coroutine(thread) then coroutines[thread] = true end
   return thread
 end
 
@@ -96,11 +97,18 @@ end
 
 local WEAK_VALUES = { __mode = "v" }
 
+--- One for each coroutine: most take more than one lock.
+local references = setmetatable({}, { __mode = "k" })
+
 --- A reference that does not keep a mortal owner alive: its first entry is the owner, or nil once it is collected.
 ---@return any[]
 function owner.reference(value)
+  local known = references[value]
+  if known then return known end
   if not owner.is_mortal(value) then return { value } end
-  return setmetatable({ value }, WEAK_VALUES)
+  local reference = setmetatable({ value }, WEAK_VALUES)
+  if type(value) == "thread" then references[value] = reference end
+  return reference
 end
 
 --- A reference to nobody.

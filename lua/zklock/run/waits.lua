@@ -6,6 +6,10 @@ local errors = require "zklock.base.errors"
 
 local quietly = core.quietly
 
+local WEAK_KEYS = { __mode = "k" }
+--- No more empty sets than these are kept.
+local SPARE_MOST = 64
+
 -- Plain Lua 5.1 cannot yield across pcall.
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
@@ -21,6 +25,9 @@ local is_yieldable = coroutine.isyieldable or function() return true end
 ---@field private _woken boolean the loop has been told that the wait is over
 ---@field private _next zklock.Waiter|false with `_number` the queue's: to wake somebody allocates nothing
 ---@field private _number integer
+---@field thread thread|false the adapter's, as other names are; for these there is room: the coroutine to be resumed
+---@field timer any and what tells that the time is over
+---@field private _place integer|false of a bag that the adapter may have
 local Waiter = {}
 Waiter.__index = Waiter
 
@@ -37,6 +44,7 @@ end
 ---@field protected fun(fn: function, ...): boolean, ... calls what may wait; as pcall where that can be done
 ---@field private callbacks table<thread, any> the coroutines in which callbacks run, each with what is not collected
 ---  before its end; weak
+---@field private spare table[] sets of waiters that are empty
 ---@field private parked table<thread, zklock.Waiter> those of them that wait
 local Waits = {}
 Waits.__index = Waits
@@ -66,6 +74,7 @@ function Waits.new(client, native, loop, mortals, fifo, reporter)
     protected = Waits.protector(loop),
     callbacks = setmetatable({}, { __mode = "k" }),
     parked = {},
+    spare = {},
   }, Waits)
 end
 
@@ -74,7 +83,24 @@ end
 ---@return zklock.Waiter
 function Waits.new_waiter(deadline, due)
   return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, due = due or false, done = false,
-    _parked = false, _woken = false, _next = false, _number = 0 }, Waiter)
+    thread = false, timer = false, _parked = false, _woken = false, _next = false, _number = 0, _place = false },
+    Waiter)
+end
+
+--- A set of waiters, which does not keep them from being collected. Empty ones are kept for the next who wait.
+---@return table<zklock.Waiter, boolean>
+function Waits:take_set()
+  local spare = self.spare
+  local set = spare[#spare]
+  if not set then return setmetatable({}, WEAK_KEYS) end
+  spare[#spare] = nil
+  return set
+end
+
+--- Nobody else has it, and it is empty.
+function Waits:put_back_set(set)
+  local spare = self.spare
+  if #spare < SPARE_MOST then spare[#spare + 1] = set end
 end
 
 --- Why no call can wait here: "closed", "forked", or what the loop says.
