@@ -11,14 +11,13 @@ local text = require "zklock.base.text"
 local Lease = {}
 Lease.__index = Lease
 Lease.__name = "zklock.Lease"
+owner.declare_weak_class(Lease)
 
 --- Made before there is anything to lease.
 ---@param semaphore zklock.Semaphore
 ---@return zklock.Lease
 function Lease.new(semaphore)
-  local lease = setmetatable({ hold = false, open = true, listener = { semaphore = semaphore } }, Lease)
-  owner.declare_weak(lease)
-  return lease
+  return setmetatable({ hold = false, open = true, listener = { semaphore = semaphore } }, Lease)
 end
 
 --- What is waited for, before it joins.

@@ -15,6 +15,8 @@ local Request = {}
 Request.__index = Request
 Request.__name = "zklock.Request"
 
+owner.declare_weak_class(Request)
+
 local WEAK_VALUES = { __mode = "v" }
 
 ---@param lease zklock.Lease? what the callback gets, and the owner; default: the hold's token, and the request
@@ -23,8 +25,7 @@ local function new(handle, deadline, once, callback, lease, count)
   local client = handle.client
   local call = Callbacks.new_call(callback, nil, nil, false)
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
-    told_lost = false, called = setmetatable({ call }, WEAK_VALUES) }, Request)
-  owner.declare_weak(request)
+    told_lost = false, called = setmetatable({ call }, WEAK_VALUES), _kept = false }, Request)
   if client.loop.tie then client.loop.tie(client, request) end
   local err = client.native:unusable() or request:join(handle, deadline, once, count)
   if err then

@@ -193,7 +193,7 @@ function Hold:tell_loss(err, token)
   local client, on_lost = self.holds.client, lost_listener(self)
   local dispatcher = client.dispatcher
   if self.state == "held" then self:lose() end
-  if not dispatcher.kept[self] then return end -- told already
+  if not dispatcher.kept:has(self) then return end -- told already
   if on_lost then
     self.loss = self.loss or new_loss()
     if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end

@@ -16,7 +16,7 @@ Ledger.__index = Ledger
 
 ---@param client zklock.Client
 function Ledger.new(client, mortals)
-  return setmetatable({ client = client, mortals = mortals, all = Bag.new(), losses = Losses.new(),
+  return setmetatable({ client = client, mortals = mortals, all = Bag.new("_place"), losses = Losses.new(),
     unhanded = setmetatable({}, { __mode = "k" }) }, Ledger)
 end
 

@@ -13,7 +13,7 @@ local luv = { name = "luv" }
 local LONGEST = 1e6
 
 --- Those that wait: nobody else need know their coroutine.
-local waiting = Bag.new()
+local waiting = Bag.new("_place")
 
 -- Timers are used again and never closed: luv 1.44 crashes when a close is still pending at the script's end.
 local timers = {}

@@ -24,9 +24,16 @@ function owner.declare_weak(object)
   weak[object] = true
 end
 
+--- Classes all of whose objects are such owners.
+local weak_classes = {}
+
+function owner.declare_weak_class(class)
+  weak_classes[class] = true
+end
+
 --- May it come to its end while it holds?
 function owner.is_mortal(value)
-  return type(value) == "thread" or weak[value] == true
+  return type(value) == "thread" or weak[value] == true or weak_classes[getmetatable(value)] == true
 end
 
 --- Owners that stand for a coroutine, each with a weak reference to it.

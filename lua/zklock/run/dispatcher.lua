@@ -1,4 +1,5 @@
 --- dispatcher: takes the engine's events, hands each to whom it concerns, and has the callbacks run.
+local Bag = require "zklock.base.bag"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
 local text = require "zklock.base.text"
@@ -13,7 +14,7 @@ local MANY = 64
 local NAP = 0.05
 
 ---@class zklock.Dispatcher
----@field kept table<table, boolean> those who are to be told something, and are not collected before: requests, losses
+---@field kept table a bag of those who are to be told something, and are not collected before: requests, losses
 ---@field private subjects table<integer, table> who gets the events of a tag; weak: nobody else's are told
 ---@field private endings table<zklock.Waiter, boolean> those who wait until the session has ended
 local Dispatcher = {}
@@ -30,7 +31,7 @@ function Dispatcher.new(native, waits, callbacks, mortals, listeners)
     on_log = listeners.log or false,
     on_note = listeners.note or false,
     subjects = setmetatable({}, { __mode = "v" }),
-    kept = {},
+    kept = Bag.new("_kept"),
     endings = {},
     last_tag = 0,
     told_state = false,
@@ -47,11 +48,11 @@ end
 
 --- A subject is not collected before `unkeep`.
 function Dispatcher:keep(subject)
-  self.kept[subject] = true
+  self.kept:add(subject)
 end
 
 function Dispatcher:unkeep(subject)
-  if self.kept[subject] then self.kept[subject] = nil end -- nil into a field that is nil already may allocate
+  self.kept:remove(subject)
 end
 
 --- Sets the listener for the session's state.
