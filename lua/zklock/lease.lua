@@ -17,7 +17,8 @@ owner.declare_weak_class(Lease)
 ---@param semaphore zklock.Semaphore
 ---@return zklock.Lease
 function Lease.new(semaphore)
-  return setmetatable({ hold = false, open = true, listener = { semaphore = semaphore } }, Lease)
+  return setmetatable({ hold = false, open = true, listener = { semaphore = semaphore }, _mortals = false,
+    _number = false, _finalizer = false }, Lease)
 end
 
 --- What is waited for, before it joins.

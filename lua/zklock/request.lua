@@ -25,7 +25,8 @@ local function new(handle, deadline, once, callback, lease, count)
   local client = handle.client
   local call = Callbacks.new_call(callback, nil, nil, false)
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
-    told_lost = false, called = setmetatable({ call }, WEAK_VALUES), _kept = false }, Request)
+    told_lost = false, called = setmetatable({ call }, WEAK_VALUES), _kept = false,
+    _mortals = false, _number = false, _finalizer = false }, Request)
   if client.loop.tie then client.loop.tie(client, request) end
   local err = client.native:unusable() or request:join(handle, deadline, once, count)
   if err then

@@ -46,14 +46,37 @@ local function drop_all(share)
   for subject in pairs(share) do subject:drop() end
 end
 
+--- His number, if he has one: our own objects keep it themselves, those of the first client that asks.
+local function number_of(mortals, who)
+  if owner.keeps_number(who) and who._mortals == mortals then return who._number end
+  return mortals.numbers[who]
+end
+
+local function set_number(mortals, who, number, finalizer_of_share)
+  if owner.keeps_number(who) and (who._mortals or mortals) == mortals then
+    who._mortals, who._number, who._finalizer = number and mortals, number, finalizer_of_share
+  else
+    mortals.finalizers[who] = finalizer_of_share or nil
+    mortals.numbers[who] = number or nil
+  end
+end
+
+local function change_number(mortals, who, number)
+  if owner.keeps_number(who) and who._mortals == mortals then
+    who._number = number
+  else
+    mortals.numbers[who] = number
+  end
+end
+
 --- Gives him a number. Each allocation in here may run a finalizer, which may end what another one has.
 local function enter(mortals, who)
   mortals.entering = true
   local number, share = mortals.count + 1, {}
-  mortals.finalizers[who] = finalizer(share, drop_all)
+  local finalizer_of_share = finalizer(share, drop_all)
   mortals.shares[number] = share
   mortals.whos[number] = who
-  mortals.numbers[who] = number
+  set_number(mortals, who, number, finalizer_of_share)
   mortals.count, mortals.vacant = number, mortals.vacant + 1
   mortals.entering = nil
   return number
@@ -61,7 +84,7 @@ end
 
 --- From now on `subject` ends with `who`.
 function Mortals:note(who, subject)
-  local share = self.shares[self.numbers[who] or enter(self, who)]
+  local share = self.shares[number_of(self, who) or enter(self, who)]
   local was_vacant = next(share) == nil
   share[subject] = true
   if was_vacant then self.vacant = self.vacant - 1 end
@@ -71,14 +94,11 @@ end
 local function leave(mortals, number)
   local last = mortals.count
   local who, successor = mortals.whos[number], mortals.whos[last]
-  if who ~= nil then
-    mortals.numbers[who] = nil
-    mortals.finalizers[who] = nil
-  end
+  if who ~= nil then set_number(mortals, who, false, false) end
   if number ~= last then
     mortals.shares[number] = mortals.shares[last]
     mortals.whos[number] = successor
-    if successor ~= nil then mortals.numbers[successor] = number end
+    if successor ~= nil then change_number(mortals, successor, number) end
   end
   mortals.shares[last] = nil
   if successor ~= nil then mortals.whos[last] = nil end
@@ -95,14 +115,14 @@ end
 --- Has he anything?
 ---@return boolean
 function Mortals:has(who)
-  local number = self.numbers[who]
+  local number = number_of(self, who)
   return number ~= nil and next(self.shares[number]) ~= nil
 end
 
 --- From now on `subject` does not end with `who`. A coroutine that has nothing any more keeps its number until `reap`
 --- comes by: most take the same lock again.
 function Mortals:unnote(who, subject)
-  local number = self.numbers[who]
+  local number = number_of(self, who)
   local share = number and self.shares[number]
   if not share then return end
   take_out(self, share, subject)
@@ -132,7 +152,7 @@ function Mortals:unbind(who, subject)
 end
 
 local function abandon(mortals, who)
-  local number = mortals.numbers[who]
+  local number = number_of(mortals, who)
   if number then give_back(mortals, number) end
 end
 

@@ -24,16 +24,22 @@ function owner.declare_weak(object)
   weak[object] = true
 end
 
---- Classes all of whose objects are such owners.
+--- Classes all of whose objects are such owners. They have the fields `_mortals`, `_number` and `_finalizer` (false),
+--- which belong to the mortals.
 local weak_classes = {}
 
 function owner.declare_weak_class(class)
   weak_classes[class] = true
 end
 
+--- Is it of such a class?
+function owner.keeps_number(value)
+  return weak_classes[getmetatable(value)] == true
+end
+
 --- May it come to its end while it holds?
 function owner.is_mortal(value)
-  return type(value) == "thread" or weak[value] == true or weak_classes[getmetatable(value)] == true
+  return type(value) == "thread" or weak[value] == true or owner.keeps_number(value)
 end
 
 --- Owners that stand for a coroutine, each with a weak reference to it.
