@@ -18,8 +18,6 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
---- So many owners are looked at by each who asks for something; more are when it is waited for.
-local FEW = 4
 
 ---@class zklock.Lock
 local Lock = {}
@@ -106,7 +104,7 @@ local function seek(lock, deadline, once, who)
   if who ~= here then owner.look(who) end
   local hold = holds:of(who)
   if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
-  client.mortals:reap(hold and math.huge or FEW)
+  if hold then client.mortals:reap(math.huge) else client.mortals:glance() end
   quietly(holds.reap, holds)
   hold = hold and holds:of(who)
   if hold then

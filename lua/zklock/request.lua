@@ -48,7 +48,7 @@ end
 function Request:join(handle, deadline, once, count)
   local client, holds, lease = self.client, handle.holds, self.lease
   local back = owner.reference(self)
-  client.mortals:reap()
+  client.mortals:glance()
   holds:reap()
   local hold = Hold.new(holds, lease and lease.listener or handle, lease or self, count, function(hold)
     local request = back[1]

@@ -55,7 +55,7 @@ function Semaphore:acquire(timeout, count)
   local refused = client.waits:cannot_wait()
   if refused then return nil, refused end
   local here = client.ledger:recall()
-  client.mortals:reap()
+  client.mortals:glance()
   local lease = new_lease(self)
   local hold = Hold.new(holds, lease.listener, lease, count)
   lease:bind(hold)

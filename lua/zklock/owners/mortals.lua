@@ -9,6 +9,8 @@ local quietly = core.quietly
 
 --- How many are looked at in passing.
 local IN_PASSING = 64
+--- How many by each who asks for a lock; more are when it is waited for.
+local FEW = 4
 
 --- One of them, by a number that changes when others go.
 ---@class zklock.Mortals
@@ -171,14 +173,14 @@ local function look(mortals, number)
 end
 
 --- From the last to the first, and round. Those of whom there is nothing to say are passed over.
-local function reap(mortals, most)
+---@param shares table<integer, table>? so that those go, too, who have nothing
+local function reap(mortals, most, shares)
   local left = math.min(most, mortals.count)
   while left > 0 do
     local at = mortals.at - 1
     if at < 1 or at > mortals.count then at = mortals.count end
     if at == 0 then return end
     local steps = math.min(left, at)
-    local shares = mortals.vacant > 0 and mortals.shares or nil
     local number = owner.first_to_look_at(mortals.whos, at, steps, shares)
     mortals.at = number or at - steps + 1
     left = left - (at - mortals.at + 1)
@@ -189,7 +191,12 @@ end
 --- Looks at so many of them, each in turn, and gives back what those have who have come to their end.
 ---@param most number? default: as many as are looked at in passing
 function Mortals:reap(most)
-  quietly(reap, self, most or IN_PASSING)
+  quietly(reap, self, most or IN_PASSING, self.vacant > 0 and self.shares or nil)
+end
+
+--- Likewise at a few. Who has nothing keeps his number: he may be the one who asks for something now.
+function Mortals:glance()
+  quietly(reap, self, FEW)
 end
 
 return Mortals

@@ -1,0 +1,100 @@
+--- What a lock costs that nobody else wants, counted: how many owners are looked at, and how much is allocated.
+
+local fixture = require "spec.support.fixture"
+local owner = require "zklock.owners.owner"
+
+local PATIENCE = 20
+local CYCLES, WARM = 200, 100
+
+--- Did it, or is the spec over, whose client is closed then?
+local function worked(value, err)
+  if not value and err ~= "closed" then error(err) end
+  return value
+end
+
+describe("a lock that is taken again and again", function()
+  local here = fixture.new("/cost")
+  local is_dead = owner.is_dead
+  local looked
+
+  before_each(function()
+    looked = 0
+    owner.is_dead = function(...) -- luacheck: ignore 122
+      looked = looked + 1
+      return is_dead(...)
+    end
+  end)
+
+  after_each(function()
+    owner.is_dead = is_dead -- luacheck: ignore 122
+    collectgarbage("restart")
+  end)
+
+  --- So many requests, each of which gives back what it gets and is made anew, until all together were granted as often
+  --- as is asked for.
+  local function requests(client, path, count)
+    local cycles, until_cycles = 0, 0
+    local function ask(lock)
+      lock:request(PATIENCE, function(token, err, request)
+        if not (worked(token, err) and worked(request:release())) then return end
+        cycles = cycles + 1
+        ask(lock)
+      end)
+    end
+    for i = 1, count do ask(client:mutex(path .. "/" .. i)) end
+    return function(more)
+      until_cycles = until_cycles + more
+      while cycles < until_cycles do client:poll(PATIENCE) end
+    end
+  end
+
+  --- The same by coroutines, in luv.
+  local function coroutines(client, path, count)
+    local uv = require "luv"
+    local cycles, until_cycles = 0, 0
+    for i = 1, count do
+      local lock = client:mutex(path .. "/" .. i)
+      assert(coroutine.resume(coroutine.create(function()
+        while true do
+          if not (worked(lock:acquire(PATIENCE)) and worked(lock:release())) then return end
+          cycles = cycles + 1
+        end
+      end)))
+    end
+    return function(more)
+      until_cycles = until_cycles + more
+      while cycles < until_cycles do uv.run("once") end
+    end
+  end
+
+  it("has nobody looked at who goes on, however many there are #once", function()
+    for _, run in ipairs { requests(here:connect {}, here.path, 64),
+      coroutines(here:connect { loop = "luv" }, here.path .. "-luv", 64) } do
+      run(10 * WARM)
+      looked = 0
+      run(CYCLES)
+      assert.is_true(looked < CYCLES / 10, looked .. " looks")
+    end
+  end)
+
+  local function bytes_of(run)
+    run(WARM)
+    collectgarbage()
+    collectgarbage("stop")
+    local before = collectgarbage("count")
+    run(CYCLES)
+    local bytes = (collectgarbage("count") - before) * 1024 / CYCLES
+    collectgarbage("restart")
+    return bytes
+  end
+
+  it("is a few tables by a coroutine, for it is known from the last time #once", function()
+    local bytes = bytes_of(coroutines(here:connect { loop = "luv" }, here.path, 1))
+    assert.is_true(bytes < 1300, bytes .. " bytes")
+  end)
+
+  it("is less than a page for a request, with the coroutine of its callback #once", function()
+    local bytes = bytes_of(requests(here:connect {}, here.path, 1))
+    assert.is_true(bytes < 6100, bytes .. " bytes")
+  end)
+end)
