@@ -236,7 +236,7 @@ static void check_guests(subject of, const zkl_place *place) {
          "only readers hold a place together");
     ZKL_EACH (const zkl_contender, c, &place->holders, member) {
         must(of,
-             c->phase == ZKL_HELD && c->turn && c->turn <= place->turn &&
+             c->phase == ZKL_HELD && c->turn && c->turn <= place->before + place->turn &&
                  c->token == place->node->token && !c->line &&
                  ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
              "who holds a place has a turn on it");
@@ -290,6 +290,11 @@ static void check_place(const zkl_line *line, const zkl_place *place) {
          "those behind a place wait for so many grants at most");
     must(of, !held || place->holders.first || !place->waiting.first || is_handed_on_soon(place),
          "who waits for a place that nobody holds gets it");
+    must(of,
+         !place->under || (place->kind == ZKL_KIND_READ && place->under->lent == place &&
+                           place->under->holders.first && place->under->sealed),
+         "a place under a write has it lent");
+    must(of, !place->lent || place->lent->under == place, "a place that is lent is under a write");
     check_guests(of, place);
 }
 

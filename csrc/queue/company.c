@@ -14,13 +14,19 @@
 #define PAUSE_LEAST (ZKL_SECOND / 20)
 #define PAUSE_MOST (1800 * ZKL_SECOND)
 
+/* The write under which the read was taken whose node this is. */
+static bool is_lender(const zkl_child *child, const zkl_contender *node) {
+    return node->borrowed && child->mine && child->sequence == node->sequence;
+}
+
 /* A place that is held has nobody before it but our own nodes that are on their way out. */
 static bool is_anybody_there(const zkl_place *place) {
     const zkl_snapshot *snapshot = &place->line->snapshot;
     const zkl_child own = {.kind = place->node->terms.kind};
     for (size_t i = 0; i < snapshot->count; i++) {
         const zkl_child *child = &snapshot->children[i];
-        if (child->mine != place->node && zkl_verdict_blocks(&own, child->kind))
+        if (child->mine != place->node && zkl_verdict_blocks(&own, child->kind) &&
+            !is_lender(child, place->node))
             return true;
     }
     return false;

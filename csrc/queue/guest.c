@@ -15,6 +15,7 @@ static zkl_status end_hold(zkl_contender *c, bool sealing) {
         return ZKL_NOT_OWNER;
     zkl_place *place = zkl_guest_of(c)->place;
     place->sealed |= sealing && place->kind != ZKL_KIND_READ;
+    zkl_turns_downgrade(place, !sealing);
     zkl_turns_leave(place, c);
     zkl_contender_released(c);
     return ZKL_OK;
@@ -81,6 +82,7 @@ zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *te
     zkl_contender *c = &made->contender;
     zkl_contender_init(c, place->line->queue, tag, terms, NULL);
     c->call = &guests;
+    c->terms.under = NULL; /* the write may be freed sooner */
     c->terms.sharing = NULL;
     c->terms.at_once = NULL;
     c->timer.fire = guest_timer;

@@ -91,15 +91,6 @@ static zkl_place *place_new(zkl_line *line, zkl_kind kind) {
     return place;
 }
 
-/* The one of that kind. NULL: there is none. */
-static zkl_place *find(const zkl_line *line, zkl_kind kind) {
-    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
-        if (place_of(listener)->kind == kind)
-            return place_of(listener);
-    }
-    return NULL;
-}
-
 /* Those of the line that nobody uses, and that one of that kind would have to wait for, go first.
  */
 static void make_way(const zkl_line *line, zkl_kind kind) {
@@ -164,21 +155,6 @@ static void adopt(zkl_place *place, const zkl_sharing *sharing) {
     place->sharing = *sharing;
 }
 
-/* Takes read under a write that its owner holds. The node is the owner's alone, and counts for the
- * write's turn; the write's place is granted to nobody else, who would write beside it. */
-static zkl_contender *join_under(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
-    zkl_place *write = zkl_guest_of(terms->under)->place;
-    zkl_terms own = *terms;
-    own.sharing = NULL;
-    own.under = write->node;
-    zkl_contender *c = zkl_line_join(line, tag, &own);
-    if (!c)
-        return NULL;
-    write->sealed = true;
-    c->turn = terms->under->turn;
-    return c;
-}
-
 /* Sees what the end of the step would see, and says it instead of an event. The place may be gone
  * then. */
 static void look_at_once(zkl_place *place, zkl_contender *c, int64_t *token) {
@@ -189,10 +165,48 @@ static void look_at_once(zkl_place *place, zkl_contender *c, int64_t *token) {
         *token = c->token;
 }
 
+static void wait_for(zkl_place *place, zkl_contender *c, const zkl_terms *terms) {
+    zkl_timer_set(&c->context->timers, &c->timer, terms->once ? ZKL_NEVER : terms->deadline);
+    if (terms->at_once)
+        look_at_once(place, c, terms->at_once);
+    else
+        zkl_place_stir(place);
+}
+
+static zkl_place *lend(const zkl_contender *writer, zkl_place *write) {
+    zkl_place *read = place_new(write->line, ZKL_KIND_READ);
+    if (!read)
+        return NULL;
+    read->before = writer->turn - 1;
+    read->under = write;
+    write->lent = read;
+    return read;
+}
+
+/* Takes read under a write that its owner holds: on a place that is the owner's alone, and counts
+ * for the write's turn, until the write ends. The write's place is granted to nobody else, who
+ * would write beside the read. */
+static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
+    zkl_place *write = zkl_guest_of(terms->under)->place;
+    zkl_place *read = write->lent ? write->lent : lend(terms->under, write);
+    zkl_terms own = *terms;
+    own.crowd = 0;
+    zkl_contender *c = read ? zkl_guest_new(read, tag, &own) : NULL;
+    if (!c)
+        return NULL;
+    read->sharing = *terms->sharing;
+    write->sealed = true;
+    if (terms->once && !read->context->port)
+        zkl_turns_fail(c, ZKL_DISCONNECTED);
+    else
+        wait_for(read, c, terms);
+    return c;
+}
+
 zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
     if (terms->under && terms->under->phase == ZKL_HELD)
-        return join_under(line, tag, terms);
-    zkl_place *place = find(line, terms->kind);
+        return join_under(tag, terms);
+    zkl_place *place = zkl_place_find(line, terms->kind);
     if (!place)
         place = place_new(line, terms->kind);
     if (!place)
@@ -209,14 +223,10 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
     } else if (terms->once && !place->context->port) {
         zkl_turns_fail(c, ZKL_DISCONNECTED);
     } else {
-        zkl_timer_set(&c->context->timers, &c->timer, terms->once ? ZKL_NEVER : terms->deadline);
         make_way(line, terms->kind);
         if (terms->once)
             try_once(place);
-        if (terms->at_once)
-            look_at_once(place, c, terms->at_once);
-        else
-            zkl_place_stir(place);
+        wait_for(place, c, terms);
     }
     return c;
 }

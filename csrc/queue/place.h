@@ -4,11 +4,12 @@
  * part of something. Under the client's mutex.
  *
  * A client has one open place in a line. It is kept for a while when nobody here wants it (stay.h),
- * and goes at once when somebody stands behind it. Those who do wait for a bounded number of grants:
- * each counts from the moment at which the servers told that somebody came, for they are told by a
- * watch on the directory, and only a list under that watch says that nobody is behind (company.h).
- * A place that is sealed is granted to nobody any more: its node is deleted when its holder has
- * ended, before the next one's is created. */
+ * and goes at once when somebody stands behind it. Those who do wait for a bounded number of
+ * grants: each counts from the moment at which the servers told that somebody came, for they are
+ * told by a watch on the directory, and only a list under that watch says that nobody is behind
+ * (company.h). A place that is sealed is granted to nobody any more: its node is deleted when its
+ * holder has ended, before the next one's is created. A read that was taken under a write has a
+ * node of its own: the place of all who read here, once the write is released. */
 #ifndef ZKL_PLACE_H
 #define ZKL_PLACE_H
 

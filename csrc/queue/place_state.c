@@ -28,3 +28,16 @@ zkl_contender *zkl_place_holder(const zkl_place *place) {
 bool zkl_place_sealed(const zkl_place *place) {
     return place->sealed || (place->node && place->node->revoked);
 }
+
+zkl_place *zkl_place_find(const zkl_line *line, zkl_kind kind) {
+    zkl_place *found = NULL;
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        zkl_place *place = ZKL_CONTAINER_OF(listener, zkl_place, listener);
+        if (place->kind != kind || place->under)
+            continue;
+        if (!zkl_place_sealed(place))
+            return place;
+        found = found ? found : place;
+    }
+    return found;
+}

@@ -12,7 +12,8 @@ typedef enum zkl_company {
     ZKL_COMPANY_SOME /* somebody was there: enough to end the place in its time; none asks again */
 } zkl_company;
 
-typedef struct zkl_place {
+typedef struct zkl_place zkl_place;
+struct zkl_place {
     zkl_compound compound; /* hears of the node */
     zkl_listener listener; /* hears of the line */
     zkl_context *context;
@@ -35,13 +36,17 @@ typedef struct zkl_place {
     bool watch_own; /* it has asked for the watch on its own node, which the line renews */
     bool idle;      /* nobody here wants it: it goes when the timer fires */
     zkl_nanos idle_since;
-    uint64_t turn;  /* grants on this node */
-    uint32_t lists; /* READ: the latest list (line->lists) that it has looked at */
+    uint64_t turn; /* grants on this node */
+    /* READ: the place of the write under which its node was taken, while that is held: nobody else
+     * gets in. WRITE: the other way round. */
+    zkl_place *under, *lent;
+    uint64_t before; /* READ: on the node of that write, grants before that one */
+    uint32_t lists;  /* READ: the latest list (line->lists) that it has looked at */
     zkl_company company;
     uint64_t counted; /* grants since ZKL_COMPANY_NONE was left */
     zkl_nanos since;  /* until when nobody was there: a stint is counted from then */
     zkl_timer timer;
-} zkl_place;
+};
 
 /* A caller on a place. */
 typedef struct zkl_guest {
@@ -60,5 +65,8 @@ void zkl_place_stir(zkl_place *place);
 zkl_contender *zkl_place_waiter(const zkl_place *place);
 zkl_contender *zkl_place_holder(const zkl_place *place);
 bool zkl_place_sealed(const zkl_place *place);
+/* The one of that kind in which everybody here may take part: one that is not sealed, if there is
+ * such a one. NULL: there is none. */
+zkl_place *zkl_place_find(const zkl_line *line, zkl_kind kind);
 
 #endif

@@ -73,7 +73,7 @@ void zkl_stay_end(zkl_place *place) {
         zkl_turns_leave_resting(place, c);
         zkl_contender_rested(c);
     }
-    place->turn = 0;
+    place->turn = place->before = 0;
     zkl_timer_clear(&place->context->timers, &place->timer);
     node->compound = &nobody;
     zkl_line_drop(node);

@@ -15,8 +15,10 @@
 /* The list that goes out with the create sets the watch on the directory: if nobody is there, no
  * other one is needed. */
 static void queue_up(zkl_place *place) {
-    const zkl_terms terms = {
-        .kind = place->kind, .deadline = ZKL_NEVER, .once = zkl_turns_tried_once(place)};
+    const zkl_terms terms = {.kind = place->kind,
+                             .deadline = ZKL_NEVER,
+                             .once = zkl_turns_tried_once(place),
+                             .under = place->under ? place->under->node : NULL};
     place->listener.attends = place->kind != ZKL_KIND_READ;
     place->lists = place->line->lists;
     place->company = ZKL_COMPANY_UNKNOWN;
@@ -94,9 +96,10 @@ static bool tend_single(zkl_place *place, bool fresh) {
  * callers, and whoever waits waits for the next one. */
 static bool let_in(zkl_place *place, bool fresh) {
     for (bool first = fresh; zkl_place_waiter(place); first = false) {
-        if (!first && zkl_place_sealed(place))
+        const bool anyway = first || place->under; /* who writes does not wait for himself */
+        if (!anyway && zkl_place_sealed(place))
             return false;
-        if (!first && zkl_company_waited(place))
+        if (!anyway && zkl_company_waited(place))
             return zkl_company_awaited(place);
         const zkl_may may = fresh ? ZKL_MAY : zkl_turns_may_hand_over(place);
         if (may != ZKL_MAY)
@@ -125,7 +128,7 @@ static bool tend_shared(zkl_place *place, bool fresh) {
         tend_readers(place);
         return true;
     }
-    if (zkl_place_sealed(place))
+    if (zkl_place_sealed(place) || (place->under && !zkl_place_waiter(place)))
         return false;
     if (!zkl_place_waiter(place))
         return zkl_stay_on(place);
@@ -148,6 +151,8 @@ static bool tend_held(zkl_place *place) {
 }
 
 static void free_place(zkl_place *place) {
+    if (place->under)
+        place->under->lent = NULL;
     zkl_timer_clear(&place->context->timers, &place->timer);
     zkl_list_remove(&place->line->listeners, &place->listener.item);
     if (place->stirred)

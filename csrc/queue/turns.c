@@ -68,7 +68,28 @@ bool zkl_turns_tried_once(const zkl_place *place) {
 
 /* ---- who holds ---- */
 
+static void move_waiting(zkl_place *from, zkl_place *to) {
+    ZKL_EACH (zkl_contender, c, &from->waiting, member) {
+        wait_no_more(from, c);
+        zkl_turns_wait(to, c);
+    }
+    zkl_place_stir(from); /* nobody wants it any more */
+}
+
+void zkl_turns_downgrade(zkl_place *write, bool well) {
+    zkl_place *read = write->lent;
+    if (!read)
+        return;
+    zkl_place *other = well && !read->sealed ? zkl_place_find(read->line, ZKL_KIND_READ) : NULL;
+    read->under = write->lent = NULL;
+    read->sealed |= !well;
+    if (other)
+        move_waiting(other, read);
+    zkl_place_stir(read);
+}
+
 void zkl_turns_leave(zkl_place *place, zkl_contender *c) {
+    zkl_turns_downgrade(place, false);
     zkl_list_remove(&place->holders, &c->member);
     zkl_guest_of(c)->place = NULL;
     zkl_place_stir(place);
@@ -101,10 +122,13 @@ void zkl_turns_grant(zkl_place *place, bool handed) {
     zkl_contender *c = zkl_place_waiter(place);
     wait_no_more(place, c);
     zkl_list_append(&place->holders, &c->member);
-    c->turn = ++place->turn;
+    if (!place->under || !place->turn) /* all reads under one write have the write's turn ... */
+        place->turn++;
+    c->turn = place->before + place->turn;
     c->token = place->node->token;
     c->revoked = place->node->revoked;
-    place->counted += place->company != ZKL_COMPANY_NONE;
+    place->counted +=
+        place->company != ZKL_COMPANY_NONE && !place->under; /* ... and are one hold */
     place->context->counters.handed += handed;
     zkl_contender_granted(c);
     zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);

@@ -22,6 +22,10 @@ bool zkl_turns_tried_once(const zkl_place *place);
 
 /* A hold has ended; the caller says how. */
 void zkl_turns_leave(zkl_place *place, zkl_contender *c);
+/* The write that is held is about to end: the read that was taken under it is a place like any
+ * other from now on. `well`: it was released, so that others may read beside that; those who wait
+ * for another place of readers wait for this one. */
+void zkl_turns_downgrade(zkl_place *write, bool well);
 /* All who hold it have lost it. */
 void zkl_turns_lose(zkl_place *place);
 

@@ -2,6 +2,7 @@
 
 #include "ensemble.h"
 #include "library.h"
+#include "queue/place_state.h"
 #include "recipe/verdict.h"
 
 #include "client/client_state.h"
@@ -75,10 +76,17 @@ static sim_host *host_of(const fake_node *node) {
     return session ? sim_session_owner(session) : NULL;
 }
 
+/* Who has the node that it holds with: itself, or its place, which has a borrowed one after a write
+ * has gone on as a read. */
+static const zkl_contender *behind(const sim_caller *c) {
+    const zkl_place *place = c->is_shared ? zkl_guest_of(c->contender)->place : NULL;
+    return place && place->node ? place->node : c->contender;
+}
+
 /* Its node at that path, by who made it when; NULL: it is not there. */
 static const fake_node *node_of(const sim_caller *c, const char *path) {
     const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
-    const zkl_contender *own = c->contender;
+    const zkl_contender *own = behind(c);
     for (fake_node *n = NULL; directory && (n = fake_child_before(directory, n, FAKE_LATEST));)
         if (own->name && !c->is_whole
                 ? strcmp(own->name, fake_name(n)) == 0
@@ -198,7 +206,7 @@ static void check_hold(sim_caller *c) {
             continue;
         const char *path = sim_place_path((sim_place)p);
         const fake_node *node = node_of(c, path);
-        const bool robbed = !node && (was_robbed(c->contender->token) || c->is_under);
+        const bool robbed = !node && (was_robbed(c->contender->token) || behind(c)->borrowed);
         if (!node && !robbed)
             sim_fail("%s holds without a node at %s", text_of(c), path);
         is_robbed |= robbed;

@@ -156,7 +156,7 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
     if (!terms.kind)
         terms.kind = ZKL_KIND_LOCK;
     zkl_line *line = zkl_lines_at(&client->lines, path);
-    caller->shares = terms.sharing && !terms.under;
+    caller->shares = terms.sharing != NULL;
     int64_t token = 0;
     if (fake_at_once && caller->shares)
         terms.at_once = &token;

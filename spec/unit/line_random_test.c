@@ -114,8 +114,8 @@ static void check_patience(const fake_client *client, watcher *w) {
     w->now = fake_now;
 }
 
-/* Nobody tells readers of a writer behind them, and they ask as late as they like: but a stint after
- * he came none gets in any more, unless others have made all of them wait until now. */
+/* Nobody tells readers of a writer behind them, and they ask as late as they like: but a stint
+ * after he came none gets in any more, unless others have made all of them wait until now. */
 static void check_readers_patience(const fake_client *client, watcher *w) {
     const zkl_place *place = place_of(client, ZKL_KIND_READ);
     const fake_node *node = place ? random_node(place->node) : NULL;

@@ -332,6 +332,129 @@ static void a_write_that_goes_on_as_a_read_is_handed_to_nobody(void) {
     CHECK(fake_held(beside));
 }
 
+static void two_reads_under_one_write_have_its_turn(void) {
+    fake_caller *write = writer(one);
+    fake_caller *first = settled(fake_share_under(write, LINE));
+    fake_caller *second = settled(fake_share_under(write, LINE));
+    CHECK(fake_held(first) && fake_held(second));
+    CHECK_INT(place_turn(second), place_turn(write));
+    CHECK_INT(place_nodes(), 2);
+}
+
+/* However many wait behind: the write would wait for itself. */
+static void who_writes_reads_as_often_as_he_likes(void) {
+    fake_share_as(1, 0, 1);
+    fake_caller *write = writer(one);
+    fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(fake_held(settled(fake_share_under(write, LINE))));
+}
+
+/* The write that the read was taken under is nobody who waits behind it. */
+static void after_a_downgrade_readers_who_are_alone_are_not_counted(void) {
+    fake_share_as(1, 1000, 1);
+    fake_caller *write = writer(one);
+    settled(fake_read(two, LINE));
+    settled(fake_read(two, LINE)); /* no watch tells of more */
+    CHECK(!zkl_lines_find(&one->lines, LINE)->current);
+    fake_caller *read = settled(fake_share_under(write, LINE));
+    place_release(write);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK(fake_held(reads(one)));
+    CHECK(fake_held(read));
+}
+
+static void while_the_write_is_held_nobody_else_reads(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_caller *beside = settled(reads(one));
+    CHECK(fake_held(read) && fake_waits(beside));
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_held(write) && fake_waits(beside));
+    CHECK_INT(place_nodes(), 2); /* none is kept for a read that is over */
+    place_release(write);
+    fake_settle_all(zk);
+    CHECK(fake_held(beside) && beside->token > write->token);
+}
+
+/* Its node is the place of all who read here: those who waited, and those who come. */
+static void after_a_downgrade_all_here_read_on_its_node(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_caller *waiter = settled(reads(one));
+    CHECK(fake_waits(waiter));
+    CHECK_INT(place_nodes(), 3);
+    place_release(write);
+    CHECK(fake_held(waiter));
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 1);
+    const unsigned before = place_asked(one);
+    fake_caller *next = reads(one);
+    CHECK(fake_held(next));
+    CHECK_INT(place_asked(one), before);
+    CHECK_INT(next->token, write->token);
+    CHECK_INT(place_turn(read), 1);
+    CHECK_INT(place_turn(waiter), 2);
+    CHECK_INT(place_turn(next), 3);
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_held(waiter) && fake_held(next));
+    place_release(waiter);
+    place_release(next);
+    fake_wait(zk, 1.1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void after_a_downgrade_a_writer_behind_waits_for_so_many(void) {
+    fake_share_as(2, 1000, 1);
+    fake_caller *write = writer(one), *theirs = fake_write_lock(two, LINE);
+    fake_caller *read = settled(fake_share_under(write, LINE));
+    place_release(write);
+    fake_settle_all(zk);
+    unsigned grants = 0;
+    while (grants < 10 && fake_held(reads(one)))
+        grants++;
+    CHECK_INT(grants, 2);
+    CHECK(fake_held(read) && fake_waits(theirs));
+}
+
+/* What was written may still be under way: who reads next has a larger token. */
+static void after_a_write_that_was_not_released_nobody_reads_beside(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    CHECK_INT(fake_give_up(write), ZKL_OK);
+    fake_settle_all(zk);
+    fake_caller *late = settled(reads(one));
+    CHECK(fake_held(read) && fake_waits(late));
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_held(late) && late->token > write->token);
+}
+
+/* They have queued for a place that is open. */
+static void after_such_a_write_who_waits_to_read_gets_in_behind_it(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_caller *waiter = settled(reads(one));
+    CHECK_INT(fake_give_up(write), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(fake_held(read) && fake_held(waiter) && waiter->token > write->token);
+    fake_caller *next = reads(one);
+    CHECK(fake_held(next));
+    CHECK_INT(next->token, waiter->token);
+}
+
+static void a_read_under_a_write_is_lost_with_its_node(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_remove(zk, fake_node_of(read));
+    fake_settle_all(zk);
+    CHECK_INT(read->losses, 1);
+    CHECK(fake_held(write));
+    place_release(write);
+    fake_wait(zk, 1.1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
 /* ---- how holds end ---- */
 
 static void a_reader_that_is_dropped_ends_his_hold_only(void) {
@@ -438,6 +561,20 @@ int main(int argc, char **argv) {
         {"an idle place of the other kind makes way", an_idle_place_of_the_other_kind_makes_way},
         {"a read under a write has its token and turn",
          a_read_under_a_write_has_its_token_and_turn},
+        {"two reads under one write have its turn", two_reads_under_one_write_have_its_turn},
+        {"who writes reads as often as he likes", who_writes_reads_as_often_as_he_likes},
+        {"after a downgrade readers who are alone are not counted",
+         after_a_downgrade_readers_who_are_alone_are_not_counted},
+        {"while the write is held nobody else reads", while_the_write_is_held_nobody_else_reads},
+        {"after a downgrade all here read on its node",
+         after_a_downgrade_all_here_read_on_its_node},
+        {"after a downgrade a writer behind waits for so many",
+         after_a_downgrade_a_writer_behind_waits_for_so_many},
+        {"after a write that was not released nobody reads beside",
+         after_a_write_that_was_not_released_nobody_reads_beside},
+        {"after such a write who waits to read gets in behind it",
+         after_such_a_write_who_waits_to_read_gets_in_behind_it},
+        {"a read under a write is lost with its node", a_read_under_a_write_is_lost_with_its_node},
         {"a write that goes on as a read is handed to nobody",
          a_write_that_goes_on_as_a_read_is_handed_to_nobody},
         {"a reader that is dropped ends his hold only",
