@@ -1,57 +1,80 @@
 #!/bin/bash
-# Tries every order of events of model/recipe.pml for a few callers and faults, and leaves each rule out once, which must
-# be noticed. Ends with `N passed, N failed`.
+# Tries every order of events of model/recipe.pml and model/place.pml for a few callers and faults, and leaves each rule out
+# once, which must be noticed. Ends with `N passed, N failed`.
 # usage: model/run.sh BUILD       FULL=1: also the courses that take minutes
 set -u
 
 build=$1
 jobs=$(nproc)
-model=$(cd "$(dirname "$0")" && pwd)/recipe.pml
+models=$(cd "$(dirname "$0")" && pwd)
 
-# CALLERS, of which the first SHARED are in one session, acquire ROUNDS times each; then how many faults there may be.
+# A model; CALLERS, of which the first SHARED are in one session, acquire ROUNDS times each; then how many faults there may
+# be. In `place` those outside that session acquire once.
 courses=(
-    'CALLERS=2 SHARED=1 ROUNDS=2'
-    'CALLERS=2 SHARED=1 ROUNDS=1 CUTS=2'
-    'CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 CANCELS=1'
-    'CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1'
-    'CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1'
-    'CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1 CANCELS=1'
-    'CALLERS=3 SHARED=1 ROUNDS=1'
-    'CALLERS=3 SHARED=2 ROUNDS=1 CANCELS=1'
-    'CALLERS=3 SHARED=3 ROUNDS=1 CUTS=1 CANCELS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=2'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=2'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 CANCELS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1'
+    'recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1 CANCELS=1'
+    'recipe CALLERS=3 SHARED=1 ROUNDS=1'
+    'recipe CALLERS=3 SHARED=2 ROUNDS=1 CANCELS=1'
+    'recipe CALLERS=3 SHARED=3 ROUNDS=1 CUTS=1 CANCELS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 CUTS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 RELINKS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=2 LINGER=1 STINTS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 OPERATORS=1'
+    'place CALLERS=2 SHARED=2 ROUNDS=2 HANDOFFS=2 LINGER=1 CUTS=1 ABANDONS=1 CANCELS=1 AGAIN=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 CUTS=1 EXPIRIES=1'
+    'place CALLERS=3 SHARED=2 ROUNDS=1 HANDOFFS=1'
 )
 long_courses=(
-    'CALLERS=2 SHARED=1 ROUNDS=2 CUTS=1 EXPIRIES=1'
-    'CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 CANCELS=1 OPERATORS=1'
-    'CALLERS=3 SHARED=2 ROUNDS=1 CUTS=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=2 CUTS=1 EXPIRIES=1'
+    'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 CANCELS=1 OPERATORS=1'
+    'recipe CALLERS=3 SHARED=2 ROUNDS=1 CUTS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 RELINKS=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 CUTS=1 EXPIRIES=1'
+    'place CALLERS=3 SHARED=2 ROUNDS=2 HANDOFFS=2 LINGER=1'
+    'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 OPERATORS=1'
 )
 
 # NUMBER, the course that notices it, and what is done without the rule.
 mutants=(
-    '1|CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1|the first in the line holds without knowing that its own node is there'
-    '2|CALLERS=2 SHARED=1 ROUNDS=1|a node that is gone can be watched, as by exists'
-    '3|CALLERS=2 SHARED=1 ROUNDS=1|a node that is not there when it is to be watched counts for nothing'
-    '4|CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a list tells of a create whose answer was lost, with no write before it'
-    '5|CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|the going of the blocker is the grant, whoever else stands before it'
-    '6|CALLERS=2 SHARED=1 ROUNDS=1 CANCELS=1|a node whose create is answered after the wait was given up stays'
-    '7|CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a create whose answer was lost is repeated without a look'
-    '10|CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a delete that was cut off is not repeated'
-    '11|CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1|a holder believes in a session that the servers may have ended'
-    '12|CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1|who waits in a session that ends does not queue anew'
-    '13|CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1|who holds is not told that his node is deleted'
-    '15|CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a node that we delete and that an older list shows again is not looked after'
+    '1|recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1|the first in the line holds without knowing that its own node is there'
+    '2|recipe CALLERS=2 SHARED=1 ROUNDS=1|a node that is gone can be watched, as by exists'
+    '3|recipe CALLERS=2 SHARED=1 ROUNDS=1|a node that is not there when it is to be watched counts for nothing'
+    '4|recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a list tells of a create whose answer was lost, with no write before it'
+    '5|recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|the going of the blocker is the grant, whoever else stands before it'
+    '6|recipe CALLERS=2 SHARED=1 ROUNDS=1 CANCELS=1|a node whose create is answered after the wait was given up stays'
+    '7|recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a create whose answer was lost is repeated without a look'
+    '10|recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a delete that was cut off is not repeated'
+    '11|recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1|a holder believes in a session that the servers may have ended'
+    '12|recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 EXPIRIES=1|who waits in a session that ends does not queue anew'
+    '13|recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=1 OPERATORS=1|who holds is not told that his node is deleted'
+    '15|recipe CALLERS=2 SHARED=2 ROUNDS=2 CUTS=1|a node that we delete and that an older list shows again is not looked after'
+    '1|place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=2 LINGER=1 OPERATORS=1|granted on a place whose own node is not watched'
+    '2|place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 RELINKS=1|after a reconnect a place reads with no write before it'
+    '3|place CALLERS=3 SHARED=2 ROUNDS=2 HANDOFFS=1 LINGER=1|grants count from the list on, not from when its watch has told'
+    '4|place CALLERS=3 SHARED=2 ROUNDS=1 HANDOFFS=1|grants with somebody behind are not counted'
+    '5|place CALLERS=2 SHARED=2 ROUNDS=2 HANDOFFS=1 LINGER=1 AGAIN=1|a release of a former turn hands on'
+    '6|place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1|the end of lingering counts when the place is in use again'
+    '7|place CALLERS=2 SHARED=2 ROUNDS=1 HANDOFFS=1 LINGER=1 ABANDONS=1|what ends without a release does not end its place'
+    '8|place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1|a place lingers with somebody behind it'
+    '9|place CALLERS=2 SHARED=2 ROUNDS=1 HANDOFFS=1 LINGER=1 ABANDONS=1|a sealed place takes new callers'
 )
 
-# check SETTINGS -> the checker's report
+# check MODEL SETTINGS -> the checker's report
 check() {
-    local folder settings
+    local folder model settings
     folder=$(mktemp -d "$build/run.XXXXXX") # for the trail that it writes
-    read -ra settings <<<"$1"
-    (cd "$folder" && env "${settings[@]}" ../checker -m400000 -w24 2>&1)
+    read -r model settings <<<"$1"
+    read -ra settings <<<"$settings"
+    (cd "$folder" && env "${settings[@]}" "../$model/checker" -m400000 -w24 2>&1)
     rm -rf "$folder"
 }
 
-# course SETTINGS
+# course MODEL SETTINGS
 course() {
     local report
     report=$(check "$1")
@@ -71,13 +94,15 @@ mutant() {
     fi
 }
 
-mkdir -p "$build" || exit 1
-# The checker is in C, made by spin; both write a lot that nobody needs when they are content.
-if ! output=$(cd "$build" && spin -a "$model" 2>&1 &&
-    cc -O2 -w -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o checker pan.c 2>&1); then
-    printf '%s\n' "$output"
-    exit 1
-fi
+# The checker of a model is in C, made by spin; both write a lot that nobody needs when they are content.
+for model in recipe place; do
+    mkdir -p "$build/$model" || exit 1
+    if ! output=$(cd "$build/$model" && spin -a "$models/$model.pml" 2>&1 &&
+        cc -O2 -w -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o checker pan.c 2>&1); then
+        printf '%s\n' "$output"
+        exit 1
+    fi
+done
 
 [ -z "${FULL:-}" ] || courses+=("${long_courses[@]}")
 
