@@ -1,7 +1,9 @@
 --- Whether ZooKeeper itself keeps what it has acknowledged when leaders are killed: no zklock in it, kazoo writes.
 --
---   lua5.4 chaos/acknowledged.lua [MINUTES] [SEED]
+--   lua5.4 chaos/acknowledged.lua [MINUTES] [SEED] [SYNC]
 --
+-- SYNC is `forceSync`: "no", as in all specs, or "yes": what is written is on the disk before it is acknowledged. (A
+-- process that is killed loses nothing that it has handed to the system either way.)
 -- Three servers, of which one or two are killed (SIGKILL) at a time while nodes are created and deleted, and started
 -- again: the leader at once, or a follower, and the leader while that one is catching up. After each blow all servers
 -- are asked behind a sync: a node whose deletion was acknowledged may not be there, one whose creation was may not be
@@ -14,6 +16,7 @@ local process = require "spec.support.process"
 
 local minutes = tonumber(arg[1]) or 10
 local seed = tonumber(arg[2]) or os.time()
+local sync = arg[3] or "no"
 local PROGRESS = 20 -- blows
 
 local function pause(most) loop.turn_until(function() return false end, math.random() * most) end
@@ -107,7 +110,7 @@ end
 
 local function run()
   math.randomseed(seed)
-  local cluster = ensemble.start { config = { forceSync = "yes" } }
+  local cluster = ensemble.start { config = { forceSync = sync } }
   local writer = process.spawn { "/usr/bin/python3", "chaos/acknowledged.py", cluster.hosts, env = process.PLAIN }
   local over, struck, writes, unknown, found, count = loop.now() + 60 * minutes, {}, 0, 0, 0, 0
   while loop.now() < over do
