@@ -14,7 +14,10 @@ FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
 ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
-FUZZ = names servers directory
+# Those beside the unit tests' fakes, and those with libzookeeper itself.
+FUZZ_FAKE = names servers directory
+FUZZ_REAL = stream
+FUZZ = $(FUZZ_FAKE) $(FUZZ_REAL)
 REPLAYS = $(FUZZ:%=$(B)/unit/fuzz_%_test)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
 HOSTS = $(LUAS:%=$(B)/%/host)
@@ -78,6 +81,8 @@ $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
 
 # --- what fuzzing has kept, replayed as unit tests
 
+$(B)/fuzz/stream.o: CPPFLAGS += -DSANE
+
 $(B)/fuzz/%.o: fuzz/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -DZKL_CHECK -Ispec/unit -c -o $@ $<
@@ -86,8 +91,14 @@ $(FUZZ:%=$(B)/fuzz/replay_%.o): $(B)/fuzz/replay_%.o: fuzz/replay.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -DCORPUS='"fuzz/corpus/$*"' -c -o $@ $<
 
-$(REPLAYS): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o $(B)/fuzz/failure.o \
-		$(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/legal.o $(B)/libengine.a
+$(FUZZ_REAL:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
+		$(B)/fuzz/failure.o $(B)/unit/legal.o $(B)/libengine.a
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+
+$(FUZZ_FAKE:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
+		$(B)/fuzz/failure.o $(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/legal.o \
+		$(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
