@@ -82,7 +82,7 @@ link() { # link TARGET
 library_function() { # library_function LOG
     awk '
         / #[0-9]+ 0x[0-9a-f]+ in / {
-            if (/\/csrc\/|\/fuzz\//) exit
+            if (/\/(csrc|fuzz)\/[a-z_\/]*\.c:/) exit
             if (/ in (__interceptor_|__asan|__sanitizer|__ubsan|__lsan|fuzzer::)/) next
             if (/libc\.so|nptl\/|signal\/|stdlib\/|assert\//) next
             print $4
