@@ -284,6 +284,12 @@ static void tell(session *s, bool sorted) {
     s->count = 0;
 }
 
+/* What a session is told of its own end may come through before its connection goes, or not. */
+static void forget(session *s) {
+    while (s->count > 0)
+        free(s->said[--s->count]);
+}
+
 static void settle_all(bool sorted) {
     for (int i = 0; i < SESSIONS; i++)
         settle(&sessions[i]);
@@ -518,13 +524,14 @@ static void take_session(session *s, bool writes) {
         await_answer();
         await_connection(s, before + 1);
         settle(s);
+        tell(s, true);
     }
     stage_as(SESSIONS);
     zookeeper_close(handle);
     watched = s;
     must(stage_wait(has_expired), "its session does not end");
     stage_as(s->number);
-    tell(s, false);
+    forget(s);
     zookeeper_close(s->handle);
     open_session(s);
     settle_all(true);

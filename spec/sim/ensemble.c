@@ -146,7 +146,7 @@ typedef struct news {
 
 static void send_event(sim_socket *socket, void *ctx) {
     news *n = ctx;
-    if (!sim_may_read(n->of, socket->identity))
+    if (!sim_may_read(n->of, socket->identity, n->at->view))
         return;
     for (size_t i = 0; i < n->told_count; i++)
         if (n->told[i] == socket)

@@ -41,15 +41,30 @@ void sim_changes_forget(int64_t zxid) {
 
 /* ---- who may ---- */
 
-static bool may(const fake_node *node, const sim_request *r, int permission) {
-    if (!node || node->acl == ZKL_ACL_OPEN || !r->from)
-        return true; /* operators may do everything */
-    return node->keeper == r->identity ||
-           (node->acl == ZKL_ACL_READ && permission == ZOO_PERM_READ);
+static fake_rules rules_at(const fake_node *node, int64_t view) {
+    fake_rules rules = {.acl = node->acl, .keeper = node->keeper, .aversion = node->aversion};
+    for (const fake_rules *f = node->former; f && f->until > view; f = f->older)
+        rules = *f;
+    return rules;
 }
 
-bool sim_may_read(const fake_node *node, uint64_t identity) {
-    return !node || node->acl != ZKL_ACL_CREATOR || node->keeper == identity;
+static bool may_in(const fake_node *node, const sim_request *r, int permission, int64_t view) {
+    if (!node || !r->from)
+        return true; /* operators may do everything */
+    const fake_rules rules = rules_at(node, view);
+    return rules.acl == ZKL_ACL_OPEN || rules.keeper == r->identity ||
+           (rules.acl == ZKL_ACL_READ && permission == ZOO_PERM_READ);
+}
+
+static bool may(const fake_node *node, const sim_request *r, int permission) {
+    return may_in(node, r, permission, FAKE_LATEST);
+}
+
+bool sim_may_read(const fake_node *node, uint64_t identity, int64_t view) {
+    if (!node)
+        return true;
+    const fake_rules rules = rules_at(node, view);
+    return rules.acl != ZKL_ACL_CREATOR || rules.keeper == identity;
 }
 
 static fake_node *parent_of(const char *path) {
@@ -85,6 +100,14 @@ static fake_op refused_as(sim_op op) {
 
 /* ---- stats ---- */
 
+/* How many children have ever been made, as far as the view goes. */
+static uint32_t made_in(const fake_node *node, int64_t view) {
+    uint32_t made = (uint32_t)node->next;
+    for (const fake_node *c = node->pzxid > view ? node->children : NULL; c; c = c->after)
+        made -= c->czxid > view;
+    return made;
+}
+
 static struct Stat stat_of(const fake_node *node, int64_t view) {
     const fake_edition data = fake_edition_at(node, view);
     int32_t children = 0;
@@ -98,8 +121,8 @@ static struct Stat stat_of(const fake_node *node, int64_t view) {
         .mtime = 1000,
         .version = data.version,
         /* counted from what was made, told as what was made and deleted */
-        .cversion = (int32_t)(2 * (uint32_t)node->next - (uint32_t)children),
-        .aversion = node->aversion,
+        .cversion = (int32_t)(2 * made_in(node, view) - (uint32_t)children),
+        .aversion = rules_at(node, view).aversion,
         .ephemeralOwner = node->owner,
         .dataLength = (int32_t)strlen(data.data),
         .numChildren = children,
@@ -190,6 +213,9 @@ static int set_acl(const sim_request *r, const sim_part *p) {
         return ZNOAUTH;
     if (p->version != -1 && p->version != node->aversion)
         return ZBADVERSION;
+    fake_rules *former = sim_new(sizeof *former);
+    *former = (fake_rules){node->former, sim_tree->zxid, node->acl, node->keeper, node->aversion};
+    node->former = former;
     node->acl = p->acl;
     node->keeper = p->acl == ZKL_ACL_OPEN ? 0 : r->identity;
     node->aversion++;
@@ -355,7 +381,7 @@ static int read_out(sim_request *r, int64_t view) {
     const fake_node *node = fake_find(sim_tree, path, view);
     if (!node)
         return ZNONODE;
-    if (r->op != OP_EXISTS && !may(node, r, ZOO_PERM_READ))
+    if (r->op != OP_EXISTS && !may_in(node, r, ZOO_PERM_READ, view))
         return ZNOAUTH;
     r->part.stat = stat_of(node, view);
     switch (r->op) {
@@ -366,8 +392,8 @@ static int read_out(sim_request *r, int64_t view) {
         list(r, node, view);
         return ZOK;
     case OP_GET_ACL:
-        r->acl = node->acl;
-        r->keeper = node->keeper;
+        r->acl = rules_at(node, view).acl;
+        r->keeper = rules_at(node, view).keeper;
         return ZOK;
     default:
         return ZOK;

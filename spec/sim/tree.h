@@ -25,7 +25,7 @@ void sim_write(sim_request *request);
 /* Carries a read out as a server does that has seen no more than `view`. */
 void sim_read(sim_request *request, int64_t view);
 /* May those with these credentials (0: none) read it? NULL: everybody may. */
-bool sim_may_read(const fake_node *node, uint64_t identity);
+bool sim_may_read(const fake_node *node, uint64_t identity, int64_t view);
 /* Like a client's whose name is not told. ZOK, ... */
 int sim_do(sim_op op, const char *path, const char *data, zkl_mode mode, sim_session *session);
 

@@ -44,6 +44,10 @@ static void free_node(fake_node *node) {
         free(e->data);
         free(e);
     }
+    for (fake_rules *r = node->former, *older; r; r = older) {
+        older = r->older;
+        free(r);
+    }
     free(node->path);
     free(node->data);
     free(node);

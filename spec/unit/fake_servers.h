@@ -33,6 +33,15 @@ typedef struct fake_edition {
     int32_t version;
 } fake_edition;
 
+/* Who might do what before its ACL was changed. */
+typedef struct fake_rules {
+    struct fake_rules *older;
+    int64_t until; /* a view that goes so far has the ones after it */
+    zkl_acl acl;
+    uint64_t keeper;
+    int32_t aversion;
+} fake_rules;
+
 struct fake_node {
     char *path, *data;
     int64_t czxid, mzxid, dzxid; /* dzxid: when it was deleted; 0: it is there */
@@ -40,9 +49,10 @@ struct fake_node {
     int64_t forgotten;           /* ... to those that are forgotten */
     int64_t owner;               /* the session of an ephemeral node */
     zkl_mode mode;
-    bool closed;     /* its ACL lets only its maker do anything */
-    zkl_acl acl;     /* ... and, for those who look closer (spec/sim), who may do what ... */
-    uint64_t keeper; /* ... beside everybody: whose credentials it was made with; 0: nobody's */
+    bool closed;        /* its ACL lets only its maker do anything */
+    zkl_acl acl;        /* ... and, for those who look closer (spec/sim), who may do what ... */
+    uint64_t keeper;    /* ... beside everybody: whose credentials it was made with; 0: nobody's */
+    fake_rules *former; /* likewise */
     int32_t version, aversion;
     int32_t next; /* sequence of the next child: how many have been made */
     int32_t child_count;
