@@ -36,6 +36,13 @@ static void begin_with_a_write(void) {
 
 /* ---- the connection ---- */
 
+static void of_what_came_before_a_connection_nothing_is_the_latest(void) {
+    begin_with_a_write();
+    CHECK_INT(zkl_trust_latest(&trust), AT(1));
+    zkl_trust_connected(&trust, AT(50), T, false);
+    CHECK_INT(zkl_trust_latest(&trust), 0);
+}
+
 static void a_connection_alone_proves_nothing(void) {
     begin();
     CHECK_INT(trust.until, 0);
@@ -255,6 +262,8 @@ static void what_answers_prove(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
+        {"of what came before a connection nothing is the latest",
+         of_what_came_before_a_connection_nothing_is_the_latest},
         {"a connection alone proves nothing", a_connection_alone_proves_nothing},
         {"the first write proves the connection", the_first_write_proves_the_connection},
         {"a new connection takes nothing away", a_new_connection_takes_nothing_away},
