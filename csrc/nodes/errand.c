@@ -79,7 +79,11 @@ static void set_stage(zkl_errand *e, stage to) {
         zkl_list_append(to == WAITING ? &nodes->waiting : &nodes->handed, &e->item);
 }
 
+/* What became of a write that nobody knows of can be read: but not from a server that has not seen
+ * it yet, and the session may have moved to one. So a barrier comes before the next read. */
 static void finish(zkl_errand *e, zkl_status status) {
+    if (status == ZKL_UNKNOWN)
+        zkl_barrier_forget(&e->nodes->barrier);
     set_stage(e, DONE);
     zkl_timer_clear(&e->nodes->context->timers, &e->timer);
     zkl_events_post(&e->nodes->context->events, &e->answer, status, 0);

@@ -90,9 +90,8 @@ static void read_note(sim_host *host, zkl_op_kind kind, sim_note note, uint64_t 
          zkl_node_do(host->client, &op, what.tag, some_deadline(host), sim_once_in(10)));
 }
 
-static void ask_sync(sim_host *host, uint64_t counter) {
-    const sim_errand what = {
-        .tag = ++host->tags, .counter = counter, .is_sync = true, .floor = sim_tree->zxid};
+static void ask_sync(sim_host *host) {
+    const sim_errand what = {.tag = ++host->tags, .is_sync = true, .floor = sim_tree->zxid};
     SAY("host %d asks %" PRIu64 ": sync", host->machine.id, what.tag);
     keep(host, what, zkl_node_sync(host->client, what.tag, some_deadline(host), false));
 }
@@ -220,6 +219,14 @@ static void rob(const sim_caller *c) {
     sim_do(OP_DELETE, full, NULL, ZKL_PERSISTENT, NULL);
 }
 
+/* ... or its link breaks, and another server lags. */
+static void cut_off(sim_host *host) {
+    if (!host->is_cut || host->cut.place || !sim_once_in(6))
+        return;
+    sim_server_lag((int)sim_any(SERVERS), sim_now + ZKL_SECOND, false);
+    sim_after(&host->cut, sim_some(6 * SIM_MS));
+}
+
 /* Writes what comes after what it has read. */
 static void count_on(sim_caller *c, bool is_there, uint64_t value) {
     char data[48];
@@ -231,6 +238,7 @@ static void count_on(sim_caller *c, bool is_there, uint64_t value) {
     write_several(host, &op, 1, c,
                   (sim_errand){.kind = op.kind, .serial = serial, .counter = c->tag});
     rob(c);
+    cut_off(host);
 }
 
 /* Who may not count makes a node. */
@@ -253,8 +261,6 @@ void sim_clerk_held(sim_caller *c) {
             return;
     if (!is_exclusive(c))
         make_held(c);
-    else if (c->is_unsure)
-        ask_sync(host, c->tag);
     else
         read_note(host, ZKL_OP_GET, (sim_note)(NOTE_COUNT + (int)place_of(c)), c->tag);
 }
@@ -276,12 +282,9 @@ static void count_further(sim_caller *c, const sim_errand *e, zkl_status status,
                           const zkl_content *content) {
     if (!c->is_granted || c->is_released || c->losses)
         return;
-    if (e->is_sync && status == ZKL_OK) {
-        c->is_unsure = false;
-        sim_clerk_held(c);
-    } else if (e->serial) {
-        c->is_unsure = c->is_unsure || status == ZKL_UNKNOWN;
-        if (sim_once_in(2))
+    if (e->serial) {
+        if (sim_once_in(
+                2)) /* also when nobody knows what became of it: it reads again, and knows */
             sim_clerk_held(c);
     } else if (e->kind == ZKL_OP_GET && (status == ZKL_OK || status == ZKL_NO_NODE)) {
         count_on(c, status == ZKL_OK, count_in(content) + 1);
@@ -458,7 +461,7 @@ void sim_clerk_deed(sim_host *host) {
         read_note(host, sim_any(3) + ZKL_OP_GET, sim_any(NOTES), 0);
         break;
     case 2:
-        ask_sync(host, 0);
+        ask_sync(host);
         break;
     case 3:
     case 4:
@@ -485,7 +488,14 @@ void sim_clerk_deed(sim_host *host) {
 
 /* ---- life ---- */
 
+static void cut_now(sim_event *event) {
+    const sim_host *host = ZKL_CONTAINER_OF(event, sim_host, cut);
+    SAY("network: cuts host %d off while it writes", host->machine.id);
+    sim_sockets_cut(-1, host, 1);
+}
+
 void sim_clerk_open(sim_host *host) {
+    host->cut.run = cut_now;
     host->floor = sim_tree->zxid;
 }
 
@@ -510,7 +520,10 @@ bool sim_clerk_is_idle(const sim_host *host) {
     return !host->errands;
 }
 
+/* Whom the servers have refused is shown nothing any more. */
 bool sim_clerk_is_current(const sim_host *host) {
+    if (zkl_client_state(host->client) == ZKL_STATE_AUTH_FAILED)
+        return true;
     for (const sim_look *l = host->looks; l; l = l->next)
         if (!l->is_told || !sim_ledger_is_so(l->note, l->children, l->status, &l->stat))
             return false;

@@ -475,6 +475,7 @@ static void set_up(const sim_plan *plan) {
         set_up_host(i);
         history.hosts[i].is_secured = is_secured;
         history.hosts[i].has_notes = has_notes;
+        history.hosts[i].is_cut = history.faults & CUTS;
         history.hosts[i].is_robbed = history.faults & OPERATORS;
         history.hosts[i].watches_most = is_narrow ? watches_most : 0;
     }

@@ -41,7 +41,6 @@ typedef struct sim_caller {
     bool is_shared;  /* on a node that others of this client use in turn */
     unsigned answers, losses;
     bool is_granted, is_released;
-    bool is_unsure; /* it has written, and nobody knows what became of it (clerk) */
     bool is_judged; /* the hold has been looked at (judge) */
     zkl_status status;
     int64_t token;
@@ -70,6 +69,8 @@ struct sim_host {
     uint64_t tags;
     /* the clerk's */
     bool has_notes; /* it reads, writes and watches nodes besides locks */
+    bool is_cut;    /* its link may break just when it writes */
+    sim_event cut;
     bool is_robbed; /* operators take away what it holds just when it writes */
     sim_errand *errands;
     sim_look *looks;

@@ -273,6 +273,21 @@ static void a_write_is_unknown_when_its_handle_is_gone(void) {
     CHECK_TOLD(after, ZKL_UNKNOWN);
 }
 
+static void what_became_of_a_write_is_read_from_no_server_that_lags(void) {
+    ask(ZKL_OP_GET, NODE, NULL); /* the handle has its barrier behind it */
+    fake_settle(one);
+    const int64_t old = zk->zxid;
+    const size_t i = ask(ZKL_OP_CREATE, NODE, "2");
+    fake_carry(one);
+    fake_cut(one);
+    CHECK_TOLD(i, ZKL_UNKNOWN);
+    fake_lag(one, old);
+    fake_connect(one);
+    const size_t after = ask(ZKL_OP_GET, NODE, NULL);
+    fake_settle(one);
+    check_data(after, "2");
+}
+
 static void closing_tells_what_was_handed_over_and_what_was_not(void) {
     make(NODE, "1");
     const size_t handed = ask(ZKL_OP_SET, NODE, "2"), read = ask(ZKL_OP_GET, NODE, NULL);
@@ -501,6 +516,8 @@ int main(int argc, char **argv) {
         {"a write waits for a link", a_write_waits_for_a_link},
         {"a write without an answer at its deadline is unknown",
          a_write_without_an_answer_at_its_deadline_is_unknown},
+        {"what became of a write that is unknown is read from no server that lags",
+         what_became_of_a_write_is_read_from_no_server_that_lags},
         {"a write is unknown when its handle is gone", a_write_is_unknown_when_its_handle_is_gone},
         {"closing tells what was handed over and what was not",
          closing_tells_what_was_handed_over_and_what_was_not},
