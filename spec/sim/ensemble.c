@@ -333,7 +333,6 @@ static void connected(server *at, sim_socket *socket, bool good) {
     sim_message *m = sim_put(&socket->down, SAY_CONNECTED);
     m->good = good;
     m->session = socket->session;
-    m->zxid = at->view;
     if (!good) {
         socket->session = NULL;
         close_socket(socket);
