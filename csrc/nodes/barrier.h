@@ -20,7 +20,8 @@ void zkl_barrier_init(zkl_barrier *barrier, zkl_context *context);
 int zkl_barrier_raise(zkl_barrier *barrier);
 /* What was read behind it counts. Answers come in the order of the requests. */
 bool zkl_barrier_passed(const zkl_barrier *barrier);
-/* Another handle takes over, or will; or what was done is not known, and the next read is to show it. */
+/* Another handle takes over, or will; or what was done is not known, and the next read is to show
+ * it. */
 void zkl_barrier_forget(zkl_barrier *barrier);
 
 /* Sends a sync and that write for somebody else; `back.what` is that of the write, whose answer is

@@ -60,7 +60,7 @@ end
 --- Who holds, as far as the module knows.
 local function holders(client)
   local list = {}
-  for hold in pairs(client.ledger.all) do
+  for _, hold in ipairs(client.ledger.all.list) do
     local owner = hold.whose[1]
     list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.holds.path, hold.state, hold.contender:count(),
       type(owner) == "thread" and "a coroutine that is " .. coroutine.status(owner) or tostring(owner))

@@ -7,6 +7,8 @@ local Fifo = require "zklock.base.fifo"
 local errors = require "zklock.base.errors"
 local uv = require "luv"
 
+local quietly = core.quietly
+
 local luv = { name = "luv" }
 
 --- A timer's longest time, in seconds.
@@ -41,7 +43,7 @@ end
 
 --- It is in no wait of ours any more.
 local function leave(waiter)
-  waiting:remove(waiter)
+  quietly(waiting.remove, waiting, waiter)
   waiter.thread = false
   if waiter.timer then
     put_back(waiter.timer)
@@ -95,7 +97,7 @@ local function suspend(waiter)
   local left = waiter:left()
   sweep()
   waiter.thread = coroutine.running()
-  waiting:add(waiter)
+  quietly(waiting.add, waiting, waiter)
   if left then
     waiter.timer = take_timer()
     waiter.timer:start(math.ceil(math.min(left, LONGEST) * 1000), 0, function() go_on(waiter) end)
