@@ -262,7 +262,7 @@ function report.write(results, path, folder)
   filled.caution = results.quick and QUICK_CAUTION or ""
   filled.versions = machine.versions:gsub("\n", ", ")
   filled.beats = text.list(beats(results))
-  filled.problems = #results.problems > 0 and "Not measured:\n" .. text.list(results.problems) or ""
+  filled.problems = #results.problems > 0 and "To be known of this run:\n\n" .. text.list(results.problems) or ""
   filled.manuals = text.manuals(peers.list)
   local page = assert(io.open("bench/contest/page.md"))
   local body = page:read("a"):gsub("{{(%l+)}}", filled)

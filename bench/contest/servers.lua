@@ -76,7 +76,7 @@ local function launch_mariadb(self)
   self.process = process.spawn { "mariadbd", "--no-defaults", "--datadir=" .. self.folder .. "/data",
     "--port=" .. self.port, "--bind-address=127.0.0.1", "--socket=" .. self.folder .. "/socket", "--user=root",
     "--pid-file=" .. self.folder .. "/pid", "--skip-grant-tables", "--init-file=" .. self.folder .. "/schema.sql",
-    "--max-connections=600", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M",
+    "--max-connections=2000", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M",
     "--innodb-flush-log-at-trx-commit=2", "--skip-name-resolve", "--skip-log-bin", "--performance-schema=off",
     "--wait-timeout=28800", output = self.folder .. "/log", env = process.PLAIN }
   self.process:close_input()

@@ -69,6 +69,13 @@ local function begin(play, from, to)
   for i = from, to do play.workers[i]:begin("sell", play.shop.address, play.lock, tostring(i)) end
 end
 
+--- A buyer's program that has crashed says nothing of its lock.
+local function check_alive(play, but)
+  for i, one in ipairs(play.workers) do
+    if one ~= but and not one.process:is_running() then error(("buyer %d's program has ended"):format(i), 0) end
+  end
+end
+
 --- Everybody stops; whoever cannot is ended.
 local function finish(play)
   local stuck = 0
@@ -156,7 +163,11 @@ function truth.play(peer, scenario)
   local server = servers.start(peer.family, scenario.options)
   local workers, line = open(peer, server)
   local play = new_play(workers, server, line, 1000000)
-  local ok, result = pcall(perform, play, scenario)
+  local ok, result = pcall(function()
+    local result = perform(play, scenario)
+    check_alive(play, scenario.gone and play.holder)
+    return result
+  end)
   if ok then result.stuck = finish(play) end
   crew.close(workers)
   line:close()

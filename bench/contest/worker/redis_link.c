@@ -62,6 +62,8 @@ static bool is_stale(struct redis_link *self, const redisReply *reply) {
 static redisReply *answer(struct redis_link *self, redisReply *reply) {
     if (reply && reply->type != REDIS_REPLY_ERROR)
         return reply;
+    if (!reply && !self->context) /* nobody answers there: redis_call has said why */
+        return NULL;
     fail("%s", reply ? reply->str : self->context->errstr);
     if (reply)
         freeReplyObject(reply);
