@@ -34,6 +34,21 @@ function measure.round_trip(client)
   return measure.each(50, function() assert(lock:participants(5)) end)
 end
 
+local TICKS = 100 -- the kernel's, a second
+
+--- What these processes have used of the processor so far, in seconds.
+---@param pids integer[]
+function measure.processor_time(pids)
+  local sum = 0
+  for _, pid in ipairs(pids) do
+    local file = io.open(("/proc/%d/stat"):format(pid))
+    local user, system = (file and file:read("*a") or ""):match("%) %a" .. (" %-?%d+"):rep(10) .. " (%d+) (%d+)")
+    if file then file:close() end
+    sum = sum + (tonumber(user) or 0) + (tonumber(system) or 0)
+  end
+  return sum / TICKS
+end
+
 --- Prints a line of the table.
 function measure.row(name, value, unit) print(("%-58s %8.2f  %s"):format(name, value, unit)) end
 

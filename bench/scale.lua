@@ -64,13 +64,15 @@ local function many_locks(client, count, seconds)
   for i = 1, count do turn(client:mutex(("/bench/many/%d"):format(i))) end
   client:poll(1)
   local before, cpu, start = cycles, os.clock(), core.now()
+  local of_server = measure.processor_time { backend.pid }
   while core.now() - start < seconds do client:poll(0.1) end
   local time, done = core.now() - start, cycles - before
-  cpu = os.clock() - cpu
+  cpu, of_server = os.clock() - cpu, measure.processor_time { backend.pid } - of_server
   stop = true
   while client:stats().waiting + client:stats().held > 0 do client:poll(0.1) end
   row(("%d locks over one connection: acquire + release"):format(count), done / time, "a second")
   row("  processor time of this process", cpu / done * 1e6, "us each")
+  row("  of the server", of_server / done * 1e6, "us each")
 end
 
 -- ---- many waiters ---------------------------------------------------------------------------------------------------
@@ -100,15 +102,16 @@ local function hand_on(client, count, rounds)
       granted = granted + 1
       assert(request:release())
     end)
-    local cpu = os.clock()
+    local cpu, sent = os.clock(), client:stats().requests_sent
     times[round] = timed(function()
       assert(lock:release())
       while granted < count do client:poll(1) end
     end) / count
-    cpu = os.clock() - cpu
+    cpu, sent = os.clock() - cpu, client:stats().requests_sent - sent
     if round == rounds then
       row(("%d local waiters on one lock, each"):format(count), measure.median(times) * 1e6, "us")
       row("  processor time of this process", cpu / count * 1e6, "us each")
+      row("  requests", sent / count, "each")
     end
   end
   assert(client:flush(PATIENCE))

@@ -1,6 +1,7 @@
 --- What a peer's lock costs: alone, handed over, many at a time, and when many want it.
 
 local crew = require "bench.contest.crew"
+local measure = require "bench.measure"
 local servers = require "bench.contest.servers"
 
 local cost = {}
@@ -123,7 +124,7 @@ function cost.crowd(peer, server, contenders, ms)
   for i, one in ipairs(workers) do pids[i] = one.pid end
   local name = ("%s-crowd-%d"):format(peer.id, contenders)
   crew.run(workers, 0, name, WARM_UP // 3, 2, 0)
-  local counts, client, backend = server:counts(), crew.cpu(pids), crew.cpu(server:pids())
+  local counts, client, backend = server:counts(), measure.processor_time(pids), measure.processor_time(server:pids())
   local rounds, sums = crew.run(workers, 0, name, ms, FOR_EVER, WORK)
   local after = server:counts()
   local result = { count = #rounds, failures = sums.failures, overlaps = crew.overlaps(rounds) }
@@ -133,8 +134,8 @@ function cost.crowd(peer, server, contenders, ms)
     result.requests = (after.requests - counts.requests) / #rounds
     result.wakeups = sums.wakeups / #rounds
     if after.wakeups then result.wakeups = math.max(0, after.wakeups - counts.wakeups) / #rounds end
-    result.client = (crew.cpu(pids) - client) / #rounds * 1e6
-    result.server = (crew.cpu(server:pids()) - backend) / #rounds * 1e6
+    result.client = (measure.processor_time(pids) - client) / #rounds * 1e6
+    result.server = (measure.processor_time(server:pids()) - backend) / #rounds * 1e6
     result.unfair, result.starved = fairness(rounds, contenders)
   end
   crew.close(workers)

@@ -153,19 +153,6 @@ function crew.overlaps(rounds)
   return count
 end
 
-local TICKS = 100 -- a second, of /proc/PID/stat
-
---- Seconds of the processor that processes have used so far.
-function crew.cpu(pids)
-  local sum = 0
-  for _, pid in ipairs(pids) do
-    local file = io.open(("/proc/%d/stat"):format(pid))
-    local user, system = (file and file:read("a") or ""):match("%) %a" .. (" %-?%d+"):rep(10) .. " (%d+) (%d+)")
-    if file then file:close() end
-    sum = sum + (tonumber(user) or 0) + (tonumber(system) or 0)
-  end
-  return sum / TICKS
-end
 
 crew.now = loop.now
 
