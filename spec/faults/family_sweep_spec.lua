@@ -10,6 +10,8 @@ local PLANS = {
   { "read lock", COMMON },
   { "write lock", COMMON },
   { "write lock among writers", { "downgrade" } },
+  { "mutex with fair = false", COMMON },
+  { "read lock with fair = false", COMMON },
   { "multilock", COMMON },
   { "semaphore", COMMON },
   { "mutex", { "ask the holder for it", "be asked for it" } },

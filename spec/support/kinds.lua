@@ -19,11 +19,24 @@ local ONE_EACH = { first = 1, holding = 1, waiting = 1, last = 1 }
 local function itself(path) return { path } end
 
 local function mutex(client, path) return client:mutex(path) end
+local UNFAIR = { fair = false, linger = 0 } -- the node goes with its holder, as the scenarios expect
+local function place(client, path) return client:mutex(path, UNFAIR) end
+local function read_place(client, path) return client:rwlock(path, UNFAIR).read end
 local function read(client, path) return client:rwlock(path).read end
 local function write(client, path) return client:rwlock(path).write end
 
 kinds.mutex = {
   open = { first = mutex, ours = mutex, last = mutex },
+  directories = itself, holding = itself, counts = ONE_EACH,
+}
+
+kinds["mutex with fair = false"] = {
+  open = { first = mutex, ours = place, last = mutex },
+  directories = itself, holding = itself, counts = ONE_EACH,
+}
+
+kinds["read lock with fair = false"] = {
+  open = { first = write, ours = read_place, last = write }, beside = { ours = true },
   directories = itself, holding = itself, counts = ONE_EACH,
 }
 
