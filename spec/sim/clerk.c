@@ -199,22 +199,29 @@ static sim_place place_of(const sim_caller *c) {
     return (sim_place)place;
 }
 
-/* A reader under a write has the write's token, a multilock's and a group of leases' is of one
- * of several nodes: there the servers' word is trusted, and the counts tell. */
+/* Its one node, absolute. */
+static bool own_node(const sim_caller *c, char *full, size_t size) {
+    char path[96];
+    if (!zkl_node_at(c->contender, 0, path, sizeof path))
+        return false;
+    snprintf(full, size, "%s%s", c->host->chroot, path);
+    return true;
+}
+
+/* A multilock and a group of leases have several nodes: there the servers' word is trusted, and the
+ * counts tell. */
 static unsigned intend_held(const sim_caller *c) {
-    const bool is_one = !c->is_under && !c->is_whole && c->leases <= 1;
-    return sim_ledger_intend(&(sim_intent){.host = c->host,
-                                           .place = place_of(c),
-                                           .token = is_one ? c->token : 0,
-                                           .is_exclusive = is_exclusive(c)});
+    sim_intent intent = {.host = c->host, .place = place_of(c), .is_exclusive = is_exclusive(c)};
+    if (c->is_whole || c->leases > 1 || !own_node(c, intent.node, sizeof intent.node))
+        intent.node[0] = 0;
+    return sim_ledger_intend(&intent);
 }
 
 /* While the write is on its way somebody deletes the node that it is held with. */
 static void rob(const sim_caller *c) {
-    char path[96], full[128];
-    if (!c->host->is_robbed || !sim_once_in(6) || !zkl_node_at(c->contender, 0, path, sizeof path))
+    char full[128];
+    if (!c->host->is_robbed || !sim_once_in(6) || !own_node(c, full, sizeof full))
         return;
-    snprintf(full, sizeof full, "%s%s", c->host->chroot, path);
     SAY("operator: deletes %s", full);
     sim_do(OP_DELETE, full, NULL, ZKL_PERSISTENT, NULL);
 }

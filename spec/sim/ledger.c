@@ -104,19 +104,6 @@ static unsigned serial_in(const char *data, uint64_t *count) {
     return serial;
 }
 
-/* Is the node there by which it was held when it was asked for? */
-static bool is_there(const record *r) {
-    char path[96];
-    const sim_place place = r->intent.place;
-    snprintf(path, sizeof path, "%s%s", sim_place_path(place),
-             place == PLACE_POOL ? "/leases" : "");
-    const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
-    for (fake_node *n = NULL; directory && (n = fake_child_before(directory, n, FAKE_LATEST));)
-        if (n->czxid == r->intent.token)
-            return true;
-    return false;
-}
-
 static void done(unsigned serial) {
     record *r = record_of(serial);
     if (r->done && r->done != sim_tree->zxid)
@@ -124,9 +111,9 @@ static void done(unsigned serial) {
     SAY("servers: write %u is done, %llx", serial, (unsigned long long)sim_tree->zxid);
     r->done = sim_tree->zxid;
     check_told(serial);
-    if (r->intent.place < PLACES && r->intent.token && !is_there(r))
-        sim_fail("%s is done, and the hold %llx is over", text_of(serial),
-                 (unsigned long long)r->intent.token);
+    const char *node = r->intent.node;
+    if (*node && !fake_find(sim_tree, node, FAKE_LATEST))
+        sim_fail("%s is done, and it was held with %s, which is gone", text_of(serial), node);
 }
 
 static void count(unsigned serial, const char *path, uint64_t value) {

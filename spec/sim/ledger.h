@@ -25,7 +25,7 @@ const char *sim_note_path(sim_note note);
 typedef struct sim_intent {
     const sim_host *host;
     sim_place place; /* guarded: where it is held; PLACES: it is not guarded */
-    int64_t token;   /* ... with that node; 0: with several */
+    char node[128];  /* ... with that one; "": with several */
     bool is_exclusive;
 } sim_intent;
 unsigned sim_ledger_intend(const sim_intent *intent);
