@@ -187,7 +187,7 @@ FILES = $(filter-out csrc/queue/check.c,$(wildcard csrc/queue/*.c csrc/recipe/*.
 mutants: MUTANTS = B=build/mutants CFLAGS=-O2 unit build/mutants/sim/simulation
 mutants: deps
 	@$(submake) $(MUTANTS)
-	@$(MAKE) -s --no-print-directory -n -B Q= $(MUTANTS) >build/mutants/commands
+	@mkdir -p build/mutants && $(MAKE) -s --no-print-directory -n -B Q= $(MUTANTS) >build/mutants/commands
 	@exec env $(call lua,5.4) tools/mutants/run.lua build/mutants $(if $(filter command%,$(origin COUNT)),$(COUNT),200) \
 		$(if $(filter command%,$(firstword $(origin SEED))),$(SEED),1) $(FILES)
 

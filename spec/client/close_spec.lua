@@ -266,7 +266,7 @@ describe("the end of a client", function()
       closed[i] = mine
       before = before or open_files()
     end
-    assert.equal(before, open_files())
+    assert.is_true(open_files() <= before) -- less, when what specs before this one have left was collected meanwhile
     assert.equal(10, #closed)
   end)
 

@@ -26,6 +26,7 @@ local NONE = {}
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
+---@field private keeps boolean its owner keeps his number among the mortals himself
 ---@field private _place integer|false the ledger's
 local Hold = { loss = false, revocation = false }
 Hold.__index = Hold
@@ -54,8 +55,8 @@ end
 function Hold.new(holds, listener, who, leases, answered)
   local hold = setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
     here = NONE, state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
-    waiters = false, answered = answered or false, asleep = false, asked_for = false, dropped = false, _place = false },
-    Hold)
+    waiters = false, answered = answered or false, asleep = false, asked_for = false, dropped = false, _place = false,
+    keeps = owner.keeps_number(who) }, Hold)
   if leases then hold.leases = leases end
   if lost_listener(hold) then hold.loss = new_loss() end
   if revoked_listener(hold) then hold.revocation = new_revocation() end
@@ -221,7 +222,7 @@ function Hold:leave(state)
   if state ~= "lost" then client.dispatcher:unkeep(self) end
   client.ledger:remove(self)
   holds:remove(who, self)
-  if who ~= nil then client.mortals:unnote(who, self) end
+  if who ~= nil then client.mortals:unnote(who, self, self.keeps) end
   self.state = state
 end
 

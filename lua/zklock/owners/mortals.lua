@@ -18,6 +18,7 @@ local FEW = 4
 ---@field private shares table<integer, table<table, boolean>> what each has: things with `drop()` and `abandon(who)`;
 ---  `who` is nil when he was collected
 ---@field private numbers table<any, integer> weak
+---@field private own table<integer, boolean> by number: he keeps it himself
 ---@field private finalizers table<any, any> weak
 ---@field count integer
 ---@field private vacant integer how many of them have nothing
@@ -35,6 +36,7 @@ function Mortals.new()
     whos = weak "v",
     shares = {},
     numbers = weak "k",
+    own = {},
     finalizers = weak "k",
     count = 0,
     vacant = 0,
@@ -54,23 +56,6 @@ local function number_of(mortals, who)
   return mortals.numbers[who]
 end
 
-local function set_number(mortals, who, number, finalizer_of_share)
-  if owner.keeps_number(who) and (who._mortals or mortals) == mortals then
-    who._mortals, who._number, who._finalizer = number and mortals, number, finalizer_of_share
-  else
-    mortals.finalizers[who] = finalizer_of_share or nil
-    mortals.numbers[who] = number or nil
-  end
-end
-
-local function change_number(mortals, who, number)
-  if owner.keeps_number(who) and who._mortals == mortals then
-    who._number = number
-  else
-    mortals.numbers[who] = number
-  end
-end
-
 --- Gives him a number. Each allocation in here may run a finalizer, which may end what another one has.
 local function enter(mortals, who)
   mortals.entering = true
@@ -78,7 +63,14 @@ local function enter(mortals, who)
   local finalizer_of_share = finalizer(share, drop_all)
   mortals.shares[number] = share
   mortals.whos[number] = who
-  set_number(mortals, who, number, finalizer_of_share)
+  local own = owner.keeps_number(who) and not who._mortals
+  mortals.own[number] = own
+  if own then
+    who._mortals, who._number, who._finalizer = mortals, number, finalizer_of_share
+  else
+    mortals.finalizers[who] = finalizer_of_share
+    mortals.numbers[who] = number
+  end
   mortals.count, mortals.vacant = number, mortals.vacant + 1
   mortals.entering = nil
   return number
@@ -92,17 +84,27 @@ function Mortals:note(who, subject)
   if was_vacant then self.vacant = self.vacant - 1 end
 end
 
---- Removes the one with this number, who has nothing; the last one gets it. Allocates nothing.
+--- Removes the one with this number, who has nothing; the last one gets it. Allocates nothing, and calls nobody: after
+--- an error there may be no room for that.
 local function leave(mortals, number)
-  local last = mortals.count
+  local last, own, numbers = mortals.count, mortals.own, mortals.numbers
   local who, successor = mortals.whos[number], mortals.whos[last]
-  if who ~= nil then set_number(mortals, who, false, false) end
+  if who ~= nil and own[number] then
+    who._mortals, who._number, who._finalizer = false, false, false
+  elseif who ~= nil then
+    numbers[who] = nil
+    mortals.finalizers[who] = nil
+  end
   if number ~= last then
     mortals.shares[number] = mortals.shares[last]
-    mortals.whos[number] = successor
-    if successor ~= nil then change_number(mortals, successor, number) end
+    mortals.whos[number], own[number] = successor, own[last]
+    if successor ~= nil and own[last] then
+      successor._number = number
+    elseif successor ~= nil then
+      numbers[successor] = number
+    end
   end
-  mortals.shares[last] = nil
+  mortals.shares[last], own[last] = nil, nil
   if successor ~= nil then mortals.whos[last] = nil end
   mortals.count, mortals.vacant = last - 1, mortals.vacant - 1
 end
@@ -122,14 +124,18 @@ function Mortals:has(who)
 end
 
 --- From now on `subject` does not end with `who`. A coroutine that has nothing any more keeps its number until `reap`
---- comes by: most take the same lock again.
-function Mortals:unnote(who, subject)
-  local number = number_of(self, who)
+--- comes by: most take the same lock again. As few calls inside each other as can be: see `leave`.
+---@param keeps boolean? what `owner.keeps_number` says of him
+function Mortals:unnote(who, subject, keeps)
+  local number = self.numbers[who]
+  if keeps and who._mortals == self then number = who._number end
   local share = number and self.shares[number]
   if not share then return end
-  take_out(self, share, subject)
-  if type(who) == "thread" or self.entering then return end
-  if next(share) == nil then leave(self, number) end
+  local had = share[subject]
+  if had then share[subject] = nil end
+  if next(share) ~= nil then return end
+  if had then self.vacant = self.vacant + 1 end
+  if type(who) ~= "thread" and not self.entering then leave(self, number) end
 end
 
 --- Gives back what one has who has come to his end. Each thing removes itself from his share, and with the last of it
