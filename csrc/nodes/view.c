@@ -216,8 +216,6 @@ static bool tell(zkl_view *view, const zkl_reply *reply) {
 /* What was read counts. */
 static void seen(zkl_view *view, const zkl_reply *reply) {
     const bool missing = reply->rc == ZNONODE;
-    if (reply->rc == ZOK)
-        *watch_of(view, view->children) = true;
     if (missing && !(view->missing && view->presence == ZNONODE)) {
         view->missing = true; /* nothing watches it yet */
         set_stage(view, DUE);
@@ -235,9 +233,9 @@ static void seen(zkl_view *view, const zkl_reply *reply) {
 
 static void read_answered(zkl_view *view, const zkl_reply *reply) {
     const bool cut = zkl_status_unknown(reply->rc) || reply->rc == ZAUTHFAILED;
+    if (reply->rc == ZOK) /* armed, whether or not what it says counts */
+        *watch_of(view, view->children) = true;
     if (view->over) {
-        if (reply->rc == ZOK)
-            *watch_of(view, view->children) = true;
         leave(view);
     } else if (cut || zkl_status_throttled(reply->rc) ||
                !zkl_barrier_passed(&view->nodes->barrier)) {

@@ -185,6 +185,18 @@ static void what_is_read_behind_a_barrier_that_was_refused_is_not_told(void) {
     CHECK_TEXT(taken(i), "2");
 }
 
+/* It was armed all the same. */
+static void nor_is_its_watch_left(void) {
+    make(NODE, "1");
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 1);
+    const size_t i = look(NODE, true);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), "-");
+    quit(i);
+    fake_settle(one);
+    CHECK_INT(fake_watched(one), 0);
+}
+
 static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) {
     make(NODE, "1");
     fake_refuse(zk, FAKE_PERFORM, NODE, ZNOAUTH, 0);
@@ -335,6 +347,7 @@ int main(int argc, char **argv) {
          never_goes_back_when_another_handle_meets_a_server_that_lags},
         {"what is read behind a barrier that was refused is not told",
          what_is_read_behind_a_barrier_that_was_refused_is_not_told},
+        {"nor is its watch left", nor_is_its_watch_left},
         {"a node of which nothing is told is read again within a minute",
          a_node_of_which_nothing_is_told_is_read_again_within_a_minute},
         {"what was stopped leaves no watch and no bytes",
