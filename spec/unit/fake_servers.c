@@ -1,23 +1,13 @@
 #include "fake_servers.h"
 
 #include "check.h"
+#include "must.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
-
-static void must(bool good) {
-    if (!good)
-        abort(); /* no memory for a test */
-}
-
-static char *copy(const char *text) {
-    char *c = strdup(text);
-    must(c != NULL);
-    return c;
-}
 
 static uint32_t hash_of(const char *path, size_t length) {
     uint32_t hash = 2166136261U;

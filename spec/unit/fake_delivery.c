@@ -1,0 +1,113 @@
+#include "fake_delivery.h"
+
+#include "check.h"
+#include "fake_watch.h"
+
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+void fake_resume(fake_client *client) {
+    client->carried = false;
+    client->state = ZKL_STATE_CONNECTED;
+    client->context.port = &client->port;
+    zkl_lines_each(&client->lines, zkl_line_resume);
+    zkl_views_resume(&client->nodes);
+}
+
+void fake_hand_over(fake_client *client, const fake_item *item) {
+    zkl_reply reply = {
+        .rc = item->rc,
+        .path = item->op == FAKE_CREATE ? item->made : NULL,
+        .stat = item->rc == ZOK ? &item->stat : NULL,
+        .data = item->op == FAKE_GET ? item->made : NULL,
+        .length = item->op == FAKE_GET && item->made ? strlen(item->made) : 0,
+        .names = (const char *const *)item->names,
+        .count = item->count,
+        .exposed = item->op == FAKE_ACL && !item->closed,
+    };
+    if (item->op == FAKE_PERFORM && item->rc == ZOK) {
+        reply.path = item->results->path;
+        reply.stat = item->ops->kind == ZKL_OP_DELETE ? NULL : &item->results->stat;
+        reply.data = item->made;
+        reply.length = item->made ? strlen(item->made) : 0;
+        if (item->ops->kind == ZKL_OP_CHILDREN && !reply.names)
+            reply.names = (const char *const[]){NULL};
+    } else if (item->op == FAKE_TRANSACT) {
+        reply.stat = NULL;
+        reply.outcomes = item->results;
+        reply.count = item->op_count;
+    }
+    if ((item->rc == ZOK || item->rc == ZNONODE) && item->op == FAKE_PERFORM && item->watch)
+        fake_watch_set(&client->listeners, item->path, item->watch_list, 0);
+    else if (item->rc == ZOK && item->watch)
+        fake_watch_set(&client->listeners, item->path, item->watch_list, 0);
+    if (item->rc == ZOK && item->op == FAKE_UNWATCH)
+        fake_watch_remove(fake_watch_at(&client->listeners, item->path, item->watch_list));
+    if (client->settled < item->at)
+        client->settled = item->at;
+    zkl_heart_answered(&client->heart, zkl_proof_of(fake_reach_of(item), item->rc), item->at);
+    zkl_receiver *receiver = zkl_receiver_find(&client->context.receivers, item->back.receiver);
+    if (receiver)
+        receiver->answer(receiver, &item->back, &reply);
+    if (client->carried && client->heart.linked && !client->heart.proving)
+        fake_resume(client);
+}
+
+bool fake_deliver(fake_client *client) {
+    fake_item *item = fake_item_take(&client->inbound);
+    if (!item)
+        return false;
+    if (item->zxid > client->seen)
+        client->seen = item->zxid;
+    if (item->watch_event)
+        fake_hand_watch(client, item);
+    else
+        fake_hand_over(client, item);
+    fake_item_free(item);
+    fake_leave(client);
+    return true;
+}
+
+bool fake_answer(fake_client *client) {
+    const bool carried = fake_carry(client);
+    bool delivered = false;
+    while (fake_deliver(client))
+        delivered = true;
+    return carried || delivered;
+}
+
+void fake_settle(fake_client *client) {
+    for (unsigned i = 0; fake_answer(client); i++)
+        CHECK(i < 10000); /* else it goes on for ever */
+}
+
+void fake_settle_all(fake_servers *servers) {
+    bool more = true;
+    for (unsigned i = 0; more; i++) {
+        more = false;
+        CHECK(i < 10000);
+        for (fake_client *c = servers->clients; c; c = c->next)
+            more = fake_answer(c) || more;
+    }
+}
+
+void fake_wait(fake_servers *servers, double seconds) {
+    const zkl_nanos until = fake_now + (zkl_nanos)(seconds * 1e9);
+    for (;;) {
+        fake_client *next = NULL;
+        zkl_nanos at = until;
+        for (fake_client *c = servers->clients; c; c = c->next) {
+            const zkl_nanos first = zkl_timers_next(&c->context.timers);
+            if (first <= at) {
+                at = first;
+                next = c;
+            }
+        }
+        if (at > fake_now)
+            fake_quorum_pass(servers, at);
+        if (!next)
+            return;
+        zkl_timers_run(&next->context.timers, fake_now);
+        fake_leave(next);
+    }
+}
