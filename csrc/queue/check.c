@@ -51,6 +51,8 @@ static void check_phase(subject of, const zkl_contender *c) {
     must(of, c->refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
          "a delete was refused only of one that is over and whose node is there");
     must(of, !c->patience || c->phase == ZKL_OVER, "patience is for one that is over");
+    must(of, c->phase != ZKL_WAITING || !c->terms.once || c->context->port,
+         "a single try does not wait for a link");
     must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),
          "the host reads of those that are held, and of no others, until when they are");
     must(of, !c->borrowed || c->terms.kind == ZKL_KIND_READ, "only a read is taken under a write");
@@ -260,6 +262,7 @@ static void check_guests(subject of, const zkl_place *place) {
          waiters == place->waiters && impatient == place->impatient &&
              bounded == count_list(&place->bounded),
          "those who wait for a place are counted");
+    must(of, !place->impatient || place->context->port, "a single try does not wait for a link");
 }
 
 static void check_place(const zkl_line *line, const zkl_place *place) {

@@ -124,17 +124,15 @@ static bool tend_shared(zkl_place *place, bool fresh) {
         zkl_stay_no_more(place);
     if (!let_in(place, fresh))
         place->sealed = true;
+    if (!place->context->port)
+        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
     if (zkl_place_holder(place)) {
         tend_readers(place);
         return true;
     }
     if (zkl_place_sealed(place) || (place->under && !zkl_place_waiter(place)))
         return false;
-    if (!zkl_place_waiter(place))
-        return zkl_stay_on(place);
-    if (!place->context->port)
-        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
-    return true;
+    return zkl_place_waiter(place) || zkl_stay_on(place);
 }
 
 /* ---- all of it ---- */

@@ -76,14 +76,24 @@ static void move_waiting(zkl_place *from, zkl_place *to) {
     zkl_place_stir(from); /* nobody wants it any more */
 }
 
+/* Are newcomers let in now? Who had to wait there would have given up the node with which he has
+ * queued, and would stand behind those who came after him. */
+static bool lets_in(zkl_place *read) {
+    if (!read->entered || zkl_place_sealed(read) || zkl_turns_may_hand_over(read) != ZKL_MAY)
+        return false;
+    zkl_company_look(read);
+    return !zkl_company_waited(read);
+}
+
 void zkl_turns_downgrade(zkl_place *write, bool well) {
     zkl_place *read = write->lent;
     if (!read)
         return;
-    zkl_place *other = well && !read->sealed ? zkl_place_find(read->line, ZKL_KIND_READ) : NULL;
+    zkl_place *other = zkl_place_find(read->line, ZKL_KIND_READ);
     read->under = write->lent = NULL;
-    read->sealed |= !well;
-    if (other)
+    if (!well || (other && !lets_in(read)))
+        read->sealed = true;
+    else if (other)
         move_waiting(other, read);
     zkl_place_stir(read);
 }

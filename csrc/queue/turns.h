@@ -24,7 +24,7 @@ bool zkl_turns_tried_once(const zkl_place *place);
 void zkl_turns_leave(zkl_place *place, zkl_contender *c);
 /* The write that is held is about to end: the read that was taken under it is a place like any
  * other from now on. `well`: it was released, so that others may read beside that; those who wait
- * for another place of readers wait for this one. */
+ * for another place of readers wait for this one, if it lets anybody in now. Else it is sealed. */
 void zkl_turns_downgrade(zkl_place *write, bool well);
 /* All who hold it have lost it. */
 void zkl_turns_lose(zkl_place *place);

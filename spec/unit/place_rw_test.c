@@ -419,6 +419,59 @@ static void after_a_downgrade_a_writer_behind_waits_for_so_many(void) {
     CHECK(fake_held(read) && fake_waits(theirs));
 }
 
+/* They have queued before a writer of somebody else's. The node of the read lets nobody in: they
+ * stay where they stand. */
+static void after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_place(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *write = writer(one), *first = settled(reads(one)), *second = settled(reads(one));
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_caller *read = settled(fake_share_under(write, LINE));
+    fake_wait(zk, 2);
+    place_release(write);
+    fake_settle_all(zk);
+    CHECK(fake_held(first) && fake_held(second));
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_waits(theirs));
+    place_release(first);
+    place_release(second);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_place(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *write = writer(one), *waiter = settled(reads(one));
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_caller *read = settled(fake_share_under(write, LINE));
+    fake_cut(one);
+    place_release(write);
+    fake_wait(zk, 2);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(waiter));
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_waits(theirs));
+    place_release(waiter);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+static void after_a_downgrade_of_a_revoked_read_others_keep_their_place(void) {
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_caller *waiter = settled(reads(one)), *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    fake_write(zk, fake_node_of(read), "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_INT(read->revocations, 1);
+    place_release(write);
+    fake_settle_all(zk);
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_waits(theirs) && fake_held(waiter));
+}
+
 /* What was written may still be under way: who reads next has a larger token. */
 static void after_a_write_that_was_not_released_nobody_reads_beside(void) {
     fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
@@ -524,6 +577,18 @@ static void a_try_does_not_wait_for_the_next_place(void) {
     CHECK(fake_held(first));
 }
 
+/* It waits for an answer of the servers, which does not come any more. */
+static void a_try_beside_readers_ends_with_the_link(void) {
+    fake_caller *first = reads(one);
+    while (!fake_held(first))
+        CHECK(fake_answer(one));
+    fake_caller *tried = try_to(one, ZKL_KIND_READ);
+    CHECK(fake_waits(tried)); /* the watch on the node is not armed yet */
+    fake_cut(one);
+    CHECK_FAILED(tried, ZKL_DISCONNECTED);
+    CHECK(fake_held(first));
+}
+
 static void readers_that_are_let_in_are_never_too_many(void) {
     fake_share_as(2, 1000, 1);
     fake_caller *first = settled(fake_share_read_crowd(one, LINE, 0));
@@ -584,6 +649,13 @@ int main(int argc, char **argv) {
         {"a revocation is told to all of them once", a_revocation_is_told_to_all_of_them_once},
         {"a try gets in beside readers", a_try_gets_in_beside_readers},
         {"a try does not wait for the next place", a_try_does_not_wait_for_the_next_place},
+        {"a try beside readers ends with the link", a_try_beside_readers_ends_with_the_link},
+        {"after a downgrade that took long, who waits to read keeps his place",
+         after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_place},
+        {"after a downgrade without a link, who waits to read keeps his place",
+         after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_place},
+        {"after a downgrade of a revoked read others keep their place",
+         after_a_downgrade_of_a_revoked_read_others_keep_their_place},
         {"readers that are let in are never too many", readers_that_are_let_in_are_never_too_many},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
