@@ -110,6 +110,9 @@ void zkl_hang_up(zkl_client *client);
 /* Copies the oldest event, which stays the oldest until it is forgotten: a host that is interrupted
  * while it deals with it finds it again. false: there is none. */
 bool zkl_peek(zkl_client *client, zkl_event *event);
+/* The same, but the descriptor stays readable, if it is: a turn that it calls for is still to come.
+ */
+bool zkl_look(zkl_client *client, zkl_event *event);
 /* The host has dealt with it. Does nothing if it was posted again since, or went with what it spoke
  * of. */
 void zkl_forget(zkl_client *client, uint64_t serial);

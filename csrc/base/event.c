@@ -69,19 +69,36 @@ void zkl_events_drop(zkl_events *events, zkl_event *event) {
     pthread_mutex_unlock(&events->mutex);
 }
 
+/* locked */
+static bool copy_oldest(const zkl_events *events, zkl_event *copy) {
+    const zkl_event *event = ZKL_FIRST(&events->queued, zkl_event, item);
+    if (event)
+        *copy = *event;
+    return event != NULL;
+}
+
+/* locked */
+static void take_signal_back(zkl_events *events) {
+    uint64_t count;
+    while (events->fd >= 0 && read(events->fd, &count, sizeof count) < 0 && errno == EINTR)
+        continue;
+    events->signalled = false;
+}
+
 bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
     pthread_mutex_lock(&events->mutex);
-    const zkl_event *event = ZKL_FIRST(&events->queued, zkl_event, item);
-    if (event) {
-        *copy = *event;
-    } else if (events->signalled) {
-        uint64_t count;
-        while (events->fd >= 0 && read(events->fd, &count, sizeof count) < 0 && errno == EINTR)
-            continue;
-        events->signalled = false;
-    }
+    const bool any = copy_oldest(events, copy);
+    if (!any && events->signalled)
+        take_signal_back(events);
     pthread_mutex_unlock(&events->mutex);
-    return event != NULL;
+    return any;
+}
+
+bool zkl_events_look(zkl_events *events, zkl_event *copy) {
+    pthread_mutex_lock(&events->mutex);
+    const bool any = copy_oldest(events, copy);
+    pthread_mutex_unlock(&events->mutex);
+    return any;
 }
 
 void zkl_events_forget(zkl_events *events, uint64_t serial) {

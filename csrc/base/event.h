@@ -54,6 +54,9 @@ void zkl_events_drop(zkl_events *events, zkl_event *event);
 /* Copies the oldest event, which stays: whoever is interrupted while dealing with it finds it
  * again. false: there is none, and the descriptor is not readable any more. */
 bool zkl_events_peek(zkl_events *events, zkl_event *copy);
+/* The same, but the descriptor stays as it is: whoever looks in between leaves the turn that it
+ * calls for to come. */
+bool zkl_events_look(zkl_events *events, zkl_event *copy);
 /* The peeked event was dealt with and goes, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 

@@ -390,6 +390,10 @@ bool zkl_peek(zkl_client *client, zkl_event *event) {
     return !zkl_client_forked(client) && zkl_events_peek(&client->context.events, event);
 }
 
+bool zkl_look(zkl_client *client, zkl_event *event) {
+    return !zkl_client_forked(client) && zkl_events_look(&client->context.events, event);
+}
+
 void zkl_forget(zkl_client *client, uint64_t serial) {
     if (!zkl_client_forked(client))
         zkl_events_forget(&client->context.events, serial);

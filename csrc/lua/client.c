@@ -283,25 +283,33 @@ static const char *const kinds[] = {
     [ZKL_EVENT_CHANGED] = "changed", [ZKL_EVENT_STATE] = "state",   [ZKL_EVENT_LOG] = "log",
 };
 
+static int push_event(lua_State *L, const zkl_event *event) {
+    const bool state = event->kind == ZKL_EVENT_STATE;
+    zkl_push_text(L, kinds[event->kind]);
+    if (state)
+        zkl_push_text(L, zkl_state_text((zkl_state)event->status));
+    else
+        lua_pushnumber(L, (lua_Number)event->tag);
+    if (state || event->status == ZKL_OK)
+        lua_pushnil(L);
+    else
+        zkl_push_text(L, zkl_status_text(event->status));
+    zkl_push_token(L, event->token);
+    lua_pushnumber(L, (lua_Number)event->serial);
+    return 5;
+}
+
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
  * state instead of the tag; nothing when there is none */
 static int client_peek(lua_State *L) {
     zkl_event event;
-    if (!zkl_peek(check(L), &event))
-        return 0;
-    const bool state = event.kind == ZKL_EVENT_STATE;
-    zkl_push_text(L, kinds[event.kind]);
-    if (state)
-        zkl_push_text(L, zkl_state_text((zkl_state)event.status));
-    else
-        lua_pushnumber(L, (lua_Number)event.tag);
-    if (state || event.status == ZKL_OK)
-        lua_pushnil(L);
-    else
-        zkl_push_text(L, zkl_status_text(event.status));
-    zkl_push_token(L, event.token);
-    lua_pushnumber(L, (lua_Number)event.serial);
-    return 5;
+    return zkl_peek(check(L), &event) ? push_event(L, &event) : 0;
+}
+
+/* client:look() -> as client:peek(), but the descriptor stays as it is */
+static int client_look(lua_State *L) {
+    zkl_event event;
+    return zkl_look(check(L), &event) ? push_event(L, &event) : 0;
 }
 
 /* client:forget(serial): the event was dealt with */
@@ -528,6 +536,7 @@ void zkl_open_client(lua_State *L) {
         {"wake", client_wake},
         {"wait", client_wait},
         {"peek", client_peek},
+        {"look", client_look},
         {"forget", client_forget},
         {"take_log", client_take_log},
         {"contender", client_contender},

@@ -159,6 +159,52 @@ describe("a client in a loop", function()
     assert.is_number(long[1])
   end)
 
+  describe("told of a release with another coroutine behind it", function()
+    local lock, waiting, came
+
+    --- The main program holds, and a coroutine waits behind it with a node, or a place, that is watched.
+    local function queue(options)
+      lock, waiting, came = client:mutex(path, options), false, false
+      assert(lock:acquire(PATIENCE))
+      loop.spawn(function()
+        assert(lock:acquire(PATIENCE))
+        came = true
+        assert(lock:release())
+      end)
+      loop.run(function()
+        waiting = next(loop.waiting)
+        return waiting
+      end)
+      -- The first is answered behind its node's create and list, the second behind what those had it ask for.
+      for _ = 1, 2 do assert(client:mutex(path .. "-2"):participants(PATIENCE)) end
+      assert.is_false(waiting.done)
+    end
+
+    for name, options in pairs { ["a place"] = { fair = false }, ["a line"] = {} } do
+      it("wakes that one before the release returns: in " .. name, function()
+        queue(options)
+        assert.is_true(lock:release())
+        assert.is_true(waiting.done)
+        assert.is_false(came) -- not inside of the release
+        assert.equal(1, #loop.due)
+        loop.run(function() return came end)
+      end)
+    end
+
+    it("wakes it later if that fails for want of memory, and the release answers all the same", function()
+      queue { fair = false }
+      local waits = client.waits
+      waits.wake_all = function()
+        waits.wake_all = nil
+        error("not enough memory", 0)
+      end
+      assert.is_true(lock:release())
+      assert.is_nil(rawget(waits, "wake_all"))
+      assert.is_false(waiting.done)
+      loop.run(function() return came end)
+    end)
+  end)
+
   it("runs callbacks without a poll, in coroutines that may wait in its way", function()
     if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 does not yield in a pcall") end
     local token, turned

@@ -126,6 +126,20 @@ static void stays_until_it_is_forgotten(void) {
     CHECK(!take(&event));
 }
 
+static void looked_at_in_between_leaves_the_descriptor_readable(void) {
+    zkl_event event;
+    zkl_events_post(&events, &pool[0], 1, 0);
+    CHECK(zkl_events_look(&events, &event));
+    CHECK_INT(event.status, 1);
+    zkl_events_forget(&events, event.serial);
+    CHECK(!zkl_events_look(&events, &event));
+    CHECK(readable()); /* whoever has been called comes */
+    CHECK(!zkl_events_peek(&events, &event));
+    CHECK(!readable());
+    CHECK(!zkl_events_look(&events, &event));
+    CHECK(!readable());
+}
+
 static void stays_if_it_is_posted_again_or_replaced(void) {
     zkl_event event;
     zkl_events_post(&events, &pool[0], 1, 0);
@@ -288,6 +302,8 @@ int main(int argc, char **argv) {
         {"posting what is queued changes it in its place", posting_again_changes_it_in_place},
         {"what was taken can be posted again", may_be_posted_again_once_taken},
         {"an event stays until it is forgotten", stays_until_it_is_forgotten},
+        {"an event looked at in between leaves the descriptor readable",
+         looked_at_in_between_leaves_the_descriptor_readable},
         {"what is posted again, or comes in its place, is not forgotten with it",
          stays_if_it_is_posted_again_or_replaced},
         {"a wake makes the descriptor readable until the next empty peek", wakes_without_an_event},

@@ -259,6 +259,7 @@ function Hold:release(failed)
   end
   if ok then
     self:leave("released")
+    self.holds.client.dispatcher:take_early()
   elseif err == "lost" then
     self:lose()
   end

@@ -14,6 +14,7 @@ local MANY = 64
 local NAP = 0.05
 
 ---@class zklock.Dispatcher
+---@field private taking boolean an event is being told
 ---@field kept table a bag of those who are to be told something, and are not collected before: requests, losses
 ---@field private subjects table<integer, table> who gets the events of a tag; weak: nobody else's are told
 ---@field private endings table<zklock.Waiter, boolean> those who wait until the session has ended
@@ -34,6 +35,7 @@ function Dispatcher.new(native, waits, callbacks, mortals, listeners)
     kept = Bag.new("_kept"),
     endings = {},
     last_tag = 0,
+    taking = false,
     told_state = false,
   }, Dispatcher)
 end
@@ -81,16 +83,9 @@ local function log_arrived(self)
   end
 end
 
---- Hands the oldest event of the engine to whom it concerns. When an error is raised into that, the event is the first
---- of the next time: all who get one must be able to get it twice. While callbacks are queued the descriptor stays
---- readable.
-local function take_one(self)
-  local native = self.native
-  local kind, tag, err, token, serial = native:peek()
-  if not kind then
-    if self.callbacks:is_pending() then native:wake() end
-    return false
-  end
+--- Hands an event to whom it concerns. When an error is raised into that, the event is the first of the next time: all
+--- who get one must be able to get it twice.
+local function tell(self, kind, tag, err, token, serial)
   if kind == "state" then
     state_changed(self, tag)
   elseif kind == "log" then
@@ -99,12 +94,35 @@ local function take_one(self)
     local subject = self.subjects[tag]
     if subject then subject:event(kind, err, token) end
   end
-  native:forget(serial)
-  return true
+  self.native:forget(serial)
+end
+
+--- Takes the oldest event of the engine. While callbacks are queued the descriptor stays readable.
+local function take_one(self)
+  local native = self.native
+  local kind, tag, err, token, serial = native:peek()
+  if kind then
+    tell(self, kind, tag, err, token, serial)
+  elseif self.callbacks:is_pending() then
+    native:wake()
+  end
+  return kind ~= nil
+end
+
+--- Takes what is there, and leaves the descriptor as it is.
+local function take_early(self)
+  local native = self.native
+  local kind, tag, err, token, serial = native:look()
+  while kind do
+    tell(self, kind, tag, err, token, serial)
+    kind, tag, err, token, serial = native:look()
+  end
 end
 
 local function take(self)
+  self.taking = true -- after an error it stays so until all was taken
   while quietly(take_one, self) do end
+  self.taking = false
   self.mortals:reap()
   if next(self.endings) and self.native:ended() then quietly(self.waits.wake_all, self.waits, self.endings) end
 end
@@ -121,6 +139,12 @@ function Dispatcher:dispatch()
   -- What the callbacks' coroutines have left is found before anybody sleeps.
   if self.callbacks:run() then self.mortals:reap() end
   quietly(settle_descriptor, self)
+end
+
+--- After a release, which may have let the next one here in: he is told at once, not when the host is woken. What is
+--- raised into that (no memory) is nothing to whoever has released; the next turn tells the rest.
+function Dispatcher:take_early()
+  if not self.taking then pcall(take_early, self) end
 end
 
 --- Blocks until something has arrived, the moment has come, or a signal has. Nobody sleeps for long before all owners
