@@ -144,7 +144,10 @@ end
 --- After a release, which may have let the next one here in: he is told at once, not when the host is woken. What is
 --- raised into that (no memory) is nothing to whoever has released; the next turn tells the rest.
 function Dispatcher:take_early()
-  if not self.taking then pcall(take_early, self) end
+  if self.taking then return end
+  self.taking = true -- what is told may release, too
+  pcall(take_early, self)
+  self.taking = false
 end
 
 --- Blocks until something has arrived, the moment has come, or a signal has. Nobody sleeps for long before all owners
