@@ -131,6 +131,7 @@ build = {
     ["zklock.base.errors"] = "lua/zklock/base/errors.lua",
     ["zklock.base.fifo"] = "lua/zklock/base/fifo.lua",
     ["zklock.base.finalizer"] = "lua/zklock/base/finalizer.lua",
+    ["zklock.base.protected"] = "lua/zklock/base/protected.lua",
     ["zklock.base.text"] = "lua/zklock/base/text.lua",
     ["zklock.base.yieldable"] = "lua/zklock/base/yieldable.lua",
     ["zklock.holds.hold"] = "lua/zklock/holds/hold.lua",

@@ -4,6 +4,7 @@
 local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
 local is_yieldable = require "zklock.base.yieldable"
+local protected = require "zklock.base.protected"
 
 local adapter = { name = "copas" }
 
@@ -137,16 +138,28 @@ function adapter.watch(client, ready)
   end
 end
 
+local function leave(host, waiter)
+  host.waiting[waiter] = nil
+  waiter.thread = nil
+end
+
+local function await(host, waiter)
+  while not waiter.done and waiter:left() ~= 0 do
+    host.waiting[waiter] = true
+    host:suspend(waiter)
+    leave(host, waiter)
+  end
+end
+
+--- After an error nothing here resumes the coroutine, which may be suspended somewhere else by then.
 function adapter.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
   local host = client.host
   waiter.host = host
-  while not waiter.done and waiter:left() ~= 0 do
-    host.waiting[waiter] = true
-    host:suspend(waiter)
-    host.waiting[waiter] = nil
-    waiter.thread = nil
-  end
+  local ok, err = protected(await, host, waiter)
+  if ok then return end
+  leave(host, waiter)
+  error(err, 0)
 end
 
 function adapter.wake(waiter)

@@ -3,15 +3,13 @@
 local blocking = require "zklock.loop.blocking"
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
+local protected = require "zklock.base.protected"
 
 local adapter = { name = "cqueues" }
 
 --- How long the home may take to begin a callback before another controller, which waits for that, begins it; and the
 --- time between two looks; seconds.
 local PATIENCE, PAUSE = 0.1, 0.002
-
--- Plain Lua 5.1 does not yield across pcall.
-local protected = (_VERSION ~= "Lua 5.1" or rawget(_G, "jit")) and pcall or function(fn, ...) return true, fn(...) end
 
 --- The controller that can suspend the running coroutine: the one that resumed it. What is yielded in a coroutine that
 --- something else resumed goes to that.

@@ -6,7 +6,7 @@
 ---   wait(client, waiter)  suspends the caller until `waiter.done` is true or `waiter:left()` is 0; where the caller
 ---                         cannot be suspended, `require("zklock.loop.blocking").wait(client, waiter)` does
 ---   wake(waiter)          `waiter.done` has just become true: resumes who waits for it, soon, but not inside
----                         this call
+---                         this call, and nobody whose `wait` has raised
 --- Optional:
 ---   unfit()               why no client can be made here and now (connect raises it), or nil
 ---   can_wait()            true; or nil and the error that every waiting call answers here and now

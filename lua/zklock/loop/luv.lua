@@ -5,6 +5,7 @@ local is_yieldable = require "zklock.base.yieldable"
 local Bag = require "zklock.base.bag"
 local Fifo = require "zklock.base.fifo"
 local errors = require "zklock.base.errors"
+local protected = require "zklock.base.protected"
 local uv = require "luv"
 
 local quietly = core.quietly
@@ -106,9 +107,17 @@ local function suspend(waiter)
   leave(waiter)
 end
 
+local function await(waiter)
+  while not waiter.done and waiter:left() ~= 0 do suspend(waiter) end
+end
+
+--- After an error nothing here resumes the coroutine, which may be suspended somewhere else by then.
 function luv.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
-  while not waiter.done and waiter:left() ~= 0 do suspend(waiter) end
+  local ok, err = protected(await, waiter)
+  if ok then return end
+  quietly(leave, waiter)
+  error(err, 0)
 end
 
 function luv.wake(waiter)

@@ -3,6 +3,7 @@
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
+local protected = require "zklock.base.protected"
 
 local quietly = core.quietly
 
@@ -10,8 +11,8 @@ local WEAK_KEYS = { __mode = "k" }
 --- No more empty sets than these are kept.
 local SPARE_MOST = 64
 
--- Plain Lua 5.1 cannot yield across pcall.
-local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
+-- Not in plain Lua 5.1.
+local yields_across_pcall = protected == pcall
 
 -- Lua 5.2 cannot tell whether a coroutine may be suspended: there a callback is taken to be one that may.
 local is_yieldable = coroutine.isyieldable or function() return true end
@@ -51,14 +52,9 @@ Waits.__index = Waits
 
 Waits.yields_across_pcall = yields_across_pcall
 
---- In plain Lua 5.1 what is raised into a wait goes to whoever resumed it; what its owner has is given back at his end.
-local function call_unprotected(fn, ...)
-  return true, fn(...)
-end
-
 --- Calls what may wait, and catches what is raised, where a coroutine can be suspended inside of such a call.
 function Waits.protector(loop)
-  return (yields_across_pcall or loop == blocking) and pcall or call_unprotected
+  return loop == blocking and pcall or protected
 end
 
 ---@param client zklock.Client what the loop's adapter is given
