@@ -16,6 +16,7 @@ describe("a call on nodes", function()
   end)
 
   local LONG = "/" .. ("x"):rep(256)
+  local ALMOST_TOO_LONG = ("/" .. ("x"):rep(240)):rep(17):sub(1, 4090 - #"/root")
 
   local WRONG = {
     { "bad argument 'path'", function() client:get() end },
@@ -42,6 +43,10 @@ describe("a call on nodes", function()
     { "a lock's node could be called 'x%-lock%-0000000000'", function() client:create("/a/x-lock-0000000000") end },
     { "a lock's node could be called", function() client:create("/x-lock-0000000000/a") end },
     { "a lock's node could be called so", function() client:create("/a/x-lock-", "", { sequential = true }) end },
+    { "with a number behind it it has a component of more than 255 bytes",
+      function() client:create("/a/" .. ("x"):rep(245), "", { sequential = true }, 0) end },
+    { "bad argument 'ops%[1%]%[2%]'.*with a number behind it it has more than 4096 bytes",
+      function() client:multi({ { "create", ALMOST_TOO_LONG, "", { sequential = true } } }, 0) end },
     { "bad argument 'timeout'", function() client:get("/x", -1) end },
     { "bad argument 'timeout'", function() client:sync("x") end },
     { "bad argument 'data' %(string expected, got number%)", function() client:create("/x", 1) end },

@@ -111,8 +111,10 @@ local function too_long(path, chroot)
   return nil
 end
 
+--- What is wrong with a path.
 ---@param use "read"|"write"|"create"|"delete"|nil of a node; nil: it is a lock's path
-local function bad_path(path, chroot, use)
+---@return string? why
+function check.path_error(path, chroot, use)
   if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
   if path == "/" then
     local stays = not use or (use == "delete" and chroot == "")
@@ -143,7 +145,7 @@ end
 function check.path(value, name, level, chroot, use)
   level = level or CALLER
   check.text(value, name, level + 1)
-  local wrong = bad_path(value, chroot or "", use)
+  local wrong = check.path_error(value, chroot or "", use)
   if not wrong then return value end
   error(("bad argument '%s' (path '%s': %s)"):format(name, text.shown(value), wrong), level)
 end

@@ -10,8 +10,8 @@ local ops = {}
 --- As the engine counts them.
 local KINDS = { get = 0, exists = 1, children = 2, create = 3, set = 4, delete = 5, check = 6 }
 
---- What the servers append to the name of a sequential node looks like this.
-local A_SEQUENCE = "0000000000"
+--- What the servers append to the name of a sequential node looks like this, and is no longer than that.
+local A_SEQUENCE, LONGEST_SEQUENCE = "0000000000", "-2147483648"
 
 local CREATE_OPTIONS = { ephemeral = true, sequential = true, container = true, parents = true, acl = true }
 local FLAGS = { ephemeral = "e", sequential = "s", container = "c", parents = "p" }
@@ -42,6 +42,13 @@ end
 --- Data and version are called "data" and "version", or in a list "ops[1][3]" and "ops[1][4]".
 local function named(name, index, word)
   return index and ("%s[%d]"):format(name, index) or word
+end
+
+--- Can what the servers make of the path of a sequential node be one?
+local function check_numbered(client, path, name, level)
+  local wrong = check.path_error(path .. LONGEST_SEQUENCE, client.chroot, "read")
+  if not wrong and core.is_node(path:match("[^/]*$") .. A_SEQUENCE) then wrong = "a lock's node could be called so" end
+  if wrong then refuse(name, ("path '%s': with a number behind it %s"):format(text.shown(path), wrong), level) end
 end
 
 ---@param list string? the op's own name in a list of several
@@ -85,11 +92,7 @@ function ops.create(client, path, data, options, list, level)
   local name = named(list, list and 2, "path")
   local flags, number = create_options(client, options, named(list, list and 4, "options"), list ~= nil, level + 1)
   check.path(path, name, level + 1, client.chroot, "create")
-  local last = path:match("[^/]*$")
-  if flags:find("s", 1, true) and core.is_node(last .. A_SEQUENCE) then
-    refuse(name, ("path '%s': with a number behind it a lock's node could be called so"):format(text.shown(path)),
-      level)
-  end
+  if flags:find("s", 1, true) then check_numbered(client, path, name, level + 1) end
   if data ~= nil then bytes(data, named(list, list and 3, "data"), level + 1) end
   return { KINDS.create, path, data or "", nil, flags, number }
 end
