@@ -68,6 +68,8 @@ static bool tend_free(zkl_place *place, bool fresh) {
     }
     if (zkl_place_sealed(place))
         return false;
+    if (!place->context->port)
+        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
     if (!zkl_place_waiter(place))
         return zkl_stay_on(place);
     zkl_stay_no_more(place);
@@ -76,8 +78,6 @@ static bool tend_free(zkl_place *place, bool fresh) {
     const zkl_may may = zkl_turns_may_hand_over(place);
     if (may == ZKL_MAY)
         zkl_turns_grant(place, true);
-    else if (may == ZKL_MAY_SOON && !place->context->port)
-        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
     return may != ZKL_MAY_NOT;
 }
 

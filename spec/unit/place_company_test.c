@@ -147,6 +147,22 @@ static void a_place_that_was_waited_for_gives_one_grant(void) {
 }
 
 /* The first one was granted before the other client was there. */
+/* It waits for the list that tells whether those who came have gone, and the link goes before what
+ * was on its way is known to be lost. */
+static void a_try_that_waits_for_a_list_ends_with_the_link(void) {
+    fake_share_as(64, 0, 100);
+    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_settle(two);
+    CHECK(fake_deliver(one));
+    CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
+    place_release(mine);
+    fake_caller *tried = fake_share(one, LINE, 0);
+    CHECK(fake_waits(tried) && fake_waits(theirs));
+    fake_cut_quietly(one);
+    CHECK_FAILED(tried, ZKL_DISCONNECTED);
+    fake_deliver_late(one);
+}
+
 static void two_clients_take_turns_of_turns(void) {
     fake_share_as(4, 1000, 1);
     fake_caller *all[2][12];
@@ -183,6 +199,8 @@ int main(int argc, char **argv) {
         {"without a bound only handoffs count", without_a_bound_only_handoffs_count},
         {"a place that was waited for gives one grant",
          a_place_that_was_waited_for_gives_one_grant},
+        {"a try that waits for a list ends with the link",
+         a_try_that_waits_for_a_list_ends_with_the_link},
         {"two clients take turns of turns", two_clients_take_turns_of_turns},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
