@@ -173,8 +173,9 @@ recorder: deps
 	@$(call record,$(COUNT))
 
 # What unit tests and simulation run through: for each room, and each line that they do not.
+COUNTERS = B=build/coverage SANITIZE='-DZKL_CHECK --coverage -O0' unit build/coverage/sim/simulation
 coverage: deps
-	@$(submake) B=build/coverage SANITIZE='-DZKL_CHECK --coverage -O0' unit build/coverage/sim/simulation
+	@$(submake) $(COUNTERS)
 	@find build/coverage -name '*.gcda' -delete
 	@tools/unit.sh build/coverage/unit
 	@build/coverage/sim/simulation $(SECONDS)
@@ -187,9 +188,10 @@ FILES = $(filter-out csrc/queue/check.c,$(wildcard csrc/queue/*.c csrc/recipe/*.
 mutants: MUTANTS = B=build/mutants CFLAGS=-O2 unit build/mutants/sim/simulation
 mutants: deps
 	@$(submake) $(MUTANTS)
+	@$(submake) $(COUNTERS)
 	@mkdir -p build/mutants && $(MAKE) -s --no-print-directory -n -B Q= $(MUTANTS) >build/mutants/commands
-	@exec env $(call lua,5.4) tools/mutants/run.lua build/mutants $(if $(filter command%,$(origin COUNT)),$(COUNT),200) \
-		$(if $(filter command%,$(firstword $(origin SEED))),$(SEED),1) $(FILES)
+	@exec env $(call lua,5.4) tools/mutants/run.lua build/mutants build/coverage \
+		$(if $(filter command%,$(origin COUNT)),$(COUNT),200) $(if $(filter command%,$(firstword $(origin SEED))),$(SEED),1) $(FILES)
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log

@@ -22,12 +22,16 @@ function ledger.open(path)
   return self
 end
 
+local function count(kills, key, by)
+  kills[key] = kills[key] or {}
+  kills[key][by] = (kills[key][by] or 0) + 1
+end
+
 function ledger:remember(name, result)
   self.known[name] = result
   if result.verdict == "killed" then
-    local file = name:match("^%S+")
-    self.kills[file] = self.kills[file] or {}
-    self.kills[file][result.by] = (self.kills[file][result.by] or 0) + 1
+    count(self.kills, name:match("^%S+ %S+:"), result.by)
+    count(self.kills, name:match("^%S+"), result.by)
   end
 end
 
@@ -47,17 +51,16 @@ function ledger:write(name, result)
   self:remember(name, result)
 end
 
---- The tests, those first that have killed most in that file; then those that take little time.
-function ledger:order(tests, file, seconds)
-  local kills = self.kills[file] or {}
+--- The tests in the order in which one of them soon fails: by what they have killed in that function and in that file,
+--- for each second that they take.
+function ledger:order(tests, name, seconds)
+  local near, far = self.kills[name:match("^%S+ %S+:")] or {}, self.kills[name:match("^%S+")] or {}
+  local worth = {}
+  for _, test in ipairs(tests) do
+    worth[test] = (0.1 + 10 * (near[test] or 0) + (far[test] or 0)) / (0.05 + (seconds[test] or 0))
+  end
   local order = { table.unpack(tests) }
-  table.sort(order, function(a, b)
-    local more, less = kills[a] or 0, kills[b] or 0
-    if more ~= less then
-      return more > less
-    end
-    return (seconds[a] or 0) < (seconds[b] or 0)
-  end)
+  table.sort(order, function(a, b) return worth[a] > worth[b] end)
   return order
 end
 

@@ -1,14 +1,16 @@
 -- Changes one thing at a time in the C sources, and looks whether unit tests and simulation notice.
--- usage: tools/mutants/run.lua BUILD COUNT SEED FILE...     COUNT of 0: all of them
--- BUILD has what make has built, and in BUILD/commands how (make mutants). What was tried is in BUILD/tried, and is not
--- tried again until what it rests on has changed. Fails if one survives that spec/equivalent.txt has no reason for.
+-- usage: tools/mutants/run.lua BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
+-- BUILD has what make has built, and in BUILD/commands how (make mutants); COVERAGE has the same with gcov's counters.
+-- What was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one survives that
+-- spec/equivalent.txt has no reason for.
 
 local ledger = require "tools.mutants.ledger"
 local program = require "tools.mutants.program"
+local reach = require "tools.mutants.reach"
 local syntax = require "tools.mutants.syntax"
 
-local build, count, seed = arg[1], tonumber(arg[2]), tonumber(arg[3])
-local files = { table.unpack(arg, 4) }
+local build, coverage, count, seed = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
+local files = { table.unpack(arg, 5) }
 local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
 local AT_A_TIME = 2
 local TRY = arg[0]:gsub("run%.lua$", "try.lua")
@@ -46,16 +48,32 @@ local function choose()
   return all
 end
 
-local function write_plan(changes)
+local function names(set)
+  local list = {}
+  for name in pairs(set) do
+    list[#list + 1] = name
+  end
+  return table.concat(list, ",")
+end
+
+local function write_plan(changes, reached)
   local plan = assert(io.open(build .. "/plan", "w"))
   for _, change in ipairs(changes) do
-    plan:write(("%s %d %d [] %s\n"):format(change.file, change.first, change.behind,
-      (change.text:gsub("\\", "\\\\"):gsub("\n", "\\n"))))
+    plan:write(table.concat({ change.file, change.first, change.behind, change.name, names(reached:by(change)),
+      (change.text:gsub("\\", "\\\\"):gsub("\n", "\\n")) }, "\t"), "\n")
   end
   plan:close()
 end
 
 -- ---- without a change ----
+
+local function names_of(tests)
+  local list = {}
+  for i, path in ipairs(tests) do
+    list[i] = path:match("[^/]+$")
+  end
+  return list
+end
 
 --- Each test passes, or nothing that is said of mutants means anything. How long each takes is kept for try.lua.
 local function run_unchanged(tests)
@@ -102,7 +120,6 @@ local function tell(change, result, done, all)
 end
 
 local function try_all(changes, tried, source_stamp, stamp)
-  write_plan(changes)
   local numbers = assert(io.open(build .. "/numbers", "w"))
   for i = 1, #changes do
     numbers:write(i, "\n")
@@ -131,6 +148,13 @@ local function try_all(changes, tried, source_stamp, stamp)
   return good
 end
 
+--- Between which shares of all mutants the sample has told: Wilson's interval.
+local function between(good, n)
+  local z, share = 1.96, good / math.max(n, 1)
+  local middle, reached = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+  return 100 * (middle - reached) / (1 + z * z / n), 100 * (middle + reached) / (1 + z * z / n)
+end
+
 local function tell_summary()
   local sum = { killed = 0, survived = 0, same = 0, broken = 0, judged = 0 }
   print("                                killed  survived  equivalent  same object  does not compile")
@@ -144,8 +168,9 @@ local function tell_summary()
     end
   end
   local tried = sum.killed + sum.survived
-  print(("%d of %d killed, %.1f %%; %d more are judged equivalent or out of reach; %d are the same to the compiler")
-    :format(sum.killed, tried, 100 * sum.killed / math.max(tried, 1), sum.judged, sum.same))
+  local least, most = between(sum.killed, tried)
+  print(("%d of %d killed, %.1f %% (of all such mutants %.1f to %.1f %%, with 95 %% certainty); %d more are judged equivalent or out of reach; %d are the same to the compiler")
+    :format(sum.killed, tried, 100 * sum.killed / math.max(tried, 1), least, most, sum.judged, sum.same))
   print(("%d passed, %d failed"):format(sum.killed, sum.survived))
   return sum.survived == 0 and tried + sum.judged + sum.same > 0
 end
@@ -184,6 +209,7 @@ io.flush()
 local whole = true
 if #chosen > 0 then
   run_unchanged(make.tests)
+  write_plan(chosen, reach.measure(coverage, build .. "/reach", names_of(make.tests)))
   whole = try_all(chosen, tried, source_stamp, stamp)
 end
 local good = tell_summary()

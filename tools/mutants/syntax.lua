@@ -60,7 +60,7 @@ Search.__index = Search
 
 function Search:add(first, behind, text)
   local change = {
-    file = self.file, place = self.place, first = first, behind = behind, text = text,
+    file = self.file, place = self.place, everywhere = self.everywhere, first = first, behind = behind, text = text,
     before = one_line(self.source:sub(first, behind - 1)), after = one_line(text),
   }
   if not self.known[first .. text] then
@@ -295,7 +295,8 @@ local function name_all(changes, source)
   end
 end
 
---- All changes of a file's functions and tables: {file, line, place (a function's name), first, behind, text, name}.
+--- All changes of a file's functions and tables: {file, line, place (a function's name), everywhere (it is in none), first,
+--- behind, text, name}.
 --- `flags` are clang's. nil, why: clang does not read it.
 function syntax.changes(file, flags)
   local handle = assert(io.open(file, "rb"))
@@ -320,7 +321,7 @@ function syntax.changes(file, flags)
       end
     elseif ours and (kind == "VarDecl" or (kind == "FunctionDecl" and text:find('"CompoundStmt"', 1, true))) then
       local node = json.decode(text)
-      search.place = node.name
+      search.place, search.everywhere = node.name, kind == "VarDecl"
       search.answers = node.type.qualType:match("^[^(]*")
       search:walk(node)
     end

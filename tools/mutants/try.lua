@@ -1,11 +1,14 @@
--- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests and some seconds of simulation
--- until one of them fails.
+-- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests that come by it and some seconds
+-- of simulation until one of them fails.
 -- usage: SLOT=1 tools/mutants/try.lua BUILD NUMBER     the line of BUILD/plan
 -- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it.
 
 local ledger = require "tools.mutants.ledger"
 local program = require "tools.mutants.program"
 local syntax = require "tools.mutants.syntax"
+
+-- How long the simulation runs, and after how long it mostly has noticed what it notices.
+local SIMULATED, SIMULATION_NOTICES = 5, 1
 
 local build, number = arg[1], tonumber(arg[2])
 local folder = ("%s/try/%s"):format(build, os.getenv("SLOT") or "0")
@@ -15,9 +18,9 @@ local function plan_line()
   for line in io.lines(build .. "/plan") do
     count = count + 1
     if count == number then
-      local file, first, behind, name, text = line:match("^(%S+) (%d+) (%d+) (%b[]) (.*)$")
-      return { file = file, first = tonumber(first), behind = tonumber(behind), name = name,
-        text = text:gsub("\\n", "\n"):gsub("\\\\", "\\") }
+      local file, first, behind, name, tests, text = line:match("^(%S+)\t(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t(.*)$")
+      return { file = file, first = tonumber(first), behind = tonumber(behind), name = name, tests = tests,
+        text = text:gsub("\\(.)", function(c) return c == "n" and "\n" or c end) }
     end
   end
   error("no such line in the plan")
@@ -73,18 +76,20 @@ elseif read(folder .. "/engine.o") == read(original) then
 end
 
 local SIMULATION = make.simulation:match("[^/]+$")
-local ARGUMENTS = { [SIMULATION] = " 5 1 stop" }
+local ARGUMENTS = { [SIMULATION] = (" %d 1 stop"):format(SIMULATED) }
 local tests, paths, seconds = { SIMULATION }, { [SIMULATION] = make.simulation }, usual()
-seconds[SIMULATION] = 5
+seconds[SIMULATION] = SIMULATION_NOTICES
 for _, path in ipairs(make.tests) do
   local test = path:match("[^/]+$")
-  tests[#tests + 1] = test
-  paths[test] = path
+  if ("," .. change.tests .. ","):find("," .. test .. ",", 1, true) then
+    tests[#tests + 1] = test
+    paths[test] = path
+  end
 end
-for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.file:gsub("^csrc/", ""), seconds)) do
+for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.name, seconds)) do
   local output, linked = make:link(paths[test], change.file, folder)
   assert(linked, test .. " does not link")
-  if not passes(output .. (ARGUMENTS[test] or ""), seconds[test]) then
+  if not passes(output .. (ARGUMENTS[test] or ""), test == SIMULATION and SIMULATED or seconds[test]) then
     say("killed", test)
   end
   os.remove(output)
