@@ -314,6 +314,10 @@ static void next_deed(sim_event *event) {
 
 /* ---- the end ---- */
 
+/* Before each watch is read again by itself; but a host that was stopped while its session ended
+ * hears of that only when two thirds of a session timeout have passed. */
+#define SOON (15 * ZKL_SECOND)
+
 static void mend(void) {
     SAY("everything is mended");
     sim_ensemble_heal();
@@ -390,10 +394,6 @@ static bool all_stopped(void) {
     return all_clerks(sim_clerk_has_stopped);
 }
 
-/* Before each watch is read again by itself; but a host that was stopped while its session ended
- * hears of that only when two thirds of a session timeout have passed. */
-#define SOON (15 * ZKL_SECOND)
-
 /* Once more, when nothing is wrong any more: whoever watches is told, and not only because each is
  * read again now and then. */
 static void change_notes(void) {
@@ -426,6 +426,7 @@ static void see_to_the_end(void) {
             sim_host_flush(&history.hosts[i]);
     await(all_flushed, 60 * ZKL_SECOND, "a flush is never answered");
     await(all_forgotten, 60 * ZKL_SECOND, "a line is left at which nobody is");
+    await(sim_judge_none_left, SOON, "a node is left of which nobody knows");
     if (history.hosts[0].has_notes)
         see_to_notes();
     for (int i = 0; i < history.host_count; i++)

@@ -499,7 +499,7 @@ void sim_host_open(sim_host *host) {
         host->client->lines.queue.watches.most = host->watches_most;
     if (host->watches_most)
         host->client->nodes.watches.most = SIM_NOTES_WATCHED;
-    host->looked_at = 0;
+    host->looked_at = host->lost = 0;
     sim_clerk_open(host);
     SAY("host %d opens a client", host->machine.id);
     sim_leave(before);

@@ -80,6 +80,7 @@ struct sim_host {
     zkl_nanos lateness;   /* of its polls, at most */
     bool is_resting;      /* no faults any more: gives back soon */
     uint64_t looked_at;   /* the judge's: how many holds it had seen */
+    uint64_t lost;        /* ... and how many losses */
     sim_session *session; /* ... and the session that it looked at last */
     zkl_nanos trusted;
 };

@@ -219,6 +219,59 @@ static void check_hold(sim_caller *c) {
         check_alone(c);
 }
 
+/* ---- what became of nodes ---- */
+
+/* All directories in which locks' nodes are; NULL: no more. */
+static const char *directory(int i) {
+    static char path[64];
+    if (i > PLACES)
+        return NULL;
+    const bool is_pool = i >= PLACE_POOL;
+    snprintf(path, sizeof path, "%s%s", sim_place_path(is_pool ? PLACE_POOL : (sim_place)i),
+             !is_pool          ? ""
+             : i == PLACE_POOL ? "/locks"
+                               : "/leases");
+    return path;
+}
+
+/* A lock's node that a host's session has and its lines do not, with that token; 0: any. NULL:
+ * there is none. */
+static const fake_node *forgotten_node(const sim_host *host, int64_t token) {
+    const int64_t session = host->client->context.session;
+    const char *path;
+    for (int i = 0; session && (path = directory(i)); i++) {
+        const fake_node *above = fake_find(sim_tree, path, FAKE_LATEST);
+        for (fake_node *n = NULL; above && (n = fake_child_before(above, n, FAKE_LATEST));)
+            if (n->owner == session && (!token || n->czxid == token) &&
+                !contender_of(host, path, n))
+                return n;
+    }
+    return NULL;
+}
+
+/* Who is told that it has lost what it held has no node any more, or it is about to delete it:
+ * nobody else ever does. Of several nodes one that is gone is enough. */
+static void check_losses(const sim_host *host) {
+    for (const sim_caller *c = host->callers; c; c = c->next) {
+        const zkl_contender *own = c->contender;
+        if (own->phase != ZKL_OVER || own->outcome != ZKL_LOST || !own->token || c->is_under ||
+            c->is_whole || c->kind == ZKL_KIND_LEASE)
+            continue;
+        const fake_node *node = forgotten_node(host, own->token);
+        if (node)
+            sim_fail("%s has lost it, and %s is there", text_of(c), node->path);
+    }
+}
+
+bool sim_judge_none_left(void) {
+    for (int i = 0; i < judge.count; i++) {
+        const sim_host *host = &judge.hosts[i];
+        if (host->client && forgotten_node(host, 0))
+            return false;
+    }
+    return true;
+}
+
 /* ---- trust ---- */
 
 static void check_trust(sim_host *host) {
@@ -264,6 +317,10 @@ void sim_judge(sim_host *host) {
         return;
     const zkl_stats *count = &host->client->context.counters;
     check_trust(host);
+    if (count->lost != host->lost) {
+        host->lost = count->lost;
+        check_losses(host);
+    }
     if (count->acquired == host->looked_at)
         return;
     host->looked_at = count->acquired;

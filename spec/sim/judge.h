@@ -8,6 +8,8 @@
 void sim_judge_begin(sim_host *hosts, int count);
 /* Code of that host has run. */
 void sim_judge(sim_host *host);
+/* No session that a host has holds a lock's node. */
+bool sim_judge_none_left(void);
 /* Nobody of us has anything any more. */
 void sim_judge_end(void);
 

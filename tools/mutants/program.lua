@@ -65,10 +65,46 @@ local function variant(self, line)
   end
 end
 
+-- Most unit tests take the engine as it is. They are linked once, with a library of it that is made anew for each mutant.
+
+local function is_plain(self, line)
+  return line:find((" %s/libengine.a "):format(self.build), 1, true)
+    and not line:find((" %s/libcounted.a "):format(self.build), 1, true) and not variant(self, line)
+end
+
+--- Those of them, in BUILD/shared.
+function program:share()
+  local folder = self.build .. "/shared"
+  os.execute("mkdir -p " .. folder)
+  assert(self:link_engine(folder), "the engine as a library does not link")
+  for _, name in ipairs(self.tests) do
+    local line = self.linked[name]
+    if is_plain(self, line) then
+      local output = folder .. "/" .. name:match("[^/]+$")
+      line = line:gsub(" %-o " .. plain(name) .. " ", " -rdynamic -fuse-ld=gold -o " .. output .. " ")
+      assert(run((line:gsub(" %S+/libengine%.a ", " " .. folder .. "/libengine.so "))), name .. " does not link")
+    end
+  end
+end
+
+--- The library in `folder`, with engine.o from there in the place of `original`, if that is said.
+function program:link_engine(folder, original)
+  local objects = {}
+  for object in pairs(self.compiled) do
+    if object:find(self.build .. "/engine/", 1, true) == 1 and object ~= original then
+      objects[#objects + 1] = object
+    end
+  end
+  table.sort(objects)
+  objects[#objects + 1] = original and folder .. "/engine.o"
+  return run(("cc -shared -fuse-ld=gold -o %s/libengine.so %s -lzookeeper_mt -pthread"):format(folder,
+    table.concat(objects, " ")))
+end
+
 --- Links a program anew, with the object in `folder` in the place of the engine's own: it stands before the archives,
---- so that nobody looks for those names in there.
-function program:link(name, file, folder)
-  local line = assert(self.linked[name])
+--- so that nobody looks for those names in there. Whether it links, and its path.
+local function link_alone(self, name, file, folder)
+  local line = self.linked[name]
   local object = folder .. "/engine.o"
   local archive, words = variant(self, line)
   if line:find(" " .. self.build .. "/libcounted.a ", 1, true) then
@@ -83,7 +119,21 @@ function program:link(name, file, folder)
   end
   local output = folder .. "/" .. name:match("[^/]+$")
   local again = line:gsub(" %-o " .. plain(name) .. " ", " -fuse-ld=gold -o " .. output .. " " .. object .. " ", 1)
-  return output, run(again)
+  return run(again), output
+end
+
+--- How a program is started that has the mutant in `folder`, of that file and its object.
+function program:start(name, file, folder, original)
+  if not is_plain(self, assert(self.linked[name])) then
+    local linked, output = link_alone(self, name, file, folder)
+    assert(linked, name .. " does not link")
+    return output
+  end
+  if not self.has_engine then
+    assert(self:link_engine(folder, original), "the engine as a library does not link")
+    self.has_engine = true
+  end
+  return ("env LD_LIBRARY_PATH=%s %s/shared/%s"):format(folder, self.build, name:match("[^/]+$"))
 end
 
 return program

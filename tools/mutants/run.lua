@@ -1,8 +1,8 @@
 -- Changes one thing at a time in the C sources, and looks whether unit tests and simulation notice.
 -- usage: tools/mutants/run.lua BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
 -- BUILD has what make has built, and in BUILD/commands how (make mutants); COVERAGE has the same with gcov's counters.
--- What was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one survives that
--- spec/equivalent.txt has no reason for.
+-- What was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one survives
+-- that spec/equivalent.txt has no reason for.
 
 local ledger = require "tools.mutants.ledger"
 local program = require "tools.mutants.program"
@@ -169,8 +169,9 @@ local function tell_summary()
   end
   local tried = sum.killed + sum.survived
   local least, most = between(sum.killed, tried)
-  print(("%d of %d killed, %.1f %% (of all such mutants %.1f to %.1f %%, with 95 %% certainty); %d more are judged equivalent or out of reach; %d are the same to the compiler")
-    :format(sum.killed, tried, 100 * sum.killed / math.max(tried, 1), least, most, sum.judged, sum.same))
+  print(("%d of %d killed, %.1f %% (of all such mutants %.1f to %.1f %%, with 95 %% certainty); "
+    .. "%d more are judged equivalent or out of reach; %d are the same to the compiler"):format(
+    sum.killed, tried, 100 * sum.killed / math.max(tried, 1), least, most, sum.judged, sum.same))
   print(("%d passed, %d failed"):format(sum.killed, sum.survived))
   return sum.survived == 0 and tried + sum.judged + sum.same > 0
 end
@@ -209,6 +210,7 @@ io.flush()
 local whole = true
 if #chosen > 0 then
   run_unchanged(make.tests)
+  make:share()
   write_plan(chosen, reach.measure(coverage, build .. "/reach", names_of(make.tests)))
   whole = try_all(chosen, tried, source_stamp, stamp)
 end

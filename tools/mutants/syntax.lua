@@ -295,8 +295,8 @@ local function name_all(changes, source)
   end
 end
 
---- All changes of a file's functions and tables: {file, line, place (a function's name), everywhere (it is in none), first,
---- behind, text, name}.
+--- All changes of a file's functions and tables: {file, line, place (a function's name), everywhere (it is in none),
+--- first, behind, text, name}.
 --- `flags` are clang's. nil, why: clang does not read it.
 function syntax.changes(file, flags)
   local handle = assert(io.open(file, "rb"))

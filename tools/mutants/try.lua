@@ -1,5 +1,5 @@
--- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests that come by it and some seconds
--- of simulation until one of them fails.
+-- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests that come by it and some
+-- seconds of simulation until one of them fails.
 -- usage: SLOT=1 tools/mutants/try.lua BUILD NUMBER     the line of BUILD/plan
 -- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it.
 
@@ -87,11 +87,9 @@ for _, path in ipairs(make.tests) do
   end
 end
 for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.name, seconds)) do
-  local output, linked = make:link(paths[test], change.file, folder)
-  assert(linked, test .. " does not link")
-  if not passes(output .. (ARGUMENTS[test] or ""), test == SIMULATION and SIMULATED or seconds[test]) then
+  local command = make:start(paths[test], change.file, folder, original) .. (ARGUMENTS[test] or "")
+  if not passes(command, test == SIMULATION and SIMULATED or seconds[test]) then
     say("killed", test)
   end
-  os.remove(output)
 end
 say("survived")
