@@ -50,7 +50,7 @@ help:
 	@echo '  make sim     whole clients on simulated servers for a minute, other seeds each time: SECONDS=20; SEED=7 tells one'
 	@echo '  make fuzz    names, connect strings, directories of strangers, servers that lie, with libFuzzer: MINUTES=60'
 	@echo '  make recorder  the simulation'\''s servers against a real one, operation by operation: COUNT=300'
-	@echo '  make coverage  which lines of the C sources the unit tests and the simulation run through: for two minutes'
+	@echo '  make coverage  which lines and changes of state the unit tests and the simulation do not come by: for two minutes'
 	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/queue/answer.c'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
@@ -172,13 +172,15 @@ recorder: deps
 	@$(submake) $(RECORDERS)
 	@$(call record,$(COUNT))
 
-# What unit tests and simulation run through: for each room, and each line that they do not.
+# What unit tests and simulation run through: for each room, and each line that they do not; and each legal change of a
+# state (csrc/base/moves.h) that they do not make.
 COUNTERS = B=build/coverage SANITIZE='-DZKL_CHECK --coverage -O0' unit build/coverage/sim/simulation
 coverage: deps
 	@$(submake) $(COUNTERS)
 	@find build/coverage -name '*.gcda' -delete
-	@tools/unit.sh build/coverage/unit
-	@build/coverage/sim/simulation $(SECONDS)
+	@rm -f build/coverage/moves
+	@ZKL_MOVES=build/coverage/moves tools/unit.sh build/coverage/unit
+	@ZKL_MOVES=build/coverage/moves build/coverage/sim/simulation $(SECONDS)
 	@$(LUA_5.4) tools/coverage.lua build/coverage
 
 # One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the

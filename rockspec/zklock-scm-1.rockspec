@@ -26,6 +26,7 @@ build = {
         "csrc/base/descriptors.c",
         "csrc/base/entropy.c",
         "csrc/base/event.c",
+        "csrc/base/moves.c",
         "csrc/base/process.c",
         "csrc/base/round.c",
         "csrc/base/status.c",

@@ -1,7 +1,9 @@
--- How much of the C sources the unit tests and the simulation run through, by gcov's count.
--- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run)
--- Fails if a room is below what is asked of it, or if a line that nothing runs through has no reason in
--- spec/uncovered.txt.
+-- How much of the C sources the unit tests and the simulation run through, by gcov's count; and which of the legal
+-- changes of states they make.
+-- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run; in BUILD/moves they have told of
+-- their changes)
+-- Fails if a room is below what is asked of it, if a line that nothing runs through or a legal change that nothing
+-- makes has no reason in spec/uncovered.txt, or if a change was made that is not legal.
 
 local build = arg[1]
 local LEAST = 97 -- per cent of the lines, in each of these
@@ -27,10 +29,10 @@ end
 -- What cannot happen in one process with simulated servers, but has specs with real ones: not counted.
 local ELSEWHERE = "^elsewhere: "
 
--- "FILE: text of the line -- reason", where FILE is as in csrc/
+-- "FILE: text of the line -- reason", where FILE is as in csrc/; or "WHAT: from -> to -- reason", of a change of state
 local reasons, used = {}, {}
 for line in io.lines("spec/uncovered.txt") do
-  local key, reason = line:match("^(%S+: .-) %-%- (.+)$")
+  local key, reason = line:match("^([^:]+: .-) %-%- (.+)$")
   if key then
     reasons[key] = reason
   end
@@ -99,6 +101,51 @@ for _, room in ipairs(ROOMS) do
   else
     failed = failed + 1
   end
+end
+
+-- ---- changes of states (csrc/base/moves.h) ----
+
+local function moves_told()
+  local moves = { legal = {}, made = {}, ["not legal"] = {} }
+  for line in io.lines(build .. "/moves") do
+    local what, move = line:match("^(.-)\t(.+)$")
+    moves[what][move] = true
+  end
+  return moves
+end
+
+local function sorted(set)
+  local list = {}
+  for key in pairs(set) do
+    list[#list + 1] = key
+  end
+  table.sort(list)
+  return list
+end
+
+local moves = moves_told()
+local unexplained, all, made = 0, 0, 0
+for _, move in ipairs(sorted(moves["not legal"])) do
+  print("not legal: " .. move)
+  unexplained = unexplained + 1
+end
+for _, move in ipairs(sorted(moves.legal)) do
+  all = all + 1
+  if moves.made[move] then
+    made = made + 1
+  else
+    local reason = reasons[move]
+    used[move] = true
+    print(("not made: %s%s"):format(move, reason and "  -- " .. reason or ""))
+    unexplained = unexplained + (reason and 0 or 1)
+  end
+end
+print(("%s  changes of states: %d of %d legal ones made, %d without a reason"):format(
+  unexplained == 0 and "ok    " or "FAILED", made, all, unexplained))
+if unexplained == 0 and all > 0 then
+  passed = passed + 1
+else
+  failed = failed + 1
 end
 for key in pairs(reasons) do
   if not used[key] then

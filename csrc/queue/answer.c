@@ -213,7 +213,7 @@ static bool is_hopeless(zkl_line *line, zkl_status *why) {
  * asks for another one; the others' creates just come after it. */
 static void no_parents(zkl_contender *c) {
     zkl_line *line = c->line;
-    c->node = ZKL_NODE_NONE;
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
     if (c->phase == ZKL_OVER) {
         zkl_leave_retire(c);
         return;
@@ -236,7 +236,7 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
         zkl_line_create_lost(c); /* the list finds it by its GUID */
         return;
     }
-    c->node = ZKL_NODE_THERE;
+    zkl_contender_set_node(c, ZKL_NODE_THERE);
     c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
     c->line->vain_rounds = 0;
     if (c->phase == ZKL_OVER)
@@ -253,7 +253,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     } else if (zkl_status_unknown(reply->rc)) {
         zkl_line_create_lost(c); /* it is looked for when there is a link */
     } else {
-        c->node = ZKL_NODE_NONE;
+        zkl_contender_set_node(c, ZKL_NODE_NONE);
         if (c->phase == ZKL_OVER)
             zkl_leave_retire(c);
         else if (zkl_status_throttled(reply->rc))
@@ -282,7 +282,7 @@ static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
 static void erased(zkl_contender *c, const zkl_reply *reply) {
     if (c->node != ZKL_NODE_ERASING)
         return;
-    c->node = ZKL_NODE_THERE;
+    zkl_contender_set_node(c, ZKL_NODE_THERE);
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
         if (c->phase == ZKL_OVER)
             zkl_leave_retire(c);

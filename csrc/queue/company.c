@@ -70,7 +70,7 @@ void zkl_company_look(zkl_place *place) {
              (place->company == ZKL_COMPANY_NONE && place->lists == line->lists))
         place->since = line->known;
     place->lists = line->lists;
-    place->company = found;
+    zkl_place_set_company(place, found);
     place->listener.attends = found == ZKL_COMPANY_UNKNOWN && !is_read(place);
 }
 

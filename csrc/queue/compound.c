@@ -229,7 +229,7 @@ static void make_nodes(compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
         if (rc == ZOK)
-            part->node = ZKL_NODE_ASKED;
+            zkl_contender_set_node(part, ZKL_NODE_ASKED);
         else
             zkl_line_retry_later(part->line);
     }

@@ -1,6 +1,7 @@
 #include "queue/contender.h"
 
 #include "base/event.h"
+#include "base/moves.h"
 #include "base/round.h"
 #include "base/timer.h"
 #include "port/receiver.h"
@@ -58,8 +59,101 @@ void zkl_contender_revoked(zkl_contender *c) {
         tell_revoked(c);
 }
 
+/* ---- from which state to which ---- */
+
+#define NODES (ZKL_NODE_ERASING + 1)
+#define STATE(phase, node) ((unsigned)ZKL_##phase * NODES + ZKL_NODE_##node)
+#define TO(phase, node) ZKL_TO(STATE(phase, node))
+
+/* Of one in a line. Whatever its node is, its session may end, and then it has none. */
+static zkl_moves moves = {
+    .of = "contender",
+    .names =
+        {
+            [STATE(WAITING, NONE)] = "WAITING NONE",
+            [STATE(WAITING, ASKED)] = "WAITING ASKED",
+            [STATE(WAITING, LOST)] = "WAITING LOST",
+            [STATE(WAITING, THERE)] = "WAITING THERE",
+            [STATE(WAITING, ERASING)] = "WAITING ERASING",
+            [STATE(HELD, NONE)] = "HELD NONE",
+            [STATE(HELD, ASKED)] = "HELD ASKED",
+            [STATE(HELD, LOST)] = "HELD LOST",
+            [STATE(HELD, THERE)] = "HELD THERE",
+            [STATE(HELD, ERASING)] = "HELD ERASING",
+            [STATE(OVER, NONE)] = "OVER NONE",
+            [STATE(OVER, ASKED)] = "OVER ASKED",
+            [STATE(OVER, LOST)] = "OVER LOST",
+            [STATE(OVER, THERE)] = "OVER THERE",
+            [STATE(OVER, ERASING)] = "OVER ERASING",
+        },
+    .legal =
+        {
+            [STATE(WAITING, NONE)] = TO(WAITING, ASKED) | TO(OVER, NONE),
+            [STATE(WAITING, ASKED)] =
+                TO(WAITING, THERE) | TO(WAITING, LOST) | TO(WAITING, NONE) | TO(OVER, ASKED),
+            [STATE(WAITING, LOST)] = TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, LOST),
+            [STATE(WAITING, THERE)] =
+                TO(HELD, THERE) | TO(WAITING, ERASING) | TO(WAITING, NONE) | TO(OVER, THERE),
+            [STATE(WAITING, ERASING)] = TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, ERASING),
+            [STATE(HELD, THERE)] = TO(OVER, THERE),
+            [STATE(OVER, ASKED)] = TO(OVER, THERE) | TO(OVER, LOST) | TO(OVER, NONE),
+            [STATE(OVER, LOST)] = TO(OVER, THERE) | TO(OVER, NONE),
+            [STATE(OVER, THERE)] = TO(OVER, ERASING) | TO(OVER, NONE),
+            [STATE(OVER, ERASING)] = TO(OVER, THERE) | TO(OVER, NONE),
+        },
+};
+
+static void move(const zkl_contender *c, zkl_phase phase, zkl_node node) {
+    if (c->line)
+        zkl_moves_make(&moves, (unsigned)c->phase * NODES + c->node,
+                       (unsigned)phase * NODES + node);
+}
+
+static zkl_moves position_moves = {
+    .of = "position",
+    .names = {"UNKNOWN", "FIRST", "BEHIND", "FULL"},
+    .legal =
+        {
+            [ZKL_POSITION_UNKNOWN] = ZKL_TO(ZKL_POSITION_FIRST) | ZKL_TO(ZKL_POSITION_BEHIND) |
+                                     ZKL_TO(ZKL_POSITION_FULL),
+            [ZKL_POSITION_FIRST] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_BEHIND) |
+                                   ZKL_TO(ZKL_POSITION_FULL),
+            [ZKL_POSITION_BEHIND] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_FIRST),
+            [ZKL_POSITION_FULL] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_FIRST),
+        },
+};
+
+static zkl_moves search_moves = {
+    .of = "search",
+    .names = {"NONE", "ASKED", "RESTART", "NEXT"},
+    .legal =
+        {
+            [ZKL_SEARCH_NONE] = ZKL_TO(ZKL_SEARCH_ASKED),
+            [ZKL_SEARCH_ASKED] =
+                ZKL_TO(ZKL_SEARCH_NEXT) | ZKL_TO(ZKL_SEARCH_RESTART) | ZKL_TO(ZKL_SEARCH_NONE),
+            [ZKL_SEARCH_RESTART] = ZKL_TO(ZKL_SEARCH_NONE),
+            [ZKL_SEARCH_NEXT] = ZKL_TO(ZKL_SEARCH_ASKED) | ZKL_TO(ZKL_SEARCH_NONE),
+        },
+};
+
+void zkl_contender_set_node(zkl_contender *c, zkl_node node) {
+    move(c, c->phase, node);
+    c->node = node;
+}
+
+void zkl_contender_set_position(zkl_contender *c, zkl_position position) {
+    zkl_moves_make(&position_moves, c->position, position);
+    c->position = position;
+}
+
+void zkl_contender_set_search(zkl_contender *c, zkl_search search) {
+    zkl_moves_make(&search_moves, c->search, search);
+    c->search = search;
+}
+
 /* Of its former phase neither the timer nor the place in a round is left. */
 static void set_phase(zkl_contender *c, zkl_phase phase) {
+    move(c, phase, c->node);
     c->phase = phase;
     zkl_round_leave(&c->post);
     zkl_timer_clear(&c->context->timers, &c->timer);

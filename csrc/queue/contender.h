@@ -1,7 +1,7 @@
 /* contender: one caller in a line, from the moment it joins until its node is known to be gone.
  * What the host sees of it is its phase, which is changed here and nowhere else; what the servers
- * have of it is its node. docs/design.md has a table of the states that are legal;
- * zkl_contender_check compares. */
+ * have of it is its node. docs/design.md has a table of the states that are legal, which
+ * zkl_lines_check compares; contender.c has one of the changes. */
 #ifndef ZKL_CONTENDER_H
 #define ZKL_CONTENDER_H
 
@@ -155,6 +155,11 @@ void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER 
  * hears FAILED with ZKL_OK. */
 void zkl_contender_held_again(zkl_contender *c);
 void zkl_contender_rested(zkl_contender *c);
+
+/* What is known of its node, and where it stands; and only so. */
+void zkl_contender_set_node(zkl_contender *c, zkl_node node);
+void zkl_contender_set_position(zkl_contender *c, zkl_position position);
+void zkl_contender_set_search(zkl_contender *c, zkl_search search);
 
 /* Somebody asks for it back: once it holds, the host hears so, one time only. */
 void zkl_contender_revoked(zkl_contender *c);

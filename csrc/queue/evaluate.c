@@ -80,7 +80,7 @@ static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence
     if (c->terms.once) {
         zkl_leave_fail(c, ZKL_TIMEOUT);
     } else if (evidence == ZKL_BY_NEWS && c->line->lagging) {
-        c->position = ZKL_POSITION_UNKNOWN;
+        zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
         c->line->list_wanted = true;
     } else {
         wait_for(c, verdict);
@@ -115,7 +115,7 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
     const zkl_verdict verdict =
         zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
     zkl_followers_leave(&line->followers, c);
-    c->position = position_of(verdict.outcome);
+    zkl_contender_set_position(c, position_of(verdict.outcome));
     const bool first = c->position == ZKL_POSITION_FIRST;
     line->crowded |= !first && !c->queued;
     c->queued = !first;

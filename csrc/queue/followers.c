@@ -1,5 +1,7 @@
 #include "queue/followers.h"
 
+#include "base/moves.h"
+
 /* Of several children with one sequence the first has the followers of all: nobody says for which
  * of them he waits. When one of them goes, all are looked at again. */
 static zkl_child *keeper(const zkl_followers *followers, int32_t sequence) {
@@ -25,15 +27,33 @@ static zkl_list *list_of(zkl_followers *followers, const zkl_contender *c) {
     return NULL;
 }
 
-static void enter(zkl_followers *followers, zkl_contender *c, zkl_follows follows) {
+static zkl_moves moves = {
+    .of = "follows",
+    .names = {"NOBODY", "BLOCKER", "LEASES", "MARKED"},
+    .legal =
+        {
+            [ZKL_FOLLOWS_NOBODY] = ZKL_TO(ZKL_FOLLOWS_BLOCKER) | ZKL_TO(ZKL_FOLLOWS_LEASES) |
+                                   ZKL_TO(ZKL_FOLLOWS_MARKED),
+            [ZKL_FOLLOWS_BLOCKER] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
+            [ZKL_FOLLOWS_LEASES] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
+            [ZKL_FOLLOWS_MARKED] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
+        },
+};
+
+static void set_follows(zkl_contender *c, zkl_follows follows) {
+    zkl_moves_make(&moves, c->follows, follows);
     c->follows = follows;
+}
+
+static void enter(zkl_followers *followers, zkl_contender *c, zkl_follows follows) {
+    set_follows(c, follows);
     zkl_list_append(list_of(followers, c), &c->follower);
 }
 
 static void quit(zkl_followers *followers, zkl_contender *c) {
     if (c->follows != ZKL_FOLLOWS_NOBODY)
         zkl_list_remove(list_of(followers, c), &c->follower);
-    c->follows = ZKL_FOLLOWS_NOBODY;
+    set_follows(c, ZKL_FOLLOWS_NOBODY);
 }
 
 void zkl_followers_wait(zkl_followers *followers, zkl_contender *c, const zkl_child *blocker) {
@@ -70,7 +90,7 @@ static void mark_all(zkl_followers *followers, zkl_list *list) {
     while ((c = ZKL_FIRST(list, zkl_contender, follower))) {
         quit(followers, c);
         enter(followers, c, ZKL_FOLLOWS_MARKED);
-        c->position = ZKL_POSITION_UNKNOWN;
+        zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
     }
 }
 

@@ -12,7 +12,7 @@ void zkl_leave_retire(zkl_contender *c) {
     zkl_list_remove(&line->members, &c->member);
     if (!line->members.first)
         zkl_line_idle(line);
-    c->node = ZKL_NODE_NONE;
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
     zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     zkl_contender_retire(c);
 }
@@ -48,8 +48,8 @@ void zkl_leave_fail_waiting(zkl_line *line, zkl_status status) {
 }
 
 void zkl_leave_missing(zkl_contender *c) {
-    c->node = ZKL_NODE_NONE;
     if (c->phase == ZKL_WAITING) {
+        zkl_contender_set_node(c, ZKL_NODE_NONE);
         c->settled |= c->queued;
         c->queued = false;
         zkl_blocker_gone(c->line, c->name);

@@ -234,7 +234,7 @@ void zkl_line_suspend(zkl_line *line) {
     zkl_line_outdated(line);
     zkl_followers_clear(&line->followers);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        c->position = ZKL_POSITION_UNKNOWN;
+        zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
         if (c->phase == ZKL_WAITING && c->terms.once)
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
@@ -299,10 +299,10 @@ void zkl_line_relink(zkl_line *line) {
     lose_handle(line);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_ASKED) {
-            c->node = ZKL_NODE_LOST;
+            zkl_contender_set_node(c, ZKL_NODE_LOST);
             line->searching = true;
         } else if (c->node == ZKL_NODE_ERASING)
-            c->node = ZKL_NODE_THERE;
+            zkl_contender_set_node(c, ZKL_NODE_THERE);
     }
 }
 

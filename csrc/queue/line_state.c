@@ -1,6 +1,7 @@
 #include "queue/line_state.h"
 
 #include "base/backoff.h"
+#include "base/moves.h"
 #include "base/round.h"
 #include "base/timer.h"
 #include "port/receiver.h"
@@ -46,16 +47,16 @@ void zkl_line_outdated(zkl_line *line) {
 }
 
 void zkl_line_create_lost(zkl_contender *c) {
-    c->node = ZKL_NODE_LOST;
+    zkl_contender_set_node(c, ZKL_NODE_LOST);
     c->line->searching = true;
     c->line->list_wanted = true;
     c->line->list_synced = false; /* the list on its way may have been sent before the create */
 }
 
 void zkl_line_forget_node(zkl_contender *c) {
-    c->node = ZKL_NODE_NONE;
-    c->position = ZKL_POSITION_UNKNOWN;
-    c->search = ZKL_SEARCH_NONE;
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
+    zkl_contender_set_search(c, ZKL_SEARCH_NONE);
     zkl_followers_leave(&c->line->followers, c);
     c->revoked = c->reading = false;
     zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
@@ -79,19 +80,57 @@ static void count(zkl_queue *queue, size_t length, zkl_watch before, zkl_watch n
         zkl_watches_remove(&queue->watches, length);
 }
 
+/* The answer to the latest request for a watch may come when an earlier one has told already. */
+static zkl_moves own_watch_moves = {
+    .of = "watch on the own node",
+    .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
+    .legal =
+        {
+            [ZKL_WATCH_NONE] = ZKL_TO(ZKL_WATCH_ASKED) | ZKL_TO(ZKL_WATCH_ARMED),
+            [ZKL_WATCH_ASKED] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_NONE),
+        },
+};
+
+static zkl_moves child_watch_moves = {
+    .of = "watch on a child",
+    .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
+    .legal =
+        {
+            [ZKL_WATCH_NONE] = ZKL_TO(ZKL_WATCH_ASKED),
+            [ZKL_WATCH_ASKED] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_LEAVING) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_LEAVING] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+        },
+};
+
+static zkl_moves directory_watch_moves = {
+    .of = "watch on the directory",
+    .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
+    .legal =
+        {
+            [ZKL_WATCH_NONE] = ZKL_TO(ZKL_WATCH_ARMED),
+            [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_LEAVING) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_LEAVING] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+        },
+};
+
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
     if (c->name)
         count(c->queue, zkl_line_length(c->line, c->name), c->watch, watch);
+    zkl_moves_make(&own_watch_moves, c->watch, watch);
     c->watch = watch;
 }
 
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
     count(line->queue, zkl_line_length(line, child->name), child->watch, watch);
+    zkl_moves_make(&child_watch_moves, child->watch, watch);
     child->watch = watch;
 }
 
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
     count(line->queue, strlen(line->path), line->directory_watch, watch);
+    zkl_moves_make(&directory_watch_moves, line->directory_watch, watch);
     line->directory_watch = watch;
     if (watch != ZKL_WATCH_ARMED)
         zkl_line_outdated(line);

@@ -1,6 +1,7 @@
 #include "queue/lost.h"
 
 #include "base/status.h"
+#include "queue/contender.h"
 #include "queue/leave.h"
 #include "queue/send.h"
 #include "recipe/snapshot.h"
@@ -49,19 +50,20 @@ static void seek(zkl_contender *c) {
 static void ask_about_candidate(zkl_contender *c) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, c->candidate, name);
-    c->search = zkl_send_candidate(c, name) ? ZKL_SEARCH_ASKED : ZKL_SEARCH_NONE;
+    zkl_contender_set_search(c, zkl_send_candidate(c, name) ? ZKL_SEARCH_ASKED : ZKL_SEARCH_NONE);
 }
 
 void zkl_lost_look(zkl_contender *c) {
     zkl_line *line = c->line;
     if (is_asking(c)) {
-        c->search = ZKL_SEARCH_RESTART; /* zkl_lost_answered begins anew with this list */
+        /* zkl_lost_answered begins anew with this list */
+        zkl_contender_set_search(c, ZKL_SEARCH_RESTART);
     } else if (c->seen) {
         ask_about_candidate(c);
     } else if (line->list_synced && !line->list_sent) {
         zkl_leave_missing(c);
     } else { /* the write before the list was refused, or the list is older than the loss */
-        c->search = ZKL_SEARCH_NONE;
+        zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_later(line);
     }
 }
@@ -73,8 +75,8 @@ static bool take_over(zkl_contender *c, const char *name, const zkl_stat *stat) 
     const size_t index = zkl_snapshot_find(&c->line->snapshot, name);
     if (index != ZKL_NOT_FOUND)
         c->line->snapshot.children[index].mine = c;
-    c->node = ZKL_NODE_THERE;
-    c->search = ZKL_SEARCH_NONE;
+    zkl_contender_set_node(c, ZKL_NODE_THERE);
+    zkl_contender_set_search(c, ZKL_SEARCH_NONE);
     c->token = c->borrowed ? c->borrowed : stat->czxid;
     return true;
 }
@@ -82,7 +84,7 @@ static bool take_over(zkl_contender *c, const char *name, const zkl_stat *stat) 
 bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, sequence, name);
-    c->search = c->search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT : ZKL_SEARCH_NONE;
+    zkl_contender_set_search(c, c->search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT : ZKL_SEARCH_NONE);
     if (c->node != ZKL_NODE_LOST)
         return false;
     const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
@@ -91,7 +93,7 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
     if (ours ||
         zkl_status_passes(
             reply->rc)) { /* no memory, or no answer: the next list begins the search anew */
-        c->search = ZKL_SEARCH_NONE;
+        zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_later(c->line);
         return false;
     }
@@ -103,5 +105,5 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
 }
 
 void zkl_lost_forget(zkl_contender *c) {
-    c->search = ZKL_SEARCH_NONE;
+    zkl_contender_set_search(c, ZKL_SEARCH_NONE);
 }

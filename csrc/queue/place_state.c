@@ -1,5 +1,6 @@
 #include "queue/place_state.h"
 
+#include "base/moves.h"
 #include "queue/contender.h"
 
 zkl_guest *zkl_guest_of(zkl_contender *c) {
@@ -27,6 +28,22 @@ zkl_contender *zkl_place_holder(const zkl_place *place) {
 
 bool zkl_place_sealed(const zkl_place *place) {
     return place->sealed || (place->node && place->node->revoked);
+}
+
+static zkl_moves company_moves = {
+    .of = "company of a place",
+    .names = {"UNKNOWN", "NONE", "SOME"},
+    .legal =
+        {
+            [ZKL_COMPANY_UNKNOWN] = ZKL_TO(ZKL_COMPANY_NONE) | ZKL_TO(ZKL_COMPANY_SOME),
+            [ZKL_COMPANY_NONE] = ZKL_TO(ZKL_COMPANY_UNKNOWN) | ZKL_TO(ZKL_COMPANY_SOME),
+            [ZKL_COMPANY_SOME] = ZKL_TO(ZKL_COMPANY_UNKNOWN) | ZKL_TO(ZKL_COMPANY_NONE),
+        },
+};
+
+void zkl_place_set_company(zkl_place *place, zkl_company company) {
+    zkl_moves_make(&company_moves, place->company, company);
+    place->company = company;
 }
 
 zkl_place *zkl_place_find(const zkl_line *line, zkl_kind kind) {

@@ -64,6 +64,8 @@ void zkl_place_stir(zkl_place *place);
 /* NULL: nobody does. */
 zkl_contender *zkl_place_waiter(const zkl_place *place);
 zkl_contender *zkl_place_holder(const zkl_place *place);
+/* What is known of those behind it; and only so. */
+void zkl_place_set_company(zkl_place *place, zkl_company company);
 bool zkl_place_sealed(const zkl_place *place);
 /* The one of that kind in which everybody here may take part: one that is not sealed, if there is
  * such a one. NULL: there is none. */

@@ -61,7 +61,7 @@ void zkl_send_create(zkl_contender *c) {
     const int rc = path ? create(c, path) : ZMARSHALLINGERROR;
     free(path);
     if (rc == ZOK)
-        c->node = ZKL_NODE_ASKED;
+        zkl_contender_set_node(c, ZKL_NODE_ASKED);
     else
         zkl_line_retry_later(c->line);
 }
@@ -81,7 +81,7 @@ void zkl_send_erase(zkl_contender *c) {
     if (!c->context->port)
         return;
     if (erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}) == ZOK)
-        c->node = ZKL_NODE_ERASING;
+        zkl_contender_set_node(c, ZKL_NODE_ERASING);
 }
 
 /* A get, and never an exists, which would leave a watch behind on a node that is gone. */

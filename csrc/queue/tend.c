@@ -21,7 +21,7 @@ static void queue_up(zkl_place *place) {
                              .under = place->under ? place->under->node : NULL};
     place->listener.attends = place->kind != ZKL_KIND_READ;
     place->lists = place->line->lists;
-    place->company = ZKL_COMPANY_UNKNOWN;
+    zkl_place_set_company(place, ZKL_COMPANY_UNKNOWN);
     place->counted = 0;
     place->node = zkl_line_join_part(place->line, &terms, &place->compound);
     if (!place->node)

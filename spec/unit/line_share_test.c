@@ -148,6 +148,23 @@ static void a_read_whose_session_ended_queues_anew(void) {
     CHECK(r->token != w->token);
 }
 
+/* It has deleted the node that was made too late, and waits for the answer. */
+static void nor_does_the_end_of_the_session_keep_it_from_that(void) {
+    fake_caller *w = writer(one);
+    fake_caller *r = fake_read_under(w, LINE);
+    fake_remove(zk, fake_node_of(w));
+    while (fake_member(r)->node != ZKL_NODE_ERASING)
+        CHECK(fake_answer(one));
+    fake_cut(one);
+    fake_bury(one);
+    fake_expire(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(w->losses, 1);
+    CHECK(fake_held(r));
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
 static void a_read_whose_answer_was_lost_is_found(void) {
     fake_caller *w = writer(one);
     fake_caller *r = fake_read_under(w, LINE);
@@ -207,6 +224,8 @@ int main(int argc, char **argv) {
         {"nor when others go on as readers", nor_when_others_go_on_as_readers},
         {"a read whose write was deleted queues anew", a_read_whose_write_was_deleted_queues_anew},
         {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
+        {"nor does the end of the session keep it from that",
+         nor_does_the_end_of_the_session_keep_it_from_that},
         {"a read whose answer was lost is found", a_read_whose_answer_was_lost_is_found},
         {"a single try knows what is held here", a_try_knows_what_is_held_here},
         {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},

@@ -65,7 +65,8 @@ local function variant(self, line)
   end
 end
 
--- Most unit tests take the engine as it is. They are linked once, with a library of it that is made anew for each mutant.
+-- Most unit tests take the engine as it is. They are linked once, with a library of it that is made anew for each
+-- mutant.
 
 local function is_plain(self, line)
   return line:find((" %s/libengine.a "):format(self.build), 1, true)

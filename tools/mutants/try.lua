@@ -55,10 +55,11 @@ local function usual()
   return seconds
 end
 
---- One that hangs, or eats memory, has failed. The processor's seconds count, for there may be others.
+--- One that hangs, or eats memory, has failed. The processor's seconds count, for there may be others that take most of
+--- it: the limit for one that sleeps for ever is long.
 local function passes(command, seconds)
   local limit = math.ceil(2 + 4 * seconds)
-  local limits = ("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec timeout -k 1 %d"):format(limit, 20 + 10 * limit)
+  local limits = ("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec timeout -k 1 %d"):format(limit, 60 * (1 + limit))
   return os.execute(("%s %s >/dev/null 2>&1 </dev/null"):format(limits, command)) == true
 end
 

@@ -1,0 +1,649 @@
+/* How a session goes from one link to the next. The links are fakes that do what the case says, and
+ * what would run on the worker's thread runs when the case says so. */
+#include "check.h"
+#include "port/receiver.h"
+#include "zookeeper/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* ---- links ---- */
+
+struct zkl_link {
+    zkl_port port;
+    zkl_link_owner owner;
+    char addresses[128];
+    int64_t carried; /* the session that it was started with; 0: none */
+    int64_t session;
+    bool has_server, is_parted, is_closed;
+};
+
+enum { LINKS_MOST = 16 };
+static struct zkl_link links[LINKS_MOST];
+static int made;
+static zkl_nanos now, granted;
+static bool starts, parts;
+static char beats[32];      /* what was sent: "S" a sync, "D" a write */
+static zkl_return to_write; /* who gets the answer to the latest of them */
+
+static zkl_nanos fake_clock_now(void) {
+    return now;
+}
+static const zkl_clock fake_clock = {fake_clock_now};
+
+static int sent(const char *what, zkl_return back) {
+    strncat(beats, what, sizeof beats - strlen(beats) - 1);
+    to_write = back;
+    return ZOK;
+}
+
+static int erase(zkl_port *port, const char *path, zkl_return back) {
+    (void)port;
+    CHECK(strncmp(path, "/zklock-", 8) == 0);
+    return sent("D", back);
+}
+
+static int sync_(zkl_port *port, const char *path, zkl_return back) {
+    (void)port;
+    CHECK_TEXT(path, "/");
+    return sent("S", back);
+}
+static const zkl_port_table calls = {.erase = erase, .sync = sync_};
+
+zkl_nanos zkl_link_asked(const zkl_config *config) {
+    return zkl_clock_duration(config->session_timeout);
+}
+
+zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests) {
+    CHECK(clock == &fake_clock && requests != NULL);
+    CHECK(made < LINKS_MOST);
+    zkl_link *link = &links[made++];
+    *link = (zkl_link){.port = {&calls}, .owner = *owner};
+    return link;
+}
+
+bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
+                    const zkl_identity *carried) {
+    CHECK(config->hosts == NULL);
+    snprintf(link->addresses, sizeof link->addresses, "%s", addresses);
+    link->carried = carried ? carried->id : 0;
+    errno = EAGAIN;
+    return starts;
+}
+
+zkl_port *zkl_link_port(zkl_link *link) {
+    return &link->port;
+}
+int64_t zkl_link_session(zkl_link *link) {
+    return link->session;
+}
+zkl_nanos zkl_link_timeout(zkl_link *link) {
+    (void)link;
+    return granted;
+}
+zkl_nanos zkl_link_root(zkl_link *link) {
+    (void)link;
+    return now;
+}
+bool zkl_link_connected(zkl_link *link) {
+    return link->has_server;
+}
+bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity) {
+    CHECK_TEXT(addresses, link->addresses);
+    link->is_parted = true;
+    *identity = (zkl_identity){.id = link->session};
+    return parts;
+}
+void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
+    CHECK(!link->is_closed && deadline > now);
+}
+void zkl_link_close(zkl_link *link) {
+    CHECK(!link->is_closed);
+    link->is_closed = true;
+}
+
+/* ---- what blocks ---- */
+
+static zkl_job *jobs[4];
+static int job_count;
+
+void zkl_worker_send(zkl_worker *worker, zkl_job *job) {
+    (void)worker;
+    for (int i = 0; i < job_count; i++)
+        if (jobs[i] == job)
+            return;
+    jobs[job_count++] = job;
+}
+
+static void work(void) {
+    while (job_count > 0) {
+        zkl_job *job = jobs[0];
+        memmove(jobs, jobs + 1, (size_t)--job_count * sizeof *jobs);
+        job->run(job);
+    }
+}
+
+/* ---- a session, and what it tells ---- */
+
+static zkl_context context;
+static zkl_session session;
+static zkl_log said;
+static char news[64]; /* a letter for each, see below */
+
+static void tell(void *ctx, zkl_session_news n) {
+    CHECK(ctx == &session);
+    const char letter[] = {"RSLXDF"[n], '\0'};
+    strncat(news, letter, sizeof news - strlen(news) - 1);
+}
+
+/* R: resumed, S: suspended, L: relinked, X: expired, D: refused; F: refreshed */
+static const char *take_news(void) {
+    static char text[sizeof news];
+    memcpy(text, news, sizeof text);
+    news[0] = '\0';
+    return text;
+}
+
+static void enter(void *ctx) {
+    (void)ctx;
+}
+
+static void leave(void *ctx) {
+    (void)ctx;
+    zkl_heart_tend(&session.heart);
+}
+
+static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) {
+    (void)ctx;
+    zkl_receiver *receiver = zkl_receiver_find(&context.receivers, back->receiver);
+    if (receiver)
+        receiver->answer(receiver, back, reply);
+}
+
+static void watched(void *ctx, const char *path, zkl_change change) {
+    (void)ctx;
+    CHECK(change == ZKL_CHANGE_OTHER);
+    strncat(news, path, sizeof news - strlen(news) - 1);
+}
+
+static zkl_link *latest(void) {
+    return &links[made - 1];
+}
+
+static void happens(zkl_link *link, zkl_link_event event) {
+    link->has_server = event == ZKL_LINK_CONNECTED;
+    link->owner.happened(link->owner.ctx, link, event);
+}
+
+static void connect_as(int64_t id) {
+    latest()->session = id;
+    happens(latest(), ZKL_LINK_CONNECTED);
+}
+
+static void answer(zkl_proof proof) {
+    const zkl_reply reply = {.rc = proof == ZKL_PROOF_QUORUM ? ZNONODE : ZOK};
+    const zkl_return back = to_write;
+    latest()->owner.answered(latest()->owner.ctx, latest(), &back, &reply, now, proof);
+}
+
+static void pass(double seconds) {
+    now += zkl_clock_duration(seconds);
+    zkl_timers_run(&context.timers, now);
+    zkl_heart_tend(&session.heart);
+}
+
+/* Seconds until something happens by itself. */
+static double pause_of(void) {
+    const zkl_nanos next = zkl_timers_next(&context.timers);
+    return next == ZKL_NEVER ? -1 : zkl_clock_seconds(next - now);
+}
+
+static void set_up(const zkl_config *config) {
+    memset(&session, 0, sizeof session);
+    memset(&context, 0, sizeof context);
+    memset(&said, 0, sizeof said);
+    CHECK(zkl_events_init(&context.events) && zkl_receivers_init(&context.receivers));
+    context.clock = &fake_clock;
+    session.context = &context;
+    session.enter = enter;
+    session.leave = leave;
+    session.tell = tell;
+    session.answered = answered;
+    session.watched = watched;
+    session.ctx = &session;
+    session.log = &said;
+    zkl_log_open(&said, &context.events);
+    CHECK_INT(zkl_session_init(&session, config), ZKL_OK);
+    zkl_session_start(&session);
+}
+
+static void begin(void) {
+    now = 1000 * ZKL_SECOND;
+    granted = 6 * ZKL_SECOND;
+    starts = parts = true;
+    made = job_count = 0;
+    news[0] = beats[0] = '\0';
+    set_up(&(zkl_config){.hosts = "10.0.0.1:2181,10.0.0.2:2181", .session_timeout = 10});
+}
+
+static void end(void) {
+    zkl_session_ending(&session);
+    zkl_session_end(&session, now + ZKL_SECOND);
+    work();
+    for (int i = 0; i < made; i++)
+        CHECK(links[i].is_closed);
+    zkl_log_close(&said);
+    zkl_session_destroy(&session);
+    zkl_receivers_destroy(&context.receivers);
+    zkl_events_destroy(&context.events);
+}
+
+/* A first session, on the first link. */
+static void come_up(void) {
+    work();
+    connect_as(7);
+    CHECK_TEXT(take_news(), "R");
+}
+
+/* Nobody is in reach, for so long that another link is to carry the session on. */
+static void move_on(void) {
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(take_news(), "S");
+    for (int before = made; made == before;) {
+        CHECK(pause_of() > 0 && pause_of() <= 6);
+        pass(pause_of());
+        work();
+    }
+    CHECK_TEXT(take_news(), "L");
+}
+
+/* ---- the first ---- */
+
+static void a_first_session_is_read_at_once(void) {
+    work();
+    CHECK_INT(made, 1);
+    CHECK_INT(links[0].carried, 0);
+    CHECK_INT(session.state, ZKL_STATE_CONNECTING);
+    connect_as(7);
+    CHECK_TEXT(take_news(), "R");
+    CHECK(context.port == &links[0].port);
+    CHECK_INT(session.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(context.session, 7);
+    CHECK_INT(context.counters.sessions, 1);
+    CHECK_INT(session.timeout, granted);
+}
+
+static void the_same_session_is_read_at_once_after_a_cut(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    CHECK(!context.port);
+    CHECK_INT(session.state, ZKL_STATE_SUSPENDED);
+    connect_as(7);
+    CHECK_TEXT(take_news(), "SR");
+    CHECK(context.port == &links[0].port);
+    CHECK_INT(context.counters.sessions, 1);
+    CHECK_INT(made, 1);
+}
+
+/* ---- carried on ---- */
+
+static void what_carries_a_session_on_is_read_behind_a_write(void) {
+    come_up();
+    move_on();
+    CHECK_INT(latest()->carried, 7);
+    CHECK(links[0].is_parted && links[0].is_closed);
+    beats[0] = '\0';
+    connect_as(7);
+    CHECK_TEXT(take_news(), "");
+    CHECK(!context.port); /* its server may lag, and a new handle does not know how far we were */
+    CHECK_INT(session.state, ZKL_STATE_SUSPENDED);
+    answer(ZKL_PROOF_LEADER); /* a sync that was handed over before there was a server */
+    CHECK_TEXT(take_news(), "");
+    CHECK_TEXT(beats, "D");
+    answer(ZKL_PROOF_QUORUM);
+    CHECK(strchr(take_news(), 'R') != NULL);
+    CHECK(context.port == &latest()->port);
+    CHECK_INT(session.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(context.counters.sessions, 1);
+}
+
+static void once_it_has_been_answered_it_is_read_at_once_again(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    answer(ZKL_PROOF_QUORUM);
+    take_news();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    connect_as(7);
+    CHECK_TEXT(take_news(), "SR");
+}
+
+static void a_cut_before_the_answer_keeps_it_from_being_read(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(take_news(), ""); /* it is suspended as it was */
+    connect_as(7);
+    CHECK_TEXT(take_news(), "");
+    CHECK(!context.port);
+    answer(ZKL_PROOF_QUORUM);
+    CHECK(strchr(take_news(), 'R') != NULL);
+}
+
+static void a_session_that_could_not_be_carried_on_has_expired(void) {
+    come_up();
+    move_on();
+    connect_as(8);
+    CHECK_TEXT(take_news(), "XR");
+    CHECK_INT(context.session, 8);
+    CHECK_INT(context.counters.sessions, 2);
+    CHECK(context.port == &latest()->port); /* there is nothing of a new one that could be missed */
+}
+
+static void nobody_carries_on_what_found_a_server_at_the_last_moment(void) {
+    come_up();
+    parts = false;
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    while (made == 1) {
+        pass(pause_of());
+        work();
+    }
+    CHECK_TEXT(take_news(), "SLX");
+    CHECK_INT(session.state, ZKL_STATE_EXPIRED);
+    CHECK_INT(latest()->carried, 0);
+    CHECK_INT(context.session, 0);
+    connect_as(9);
+    CHECK_TEXT(take_news(), "R");
+    CHECK_INT(context.counters.sessions, 2);
+}
+
+static void a_former_link_is_not_heard(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    answer(ZKL_PROOF_QUORUM);
+    take_news();
+    happens(&links[0], ZKL_LINK_EXPIRED);
+    links[0].owner.watched(links[0].owner.ctx, &links[0], "/old", ZKL_CHANGE_OTHER);
+    CHECK_TEXT(take_news(), "");
+    CHECK_INT(session.state, ZKL_STATE_CONNECTED);
+    latest()->owner.watched(latest()->owner.ctx, latest(), "/new", ZKL_CHANGE_OTHER);
+    CHECK_TEXT(take_news(), "/new");
+}
+
+/* It refuses servers whose data is older than what it has seen, which a new one would take. */
+static void a_link_that_never_had_a_server_is_kept(void) {
+    work();
+    for (int i = 0; i < 20; i++) {
+        CHECK(pause_of() > 0);
+        pass(pause_of());
+        work();
+    }
+    CHECK_INT(made, 1);
+    CHECK_TEXT(take_news(), "");
+}
+
+static void the_next_link_begins_with_another_server(void) {
+    come_up();
+    move_on();
+    CHECK_INT(made, 2);
+    CHECK(strncmp(links[0].addresses, links[1].addresses, strlen("10.0.0.1:2181")) != 0);
+}
+
+/* ---- the end of a session ---- */
+
+static void after_the_end_of_a_session_comes_a_new_one(void) {
+    come_up();
+    pass(5);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(take_news(), "X");
+    CHECK_INT(session.state, ZKL_STATE_EXPIRED);
+    CHECK_INT(context.session, 0);
+    CHECK(!context.port);
+    work();
+    CHECK_INT(made, 2);
+    CHECK(links[0].is_closed);
+    CHECK_INT(latest()->carried, 0);
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+/* A server that gives sessions and does not know them takes no thousand of them a second. */
+static void after_a_brief_one_it_takes_a_moment(void) {
+    come_up();
+    pass(0.5);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    work();
+    CHECK_INT(made, 1);
+    CHECK(links[0].is_closed);
+    pass(0.19);
+    work();
+    CHECK_INT(made, 1);
+    pass(0.02);
+    work();
+    CHECK_INT(made, 2);
+}
+
+static void refused_credentials_are_shown_again_later_and_later(void) {
+    come_up();
+    double expected = 4;
+    for (int i = 0; i < 6; i++) {
+        happens(latest(), ZKL_LINK_AUTH_FAILED);
+        CHECK_TEXT(take_news(), "D");
+        CHECK_INT(session.state, ZKL_STATE_AUTH_FAILED);
+        work();
+        const int before = made;
+        pass(expected - 0.01);
+        work();
+        CHECK_INT(made, before);
+        pass(0.02);
+        work();
+        CHECK_INT(made, before + 1);
+        expected = expected < 30 ? 2 * expected : 60;
+    }
+    connect_as(9);
+    CHECK_INT(session.state, ZKL_STATE_CONNECTED);
+    happens(latest(), ZKL_LINK_AUTH_FAILED);
+    work();
+    const int before = made;
+    pass(4.01); /* whoever was let in is shown them soon */
+    work();
+    CHECK_INT(made, before + 1);
+}
+
+/* ---- what cannot be started ---- */
+
+static void a_link_that_does_not_start_is_tried_again(void) {
+    starts = false;
+    work();
+    CHECK_INT(made, 1);
+    CHECK(links[0].is_closed);
+    double expected = 0.05;
+    for (int i = 1; i < 8; i++) {
+        pass(expected - 0.001);
+        work();
+        CHECK_INT(made, i);
+        pass(0.001);
+        work();
+        CHECK_INT(made, i + 1);
+        expected = expected < 1 ? 2 * expected : 2;
+    }
+    starts = true;
+    pass(2);
+    work();
+    connect_as(7);
+    CHECK_TEXT(take_news(), "R");
+}
+
+static void says_so_once_for_each_that_does_not_start(void) {
+    const char *level;
+    char text[ZKL_LOG_LINE];
+    work();
+    CHECK(!zkl_log_next(&said, &level, text, sizeof text));
+    happens(latest(), ZKL_LINK_EXPIRED);
+    starts = false;
+    pass(1);
+    work();
+    CHECK(zkl_log_next(&said, &level, text, sizeof text));
+    CHECK(strstr(text, "cannot start a ZooKeeper handle: ") != NULL);
+    CHECK(!zkl_log_next(&said, &level, text, sizeof text));
+}
+
+/* ---- without a server ---- */
+
+/* The first time while the session can still be carried to another address; then less and less
+ * often, and no less often than each timeout. */
+static void names_are_looked_up_again(void) {
+    granted = 60 * ZKL_SECOND;
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    const double expected[] = {10, 20, 30};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        CHECK_INT(pause_of() * 1000, expected[i] * 1000);
+        pass(pause_of());
+        CHECK_INT(job_count, 1);
+        work();
+    }
+    CHECK_INT(made, 2); /* a timeout has passed */
+}
+
+static void short_timeouts_do_not_have_names_looked_up_all_the_time(void) {
+    granted = ZKL_SECOND / 2;
+    work();
+    connect_as(7);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    pass(1);
+    work();
+    granted = ZKL_SECOND / 2;
+    double last = 0;
+    for (int i = 0; i < 10; i++) {
+        last = pause_of();
+        pass(last);
+        work();
+    }
+    CHECK_INT(last * 1000, 2000);
+}
+
+static void with_a_server_nothing_is_looked_up(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    connect_as(7);
+    pass(5);
+    CHECK_INT(job_count, 0);
+    CHECK_INT(made, 1);
+}
+
+/* The library has found one, and we have not heard of it yet. */
+static void a_link_that_has_just_found_a_server_is_kept(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    latest()->has_server = true;
+    for (int i = 0; i < 10; i++) {
+        pass(pause_of());
+        work();
+    }
+    CHECK_INT(made, 1);
+    connect_as(7);
+    CHECK_TEXT(take_news(), "SR");
+}
+
+/* ---- states ---- */
+
+static void each_change_of_the_state_is_told_once(void) {
+    zkl_event event;
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    connect_as(7);
+    happens(latest(), ZKL_LINK_CONNECTED);
+    const int expected[] = {ZKL_STATE_CONNECTED, ZKL_STATE_SUSPENDED, ZKL_STATE_CONNECTED};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        CHECK(zkl_events_peek(&context.events, &event));
+        CHECK_INT(event.kind, ZKL_EVENT_STATE);
+        CHECK_INT(event.status, expected[i]);
+        zkl_events_forget(&context.events, event.serial);
+    }
+    CHECK(!zkl_events_peek(&context.events, &event));
+}
+
+/* A host that does not poll. */
+static void of_many_changes_the_latest_are_told(void) {
+    zkl_event event;
+    come_up();
+    for (int i = 0; i < ZKL_STATES_KEPT; i++) {
+        happens(latest(), ZKL_LINK_SUSPENDED);
+        connect_as(7);
+    }
+    int count = 0, last = -1;
+    while (zkl_events_peek(&context.events, &event)) {
+        CHECK(event.status != last);
+        last = event.status;
+        count++;
+        zkl_events_forget(&context.events, event.serial);
+    }
+    CHECK_INT(count, ZKL_STATES_KEPT);
+    CHECK_INT(last, ZKL_STATE_CONNECTED);
+}
+
+static void one_that_ends_opens_no_link_any_more(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_EXPIRED);
+    zkl_session_ending(&session);
+    CHECK_INT(session.state, ZKL_STATE_CLOSED);
+    work();
+    CHECK_INT(made, 1);
+    CHECK_INT(zkl_timers_next(&context.timers), ZKL_NEVER);
+}
+
+static void nor_looks_for_another_server(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    zkl_session_ending(&session);
+    CHECK_INT(zkl_timers_next(&context.timers), ZKL_NEVER);
+    pass(100);
+    CHECK_INT(job_count, 0);
+    connect_as(7);
+    CHECK_INT(session.state, ZKL_STATE_CLOSED);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a first session is read at once", a_first_session_is_read_at_once},
+        {"the same session is read at once after a cut",
+         the_same_session_is_read_at_once_after_a_cut},
+        {"what carries a session on is read behind a write",
+         what_carries_a_session_on_is_read_behind_a_write},
+        {"once that has been answered it is read at once again",
+         once_it_has_been_answered_it_is_read_at_once_again},
+        {"a cut before the answer keeps it from being read",
+         a_cut_before_the_answer_keeps_it_from_being_read},
+        {"a session that could not be carried on has expired",
+         a_session_that_could_not_be_carried_on_has_expired},
+        {"nobody carries on what found a server at the last moment",
+         nobody_carries_on_what_found_a_server_at_the_last_moment},
+        {"a former link is not heard", a_former_link_is_not_heard},
+        {"a link that never had a server is kept", a_link_that_never_had_a_server_is_kept},
+        {"the next link begins with another server", the_next_link_begins_with_another_server},
+        {"after the end of a session comes a new one", after_the_end_of_a_session_comes_a_new_one},
+        {"after a brief one it takes a moment", after_a_brief_one_it_takes_a_moment},
+        {"refused credentials are shown again, later and later",
+         refused_credentials_are_shown_again_later_and_later},
+        {"a link that does not start is tried again", a_link_that_does_not_start_is_tried_again},
+        {"it says so once for each that does not start", says_so_once_for_each_that_does_not_start},
+        {"names are looked up again", names_are_looked_up_again},
+        {"short timeouts do not have names looked up all the time",
+         short_timeouts_do_not_have_names_looked_up_all_the_time},
+        {"with a server nothing is looked up", with_a_server_nothing_is_looked_up},
+        {"a link that has just found a server is kept",
+         a_link_that_has_just_found_a_server_is_kept},
+        {"each change of the state is told once", each_change_of_the_state_is_told_once},
+        {"of many changes the latest are told", of_many_changes_the_latest_are_told},
+        {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
+        {"nor looks for another server", nor_looks_for_another_server},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}
