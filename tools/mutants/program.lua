@@ -84,6 +84,7 @@ function program:share()
       local output = folder .. "/" .. name:match("[^/]+$")
       line = line:gsub(" %-o " .. plain(name) .. " ", " -rdynamic -fuse-ld=gold -o " .. output .. " ")
       assert(run((line:gsub(" %S+/libengine%.a ", " " .. folder .. "/libengine.so "))), name .. " does not link")
+      assert(not run(output), name .. " does not ask for the library")
     end
   end
 end
@@ -98,8 +99,8 @@ function program:link_engine(folder, original)
   end
   table.sort(objects)
   objects[#objects + 1] = original and folder .. "/engine.o"
-  return run(("cc -shared -fuse-ld=gold -o %s/libengine.so %s -lzookeeper_mt -pthread"):format(folder,
-    table.concat(objects, " ")))
+  return run(("cc -shared -Wl,-soname,libengine.so -fuse-ld=gold -o %s/libengine.so %s -lzookeeper_mt -pthread"):format(
+    folder, table.concat(objects, " ")))
 end
 
 --- Links a program anew, with the object in `folder` in the place of the engine's own: it stands before the archives,
@@ -123,6 +124,15 @@ local function link_alone(self, name, file, folder)
   return run(again), output
 end
 
+local function with_library(self, name, folder)
+  return ("env LD_LIBRARY_PATH=%s %s/shared/%s"):format(folder, self.build, name:match("[^/]+$"))
+end
+
+--- How a program is started in which nothing is changed.
+function program:unchanged(name)
+  return is_plain(self, self.linked[name]) and with_library(self, name, self.build .. "/shared") or name
+end
+
 --- How a program is started that has the mutant in `folder`, of that file and its object.
 function program:start(name, file, folder, original)
   if not is_plain(self, assert(self.linked[name])) then
@@ -134,7 +144,7 @@ function program:start(name, file, folder, original)
     assert(self:link_engine(folder, original), "the engine as a library does not link")
     self.has_engine = true
   end
-  return ("env LD_LIBRARY_PATH=%s %s/shared/%s"):format(folder, self.build, name:match("[^/]+$"))
+  return with_library(self, name, folder)
 end
 
 return program

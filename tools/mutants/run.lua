@@ -76,11 +76,11 @@ local function names_of(tests)
 end
 
 --- Each test passes, or nothing that is said of mutants means anything. How long each takes is kept for try.lua.
-local function run_unchanged(tests)
+local function run_unchanged(make)
   local times = assert(io.open(build .. "/seconds", "w"))
-  for _, path in ipairs(tests) do
+  for _, path in ipairs(make.tests) do
     local name = path:match("[^/]+$")
-    local run = ("time %s >/dev/null 2>&1 </dev/null || echo failed"):format(path)
+    local run = ("time %s >/dev/null 2>&1 </dev/null || echo failed"):format(make:unchanged(path))
     local text = output_of(("TIMEFORMAT=%%R bash -c '%s' 2>&1"):format(run))
     if text:find("failed", 1, true) then
       print(("%s fails although nothing is changed"):format(name))
@@ -209,8 +209,8 @@ print(("%d mutants in %d files, of which %d are looked at; %d of those are known
 io.flush()
 local whole = true
 if #chosen > 0 then
-  run_unchanged(make.tests)
   make:share()
+  run_unchanged(make)
   write_plan(chosen, reach.measure(coverage, build .. "/reach", names_of(make.tests)))
   whole = try_all(chosen, tried, source_stamp, stamp)
 end
