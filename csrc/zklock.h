@@ -151,6 +151,9 @@ void zkl_visit_lend(zkl_visit *visit);
  * handler. */
 void zkl_visit_end(void *visit);
 bool zkl_visit_ended(const zkl_visit *visit);
+/* It stands for another one from now on, that has not ended. false: it cannot, for somebody has
+ * still to tell its end, or the host to hear of it. */
+bool zkl_visit_renew(zkl_visit *visit);
 
 /* What a C library calls at the end of something, and where it keeps it (nginx: of a
  * subrequest). */

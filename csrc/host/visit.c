@@ -28,6 +28,14 @@ zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag) {
     return visit;
 }
 
+bool zkl_visit_renew(zkl_visit *visit) {
+    const bool over = atomic_load(&visit->users) == 1 && atomic_load(&visit->ended);
+    if (!over || visit->event.queued || zkl_client_forked(visit->client))
+        return false;
+    atomic_store(&visit->ended, false);
+    return true;
+}
+
 void zkl_visit_lend(zkl_visit *visit) {
     atomic_fetch_add(&visit->users, 1);
 }

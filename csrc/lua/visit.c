@@ -36,6 +36,17 @@ static int visit_lend(lua_State *L) {
     return 2;
 }
 
+/* visit:renew() -> true: it is another one's that has not ended, and is lent as before; false: it
+ * cannot be */
+static int visit_renew(lua_State *L) {
+    zkl_visit *visit = check(L);
+    const bool renewed = zkl_visit_renew(visit);
+    if (renewed)
+        zkl_visit_lend(visit);
+    lua_pushboolean(L, renewed);
+    return 1;
+}
+
 /* A pointer that came as a number: LuaJIT gives no pointers of its own to C functions. */
 static void *check_address(lua_State *L, int arg) {
     const uintptr_t address = (uintptr_t)luaL_checknumber(L, arg);
@@ -77,7 +88,7 @@ int zkl_lua_spare_handlers(lua_State *L) {
 void zkl_open_visit(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", visit_drop}, {"drop", visit_drop}, {"ended", visit_ended},
-        {"lend", visit_lend}, {"hook", visit_hook}, {NULL, NULL},
+        {"lend", visit_lend}, {"renew", visit_renew}, {"hook", visit_hook}, {NULL, NULL},
     };
     zkl_metatable(L, ZKL_VISIT, methods);
 }

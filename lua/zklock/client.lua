@@ -93,6 +93,11 @@ function Client:session_id()
   return nil, self.native:state()
 end
 
+--- The path of a lock, as the public function's caller has given it.
+local function check_path(client, path)
+  if not client.paths:has(path) then check.path(path, "path", 4, client.chroot) end
+end
+
 --- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
 ---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
 ---  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
@@ -100,7 +105,7 @@ end
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.self(self, Client, "client:mutex")
-  check.path(path, "path", nil, self.chroot)
+  check_path(self, path)
   local settings, by_thread = lock_options.check(options, "mutex", 4)
   return (Lock.new(self, self.paths:at(path, "mutex", settings, 3), by_thread))
 end
@@ -112,7 +117,7 @@ end
 ---@return zklock.RwLock
 function Client:rwlock(path, options)
   check.self(self, Client, "client:rwlock")
-  check.path(path, "path", nil, self.chroot)
+  check_path(self, path)
   local settings, by_thread = lock_options.check(options, "rwlock", 4)
   return (RwLock.new(self, self.paths:at(path, "rwlock", settings, 3), by_thread))
 end
@@ -137,7 +142,7 @@ end
 ---@return zklock.Semaphore
 function Client:semaphore(path, permits, options)
   check.self(self, Client, "client:semaphore")
-  check.path(path, "path", nil, self.chroot)
+  check_path(self, path)
   check.integer(permits, "permits", 1)
   local checked = lock_options.check(options, "semaphore", 4)
   local settings = { fair = checked.fair, max_hold = checked.max_hold, permits = permits }

@@ -94,9 +94,10 @@ local function await_other(holds, hold, deadline, once, who, here)
 end
 
 --- Comes to hold, waiting for it. What the owner is given counts when it is handed out.
+---@param caller any the owner of a call that names none, where that is who it is; else nil
 ---@return zklock.Hold? hold
 ---@return string|thread|table err_or_here or the running coroutine, or what stands for the main program
-local function seek(lock, deadline, once, who)
+local function seek(lock, deadline, once, who, caller)
   local holds, client = lock.holds, lock.client
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
@@ -113,7 +114,7 @@ local function seek(lock, deadline, once, who)
     if hold or err then return hold, err end
   end
   hold = Hold.new(holds, lock, who)
-  local err = holds:forbids(who) or hold:acquire(deadline, once, here)
+  local err = holds:forbids(who) or hold:acquire(deadline, once, here, caller)
   if hold.state == "held" then return hold, here end
   if err == "lost" then holds:forgive(who) end -- told here
   return nil, err
@@ -143,14 +144,17 @@ end
 function Lock:acquire(timeout, who)
   if who == nil and (self == latest[1] or is_lock(self)) then
     local hold = self.holds.sole
-    if hold and again(hold.contender, hold.here[1], timeout, hold.listener == self) then return hold.token end
+    local here = hold and hold.here[1]
+    if here and again(hold.contender, here, timeout, hold.listener == self) then return hold.token end
   end
   check.self(self, Lock, "lock:acquire")
+  local is_named = who ~= nil
   who = owner_or_current(self, check.owner(who))
   local known = self.holds:handed_to(who)
   if known and again(known.contender, true, timeout) then return known.token end
   local deadline, once = check.deadline(timeout, "timeout")
-  return hand_over(hand_out, self, who, false, seek(self, deadline, once, who))
+  local caller = not (is_named or self.by_thread) and who or nil
+  return hand_over(hand_out, self, who, false, seek(self, deadline, once, who, caller))
 end
 
 local function release(lock, who, failed)
@@ -177,7 +181,8 @@ end
 function Lock:release(who)
   if who == nil and (self == latest[1] or is_lock(self)) then
     local hold = self.holds.sole
-    if hold and once_less(hold.contender, hold.here[1], true) then return true end
+    local here = hold and hold.here[1]
+    if here and once_less(hold.contender, here, true) then return true end
   end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))

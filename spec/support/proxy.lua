@@ -72,6 +72,10 @@ function proxy:hold_before(op, n) call(self, "rule", "hold_before", op, n or 1) 
 --- Forwards the n-th such request, holds up its reply and everything after it to the client until `heal`.
 function proxy:hold_reply(op, n) call(self, "rule", "hold_reply", op, n or 1) end
 
+--- Is anything held up now? A reply is only when the server has sent it.
+---@return boolean
+function proxy:is_holding() return call(self, "is_holding") end
+
 --- A silent partition: nothing comes through, links stay open, new ones are accepted and get no answer. As with
 --- TCP, what was sent meanwhile arrives after `heal`, if it is not cut before.
 ---@param direction "both"|"to_server"|"to_client"|nil both

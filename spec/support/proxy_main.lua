@@ -191,6 +191,7 @@ function verbs.counts() return counts end
 function verbs.log() return log end
 function verbs.strikes() return strikes end
 function verbs.pending() return #rules end
+function verbs.is_holding() return proxy.hole ~= nil end
 function verbs.sessions() return sessions end
 
 function verbs.links() return each_link(function() end) end

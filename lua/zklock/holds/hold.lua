@@ -22,13 +22,14 @@ local NONE = {}
 ---@field token integer|false
 ---@field err string|false why it failed
 ---@field asleep boolean an acquire waits for it
+---@field bound boolean while it is waited for, it also ends with whoever called, who is not its owner
 ---@field dropped boolean its owner was collected, and the engine knows
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
 ---@field private keeps boolean its owner keeps his number among the mortals himself
 ---@field private _place integer|false the ledger's
-local Hold = { loss = false, revocation = false }
+local Hold = { loss = false, revocation = false, bound = false }
 Hold.__index = Hold
 
 local function lost_listener(hold)
@@ -95,14 +96,20 @@ local function join_and_wait(self, deadline, once, here, caller)
   return nil
 end
 
+--- Somebody else than its owner waits for it.
+function Hold:bind()
+  self.bound = true
+end
+
 --- Joins and waits. An error that is raised into that (Ctrl-C, a hook), wherever it is, ends the hold and is raised
 --- again. What was granted is the caller's with `hand_out`; until then it is taken back when he calls again.
 ---@param here thread|table the running coroutine, or what stands for the main program: what kind of coroutine it is
 ---  does not show below `quietly`
+---@param caller any the owner of a call that names none; nil: not known yet
 ---@return string? err
-function Hold:acquire(deadline, once, here)
+function Hold:acquire(deadline, once, here, caller)
   local client = self.holds.client
-  local caller = client.loop.owner and owner.of_call(client) or here
+  caller = caller or client.loop.owner and owner.of_call(client) or here
   local ok, err = client.waits.protected(join_and_wait, self, deadline, once, here, caller)
   if ok and self.state == "held" then return nil end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end

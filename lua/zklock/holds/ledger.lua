@@ -35,7 +35,10 @@ end
 ---@param caller any the owner of a call that names none
 function Ledger:expect(hold, here, caller)
   self.unhanded[here] = hold
-  if caller ~= hold.whose[1] then self.mortals:bind(caller, hold) end
+  if caller ~= hold.whose[1] then
+    hold:bind()
+    self.mortals:bind(caller, hold)
+  end
 end
 
 --- The running coroutine is handed what it waited for.
@@ -43,15 +46,14 @@ end
 function Ledger:hand_out(hold, here)
   if self.unhanded[here] ~= hold then return false end
   self.unhanded[here] = false -- most wait again
-  local caller = self.client.loop.owner and owner.of_call(self.client) or here
-  if caller ~= hold.whose[1] then self.mortals:unbind(caller, hold) end
+  if hold.bound then self.mortals:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
   return true
 end
 
 --- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
 function Ledger:dismiss(hold, here, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = false end
-  if caller ~= hold.whose[1] then self.mortals:unnote(caller, hold) end
+  if caller ~= hold.whose[1] then self.mortals:unnote(caller, hold, owner.keeps_number(caller)) end
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:

@@ -18,6 +18,12 @@ local function refuse(why, level, ...)
   error(("bad argument " .. why):format(...), level + 1)
 end
 
+--- Is it in use? Then it was looked at when it came to be.
+function Paths:has(path)
+  local holds = self.known[path]
+  return holds ~= nil and holds.path == path -- a multilock is known by another name
+end
+
 --- What is known of that kind at `path`.
 ---@param settings table? nil: whatever the others have
 ---@param level integer of the public function's caller, seen from here

@@ -22,8 +22,19 @@ local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"),
 --- A tag that no subject has: its events are dropped.
 local NOBODY = 0
 
+--- What is not there yet. Nobody writes into it.
+local NONE = {}
+
+--- How many are kept for requests to come.
+local SPARE_MOST = 256
+
+local WEAK_KEYS = { __mode = "k" }
+
+--- A request is known for as long as its visit lasts.
 local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
 local THREAD = { __name = "zklock.light_thread", __tostring = function() return "a light thread of an nginx timer" end }
+
+ownership.declare_kept_class(REQUEST)
 
 local Visit = {}
 Visit.__index = Visit
@@ -35,7 +46,7 @@ Visits.__index = Visits
 ---@param on_second fun() called when a second request is seen, timers left aside
 function Visits.new(client, on_second)
   local back = setmetatable({ client }, { __mode = "v" })
-  return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, seen = 0,
+  return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, spare = {}, seen = 0,
     guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
@@ -52,23 +63,36 @@ local function address_of(request)
   return tonumber(ffi.cast(ADDRESS, ffi.cast(POINTER, request)))
 end
 
-local function new_owner(metatable)
-  local owner = setmetatable({}, metatable)
+local function new_request()
+  return setmetatable({ _mortals = false, _number = false, _finalizer = false }, REQUEST)
+end
+
+local function new_thread()
+  local owner = setmetatable({}, THREAD)
   ownership.declare_weak(owner)
   return owner
 end
 
+--- Of nginx: what it calls when the request has ended, nothing so far.
+local function add_cleanup(request)
+  local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
+  if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
+  return cleanup
+end
+
 --- The engine's part of a visit: `subject:event()` is called when the request has ended.
+---@return userdata native
+---@return cdata handler for nginx's cleanup
+---@return any data likewise
 local function attend(visits, subject, request)
   subrequests.learn(request)
   local client = visits.back[1]
   local native = visits.native:visit(client and client.dispatcher:enter(subject) or NOBODY)
-  local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
-  if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
+  local cleanup = add_cleanup(request)
   local handler, data = native:lend()
-  cleanup.handler = ffi.cast(HANDLER, handler)
-  cleanup.data = data
-  return native
+  handler = ffi.cast(HANDLER, handler)
+  cleanup.handler, cleanup.data = handler, data
+  return native, handler, data
 end
 
 --- Tells of the running request's end. In such a visit nobody owns anything.
@@ -86,10 +110,29 @@ local function is_ours(visits, address)
   return native ~= nil and not native:ended()
 end
 
+local function new_visit(visits, request)
+  local visit = setmetatable({ visits = visits, address = false, native = false, handler = false, data = false,
+    is_guest = false, is_spare = false, phase = false, owner = false, owners = false, requests = false }, Visit)
+  visit.native, visit.handler, visit.data = attend(visits, visit, request)
+  return visit
+end
+
+--- One that has ended and been told of, for this request.
+local function renewed(visits, request)
+  local spare = visits.spare
+  local visit = spare[#spare]
+  if not visit then return nil end
+  spare[#spare] = nil
+  local cleanup = add_cleanup(request)
+  if not visit.native:renew() then return nil end
+  cleanup.handler, cleanup.data = visit.handler, visit.data
+  visit.is_spare = false
+  return visit
+end
+
 local function begin(visits, address, request)
-  local visit = setmetatable({ visits = visits, address = address, owners = setmetatable({}, { __mode = "k" }),
-    requests = setmetatable({}, { __mode = "k" }) }, Visit)
-  visit.native = attend(visits, visit, request)
+  local visit = renewed(visits, request) or new_visit(visits, request)
+  visit.address = address
   visit.is_guest = not is_ours(visits, address)
   visits.list[address] = visit
   if subrequests.is_one(request) then
@@ -130,22 +173,23 @@ end
 ---@param by_thread boolean? the light thread, also in a request
 function Visits:owner(may_begin, by_thread)
   local request = base.get_request()
-  if not request then return new_owner(REQUEST) end
+  if not request then return new_request() end
   local visit = may_begin and self:here() or find(self, address_of(request))
-  if not visit then return new_owner(REQUEST) end
+  if not visit then return new_request() end
   local phase = ngx.get_phase()
   if phase == "timer" then return visit:thread() end
   if not by_thread then return visit:request() end
-  return may_begin and visit:thread_of(phase) or new_owner(THREAD)
+  return may_begin and visit:thread_of(phase) or new_thread()
 end
 
 function Visit:request()
-  if not self.owner then self.owner = new_owner(REQUEST) end
+  if not self.owner then self.owner = new_request() end
   return self.owner
 end
 
 function Visit:thread()
   local thread = coroutine.running()
+  self.owners = self.owners or setmetatable({}, WEAK_KEYS)
   local owner = self.owners[thread]
   if not owner then
     owner = setmetatable({}, THREAD)
@@ -167,7 +211,7 @@ end
 --- All light threads are over.
 function Visit:end_threads()
   local client = self.visits.back[1]
-  for thread, owner in pairs(self.owners) do
+  for thread, owner in pairs(self.owners or NONE) do
     if client then client.mortals:abandon(owner) end
     self.owners[thread] = nil
   end
@@ -198,6 +242,7 @@ end
 
 --- A lock's request that ends with it.
 function Visit:tie(request)
+  self.requests = self.requests or setmetatable({}, WEAK_KEYS)
   self.requests[request] = true
 end
 
@@ -208,8 +253,8 @@ function Visit:finish()
   local client = visits.back[1]
   if client then
     if self.owner then client.mortals:abandon(self.owner) end
-    for _, owner in pairs(self.owners) do client.mortals:abandon(owner) end
-    for request in pairs(self.requests) do request:abandon() end
+    for _, owner in pairs(self.owners or NONE) do client.mortals:abandon(owner) end
+    for request in pairs(self.requests or NONE) do request:abandon() end
   end
   visits.list[self.address] = nil
   if self.is_guest then visits.guests = visits.guests - 1 end
@@ -217,9 +262,19 @@ function Visit:finish()
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
 
---- The engine: it has ended.
+--- From now on it may be another request's. What others got of it is theirs still.
+local function put_back(visit)
+  local spare = visit.visits.spare
+  visit.is_spare = true
+  visit.phase, visit.owner, visit.owners, visit.requests = false, false, false, false
+  if #spare < SPARE_MOST then spare[#spare + 1] = visit end
+end
+
+--- The engine: it has ended. May be told again.
 function Visit:event()
+  if self.is_spare then return end
   self:finish()
+  put_back(self)
 end
 
 return Visits

@@ -60,7 +60,7 @@ end
 local function enter(mortals, who)
   mortals.entering = true
   local number, share = mortals.count + 1, {}
-  local finalizer_of_share = finalizer(share, drop_all)
+  local finalizer_of_share = not owner.is_kept(who) and finalizer(share, drop_all)
   mortals.shares[number] = share
   mortals.whos[number] = who
   local own = owner.keeps_number(who) and not who._mortals
@@ -156,7 +156,7 @@ end
 
 --- The same, the other way round.
 function Mortals:unbind(who, subject)
-  if owner.is_mortal(who) then self:unnote(who, subject) end
+  if owner.is_mortal(who) then self:unnote(who, subject, owner.keeps_number(who)) end
 end
 
 local function abandon(mortals, who)

@@ -32,7 +32,21 @@ function owner.declare_weak_class(class)
   weak_classes[class] = true
 end
 
+--- Such a class, where somebody keeps each object until its end is told: nobody has to look, or to hear that it was
+--- collected.
+local kept_classes = {}
+
+function owner.declare_kept_class(class)
+  owner.declare_weak_class(class)
+  kept_classes[class] = true
+end
+
 --- Is it of such a class?
+function owner.is_kept(value)
+  return kept_classes[getmetatable(value)] == true
+end
+
+--- Is it of a class all of whose objects may come to their end?
 function owner.keeps_number(value)
   return weak_classes[getmetatable(value)] == true
 end
@@ -118,7 +132,7 @@ local references = setmetatable({}, { __mode = "k" })
 function owner.reference(value)
   local known = references[value]
   if known then return known end
-  if not owner.is_mortal(value) then return { value } end
+  if owner.is_kept(value) or not owner.is_mortal(value) then return { value } end
   local reference = setmetatable({ value }, WEAK_VALUES)
   if type(value) == "thread" then references[value] = reference end
   return reference
