@@ -500,6 +500,44 @@ describe("inside nginx", function()
       end)
     end)
 
+    it("is the present request, after hundreds of others, for which what is kept of a request is used again", function()
+      start_one [[
+        location /hold { content_by_lua_block {
+          assert(client:mutex("@path@/long"):acquire(20))
+          ngx.say("held")
+          ngx.flush()
+          while not ngx.shared.counts:get("leave") do ngx.sleep(0.01) end
+          ngx.say(client:mutex("@path@/long"):is_held())
+        } }
+        location /take { content_by_lua_block {
+          local visits = package.loaded.seen_here or {}
+          package.loaded.seen_here = visits
+          visits[client.host.visits:here()] = true
+          local count = 0
+          for _ in pairs(visits) do count = count + 1 end
+          ngx.say(client:mutex("@path@/long"):is_held(), " ", client:mutex("@path@"):acquire(20) ~= nil, " ", count)
+        } }
+        location /leave { content_by_lua_block { ngx.shared.counts:set("leave", true) } }
+      ]]
+      local call = web:begin("/hold")
+      stats "held 1 waiting 0 abandoned 0"
+      local made = 0
+      for _ = 1, 200 do
+        local status, body = web:get("/take")
+        assert.equal(200, status)
+        local so_far = body:match "^false true (%d+)\n$"
+        assert.is_truthy(so_far, body)
+        made = math.max(made, tonumber(so_far))
+      end
+      assert.is_true(made < 50, made)
+      stats "held 1 waiting 0 abandoned 200"
+      web:get("/leave")
+      local _, body = call:finish()
+      assert.equal("held\ntrue\n", body)
+      stats "held 0 waiting 0 abandoned 201"
+      assert.same({}, web:errors())
+    end)
+
     it("can be any value, and then outlives the request", function()
       start_one [[
         location /take { content_by_lua_block { ngx.say(tostring(client:mutex("@path@"):acquire(20, "shop"))) } }
