@@ -87,8 +87,8 @@ int zkl_lua_spare_handlers(lua_State *L) {
 
 void zkl_open_visit(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", visit_drop}, {"drop", visit_drop}, {"ended", visit_ended},
-        {"lend", visit_lend}, {"renew", visit_renew}, {"hook", visit_hook}, {NULL, NULL},
+        {"__gc", visit_drop},   {"drop", visit_drop}, {"ended", visit_ended}, {"lend", visit_lend},
+        {"renew", visit_renew}, {"hook", visit_hook}, {NULL, NULL},
     };
     zkl_metatable(L, ZKL_VISIT, methods);
 }

@@ -512,8 +512,12 @@ describe("inside nginx", function()
         location /take { content_by_lua_block {
           local visits = package.loaded.seen_here or {}
           package.loaded.seen_here = visits
-          visits[client.host.visits:here()] = true
-          local count = 0
+          visits[client.host.visits:here()] = (visits[client.host.visits:here()] or 0) + 1
+          local owners = visits.owners or {}
+          visits.owners = owners
+          assert(not owners[client.host.visits:owner(true)], "one that another request was")
+          owners[client.host.visits:owner(true)] = true
+          local count = -1
           for _ in pairs(visits) do count = count + 1 end
           ngx.say(client:mutex("@path@/long"):is_held(), " ", client:mutex("@path@"):acquire(20) ~= nil, " ", count)
         } }
