@@ -50,6 +50,7 @@ void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
         return;
     zkl_contender_granted(c);
     zkl_evaluate_set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
+    zkl_send_watch_next(c->line, c);
 }
 
 /* ---- waiting ---- */

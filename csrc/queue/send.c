@@ -5,12 +5,16 @@
 #include "queue/unwatched.h"
 #include "queue/vetting.h"
 #include "queue/watches.h"
+#include "recipe/snapshot.h"
 #include "recipe/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
+
+/* So many have a turn soon: as long as theirs last, the answer about the last one's node comes. */
+#define NEXT 64
 
 static char *node_path(const zkl_line *line, const char *name) {
     char *path = NULL;
@@ -109,12 +113,10 @@ static void do_without_watch(zkl_contender *c) {
         zkl_send_read_own(c);
 }
 
-void zkl_send_watch_own(zkl_contender *c) {
+static void watch_own(zkl_contender *c, zkl_claim claim) {
     if (!c->context->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
         return;
-    const bool is_first = c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST;
-    if (!zkl_watches_room(&c->queue->watches, zkl_line_length(c->line, c->name),
-                          is_first ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN)) {
+    if (!zkl_watches_room(&c->queue->watches, zkl_line_length(c->line, c->name), claim)) {
         do_without_watch(c);
         return;
     }
@@ -122,6 +124,29 @@ void zkl_send_watch_own(zkl_contender *c) {
         return;
     zkl_line_set_own_watch(c, ZKL_WATCH_ASKED);
     zkl_unwatched_own_no_more(c);
+}
+
+void zkl_send_watch_own(zkl_contender *c) {
+    const bool is_first = c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST;
+    watch_own(c, is_first ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN);
+}
+
+static bool is_unwatched(const zkl_child *child, const zkl_queue *queue) {
+    return child->mine && child->mine->post.round == &queue->reads;
+}
+
+void zkl_send_watch_next(const zkl_line *line, const zkl_contender *first) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    if (!line->queue->reads.count)
+        return;
+    const size_t at = zkl_snapshot_find(snapshot, first->name);
+    if (at == ZKL_NOT_FOUND || snapshot->count - at <= NEXT / 2 ||
+        !is_unwatched(&snapshot->children[at + NEXT / 2], line->queue))
+        return;
+    for (size_t i = 1; i <= NEXT && at + i < snapshot->count; i++) {
+        if (is_unwatched(&snapshot->children[at + i], line->queue))
+            watch_own(snapshot->children[at + i].mine, ZKL_CLAIM_OTHERS);
+    }
 }
 
 void zkl_send_read_own(zkl_contender *c) {

@@ -28,8 +28,10 @@ typedef enum zkl_claim {
     ZKL_CLAIM_SECOND,
     /* half: on our own node; it tells what seldom happens, and leaves room for those who wait */
     ZKL_CLAIM_OWN,
-    ZKL_CLAIM_OTHERS, /* all but a sixteenth: on a blocker or a directory; somebody waits for it */
-    ZKL_CLAIM_TURN    /* all: on our own node, which is first and needs it to be granted */
+    /* all but a sixteenth: on a blocker or a directory, which somebody waits for; or on our own
+     * node, whose turn comes soon */
+    ZKL_CLAIM_OTHERS,
+    ZKL_CLAIM_TURN /* all: on our own node, which is first and needs it to be granted */
 } zkl_claim;
 
 /* Is there room for one more on a path of `length` bytes? */

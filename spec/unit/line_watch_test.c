@@ -248,6 +248,25 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
     CHECK(fake_held(p));
 }
 
+/* Nobody waits for an answer when it is his turn: the watch was asked for while others held. */
+static void those_who_come_next_are_watched_in_time(void) {
+    enum { WAITERS = 200 };
+    static fake_caller *line[WAITERS + 1];
+    one->lines.queue.watches.most = 8000;
+    for (size_t i = 0; i <= WAITERS; i++)
+        line[i] = fake_join(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK(zkl_unwatched_count(&one->lines.queue) > WAITERS / 2);
+    const unsigned gets = one->counts[FAKE_GET];
+    for (size_t i = 0; i < WAITERS; i++) {
+        CHECK_INT(fake_release(line[i]), ZKL_OK);
+        CHECK(fake_held(line[i + 1]));
+        fake_settle(one);
+    }
+    CHECK(one->counts[FAKE_GET] - gets <= WAITERS); /* once for each */
+    CHECK(one->lines.queue.watches.bytes <= 200);
+}
+
 /* ---- what is counted ---- */
 
 static void check_counted(void) {
@@ -417,6 +436,7 @@ int main(int argc, char **argv) {
         {"a directory's watch is taken back when the library has it",
          a_directory_is_taken_back_when_the_library_has_the_watch},
         {"two of one number are told apart", two_of_one_number_are_told_apart},
+        {"those who come next are watched in time", those_who_come_next_are_watched_in_time},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }
