@@ -1,7 +1,8 @@
 /* view: the userdata around a zkl_view. */
 #include "binding.h"
 
-/* What was taken and not pushed yet stays here: pushing may raise. */
+/* What was taken and not told yet stays here: pushing may raise, as may what comes before somebody
+ * is told. */
 typedef struct seen {
     zkl_view *view; /* NULL: nobody looks any more */
     zkl_content *content;
@@ -52,7 +53,8 @@ static void take(seen *s) {
     *s = (seen){s->view, content, status, true};
 }
 
-/* view:take() -> true, and data or names, and stat; or true, nil, err; nothing: nothing new */
+/* view:take() -> true, and data or names, and stat; or true, nil, err; nothing: nothing new. The
+ * same again, or what is newer, until view:told() */
 static int view_take(lua_State *L) {
     seen *s = check(L);
     take(s);
@@ -69,12 +71,20 @@ static int view_take(lua_State *L) {
             lua_pushlstring(L, s->content->data, s->content->length);
         zkl_push_stat(L, &s->content->stat);
     }
-    forget(s);
     return 3;
 }
 
+/* view:told(): what was taken is not new any more */
+static int view_told(lua_State *L) {
+    forget(check(L));
+    return 0;
+}
+
 void zkl_open_view(lua_State *L) {
-    static const luaL_Reg methods[] = {
-        {"__gc", view_drop}, {"drop", view_drop}, {"take", view_take}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"__gc", view_drop},
+                                       {"drop", view_drop},
+                                       {"take", view_take},
+                                       {"told", view_told},
+                                       {NULL, NULL}};
     zkl_metatable(L, ZKL_VIEW, methods);
 }

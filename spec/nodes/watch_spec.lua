@@ -2,6 +2,7 @@
 
 local fixture = require "spec.support.fixture"
 local session = require "spec.support.session"
+local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 describe("a watch", function()
@@ -45,6 +46,49 @@ describe("a watch", function()
     becomes(seen, "3")
     assert.same({ "1", "2", "3" }, { seen[1], seen[2], seen[3] })
     assert.equal(2, seen.stats[3].version)
+  end)
+
+  it("tells all the same what a hook has kept its callback from telling", function()
+    make("0")
+    local create, n, raised, latest = coroutine.create, 0
+    local jit = rawget(_G, "jit") -- compiled code does not look for hooks
+    if jit then jit.off() end
+    local patient = here:connect { on_error = function() end }
+    local function tell(data) latest = data end
+    assert(patient:watch(path, tell))
+    -- At the n-th instruction of the callback's coroutine that is not the listener's own, and then at none any more.
+    local function with_hook(fn)
+      local thread = create(fn)
+      local left = n
+      local function hook()
+        local function runs(level, what) return (debug.getinfo(level + 1, "f") or {}).func == what end
+        if coroutine.running() ~= thread or runs(2, tell) or runs(3, xpcall) then return end
+        left = left - 1
+        if left > 0 then return end
+        debug.sethook(thread)
+        raised = true
+        error("the hook", 0)
+      end
+      debug.sethook(thread, hook, "", 1)
+      return thread
+    end
+    repeat
+      n, raised = n + 1, false
+      set(tostring(n))
+      coroutine.create = with_hook -- luacheck: ignore 122
+      wait.eventually(function()
+        pcall(patient.poll, patient)
+        return raised or latest == tostring(n)
+      end, here.patience, "a callback to begin")
+      coroutine.create = create -- luacheck: ignore 122
+      debug.sethook()
+      wait.eventually(function()
+        patient:poll()
+        return latest == tostring(n)
+      end, here.patience, ("the watch to tell after instruction %d"):format(n))
+    until not raised
+    if jit then jit.on() end
+    assert.is_true(n > 20)
   end)
 
   it("tells of a node that is not there, is made, deleted, and made again", function()

@@ -1,5 +1,6 @@
 --- watch: somebody looks at a node, and is called with its latest state: one call at a time. It is a client's until
 --- it is stopped, whoever has it.
+local Callbacks = require "zklock.run.callbacks"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 
@@ -8,7 +9,7 @@ local quietly = core.quietly
 ---@class zklock.Watch
 ---@field private view userdata the engine's
 ---@field private running thread|boolean the coroutine that fn runs in
----@field private queued boolean a call of it waits for its turn
+---@field private record zklock.Call of fn: again and again, so that to queue it allocates nothing
 local Watch = {}
 Watch.__index = Watch
 Watch.__name = "zklock.Watch"
@@ -19,8 +20,11 @@ Watch.__name = "zklock.Watch"
 ---@return zklock.Watch? watch
 ---@return string? err "too many watches", "closed", "forked"
 function Watch.new(client, path, children, fn)
+  local record = Callbacks.new_call(false, false, false)
   local self = setmetatable({ client = client, fn = fn, path = path, view = false, stopped = false, running = false,
-    queued = false }, Watch)
+    record = record }, Watch)
+  Callbacks.revoke(record) -- until there is something to tell
+  Callbacks.on_failure(record, function() self:fail() end)
   local view, err = client.native:look_at(path, children, client.dispatcher:enter(self))
   if not view then return nil, err end
   self.view = view
@@ -41,51 +45,62 @@ local function is_running(self)
 end
 
 local function begin(self)
-  self.queued = false
   if is_over(self) then return false end
   self.running = coroutine.running() or true
   return true
-end
-
-local function finish(self)
-  self.running = false
 end
 
 local call
 
 --- For the dispatcher: there is something new. May be told again.
 function Watch:event()
-  if self.queued or is_running(self) or is_over(self) then return end
-  self.client.callbacks:later(call, self)
-  self.queued = true
+  if is_running(self) or is_over(self) then return end
+  self.client.callbacks:tell_again(self.record, call, self)
+end
+
+--- The callback has ended by an error that was not fn's (no memory, a hook): another one tells what it had to tell.
+function Watch:fail()
+  self.running = false
+  self:event()
+end
+
+local function finish(self, ok)
+  if ok then self.running = false else self:fail() end
 end
 
 local function tell(self, is_new, ...)
   if not is_new then return false end
   local ok, err = xpcall(self.fn, errors.handler, ...)
+  self.view:told()
   if not ok then self.client.waits.reporter:tell(err) end
   return true
 end
 
-if _VERSION == "Lua 5.1" then
+if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then
   local unpack = table.unpack or unpack -- luacheck: ignore 113
   --- xpcall passes no arguments on there.
   tell = function(self, is_new, ...)
     if not is_new then return false end
     local arguments = { ... }
     local ok, err = xpcall(function() return self.fn(unpack(arguments, 1, 2)) end, errors.handler)
+    self.view:told()
     if not ok then self.client.waits.reporter:tell(err) end
     return true
   end
 end
 
---- The callback: tells the latest state, and what has come meanwhile.
-function call(self)
-  if not quietly(begin, self) then return end
+local function tell_all(self)
   repeat
     local told = tell(self, self.view:take())
   until not told or is_over(self)
-  quietly(finish, self)
+end
+
+--- The callback: tells the latest state, and what has come meanwhile.
+function call(self)
+  if not quietly(begin, self) then return end
+  local ok, err = pcall(tell_all, self)
+  quietly(finish, self, ok)
+  if not ok then error(err, 0) end
 end
 
 --- Nobody is called any more. Twice is fine.

@@ -15,6 +15,7 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 ---@field package fn function
 ---@field package keep any not collected before the callback has returned
 ---@field package hold zklock.Hold|false it is not called when this hold has ended before
+---@field package failed (fun())|false called when an error has ended the callback
 
 ---@class zklock.Callbacks
 ---@field begun integer how many callbacks have begun so far
@@ -41,8 +42,8 @@ end
 --- A call with room for as many arguments as are given here.
 ---@return zklock.Call
 function Callbacks.new_call(fn, ...)
-  return { _next = false, _number = 0, fn = fn, keep = false, hold = false, begun = false,
-    count = select("#", ...), ... }
+  return { _next = false, _number = 0, fn = fn, keep = false, hold = false, failed = false,
+    begun = false, count = select("#", ...), ... }
 end
 
 --- `what` is not collected before the callback has returned.
@@ -53,6 +54,11 @@ end
 --- The callback is not called if this hold has ended by then.
 function Callbacks.only_while_held(call, hold)
   call.hold = hold
+end
+
+--- fn() is called after an error that has ended the callback.
+function Callbacks.on_failure(call, fn)
+  call.failed = fn
 end
 
 --- The callback is not called any more.
@@ -66,6 +72,14 @@ function Callbacks:tell(call, fn, a, b, c)
   call.fn, call[1], call[2] = fn, a, b
   if call.count > 2 then call[3] = c end
   self.fifo:append(call)
+end
+
+--- The same once more, unless it is queued. Allocates nothing.
+---@param call zklock.Call
+function Callbacks:tell_again(call, fn, a)
+  if not call.begun then return end
+  call.begun = false
+  self:tell(call, fn, a)
 end
 
 --- The next turn calls a function.
@@ -106,8 +120,9 @@ local function take_back(self, call)
   self.fifo:put_back(call)
 end
 
---- It has been told: what it was told of may be collected, also while the call is not.
+--- It has been told: what it was told of may be collected, also while the call is not. Unless it is to be told again.
 local function forget_arguments(call)
+  if not call.begun then return end
   for i = 1, call.count do call[i] = false end
 end
 
@@ -121,13 +136,19 @@ local function begin_with(self, call)
   return forgotten(call, unpack(call, 1, call.count))
 end
 
+--- An error has ended a callback that had begun.
+local function fail(self, call, message)
+  self.reporter:tell(message)
+  if call.failed then quietly(call.failed) end
+end
+
 --- Begins it in a coroutine of the loop's. false: the loop makes none now.
 local function spawn(self, call)
   local fifo = self.fifo
   local function run()
     if not is_due(call) then return end
     local ok, err = xpcall(call.fn, errors.handler, quietly(begin_with, self, call))
-    if not ok then self.reporter:tell(err) end
+    if not ok then fail(self, call, err) end
     self:tell_pollers()
     self.mortals:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
   end
@@ -146,7 +167,7 @@ local function start(self, call)
   if ok then return quietly(forget_arguments, call) end
   if core.has_begun(thread, body, call.fn) then
     quietly(forget_arguments, call)
-    return self.reporter:tell(errors.traceback(thread, err))
+    return fail(self, call, errors.traceback(thread, err))
   end
   quietly(take_back, self, call)
   error(err, 0)
