@@ -8,6 +8,10 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#if LUA_VERSION_NUM < 502
+#define lua_rawlen lua_objlen
+#endif
+
 /* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
  * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
@@ -33,11 +37,17 @@ uint64_t zkl_check_tag(lua_State *L, int arg);
  * acquires anything. */
 void **zkl_new_box(lua_State *L, const char *name);
 
-#define ZKL_CLIENT "zklock.client"
+/* What argument `arg` holds: a box made with the same `name`, which is one text, not two that are
+ * alike; or it raises. luaL_checkudata, which looks up two tables, is asked only to raise. */
+void **zkl_check_box(lua_State *L, int arg, const char *name);
+
+#define ZKL_CLIENT zkl_client_box
+extern const char zkl_client_box[];
 #define ZKL_CONTENDER "zklock.contender"
 #define ZKL_QUERY "zklock.query"
 #define ZKL_NOTIFIER "zklock.notifier"
-#define ZKL_VISIT "zklock.visit"
+#define ZKL_VISIT zkl_visit_box
+extern const char zkl_visit_box[];
 #define ZKL_ERRAND "zklock.errand"
 #define ZKL_VIEW "zklock.view"
 

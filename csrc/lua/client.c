@@ -119,7 +119,7 @@ int zkl_lua_connect(lua_State *L) {
 }
 
 static int client_gc(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_CLIENT);
+    void **box = zkl_check_box(L, 1, ZKL_CLIENT);
     zkl_client *client = *box;
     *box = NULL;
     if (client)

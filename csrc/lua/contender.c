@@ -12,10 +12,6 @@ typedef struct entry {
 
 static const char mark = 'c';
 
-#if LUA_VERSION_NUM < 502
-#define lua_rawlen lua_objlen
-#endif
-
 void **zkl_new_contender(lua_State *L) {
     entry *e = lua_newuserdata(L, sizeof *e);
     *e = (entry){NULL, &mark, 1, false};
@@ -24,14 +20,25 @@ void **zkl_new_contender(lua_State *L) {
     return (void **)&e->contender;
 }
 
+/* NULL: it is none. */
+static entry *entry_at(lua_State *L, int arg) {
+    entry *e = lua_touserdata(L, arg);
+    return e && lua_rawlen(L, arg) == sizeof *e && e->mark == &mark ? e : NULL;
+}
+
+static entry *check_entry_at(lua_State *L, int arg) {
+    entry *e = entry_at(L, arg);
+    return e ? e : luaL_checkudata(L, arg, ZKL_CONTENDER);
+}
+
 static entry *check_entry(lua_State *L) {
-    return luaL_checkudata(L, 1, ZKL_CONTENDER);
+    return check_entry_at(L, 1);
 }
 
 zkl_contender *zkl_check_contender(lua_State *L, int arg) {
-    void **box = luaL_checkudata(L, arg, ZKL_CONTENDER);
-    luaL_argcheck(L, *box, arg, "the contender was dropped");
-    return *box;
+    const entry *e = check_entry_at(L, arg);
+    luaL_argcheck(L, e->contender, arg, "the contender was dropped");
+    return e->contender;
 }
 
 static zkl_contender *check(lua_State *L) {
@@ -178,10 +185,8 @@ static bool is_here(lua_State *L, int arg) {
 /* Argument 1, if argument 2 is here. NULL: the caller takes the long way; also while
  * a hook is set, which might raise before he has done what he is about to do. */
 static entry *entry_here(lua_State *L) {
-    entry *e = lua_touserdata(L, 1);
-    if (!e || lua_rawlen(L, 1) != sizeof *e || e->mark != &mark || !e->contender)
-        return NULL;
-    return is_here(L, 2) && !lua_gethook(L) ? e : NULL;
+    entry *e = entry_at(L, 1);
+    return e && e->contender && is_here(L, 2) && !lua_gethook(L) ? e : NULL;
 }
 
 /* Nothing that a wait may last is refused here. */

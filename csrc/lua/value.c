@@ -71,16 +71,33 @@ uint64_t zkl_check_tag(lua_State *L, int arg) {
     return (uint64_t)luaL_checknumber(L, arg);
 }
 
+const char zkl_client_box[] = "zklock.client", zkl_visit_box[] = "zklock.visit";
+
+/* As others see it, its first part. */
+typedef struct boxed {
+    void *object;
+    const char *name;
+    const char *mark; /* nobody else's userdata has the address of this file's */
+} boxed;
+
 void **zkl_new_box(lua_State *L, const char *name) {
-    void **box = lua_newuserdata(L, sizeof *box);
-    *box = NULL;
+    boxed *made = lua_newuserdata(L, sizeof *made);
+    *made = (boxed){NULL, name, &texts};
     luaL_getmetatable(L, name);
     lua_setmetatable(L, -2);
-    return box;
+    return &made->object;
+}
+
+void **zkl_check_box(lua_State *L, int arg, const char *name) {
+    boxed *found = lua_touserdata(L, arg);
+    if (found && lua_rawlen(L, arg) == sizeof *found && found->mark == &texts &&
+        found->name == name)
+        return &found->object;
+    return luaL_checkudata(L, arg, name);
 }
 
 zkl_client *zkl_check_client(lua_State *L, int arg) {
-    void **box = luaL_checkudata(L, arg, ZKL_CLIENT);
+    void **box = zkl_check_box(L, arg, ZKL_CLIENT);
     luaL_argcheck(L, *box, arg, "the client was collected");
     return *box;
 }

@@ -4,13 +4,13 @@
 #include <string.h>
 
 static zkl_visit *check(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_VISIT);
+    void **box = zkl_check_box(L, 1, ZKL_VISIT);
     luaL_argcheck(L, *box, 1, "the visit was dropped");
     return *box;
 }
 
 static int visit_drop(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_VISIT);
+    void **box = zkl_check_box(L, 1, ZKL_VISIT);
     zkl_visit *visit = *box;
     *box = NULL;
     if (visit)
