@@ -12,8 +12,8 @@
 #include "queue/tend.h"
 #include "zookeeper/heart.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 zkl_client *zkl_client_of(zkl_context *context) {
     return ZKL_CONTAINER_OF(context, zkl_client, context);
@@ -80,12 +80,6 @@ char *zkl_client_node_path(const zkl_client *client, const char *path) {
 }
 
 char *zkl_client_full_path(const zkl_client *client, const char *path) {
-    const char *chroot = client->session.servers.chroot;
-    const size_t above = strlen(chroot), size = strlen(path) + 1;
-    char *full = malloc(above + size);
-    if (full) {
-        memcpy(full, chroot, above);
-        memcpy(full + above, path, size);
-    }
-    return full;
+    char *full = NULL;
+    return asprintf(&full, "%s%s", client->session.servers.chroot, path) < 0 ? NULL : full;
 }
