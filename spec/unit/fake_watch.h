@@ -1,4 +1,4 @@
-/* fake_watch: the watches of a fake client, at the servers and in the library, and what they tell. */
+/* fake_watch: the watches of a fake client, at its servers and in its library, and their news. */
 #ifndef FAKE_WATCH_H
 #define FAKE_WATCH_H
 
