@@ -32,7 +32,10 @@ local ELSEWHERE = "^elsewhere: "
 -- "FILE: text of the line -- reason", where FILE is as in csrc/; or "WHAT: from -> to -- reason", of a change of state
 local reasons, used = {}, {}
 for line in io.lines("spec/uncovered.txt") do
-  local key, reason = line:match("^([^:]+: .-) %-%- (.+)$")
+  local key, reason = line:match("^(%S+: .-) %-%- (.+)$")
+  if not key then
+    key, reason = line:match("^([%w ]+: [%u ]+ %-> [%u ]+) %-%- (.+)$")
+  end
   if key then
     reasons[key] = reason
   end

@@ -155,7 +155,6 @@ static void nor_does_the_end_of_the_session_keep_it_from_that(void) {
     fake_remove(zk, fake_node_of(w));
     while (fake_member(r)->node != ZKL_NODE_ERASING)
         CHECK(fake_answer(one));
-    fake_cut(one);
     fake_bury(one);
     fake_expire(one);
     fake_connect(one);

@@ -25,7 +25,7 @@ enum { LINKS_MOST = 16 };
 static struct zkl_link links[LINKS_MOST];
 static int made;
 static zkl_nanos now, granted;
-static bool starts, parts;
+static bool starts, parts, expires_in_drain;
 static char beats[32];      /* what was sent: "S" a sync, "D" a write */
 static zkl_return to_write; /* who gets the answer to the latest of them */
 
@@ -97,8 +97,12 @@ bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity
     *identity = (zkl_identity){.id = link->session};
     return parts;
 }
+static void happens(zkl_link *link, zkl_link_event event);
+
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
     CHECK(!link->is_closed && deadline > now);
+    if (expires_in_drain)
+        happens(link, ZKL_LINK_EXPIRED);
 }
 void zkl_link_close(zkl_link *link) {
     CHECK(!link->is_closed);
@@ -224,6 +228,7 @@ static void begin(void) {
     now = 1000 * ZKL_SECOND;
     granted = 6 * ZKL_SECOND;
     starts = parts = true;
+    expires_in_drain = false;
     made = job_count = 0;
     news[0] = beats[0] = '\0';
     set_up(&(zkl_config){.hosts = "10.0.0.1:2181,10.0.0.2:2181", .session_timeout = 10});
@@ -610,6 +615,12 @@ static void nor_looks_for_another_server(void) {
     CHECK_INT(session.state, ZKL_STATE_CLOSED);
 }
 
+/* Its nodes are gone before they could be deleted; every link is closed all the same (end). */
+static void one_may_expire_while_it_ends(void) {
+    come_up();
+    expires_in_drain = true;
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a first session is read at once", a_first_session_is_read_at_once},
@@ -644,6 +655,7 @@ int main(int argc, char **argv) {
         {"of many changes the latest are told", of_many_changes_the_latest_are_told},
         {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
         {"nor looks for another server", nor_looks_for_another_server},
+        {"one may expire while it ends", one_may_expire_while_it_ends},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }
