@@ -36,10 +36,11 @@ function ledger:remember(name, result)
 end
 
 --- What became of it, if nothing that it rests on has changed since: of one that was killed, its source; of one that
---- survived, all sources and tests, for a new test may kill it.
+--- survived (some tests: "open"), all sources and tests, for a new test may kill it.
 function ledger:recall(name, source_stamp, stamp)
   local result = self.known[name]
-  if result and result.stamp == (result.verdict == "survived" and stamp or source_stamp) then
+  local lives = result and (result.verdict == "survived" or result.verdict == "open")
+  if result and result.stamp == (lives and stamp or source_stamp) then
     return result
   end
 end

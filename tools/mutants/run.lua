@@ -126,29 +126,49 @@ local function tell(change, result, done, all)
   io.flush()
 end
 
-local function try_all(changes, tried, source_stamp, stamp)
-  local numbers = assert(io.open(build .. "/numbers", "w"))
-  for i = 1, #changes do
-    numbers:write(i, "\n")
-  end
-  numbers:close()
-  local pipe = assert(io.popen(("xargs -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 %s %s"):format(build,
-    AT_A_TIME, TRY, build)))
+--- Those of the changes with these numbers: with the tests that take no time, or with the others. Calls `got` with what
+--- becomes of each; false if one could not be tried.
+local function try_with(tests, numbers, got)
+  local list = assert(io.open(build .. "/numbers", "w"))
+  list:write(table.concat(numbers, "\n"), "\n")
+  list:close()
+  local pipe = assert(io.popen(("xargs -r -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 %s %s %s"):format(
+    build, AT_A_TIME, TRY, build, tests)))
   local done = 0
   for line in pipe:lines() do
     local number, verdict, by, seconds = line:match("^(%d+)\t(%a+)\t(%S+)\t(%d+)$")
-    local change = assert(changes[tonumber(number)], line)
-    local result = { verdict = verdict, by = by, seconds = tonumber(seconds),
-      stamp = verdict == "survived" and stamp or source_stamp[change.file] }
+    assert(number, line)
+    got(tonumber(number), { verdict = verdict, by = by, seconds = tonumber(seconds) })
+    done = done + 1
+  end
+  return pipe:close() and done == #numbers
+end
+
+--- First all with the tests that take no time, and then those that have survived with the others.
+local function try_all(changes, tried, source_stamp, stamp)
+  local quick, slow, done = {}, {}, 0
+  for i, change in ipairs(changes) do
+    local list = tried:recall(change.name, nil, stamp) and slow or quick
+    list[#list + 1] = i
+  end
+  local function got(number, result)
+    local change = changes[number]
+    local lives = result.verdict == "open" or result.verdict == "survived"
+    result.stamp = lives and stamp or source_stamp[change.file]
     tried:write(change.name, result)
+    if result.verdict == "open" then
+      slow[#slow + 1] = number
+      return
+    end
     done = done + 1
     count_one(change, result)
     tell(change, result, done, #changes)
   end
+  local good = try_with("quick", quick, got)
+  good = try_with("slow", slow, got) and good
   if watched then
     io.write("\r\27[K")
   end
-  local good = pipe:close() and done == #changes
   if not good then
     print(("%d could not be tried"):format(#changes - done))
   end
@@ -201,7 +221,7 @@ for i = 1, count > 0 and math.min(count, #all) or #all do
   local result = tried:recall(change.name, source_stamp[change.file], stamp)
   if judged:reason(change) then
     count_one(change, { verdict = "judged" })
-  elseif result then
+  elseif result and result.verdict ~= "open" then
     known = known + 1
     count_one(change, result)
     if result.verdict == "survived" then

@@ -1,7 +1,9 @@
 -- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests that come by it and some
 -- seconds of simulation until one of them fails.
--- usage: SLOT=1 tools/mutants/try.lua BUILD NUMBER     the line of BUILD/plan
--- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it.
+-- usage: SLOT=1 tools/mutants/try.lua BUILD quick|slow NUMBER     the line of BUILD/plan
+-- quick: only with the tests that take no time; slow: with the others, and the simulation.
+-- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it; "open": the quick ones
+-- have noticed nothing.
 
 local ledger = require "tools.mutants.ledger"
 local program = require "tools.mutants.program"
@@ -10,7 +12,10 @@ local syntax = require "tools.mutants.syntax"
 -- How long the simulation runs, and after how long it mostly has noticed what it notices.
 local SIMULATED, SIMULATION_NOTICES = 5, 1
 
-local build, number = arg[1], tonumber(arg[2])
+-- Tests that take less than so many seconds take no time.
+local QUICK = 2
+
+local build, quick, number = arg[1], arg[2] == "quick", tonumber(arg[3])
 local folder = ("%s/try/%s"):format(build, os.getenv("SLOT") or "0")
 
 local function plan_line()
@@ -76,16 +81,24 @@ elseif read(folder .. "/engine.o") == read(original) then
   say("same")
 end
 
+--- Does it take no time? The simulation does not.
+local function is_quick(seconds)
+  return seconds < QUICK
+end
+
 local SIMULATION = make.simulation:match("[^/]+$")
 local ARGUMENTS = { [SIMULATION] = (" %d 1 stop"):format(SIMULATED) }
-local tests, paths, seconds = { SIMULATION }, { [SIMULATION] = make.simulation }, usual()
-seconds[SIMULATION] = SIMULATION_NOTICES
+local tests, paths, seconds = {}, { [SIMULATION] = make.simulation }, usual()
 for _, path in ipairs(make.tests) do
   local test = path:match("[^/]+$")
-  if ("," .. change.tests .. ","):find("," .. test .. ",", 1, true) then
+  if ("," .. change.tests .. ","):find("," .. test .. ",", 1, true) and is_quick(seconds[test]) == quick then
     tests[#tests + 1] = test
     paths[test] = path
   end
+end
+if not quick then
+  tests[#tests + 1] = SIMULATION
+  seconds[SIMULATION] = SIMULATION_NOTICES
 end
 for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.name, seconds)) do
   local command = make:start(paths[test], change.file, folder, original) .. (ARGUMENTS[test] or "")
@@ -93,4 +106,4 @@ for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.name, s
     say("killed", test)
   end
 end
-say("survived")
+say(quick and "open" or "survived")
