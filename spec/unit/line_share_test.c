@@ -164,6 +164,22 @@ static void nor_does_the_end_of_the_session_keep_it_from_that(void) {
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
+/* Or else it would wait for the end of its pause in the place of its deadline. */
+static void nor_does_a_refused_delete(void) {
+    fake_caller *w = writer(one);
+    fake_caller *r = fake_read_under(w, LINE);
+    fake_remove(zk, fake_node_of(w));
+    while (fake_member(r)->node != ZKL_NODE_ERASING)
+        CHECK(fake_answer(one));
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
+    fake_settle_all(zk);
+    fake_wait(zk, 10);
+    fake_settle_all(zk);
+    CHECK_INT(w->losses, 1);
+    CHECK(fake_held(r));
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
 static void a_read_whose_answer_was_lost_is_found(void) {
     fake_caller *w = writer(one);
     fake_caller *r = fake_read_under(w, LINE);
@@ -225,6 +241,7 @@ int main(int argc, char **argv) {
         {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
         {"nor does the end of the session keep it from that",
          nor_does_the_end_of_the_session_keep_it_from_that},
+        {"nor does a refused delete", nor_does_a_refused_delete},
         {"a read whose answer was lost is found", a_read_whose_answer_was_lost_is_found},
         {"a single try knows what is held here", a_try_knows_what_is_held_here},
         {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},
