@@ -8,11 +8,11 @@ build=$1
 minutes=$2
 shift 2
 targets=("$@")
-[ $# -gt 0 ] || targets=(names servers directory stream)
+[ $# -gt 0 ] || targets=(names servers directory stream arguments)
 cc=${CLANG:-clang}
 
 # How long an input may be. What is quick with short ones finds more in a minute.
-declare -A longest=([names]=300 [servers]=200 [stream]=600)
+declare -A longest=([names]=300 [servers]=200 [stream]=600 [arguments]=300)
 export LSAN_OPTIONS=suppressions=fuzz/libzookeeper.leaks:print_suppressions=0
 # A large quarantine costs the caches; a reply may ask libzookeeper for more memory than there is.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=8:allocator_may_return_null=1}
@@ -21,11 +21,19 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=8:allocator_may_return_nu
 flags=(-g -O2 -std=c11 -D_GNU_SOURCE -DTHREADED -DZKL_CHECK -Icsrc -Ispec/unit -Ifuzz
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
 
+# Distributions name it differently.
+for name in lua5.4 lua-5.4 lua54; do
+    if pkg-config --exists "$name"; then break; fi
+done
+read -ra lua < <(pkg-config --cflags "$name")
+read -ra lua_libs < <(pkg-config --libs "$name")
+flags+=("${lua[@]}")
+
 mkdir -p "$build/objects" || exit 1
 
 # Of the unit tests' fakes: not their ways to end and to draw lots.
 sources() {
-    find csrc -name '*.c' ! -path 'csrc/lua/*'
+    find csrc -name '*.c'
     find spec/unit -name '*.c' ! -name '*_test.c' ! -name 'check.c' ! -name 'random_*'
     echo fuzz/input.c
     echo fuzz/failure.c
@@ -53,9 +61,11 @@ fi
 
 fakes=()
 engine=()
+binding=()
 for source in "${all[@]}"; do
     case $source in
     csrc/queue/check.c) fakes+=("$(object_of "$source")") ;;
+    csrc/lua/*) binding+=("$(object_of "$source")") ;;
     csrc/*) engine+=("$(object_of "$source")") ;;
     *) fakes+=("$(object_of "$source")") ;;
     esac
@@ -69,6 +79,11 @@ link() { # link TARGET
         "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "$(object_of fuzz/input.c)" \
             "$(object_of fuzz/failure.c)" "$(object_of csrc/queue/check.c)" "$build/engine.a" \
             -l:libzookeeper_mt.a -lm -pthread
+        ;;
+    arguments)
+        "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "$(object_of fuzz/input.c)" \
+            "$(object_of fuzz/failure.c)" "$(object_of csrc/queue/check.c)" "${binding[@]}" "$build/engine.a" \
+            -lzookeeper_mt "${lua_libs[@]}" -lm -ldl -pthread
         ;;
     *)
         "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "${fakes[@]}" "$build/engine.a" \
@@ -117,7 +132,7 @@ run() { # run TARGET SECONDS OPTION...
 fuzz() { # fuzz TARGET
     local target=$1 new="$build/corpus/$1" options=()
     mkdir -p "$new"
-    if [ "$target" = stream ]; then options+=(-len_control=0); fi # an exchange of a few bytes says little
+    case $target in stream | arguments) options+=(-len_control=0) ;; esac # a few bytes say little
     if [ -e "fuzz/$target.dict" ]; then options+=("-dict=fuzz/$target.dict"); fi
     link "$target" || return 1
     run "$target" $((minutes * 60)) -max_len="${longest[$target]:-1500}" -rss_limit_mb=3000 -print_final_stats=1 \

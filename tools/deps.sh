@@ -43,7 +43,7 @@ for goal; do
     coverage) wanted="$wanted $cc $lua54" ;;
     mutants) wanted="$wanted $cc $lua54 $mutants" ;;
     random | sim) wanted="$wanted $cc" ;;
-    fuzz) wanted="$wanted $cc clang libclang-rt-dev" ;;
+    fuzz) wanted="$wanted $cc $lua54 clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
     *) wanted="$wanted $cc $luas" ;; # what is compiled

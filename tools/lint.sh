@@ -47,7 +47,7 @@ tidy() {
 
 luacheck_all() {
     set -- tools
-    for dir in lua spec examples bench chaos; do
+    for dir in lua spec examples bench chaos fuzz; do
         if [ -d "$dir" ]; then set -- "$@" "$dir"; fi
     done
     luacheck --quiet --codes "$@"

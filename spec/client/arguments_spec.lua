@@ -19,7 +19,7 @@ end
 
 -- Not public; or the client's end; or what would run what it is given.
 local LEFT_OUT = { new = true, join = true, tell = true, answered = true, bind = true, abandon = true, give_up = true,
-  is_open = true, close = true, spawn = true }
+  is_open = true, event = true, close = true, spawn = true }
 
 -- How a message about misuse begins.
 local EXPECTED = { "^bad argument ", "^call it with a colon, ", "attempt to yield" }
@@ -37,6 +37,7 @@ describe("a call #once", function()
     local guard, lease = client:mutex(path .. "/g"):guard(0), client:semaphore(path .. "/l", 1):acquire(0)
     made[#made + 1] = guard
     made[#made + 1] = lease
+    made[#made + 1] = client:watch(path, function() end)
     return made
   end
 

@@ -14,10 +14,11 @@ FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
 ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
-# Those beside the unit tests' fakes, and those with libzookeeper itself.
+# Those beside the unit tests' fakes, those with libzookeeper itself, and those in Lua 5.4 besides.
 FUZZ_FAKE = names servers directory
 FUZZ_REAL = stream
-FUZZ = $(FUZZ_FAKE) $(FUZZ_REAL)
+FUZZ_LUA = $(if $(filter 5.4,$(LUAS)),arguments)
+FUZZ = $(FUZZ_FAKE) $(FUZZ_REAL) $(FUZZ_LUA)
 REPLAYS = $(FUZZ:%=$(B)/unit/fuzz_%_test)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
 HOSTS = $(LUAS:%=$(B)/%/host)
@@ -82,6 +83,7 @@ $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
 # --- what fuzzing has kept, replayed as unit tests
 
 $(B)/fuzz/stream.o: CPPFLAGS += -DSANE
+$(B)/fuzz/arguments.o: CPPFLAGS += $(call lua_cflags,5.4)
 
 $(B)/fuzz/%.o: fuzz/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
@@ -95,6 +97,11 @@ $(FUZZ_REAL:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/
 		$(B)/fuzz/failure.o $(B)/unit/legal.o $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+
+$(FUZZ_LUA:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o \
+		$(B)/fuzz/failure.o $(BINDING_C:csrc/lua/%.c=$(B)/5.4/%.o) $(B)/unit/legal.o $(B)/libengine.a
+	@echo "LD $@"
+	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(call lua_libs,5.4) -lm -ldl
 
 $(FUZZ_FAKE:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
 		$(B)/fuzz/failure.o $(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/legal.o \

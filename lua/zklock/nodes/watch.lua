@@ -1,6 +1,7 @@
 --- watch: somebody looks at a node, and is called with its latest state: one call at a time. It is a client's until
 --- it is stopped, whoever has it.
 local Callbacks = require "zklock.run.callbacks"
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 
@@ -105,6 +106,7 @@ end
 
 --- Nobody is called any more. Twice is fine.
 function Watch:stop()
+  check.self(self, Watch, "watch:stop")
   if self.stopped then return end
   self.stopped = true
   self.client.dispatcher:unkeep(self)
