@@ -383,11 +383,12 @@ static void take_events(host *h) {
         CHECK(event.tag < TAGS);
         answers[event.tag] += event.kind == ZKL_EVENT_GRANTED || event.kind == ZKL_EVENT_FAILED ||
                               event.kind == ZKL_EVENT_ANSWER;
-        zkl_status status;
-        zkl_content *content = NULL;
-        for (size_t i = 0; i < 2; i++)
-            if (h->views[i] && zkl_view_take(h->views[i], &status, &content))
+        for (size_t i = 0; i < 2; i++) {
+            zkl_status status;
+            zkl_content *content = NULL; /* there is none of a node that is not there */
+            if (h->views[i] && zkl_view_take(h->views[i], &status, &content) && content)
                 zkl_content_free(content);
+        }
         zkl_forget(h->client, event.serial);
     }
 }
