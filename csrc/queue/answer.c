@@ -210,7 +210,8 @@ static bool is_hopeless(zkl_line *line, zkl_status *why) {
 }
 
 /* The create has found no directory. Whoever is the first to say so of the latest round of parents
- * asks for another one; the others' creates just come after it. */
+ * asks for another one; the others' creates just come after it. Without a link, of whose end we may
+ * hear before such an answer, zkl_line_resume sends the creates again, and they say so again. */
 static void no_parents(zkl_contender *c) {
     zkl_line *line = c->line;
     zkl_contender_set_node(c, ZKL_NODE_NONE);
@@ -218,7 +219,7 @@ static void no_parents(zkl_contender *c) {
         zkl_leave_retire(c);
         return;
     }
-    if (c->parents == line->parents.round) {
+    if (c->parents == line->parents.round && c->context->port) {
         zkl_status why;
         if (is_hopeless(line, &why)) {
             fail_round(line, why); /* which fails this one, too */

@@ -114,6 +114,18 @@ static void giving_up_while_they_are_made_leaves_no_node(void) {
     CHECK_INT(fake_children(zk, DEEP), 0);
 }
 
+/* The library tells of the cut first where it broke, and was mended and answered, meanwhile. */
+static void an_answer_that_comes_after_the_cut_makes_none(void) {
+    fake_caller *p = fake_join(one, "/a/b/lock", 5);
+    fake_carry(one);
+    one->context.port = NULL;
+    fake_deliver(one);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 static void a_cut_while_they_are_made_does_not_matter(void) {
     for (unsigned carried = 0; carried < 6; carried++) {
         fake_caller *p = fake_join(one, DEEP, 60);
@@ -190,6 +202,8 @@ int main(int argc, char **argv) {
          a_directory_cleared_away_between_is_made_again},
         {"giving up while parents are made leaves no node",
          giving_up_while_they_are_made_leaves_no_node},
+        {"an answer that comes after the cut makes none, but does after the next connection",
+         an_answer_that_comes_after_the_cut_makes_none},
         {"a cut while parents are made does not matter", a_cut_while_they_are_made_does_not_matter},
         {"parents that vanish again and again end with an error",
          parents_that_vanish_again_and_again_end_with_an_error},
