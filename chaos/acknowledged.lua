@@ -81,9 +81,22 @@ local blows = {
   end },
 }
 
+local function hear(writer, seconds)
+  local line, err = writer:read_line(seconds)
+  local why = err == "eof" and "the writer has ended: " or "the writer says nothing: "
+  return line or error(why .. writer:stderr(), 0)
+end
+
+--- Without a node to write below it could not begin: no blow before.
+local function start_writer(hosts)
+  local writer = process.spawn { "/usr/bin/python3", "chaos/acknowledged.py", hosts, env = process.PLAIN }
+  assert(hear(writer, 120) == "ready")
+  return writer
+end
+
 local function check(writer)
   writer:write "check"
-  local line = writer:read_line(240) or error("the writer has ended: " .. writer:stderr())
+  local line = hear(writer, 240)
   local found = {}
   for one in line:match('"found": (%b[])'):gmatch('"([^"]*)"') do found[#found + 1] = one end
   return tonumber(line:match('"writes": (%d+)')), tonumber(line:match('"unknown": (%d+)')), found
@@ -111,7 +124,7 @@ end
 local function run()
   math.randomseed(seed)
   local cluster = ensemble.start { config = { forceSync = sync } }
-  local writer = process.spawn { "/usr/bin/python3", "chaos/acknowledged.py", cluster.hosts, env = process.PLAIN }
+  local writer = start_writer(cluster.hosts)
   local over, struck, writes, unknown, found, count = loop.now() + 60 * minutes, {}, 0, 0, 0, 0
   while loop.now() < over do
     local blow = blows[math.random(#blows)]

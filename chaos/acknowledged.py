@@ -1,7 +1,8 @@
 """Writes nodes with kazoo, and looks whether what servers have acknowledged is still so: for chaos/acknowledged.lua.
 
-usage: acknowledged.py HOST:PORT,...    A line `check` on its input: it stops, waits for what is on its way, and asks
-each server behind a sync. It answers with a line of JSON: {"writes": n, "unknown": n, "found": ["...", ...]}.
+usage: acknowledged.py HOST:PORT,...    When it has begun it says so: `ready`. A line `check` on its input: it stops, waits
+for what is on its way, and asks each server behind a sync. It answers with a line of JSON: {"writes": n, "unknown": n,
+"found": ["...", ...]}.
 """
 
 import json
@@ -97,8 +98,9 @@ class Writer:
         reader = KazooClient(host, timeout=20, connection_retry=KazooRetry(max_tries=-1, max_delay=0.2))
         try:
             reader.start(60)
-            reader.sync(FOLDER)
-            return set(reader.get_children(FOLDER))
+            insist = KazooRetry(max_tries=100, max_delay=0.2)  # it may lose its leader once more
+            insist(reader.sync, FOLDER)
+            return set(insist(reader.get_children, FOLDER))
         finally:
             reader.stop()
             reader.close()
@@ -143,6 +145,7 @@ def main():
     writer = Writer(sys.argv[1])
     thread = threading.Thread(target=writer.write, daemon=True)
     thread.start()
+    print("ready", flush=True)
     for line in sys.stdin:
         if line == "check\n":
             print(json.dumps(writer.check()), flush=True)
