@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tries every order of events of model/recipe.pml and model/place.pml for a few callers and faults, and leaves each rule out
-# once, which must be noticed. Ends with `N passed, N failed`.
+# Tries every order of events of model/recipe.pml, place.pml and readers.pml for a few callers and faults, and leaves each
+# rule out once, which must be noticed. Ends with `N passed, N failed`.
 # usage: model/run.sh BUILD       FULL=1: also the courses that take minutes
 set -u
 
@@ -9,7 +9,8 @@ jobs=$(nproc)
 models=$(cd "$(dirname "$0")" && pwd)
 
 # A model; CALLERS, of which the first SHARED are in one session, acquire ROUNDS times each; then how many faults there may
-# be. In `place` those outside that session acquire once.
+# be. In `place` those outside that session acquire once. In `readers` all CALLERS are in one session, the first WRITES, and
+# time goes on for so many TICKS.
 courses=(
     'recipe CALLERS=2 SHARED=1 ROUNDS=2'
     'recipe CALLERS=2 SHARED=1 ROUNDS=1 CUTS=2'
@@ -28,6 +29,11 @@ courses=(
     'place CALLERS=2 SHARED=2 ROUNDS=2 HANDOFFS=2 LINGER=1 CUTS=1 ABANDONS=1 CANCELS=1 AGAIN=1'
     'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 CUTS=1 EXPIRIES=1'
     'place CALLERS=3 SHARED=2 ROUNDS=1 HANDOFFS=1'
+    'readers CALLERS=2 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 TICKS=2'
+    'readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=1'
+    'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1'
+    'readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1 OPERATORS=1'
+    'readers CALLERS=2 WRITES=1 ROUNDS=1 HANDOFFS=1 ABANDONS=1 CANCELS=1'
 )
 long_courses=(
     'recipe CALLERS=2 SHARED=1 ROUNDS=2 CUTS=1 EXPIRIES=1'
@@ -37,6 +43,9 @@ long_courses=(
     'place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1 CUTS=1 EXPIRIES=1'
     'place CALLERS=3 SHARED=2 ROUNDS=2 HANDOFFS=2 LINGER=1'
     'place CALLERS=2 SHARED=1 ROUNDS=2 HANDOFFS=1 LINGER=1 OPERATORS=1'
+    'readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=3'
+    'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 TICKS=2'
+    'readers CALLERS=2 WRITES=1 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1 OPERATORS=1 CANCELS=1'
 )
 
 # NUMBER, the course that notices it, and what is done without the rule.
@@ -62,6 +71,15 @@ mutants=(
     '7|place CALLERS=2 SHARED=2 ROUNDS=1 HANDOFFS=1 LINGER=1 ABANDONS=1|what ends without a release does not end its place'
     '8|place CALLERS=2 SHARED=1 ROUNDS=1 HANDOFFS=1 LINGER=1|a place lingers with somebody behind it'
     '9|place CALLERS=2 SHARED=2 ROUNDS=1 HANDOFFS=1 LINGER=1 ABANDONS=1|a sealed place takes new callers'
+    '1|readers CALLERS=2 ELSEWHERE=1 ROUNDS=1 HANDOFFS=1|the first reader who leaves takes the node with him'
+    '2|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=1|readers who come while a writer is behind are not counted'
+    '3|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=2|readers get in on a list that is a stint old'
+    '4|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=3|a stint counts from the list that shows a writer'
+    '5|readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1 OPERATORS=1|a read under a write counts before both were seen together'
+    '6|readers CALLERS=2 WRITES=1 ROUNDS=1 HANDOFFS=1 ABANDONS=1|others read on the node of a write that has not ended well'
+    '7|readers CALLERS=1 WRITES=1 ELSEWHERE=1 HANDOFFS=1|a writer holds when the writer before it goes, with no list'
+    '8|readers CALLERS=2 ELSEWHERE=1 ROUNDS=2 HANDOFFS=2 TICKS=3|a list is as new as its answer'
+    '9|readers CALLERS=2 WRITES=1 ROUNDS=1 HANDOFFS=1|others read under a write that is held'
 )
 
 # check MODEL SETTINGS -> the checker's report
@@ -95,7 +113,7 @@ mutant() {
 }
 
 # The checker of a model is in C, made by spin; both write a lot that nobody needs when they are content.
-for model in recipe place; do
+for model in recipe place readers; do
     mkdir -p "$build/$model" || exit 1
     if ! output=$(cd "$build/$model" && spin -a "$models/$model.pml" 2>&1 &&
         cc -O2 -w -DSAFETY -DCOLLAPSE -DVECTORSZ=4096 -o checker pan.c 2>&1); then
