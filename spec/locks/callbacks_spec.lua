@@ -22,7 +22,9 @@ describe("callbacks", function()
 
   local function nodes_below()
     local n = 0
-    for _, name in ipairs(here.tree:children(path) or {}) do n = n + #here.tree:children(path .. "/" .. name) end
+    for _, name in ipairs(here.tree:children(path) or {}) do
+      n = n + #(here.tree:children(path .. "/" .. name) or {})
+    end
     return n
   end
 
