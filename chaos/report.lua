@@ -36,6 +36,8 @@ function report.figures(run, verdict)
   row("workers started", team.hired)
   row("acquisitions", verdict.grants)
   row("holders told of a loss", team.losses)
+  row("writers who went on as readers", team.read_on)
+  row("states of nodes told by watches", team.told)
   row("guarded writes, each the next of its counter", team.guarded)
   row("waits that ended without the lock", "")
   for _, err in ipairs(sorted(team.failed)) do row("  " .. err, team.failed[err]) end

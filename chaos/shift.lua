@@ -5,11 +5,13 @@
 -- leases WORKER/LANE*N.
 --
 -- A way is one of the locks that there are to take: { name =, lock = its handle, writers = of the resources that it
--- protects, verbs = of a turn inside, leases = is it a semaphore? }.
+-- protects, verbs = of a turn inside, leases = is it a semaphore?, reading = the way to read under it, if it is a
+-- read-write lock's write }.
 
 local socket = require "socket"
 local uv = require "luv"
 local fence = require "chaos.fence"
+local follower = require "chaos.follower"
 local random = require "chaos.random"
 local resource = require "spec.support.resource"
 local zklock = require "zklock"
@@ -29,7 +31,7 @@ local COUNTERS = "/chaos-counters"
 --- Of some workers the callers take turns; others wait for a few of them at most.
 local TURNS = { fair = false, handoffs = 6, linger = 0.3, stint = 0.5 }
 
-local me -- name, hosts, session_timeout, slack, client, places, ways, draw, report, told, options of its mutexes
+local me -- name, hosts, session_timeout, slack, client, places, ways, followers, draw, report, told, options of mutexes
 
 local function now() return tonumber(uv.hrtime()) / 1e9 end
 local function micros() return math.floor(tonumber(uv.hrtime()) / 1e3) end
@@ -47,17 +49,22 @@ local function lost_by(way)
   return function(_, owner, token)
     me.report.losses = me.report.losses + 1
     local which = ("%s %d"):format(way, token)
-    if me.told[which] then complain("the loss of %s was told twice (%s)", which, tostring(owner)) end
-    me.told[which] = true
+    local told = me.told[which] or setmetatable({}, { __mode = "k" }) -- whom: readers on one place have one token
+    me.told[which], owner = told, owner or way
+    if told[owner] then complain("the loss of %s was told twice (%s)", which, tostring(owner)) end
+    told[owner] = true
   end
 end
 
+---@return table way
 local function add_way(name, lock, places, verbs, leases)
   local writers = {}
   for i, place in ipairs(places) do writers[i] = place.writer end
-  table.insert(me.ways, { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases,
-    counter = verbs == ALONE and COUNTERS .. places[1].path or nil })
+  local way = { name = name, lock = lock, writers = writers, verbs = verbs, leases = leases,
+    counter = verbs == ALONE and COUNTERS .. places[1].path or nil }
+  table.insert(me.ways, way)
   if not leases then lock:on_lost(lost_by(name)) end
+  return way
 end
 
 local kinds = {}
@@ -67,8 +74,9 @@ function kinds.mutex(place) add_way(place.path, me.client:mutex(place.path, me.o
 --- Reading is what there is more of.
 function kinds.rwlock(place)
   local lock = me.client:rwlock(place.path, me.options)
-  for _ = 1, 2 do add_way("read " .. place.path, lock.read, { place }, SHARED) end
-  add_way("write " .. place.path, lock.write, { place }, ALONE)
+  add_way("read " .. place.path, lock.read, { place }, SHARED)
+  local reading = add_way("read " .. place.path, lock.read, { place }, SHARED)
+  add_way("write " .. place.path, lock.write, { place }, ALONE).reading = reading
 end
 
 function kinds.semaphore(place)
@@ -90,6 +98,16 @@ local function multilocks()
   end
 end
 
+--- Follows the counters of all paths.
+local function follow_all()
+  me.followers = {}
+  for i, place in ipairs(me.places) do
+    me.followers[i] = follower.new(me.client, COUNTERS .. place.path, complain, function()
+      me.report.told = me.report.told + 1
+    end)
+  end
+end
+
 local function connect()
   local client, err = zklock.connect(me.hosts, {
     session_timeout = me.session_timeout, connect_timeout = CONNECT, identifier = me.name,
@@ -103,12 +121,14 @@ local function connect()
   me.ways = {}
   for _, place in ipairs(me.places) do kinds[place.kind](place) end
   multilocks()
+  follow_all()
   return true
 end
 
 local function close()
   local began = now()
   me.client:close()
+  for _, one in ipairs(me.followers) do one:ended() end
   me.client = nil
   me.report.longest_close = math.max(me.report.longest_close, now() - began)
 end
@@ -196,6 +216,7 @@ end
 
 --- It holds no more: says so wherever it has not been refused and has not left.
 local function give_up(hold, at)
+  hold.gave_up = true
   for i, writer in ipairs(hold.way.writers) do
     if at[i] == "inside" then
       writer:lost(hold.fence, hold.lane, 0)
@@ -237,6 +258,7 @@ local function fence_of(lock, who, token)
 end
 
 --- A turn inside.
+---@return boolean done to its end, sure all the time
 local function visit(hold)
   local at, verb = {}, "enter"
   local writes, pause = some_pace()
@@ -245,10 +267,12 @@ local function visit(hold)
     verb = writes > 0 and "write" or "leave"
     writes = writes - 1
   end
+  return at[#hold.way.writers] == "out" and not hold.gave_up
 end
 
 --- A turn with what was granted: a token, or a lease, which may be lost by now.
 ---@return integer? token
+---@return boolean? done as of `visit`
 local function visit_with(way, got, who, lane)
   local lock, token = way.lock, got
   if way.leases then
@@ -256,8 +280,42 @@ local function visit_with(way, got, who, lane)
     lock, token, who = got, got:token(), nil
   end
   if not token then return quit_at(way, lane) end
-  visit { way = way, lock = lock, who = who, lane = lane, token = token, fence = fence_of(lock, who, token) }
-  return token
+  local fenced = fence_of(lock, who, token)
+  return token, visit { way = way, lock = lock, who = who, lane = lane, token = token, fence = fenced }
+end
+
+---------------------------------------------------------------------------------------------------------------
+-- A read under a write
+
+--- Says at the resource by which node a hold is there that has another's token: it is that node which operators delete.
+---@return boolean known
+local function name_node(way, who, lane, number)
+  local nodes = way.lock:nodes(who)
+  local stat = nodes and me.client:exists(nodes[1], me.session_timeout)
+  if not stat then return false end
+  for _, writer in ipairs(way.writers) do writer:under(number, lane, stat.czxid) end
+  return true
+end
+
+--- Whoever has written, and holds it still, goes on as a reader: takes read, gives back write, visits. Nobody who
+--- waited may have written in between: he would have the larger token.
+local function read_on(way, token, who, lane)
+  local reading = way.reading
+  local got, err = reading.lock:acquire(me.draw:number(0, 1), who)
+  if not got then
+    if not ANSWERS[err] then complain("a read under a write answered %s", tostring(err)) end
+    return released(way.lock:release(who))
+  end
+  -- It was lost meanwhile, if it is another hold.
+  local number = got == token and fence_of(reading.lock, who, got)
+  local known = number and name_node(reading, who, lane, number)
+  released(way.lock:release(who))
+  if known then
+    me.report.read_on = me.report.read_on + 1
+    ask_at(reading, lane)
+    visit { way = reading, lock = reading.lock, who = who, lane = lane, token = got, fence = number }
+  end
+  released(reading.lock:release(who))
 end
 
 ---------------------------------------------------------------------------------------------------------------
@@ -345,10 +403,11 @@ end
 
 function turns.plain()
   local way = some_way()
-  local held, token = take(way, some_timeout(), me.name .. "/0")
+  local held, token, done = take(way, some_timeout(), me.name .. "/0")
   if not held then return end
   if not way.leases and me.draw:chance(0.1) then acquire_again(held, token) end
   if way.counter and me.draw:chance(0.3) then count_up(way) end
+  if way.reading and done and me.draw:chance(0.5) then return read_on(way, token, nil, me.name .. "/0") end
   released(held:release())
 end
 
@@ -378,7 +437,13 @@ local function ask(crowd, lane, may_close)
     ended(wait, got, err)
     if not got then return quit_at(way, name) end
     if wait.cancelled then complain("a cancelled request was granted") end
-    visit_with(way, got, wait.request, name)
+    local token, done = visit_with(way, got, wait.request, name)
+    if way.reading and done and not may_close and me.draw:chance(0.5) then
+      crowd.left = crowd.left + 1 -- it waits once more: the crowd goes on polling for it
+      read_on(way, token, wait.request, name)
+      crowd.left = crowd.left - 1
+      return
+    end
     local ok, why = (way.leases and got or wait.request):release()
     -- A client that was closed meanwhile has given it back.
     if not (may_close and why == "closed") then released(ok, why) end
@@ -415,10 +480,14 @@ function turns.renew()
   connect()
 end
 
+--- Follows one counter anew.
+function turns.follow() me.draw:pick(me.followers):again() end
+
 local function some_turn()
   local x = me.draw:number()
-  if x < 0.55 then return turns.plain() end
-  if x < 0.93 then return turns.crowd() end
+  if x < 0.54 then return turns.plain() end
+  if x < 0.92 then return turns.crowd() end
+  if x < 0.93 then return turns.follow() end
   if x < 0.99 then return turns.forsake() end
   return turns.renew()
 end
@@ -458,11 +527,18 @@ end
 
 -- Nothing is broken any more.
 
+--- For whoever looks for what a client has got stuck in.
+local function how_it_is(client)
+  local stats = client:stats()
+  return ("%s, session %s, %d so far, %d requests sent"):format(client:state(), client:session_id() or "none",
+    stats.sessions, stats.requests_sent)
+end
+
 --- Every node goes.
 function tasks.flush()
   if not (me.client or connect()) then return complain("no session although nothing is broken") end
   local ok, err = me.client:flush(CALM)
-  if not ok then complain("flush answered %s although nothing is broken", err) end
+  if not ok then complain("flush answered %s although nothing is broken: %s", err, how_it_is(me.client)) end
 end
 
 --- Everybody gets in everywhere.
@@ -476,6 +552,7 @@ function tasks.calm()
       me.report.unserved[#me.report.unserved + 1] = ("%s at %s: %s"):format(me.name, way.name, err)
     end
   end
+  for _, one in ipairs(me.followers) do one:catch_up(CALM) end
   return tasks.flush()
 end
 
@@ -486,7 +563,7 @@ end
 
 local function begin(order)
   me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout, slack = order.slack,
-    draw = random.new(order.seed), places = {}, told = {} }
+    draw = random.new(order.seed), places = {}, followers = {}, told = {} }
   me.options = tonumber(order.name:match("^w(%d+)")) % 4 == 0 and TURNS or nil
   for i, one in ipairs(order.places) do
     me.places[i] = { path = one.path, kind = one.kind, permits = one.permits, writer = resource.open(one.address) }
@@ -497,11 +574,11 @@ end
 ---  seed =, seconds =, stay =, patience =,
 ---  places = { { path =, kind =, permits =, address = of its resource } } }
 ---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
----  guarded =, complaints = }
+---  guarded =, read_on = reads that were what was left of a write, told = calls of watches, complaints = }
 return function(order)
   if not me then begin(order) end
   me.report = { granted = 0, failed = {}, longest = 0, longest_close = 0, losses = 0, late = {}, unserved = {},
-    guarded = 0, complaints = {} }
+    guarded = 0, read_on = 0, told = 0, complaints = {} }
   tasks[order.task](order)
   return me.report
 end

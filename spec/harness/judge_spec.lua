@@ -97,6 +97,9 @@ describe("the judge", function()
     assert_sound("5 a*2 join + 10 15;9 b*2 join + 15 20;5 a*2 lost +;9 b*2 part + 16 20;", POOL)
     assert_sound("52 w/1 enter + 10 20;5 w void +;60 b enter + 15 30;52 w/1 lost +;60 b leave +;",
       { faults = true, turns = 10 }) -- the lock's token was 5, the turn 2
+    local reads_on = "5 w/1 enter + 1 9;5 w/1 leave + 2 9;5 w/1 under + 3 7;5 w/1 join + 4 20;"
+    assert_sound(reads_on .. "7 w void +;9 b enter + 15 30;5 w/1 lost +;9 b leave +;", { faults = true })
+    assert_sound("7 w void +;" .. reads_on .. "9 b enter + 15 30;5 w/1 lost +;9 b leave +;", { faults = true })
     assert_sound("5 w void +;5 w/1*2 join + 10 20;9 b*2 join + 15 20;5 w/1*2 lost +;9 b*2 part + 16 20;", POOL)
     assert_sound("5 a join + 10 20;9 b enter + 21 30;5 a read - 22 20;9 b leave + 23 30;", FAULTS)
     assert_sound("9 b void +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;", { faults = true })
@@ -148,6 +151,9 @@ describe("the judge", function()
       "while a/1 with 5 is sure", FAULTS },
     { "one who is sure of what an operator took from another", "5 c void +;" .. sure .. "5 a/1 lost +;9 b/1 gone +;",
       "while a/1 with 5 is sure", FAULTS },
+    { "a reader who is sure, of whose nodes an operator took another",
+      "5 w/1 under + 3 7;5 w/1 join + 4 20;8 w void +;9 b enter + 15 30;5 w/1 lost +;9 b leave +;",
+      "while w/1 with 5 is sure", FAULTS },
     { "one who is sure in the session after the one that was ended",
       "0 a ending +;4 a ended +;" .. sure .. "5 a/1 lost +;9 b/1 gone +;", "while a/1 with 5 is sure", FAULTS },
     { "a writer who is sure beside a reader", "5 a join + 10 20;9 b enter + 15 30;5 a lost +;9 b leave + 21 30;",

@@ -14,7 +14,7 @@ local judge = {}
 
 local MOST = 100 -- violations that are described; all are counted
 local VERBS = { ask = true, quit = true, enter = true, write = true, leave = true, lost = true, live = true,
-  gone = true, join = true, read = true, part = true, void = true, ending = true, ended = true }
+  gone = true, join = true, read = true, part = true, void = true, ending = true, ended = true, under = true }
 local DIGITS = math.maxinteger and 18 or 15 -- as many as are exact in this Lua
 local WITHOUT_TOKEN = { ask = true, quit = true, ending = true }
 local NOBODYS_TOKEN = { gone = true, void = true, ending = true, ended = true }
@@ -34,7 +34,7 @@ local function new_state(options)
   return setmetatable({
     options = options or {}, line = 0, largest = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0,
     now = 0, violations = {}, owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {}, voids = {},
-    joined = {}, written = 0,
+    joined = {}, under = {}, written = 0,
   }, state)
 end
 
@@ -57,7 +57,7 @@ end
 local function is_void(self, token, owner)
   local void, turns = self.voids[owner:match("^[^/]*")], self.options.turns or 1
   local of_lock = (token - token % turns) / turns -- of many digits, too
-  return void and (void.ending or of_lock <= void.ended or void[of_lock])
+  return void and (void.ending or of_lock <= void.ended or void[of_lock] or void[self.under[of_lock]])
 end
 
 local function leases_of(owner) return tonumber(owner:match("%*(%d+)$")) or 1 end
@@ -230,6 +230,11 @@ end
 function on.live(self, token, owner)
   if is_void(self, token, owner) then return end
   self:violation("live holder %s refused with token %d", owner, token)
+end
+
+function on.under(self, token, _, _, _, node)
+  local turns = self.options.turns or 1
+  self.under[(token - token % turns) / turns] = node
 end
 
 local function voids_of(self, who)

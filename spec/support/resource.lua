@@ -17,6 +17,10 @@
 --
 --     TOKEN OWNER VERB accepted|refused NOW UNTIL
 --
+-- Who holds with a token that is not his node's (a read under a write) says by which node he does:
+--
+--     TOKEN OWNER under accepted NOW NODE'S
+--
 -- Operators say beforehand what takes a lock from one who may be sure of it; OWNER is a process, whose owners are
 -- OWNER/...:
 --
@@ -65,6 +69,9 @@ function writer:quit(owner, sure) return step(self, "quit", 0, owner, sure) end
 for _, verb in ipairs { "enter", "write", "leave", "join", "read", "part", "lost", "live" } do
   writer[verb] = function(self, token, owner, sure) return step(self, verb, token, owner, sure) end
 end
+
+--- The hold with this token is there by the node that was made with that one.
+function writer:under(token, owner, node) return step(self, "under", token, owner, node) end
 
 --- What operators say. They return when it is written: what comes of the deed stands behind it.
 function writer:void(token, owner) return step(self, "void", token, owner) end
