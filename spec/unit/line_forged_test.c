@@ -159,6 +159,33 @@ static void a_cut_between_two_looks_begins_them_anew(void) {
     CHECK(fake_held(p));
 }
 
+/* The list that showed a twin was of a server that lagged, for its barrier was refused; one behind
+ * a barrier is on its way when the twin is known for what it is. */
+static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    forge(p, 0);
+    const int64_t before = zk->zxid;
+    fake_carry(one); /* the create */
+    fake_cut(one);
+    fake_lag(one, before);
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 1);
+    fake_connect(one);
+    while (!fake_pending(one, FAKE_GET, NULL))
+        CHECK(fake_answer(one));
+    fake_caller *q = fake_join(one, LINE, 1e12);
+    CHECK_INT(fake_pending(one, FAKE_LIST, LINE), 1);
+    settle();
+    CHECK(fake_waits(p) && fake_waits(q));
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+    CHECK_INT(made_by(one->context.session), 2);
+    fake_catch_up(one);
+    fake_end_session(zk, 0xdead);
+    fake_end_session(zk, THEIRS);
+    settle();
+    CHECK(fake_held(p) && fake_waits(q));
+}
+
 /* A read is granted beside the write that its owner holds, not beside one that bears that write's
  * number. */
 static void a_read_does_not_stand_beside_a_forged_write(void) {
@@ -220,6 +247,8 @@ int main(int argc, char **argv) {
          one_whose_create_was_never_made_is_not_fooled_by_twins},
         {"ours is found among twins though the link goes meanwhile",
          a_cut_between_two_looks_begins_them_anew},
+        {"nothing is concluded while a later list is on its way",
+         nothing_is_concluded_while_a_later_list_is_on_its_way},
         {"a read does not stand beside a forged write",
          a_read_does_not_stand_beside_a_forged_write},
         {"nodes with our GUID that are nobody's do not make a flood of deletes",
