@@ -118,4 +118,35 @@ describe("of nodes inside nginx", function()
     here:eventually(function() return select(2, web:get("/")) == "2\n" end, "the next")
     assert.same({}, web:errors())
   end)
+
+  it("a watch tells what came while its callback waited, if another one's ngx.exit has ended that", function()
+    local web = here:nginx { workers = 1, server = [[
+      location /begin { content_by_lua_block {
+        local seen = { slow = {}, quick = {} }
+        package.loaded.seen = seen
+        client:watch("@path@", function(data)
+          table.insert(seen.slow, data)
+          if data == "2" then ngx.sleep(600) end
+        end)
+        client:watch("@path@", function(data) table.insert(seen.quick, data) end)
+      } }
+      location /end { content_by_lua_block { client:spawn(function() ngx.exit(0) end) } }
+      location / { content_by_lua_block {
+        local seen = require "seen"
+        ngx.say(table.concat(seen.slow, " "), ", ", table.concat(seen.quick, " "))
+      } }
+    ]] }
+    local function sees(what)
+      here:eventually(function() return select(2, web:get("/")) == what .. "\n" end, what)
+    end
+    web:get("/begin")
+    sees("1, 1")
+    assert(here.tree:set(here.path, "2"))
+    sees("1 2, 1 2")
+    assert(here.tree:set(here.path, "3"))
+    sees("1 2, 1 2 3") -- one call at a time
+    web:get("/end")
+    sees("1 2 3, 1 2 3")
+    assert.same({}, web:errors())
+  end)
 end)

@@ -59,6 +59,9 @@ function Watch:event()
   self.client.callbacks:tell_again(self.record, call, self)
 end
 
+--- For the dispatcher: fn's coroutine may have come to its end without a word.
+Watch.remind = Watch.event
+
 --- The callback has ended by an error that was not fn's (no memory, a hook): another one tells what it had to tell.
 function Watch:fail()
   self.running = false

@@ -35,7 +35,7 @@ end
 
 ---@private
 function Runner:new_timer()
-  return Timer.new(self.visits, function(timer) self:serve(timer) end, function() self:tend() end)
+  return Timer.new(self.visits, function(timer) self:serve(timer) end, function() self:lose_crew() end)
 end
 
 function Runner:has_queue()
@@ -137,6 +137,21 @@ end
 --- The notifier's reader has begun anew: who was in its timer ended with that.
 function Runner:forget_guests()
   self.guests = new_crew()
+  self:remind()
+end
+
+--- Its timer was ended from outside, and who was in it with that.
+---@private
+function Runner:lose_crew()
+  self:remind()
+  self:tend()
+end
+
+--- Callbacks have ended without a word: who has been calling them may have more to tell.
+---@private
+function Runner:remind()
+  local client = self.visits.back[1]
+  if client then client.dispatcher:remind() end
 end
 
 --- Runs fn, soon.

@@ -159,6 +159,17 @@ function Dispatcher:sleep(moment, is_first)
   self.native:wait(naps and math.min(moment, core.now() + NAP) or moment)
 end
 
+--- Callbacks may have come to their end without a word (nginx ends light threads so): who tells more than once looks
+--- whether there is something to tell.
+function Dispatcher:remind()
+  local kept = self.kept
+  for place = 1, kept.count do
+    local subject = kept.list[place]
+    if subject.remind then subject:remind() end
+  end
+  if self.callbacks:is_pending() then self.native:wake() end
+end
+
 --- Does anybody wait for the session's end?
 function Dispatcher:is_end_awaited()
   return next(self.endings) ~= nil
