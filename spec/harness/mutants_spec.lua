@@ -40,12 +40,19 @@ int main(void) {
 
 -- As `make -n -B` would say them.
 local COMMANDS = [[
-cc -O1 -c -o build/engine/toy.o csrc/toy.c
+cc -O1 -fPIC -c -o build/engine/toy.o csrc/toy.c
 cc -O1 -c -o build/toy.o spec/unit/toy.c
 cc -O1 -c -o build/sim/main.o spec/sim/main.c
 ar rcs build/libengine.a build/engine/toy.o
+ar rcs build/libcounted.a build/engine/toy.o
 cc -O1 -o build/unit/toy_test build/toy.o build/libengine.a -pthread
-cc -O1 -o build/sim/simulation build/sim/main.o build/libengine.a -pthread
+cc -O1 -o build/sim/simulation build/sim/main.o build/libcounted.a -pthread
+]]
+
+-- The same with gcov's counters.
+local COUNTERS = [[
+cc -O0 --coverage -c -o build/coverage/engine/toy.o csrc/toy.c
+cc -O0 --coverage -o build/coverage/unit/toy_test spec/unit/toy.c build/coverage/engine/toy.o
 ]]
 
 describe("make mutants #once #bare", function()
@@ -59,18 +66,30 @@ describe("make mutants #once #bare", function()
   end
 
   local function mutants(count)
-    return run("lua5.4", tree .. "/tools/mutants/run.lua", "build", tostring(count or 0), "1", "csrc/toy.c")
+    local tool = tree .. "/tools/mutants/run.lua"
+    return run("lua5.4", tool, "build", "build/coverage", tostring(count or 0), "1", "csrc/toy.c")
+  end
+
+  local function build()
+    for _, commands in ipairs { "build/commands", "build/counters" } do
+      local said, code = run("sh", "-e", commands)
+      assert.equal(0, code, said)
+    end
   end
 
   --- One change by hand: what it said.
   local function try(first, behind, text)
-    file.write(toy .. "/build/plan", ("csrc/toy.c %d %d [] %s\n"):format(first, behind, text))
-    return (run("lua5.4", tree .. "/tools/mutants/try.lua", "build", "1")):match("^1\t(%a+)")
+    file.write(toy .. "/build/plan", ("csrc/toy.c\t%d\t%d\tby hand\ttoy_test\t%s\n"):format(first, behind, text))
+    for _, tests in ipairs { "quick", "slow" } do
+      local verdict = run("lua5.4", tree .. "/tools/mutants/try.lua", "build", tests, "1"):match("^1\t(%a+)")
+      if verdict ~= "open" then return verdict end
+    end
   end
 
   setup(function()
     toy, tree = folder.new("mutants"), process.spawn({ "pwd" }):read_line(10)
-    run("mkdir", "-p", "csrc", "spec/unit", "spec/sim", "fuzz", "build/engine", "build/unit", "build/sim")
+    run("mkdir", "-p", "csrc", "spec/unit", "spec/sim", "fuzz", "build/engine", "build/unit", "build/sim",
+      "build/coverage/engine", "build/coverage/counted", "build/coverage/unit")
     file.write(toy .. "/csrc/toy.c", SOURCE)
     file.write(toy .. "/spec/unit/toy.c", TEST)
     file.write(toy .. "/spec/sim/main.c", "int main(void) { return 0; }\n")
@@ -78,8 +97,8 @@ describe("make mutants #once #bare", function()
       "toy.c forgotten: a + 1 => a - 1 -- nobody asks\ntoy.c gone: a => b -- it was there\n")
     file.write(toy .. "/spec/uncovered.txt", "")
     file.write(toy .. "/build/commands", COMMANDS)
-    local said, code = run("sh", "-e", "build/commands")
-    assert.equal(0, code, said)
+    file.write(toy .. "/build/counters", COUNTERS)
+    build()
   end)
 
   teardown(function() folder.remove(toy) end)
@@ -106,7 +125,7 @@ describe("make mutants #once #bare", function()
     mutants()
     local declared = file.replace(TEST, "int larger", "int forgotten(int); int larger")
     file.write(toy .. "/spec/unit/toy.c", file.replace(declared, "return larger", "return forgotten(1) != 2 || larger"))
-    run("sh", "-e", "build/commands")
+    build()
     local said, code = mutants()
     assert.is_truthy(said:find("killed +csrc/toy%.c:%d+: forgotten: 1 => 2"), said)
     assert.equal(0, code, said)
@@ -124,7 +143,7 @@ describe("make mutants #once #bare", function()
   it("refuses to judge anything when a test fails without a change", function()
     run("rm", "-f", "build/tried")
     file.write(toy .. "/spec/unit/toy.c", "int main(void) { return 1; }\n")
-    run("sh", "-e", "build/commands")
+    build()
     local said, code = mutants()
     assert.not_equal(0, code)
     assert.is_truthy(said:find("toy_test fails although nothing is changed", 1, true), said)
