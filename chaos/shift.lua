@@ -31,7 +31,9 @@ local COUNTERS = "/chaos-counters"
 --- Of some workers the callers take turns; others wait for a few of them at most.
 local TURNS = { fair = false, handoffs = 6, linger = 0.3, stint = 0.5 }
 
-local me -- name, hosts, session_timeout, slack, client, places, ways, followers, draw, report, told, options of mutexes
+-- name, hosts, session_timeout, slack, client, places, ways, followers, draw, report, told, options of mutexes; asleep:
+-- seconds that it has spent inside
+local me
 
 local function now() return tonumber(uv.hrtime()) / 1e9 end
 local function micros() return math.floor(tonumber(uv.hrtime()) / 1e3) end
@@ -159,7 +161,8 @@ end
 local ANSWERS = { timeout = true, disconnected = true, cancelled = true, lost = true, ["wrong kind"] = true,
   ["access denied"] = true, ["zookeeper: DATAINCONSISTENCY"] = true }
 
---- Notes how a wait ended. A single try waits at most until the link is found dead.
+--- Notes how a wait ended. A single try waits at most until the link is found dead. Who is inside sleeps, and hears of
+--- his other requests later.
 local function ended(wait, token, err)
   local report, took = me.report, now() - wait.began
   if token then
@@ -174,7 +177,9 @@ local function ended(wait, token, err)
     if err == "cancelled" and not wait.cancelled then complain("a wait ended with cancelled, but nobody did that") end
   end
   local allowed = wait.timeout == 0 and me.session_timeout or wait.timeout
-  if allowed and took > allowed + me.slack and #report.late < MOST_LATE then
+  if not allowed then return end
+  allowed = allowed + me.asleep - wait.asleep
+  if took > allowed + me.slack and #report.late < MOST_LATE then
     report.late[#report.late + 1] = { began = wait.began, took = took, allowed = allowed, lane = wait.lane }
   end
 end
@@ -257,13 +262,19 @@ local function fence_of(lock, who, token)
   return fence.of(token, turn)
 end
 
+local function sleep(seconds)
+  local began = now()
+  socket.sleep(seconds)
+  me.asleep = me.asleep + now() - began
+end
+
 --- A turn inside.
 ---@return boolean done to its end, sure all the time
 local function visit(hold)
   local at, verb = {}, "enter"
   local writes, pause = some_pace()
   while everywhere(hold, at, verb) and verb ~= "leave" do
-    socket.sleep(me.draw:number(0, pause))
+    sleep(me.draw:number(0, pause))
     verb = writes > 0 and "write" or "leave"
     writes = writes - 1
   end
@@ -368,7 +379,7 @@ end
 --- Acquires the post.
 ---@return integer? token
 local function take_post(way, lane, timeout)
-  local wait = { began = now(), timeout = timeout, lane = lane }
+  local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = lane }
   ask_at(way, lane)
   local token, err = way.lock:acquire(timeout)
   ended(wait, token, err)
@@ -380,7 +391,7 @@ end
 ---@return any? got what is to be released
 local function take(way, timeout, lane)
   local count, name = some_count(way, lane)
-  local wait = { began = now(), timeout = timeout, lane = name }
+  local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = name }
   ask_at(way, name)
   local got, err = way.lock:acquire(timeout, count)
   ended(wait, got, err)
@@ -426,7 +437,7 @@ local function ask(crowd, lane, may_close)
   local count, name = some_count(way, me.name .. "/" .. lane)
   local wait = { timeout = some_timeout(), lane = name, may_close = may_close, answers = 0 }
   ask_at(way, name)
-  wait.began = now()
+  wait.began, wait.asleep = now(), me.asleep
   wait.cancel_at = me.draw:chance(0.3) and wait.began + me.draw:number(0, 0.1) or nil
   crowd.left = crowd.left + 1
   crowd[#crowd + 1] = wait
@@ -563,7 +574,7 @@ end
 
 local function begin(order)
   me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout, slack = order.slack,
-    draw = random.new(order.seed), places = {}, followers = {}, told = {} }
+    draw = random.new(order.seed), places = {}, followers = {}, told = {}, asleep = 0 }
   me.options = tonumber(order.name:match("^w(%d+)")) % 4 == 0 and TURNS or nil
   for i, one in ipairs(order.places) do
     me.places[i] = { path = one.path, kind = one.kind, permits = one.permits, writer = resource.open(one.address) }
