@@ -149,12 +149,16 @@ static void a_read_whose_session_ended_queues_anew(void) {
 }
 
 /* It has deleted the node that was made too late, and waits for the answer. */
-static void nor_does_the_end_of_the_session_keep_it_from_that(void) {
-    fake_caller *w = writer(one);
-    fake_caller *r = fake_read_under(w, LINE);
-    fake_remove(zk, fake_node_of(w));
-    while (fake_member(r)->node != ZKL_NODE_ERASING)
+static fake_caller *too_late(fake_caller *write) {
+    fake_caller *read = fake_read_under(write, LINE);
+    fake_remove(zk, fake_node_of(write));
+    while (fake_member(read)->node != ZKL_NODE_ERASING)
         CHECK(fake_answer(one));
+    return read;
+}
+
+static void nor_does_the_end_of_the_session_keep_it_from_that(void) {
+    fake_caller *w = writer(one), *r = too_late(w);
     fake_bury(one);
     fake_expire(one);
     fake_connect(one);
@@ -166,11 +170,7 @@ static void nor_does_the_end_of_the_session_keep_it_from_that(void) {
 
 /* Or else it would wait for the end of its pause in the place of its deadline. */
 static void nor_does_a_refused_delete(void) {
-    fake_caller *w = writer(one);
-    fake_caller *r = fake_read_under(w, LINE);
-    fake_remove(zk, fake_node_of(w));
-    while (fake_member(r)->node != ZKL_NODE_ERASING)
-        CHECK(fake_answer(one));
+    fake_caller *w = writer(one), *r = too_late(w);
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
     fake_settle_all(zk);
     fake_wait(zk, 10);

@@ -2,18 +2,13 @@
 -- Of each test it is measured once: BUILD/reach/TEST has the sum of the program, and then the lines. Of those with
 -- random courses, which take long and come by almost everything, it is not.
 
+local output_of = require "tools.mutants.output_of"
+
 local reach = {}
 reach.__index = reach
 
 local EVERY_LINE = setmetatable({}, { __index = function() return true end })
 local EVERYTHING = setmetatable({}, { __index = function() return EVERY_LINE end })
-
-local function output_of(command)
-  local pipe = assert(io.popen(command))
-  local text = pipe:read("a")
-  pipe:close()
-  return text
-end
 
 --- What gcov says of the objects that the latest test has run through: file, its lines that can be counted, and whether
 --- they were.

@@ -5,6 +5,7 @@
 -- that spec/equivalent.txt has no reason for.
 
 local ledger = require "tools.mutants.ledger"
+local output_of = require "tools.mutants.output_of"
 local program = require "tools.mutants.program"
 local reach = require "tools.mutants.reach"
 local syntax = require "tools.mutants.syntax"
@@ -15,13 +16,6 @@ local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
 local AT_A_TIME = 2
 local TRY = arg[0]:gsub("run%.lua$", "try.lua")
 local watched = os.execute("[ -t 1 ]") == true
-
-local function output_of(command)
-  local pipe = assert(io.popen(command))
-  local text = pipe:read("a")
-  pipe:close()
-  return text
-end
 
 local function stamp_of(what)
   return (output_of(("find %s -name '*.[ch]' | LC_ALL=C sort | xargs cat | cksum"):format(what)):match("%d+"))

@@ -1,0 +1,7 @@
+-- What a command of the shell says.
+return function(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read("a")
+  pipe:close()
+  return text
+end
