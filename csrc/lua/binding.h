@@ -23,6 +23,8 @@ void zkl_push_token(lua_State *L, int64_t token);
  * address. */
 void zkl_push_text(lua_State *L, const char *text);
 void zkl_keep_text(lua_State *L, const char *text);
+/* Keeps those of all kinds of events. */
+void zkl_keep_event_texts(lua_State *L);
 /* Keeps those of all statuses. */
 void zkl_keep_texts(lua_State *L);
 
@@ -71,6 +73,48 @@ void zkl_open_section(lua_State *L);
 void zkl_open_handover(lua_State *L);
 void zkl_open_often(lua_State *L);
 
+/* Methods of a client, each in the room of what it is about. */
+/* client:wait(moment): until there is something to take, or the moment, or a signal: the caller
+ * looks which. A signal must get back to Lua, where its hook runs, also one that came just before
+ * the wait. */
+int zkl_lua_wait(lua_State *L);
+/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
+ * state instead of the tag; nothing when there is none */
+int zkl_lua_peek(lua_State *L);
+/* client:look() -> as client:peek(), but the descriptor stays as it is */
+int zkl_lua_look(lua_State *L);
+/* client:forget(serial): the event was dealt with */
+int zkl_lua_forget(lua_State *L);
+/* client:take_log() -> level, text; nothing when there is none */
+int zkl_lua_take_log(lua_State *L);
+/* client:contender() -> a contender that has not joined yet */
+int zkl_lua_contender(lua_State *L);
+/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting, handoffs,
+ * stint, linger, at_once) -> true, or nil, err; or, if `at_once`, true and the token of what is
+ * held already, of which no event comes; kind "lock", "read" or "write"; under, for "read": the
+ * contender of a write that the owner holds, or nil; max_waiting: or nil; handoffs: or nil, and it
+ * has a node of its own */
+int zkl_lua_join(lua_State *L);
+/* client:join_all(contender, paths, tag, moment, once, max_hold) -> true, or nil, err; the strings
+ * stay in the table */
+int zkl_lua_join_all(lua_State *L);
+/* client:join_leases(contender, path, count, permits, tag, moment, once, max_hold) -> true, or nil,
+ * err */
+int zkl_lua_join_leases(lua_State *L);
+/* client:ask_session(tag, moment) -> query, answered when there is a session */
+int zkl_lua_ask_session(lua_State *L);
+/* client:ask_flush(tag, moment) -> query, answered when every release so far is confirmed */
+int zkl_lua_ask_flush(lua_State *L);
+/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered,
+ * query:participants() */
+int zkl_lua_ask_participants(lua_State *L);
+/* client:ask_revoke(path, leases, tag, moment, once) -> query; when it is answered,
+ * query:revoked() */
+int zkl_lua_ask_revoke(lua_State *L);
+/* client:notifier() -> notifier, or nil, why not */
+int zkl_lua_notifier(lua_State *L);
+/* client:visit(tag) -> visit */
+int zkl_lua_visit(lua_State *L);
 /* client:perform(op, tag, moment, once) -> errand; an op is a list: kind (a number), path, data,
  * version, flags ("escp" of ephemeral, sequential, container, parents), acl (a number); the last
  * four may be nil */

@@ -10,6 +10,17 @@ static zkl_notifier *check(lua_State *L) {
     return *box;
 }
 
+int zkl_lua_notifier(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    void **box = zkl_new_box(L, ZKL_NOTIFIER);
+    *box = zkl_notifier_open(client);
+    if (*box)
+        return 1;
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+}
+
 static int notifier_drop(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_NOTIFIER);
     zkl_notifier *notifier = *box;

@@ -8,6 +8,43 @@ int zkl_push_query(lua_State *L, void **box, zkl_query *query) {
     return 1;
 }
 
+int zkl_lua_ask_session(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const uint64_t tag = zkl_check_tag(L, 2);
+    const zkl_nanos deadline = zkl_check_moment(L, 3);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_push_query(L, box, zkl_query_session(client, tag, deadline));
+}
+
+int zkl_lua_ask_flush(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const uint64_t tag = zkl_check_tag(L, 2);
+    const zkl_nanos deadline = zkl_check_moment(L, 3);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_push_query(L, box, zkl_query_flush(client, tag, deadline));
+}
+
+typedef zkl_query *ask_holders(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                               zkl_nanos deadline, bool once);
+
+static int ask_at(lua_State *L, ask_holders *ask) {
+    zkl_client *client = zkl_check_client(L, 1);
+    const char *path = luaL_checkstring(L, 2);
+    const uint64_t tag = zkl_check_tag(L, 4);
+    const zkl_nanos deadline = zkl_check_moment(L, 5);
+    void **box = zkl_new_box(L, ZKL_QUERY);
+    return zkl_push_query(
+        L, box, ask(client, path, lua_toboolean(L, 3), tag, deadline, lua_toboolean(L, 6)));
+}
+
+int zkl_lua_ask_participants(lua_State *L) {
+    return ask_at(L, zkl_query_participants);
+}
+
+int zkl_lua_ask_revoke(lua_State *L) {
+    return ask_at(L, zkl_query_revoke);
+}
+
 static int query_drop(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_QUERY);
     zkl_query *query = *box;

@@ -1,0 +1,54 @@
+/* event: what a client has to tell, oldest first. */
+#include "binding.h"
+
+static const char *const kinds[] = {
+    [ZKL_EVENT_GRANTED] = "granted", [ZKL_EVENT_FAILED] = "failed", [ZKL_EVENT_LOST] = "lost",
+    [ZKL_EVENT_REVOKED] = "revoked", [ZKL_EVENT_ANSWER] = "answer", [ZKL_EVENT_ENDED] = "ended",
+    [ZKL_EVENT_CHANGED] = "changed", [ZKL_EVENT_STATE] = "state",   [ZKL_EVENT_LOG] = "log",
+};
+
+static int push_event(lua_State *L, const zkl_event *event) {
+    const bool state = event->kind == ZKL_EVENT_STATE;
+    zkl_push_text(L, kinds[event->kind]);
+    if (state)
+        zkl_push_text(L, zkl_state_text((zkl_state)event->status));
+    else
+        lua_pushnumber(L, (lua_Number)event->tag);
+    if (state || event->status == ZKL_OK)
+        lua_pushnil(L);
+    else
+        zkl_push_text(L, zkl_status_text(event->status));
+    zkl_push_token(L, event->token);
+    lua_pushnumber(L, (lua_Number)event->serial);
+    return 5;
+}
+
+int zkl_lua_peek(lua_State *L) {
+    zkl_event event;
+    return zkl_peek(zkl_check_client(L, 1), &event) ? push_event(L, &event) : 0;
+}
+
+int zkl_lua_look(lua_State *L) {
+    zkl_event event;
+    return zkl_look(zkl_check_client(L, 1), &event) ? push_event(L, &event) : 0;
+}
+
+int zkl_lua_forget(lua_State *L) {
+    zkl_forget(zkl_check_client(L, 1), (uint64_t)luaL_checknumber(L, 2));
+    return 0;
+}
+
+int zkl_lua_take_log(lua_State *L) {
+    const char *level;
+    char text[1024];
+    if (!zkl_log_take(zkl_check_client(L, 1), &level, text, sizeof text))
+        return 0;
+    lua_pushstring(L, level);
+    lua_pushstring(L, text);
+    return 2;
+}
+
+void zkl_keep_event_texts(lua_State *L) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        zkl_keep_text(L, kinds[i]);
+}

@@ -1,0 +1,61 @@
+/* wait: the host's thread sleeps until the client has something to tell. */
+#include "binding.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+/* The main coroutine, if that is another one; NULL also where it cannot be told (plain 5.1), or
+ * where all have the same hook (LuaJIT). */
+static lua_State *other_main(lua_State *L) {
+    lua_State *main = NULL;
+#ifdef LUA_RIDX_MAINTHREAD
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    main = lua_tothread(L, -1);
+    lua_pop(L, 1);
+#endif
+    return main != L ? main : NULL;
+}
+
+/* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction:
+ * another one that waits hears it too, once. (`fresh`: a signal has just come.) The main one hears
+ * it when it goes on, which may be late: who has caught it meanwhile may wait again. */
+static bool take_hook(lua_State *L, lua_State *main, bool fresh) {
+    static _Atomic(lua_State *) heard; /* the main coroutine with the hook that was heard already */
+    const lua_Hook hook = main ? lua_gethook(main) : NULL;
+    const bool next = hook && lua_gethookmask(main) & LUA_MASKCOUNT && lua_gethookcount(main) == 1;
+    if (!next && heard == main)
+        heard = NULL;
+    if (!next || (!fresh && heard == main))
+        return false;
+    heard = main;
+    lua_sethook(L, hook, lua_gethookmask(main), 1);
+    return true;
+}
+
+int zkl_lua_wait(lua_State *L) {
+    struct pollfd fd = {.fd = zkl_fd(zkl_check_client(L, 1)), .events = POLLIN};
+    const zkl_nanos until = zkl_check_moment(L, 2);
+    lua_State *main = other_main(L);
+    const lua_Hook before = lua_gethook(L);
+    sigset_t all, usual;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &usual);
+    int rc = 0;
+    if (lua_gethook(L) == before && !take_hook(L, main, false)) {
+        struct timespec left, *timeout = NULL;
+        if (until != ZKL_NEVER) {
+            const zkl_nanos now = zkl_now(), nanos = until > now ? until - now : 0;
+            left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
+            timeout = &left;
+        }
+        rc = ppoll(&fd, 1, timeout, &usual) < 0 ? errno : 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &usual, NULL);
+    if (rc == EINTR)
+        take_hook(L, main, true);
+    else if (rc)
+        return luaL_error(L, "cannot wait for the client's descriptor: error %d", rc);
+    return 0;
+}
