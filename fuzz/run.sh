@@ -105,16 +105,35 @@ library_function() { # library_function LOG
         }' "$1"
 }
 
-# Did libzookeeper die in a way that is known of it?
-is_known() { # is_known LOG
+# The function of ours in which it has died of a pointer to nowhere, if libzookeeper has called us with an answer.
+called_function() { # called_function LOG
+    awk '
+        /ERROR: AddressSanitizer: SEGV on unknown address/ { wild = 1 }
+        / #[0-9]+ 0x[0-9a-f]+ in / {
+            if (!name && /\/csrc\/[a-z_\/]*\.c:/) name = $4
+            if (wild && name && / in deserialize_response/) {
+                print name
+                exit
+            }
+            if (/ #[0-9]+ .* in start_thread/) exit
+        }' "$1"
+}
+
+# Who was dying, if it is known of libzookeeper.
+known_death() { # known_death LOG
     local name
-    name=$(library_function "$1")
-    [ -n "$name" ] && grep -q "^${name%%.*} " fuzz/libzookeeper.known
+    for name in "$(library_function "$1")" "$(called_function "$1")"; do
+        if [ -n "$name" ] && grep -q "^${name%%.*} " fuzz/libzookeeper.known; then
+            echo "$name"
+            return 0
+        fi
+    done
+    return 1
 }
 
 # Runs a target, again when libzookeeper has died in a known way. Its inputs then are not kept.
 run() { # run TARGET SECONDS OPTION...
-    local target=$1 end=$((SECONDS + $2)) log="$build/$1.log" asan=$ASAN_OPTIONS
+    local target=$1 end=$((SECONDS + $2)) log="$build/$1.log" asan=$ASAN_OPTIONS death
     # Its client lives on at the end, with what libzookeeper has in its hands just then.
     [ "$target" != arguments ] || asan+=:detect_leaks=0
     shift 2
@@ -125,8 +144,8 @@ run() { # run TARGET SECONDS OPTION...
             return 0
         fi
         cat "$log.last" >>"$log"
-        is_known "$log.last" || return 1
-        echo "known of libzookeeper: $(library_function "$log.last")" >>"$log"
+        death=$(known_death "$log.last") || return 1
+        echo "known of libzookeeper: $death" >>"$log"
         [ $SECONDS -lt $end ] || return 0
     done
 }
