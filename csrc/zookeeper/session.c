@@ -2,6 +2,7 @@
 
 #include "base/backoff.h"
 #include "base/event.h"
+#include "base/moves.h"
 #include "base/timer.h"
 #include "zookeeper/tls.h"
 
@@ -23,16 +24,63 @@
 #define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
 #define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
 
+/* ---- what it is to the host, and what there is of a link ---- */
+
+/* Expired without having been told connected: the credentials had not been taken yet. */
+static zkl_moves state_moves = {
+    .of = "session",
+    .names = {"CONNECTING", "CONNECTED", "SUSPENDED", "EXPIRED", "REFUSED", "CLOSED"},
+    .legal =
+        {
+            [ZKL_STATE_CONNECTING] = ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_EXPIRED) |
+                                     ZKL_TO(ZKL_STATE_AUTH_FAILED) | ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_CONNECTED] = ZKL_TO(ZKL_STATE_SUSPENDED) | ZKL_TO(ZKL_STATE_EXPIRED) |
+                                    ZKL_TO(ZKL_STATE_AUTH_FAILED) | ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_SUSPENDED] = ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_EXPIRED) |
+                                    ZKL_TO(ZKL_STATE_AUTH_FAILED) | ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_EXPIRED] = ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_AUTH_FAILED) |
+                                  ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_AUTH_FAILED] =
+                ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_EXPIRED) | ZKL_TO(ZKL_STATE_CLOSED),
+        },
+};
+
 /* locked */
 static void set_state(zkl_session *session, zkl_state state) {
     if (session->state == state || session->state == ZKL_STATE_CLOSED)
         return;
+    zkl_moves_make(&state_moves, session->state, state);
     session->state = state;
     /* A host that does not poll loses the oldest changes, never the latest. */
     zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
     zkl_events_drop(&session->context->events, event);
     event->kind = ZKL_EVENT_STATE;
     zkl_events_post(&session->context->events, event, (int)state, 0);
+}
+
+static zkl_moves stage_moves = {
+    .of = "link of a session",
+    .names = {"OPENING", "RESTING", "SEEKING", "PROVING", "LINKED", "ENDED"},
+    .legal =
+        {
+            [ZKL_STAGE_OPENING] =
+                ZKL_TO(ZKL_STAGE_SEEKING) | ZKL_TO(ZKL_STAGE_RESTING) | ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_RESTING] = ZKL_TO(ZKL_STAGE_OPENING) | ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_SEEKING] = ZKL_TO(ZKL_STAGE_PROVING) | ZKL_TO(ZKL_STAGE_LINKED) |
+                                  ZKL_TO(ZKL_STAGE_OPENING) | ZKL_TO(ZKL_STAGE_RESTING) |
+                                  ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_PROVING] = ZKL_TO(ZKL_STAGE_LINKED) | ZKL_TO(ZKL_STAGE_SEEKING) |
+                                  ZKL_TO(ZKL_STAGE_OPENING) | ZKL_TO(ZKL_STAGE_RESTING) |
+                                  ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_LINKED] = ZKL_TO(ZKL_STAGE_SEEKING) | ZKL_TO(ZKL_STAGE_OPENING) |
+                                 ZKL_TO(ZKL_STAGE_RESTING) | ZKL_TO(ZKL_STAGE_ENDED),
+        },
+};
+
+/* locked */
+static void set_stage(zkl_session *session, zkl_stage stage) {
+    zkl_moves_make(&stage_moves, session->stage, stage);
+    session->stage = stage;
 }
 
 /* ---- what the link says ---- */
@@ -45,6 +93,7 @@ static void refreshed(zkl_heart *heart) {
 /* locked: from now on requests are made, and what is read is believed. */
 static void resume(zkl_session *session) {
     session->carried = false;
+    set_stage(session, ZKL_STAGE_LINKED);
     session->context->port = zkl_link_port(session->link);
     set_state(session, ZKL_STATE_CONNECTED);
     session->tell(session->ctx, ZKL_SESSION_RESUMED);
@@ -57,7 +106,7 @@ static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const
     if (link == session->link) {
         zkl_heart_answered(&session->heart, proof, handed);
         session->answered(session->ctx, back, reply);
-        if (session->carried && session->heart.linked && !session->heart.proving)
+        if (session->stage == ZKL_STAGE_PROVING && !session->heart.proving)
             resume(session);
     }
     session->leave(session->ctx);
@@ -109,6 +158,13 @@ static void link_down(zkl_session *session) {
     look_later(session);
 }
 
+/* locked. There is no link, and none for a while. */
+static void rest(zkl_session *session, zkl_nanos pause) {
+    set_stage(session, ZKL_STAGE_RESTING);
+    zkl_timer_set(&session->context->timers, &session->reopen,
+                  zkl_context_now(session->context) + pause);
+}
+
 /* locked */
 static void forget_session(zkl_session *session) {
     session->context->session = 0;
@@ -117,11 +173,11 @@ static void forget_session(zkl_session *session) {
 
 /* locked. The next link is opened after the pause. */
 static void link_dead(zkl_session *session, zkl_nanos pause) {
-    session->resting = pause > 0;
-    if (pause > 0)
-        zkl_timer_set(&session->context->timers, &session->reopen,
-                      zkl_context_now(session->context) + pause);
     link_down(session);
+    if (pause > 0)
+        rest(session, pause);
+    else
+        set_stage(session, ZKL_STAGE_OPENING);
     forget_session(session);
     session->retired = session->link;
     session->link = NULL;
@@ -150,7 +206,7 @@ static void connected(zkl_session *session) {
     zkl_context *context = session->context;
     const int64_t id = zkl_link_session(session->link);
     const bool fresh = context->session != id;
-    if (session->heart.linked)
+    if (session->stage != ZKL_STAGE_SEEKING)
         return;
     if (fresh && context->session) {
         forget_session(session); /* it was to be carried on, and could not */
@@ -169,14 +225,17 @@ static void connected(zkl_session *session) {
                      session->carried);
     /* A server that lags could show a link which has seen nothing yet a list without our nodes: the
      * heart's first write is answered when it has caught up, and on_answered goes on. */
-    if (!session->carried)
+    if (session->carried)
+        set_stage(session, ZKL_STAGE_PROVING);
+    else
         resume(session);
 }
 
 /* locked */
 static void suspended(zkl_session *session) {
-    const bool resumed = session->context->port != NULL;
+    const bool resumed = session->stage == ZKL_STAGE_LINKED;
     link_down(session);
+    set_stage(session, ZKL_STAGE_SEEKING);
     if (!resumed)
         return;
     set_state(session, ZKL_STATE_SUSPENDED);
@@ -192,9 +251,8 @@ static void on_link_event(void *ctx, zkl_link *link, zkl_link_event event) {
             connected(session);
             break;
         case ZKL_LINK_SUSPENDED:
-            if (!session->heart.linked)
-                break; /* still looking for a server */
-            suspended(session);
+            if (session->stage != ZKL_STAGE_SEEKING)
+                suspended(session);
             break;
         case ZKL_LINK_EXPIRED:
             expired(session);
@@ -210,14 +268,12 @@ static void on_link_event(void *ctx, zkl_link *link, zkl_link_event event) {
 /* ---- links come and go ---- */
 
 static void try_again_later(zkl_session *session) {
-    const zkl_nanos pause = zkl_backoff(&session->pause, PAUSE_FIRST, PAUSE_MOST);
-    zkl_timer_set(&session->context->timers, &session->reopen,
-                  zkl_context_now(session->context) + pause);
+    rest(session, zkl_backoff(&session->pause, PAUSE_FIRST, PAUSE_MOST));
 }
 
 static void reopen(zkl_timer *timer) {
     zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, reopen);
-    session->resting = false;
+    set_stage(session, ZKL_STAGE_OPENING);
     zkl_worker_send(session->worker, &session->renew);
 }
 
@@ -235,8 +291,10 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     session->remembers = false;
     session->carried = carried != NULL;
     session->seeking = zkl_context_now(session->context);
-    if (link)
+    if (link) {
+        set_stage(session, ZKL_STAGE_SEEKING);
         look_later(session);
+    }
     session->leave(session->ctx);
     const bool started = link && zkl_link_start(link, addresses, &session->config, carried);
     if (link && !started)
@@ -253,7 +311,9 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
         return;
     }
     session->link = NULL;
-    if (!session->ending)
+    if (session->ending)
+        set_stage(session, ZKL_STAGE_OPENING); /* nobody does: zkl_session_end comes */
+    else
         try_again_later(session);
     session->leave(session->ctx);
     if (link)
@@ -273,7 +333,7 @@ static char *resolve(zkl_session *session) {
 
 /* locked. Is there a link that looks for a server and has not found one? */
 static bool is_seeking(const zkl_session *session) {
-    return session->link && !session->heart.linked && !session->ending;
+    return session->stage == ZKL_STAGE_SEEKING && !session->ending;
 }
 
 static void look(zkl_timer *timer) {
@@ -320,6 +380,7 @@ static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     if (is_to_be_moved(session, addresses)) {
         former = session->link;
         session->link = NULL;
+        set_stage(session, ZKL_STAGE_OPENING);
         zkl_heart_stopped(&session->heart);
         session->tell(session->ctx, ZKL_SESSION_RELINKED);
     } else if (is_seeking(session)) {
@@ -359,7 +420,7 @@ static void renew(zkl_job *job) {
     session->enter(session->ctx);
     zkl_link *dead = session->retired;
     session->retired = NULL;
-    const bool wanted = !session->link && !session->ending && !session->resting;
+    const bool wanted = session->stage == ZKL_STAGE_OPENING && !session->ending;
     session->leave(session->ctx);
     if (wanted)
         open_link(session, resolve(session), NULL);
@@ -411,6 +472,8 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     died = session->retired; /* the same one, if it came to its end meanwhile */
     session->link = session->retired = NULL;
     link_down(session);
+    set_stage(session, ZKL_STAGE_ENDED);
+    zkl_timer_clear(&session->context->timers, &session->reopen);
     zkl_timer_clear(&session->context->timers, &session->look);
     session->leave(session->ctx);
     if (link)

@@ -23,6 +23,18 @@ typedef enum zkl_session_news {
     ZKL_SESSION_REFRESHED  /* trusted_until has moved on from the past */
 } zkl_session_news;
 
+/* What there is of a link, and who goes on from there. */
+typedef enum zkl_stage {
+    ZKL_STAGE_OPENING, /* none: the worker opens one, when it has closed what it has to */
+    ZKL_STAGE_RESTING, /* none until the timer `reopen` */
+    ZKL_STAGE_SEEKING, /* without a server: the library tries one after the other, and at the timer
+                          `look` the worker may open another link */
+    ZKL_STAGE_PROVING, /* it carries a session on and has a server: the answer to the heart's write,
+                          which the heart's timer repeats */
+    ZKL_STAGE_LINKED,  /* requests are made; the library hangs up on a server that says nothing */
+    ZKL_STAGE_ENDED    /* none any more */
+} zkl_stage;
+
 struct zkl_session {
     zkl_context *context;
     zkl_worker *worker;
@@ -36,11 +48,11 @@ struct zkl_session {
     void *ctx;
 
     _Atomic zkl_state state; /* read without the mutex as well */
-    zkl_link *link;          /* the one that counts; what others say is stale */
-    zkl_link *retired;       /* to be closed by the renew job */
-    zkl_nanos timeout;       /* granted; before that, asked for */
-    zkl_nanos pause;         /* before the next try to open a link */
-    bool resting;            /* no link until the timer `reopen` */
+    zkl_stage stage;
+    zkl_link *link;    /* the one that counts; what others say is stale */
+    zkl_link *retired; /* to be closed by the renew job */
+    zkl_nanos timeout; /* granted; before that, asked for */
+    zkl_nanos pause;   /* before the next try to open a link */
     zkl_nanos refused_pause;
     bool ending;
 

@@ -312,9 +312,43 @@ static void on_deleted(const fake_node *node, const sim_request *by) {
     }
 }
 
+/* ---- who goes on ---- */
+
+/* Whatever a session waits for may never come: then a timer, or the worker, goes on. */
+static bool goes_on(const zkl_client *client) {
+    const zkl_session *session = &client->session;
+    const zkl_heart *heart = &session->heart;
+    const bool tended = heart->beating || heart->timer.pending;
+    switch (session->stage) {
+    case ZKL_STAGE_OPENING:
+        return sim_is_at_work(&client->worker) && !session->link;
+    case ZKL_STAGE_RESTING:
+        return session->reopen.pending && !session->link;
+    case ZKL_STAGE_SEEKING:
+        return (session->look.pending || sim_is_at_work(&client->worker)) && session->link;
+    case ZKL_STAGE_PROVING:
+        return tended && heart->proving;
+    case ZKL_STAGE_LINKED:
+        return tended && client->context.port == zkl_link_port(session->link);
+    case ZKL_STAGE_ENDED:
+        return false; /* the client is closing then */
+    }
+    return false;
+}
+
+static void check_goes_on(const sim_host *host) {
+    const zkl_client *client = host->client;
+    if (!goes_on(client))
+        sim_fail("host %d's session waits for what may never come: stage %d", host->machine.id,
+                 client->session.stage);
+    if (client->context.timers.first && !sim_is_to_wake(&client->timer_thread))
+        sim_fail("host %d has a timer for which nobody wakes up", host->machine.id);
+}
+
 void sim_judge(sim_host *host) {
     if (!host->client || host->client->closing)
         return;
+    check_goes_on(host);
     const zkl_stats *count = &host->client->context.counters;
     check_trust(host);
     if (count->lost != host->lost) {

@@ -3,8 +3,6 @@
 #include "base/descriptors.h"
 #include "base/entropy.h"
 #include "base/process.h"
-#include "base/timer_thread.h"
-#include "base/worker.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -160,6 +158,10 @@ void zkl_timer_thread_stop(zkl_timer_thread *timer_thread) {
     stop(&threads[timer_thread->fd]);
 }
 
+bool sim_is_to_wake(const zkl_timer_thread *timer_thread) {
+    return threads[timer_thread->fd].event.place != 0;
+}
+
 static thread *thread_of(const zkl_worker *worker) {
     for (int i = 0; i < THREADS; i++)
         if (threads[i].of == worker)
@@ -214,6 +216,10 @@ void zkl_worker_send(zkl_worker *worker, zkl_job *job) {
     thread *t = thread_of(worker);
     if (!t->event.place)
         sim_after(&t->event, sim_some(sim_once_in(8) ? 20 * SIM_MS : SIM_MS / 2));
+}
+
+bool sim_is_at_work(const zkl_worker *worker) {
+    return worker->jobs.first || thread_of(worker)->is_busy;
 }
 
 void zkl_worker_stop(zkl_worker *worker) {

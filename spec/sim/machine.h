@@ -6,6 +6,9 @@
 
 #include "sim.h"
 
+#include "base/timer_thread.h"
+#include "base/worker.h"
+
 typedef struct sim_machine {
     int id;
     zkl_nanos stopped_until; /* nothing of it runs before */
@@ -32,6 +35,10 @@ zkl_nanos sim_clock(const sim_machine *machine);
 size_t sim_pieces(void);
 /* Threads of clients that have not ended. */
 size_t sim_threads(void);
+/* Has it a job, or is it at one? */
+bool sim_is_at_work(const zkl_worker *worker);
+/* Will the thread of those timers wake up? */
+bool sim_is_to_wake(const zkl_timer_thread *timer_thread);
 
 /* What looking for new sockets among the process's descriptors comes to: those connections of the
  * machine's that no session is confirmed on are cut (library.c). */

@@ -113,6 +113,7 @@ void zkl_link_close(zkl_link *link) {
 
 static zkl_job *jobs[4];
 static int job_count;
+static bool at_work;
 
 void zkl_worker_send(zkl_worker *worker, zkl_job *job) {
     (void)worker;
@@ -126,7 +127,9 @@ static void work(void) {
     while (job_count > 0) {
         zkl_job *job = jobs[0];
         memmove(jobs, jobs + 1, (size_t)--job_count * sizeof *jobs);
+        at_work = true;
         job->run(job);
+        at_work = false;
     }
 }
 
@@ -155,9 +158,37 @@ static void enter(void *ctx) {
     (void)ctx;
 }
 
+/* Whatever it waits for may never come: then a timer, or the worker, goes on. */
+static void check_goes_on(void) {
+    const bool works = at_work || job_count > 0,
+               tended = session.heart.beating || session.heart.timer.pending;
+    switch (session.stage) {
+    case ZKL_STAGE_OPENING:
+        CHECK(works && !session.link);
+        break;
+    case ZKL_STAGE_RESTING:
+        CHECK(session.reopen.pending && !session.link);
+        break;
+    case ZKL_STAGE_SEEKING:
+        CHECK((session.look.pending || works) && session.link && !session.heart.linked);
+        break;
+    case ZKL_STAGE_PROVING:
+        CHECK(tended && session.heart.proving && !context.port);
+        break;
+    case ZKL_STAGE_LINKED:
+        CHECK(tended && session.heart.linked && context.port == zkl_link_port(session.link));
+        break;
+    case ZKL_STAGE_ENDED:
+        CHECK(!session.link && zkl_timers_next(&context.timers) == ZKL_NEVER);
+        break;
+    }
+}
+
 static void leave(void *ctx) {
     (void)ctx;
     zkl_heart_tend(&session.heart);
+    if (!session.ending)
+        check_goes_on();
 }
 
 static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) {
@@ -238,6 +269,8 @@ static void end(void) {
     zkl_session_ending(&session);
     zkl_session_end(&session, now + ZKL_SECOND);
     work();
+    check_goes_on();
+    CHECK_INT(session.stage, ZKL_STAGE_ENDED);
     for (int i = 0; i < made; i++)
         CHECK(links[i].is_closed);
     zkl_log_close(&said);
@@ -413,6 +446,43 @@ static void after_the_end_of_a_session_comes_a_new_one(void) {
     CHECK_INT(made, 2);
     CHECK(links[0].is_closed);
     CHECK_INT(latest()->carried, 0);
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+/* Its link was never told to be there. */
+static void one_may_end_before_its_credentials_were_taken(void) {
+    work();
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(take_news(), "X");
+    CHECK_INT(session.state, ZKL_STATE_EXPIRED);
+    work();
+    CHECK_INT(made, 2);
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+static void one_that_is_carried_on_may_end_before_the_answer(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    pass(5);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK(strchr(take_news(), 'X') != NULL);
+    work();
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R"); /* there is nothing of a new one that could be missed */
+}
+
+static void or_be_refused(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    happens(latest(), ZKL_LINK_AUTH_FAILED);
+    CHECK(strchr(take_news(), 'D') != NULL);
+    CHECK_INT(session.state, ZKL_STATE_AUTH_FAILED);
+    pass(5);
+    work();
     connect_as(8);
     CHECK_TEXT(take_news(), "R");
 }
@@ -640,6 +710,11 @@ int main(int argc, char **argv) {
         {"a link that never had a server is kept", a_link_that_never_had_a_server_is_kept},
         {"the next link begins with another server", the_next_link_begins_with_another_server},
         {"after the end of a session comes a new one", after_the_end_of_a_session_comes_a_new_one},
+        {"one may end before its credentials were taken",
+         one_may_end_before_its_credentials_were_taken},
+        {"one that is carried on may end before the answer",
+         one_that_is_carried_on_may_end_before_the_answer},
+        {"or be refused", or_be_refused},
         {"after a brief one it takes a moment", after_a_brief_one_it_takes_a_moment},
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
