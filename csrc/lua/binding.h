@@ -81,7 +81,8 @@ int zkl_lua_wait(lua_State *L);
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
  * state instead of the tag; nothing when there is none */
 int zkl_lua_peek(lua_State *L);
-/* client:look() -> as client:peek(), but the descriptor stays as it is */
+/* client:look() -> as client:peek(), but the descriptor stays as it is; nothing also inside of a
+ * finalizer, which may have come between any two steps of ours */
 int zkl_lua_look(lua_State *L);
 /* client:forget(serial): the event was dealt with */
 int zkl_lua_forget(lua_State *L);

@@ -28,9 +28,21 @@ int zkl_lua_peek(lua_State *L) {
     return zkl_peek(zkl_check_client(L, 1), &event) ? push_event(L, &event) : 0;
 }
 
+/* Does a finalizer run? While one does, no other does. Also true where the script has stopped the
+ * collector; never where Lua cannot tell (5.1). */
+static bool is_finalizing(lua_State *L) {
+#ifdef LUA_GCISRUNNING
+    return lua_gc(L, LUA_GCISRUNNING, 0) != 1;
+#else
+    (void)L;
+    return false;
+#endif
+}
+
 int zkl_lua_look(lua_State *L) {
+    zkl_client *client = zkl_check_client(L, 1);
     zkl_event event;
-    return zkl_look(zkl_check_client(L, 1), &event) ? push_event(L, &event) : 0;
+    return !is_finalizing(L) && zkl_look(client, &event) ? push_event(L, &event) : 0;
 }
 
 int zkl_lua_forget(lua_State *L) {

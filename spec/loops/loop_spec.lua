@@ -1,5 +1,6 @@
 --- The contract between zklock and an event loop, with a small loop that keeps it.
 
+local finalizer = require "zklock.base.finalizer"
 local inspector = require "spec.support.inspector"
 local select_loop = require "spec.support.select_loop"
 local server = require "spec.support.server"
@@ -162,22 +163,33 @@ describe("a client in a loop", function()
   describe("told of a release with another coroutine behind it", function()
     local lock, waiting, came
 
+    --- The first is answered behind a node's create and list, the second behind what those had it ask for.
+    local function settle()
+      for _ = 1, 2 do assert(client:mutex(path .. "-2"):participants(PATIENCE)) end
+    end
+
     --- The main program holds, and a coroutine waits behind it with a node, or a place, that is watched.
-    local function queue(options)
-      lock, waiting, came = client:mutex(path, options), false, false
-      assert(lock:acquire(PATIENCE))
+    ---@return table one with `lock`, `waiter`, and `came` once the coroutine has got it
+    local function queue_at(its_path, options)
+      local one, former = { lock = client:mutex(its_path, options), came = false }, next(loop.waiting)
+      assert(one.lock:acquire(PATIENCE))
       loop.spawn(function()
-        assert(lock:acquire(PATIENCE))
-        came = true
-        assert(lock:release())
+        assert(one.lock:acquire(PATIENCE))
+        one.came = true
+        assert(one.lock:release())
       end)
       loop.run(function()
-        waiting = next(loop.waiting)
-        return waiting
+        for waiter in pairs(loop.waiting) do one.waiter = waiter ~= former and waiter or one.waiter end
+        return one.waiter
       end)
-      -- The first is answered behind its node's create and list, the second behind what those had it ask for.
-      for _ = 1, 2 do assert(client:mutex(path .. "-2"):participants(PATIENCE)) end
-      assert.is_false(waiting.done)
+      settle()
+      assert.is_false(one.waiter.done)
+      return one
+    end
+
+    local function queue(options)
+      local one = queue_at(path, options)
+      lock, waiting, came = one.lock, one.waiter, function() return one.came end
     end
 
     for name, options in pairs { ["a place"] = { fair = false }, ["a line"] = {} } do
@@ -185,9 +197,9 @@ describe("a client in a loop", function()
         queue(options)
         assert.is_true(lock:release())
         assert.is_true(waiting.done)
-        assert.is_false(came) -- not inside of the release
+        assert.is_false(came()) -- not inside of the release
         assert.equal(1, #loop.due)
-        loop.run(function() return came end)
+        loop.run(came)
       end)
     end
 
@@ -201,8 +213,56 @@ describe("a client in a loop", function()
       assert.is_true(lock:release())
       assert.is_nil(rawget(waits, "wake_all"))
       assert.is_false(waiting.done)
-      loop.run(function() return came end)
+      loop.run(came)
     end)
+
+    it("wakes each once, also if whoever is being told releases another one", function()
+      local first, second = queue_at(path, { fair = false }), queue_at(path .. "-3", { fair = false })
+      local woken, wake = {}, loop.adapter.wake
+      function loop.adapter.wake(waiter)
+        woken[#woken + 1] = waiter
+        if #woken == 1 then assert(second.lock:release()) end
+        wake(waiter)
+      end
+      assert.is_true(first.lock:release())
+      assert.is_true(#woken == 2 and woken[1] == first.waiter and woken[2] == second.waiter)
+      loop.run(function() return first.came and second.came end)
+    end)
+
+    it("by a finalizer, which comes between any two steps, leaves that to the next turn", function()
+      if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 cannot tell") end
+      queue { fair = false }
+      local released
+      finalizer(lock, function(its_lock) released = its_lock:release() end)
+      collectgarbage()
+      assert.is_true(released)
+      assert.is_false(waiting.done)
+      loop.run(came)
+    end)
+
+    for name, step in pairs {
+      ["before he has"] = { require "zklock.run.waits", "new_waiter" },
+      ["before the loop has suspended him"] = { false, "wait" },
+    } do
+      it("by a finalizer or a hook of him who begins to wait for it, lets him in: " .. name, function()
+        lock, came = client:mutex(path, { fair = false }), false
+        assert(lock:acquire(PATIENCE, "another owner"))
+        settle()
+        local class, original = step[1] or loop.adapter, nil
+        original = class[step[2]]
+        class[step[2]] = function(...)
+          class[step[2]] = original
+          assert(lock:release("another owner"))
+          return original(...)
+        end
+        loop.spawn(function()
+          assert(lock:acquire(PATIENCE))
+          came = true
+        end)
+        loop.run(function() return came end)
+        assert.equal(original, class[step[2]])
+      end)
+    end
   end)
 
   it("runs callbacks without a poll, in coroutines that may wait in its way", function()

@@ -128,6 +128,7 @@ function Hold:await(deadline, due)
   local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
   self.waiters = waiters
   waiters[waiter] = true
+  if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has had it told meanwhile
   waits:wait(waiter)
   if waiters[waiter] then waiters[waiter] = nil end
   if self.waiters == waiters and next(waiters) == nil then

@@ -142,9 +142,10 @@ function Dispatcher:dispatch()
 end
 
 --- After a release, which may have let the next one here in: he is told at once, not when the host is woken. What is
---- raised into that (no memory) is nothing to whoever has released; the next turn tells the rest.
+--- raised into that (no memory) is nothing to whoever has released; the next turn tells the rest. It tells all where
+--- a finalizer or a hook has released: those come between any two steps of ours.
 function Dispatcher:take_early()
-  if self.taking then return end
+  if self.taking or self.waits:is_beginning() then return end
   self.taking = true -- what is told may release, too
   pcall(take_early, self)
   self.taking = false

@@ -3,6 +3,7 @@
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
+local owner = require "zklock.owners.owner"
 local protected = require "zklock.base.protected"
 
 local quietly = core.quietly
@@ -47,6 +48,7 @@ end
 ---  before its end; weak
 ---@field private spare table[] sets of waiters that are empty
 ---@field private parked table<thread, zklock.Waiter> those of them that wait
+---@field private beginning any[] the one who began to wait last, until his wait is over; weak
 local Waits = {}
 Waits.__index = Waits
 
@@ -71,6 +73,7 @@ function Waits.new(client, native, loop, mortals, fifo, reporter)
     callbacks = setmetatable({}, { __mode = "k" }),
     parked = {},
     spare = {},
+    beginning = setmetatable({ false }, { __mode = "v" }),
   }, Waits)
 end
 
@@ -165,16 +168,30 @@ end
 ---@param here thread|table the running coroutine, or what stands for the main program
 function Waits:unpark(here)
   unpark(self, here)
+  self.beginning[1] = false
 end
 
---- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
-function Waits:wait(waiter)
+local function wait(self, waiter)
   local thread = self:parkable()
   -- Nothing would wake a parked one at a deadline of its own: it waits as the main program does.
   if not thread or waiter.deadline then return self:suspend(waiter) end
   quietly(park, self, thread, waiter)
   while not waiter.done do coroutine.yield() end
   quietly(unpark, self, thread)
+end
+
+--- Waits until `waiter.done`: a callback parked, everybody else in the way of the loop.
+function Waits:wait(waiter)
+  local beginning = self.beginning
+  beginning[1] = coroutine.running() or owner.main
+  if not waiter.done then wait(self, waiter) end
+  beginning[1] = false
+end
+
+--- Does the running coroutine begin to wait? Then what runs is a finalizer or a debug hook, which came between: whoever
+--- is to be woken must sleep before that.
+function Waits:is_beginning()
+  return self.beginning[1] == (coroutine.running() or owner.main)
 end
 
 --- Ends the wait. Twice is fine; the loop is told once.
