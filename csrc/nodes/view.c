@@ -186,13 +186,20 @@ static bool is_known(const zkl_view *view, const zkl_reply *reply, int64_t xid) 
            (reply->rc != ZOK || (view->czxid == reply->stat->czxid && view->xid == xid));
 }
 
+static void post(zkl_view *view) {
+    zkl_events_post(&view->nodes->context->events, &view->changed, ZKL_OK, 0);
+}
+
 /* false: no memory. */
 static bool tell(zkl_view *view, const zkl_reply *reply) {
     const int64_t xid = reply->rc != ZOK ? 0
                         : view->children ? reply->stat->pzxid
                                          : reply->stat->mzxid;
-    if (is_known(view, reply, xid))
+    if (is_known(view, reply, xid)) {
+        if (view->news) /* whom the host told may have come to his end without a word */
+            post(view);
         return true;
+    }
     zkl_content *content = NULL;
     if (reply->rc == ZOK) {
         content = calloc(1, sizeof *content);
@@ -209,7 +216,7 @@ static bool tell(zkl_view *view, const zkl_reply *reply) {
     view->told_rc = reply->rc;
     view->czxid = content ? content->stat.czxid : 0;
     view->xid = xid;
-    zkl_events_post(&view->nodes->context->events, &view->changed, ZKL_OK, 0);
+    post(view);
     return true;
 }
 

@@ -119,6 +119,27 @@ describe("of nodes inside nginx", function()
     assert.same({}, web:errors())
   end)
 
+  it("a watch whose callback ends with ngx.exit is called once for each change", function()
+    local web = here:nginx { workers = 1, server = [[
+      location /begin { content_by_lua_block {
+        package.loaded.seen = {}
+        client:watch("@path@", function(data)
+          table.insert(require "seen", data)
+          ngx.exit(ngx.OK)
+        end)
+      } }
+      location / { content_by_lua_block { ngx.say(table.concat(require "seen", " ", 1, math.min(#require "seen", 9))) } }
+    ]] }
+    web:get("/begin")
+    for i = 1, 3 do
+      local last = ("%d"):format(i)
+      assert(here.tree:set(here.path, last))
+      here:eventually(function() return select(2, web:get("/")):find(last .. "\n", 1, true) end, "change " .. last)
+    end
+    assert.same({ 200, "1 2 3\n" }, { web:get("/") })
+    assert.same({}, web:errors())
+  end)
+
   it("a watch tells what came while its callback waited, if another one's ngx.exit has ended that", function()
     local web = here:nginx { workers = 1, server = [[
       location /begin { content_by_lua_block {

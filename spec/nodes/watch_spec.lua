@@ -91,6 +91,32 @@ describe("a watch", function()
     assert.is_true(n > 20)
   end)
 
+  for name, finish in pairs { closed = coroutine.close or false, dropped = collectgarbage } do
+    it("tells on when the coroutine that its callback waited in was " .. name, function()
+      if not finish then return pending("this Lua closes none") end
+      if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return end -- a callback cannot be suspended there
+      make("1")
+      local seen, thread = {}, nil
+      assert(client:watch(path, function(data)
+        seen[#seen + 1] = data
+        if data ~= "1" then return end
+        thread = coroutine.running()
+        coroutine.yield()
+      end))
+      becomes(seen, "1")
+      set("2")
+      for _ = 1, 2 do assert(client:sync(here.patience)) end -- behind the watch, and behind what that had it read
+      client:poll()
+      assert.same({ "1" }, seen)
+      local its_end = thread
+      thread = nil
+      if finish == collectgarbage then its_end = nil end
+      finish(its_end)
+      set("3")
+      becomes(seen, "3")
+    end)
+  end
+
   it("tells of a node that is not there, is made, deleted, and made again", function()
     local seen = watch()
     becomes(seen, "no node")

@@ -217,6 +217,23 @@ static void a_node_of_which_nothing_is_told_is_read_again_within_a_minute(void) 
     CHECK_TEXT(taken(i), "access denied");
 }
 
+/* Whom the host told may have come to his end without taking it. */
+static void what_was_not_taken_is_told_again_within_a_minute(void) {
+    make(NODE, "1");
+    const size_t i = look(NODE, false);
+    fake_settle(one);
+    CHECK_INT(one->changes[i], 1);
+    fake_wait(zk, 60);
+    fake_settle(one);
+    CHECK(one->changes[i] > 1);
+    CHECK_TEXT(taken(i), "1");
+    const unsigned told = one->changes[i];
+    fake_wait(zk, 120);
+    fake_settle(one);
+    CHECK_INT(one->changes[i], told);
+    CHECK_TEXT(taken(i), "-");
+}
+
 static void what_was_stopped_leaves_no_watch_and_no_bytes(void) {
     make(NODE, "1");
     for (unsigned step = 0; step < 8; step++) {
@@ -350,6 +367,8 @@ int main(int argc, char **argv) {
         {"nor is its watch left", nor_is_its_watch_left},
         {"a node of which nothing is told is read again within a minute",
          a_node_of_which_nothing_is_told_is_read_again_within_a_minute},
+        {"what was not taken is told again within a minute",
+         what_was_not_taken_is_told_again_within_a_minute},
         {"what was stopped leaves no watch and no bytes",
          what_was_stopped_leaves_no_watch_and_no_bytes},
         {"one that is stopped leaves the others their watch",

@@ -4,12 +4,14 @@ local Callbacks = require "zklock.run.callbacks"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
+local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
 ---@class zklock.Watch
 ---@field private view userdata the engine's
----@field private running thread|boolean the coroutine that fn runs in
+---@field private running any[]|boolean a reference to the coroutine that fn runs in, which does not keep that alive
+---@field private called boolean fn has been called with what was taken last, and has not come to its end
 ---@field private record zklock.Call of fn: again and again, so that to queue it allocates nothing
 local Watch = {}
 Watch.__index = Watch
@@ -23,7 +25,7 @@ Watch.__name = "zklock.Watch"
 function Watch.new(client, path, children, fn)
   local record = Callbacks.new_call(false, false, false)
   local self = setmetatable({ client = client, fn = fn, path = path, view = false, stopped = false, running = false,
-    record = record }, Watch)
+    called = false, record = record }, Watch)
   Callbacks.revoke(record) -- until there is something to tell
   Callbacks.on_failure(record, function() self:fail() end)
   local view, err = client.native:look_at(path, children, client.dispatcher:enter(self))
@@ -39,15 +41,21 @@ local function is_over(self)
   return self.stopped or self.client.native:unusable() ~= nil
 end
 
---- A coroutine that was closed, or into which an error was raised where none can be caught, runs fn no more.
+--- A coroutine that was closed or collected, that nginx has ended, or into which an error was raised where none can be
+--- caught, runs fn no more.
 local function is_running(self)
-  local thread = self.running
-  return thread and (thread == true or coroutine.status(thread) ~= "dead")
+  local running = self.running
+  if not running or running == true then return running end
+  local thread = running[1]
+  return thread ~= nil and coroutine.status(thread) ~= "dead"
 end
 
+--- One that has not come to its end properly has been told what it was called with.
 local function begin(self)
   if is_over(self) then return false end
-  self.running = coroutine.running() or true
+  local thread = coroutine.running()
+  if self.called then self.view:told() end
+  self.running, self.called = thread and owner.reference(thread) or true, false
   return true
 end
 
@@ -60,20 +68,23 @@ function Watch:event()
 end
 
 --- For the dispatcher: fn's coroutine may have come to its end without a word.
-Watch.remind = Watch.event
+function Watch:remind()
+  if self.running and not is_running(self) then self:event() end
+end
 
 --- The callback has ended by an error that was not fn's (no memory, a hook): another one tells what it had to tell.
 function Watch:fail()
-  self.running = false
+  self.running, self.called = false, false
   self:event()
 end
 
 local function finish(self, ok)
-  if ok then self.running = false else self:fail() end
+  if ok then self.running, self.called = false, false else self:fail() end
 end
 
 local function tell(self, is_new, ...)
   if not is_new then return false end
+  self.called = true
   local ok, err = xpcall(self.fn, errors.handler, ...)
   self.view:told()
   if not ok then self.client.waits.reporter:tell(err) end
@@ -86,6 +97,7 @@ if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then
   tell = function(self, is_new, ...)
     if not is_new then return false end
     local arguments = { ... }
+    self.called = true
     local ok, err = xpcall(function() return self.fn(unpack(arguments, 1, 2)) end, errors.handler)
     self.view:told()
     if not ok then self.client.waits.reporter:tell(err) end
