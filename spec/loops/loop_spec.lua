@@ -248,8 +248,8 @@ describe("a client in a loop", function()
         lock, came = client:mutex(path, { fair = false }), false
         assert(lock:acquire(PATIENCE, "another owner"))
         settle()
-        local class, original = step[1] or loop.adapter, nil
-        original = class[step[2]]
+        local class = step[1] or loop.adapter
+        local original = class[step[2]]
         class[step[2]] = function(...)
           class[step[2]] = original
           assert(lock:release("another owner"))
