@@ -128,7 +128,10 @@ describe("of nodes inside nginx", function()
           ngx.exit(ngx.OK)
         end)
       } }
-      location / { content_by_lua_block { ngx.say(table.concat(require "seen", " ", 1, math.min(#require "seen", 9))) } }
+      location / { content_by_lua_block {
+        local seen = require "seen"
+        ngx.say(table.concat(seen, " ", 1, math.min(#seen, 9)))
+      } }
     ]] }
     web:get("/begin")
     for i = 1, 3 do
