@@ -7,6 +7,7 @@ void sim_leave_quorum(sim_server *at) {
     sim_sockets_close(at);
     sim_queue_lose(&at->up, 0);
     sim_queue_lose(&at->down, 0);
+    sim_queue_lose(&at->backlog, 0);
     for (sim_session *s = sim_ensemble.sessions; s; s = s->next)
         s->touched_at &= ~(1U << at->id);
     at->stuck = 0;
@@ -23,9 +24,7 @@ static void step_down(sim_server *at) {
 
 static void follow(sim_server *at, int leader) {
     SAY("server %d follows server %d", at->id + 1, leader + 1);
-    sim_queue_lose(&at->up, 0);
-    sim_queue_lose(&at->down, 0);
-    at->up.slow_until = at->down.slow_until = 0;
+    sim_peers_forget(at);
     at->role = FOLLOWING;
     at->leader = leader;
     at->heard = sim_now;

@@ -62,9 +62,15 @@ void sim_server_lag(int i, zkl_nanos until, bool back) {
     slow(&sim_ensemble.servers[i], until, back);
 }
 
+void sim_server_lag_behind(int i, zkl_nanos until) {
+    SAY("server %d carries out nothing for %.3f s", i + 1, zkl_clock_seconds(until - sim_now));
+    sim_queue_slow(&sim_ensemble.servers[i].backlog, until);
+}
+
 void sim_server_hurry(int i) {
     sim_queue_hurry(&sim_ensemble.servers[i].up);
     sim_queue_hurry(&sim_ensemble.servers[i].down);
+    sim_queue_hurry(&sim_ensemble.servers[i].backlog);
 }
 
 void sim_throttle(unsigned one_in) {

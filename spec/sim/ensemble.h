@@ -47,6 +47,8 @@ void sim_server_stop(int server, zkl_nanos until);
 void sim_server_isolate(int server, zkl_nanos until);
 /* What goes from the leader to that follower, or back, is slow. */
 void sim_server_lag(int server, zkl_nanos until, bool back);
+/* What the follower is told to be committed it carries out then; it takes sessions meanwhile. */
+void sim_server_lag_behind(int server, zkl_nanos until);
 void sim_server_hurry(int server); /* no more */
 /* All sockets at that server, or (owner) of that client, are cut, or slow one way. */
 void sim_sockets_cut(int server, const void *owner, unsigned one_in);

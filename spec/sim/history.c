@@ -41,6 +41,7 @@ static struct {
     sim_host hosts[HOSTS_MOST];
     int host_count;
     sim_session *strangers[4];
+    sim_event moving; /* when somebody finds its servers elsewhere only */
     bool is_over;
 } history;
 
@@ -80,6 +81,8 @@ static void some_slowness(void) {
 static void some_partition(void) {
     if (sim_once_in(2))
         sim_server_isolate(any_server(), any_while());
+    else if (sim_once_in(3))
+        sim_server_lag_behind((int)sim_any(SERVERS), any_while());
     else
         sim_server_lag((int)sim_any(SERVERS), any_while(), sim_once_in(4));
 }
@@ -111,13 +114,47 @@ static void some_closing(void) {
         sim_host_open(host);
 }
 
+/* Rather one that has something to lose. */
+static sim_host *any_holder(void) {
+    sim_host *host = NULL;
+    for (int tries = 0; tries < HOSTS_MOST; tries++) {
+        host = any_host();
+        if (host->client && host->client->context.counters.held)
+            break;
+    }
+    return host;
+}
+
+static void move(sim_event *event) {
+    (void)event;
+    if (history.is_over)
+        return;
+    sim_host *host = any_holder();
+    host->machine.era++;
+    host->machine.cut_off_until = sim_now + history.timeout / 4;
+    SAY("network: host %d finds nobody for %.3f s, and its servers elsewhere then",
+        host->machine.id, zkl_clock_seconds(history.timeout / 4));
+    sim_sockets_cut(-1, host, 1);
+}
+
+/* The handle by which somebody carries his session on may meet a server that does not show what the
+ * former one did. */
+static void lag_before_move(void) {
+    if (sim_once_in(2))
+        sim_server_lag((int)sim_any(SERVERS), any_while(), false);
+    for (int i = 0; i < SERVERS; i++)
+        if (sim_any(3))
+            sim_server_lag_behind(i, sim_now + 2 * history.timeout);
+    if (!history.moving.place)
+        sim_after(&history.moving, sim_some(history.timeout));
+}
+
 /* Who finds no server by the addresses that it has looks names up again, and carries its session
  * on. */
 static void some_names(void) {
     sim_host *host = any_host();
-    if (host->has_notes &&
-        sim_once_in(2)) { /* the handle that comes later may meet one that lags */
-        sim_server_lag((int)sim_any(SERVERS), any_while(), false);
+    if (sim_once_in(2)) {
+        lag_before_move();
         return;
     }
     host->machine.no_names = sim_once_in(2);
@@ -509,6 +546,7 @@ void sim_history_run(const sim_plan *plan) {
     for (int i = 0; i < history.host_count; i++)
         sim_host_open(&history.hosts[i]);
     history.next.run = next_deed;
+    history.moving.run = move;
     sim_after(&history.next, sim_some(ZKL_SECOND));
     while (!history.is_over)
         sim_step(ZKL_NEVER);

@@ -132,6 +132,14 @@ static void check_failure(const sim_caller *c, zkl_status status) {
     }
 }
 
+/* Mostly short, sometimes longer than a session. */
+static zkl_nanos some_hold(const sim_host *host) {
+    if (!sim_once_in(6))
+        return sim_some(300 * SIM_MS);
+    return sim_some(sim_once_in(6) ? 2 * zkl_clock_duration(host->session_timeout)
+                                   : 3 * ZKL_SECOND);
+}
+
 static void hear_answer(sim_caller *c, const zkl_event *event) {
     SIM_CHECK(c->answers++ == 0);
     c->status = event->status;
@@ -145,8 +153,7 @@ static void hear_answer(sim_caller *c, const zkl_event *event) {
     else
         check_failure(c, event->status);
     sim_counted.grants += c->is_granted;
-    const zkl_nanos most = sim_once_in(6) ? 3 * ZKL_SECOND : 300 * SIM_MS;
-    sim_after(&c->turn, sim_some(c->host->is_resting ? 20 * SIM_MS : most));
+    sim_after(&c->turn, c->host->is_resting ? sim_some(20 * SIM_MS) : some_hold(c->host));
 }
 
 static void hear_of(sim_caller *c, const zkl_event *event) {

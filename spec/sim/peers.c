@@ -1,6 +1,34 @@
 /* What leader and followers tell each other. */
 #include "server.h"
 
+static void carry_out(void *of, sim_message *m) {
+    sim_server *at = of;
+    if (m->kind == SAY_SYNCED) {
+        sim_finish(m->request);
+        return;
+    }
+    sim_server_apply(at, m->zxid);
+    if (m->request && m->request->op == OP_OPEN_SESSION)
+        sim_finish_opening(m->request);
+    else if (m->request)
+        sim_finish(m->request);
+    sim_drop_ended(at);
+}
+
+/* What was committed goes through a pipeline of the follower's own. Whether it takes a session is
+ * answered past that. */
+static void carry_out_in_turn(sim_server *at, sim_message *m) {
+    if (!at->backlog.first && at->backlog.slow_until <= sim_now) {
+        carry_out(at, m);
+        return;
+    }
+    sim_message *later = sim_put(&at->backlog, m->kind);
+    later->zxid = m->zxid;
+    later->request = m->request;
+    if (m->request)
+        sim_request_keep(m->request);
+}
+
 static void hear_leader(void *of, sim_message *m) {
     sim_server *at = of;
     switch (m->kind) {
@@ -19,15 +47,8 @@ static void hear_leader(void *of, sim_message *m) {
         break;
     }
     case SAY_COMMIT:
-        sim_server_apply(at, m->zxid);
-        if (m->request && m->request->op == OP_OPEN_SESSION)
-            sim_finish_opening(m->request);
-        else if (m->request)
-            sim_finish(m->request);
-        sim_drop_ended(at);
-        break;
     case SAY_SYNCED:
-        sim_finish(m->request);
+        carry_out_in_turn(at, m);
         break;
     case SAY_REVALIDATED:
         sim_answer_connect(m->socket, m->good);
@@ -73,4 +94,13 @@ static zkl_nanos follower_busy_until(void *of) {
 void sim_peers_begin(sim_server *at) {
     sim_queue_init(&at->up, at, hear_follower, leader_busy_until);
     sim_queue_init(&at->down, at, hear_leader, follower_busy_until);
+    sim_queue_init(&at->backlog, at, carry_out, follower_busy_until);
+}
+
+void sim_peers_forget(sim_server *at) {
+    sim_queue *all[] = {&at->up, &at->down, &at->backlog};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        sim_queue_lose(all[i], 0);
+        all[i]->slow_until = 0;
+    }
 }

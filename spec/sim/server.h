@@ -43,6 +43,7 @@ typedef struct sim_server {
     sim_event pace;
     unsigned stuck;     /* proposals and syncs of one who was deposed: nobody answers them */
     sim_queue up, down; /* to and from the leader */
+    sim_queue backlog;  /* committed, and not carried out here yet */
     sim_socket *sockets;
     sim_watchers watchers;
 } sim_server;
@@ -135,6 +136,8 @@ bool sim_revalidate(const sim_server *leader, sim_session *s, int at);
 
 /* It hears its leader, and its leader hears it. */
 void sim_peers_begin(sim_server *at);
+/* What was on its way between them is lost, and nothing is slow any more. */
+void sim_peers_forget(sim_server *at);
 
 /* ---- election ---- */
 
