@@ -99,19 +99,6 @@ static void resume(zkl_session *session) {
     session->tell(session->ctx, ZKL_SESSION_RESUMED);
 }
 
-static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
-                        zkl_nanos handed, zkl_proof proof) {
-    zkl_session *session = ctx;
-    session->enter(session->ctx);
-    if (link == session->link) {
-        zkl_heart_answered(&session->heart, proof, handed);
-        session->answered(session->ctx, back, reply);
-        if (session->stage == ZKL_STAGE_PROVING && !session->heart.proving)
-            resume(session);
-    }
-    session->leave(session->ctx);
-}
-
 static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change change) {
     zkl_session *session = ctx;
     session->enter(session->ctx);
@@ -240,6 +227,24 @@ static void suspended(zkl_session *session) {
         return;
     set_state(session, ZKL_STATE_SUSPENDED);
     session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
+}
+
+/* A write is refused so when a quorum has agreed that the session is over. Mostly the server hangs
+ * up then; but one that goes on with the connection, answers pings and what is read, would never be
+ * left. */
+static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
+                        zkl_nanos handed, zkl_proof proof) {
+    zkl_session *session = ctx;
+    session->enter(session->ctx);
+    if (link == session->link) {
+        zkl_heart_answered(&session->heart, proof, handed);
+        session->answered(session->ctx, back, reply);
+        if (reply->rc == ZSESSIONEXPIRED)
+            expired(session);
+        else if (session->stage == ZKL_STAGE_PROVING && !session->heart.proving)
+            resume(session);
+    }
+    session->leave(session->ctx);
 }
 
 static void on_link_event(void *ctx, zkl_link *link, zkl_link_event event) {

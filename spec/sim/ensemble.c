@@ -81,8 +81,12 @@ void sim_refuse_credentials(unsigned one_in) {
     sim_ensemble.refusing = one_in;
 }
 
+void sim_forget_to_hang_up(unsigned one_in) {
+    sim_ensemble.forgetting = one_in;
+}
+
 void sim_ensemble_heal(void) {
-    sim_ensemble.throttle = sim_ensemble.refusing = 0;
+    sim_ensemble.throttle = sim_ensemble.refusing = sim_ensemble.forgetting = 0;
     fake_allow(sim_tree);
     for (int i = 0; i < SERVERS; i++) {
         sim_server *at = &sim_ensemble.servers[i];

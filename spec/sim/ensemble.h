@@ -55,6 +55,9 @@ void sim_sockets_cut(int server, const void *owner, unsigned one_in);
 void sim_sockets_slow(int server, const void *owner, zkl_nanos until, bool to_server);
 void sim_throttle(unsigned one_in);           /* 0: nothing is */
 void sim_refuse_credentials(unsigned one_in); /* likewise */
+/* Servers go on with a connection whose session has ended: they answer pings and what is read, and
+ * refuse to write; likewise. */
+void sim_forget_to_hang_up(unsigned one_in);
 /* All faults end. */
 void sim_ensemble_heal(void);
 bool sim_ensemble_serves(void);

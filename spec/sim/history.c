@@ -511,6 +511,8 @@ static void set_up(const sim_plan *plan) {
     const bool is_secured = sim_once_in(5), is_narrow = sim_once_in(5);
     const bool has_notes = plan->seed % 3 != 0; /* the others have locks alone */
     const size_t watches_most = 200 + 100 * sim_any(6);
+    if (history.faults & OPERATORS)
+        sim_forget_to_hang_up(2 + sim_any(10));
     if (is_narrow)
         sim_packet_most = 28 + watches_most + (has_notes ? SIM_NOTES_WATCHED : 0);
     for (int i = 0; i < history.host_count; i++) {

@@ -24,7 +24,8 @@ struct sim_socket {
     void *client, *owner; /* client NULL: it has hung up */
     sim_hear *hear;
     zkl_nanos (*busy_until)(void *client);
-    bool is_open; /* at the server */
+    bool is_open;  /* at the server */
+    bool is_stale; /* its session has ended, and the server does not hang up */
     sim_queue up, down;
     sim_session *session;
     uint64_t identity;
@@ -65,7 +66,7 @@ typedef struct sim_servers {
     sim_session *sessions;
     sim_socket *sockets;
     int64_t ids;
-    unsigned throttle, refusing;
+    unsigned throttle, refusing, forgetting;
 } sim_servers;
 
 extern sim_servers sim_ensemble;

@@ -48,7 +48,10 @@ void sim_sockets_close_former(sim_server *at, const sim_session *session) {
 void sim_drop_ended(sim_server *at) {
     for (sim_socket *s = at->sockets, *next; s; s = next) {
         next = s->beside;
-        if (s->session && s->session->closed && s->session->closed <= at->view)
+        if (!s->session || !s->session->closed || s->session->closed > at->view || s->is_stale)
+            continue;
+        s->is_stale = sim_ensemble.forgetting && sim_once_in(sim_ensemble.forgetting);
+        if (!s->is_stale)
             sim_socket_close(s);
     }
 }

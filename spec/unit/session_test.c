@@ -218,10 +218,14 @@ static void connect_as(int64_t id) {
     happens(latest(), ZKL_LINK_CONNECTED);
 }
 
-static void answer(zkl_proof proof) {
-    const zkl_reply reply = {.rc = proof == ZKL_PROOF_QUORUM ? ZNONODE : ZOK};
+static void answer_by(zkl_link *link, int rc, zkl_proof proof) {
+    const zkl_reply reply = {.rc = rc};
     const zkl_return back = to_write;
-    latest()->owner.answered(latest()->owner.ctx, latest(), &back, &reply, now, proof);
+    link->owner.answered(link->owner.ctx, link, &back, &reply, now, proof);
+}
+
+static void answer(zkl_proof proof) {
+    answer_by(latest(), proof == ZKL_PROOF_QUORUM ? ZNONODE : ZOK, proof);
 }
 
 static void pass(double seconds) {
@@ -406,11 +410,23 @@ static void a_former_link_is_not_heard(void) {
     answer(ZKL_PROOF_QUORUM);
     take_news();
     happens(&links[0], ZKL_LINK_EXPIRED);
+    answer_by(&links[0], ZSESSIONEXPIRED, ZKL_PROOF_BROKEN);
     links[0].owner.watched(links[0].owner.ctx, &links[0], "/old", ZKL_CHANGE_OTHER);
     CHECK_TEXT(take_news(), "");
     CHECK_INT(session.state, ZKL_STATE_CONNECTED);
     latest()->owner.watched(latest()->owner.ctx, latest(), "/new", ZKL_CHANGE_OTHER);
     CHECK_TEXT(take_news(), "/new");
+}
+
+/* The server that it had proves nothing of the one that the next link has. */
+static void nor_what_it_proves(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    answer_by(&links[0], ZNONODE, ZKL_PROOF_QUORUM);
+    CHECK_TEXT(take_news(), "");
+    CHECK_INT(session.stage, ZKL_STAGE_PROVING);
+    CHECK(context.trusted_until <= now);
 }
 
 /* It refuses servers whose data is older than what it has seen, which a new one would take. */
@@ -482,6 +498,37 @@ static void or_be_refused(void) {
     CHECK(strchr(take_news(), 'D') != NULL);
     CHECK_INT(session.state, ZKL_STATE_AUTH_FAILED);
     pass(5);
+    work();
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+/* The server may go on with the link as if nothing were: it answers pings, and the library waits. */
+static void an_answer_tells_of_the_end_as_well(void) {
+    come_up();
+    pass(5);
+    answer_by(latest(), ZSESSIONEXPIRED, ZKL_PROOF_BROKEN);
+    CHECK(strchr(take_news(), 'X') != NULL);
+    CHECK_INT(session.state, ZKL_STATE_EXPIRED);
+    CHECK(!context.port);
+    work();
+    CHECK_INT(made, 2);
+    CHECK(links[0].is_closed);
+    CHECK_INT(latest()->carried, 0);
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+    answer_by(&links[0], ZSESSIONEXPIRED, ZKL_PROOF_BROKEN); /* of the former one */
+    CHECK_TEXT(take_news(), "");
+    CHECK_INT(session.state, ZKL_STATE_CONNECTED);
+}
+
+static void also_before_a_session_that_is_carried_on_is_believed(void) {
+    come_up();
+    move_on();
+    connect_as(7);
+    pass(5);
+    answer_by(latest(), ZSESSIONEXPIRED, ZKL_PROOF_BROKEN);
+    CHECK(strchr(take_news(), 'X') != NULL);
     work();
     connect_as(8);
     CHECK_TEXT(take_news(), "R");
@@ -707,6 +754,7 @@ int main(int argc, char **argv) {
         {"nobody carries on what found a server at the last moment",
          nobody_carries_on_what_found_a_server_at_the_last_moment},
         {"a former link is not heard", a_former_link_is_not_heard},
+        {"nor what it proves", nor_what_it_proves},
         {"a link that never had a server is kept", a_link_that_never_had_a_server_is_kept},
         {"the next link begins with another server", the_next_link_begins_with_another_server},
         {"after the end of a session comes a new one", after_the_end_of_a_session_comes_a_new_one},
@@ -715,6 +763,9 @@ int main(int argc, char **argv) {
         {"one that is carried on may end before the answer",
          one_that_is_carried_on_may_end_before_the_answer},
         {"or be refused", or_be_refused},
+        {"an answer tells of the end as well", an_answer_tells_of_the_end_as_well},
+        {"also before a session that is carried on is believed",
+         also_before_a_session_that_is_carried_on_is_believed},
         {"after a brief one it takes a moment", after_a_brief_one_it_takes_a_moment},
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
