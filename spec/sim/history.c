@@ -160,6 +160,8 @@ static void some_names(void) {
     host->machine.no_names = sim_once_in(2);
     host->machine.era += sim_once_in(2);
     host->machine.cut_off_until = any_while();
+    if (sim_once_in(3))
+        host->machine.names_from = sim_now + sim_some(2 * history.timeout);
     SAY("network: host %d finds nobody for %.3f s, names %s", host->machine.id,
         zkl_clock_seconds(host->machine.cut_off_until - sim_now),
         host->machine.no_names ? "included" : "are new");
@@ -361,6 +363,7 @@ static void mend(void) {
     for (int i = 0; i < history.host_count; i++) {
         sim_host *host = &history.hosts[i];
         host->machine.no_names = false;
+        host->machine.names_from = 0;
         host->machine.cut_off_until = 0;
         if (host->machine.stopped_until > sim_now)
             host->machine.stopped_until = sim_now; /* what it had to do comes in its time */

@@ -83,15 +83,20 @@ bool __wrap_zkl_clock_wait(const zkl_clock *clock, pthread_cond_t *cond, pthread
     return clock->now() < until;
 }
 
-int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *pause, struct timespec *left) {
-    (void)left;
+/* The thread whose code runs does nothing until then; everything else goes on. */
+static void block_until(zkl_nanos until) {
     sim_machine *machine = sim_here;
     sim_here = NULL;
-    sim_run(sim_now + pause->tv_sec * ZKL_SECOND + pause->tv_nsec);
+    sim_run(until);
     while (machine && machine->stopped_until > sim_now)
         sim_step(machine->stopped_until);
     sim_here = machine;
+}
+
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left) {
+    (void)left;
+    block_until(sim_now + pause->tv_sec * ZKL_SECOND + pause->tv_nsec);
     return 0;
 }
 
@@ -303,6 +308,8 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                        struct addrinfo **out) {
     (void)hints;
+    if (sim_here->names_from > sim_now)
+        block_until(sim_here->names_from);
     if (sim_here->no_names)
         return sim_once_in(2) ? EAI_NONAME : EAI_AGAIN;
     found *f = sim_new(sizeof *f);

@@ -15,6 +15,7 @@ typedef struct sim_machine {
     zkl_nanos cut_off_until; /* no connection of its is taken before */
     int drift;               /* its clock's, millionths */
     bool no_names;           /* look-ups fail */
+    zkl_nanos names_from;    /* a look-up takes until then */
     unsigned char era; /* the servers have moved to other addresses so often, for those who look */
 } sim_machine;
 
