@@ -330,6 +330,20 @@ static void the_same_session_is_read_at_once_after_a_cut(void) {
     CHECK_INT(made, 1);
 }
 
+static void a_cut_takes_no_trust_and_the_end_does(void) {
+    come_up();
+    answer(ZKL_PROOF_QUORUM);
+    const zkl_nanos trusted = context.trusted_until;
+    CHECK(trusted > now);
+    pass(1);
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    CHECK_INT(context.trusted_until, trusted);
+    connect_as(7);
+    CHECK_INT(context.trusted_until, trusted);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK(context.trusted_until <= now);
+}
+
 /* ---- carried on ---- */
 
 static void what_carries_a_session_on_is_read_behind_a_write(void) {
@@ -743,6 +757,7 @@ int main(int argc, char **argv) {
         {"a first session is read at once", a_first_session_is_read_at_once},
         {"the same session is read at once after a cut",
          the_same_session_is_read_at_once_after_a_cut},
+        {"a cut takes no trust, and the end does", a_cut_takes_no_trust_and_the_end_does},
         {"what carries a session on is read behind a write",
          what_carries_a_session_on_is_read_behind_a_write},
         {"once that has been answered it is read at once again",
