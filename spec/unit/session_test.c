@@ -330,6 +330,17 @@ static void the_same_session_is_read_at_once_after_a_cut(void) {
     CHECK_INT(made, 1);
 }
 
+/* When it fails, whoever is found later has taken the session later. */
+static void a_link_is_asked_before_it_has_a_server(void) {
+    work();
+    CHECK_TEXT(beats, "S");
+    pass(30);
+    CHECK_TEXT(beats, "S"); /* one at a time */
+    connect_as(7);
+    answer(ZKL_PROOF_LEADER);
+    CHECK_TEXT(take_news(), "R");
+}
+
 static void a_cut_takes_no_trust_and_the_end_does(void) {
     come_up();
     answer(ZKL_PROOF_QUORUM);
@@ -757,6 +768,7 @@ int main(int argc, char **argv) {
         {"a first session is read at once", a_first_session_is_read_at_once},
         {"the same session is read at once after a cut",
          the_same_session_is_read_at_once_after_a_cut},
+        {"a link is asked before it has a server", a_link_is_asked_before_it_has_a_server},
         {"a cut takes no trust, and the end does", a_cut_takes_no_trust_and_the_end_does},
         {"what carries a session on is read behind a write",
          what_carries_a_session_on_is_read_behind_a_write},
