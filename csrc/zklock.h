@@ -165,7 +165,8 @@ typedef struct zkl_visit_handler {
  * zkl_visit_end is; the one that was there is called, too. At most once for a visit, on the thread
  * of whoever calls. */
 void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
-/* For a while the slot has the former handler. NULL: it has none of ours. */
+/* For a while the slot has the handler that was there before all of ours. NULL: it has none of
+ * ours. */
 zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
 void zkl_visit_rehook(zkl_visit *visit);
 /* The host hears of its end no more, or soon no more. */

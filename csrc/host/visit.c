@@ -55,20 +55,41 @@ static void tell(zkl_visit *visit) {
         zkl_events_post(zkl_client_events(visit->client), &visit->event, ZKL_OK, 0);
 }
 
-void zkl_visit_end(void *ended) {
-    zkl_visit *visit = ended;
-    if (visit->slot)
-        *visit->slot = visit->former; /* it may be called again, when the visit is gone */
-    visit->slot = NULL;
-    tell(visit);
-    zkl_visit_drop(visit);
-}
-
 static intptr_t hooked(void *of, void *data, intptr_t result) {
     zkl_visit *visit = data;
     const zkl_visit_handler *former = visit->former;
     tell(visit);
     return former ? former->call(of, former->data, result) : result;
+}
+
+/* NULL: the handler is none of ours. */
+static zkl_visit *visit_of(const zkl_visit_handler *handler) {
+    return handler && handler->call == hooked ? handler->data : NULL;
+}
+
+/* Each client has a visit of its own in the same slot: the latest one's handler is in there, the
+ * others' are the former ones of each other. NULL: this one's is not among them. */
+static zkl_visit_handler **place_of(zkl_visit *visit) {
+    zkl_visit_handler **at = visit->slot;
+    zkl_visit *found;
+    while ((found = visit_of(*at)) && found != visit)
+        at = &found->former;
+    return found ? at : NULL;
+}
+
+/* It may be called again, when the visit is gone. */
+static void leave_slot(zkl_visit *visit) {
+    zkl_visit_handler **at = place_of(visit);
+    *(at ? at : visit->slot) = visit->former;
+    visit->slot = NULL;
+}
+
+void zkl_visit_end(void *ended) {
+    zkl_visit *visit = ended;
+    if (visit->slot)
+        leave_slot(visit);
+    tell(visit);
+    zkl_visit_drop(visit);
 }
 
 void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot) {
@@ -78,18 +99,28 @@ void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot) {
     *slot = &visit->handler;
 }
 
+/* The first one that was there before all of ours. */
+static zkl_visit_handler **former_of_all(zkl_visit_handler **at) {
+    zkl_visit *visit;
+    while ((visit = visit_of(*at)))
+        at = &visit->former;
+    return at;
+}
+
 zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot) {
-    if (!*slot || (*slot)->call != hooked)
+    zkl_visit *visit = visit_of(*slot);
+    if (!visit)
         return NULL;
-    zkl_visit *visit = (*slot)->data;
     zkl_visit_lend(visit);
-    *slot = visit->former;
+    *slot = *former_of_all(slot);
     return visit;
 }
 
 void zkl_visit_rehook(zkl_visit *visit) {
-    if (visit->slot) /* still to end? */
+    if (visit->slot) {                                 /* still to end? */
+        *former_of_all(&visit->former) = *visit->slot; /* somebody may have come meanwhile */
         *visit->slot = &visit->handler;
+    }
     zkl_visit_drop(visit);
 }
 

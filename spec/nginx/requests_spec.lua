@@ -318,6 +318,32 @@ describe("inside nginx", function()
         end)
       end
 
+      it("is captured also when it has used two clients and goes elsewhere", function()
+        web = here:nginx { workers = 1, http = [[
+          init_worker_by_lua_block {
+            zklock = require "zklock"
+            client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+            second = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+          }
+        ]], server = [[
+          location /elsewhere { content_by_lua_block { ngx.say("from elsewhere") } }
+          location /part { content_by_lua_block {
+            assert(client:mutex("@path@"):acquire(20))
+            assert(second:mutex("@path@-2"):acquire(20))
+            ngx.exec("/elsewhere")
+          } }
+          location / { content_by_lua_block {
+            assert(client:mutex("@path@-3"):acquire(20))
+            local answer = ngx.location.capture("/part")
+            ngx.say("captured: ", answer.body)
+          } }
+        ]] }
+        assert.same({ 200, "captured: from elsewhere\n\n" }, { web:get("/") })
+        here:becomes(0)
+        here:becomes(0, here.path .. "-2")
+        assert.same({}, web:errors())
+      end)
+
       it("and hangs up while it waits leaves the line with its main request", function()
         start_one("lua_check_client_abort on;" .. PARTS)
         assert(other:acquire(path, PATIENCE))
