@@ -1,5 +1,5 @@
-/* The end of what a host serves: told once, by its cleanup or by the handler in its slot; and a visit that stands for
- * another one afterwards. */
+/* The end of what a host serves: told once, by its cleanup or by the handler in its slot; and a
+ * visit that stands for another one afterwards. */
 #include "base/event.h"
 #include "check.h"
 #include "client/access.h"
