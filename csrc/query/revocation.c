@@ -8,6 +8,7 @@
 #include <zookeeper/zookeeper.h>
 
 static void finish(zkl_revocation *revocation, zkl_status status) {
+    zkl_receiver_leave(&revocation->listing->context->receivers, &revocation->receiver);
     revocation->done = true;
     revocation->status = status;
 }
@@ -60,8 +61,6 @@ static void go_on(zkl_revocation *revocation) {
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     (void)asked;
     zkl_revocation *revocation = ZKL_CONTAINER_OF(receiver, zkl_revocation, receiver);
-    if (revocation->done)
-        return;
     if (zkl_status_passes(reply->rc)) {
         zkl_revocation_stop(
             revocation, revocation->listing->context); /* all are asked again: it does no harm */

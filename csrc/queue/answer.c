@@ -97,10 +97,9 @@ static void fail_behind(zkl_line *line, int32_t sequence, zkl_status status) {
  * it; else NULL. */
 static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_watch watch) {
     const zkl_snapshot *snapshot = &line->snapshot;
-    for (size_t i = zkl_snapshot_from(snapshot, asked->detail); i < snapshot->count; i++) {
+    for (size_t i = zkl_snapshot_from(snapshot, asked->detail);
+         i < snapshot->count && snapshot->children[i].sequence == asked->detail; i++) {
         zkl_child *child = &snapshot->children[i];
-        if (child->sequence != asked->detail)
-            return NULL;
         if (child->request == asked->what / ZKL_REQUESTS)
             return child->watch == watch ? child : NULL;
     }

@@ -39,13 +39,9 @@ void zkl_blocker_watch_second(zkl_contender *c, const zkl_verdict *verdict) {
 static void second_gone(zkl_contender *c) {
     zkl_line *line = c->line;
     const zkl_snapshot *snapshot = &line->snapshot;
-    const size_t own = c->name ? zkl_snapshot_find(snapshot, c->name) : ZKL_NOT_FOUND;
-    if (own == ZKL_NOT_FOUND || line->stale)
-        return; /* a list that has its node is wanted or on its way */
+    const size_t own = zkl_snapshot_find(snapshot, c->name);
     const zkl_verdict verdict =
         zkl_verdict_of(snapshot->children, snapshot->count, own, c->terms.permits);
-    if (verdict.outcome != ZKL_VERDICT_WAIT)
-        return;
     if ((line->doubtful && c->terms.kind == ZKL_KIND_WRITE) ||
         (verdict.second != ZKL_NOBODY && !snapshot->children[verdict.second].mine))
         line->list_wanted = true;
@@ -53,7 +49,8 @@ static void second_gone(zkl_contender *c) {
         zkl_blocker_watch_second(c, &verdict);
 }
 
-/* The child is out of the snapshot whose these seconds were. */
+/* The child is out of the snapshot whose these seconds were. Whoever waits behind somebody stands in
+ * it; who is over may have left it before. */
 static void seconds_gone(zkl_list *seconds) {
     zkl_contender *c;
     while ((c = ZKL_FIRST(seconds, zkl_contender, next_follower))) {

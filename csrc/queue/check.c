@@ -116,6 +116,10 @@ static void check_follower(subject of, const zkl_line *line, const zkl_contender
              second < snapshot->count &&
                  is_in(&snapshot->children[second].next_followers, &c->next_follower),
              "who has a second is among those who follow it next");
+    must(of,
+         !c->has_second || c->phase != ZKL_WAITING || c->position != ZKL_POSITION_BEHIND ||
+             (!line->stale && zkl_snapshot_find(snapshot, c->name) != ZKL_NOT_FOUND),
+         "who has a second, and stands behind somebody, stands in the snapshot");
     must(of, c->follows != ZKL_FOLLOWS_LEASES || is_in(&line->followers.full, &c->follower),
          "who waits for any lease is among those who do");
     if (c->phase == ZKL_WAITING && c->node == ZKL_NODE_THERE && !line->stale) {

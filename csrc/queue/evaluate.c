@@ -205,10 +205,7 @@ static void evaluate_or_queue(zkl_contender *c, zkl_evidence evidence) {
 }
 
 void zkl_evaluate_found(zkl_contender *c) {
-    if (c->line->stale)
-        c->line->list_wanted = true;
-    else
-        evaluate_or_queue(c, ZKL_BY_NEWS);
+    evaluate_or_queue(c, ZKL_BY_NEWS);
 }
 
 /* false: no memory. Watches on children that the list does not show any more have told before. */

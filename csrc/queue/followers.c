@@ -12,19 +12,11 @@ static zkl_child *keeper(const zkl_followers *followers, int32_t sequence) {
                : NULL;
 }
 
-/* The list that it is in. */
+/* The list that it is in, if it follows anybody. */
 static zkl_list *list_of(zkl_followers *followers, const zkl_contender *c) {
-    switch (c->follows) {
-    case ZKL_FOLLOWS_BLOCKER:
+    if (c->follows == ZKL_FOLLOWS_BLOCKER)
         return &keeper(followers, c->blocker)->followers;
-    case ZKL_FOLLOWS_LEASES:
-        return &followers->full;
-    case ZKL_FOLLOWS_MARKED:
-        return &followers->marked;
-    case ZKL_FOLLOWS_NOBODY:
-        break;
-    }
-    return NULL;
+    return c->follows == ZKL_FOLLOWS_LEASES ? &followers->full : &followers->marked;
 }
 
 static zkl_moves moves = {

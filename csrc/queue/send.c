@@ -114,7 +114,7 @@ static void do_without_watch(zkl_contender *c) {
 }
 
 static void watch_own(zkl_contender *c, zkl_claim claim) {
-    if (!c->context->port || c->node != ZKL_NODE_THERE || c->watch != ZKL_WATCH_NONE)
+    if (!c->context->port || c->watch != ZKL_WATCH_NONE)
         return;
     if (!zkl_watches_room(&c->queue->watches, zkl_line_length(c->line, c->name), claim)) {
         do_without_watch(c);
@@ -150,7 +150,7 @@ void zkl_send_watch_next(const zkl_line *line, const zkl_contender *first) {
 }
 
 void zkl_send_read_own(zkl_contender *c) {
-    if (!c->context->port || c->node != ZKL_NODE_THERE || c->reading)
+    if (c->reading)
         return;
     c->reading =
         get(c->line, c->name, false, (zkl_return){c->receiver.id, ZKL_REQUEST_READ_OWN, 0});

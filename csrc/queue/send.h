@@ -17,13 +17,14 @@ void zkl_send_create(zkl_contender *c);
 char *zkl_send_new_path(zkl_contender *c);
 /* Deletes the node. */
 void zkl_send_erase(zkl_contender *c);
-/* Arms the watch on the node, unless it is armed or asked for. Where there is no room for a watch,
- * a holder is looked after in turn, and whoever only needs it to be granted gets a list instead. */
+/* Arms the watch on the node, which is THERE, unless it is armed or asked for. Where there is no
+ * room for a watch, a holder is looked after in turn, and whoever only needs it to be granted gets
+ * a list instead. */
 void zkl_send_watch_own(zkl_contender *c);
 /* The same for those of ours who come next after `first` and found no room so far: when it is their
  * turn, that costs no round trip. */
 void zkl_send_watch_next(const zkl_line *line, const zkl_contender *first);
-/* Reads the node, without a watch. */
+/* Reads the node, which is THERE, without a watch, over the link that there is. */
 void zkl_send_read_own(zkl_contender *c);
 /* Asks for the child with the sequence c->candidate, which may be its own. false: nothing was
  * sent. */

@@ -365,8 +365,7 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
  * link; or if the link has had its time, and then the new one begins with another server than the
  * link did. */
 static bool is_to_be_moved(zkl_session *session, char *addresses) {
-    if (!is_seeking(session) || !addresses || !session->addresses ||
-        zkl_link_connected(session->link))
+    if (!is_seeking(session) || !addresses || zkl_link_connected(session->link))
         return false;
     if (!zkl_servers_same(addresses, session->addresses))
         return true;
@@ -466,15 +465,14 @@ static void forget_credentials(zkl_config *config) {
 
 void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->enter(session->ctx);
-    zkl_link *link = session->link, *dead = session->retired, *died = NULL;
-    session->retired = NULL;
+    zkl_link *link = session->link, *dead;
     const bool reachable = session->context->port != NULL;
     session->leave(session->ctx);
     if (link && reachable)
         zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */
     session->enter(session->ctx);
     link = session->link;
-    died = session->retired; /* the same one, if it came to its end meanwhile */
+    dead = session->retired; /* the same one, if it came to its end meanwhile */
     session->link = session->retired = NULL;
     link_down(session);
     set_stage(session, ZKL_STAGE_ENDED);
@@ -483,8 +481,6 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->leave(session->ctx);
     if (link)
         zkl_link_close(link);
-    if (died)
-        zkl_link_close(died);
     if (dead)
         zkl_link_close(dead);
     session->enter(session->ctx);

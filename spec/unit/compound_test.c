@@ -549,6 +549,54 @@ static void what_no_request_could_ask_for_is_too_big(void) {
     CHECK_INT(fake_pending(one, FAKE_BATCH, NULL), 1);
 }
 
+/* ---- ends ---- */
+
+static void a_multilock_is_held_no_longer_than_it_may(void) {
+    fake_caller *p = settled(fake_join_all_for(one, ab, 2, 5));
+    CHECK(fake_held(p));
+    fake_wait(zk, 4.9);
+    CHECK(fake_held(p));
+    fake_wait(zk, 0.2);
+    CHECK(!fake_held(p));
+    CHECK_INT(p->losses, 1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void close_line(zkl_line *line) {
+    zkl_line_dismiss(line, ZKL_CLOSED, true);
+}
+
+static void a_multilock_is_given_back_when_the_client_closes(void) {
+    fake_caller *p = settled(both(one, ab)), *q = settled(both(one, ab));
+    CHECK(fake_held(p) && fake_waits(q));
+    zkl_lines_each(&one->lines, close_line);
+    fake_leave(one);
+    CHECK(!fake_held(p));
+    CHECK_INT(p->losses, 0);
+    CHECK_FAILED(q, ZKL_CLOSED);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+/* The creates' answer was lost, and nobody wants the nodes any more when they are found. */
+static void nobody_is_asked_for_what_was_given_up(void) {
+    fake_caller *p = both(one, ab);
+    fake_carry(one);
+    fake_cut(one);
+    fake_cancel(p);
+    for (size_t i = 0; i < 2; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", ab[i], fake_child(zk, ab[i], 0, FAKE_LATEST));
+        fake_write(zk, path, "__REVOKE__");
+    }
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_FAILED(p, ZKL_CANCELLED);
+    CHECK_INT(one->context.counters.revoked, 0);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a multilock takes one round trip", all_in_one_round_trip},
@@ -594,6 +642,10 @@ int main(int argc, char **argv) {
          a_waiting_lease_whose_gate_is_deleted_queues_again},
         {"a lease waits on when its directory was cleared away",
          a_lease_waits_on_when_its_directory_was_cleared_away},
+        {"a multilock is held no longer than it may", a_multilock_is_held_no_longer_than_it_may},
+        {"a multilock is given back when the client closes",
+         a_multilock_is_given_back_when_the_client_closes},
+        {"nobody is asked for what was given up", nobody_is_asked_for_what_was_given_up},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

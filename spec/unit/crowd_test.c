@@ -210,6 +210,24 @@ static void nothing_is_left(void) {
     CHECK_CLEAN();
 }
 
+/* Whatever it holds, a newcomer who would have to wait for it is refused before anything is asked. */
+static void a_holder_of_any_kind_here_is_enough_to_be_refused(void) {
+    static const zkl_kind kinds[][2] = {
+        {ZKL_KIND_LOCK, ZKL_KIND_LOCK},
+        {ZKL_KIND_READ, ZKL_KIND_WRITE},
+        {ZKL_KIND_WRITE, ZKL_KIND_READ},
+        {ZKL_KIND_WRITE, ZKL_KIND_WRITE},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        fake_caller *holder = come_for(kinds[i][0], 1);
+        CHECK(fake_held(holder));
+        CHECK_FAILED(fake_join_crowd(one, LINE, kinds[i][1], 0), ZKL_BUSY);
+        CHECK_TEXT(fake_batch(one), "");
+        CHECK_INT(fake_release(holder), ZKL_OK);
+        fake_settle_all(zk);
+    }
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"one too many is refused at once, without traffic", one_too_many_is_refused_at_once},
@@ -229,6 +247,8 @@ int main(int argc, char **argv) {
         {"other clients count for themselves", others_of_this_host_count_for_themselves},
         {"parts of a whole are not counted", parts_of_a_whole_are_not_counted},
         {"nothing is left", nothing_is_left},
+        {"a holder of any kind here is enough to be refused",
+         a_holder_of_any_kind_here_is_enough_to_be_refused},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

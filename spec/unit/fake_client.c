@@ -203,6 +203,15 @@ fake_caller *fake_share_under(fake_caller *write, const char *path) {
                             .sharing = &fake_sharing});
 }
 
+fake_caller *fake_try_under(fake_caller *write, const char *path) {
+    return join(write->client, path,
+                (zkl_terms){.kind = ZKL_KIND_READ,
+                            .deadline = fake_now,
+                            .once = true,
+                            .under = write->contender,
+                            .sharing = &fake_sharing});
+}
+
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold) {
     return join(client, path,
                 (zkl_terms){.deadline = ZKL_NEVER,
@@ -232,12 +241,10 @@ fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_
         (zkl_terms){.deadline = ZKL_NEVER, .crowd = max_waiting + 1, .sharing = &fake_sharing});
 }
 
-fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t count,
-                           double seconds) {
+static fake_caller *join_all(fake_client *client, const char *const *paths, size_t count,
+                             zkl_terms terms) {
     fake_caller *caller = caller_new(client);
-    const zkl_terms terms = {.kind = ZKL_KIND_LOCK,
-                             .deadline = zkl_clock_after(fake_now, seconds),
-                             .once = seconds == 0};
+    terms.kind = ZKL_KIND_LOCK;
     for (size_t i = 0; i < count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, paths[i]);
         if (line)
@@ -245,6 +252,19 @@ fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t
     }
     caller->contender = zkl_compound_join_all(&client->lines, paths, count, caller->tag, &terms);
     return entered(caller);
+}
+
+fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t count,
+                           double seconds) {
+    return join_all(
+        client, paths, count,
+        (zkl_terms){.deadline = zkl_clock_after(fake_now, seconds), .once = seconds == 0});
+}
+
+fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, size_t count,
+                               double max_hold) {
+    return join_all(client, paths, count,
+                    (zkl_terms){.deadline = ZKL_NEVER, .max_hold = zkl_clock_after(0, max_hold)});
 }
 
 fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,

@@ -14,8 +14,8 @@ static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, f
     CHECK(client->context.port == port || back.receiver == client->heart.receiver.id);
     CHECK(path[0] == '/' && !strstr(path, "//")); /* full paths */
     CHECK(back.receiver != 0);
-    if (client->deaf)
-        return ZINVALIDSTATE;
+    if (client->deaf != ZOK)
+        return client->deaf;
     if (!scarce_room())
         return ZMARSHALLINGERROR;
     fake_item *made = fake_item_new(&client->sent, path);

@@ -54,8 +54,8 @@ typedef struct fake_client {
     struct fake_watch *watches;   /* at the servers */
     struct fake_watch *listeners; /* in the library: told again after a reconnect */
     unsigned counts[FAKE_OPS];    /* requests taken */
-    bool deaf;                    /* the port takes no request: ZINVALIDSTATE */
-    bool busy;                    /* the host does not poll */
+    int deaf;   /* what the port says to each request, which it does not take; ZOK: it takes them */
+    bool busy;  /* the host does not poll */
     bool beats; /* has heartbeats; else only what the test asks for proves anything */
 
     zkl_heart heart;
@@ -86,6 +86,8 @@ fake_caller *fake_join_crowd(fake_client *client, const char *path, zkl_kind kin
 fake_caller *fake_join_crowd_under(fake_caller *write, const char *path, size_t max_waiting);
 fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t count,
                            double seconds);
+fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, size_t count,
+                               double max_hold);
 /* Leases of the semaphore at `path`, which has `permits`. */
 fake_caller *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
 fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
@@ -100,6 +102,7 @@ fake_caller *fake_share(fake_client *client, const char *path, double seconds);
 fake_caller *fake_share_kind(fake_client *client, const char *path, zkl_kind kind, double seconds);
 /* READ, under a write that shares a place. */
 fake_caller *fake_share_under(fake_caller *write, const char *path);
+fake_caller *fake_try_under(fake_caller *write, const char *path);                   /* once */
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold); /* seconds */
 fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting);
 fake_caller *fake_share_read_for(fake_client *client, const char *path, double max_hold);

@@ -204,9 +204,9 @@ static void nobody_trusts_a_session_that_has_ended(void) {
 
 static void no_memory_for_a_beat_is_made_up_for_by_the_next(void) {
     fake_caller *p = fake_holder(one);
-    one->deaf = true;
+    one->deaf = ZINVALIDSTATE;
     fake_wait(zk, 8);
-    one->deaf = false;
+    one->deaf = ZOK;
     beats_of(20);
     CHECK(fake_held(p) && trusted() > 9 * ZKL_SECOND);
 }

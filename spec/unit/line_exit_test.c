@@ -267,10 +267,10 @@ static void a_throttled_delete_is_repeated(void) {
 
 static void a_delete_the_port_does_not_take_is_repeated(void) {
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
-    one->deaf = true;
+    one->deaf = ZINVALIDSTATE;
     fake_release(p);
     CHECK(fake_waits(q)); /* nothing was sent that its node could be behind */
-    one->deaf = false;
+    one->deaf = ZOK;
     fake_wait(zk, 1);
     fake_settle(one);
     CHECK(fake_held(q));

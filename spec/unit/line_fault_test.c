@@ -385,11 +385,11 @@ static void a_throttled_request_is_repeated(void) {
 }
 
 static void what_the_port_does_not_take_is_asked_later(void) {
-    one->deaf = true;
+    one->deaf = ZINVALIDSTATE;
     fake_caller *p = fake_join(one, LINE, 60);
     fake_wait(zk, 5);
     CHECK(fake_waits(p));
-    one->deaf = false;
+    one->deaf = ZOK;
     fake_wait(zk, 5);
     fake_settle(one);
     CHECK(fake_held(p));

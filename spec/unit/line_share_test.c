@@ -180,6 +180,14 @@ static void nor_does_a_refused_delete(void) {
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
+static void one_that_gives_up_meanwhile_leaves_nothing(void) {
+    fake_caller *w = writer(one), *r = too_late(w);
+    fake_cancel(r);
+    fake_settle_all(zk);
+    CHECK_FAILED(r, ZKL_CANCELLED);
+    CHECK_CLEAN();
+}
+
 static void a_read_whose_answer_was_lost_is_found(void) {
     fake_caller *w = writer(one);
     fake_caller *r = fake_read_under(w, LINE);
@@ -242,6 +250,7 @@ int main(int argc, char **argv) {
         {"nor does the end of the session keep it from that",
          nor_does_the_end_of_the_session_keep_it_from_that},
         {"nor does a refused delete", nor_does_a_refused_delete},
+        {"one that gives up meanwhile leaves nothing", one_that_gives_up_meanwhile_leaves_nothing},
         {"a read whose answer was lost is found", a_read_whose_answer_was_lost_is_found},
         {"a single try knows what is held here", a_try_knows_what_is_held_here},
         {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},

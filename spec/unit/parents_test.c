@@ -186,6 +186,50 @@ static void a_directory_deleted_under_a_holder_loses_the_lock(void) {
     CHECK_INT(p->losses, 1);
 }
 
+/* Those whose creates came after the round that failed fail with it; not who has given up since, nor
+ * who has a node. */
+static void a_level_that_cannot_be_made_fails_those_who_wait_for_it(void) {
+    fake_caller *p = fake_join(one, "/y/z", 60), *q = fake_join(one, "/y/z", 60),
+                *r = fake_join(one, "/y/z", 60);
+    CHECK_TEXT(fake_batch(one), "CLCC");
+    for (unsigned i = 0; i < 4; i++)
+        fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "CCCLCC"); /* two levels, and theirs again */
+    fake_refuse(zk, FAKE_CREATE, "/y", ZNOAUTH, 2);
+    fake_cancel(r);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_FAILED(q, ZKL_ACCESS_DENIED);
+    CHECK_FAILED(r, ZKL_CANCELLED);
+    CHECK_INT(one->context.counters.waiting, 0);
+    CHECK_INT(one->lines.count, 0);
+}
+
+/* An operator makes the directory, and clears it away: the first of two has had a node meanwhile,
+ * and hears by that what becomes of it. */
+static void a_level_that_cannot_be_made_fails_nobody_who_has_a_node(void) {
+    fake_caller *p = fake_join(one, "/y/z", 60), *q = fake_join(one, "/y/z", 60);
+    for (unsigned i = 0; i < 3; i++)
+        fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "CCCLC");
+    fake_refuse(zk, FAKE_CREATE, "/y", ZNOAUTH, 2);
+    fake_answer(one);
+    fake_answer(one);
+    fake_directory(zk, "/y/z");
+    const char *stranger = fake_stranger(zk, "/y/z", NULL);
+    fake_answer(one);
+    fake_answer(one);
+    CHECK(fake_waits(p));
+    CHECK_INT(fake_remove(zk, fake_node_of(p)), ZOK);
+    CHECK_INT(fake_remove(zk, stranger), ZOK);
+    CHECK_INT(fake_remove(zk, "/y/z"), ZOK);
+    fake_answer(one);
+    CHECK_FAILED(q, ZKL_ACCESS_DENIED);
+    CHECK(fake_waits(p));
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"missing parents are made in one batch with the create",
@@ -211,6 +255,10 @@ int main(int argc, char **argv) {
          parents_that_vanish_now_and_then_do_not_add_up},
         {"a directory deleted under a holder loses the lock",
          a_directory_deleted_under_a_holder_loses_the_lock},
+        {"a level that cannot be made fails those who wait for it",
+         a_level_that_cannot_be_made_fails_those_who_wait_for_it},
+        {"a level that cannot be made fails nobody who has a node",
+         a_level_that_cannot_be_made_fails_nobody_who_has_a_node},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

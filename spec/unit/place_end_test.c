@@ -128,6 +128,22 @@ static void who_is_granted_a_revoked_place_hears_of_it(void) {
     CHECK_INT(second->revocations, 0);
 }
 
+/* The answer to its create was lost, and nobody wants the node any more when it is found. */
+static void nobody_is_asked_for_a_place_that_was_given_up(void) {
+    fake_caller *p = place_join(one);
+    fake_carry(one);
+    fake_cut(one);
+    fake_cancel(p);
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", LINE, fake_child(zk, LINE, 0, FAKE_LATEST));
+    fake_write(zk, path, "__REVOKE__");
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_FAILED(p, ZKL_CANCELLED);
+    CHECK_INT(one->context.counters.revoked, 0);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
@@ -143,6 +159,8 @@ int main(int argc, char **argv) {
          a_revocation_is_told_to_who_holds_and_ends_the_place},
         {"idle it goes at a revocation", idle_it_goes_at_a_revocation},
         {"who is granted a revoked place hears of it", who_is_granted_a_revoked_place_hears_of_it},
+        {"nobody is asked for a place that was given up",
+         nobody_is_asked_for_a_place_that_was_given_up},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

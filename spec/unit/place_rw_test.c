@@ -601,6 +601,20 @@ static void readers_that_are_let_in_are_never_too_many(void) {
     CHECK_FAILED(fake_share_read_crowd(one, LINE, 0), ZKL_BUSY);
 }
 
+/* The write is held through the cut, and the read would need the servers. */
+static void a_single_try_under_a_write_does_not_wait_for_a_link(void) {
+    fake_caller *write = writer(one);
+    fake_cut(one);
+    fake_caller *read = fake_try_under(write, LINE);
+    CHECK_FAILED(read, ZKL_DISCONNECTED);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(write));
+    place_release(write);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"readers here share one node", readers_here_share_one_node},
@@ -657,6 +671,8 @@ int main(int argc, char **argv) {
         {"after a downgrade of a revoked read others keep their place",
          after_a_downgrade_of_a_revoked_read_others_keep_their_place},
         {"readers that are let in are never too many", readers_that_are_let_in_are_never_too_many},
+        {"a single try under a write does not wait for a link",
+         a_single_try_under_a_write_does_not_wait_for_a_link},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

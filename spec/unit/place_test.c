@@ -313,6 +313,19 @@ static void at_the_close_all_are_answered(void) {
     CHECK_CLEAN();
 }
 
+static void dismiss_waiters(zkl_line *line) {
+    zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
+}
+
+static void who_holds_keeps_it_when_those_who_wait_are_dismissed(void) {
+    fake_caller *holder = place_holder(one), *waiter = place_settled(one);
+    zkl_lines_each(&one->lines, dismiss_waiters);
+    fake_leave(one);
+    CHECK_FAILED(waiter, ZKL_AUTH_FAILED);
+    CHECK(fake_held(holder));
+    place_release(holder);
+}
+
 static void at_the_close_an_idle_place_goes(void) {
     place_release(place_holder(one));
     zkl_lines_each(&one->lines, dismiss);
@@ -355,6 +368,8 @@ int main(int argc, char **argv) {
          a_try_of_a_place_without_validity_asks_anew},
         {"all fail with their node", all_fail_with_their_node},
         {"at the close all are answered", at_the_close_all_are_answered},
+        {"who holds keeps it when those who wait are dismissed",
+         who_holds_keeps_it_when_those_who_wait_are_dismissed},
         {"at the close an idle place goes", at_the_close_an_idle_place_goes},
         {"one too many is refused", one_too_many_is_refused},
         {"of none an idle place is free", of_none_an_idle_place_is_free},

@@ -125,6 +125,85 @@ static void a_deadline_ends_it(void) {
     check_answered(ZKL_DISCONNECTED);
 }
 
+static void stop_asking(void) {
+    zkl_query_free(query);
+    query = NULL;
+}
+
+static void refused_credentials_end_what_asks_the_servers(void) {
+    static const zkl_query_kind questions[] = {ZKL_QUERY_SESSION, ZKL_QUERY_PARTICIPANTS,
+                                               ZKL_QUERY_REVOKE};
+    fake_cut(one);
+    for (size_t i = 0; i < 3; i++) {
+        one->state = ZKL_STATE_SUSPENDED;
+        ask(questions[i], 5);
+        fake_leave(one);
+        CHECK(query->pending);
+        one->state = ZKL_STATE_AUTH_FAILED;
+        fake_leave(one);
+        check_answered(ZKL_AUTH_FAILED);
+        stop_asking();
+    }
+}
+
+/* Asks; the port says that to the list, or to what comes after the list. */
+static void ask_deaf(zkl_query_kind kind, bool listed, int rc) {
+    one->deaf = listed ? ZOK : rc;
+    ask(kind, 5);
+    fake_leave(one);
+    if (listed) {
+        CHECK(fake_carry(one));
+        one->deaf = rc;
+        CHECK(fake_deliver(one));
+    }
+    one->deaf = ZOK;
+}
+
+static void what_no_link_takes_is_asked_again_and_no_memory_is_told(void) {
+    static const zkl_query_kind questions[] = {ZKL_QUERY_PARTICIPANTS, ZKL_QUERY_REVOKE};
+    fake_holder(two);
+    for (size_t i = 0; i < 4; i++) {
+        ask_deaf(questions[i % 2], i / 2 != 0, ZINVALIDSTATE);
+        CHECK(query->pending);
+        fake_leave(one);
+        fake_settle(one);
+        check_answered(ZKL_OK);
+        stop_asking();
+        ask_deaf(questions[i % 2], i / 2 != 0, ZMARSHALLINGERROR);
+        check_answered(ZKL_NO_MEMORY);
+        stop_asking();
+        ask_deaf(questions[i % 2], i / 2 != 0, ZBADARGUMENTS);
+        check_answered(ZBADARGUMENTS);
+        stop_asking();
+    }
+}
+
+static void what_is_refused_for_now_is_asked_again(void) {
+    static const struct {
+        zkl_query_kind kind;
+        fake_op op;
+    } requests[] = {
+        {ZKL_QUERY_PARTICIPANTS, FAKE_LIST},
+        {ZKL_QUERY_PARTICIPANTS, FAKE_GET},
+        {ZKL_QUERY_REVOKE, FAKE_SET},
+    };
+    fake_caller *holder = fake_holder(two);
+    fake_wait(zk, 0.1); /* it watches its node */
+    fake_settle(two);
+    for (size_t i = 0; i < 3; i++) {
+        const unsigned before = one->counts[requests[i].op];
+        fake_refuse(zk, requests[i].op, LINE, ZTHROTTLEDOP, 1);
+        ask(requests[i].kind, 5);
+        fake_leave(one);
+        fake_settle(one);
+        check_answered(ZKL_OK);
+        CHECK_INT(one->counts[requests[i].op] - before, 2);
+        stop_asking();
+    }
+    fake_settle(two);
+    CHECK_INT(holder->revocations, 1);
+}
+
 /* ---- many ---- */
 
 static void fill(size_t count, const char *form) {
@@ -244,6 +323,19 @@ static void holders_that_never_stay_are_looked_for_until_the_deadline(void) {
     check_answered(ZKL_TIMEOUT);
 }
 
+/* The first refusal is the answer; those on their way find nobody. */
+static void a_holder_that_may_not_be_asked_is_told_of(void) {
+    fill(3, "_c_%s-__READ__");
+    fake_refuse(zk, FAKE_SET, LINE, ZNOAUTH, 1);
+    ask(ZKL_QUERY_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "WWW");
+    fake_settle(one);
+    check_answered(ZKL_ACCESS_DENIED);
+    CHECK_INT(one->counts[FAKE_SET], 3);
+}
+
 static void all_who_hold_are_asked(void) {
     fill(300, "_c_%s-__READ__");
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
@@ -303,6 +395,31 @@ static void validity_of_what_was_dropped_says_so(void) {
     check_answered(ZKL_LOST);
 }
 
+/* ---- what has departed ---- */
+
+/* The one that had departed before is on its way out; the node of one that departed later cannot be
+ * deleted. */
+static void a_flush_is_not_told_what_becomes_of_those_who_came_later(void) {
+    fake_directory(zk, "/locks/other");
+    fake_caller *p = fake_holder(one), *q = fake_join(one, "/locks/other", 60);
+    fake_settle(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_ERASE, "/locks/other", ZNOAUTH, 0);
+    fake_release(p);
+    query = fake_flush(one);
+    fake_release(q);
+    fake_settle(one);
+    CHECK_INT(one->lines.queue.refusals, 1);
+    CHECK(query->pending);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    stop_asking();
+    query = fake_flush(one);
+    fake_settle(one);
+    check_answered(ZKL_ACCESS_DENIED);
+}
+
 static void a_session_is_waited_for(void) {
     fake_cut(one);
     ask(ZKL_QUERY_SESSION, 5);
@@ -321,6 +438,11 @@ int main(int argc, char **argv) {
         {"asked once, it ends with the link", asked_once_it_ends_with_the_link},
         {"a refusal is told", a_refusal_is_told},
         {"a deadline ends it", a_deadline_ends_it},
+        {"refused credentials end what asks the servers",
+         refused_credentials_end_what_asks_the_servers},
+        {"what no link takes is asked again, and no memory is told",
+         what_no_link_takes_is_asked_again_and_no_memory_is_told},
+        {"what is refused for now is asked again", what_is_refused_for_now_is_asked_again},
         {"nodes are read some at a time", asks_some_at_a_time},
         {"a deadline ends it in the midst of many", a_deadline_ends_it_in_the_midst_of_many},
         {"too many are not read", too_many_are_not_read},
@@ -331,7 +453,10 @@ int main(int argc, char **argv) {
          where_the_last_holder_leaves_just_then_nobody_holds},
         {"holders that never stay are looked for until the deadline",
          holders_that_never_stay_are_looked_for_until_the_deadline},
+        {"a holder that may not be asked is told of", a_holder_that_may_not_be_asked_is_told_of},
         {"all who hold are asked, some at a time", all_who_hold_are_asked},
+        {"a flush is not told what becomes of those who came later",
+         a_flush_is_not_told_what_becomes_of_those_who_came_later},
         {"validity is answered at once while it lasts",
          validity_is_answered_at_once_while_it_lasts},
         {"validity that ran out asks the servers", validity_that_ran_out_asks_the_servers},

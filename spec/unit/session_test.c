@@ -679,9 +679,23 @@ static void with_a_server_nothing_is_looked_up(void) {
     come_up();
     happens(latest(), ZKL_LINK_SUSPENDED);
     connect_as(7);
+    CHECK(!session.look.pending);
     pass(5);
     CHECK_INT(job_count, 0);
     CHECK_INT(made, 1);
+}
+
+/* It tells of each server that it loses before it has had a word with it. */
+static void that_there_is_still_none_changes_nothing(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(take_news(), "S");
+    const double pause = pause_of();
+    now += ZKL_SECOND / 2;
+    happens(latest(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(take_news(), "");
+    CHECK(pause_of() < pause);
+    CHECK_INT(session.seeking, now - ZKL_SECOND / 2);
 }
 
 /* The library has found one, and we have not heard of it yet. */
@@ -738,6 +752,7 @@ static void of_many_changes_the_latest_are_told(void) {
 
 static void one_that_ends_opens_no_link_any_more(void) {
     come_up();
+    pass(60); /* after a brief one the next link would come later anyway */
     happens(latest(), ZKL_LINK_EXPIRED);
     zkl_session_ending(&session);
     CHECK_INT(session.state, ZKL_STATE_CLOSED);
@@ -761,6 +776,52 @@ static void nor_looks_for_another_server(void) {
 static void one_may_expire_while_it_ends(void) {
     come_up();
     expires_in_drain = true;
+}
+
+/* It has not been closed yet: it is, all the same (end). */
+static void one_may_expire_just_before_it_ends(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK(!links[0].is_closed);
+}
+
+/* ---- credentials ---- */
+
+static void start_anew(const zkl_config *config) {
+    end();
+    made = job_count = 0;
+    news[0] = beats[0] = '\0';
+    set_up(config);
+}
+
+static void without_credentials_the_heart_beats_before_there_is_a_server(void) {
+    starts = false;
+    work();
+    CHECK_TEXT(beats, "");
+    starts = true;
+    pass(1);
+    work();
+    CHECK(beats[0] != '\0');
+}
+
+static void credentials_are_kept_and_go_before_everything_else(void) {
+    char secret[] = "me:secret";
+    const zkl_auth auths[] = {{"digest", secret}, {"a", "b"}, {"c", "d"}, {"e", "f"}};
+    start_anew(&(zkl_config){
+        .hosts = "10.0.0.1:2181", .session_timeout = 10, .auths = auths, .auth_count = 4});
+    explicit_bzero(secret, sizeof secret);
+    CHECK_INT(session.config.auth_count, 4);
+    CHECK_TEXT(session.config.auths[0].scheme, "digest");
+    CHECK_TEXT(session.config.auths[0].credential, "me:secret");
+    CHECK_TEXT(session.config.auths[3].scheme, "e");
+    CHECK_TEXT(session.config.auths[3].credential, "f");
+    work();
+    CHECK_TEXT(beats, "");
+    connect_as(7);
+    CHECK_TEXT(take_news(), "R");
+    CHECK(beats[0] != '\0');
+    zkl_session_end(&session, now + ZKL_SECOND);
+    CHECK_INT(session.config.auth_count, 0);
 }
 
 int main(int argc, char **argv) {
@@ -802,6 +863,7 @@ int main(int argc, char **argv) {
         {"short timeouts do not have names looked up all the time",
          short_timeouts_do_not_have_names_looked_up_all_the_time},
         {"with a server nothing is looked up", with_a_server_nothing_is_looked_up},
+        {"that there is still none changes nothing", that_there_is_still_none_changes_nothing},
         {"a link that has just found a server is kept",
          a_link_that_has_just_found_a_server_is_kept},
         {"each change of the state is told once", each_change_of_the_state_is_told_once},
@@ -809,6 +871,11 @@ int main(int argc, char **argv) {
         {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
         {"nor looks for another server", nor_looks_for_another_server},
         {"one may expire while it ends", one_may_expire_while_it_ends},
+        {"one may expire just before it ends", one_may_expire_just_before_it_ends},
+        {"without credentials the heart beats before there is a server",
+         without_credentials_the_heart_beats_before_there_is_a_server},
+        {"credentials are kept, and go before everything else",
+         credentials_are_kept_and_go_before_everything_else},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }

@@ -80,6 +80,41 @@ static void a_new_acl_is_read(void) {
     CHECK_INT(one->counts[FAKE_ACL], 2);
 }
 
+/* Two are first at once, and one question serves both. */
+static void several_ask_once(void) {
+    node_at(LINE)->closed = true;
+    fake_caller *write = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    fake_caller *p = fake_read(one, LINE), *q = fake_read(one, LINE);
+    fake_settle_all(zk);
+    fake_cut(one);
+    fake_release(write);
+    fake_settle(two);
+    node_at(LINE)->aversion = 1;
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p) && fake_held(q));
+    CHECK_INT(one->counts[FAKE_ACL], 2);
+}
+
+static void what_the_port_does_not_take_is_asked_later(void) {
+    node_at(LINE)->closed = true;
+    fake_release(fake_holder(one));
+    fake_settle(one);
+    node_at(LINE)->aversion = 1;
+    fake_caller *p = fake_join(one, LINE, 60);
+    while (fake_carry(one))
+        continue;
+    one->deaf = ZMARSHALLINGERROR;
+    while (fake_deliver(one))
+        CHECK(!fake_held(p));
+    one->deaf = ZOK;
+    CHECK_TEXT(fake_batch(one), "");
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 static void a_waiter_hears_of_a_directory_that_was_opened(void) {
     node_at(LINE)->closed = true;
     fake_caller *first = fake_holder(one), *second = fake_waiter(one);
@@ -202,6 +237,8 @@ int main(int argc, char **argv) {
         {"a directory that a stranger has made anew is refused",
          a_directory_that_a_stranger_made_anew_is_refused},
         {"an ACL that has changed is read again", a_new_acl_is_read},
+        {"several ask once", several_ask_once},
+        {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
         {"a waiter hears of a directory that was opened meanwhile",
          a_waiter_hears_of_a_directory_that_was_opened},
         {"a cut loses the answer, but not for good", a_cut_loses_no_answer_for_good},

@@ -1,0 +1,191 @@
+/* Answers that refuse for now, or come when what they are about has moved on; and what the port
+ * does not take. */
+#include "fake_world.h"
+
+#include "queue/answer.h"
+#include "queue/unwatched.h"
+
+static void wait_and_settle(double seconds) {
+    fake_settle_all(zk);
+    fake_wait(zk, seconds);
+    fake_settle_all(zk);
+}
+
+static void without_room(void) {
+    one->lines.queue.watches.most = 0;
+}
+
+/* ---- about a blocker ---- */
+
+static void an_answer_about_a_blocker_that_is_gone_changes_nothing(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    while (!fake_pending(one, FAKE_GET, stranger))
+        CHECK(fake_answer(one));
+    fake_cut_quietly(one);
+    fake_remove(zk, stranger);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    fake_deliver_late(one);
+    wait_and_settle(1);
+    CHECK(fake_held(p));
+    CHECK_INT(p->losses, 0);
+}
+
+static void a_watch_that_is_not_taken_back_is_taken_back_later(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZTHROTTLEDOP, 1);
+    fake_cancel(p);
+    fake_settle_all(zk);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 1);
+    CHECK_INT(fake_watched(one), 1);
+    wait_and_settle(1);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 2);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT(one->lines.count, 0);
+}
+
+static void a_watch_that_cannot_be_taken_back_is_taken_back_later(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    while (fake_carry(one))
+        continue;
+    one->deaf = ZMARSHALLINGERROR;
+    while (fake_deliver(one))
+        continue;
+    one->deaf = ZOK;
+    CHECK_INT(fake_watched(one), 1);
+    wait_and_settle(1);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT(one->lines.count, 0);
+}
+
+/* Nobody is left in the line, and the link goes with the watch that was to be taken back. */
+static void a_line_that_nobody_is_in_goes_with_the_link(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    fake_cancel(p);
+    while (!fake_pending(one, FAKE_UNWATCH, NULL))
+        CHECK(fake_answer(one));
+    fake_cut(one);
+    CHECK_INT(one->lines.count, 1);
+    fake_relink(one);
+    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(one->lines.queue.watches.bytes, 0);
+}
+
+/* ---- about its own node ---- */
+
+static void a_node_that_is_gone_when_its_delete_was_refused_is_left(void) {
+    fake_caller *p = fake_holder(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
+    const char *node = fake_node_of(p);
+    fake_release(p);
+    while (!fake_pending(one, FAKE_GET, node))
+        CHECK(fake_answer(one));
+    CHECK_INT(fake_remove(zk, node), ZOK);
+    fake_settle(one);
+    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(one->counts[FAKE_ERASE], 1);
+    CHECK_CLEAN();
+}
+
+/* There is no room for the watch that would tell that an operator has deleted it. */
+static void a_refused_delete_without_room_for_a_watch_is_tried_again(void) {
+    without_room();
+    fake_caller *p = fake_holder(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
+    fake_release(p);
+    fake_settle(one);
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(one->counts[FAKE_GET], 0);
+    wait_and_settle(1);
+    CHECK_CLEAN();
+}
+
+static void a_waiter_whose_node_cannot_be_read_fails(void) {
+    fake_holder(two);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    while (!fake_node_of(p))
+        CHECK(fake_answer(one));
+    fake_refuse(zk, FAKE_GET, fake_node_of(p), ZUNIMPLEMENTED, 0);
+    fake_settle_all(zk);
+    CHECK_FAILED(p, ZUNIMPLEMENTED);
+    CHECK_INT(fake_children(zk, LINE), 1);
+}
+
+static void a_holder_whose_node_cannot_be_read_holds(void) {
+    fake_caller *p = fake_holder(one);
+    fake_refuse(zk, FAKE_GET, fake_node_of(p), ZUNIMPLEMENTED, 0);
+    wait_and_settle(1);
+    CHECK(one->counts[FAKE_GET] > 0);
+    CHECK(fake_held(p));
+    CHECK_INT(p->losses, 0);
+}
+
+/* A guarded write has not found the node: that matters to who holds, and to nobody else. */
+static void that_its_node_is_missing_concerns_who_holds(void) {
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
+    zkl_line_own_missing(q->contender);
+    fake_leave(one);
+    CHECK(fake_waits(q));
+    fake_release(p);
+    zkl_line_own_missing(p->contender);
+    fake_leave(one);
+    CHECK_INT(p->losses, 0);
+    fake_settle(one);
+    CHECK(fake_held(q));
+}
+
+static void who_holds_cannot_be_cancelled(void) {
+    fake_caller *p = fake_holder(one);
+    fake_cancel(p);
+    CHECK(fake_held(p));
+    CHECK_TEXT(fake_batch(one), "");
+    CHECK_INT(p->answers, 1);
+}
+
+/* ---- about nothing, while there is no link ---- */
+
+/* A line that is listed in turn, for there is no room for a watch. */
+static void a_line_that_is_listed_in_turn_rests_without_a_link(void) {
+    without_room();
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    fake_cut(one);
+    fake_wait(zk, 10);
+    fake_connect(one);
+    wait_and_settle(1);
+    CHECK(fake_waits(p));
+    fake_remove(zk, stranger);
+    for (unsigned i = 0; i < 3; i++)
+        wait_and_settle(1);
+    CHECK(fake_held(p));
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"an answer about a blocker that is gone changes nothing",
+         an_answer_about_a_blocker_that_is_gone_changes_nothing},
+        {"a watch that is not taken back is taken back later",
+         a_watch_that_is_not_taken_back_is_taken_back_later},
+        {"a watch that cannot be taken back for lack of memory is taken back later",
+         a_watch_that_cannot_be_taken_back_is_taken_back_later},
+        {"a line that nobody is in goes with the link",
+         a_line_that_nobody_is_in_goes_with_the_link},
+        {"a node that is gone when its delete was refused is left",
+         a_node_that_is_gone_when_its_delete_was_refused_is_left},
+        {"a refused delete is tried again without room for a watch",
+         a_refused_delete_without_room_for_a_watch_is_tried_again},
+        {"a waiter whose node cannot be read fails", a_waiter_whose_node_cannot_be_read_fails},
+        {"a holder whose node cannot be read holds", a_holder_whose_node_cannot_be_read_holds},
+        {"that its node is missing concerns who holds",
+         that_its_node_is_missing_concerns_who_holds},
+        {"who holds cannot be cancelled", who_holds_cannot_be_cancelled},
+        {"a line that is listed in turn rests without a link",
+         a_line_that_is_listed_in_turn_rests_without_a_link},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
