@@ -180,7 +180,7 @@ coverage: deps
 	@find build/coverage -name '*.gcda' -delete
 	@rm -f build/coverage/moves
 	@ZKL_MOVES=build/coverage/moves tools/unit.sh build/coverage/unit
-	@ZKL_MOVES=build/coverage/moves build/coverage/sim/simulation $(SECONDS)
+	@ZKL_MOVES=build/coverage/moves build/coverage/sim/simulation $(SECONDS) $(SEED)000
 	@$(LUA_5.4) tools/coverage.lua build/coverage
 
 # One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the

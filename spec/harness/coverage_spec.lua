@@ -1,0 +1,99 @@
+--- `make coverage` on programs of a few lines: what it fails for, and what it only names.
+
+local file = require "spec.support.file"
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+
+-- In each room: 40 lines that are run, and one that is not unless somebody asks for it.
+local BODY = ("    a += 1;\n"):rep(40)
+local SOURCE = "int %s(int a) {\n" .. BODY .. "    if (a < 0)\n        a = 7;\n    return a;\n}\n"
+local ROOMS = { queue = "queue/toy", query = "query/toy", recipe = "recipe/toy", session = "zookeeper/session",
+  heart = "zookeeper/heart" }
+local MOVES = "legal\tstate: ON -> OFF\nlegal\tstate: OFF -> ON\nmade\tstate: ON -> OFF\n"
+
+local REASONS = [[
+What is missed, and why.
+queue/toy.c: a = 7; -- nobody is below zero
+query/toy.c: a = 7; -- as above
+recipe/toy.c: a = 7; -- as above
+zookeeper/session.c: a = 7; -- as above
+zookeeper/heart.c: a = 7; -- elsewhere: a spec
+state: OFF -> ON -- it stays off
+]]
+
+describe("make coverage #once #bare", function()
+  local toy, tree
+
+  local function run(...)
+    local one = process.spawn { cwd = toy, env = { LD_PRELOAD = false, LUA_PATH_5_4 = ";;", LUA_CPATH_5_4 = ";;" }, ... }
+    local code = one:wait(60)
+    return one:stdout() .. one:stderr(), code
+  end
+
+  --- What it says of that list, after the program has run with that number.
+  local function coverage(reasons, number, moves)
+    file.write(toy .. "/spec/uncovered.txt", reasons)
+    file.write(toy .. "/build/moves", moves or MOVES)
+    run("sh", "-c", "find build -name '*.gcda' -delete")
+    local _, code = run("build/program", tostring(number))
+    assert.equal(0, code)
+    return run("lua5.4", tree .. "/tools/coverage.lua", "build")
+  end
+
+  setup(function()
+    toy, tree = folder.new("coverage"), process.spawn({ "pwd" }):read_line(10)
+    local names, commands = {}, {}
+    run("mkdir", "-p", "spec", "csrc/queue", "csrc/query", "csrc/recipe", "csrc/zookeeper", "build/engine/queue",
+      "build/engine/query", "build/engine/recipe", "build/engine/zookeeper")
+    for name, path in pairs(ROOMS) do
+      file.write(("%s/csrc/%s.c"):format(toy, path), SOURCE:format(name))
+      names[#names + 1] = name
+      commands[#commands + 1] = ("cc -O0 --coverage -c -o build/engine/%s.o csrc/%s.c"):format(path, path)
+    end
+    local calls = table.concat(names, "(a) + "):gsub("$", "(a)")
+    local declared = table.concat(names, "(int), "):gsub("$", "(int)")
+    file.write(toy .. "/main.c", ("#include <stdlib.h>\nint %s;\nint main(int n, char **v) {\n"
+      .. "    int a = n > 1 ? atoi(v[1]) : 0;\n    return %s == 1;\n}\n"):format(declared, calls))
+    commands[#commands + 1] = "cc --coverage -o build/program main.c build/engine/*/*.o"
+    local said, code = run("sh", "-ec", table.concat(commands, "\n"))
+    assert.equal(0, code, said)
+  end)
+
+  teardown(function() folder.remove(toy) end)
+
+  it("is good when each line that is missed has its reason", function()
+    local said, code = coverage(REASONS, 1)
+    assert.equal(0, code, said)
+    assert.is_truthy(said:find("csrc/queue/toy.c:43: a = 7;  -- nobody is below zero", 1, true), said)
+    assert.is_truthy(said:find("queue: 43 of 44 lines, 97.7 %, 0 without a reason", 1, true), said)
+    assert.is_truthy(said:find("session: 86 of 87 lines", 1, true), said) -- but that of the heart
+    assert.is_truthy(said:find("1 of 2 legal ones made, 0 without a reason", 1, true), said)
+    assert.is_truthy(said:find("6 passed, 0 failed", 1, true), said)
+  end)
+
+  it("names what has a reason and was come by, and does not fail for it", function()
+    local said, code = coverage(REASONS, -100, MOVES .. "made\tstate: OFF -> ON\n")
+    assert.equal(0, code, said)
+    assert.is_truthy(said:find("come by this time: queue/toy.c: a = 7;", 1, true), said)
+    assert.is_truthy(said:find("come by this time: state: OFF -> ON", 1, true), said)
+    assert.is_falsy(said:find("come by this time: zookeeper/heart.c", 1, true), said)
+  end)
+
+  it("fails for a line or a change that is missed and has no reason", function()
+    for _, line in ipairs { "query/toy.c: a = 7; -- as above\n", "state: OFF -> ON -- it stays off\n" } do
+      local said, code = coverage(file.replace(REASONS, line, ""), 1)
+      assert.not_equal(0, code, said)
+      assert.is_truthy(said:find("1 without a reason", 1, true), said)
+      assert.is_truthy(said:find("5 passed, 1 failed", 1, true), said)
+    end
+  end)
+
+  it("fails for a reason of what is not there, and for a change that is not legal", function()
+    local said, code = coverage(REASONS .. "queue/toy.c: a = 8; -- it was there\n", 1)
+    assert.not_equal(0, code, said)
+    assert.is_truthy(said:find("is not there: queue/toy.c: a = 8;", 1, true), said)
+    said, code = coverage(REASONS, 1, MOVES .. "not legal\tstate: ON -> ON\n")
+    assert.not_equal(0, code, said)
+    assert.is_truthy(said:find("not legal: state: ON -> ON", 1, true), said)
+  end)
+end)
