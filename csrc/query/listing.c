@@ -105,7 +105,7 @@ static void go_on(zkl_listing *listing) {
 }
 
 static void list_answered(zkl_listing *listing, const zkl_reply *reply) {
-    const size_t count = reply->rc == ZOK ? reply->count : 0;
+    const size_t count = reply->count; /* 0 where there is no directory */
     if (count > ZKL_LISTING_MOST) {
         finish(listing, ZKL_TOO_MANY);
         return;

@@ -326,7 +326,7 @@ void zkl_compounds_step(zkl_queue *queue) {
 
 static zkl_status release(zkl_contender *head) {
     compound_lock *lock = lock_of(head);
-    if (head->phase == ZKL_OVER && head->outcome == ZKL_LOST)
+    if (head->outcome == ZKL_LOST)
         return ZKL_LOST;
     if (head->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;

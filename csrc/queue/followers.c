@@ -5,11 +5,8 @@
 /* Of several children with one sequence the first has the followers of all: nobody says for which
  * of them he waits. When one of them goes, all are looked at again. */
 static zkl_child *keeper(const zkl_followers *followers, int32_t sequence) {
-    zkl_snapshot *snapshot = followers->snapshot;
-    const size_t index = zkl_snapshot_from(snapshot, sequence);
-    return index < snapshot->count && snapshot->children[index].sequence == sequence
-               ? &snapshot->children[index]
-               : NULL;
+    const zkl_snapshot *snapshot = followers->snapshot;
+    return &snapshot->children[zkl_snapshot_from(snapshot, sequence)];
 }
 
 /* The list that it is in, if it follows anybody. */

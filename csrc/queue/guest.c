@@ -9,7 +9,7 @@
 
 /* `sealing`: nobody here takes it over. What one of several readers leaves behind hurts nobody. */
 static zkl_status end_hold(zkl_contender *c, bool sealing) {
-    if (c->phase == ZKL_OVER && c->outcome == ZKL_LOST)
+    if (c->outcome == ZKL_LOST)
         return ZKL_LOST;
     if (c->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;

@@ -160,7 +160,7 @@ zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_co
 }
 
 zkl_status zkl_line_release(zkl_contender *c) {
-    if (c->phase == ZKL_OVER && c->outcome == ZKL_LOST)
+    if (c->outcome == ZKL_LOST)
         return ZKL_LOST;
     if (c->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;
@@ -245,8 +245,7 @@ void zkl_line_suspend(zkl_line *line) {
 static void resume(zkl_contender *c) {
     switch (c->node) {
     case ZKL_NODE_NONE:
-        if (c->phase == ZKL_WAITING)
-            zkl_send_create(c);
+        zkl_send_create(c); /* who has none and does not wait is in no line */
         break;
     case ZKL_NODE_THERE:
         if (c->phase == ZKL_OVER)

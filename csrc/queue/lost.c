@@ -40,8 +40,6 @@ void zkl_lost_seen(zkl_contender *c, const zkl_child *child) {
 /* The next candidate in the list as last read. */
 static void seek(zkl_contender *c) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
-    if (!snapshot->children)
-        return;
     const int64_t from = c->search == ZKL_SEARCH_NEXT ? (int64_t)c->candidate + 1 : INT32_MIN;
     for (size_t i = zkl_snapshot_from(snapshot, from); i < snapshot->count && !c->seen; i++)
         zkl_lost_seen(c, &snapshot->children[i]);

@@ -21,8 +21,8 @@ static zkl_place *place_around(zkl_compound *compound) {
 /* The host hears of a loss before it hears that another one holds. */
 static void node_changed(zkl_compound *compound) {
     zkl_place *place = place_around(compound);
-    if (place->node && place->node->phase == ZKL_OVER && place->node->outcome == ZKL_LOST)
-        zkl_turns_lose(place);
+    if (place->node && place->node->phase == ZKL_OVER)
+        zkl_turns_lose(place); /* when the client closes, all have been released before */
     zkl_place_stir(place);
 }
 

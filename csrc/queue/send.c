@@ -62,29 +62,29 @@ void zkl_send_create(zkl_contender *c) {
         return;
     }
     char *path = zkl_send_new_path(c);
-    const int rc = path ? create(c, path) : ZMARSHALLINGERROR;
+    const bool sent = path && create(c, path) == ZOK;
     free(path);
-    if (rc == ZOK)
+    if (sent)
         zkl_contender_set_node(c, ZKL_NODE_ASKED);
     else
         zkl_line_retry_later(c->line);
 }
 
-static int erase(zkl_line *line, const char *name, zkl_return back) {
+static bool erase(zkl_line *line, const char *name, zkl_return back) {
     zkl_port *port = line->context->port;
     char *path = node_path(line, name);
-    const int rc = path ? port->call->erase(port, path, back) : ZMARSHALLINGERROR;
+    const bool sent = path && port->call->erase(port, path, back) == ZOK;
     free(path);
-    if (rc != ZOK)
+    if (!sent)
         zkl_line_retry_later(line);
-    return rc;
+    return sent;
 }
 
 void zkl_send_erase(zkl_contender *c) {
     zkl_contender_refused(c, ZKL_OK);
     if (!c->context->port)
         return;
-    if (erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}) == ZOK)
+    if (erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}))
         zkl_contender_set_node(c, ZKL_NODE_ERASING);
 }
 
@@ -92,11 +92,11 @@ void zkl_send_erase(zkl_contender *c) {
 static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     zkl_port *port = line->context->port;
     char *path = node_path(line, name);
-    const int rc = path ? port->call->get(port, path, watch, back) : ZMARSHALLINGERROR;
+    const bool sent = path && port->call->get(port, path, watch, back) == ZOK;
     free(path);
-    if (rc != ZOK)
+    if (!sent)
         zkl_line_retry_later(line);
-    return rc == ZOK;
+    return sent;
 }
 
 /* Nobody is granted because its blocker has gone unless its own node is watched, or is seen in a

@@ -165,6 +165,56 @@ static void a_line_that_is_listed_in_turn_rests_without_a_link(void) {
     CHECK(fake_held(p));
 }
 
+/* ---- about the directory ---- */
+
+/* Its create's answer was lost, and it has given up: its node is looked for until it is gone. */
+static void a_lost_node_is_looked_for_though_the_list_is_refused(void) {
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_carry(one);
+    fake_cut(one);
+    fake_cancel(p);
+    fake_refuse(zk, FAKE_LIST, LINE, ZNOAUTH, 1);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT(fake_children(zk, LINE), 1);
+    wait_and_settle(1);
+    CHECK_CLEAN();
+}
+
+/* A place wants a list behind a write after each cut. */
+static void a_write_that_is_refused_is_not_sent_again_at_once(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *p = fake_share(one, LINE, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 0);
+    fake_cut(one);
+    fake_connect(one);
+    const unsigned before = one->counts[FAKE_LIST];
+    fake_caller *q = fake_share(one, LINE, 1e12);
+    fake_release(p);
+    fake_settle(one);
+    CHECK(one->counts[FAKE_LIST] <= before + 2);
+    fake_allow(zk);
+    wait_and_settle(1);
+    CHECK(fake_held(q));
+}
+
+/* Its node stood in a list, nobody has told of it since, and there was no trust: it is asked for
+ * before it is granted. */
+static void trust_alone_does_not_grant(void) {
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_answer(one);
+    fake_wait(zk, 30);
+    CHECK(fake_carry(one) && fake_deliver(one));
+    CHECK(fake_waits(p) && p->contender->watch == ZKL_WATCH_NONE);
+    CHECK_INT(fake_remove(zk, fake_node_of(p)), ZOK);
+    fake_beat(one, 15);
+    CHECK(fake_held(p) && fake_node_of(p)); /* by a new node */
+    CHECK_INT(p->losses, 0);
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"an answer about a blocker that is gone changes nothing",
@@ -186,6 +236,11 @@ int main(int argc, char **argv) {
         {"who holds cannot be cancelled", who_holds_cannot_be_cancelled},
         {"a line that is listed in turn rests without a link",
          a_line_that_is_listed_in_turn_rests_without_a_link},
+        {"a lost node is looked for though the list is refused",
+         a_lost_node_is_looked_for_though_the_list_is_refused},
+        {"a write that is refused is not sent again at once",
+         a_write_that_is_refused_is_not_sent_again_at_once},
+        {"trust alone does not grant", trust_alone_does_not_grant},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

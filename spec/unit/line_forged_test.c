@@ -232,6 +232,22 @@ static void nodes_with_our_guid_that_are_nobodys_do_not_make_a_flood(void) {
     CHECK(fake_held(q));
 }
 
+/* It bears the number of the line, which names no node. */
+static void a_number_that_is_no_contenders_is_nobodys(void) {
+    fake_caller *p = fake_holder(one);
+    const zkl_line *line = zkl_lines_find(&one->lines, LINE);
+    char path[256];
+    fake_node *node;
+    strcpy(path, LINE "/");
+    zkl_znode_make(path + strlen(path), (zkl_guid){one->context.guid, line->receiver.id},
+                   ZKL_KIND_LOCK);
+    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, THEIRS, &node), ZOK);
+    fake_caller *q = fake_join(one, LINE, 1e12);
+    settle();
+    CHECK(!fake_find(zk, node->path, FAKE_LATEST));
+    CHECK(fake_held(p) && fake_waits(q));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a node with our GUID that is not ours is waited for",
@@ -253,6 +269,7 @@ int main(int argc, char **argv) {
          a_read_does_not_stand_beside_a_forged_write},
         {"nodes with our GUID that are nobody's do not make a flood of deletes",
          nodes_with_our_guid_that_are_nobodys_do_not_make_a_flood},
+        {"a number that is no contender's is nobody's", a_number_that_is_no_contenders_is_nobodys},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

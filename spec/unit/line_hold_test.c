@@ -99,6 +99,28 @@ static void without_a_link_the_node_goes_with_the_next_one(void) {
     CHECK_CLEAN();
 }
 
+/* Once its node is watched, there is nothing to look at before the end. */
+static void a_hold_that_is_watched_has_one_timer(void) {
+    fake_caller *p = hold_for(5);
+    fake_wait(zk, 0.1);
+    fake_settle(one);
+    CHECK_INT(p->contender->watch, ZKL_WATCH_ARMED);
+    CHECK_INT(zkl_timers_next(&one->context.timers), p->contender->hold_until);
+    fake_caller *q = fake_join(two, "/locks/other", 60);
+    fake_settle(two);
+    fake_wait(zk, 0.1);
+    fake_settle(two);
+    CHECK(fake_held(q));
+    CHECK_INT(zkl_timers_next(&two->context.timers), ZKL_NEVER);
+}
+
+static void one_for_ever_and_a_day_lasts(void) {
+    fake_caller *p = hold_for(9.2e9);
+    fake_wait(zk, 100);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a hold is lost when its time is over", it_is_lost_when_the_time_is_over},
@@ -111,6 +133,8 @@ int main(int argc, char **argv) {
         {"what was released is not lost later", one_that_was_released_is_not_lost_later},
         {"without a link the node goes with the next",
          without_a_link_the_node_goes_with_the_next_one},
+        {"a hold that is watched has one timer", a_hold_that_is_watched_has_one_timer},
+        {"one for ever and a day lasts", one_for_ever_and_a_day_lasts},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -403,6 +403,71 @@ static void two_of_one_number_are_told_apart(void) {
     CHECK(fake_held(p));
 }
 
+/* ---- who is watched ---- */
+
+static void who_is_told_is_not_looked_after(void) {
+    fake_caller *p = fake_lease(one, POOL, 1, 1);
+    fake_settle_all(zk);
+    fake_caller *q = fake_lease(two, POOL, 1, 1);
+    fake_settle_all(zk);
+    CHECK(fake_held(p) && fake_waits(q));
+    CHECK_INT(zkl_unwatched_count(&two->lines.queue), 0);
+    const unsigned lists = two->counts[FAKE_LIST];
+    wait_and_settle(10);
+    CHECK_INT(two->counts[FAKE_LIST], lists);
+}
+
+/* The request for the first one's is still on its way. */
+static void one_watch_serves_all_who_wait_for_the_same(void) {
+    const char *theirs = fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    fake_caller *p = fake_read(one, LINE), *q = fake_read(one, LINE);
+    while (!fake_pending(one, FAKE_GET, theirs) || !fake_node_of(q))
+        CHECK(fake_answer(one));
+    CHECK_INT(fake_pending(one, FAKE_GET, theirs), 1);
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    fake_settle(one);
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    fake_remove(zk, theirs);
+    fake_settle(one);
+    CHECK(fake_held(p) && fake_held(q));
+}
+
+static void who_finds_room_is_looked_after_no_more(void) {
+    without_room();
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    CHECK(zkl_unwatched_count(&one->lines.queue) > 0);
+    one->lines.queue.watches.most = 100000;
+    for (unsigned i = 0; i < 15; i++)
+        wait_and_settle(1);
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    const unsigned lists = one->counts[FAKE_LIST];
+    wait_and_settle(10);
+    CHECK_INT(one->counts[FAKE_LIST], lists);
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* The list that was to set the watch could not be sent. */
+static void a_watch_that_was_not_sent_is_sent_later(void) {
+    fake_caller *p = fake_lease(two, POOL, 1, 1);
+    fake_settle_all(zk);
+    fake_caller *q = fake_lease(one, POOL, 1, 1);
+    fake_settle_all(zk);
+    CHECK(fake_held(p) && fake_waits(q));
+    fake_cut(one);
+    fake_relink(one);
+    one->deaf = ZMARSHALLINGERROR;
+    fake_connect(one);
+    one->deaf = ZOK;
+    for (unsigned i = 0; i < 3; i++)
+        wait_and_settle(0.3);
+    fake_release(p);
+    fake_settle_all(zk);
+    CHECK(fake_held(q));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a client with too many watches for a packet could never come back",
@@ -437,6 +502,10 @@ int main(int argc, char **argv) {
          a_directory_is_taken_back_when_the_library_has_the_watch},
         {"two of one number are told apart", two_of_one_number_are_told_apart},
         {"those who come next are watched in time", those_who_come_next_are_watched_in_time},
+        {"who is told is not looked after", who_is_told_is_not_looked_after},
+        {"one watch serves all who wait for the same", one_watch_serves_all_who_wait_for_the_same},
+        {"who finds room is looked after no more", who_finds_room_is_looked_after_no_more},
+        {"a watch that was not sent is sent later", a_watch_that_was_not_sent_is_sent_later},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

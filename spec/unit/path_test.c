@@ -13,6 +13,7 @@ static void takes_what_servers_take(void) {
         "/a b~",
         "/\xc2\xa0",     /* U+00A0 */
         "/\xc3\xa4",     /* a letter with dots */
+        "/\xc3\x80",     /* U+00C0 */
         "/\xdf\xbf",     /* U+07FF */
         "/\xe0\xa0\x80", /* U+0800 */
         "/\xe6\x97\xa5", /* an ideograph */
@@ -45,6 +46,9 @@ static void refuses_what_servers_refuse(void) {
         "/\xe6\x97",
         "/\xc0\xaf",     /* a slash, spelled too long */
         "/\xe0\x80\xaf", /* likewise */
+        "/\xc1\x80",     /* an @, likewise */
+        "/\xe0\x9f\xbf", /* U+07FF, likewise */
+        "/\xf4\x90\x80", /* a beginning that no character has, and two bytes more */
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         check_spelled(bad[i], false);

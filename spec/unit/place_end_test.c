@@ -144,6 +144,21 @@ static void nobody_is_asked_for_a_place_that_was_given_up(void) {
     CHECK_CLEAN();
 }
 
+static void who_has_given_it_back_owns_nothing(void) {
+    fake_caller *p = place_holder(one), *q = place_settled(one);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    CHECK_INT(fake_release(p), ZKL_NOT_OWNER);
+    fake_drop(p);
+    fake_caller *r = place_settled(one);
+    CHECK(fake_held(q) && fake_waits(r));
+    place_release(q);
+    CHECK(fake_held(r));
+    place_release(r);
+    fake_wait(zk, 1.1);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
@@ -161,6 +176,7 @@ int main(int argc, char **argv) {
         {"who is granted a revoked place hears of it", who_is_granted_a_revoked_place_hears_of_it},
         {"nobody is asked for a place that was given up",
          nobody_is_asked_for_a_place_that_was_given_up},
+        {"who has given it back owns nothing", who_has_given_it_back_owns_nothing},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

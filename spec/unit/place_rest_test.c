@@ -144,6 +144,36 @@ static void while_a_place_is_idle_the_heart_beats_for_it(void) {
     fake_still(one);
 }
 
+static void without_lingering_the_short_way_is_closed(void) {
+    fake_share_as(64, 1, 0);
+    fake_caller *mine = place_holder(one);
+    CHECK(!fake_rest(mine));
+    place_release(mine);
+}
+
+static void a_fair_hold_has_no_short_way(void) {
+    fake_caller *p = fake_holder(one);
+    CHECK(!fake_rest(p) && !fake_take_again(p));
+    CHECK_INT(fake_release(p), ZKL_OK);
+    CHECK(!fake_take_again(p));
+}
+
+/* The heart beats for it as long as it is there. */
+static void a_place_that_has_gone_is_idle_no_more(void) {
+    fake_caller *mine = place_holder(one);
+    CHECK_INT(one->context.idle_places, 0);
+    CHECK(fake_rest(mine));
+    CHECK_INT(one->context.idle_places, 1);
+    CHECK(fake_take_again(mine));
+    CHECK_INT(one->context.idle_places, 0);
+    place_release(mine);
+    CHECK_INT(one->context.idle_places, 1);
+    fake_wait(zk, 1.1);
+    fake_settle(one);
+    CHECK_INT(one->context.idle_places, 0);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"who takes it again the short way has the next turn",
@@ -160,6 +190,9 @@ int main(int argc, char **argv) {
          max_hold_counts_from_when_it_was_taken_again},
         {"while a place is idle the heart beats for it",
          while_a_place_is_idle_the_heart_beats_for_it},
+        {"without lingering the short way is closed", without_lingering_the_short_way_is_closed},
+        {"a fair hold has no short way", a_fair_hold_has_no_short_way},
+        {"a place that has gone is idle no more", a_place_that_has_gone_is_idle_no_more},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

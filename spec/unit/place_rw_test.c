@@ -615,6 +615,16 @@ static void a_single_try_under_a_write_does_not_wait_for_a_link(void) {
     CHECK_CLEAN();
 }
 
+/* The write it asks for is over: it queues like every other. */
+static void a_read_under_a_write_that_is_over_queues(void) {
+    fake_caller *write = writer(one);
+    place_release(write);
+    fake_caller *read = settled(fake_share_under(write, LINE));
+    CHECK(fake_held(read));
+    CHECK(read->token > write->token);
+    place_release(read);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"readers here share one node", readers_here_share_one_node},
@@ -673,6 +683,7 @@ int main(int argc, char **argv) {
         {"readers that are let in are never too many", readers_that_are_let_in_are_never_too_many},
         {"a single try under a write does not wait for a link",
          a_single_try_under_a_write_does_not_wait_for_a_link},
+        {"a read under a write that is over queues", a_read_under_a_write_that_is_over_queues},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

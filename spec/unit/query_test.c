@@ -353,6 +353,20 @@ static void all_who_hold_are_asked(void) {
     CHECK_INT(one->counts[FAKE_GET], 0);
 }
 
+/* What is still on its way finds nobody: nothing more is asked. */
+static void a_deadline_ends_the_asking_of_many(void) {
+    fill(300, "_c_%s-__READ__");
+    ask(ZKL_QUERY_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    const unsigned asked = fake_pending(one, FAKE_SET, NULL);
+    CHECK(asked > 0 && asked < 300);
+    fake_wait(zk, 5);
+    check_answered(ZKL_TIMEOUT);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_SET], asked);
+}
+
 static void ask_validity(fake_caller *p) {
     query = zkl_query_new(&one->queries, ZKL_QUERY_VALIDITY, 0);
     CHECK(query != NULL);
@@ -457,6 +471,7 @@ int main(int argc, char **argv) {
         {"all who hold are asked, some at a time", all_who_hold_are_asked},
         {"a flush is not told what becomes of those who came later",
          a_flush_is_not_told_what_becomes_of_those_who_came_later},
+        {"a deadline ends the asking of many", a_deadline_ends_the_asking_of_many},
         {"validity is answered at once while it lasts",
          validity_is_answered_at_once_while_it_lasts},
         {"validity that ran out asks the servers", validity_that_ran_out_asks_the_servers},

@@ -720,7 +720,9 @@ static void each_change_of_the_state_is_told_once(void) {
     happens(latest(), ZKL_LINK_SUSPENDED);
     happens(latest(), ZKL_LINK_SUSPENDED);
     connect_as(7);
+    CHECK_TEXT(take_news(), "SR");
     happens(latest(), ZKL_LINK_CONNECTED);
+    CHECK_TEXT(take_news(), "");
     const int expected[] = {ZKL_STATE_CONNECTED, ZKL_STATE_SUSPENDED, ZKL_STATE_CONNECTED};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         CHECK(zkl_events_peek(&context.events, &event));

@@ -113,8 +113,10 @@ static void another_kind_is_seen(void) {
     }
     CHECK(zkl_verdict_mixed(children, 1, ZKL_KIND_READ));
     CHECK(zkl_verdict_mixed(children, 1, ZKL_KIND_WRITE));
+    CHECK(!zkl_verdict_mixed(children, 1, ZKL_KIND_LEASE));
     children[0].kind = ZKL_KIND_READ;
     CHECK(!zkl_verdict_mixed(children, 1, ZKL_KIND_WRITE));
+    CHECK(!zkl_verdict_mixed(children, 1, ZKL_KIND_LEASE));
 }
 
 int main(int argc, char **argv) {

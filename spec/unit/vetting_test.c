@@ -225,6 +225,39 @@ static void a_cut_while_parents_are_looked_at_does_not_matter(void) {
     }
 }
 
+static void a_new_session_of_a_waiter_asks_again(void) {
+    node_at(LINE)->closed = true;
+    fake_caller *holder = fake_join(two, LINE, 60);
+    fake_settle_all(zk);
+    fake_caller *p = fake_waiter(one);
+    CHECK_INT(one->counts[FAKE_ACL], 1);
+    fake_expire(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_INT(one->counts[FAKE_ACL], 2);
+    fake_release(holder);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+}
+
+/* Nothing is made before the levels have been looked at. */
+static void levels_that_could_not_be_looked_at_are_looked_at_later(void) {
+    fake_caller *p = fake_join(one, DEEP, 60);
+    while (fake_carry(one))
+        continue;
+    one->deaf = ZMARSHALLINGERROR;
+    while (fake_deliver(one))
+        continue;
+    one->deaf = ZOK;
+    for (unsigned i = 0; i < 3; i++) {
+        fake_wait(zk, 1);
+        fake_settle(one);
+    }
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a directory where anybody may create or delete is refused, in the same round trip",
@@ -254,6 +287,9 @@ int main(int argc, char **argv) {
          a_level_that_comes_to_be_meanwhile_is_left_alone},
         {"a cut while parents are looked at does not matter",
          a_cut_while_parents_are_looked_at_does_not_matter},
+        {"a new session of a waiter asks again", a_new_session_of_a_waiter_asks_again},
+        {"levels that could not be looked at are looked at later",
+         levels_that_could_not_be_looked_at_are_looked_at_later},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

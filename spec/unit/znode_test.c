@@ -223,6 +223,27 @@ static void begin(void) {
     srandom(7);
 }
 
+/* Whatever stands before it in memory. */
+static void what_is_before_a_name_does_not_matter(void) {
+    static const char negative[] = "lock--1000000001", positive[] = "lock-0000000001";
+    int32_t sequence;
+    CHECK_INT(zkl_znode_parse(negative, &sequence), ZKL_KIND_LOCK);
+    CHECK_INT(zkl_znode_parse(negative + strlen("lock--"), &sequence), ZKL_KIND_NONE);
+    CHECK_INT(zkl_znode_parse(positive, &sequence), ZKL_KIND_LOCK);
+    CHECK_INT(zkl_znode_parse(positive + strlen("lock-0"), &sequence), ZKL_KIND_NONE);
+}
+
+static void a_guid_has_hexadecimal_digits(void) {
+    zkl_guid guid;
+    CHECK(zkl_znode_guid("_c_00000000-0000-4000-8000-00000000000f-lock-", &guid));
+    CHECK_INT(guid.number, 15);
+    CHECK(!zkl_znode_guid("_c_00000000-0000-4000-8000-00000000000g-lock-", &guid));
+    CHECK(!zkl_znode_guid("_c_00000000-0000-4000-8000-00000000000`-lock-", &guid));
+    CHECK(!zkl_znode_guid("_c_00000000-0000-4000-8000-00000000000A-lock-", &guid));
+    CHECK(!zkl_znode_guid("_c_00000000-0000-4000-8000-00000000000:-lock-", &guid));
+    CHECK(!zkl_znode_guid("_c_00000000-0000-4000-8000-00000000000/-lock-", &guid));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a name that was made is read back", what_is_made_is_read},
@@ -236,6 +257,8 @@ int main(int argc, char **argv) {
         {"takes no GUID of another form for one of ours", reads_only_guids_of_our_form},
         {"any bytes are read safely, and what is read prints back",
          any_bytes_are_safe_and_print_back},
+        {"what is before a name does not matter", what_is_before_a_name_does_not_matter},
+        {"a GUID has hexadecimal digits", a_guid_has_hexadecimal_digits},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, NULL);
 }
