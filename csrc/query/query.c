@@ -62,7 +62,7 @@ static void check_participants(zkl_query *query) {
         return;
     }
     zkl_listing_step(&query->listing);
-    if (query->listing.done && (query->kind != ZKL_QUERY_REVOKE || query->listing.status != ZKL_OK))
+    if (query->listing.done) /* for a REVOKE that it has failed: check_revoke looks before */
         resolve(query, query->listing.status);
 }
 

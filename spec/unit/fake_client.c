@@ -308,6 +308,13 @@ fake_caller *fake_read_under(fake_caller *write, const char *path) {
         (zkl_terms){.kind = ZKL_KIND_READ, .deadline = ZKL_NEVER, .under = write->contender});
 }
 
+fake_caller *fake_try_read_under(fake_caller *write, const char *path) {
+    return join(
+        write->client, path,
+        (zkl_terms){
+            .kind = ZKL_KIND_READ, .deadline = fake_now, .once = true, .under = write->contender});
+}
+
 fake_caller *fake_write_lock(fake_client *client, const char *path) {
     return join(client, path, (zkl_terms){.kind = ZKL_KIND_WRITE, .deadline = ZKL_NEVER});
 }

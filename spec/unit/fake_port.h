@@ -79,6 +79,7 @@ fake_caller *fake_try_kind(fake_client *client, const char *path, zkl_kind kind)
 fake_caller *fake_join_for(fake_client *client, const char *path, double max_hold); /* seconds */
 fake_caller *fake_read(fake_client *client, const char *path);
 fake_caller *fake_read_under(fake_caller *write, const char *path);
+fake_caller *fake_try_read_under(fake_caller *write, const char *path); /* once */
 fake_caller *fake_write_lock(fake_client *client, const char *path);
 /* Unless `max_waiting` of this client wait there. */
 fake_caller *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,

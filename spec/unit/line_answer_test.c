@@ -5,6 +5,8 @@
 #include "queue/answer.h"
 #include "queue/unwatched.h"
 
+#include <string.h>
+
 static void wait_and_settle(double seconds) {
     fake_settle_all(zk);
     fake_wait(zk, seconds);
@@ -215,6 +217,14 @@ static void trust_alone_does_not_grant(void) {
     CHECK_INT(one->counts[FAKE_CREATE], 2);
 }
 
+/* What a list has cost: the pause after it comes from that. */
+static void what_a_list_takes_is_counted(void) {
+    fake_caller *p = fake_holder(two);
+    fake_waiter(one);
+    const size_t name = strlen(strrchr(fake_node_of(p), '/') + 1);
+    CHECK_INT(zkl_lines_find(&one->lines, LINE)->listed_bytes, 2 * (4 + name));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"an answer about a blocker that is gone changes nothing",
@@ -241,6 +251,7 @@ int main(int argc, char **argv) {
         {"a write that is refused is not sent again at once",
          a_write_that_is_refused_is_not_sent_again_at_once},
         {"trust alone does not grant", trust_alone_does_not_grant},
+        {"what a list takes is counted", what_a_list_takes_is_counted},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

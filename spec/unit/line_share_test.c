@@ -235,6 +235,18 @@ static void nothing_is_left(void) {
     CHECK_CLEAN();
 }
 
+/* What is held here would refuse any other try at once. */
+static void a_try_under_a_write_is_not_refused_for_that(void) {
+    fake_caller *write = writer(one);
+    CHECK_FAILED(fake_try_kind(one, LINE, ZKL_KIND_READ), ZKL_TIMEOUT);
+    fake_caller *read = fake_try_read_under(write, LINE);
+    CHECK(fake_waits(read));
+    fake_settle(one);
+    CHECK(fake_held(read));
+    release(write);
+    CHECK_FAILED(fake_try_kind(one, LINE, ZKL_KIND_WRITE), ZKL_TIMEOUT);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"readers hold together, with tokens of their own", readers_hold_together},
@@ -255,6 +267,8 @@ int main(int argc, char **argv) {
         {"a single try knows what is held here", a_try_knows_what_is_held_here},
         {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},
         {"nothing is left", nothing_is_left},
+        {"a try under a write is not refused for that",
+         a_try_under_a_write_is_not_refused_for_that},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -174,6 +174,32 @@ static void a_place_that_has_gone_is_idle_no_more(void) {
     CHECK_CLEAN();
 }
 
+/* They hold together, and each comes and goes for himself. */
+static void readers_have_no_short_way(void) {
+    fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(p) && !fake_rest(p));
+    place_release(p);
+}
+
+static void what_was_dropped_while_it_was_held_is_counted(void) {
+    fake_drop(place_holder(one));
+    CHECK_INT(one->context.counters.abandoned, 1);
+    fake_settle(one);
+    fake_caller *p = place_holder(one);
+    place_release(p);
+    fake_drop(p);
+    CHECK_INT(one->context.counters.abandoned, 1);
+}
+
+static void it_may_linger_for_ever_and_a_day(void) {
+    fake_share_as(64, 1, 9.2e9);
+    place_release(place_holder(one));
+    fake_wait(zk, 100);
+    fake_settle(one);
+    CHECK_INT(place_nodes(), 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"who takes it again the short way has the next turn",
@@ -193,6 +219,10 @@ int main(int argc, char **argv) {
         {"without lingering the short way is closed", without_lingering_the_short_way_is_closed},
         {"a fair hold has no short way", a_fair_hold_has_no_short_way},
         {"a place that has gone is idle no more", a_place_that_has_gone_is_idle_no_more},
+        {"readers have no short way", readers_have_no_short_way},
+        {"what was dropped while it was held is counted",
+         what_was_dropped_while_it_was_held_is_counted},
+        {"it may linger for ever and a day", it_may_linger_for_ever_and_a_day},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

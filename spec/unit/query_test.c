@@ -23,6 +23,7 @@ static void ask(zkl_query_kind asked, double seconds) {
 
 static void check_answered(zkl_status status) {
     CHECK(!query->pending);
+    CHECK_INT(query->answer.kind, ZKL_EVENT_ANSWER);
     CHECK_TEXT(zkl_status_text(query->answer.status), zkl_status_text(status));
 }
 
@@ -47,6 +48,27 @@ static void tells_who_is_in_line_in_order(void) {
     CHECK(zkl_listing_at(&query->listing, 2, &who));
     CHECK(!who.holder && !who.mine && who.identifier_length == strlen("stranger"));
     CHECK(!zkl_listing_at(&query->listing, 3, &who));
+}
+
+static void who_writes_and_reads_holds_twice(void) {
+    fake_caller *write = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    fake_read_under(write, LINE);
+    fake_settle_all(zk);
+    fake_read(one, LINE);
+    fake_settle_all(zk);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    unsigned holders = 0;
+    zkl_participant who;
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(zkl_listing_at(&query->listing, i, &who));
+        holders += who.holder;
+        CHECK(who.holder == !who.mine);
+    }
+    CHECK_INT(holders, 2);
 }
 
 static void leaves_out_who_left_meanwhile(void) {
@@ -446,6 +468,7 @@ static void a_session_is_waited_for(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"tells who is in line, in order", tells_who_is_in_line_in_order},
+        {"who writes and reads holds twice", who_writes_and_reads_holds_twice},
         {"leaves out who left meanwhile", leaves_out_who_left_meanwhile},
         {"nobody is in a line that is not there", nobody_is_in_a_line_that_is_not_there},
         {"asks again after a cut", asks_again_after_a_cut},

@@ -272,6 +272,7 @@ static void begin(void) {
 static void end(void) {
     zkl_session_ending(&session);
     zkl_session_end(&session, now + ZKL_SECOND);
+    CHECK(!context.port);
     work();
     check_goes_on();
     CHECK_INT(session.stage, ZKL_STAGE_ENDED);
