@@ -7,8 +7,10 @@ local process = require "spec.support.process"
 -- In each room: 40 lines that are run, and one that is not unless somebody asks for it.
 local BODY = ("    a += 1;\n"):rep(40)
 local SOURCE = "int %s(int a) {\n" .. BODY .. "    if (a < 0)\n        a = 7;\n    return a;\n}\n"
-local ROOMS = { queue = "queue/toy", query = "query/toy", recipe = "recipe/toy", session = "zookeeper/session",
-  heart = "zookeeper/heart" }
+local ROOMS = {
+  queue = "queue/toy", query = "query/toy", recipe = "recipe/toy",
+  session = "zookeeper/session", heart = "zookeeper/heart",
+}
 local MOVES = "legal\tstate: ON -> OFF\nlegal\tstate: OFF -> ON\nmade\tstate: ON -> OFF\n"
 
 local REASONS = [[
@@ -25,7 +27,8 @@ describe("make coverage #once #bare", function()
   local toy, tree
 
   local function run(...)
-    local one = process.spawn { cwd = toy, env = { LD_PRELOAD = false, LUA_PATH_5_4 = ";;", LUA_CPATH_5_4 = ";;" }, ... }
+    local env = { LD_PRELOAD = false, LUA_PATH_5_4 = ";;", LUA_CPATH_5_4 = ";;" }
+    local one = process.spawn { cwd = toy, env = env, ... }
     local code = one:wait(60)
     return one:stdout() .. one:stderr(), code
   end
