@@ -111,7 +111,7 @@ void zkl_hang_up(zkl_client *client);
  * while it deals with it finds it again. false: there is none. */
 bool zkl_peek(zkl_client *client, zkl_event *event);
 /* The same, but the descriptor stays readable, if it is: a turn that it calls for is still to come.
- */
+ * false also if the oldest is to be told in that turn, and not before. */
 bool zkl_look(zkl_client *client, zkl_event *event);
 /* The host has dealt with it. Does nothing if it was posted again since, or went with what it spoke
  * of. */

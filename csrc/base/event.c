@@ -96,7 +96,7 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
 
 bool zkl_events_look(zkl_events *events, zkl_event *copy) {
     pthread_mutex_lock(&events->mutex);
-    const bool any = copy_oldest(events, copy);
+    const bool any = copy_oldest(events, copy) && !copy->unhurried;
     pthread_mutex_unlock(&events->mutex);
     return any;
 }

@@ -31,6 +31,7 @@ typedef struct zkl_event {
     int status;
     zkl_event_kind kind : 8;
     bool queued;
+    bool unhurried; /* told only in the turn that the descriptor calls for */
 } zkl_event;
 
 typedef struct zkl_events {
@@ -55,7 +56,7 @@ void zkl_events_drop(zkl_events *events, zkl_event *event);
  * again. false: there is none, and the descriptor is not readable any more. */
 bool zkl_events_peek(zkl_events *events, zkl_event *copy);
 /* The same, but the descriptor stays as it is: whoever looks in between leaves the turn that it
- * calls for to come. */
+ * calls for to come. false also if the oldest is to be told in that turn, and not before. */
 bool zkl_events_look(zkl_events *events, zkl_event *copy);
 /* The peeked event was dealt with and goes, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);

@@ -83,9 +83,10 @@ static bool tend_free(zkl_place *place, bool fresh) {
 
 /* false: it is to go. */
 static bool tend_single(zkl_place *place, bool fresh) {
-    if (!zkl_place_holder(place))
-        return tend_free(place, fresh);
-    if (place->company == ZKL_COMPANY_UNKNOWN)
+    if (!zkl_place_holder(place) && !tend_free(place, fresh))
+        return false;
+    /* The sooner it is asked, the less does anybody here wait for the answer. */
+    if (zkl_place_holder(place) && place->company == ZKL_COMPANY_UNKNOWN)
         zkl_company_ask(place);
     return true;
 }

@@ -128,6 +128,14 @@ zkl_may zkl_turns_may_hand_over(zkl_place *place) {
     return ZKL_MAY;
 }
 
+/* With somebody behind, it goes as soon as nobody here wants it; but others may be about to ask, of
+ * whom the host has not heard yet while one after the other has been granted. So the last of those
+ * who wait is not told before the host's next turn, in which it hears of them, too. */
+static bool is_last_for_now(const zkl_place *place) {
+    return place->kind != ZKL_KIND_READ && place->company != ZKL_COMPANY_NONE &&
+           place->counted < place->sharing.handoffs && !zkl_place_waiter(place);
+}
+
 void zkl_turns_grant(zkl_place *place, bool handed) {
     zkl_contender *c = zkl_place_waiter(place);
     wait_no_more(place, c);
@@ -140,6 +148,7 @@ void zkl_turns_grant(zkl_place *place, bool handed) {
     place->counted +=
         place->company != ZKL_COMPANY_NONE && !place->under; /* ... and are one hold */
     place->context->counters.handed += handed;
+    c->answer.unhurried = is_last_for_now(place);
     zkl_contender_granted(c);
     zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);
 }

@@ -140,6 +140,20 @@ static void looked_at_in_between_leaves_the_descriptor_readable(void) {
     CHECK(!readable());
 }
 
+static void who_has_time_is_told_in_the_turn_that_the_descriptor_calls_for(void) {
+    zkl_event event;
+    pool[0].unhurried = true;
+    zkl_events_post(&events, &pool[0], 1, 0);
+    zkl_events_post(&events, &pool[1], 2, 0);
+    CHECK(!zkl_events_look(&events, &event)); /* nobody overtakes it */
+    CHECK(readable());
+    CHECK(take(&event));
+    CHECK_INT(event.status, 1);
+    CHECK(zkl_events_look(&events, &event));
+    CHECK_INT(event.status, 2);
+    pool[0].unhurried = false;
+}
+
 static void stays_if_it_is_posted_again_or_replaced(void) {
     zkl_event event;
     zkl_events_post(&events, &pool[0], 1, 0);
@@ -304,6 +318,8 @@ int main(int argc, char **argv) {
         {"an event stays until it is forgotten", stays_until_it_is_forgotten},
         {"an event looked at in between leaves the descriptor readable",
          looked_at_in_between_leaves_the_descriptor_readable},
+        {"who has time is told in the turn that the descriptor calls for",
+         who_has_time_is_told_in_the_turn_that_the_descriptor_calls_for},
         {"what is posted again, or comes in its place, is not forgotten with it",
          stays_if_it_is_posted_again_or_replaced},
         {"a wake makes the descriptor readable until the next empty peek", wakes_without_an_event},

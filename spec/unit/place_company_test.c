@@ -146,7 +146,6 @@ static void a_place_that_was_waited_for_gives_one_grant(void) {
     CHECK(fake_held(next));
 }
 
-/* The first one was granted before the other client was there. */
 /* It waits for the list that tells whether those who came have gone, and the link goes before what
  * was on its way is known to be lost. */
 static void a_try_that_waits_for_a_list_ends_with_the_link(void) {
@@ -163,6 +162,53 @@ static void a_try_that_waits_for_a_list_ends_with_the_link(void) {
     fake_deliver_late(one);
 }
 
+/* Does the release tell the next one before the host's own turn? */
+static bool tells_at_once(fake_caller *holder) {
+    fake_client *client = holder->client;
+    zkl_event event;
+    client->busy = true;
+    place_release(holder);
+    const bool told = zkl_events_look(&client->context.events, &event);
+    client->busy = false;
+    fake_hear(client);
+    return told;
+}
+
+/* Nobody behind it gains from its end before those were heard who come just now. */
+static void the_last_one_here_is_told_in_the_hosts_next_turn(void) {
+    fake_share_as(3, 1000, 1);
+    fake_caller *mine[6];
+    mine[0] = place_holder(one);
+    mine[1] = place_join(one);
+    CHECK(tells_at_once(mine[0])); /* nobody is behind it */
+    fake_caller *theirs = fake_waiter(two);
+    for (size_t i = 2; i < 4; i++)
+        mine[i] = place_join(one);
+    CHECK(tells_at_once(mine[1]));
+    CHECK(!tells_at_once(mine[2]) && fake_held(mine[3]));
+    mine[4] = place_join(one);
+    CHECK(tells_at_once(mine[3]) && fake_held(mine[4])); /* its last grant: then it goes anyway */
+    mine[5] = place_join(one);
+    place_release(mine[4]);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs) && fake_waits(mine[5]));
+}
+
+/* Who holds for a while need not wait for the answer then. */
+static void who_is_behind_is_asked_when_the_first_is_granted(void) {
+    fake_share_as(2, 1000, 1);
+    fake_caller *theirs = fake_holder(two), *mine = place_settled(one);
+    place_forget_counts(one);
+    place_release(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(mine));
+    CHECK_INT(one->counts[FAKE_LIST], 1);
+    place_forget_counts(one);
+    place_release(mine);
+    place_handed(one); /* nobody is: that is known by now */
+}
+
+/* The first one was granted before the other client was there. */
 static void two_clients_take_turns_of_turns(void) {
     fake_share_as(4, 1000, 1);
     fake_caller *all[2][12];
@@ -201,6 +247,10 @@ int main(int argc, char **argv) {
          a_place_that_was_waited_for_gives_one_grant},
         {"a try that waits for a list ends with the link",
          a_try_that_waits_for_a_list_ends_with_the_link},
+        {"the last one here is told in the host's next turn",
+         the_last_one_here_is_told_in_the_hosts_next_turn},
+        {"who is behind is asked when the first is granted",
+         who_is_behind_is_asked_when_the_first_is_granted},
         {"two clients take turns of turns", two_clients_take_turns_of_turns},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
