@@ -18,6 +18,7 @@ void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
 /* An integer where Lua has 64 of its bits, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
+int64_t zkl_check_token(lua_State *L, int arg);
 
 /* Pushes a text that was kept when the module was opened: cannot fail. The text is known by its
  * address. */

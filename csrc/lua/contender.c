@@ -6,6 +6,8 @@
 typedef struct entry {
     zkl_contender *contender; /* NULL: it has not joined yet, or was dropped */
     const char *mark;         /* nobody else's userdata has the address of this file's */
+    const lua_State *main;    /* of one whose owner is the main program, once he has come by */
+    int64_t token;            /* as its owner was handed it */
     unsigned count;           /* of one that is held: how often its owner has it */
     bool pinned; /* somebody else refers to this hold: it does not become another one */
 } entry;
@@ -14,7 +16,7 @@ static const char mark = 'c';
 
 void **zkl_new_contender(lua_State *L) {
     entry *e = lua_newuserdata(L, sizeof *e);
-    *e = (entry){NULL, &mark, 1, false};
+    *e = (entry){NULL, &mark, NULL, 0, 1, false};
     luaL_getmetatable(L, ZKL_CONTENDER);
     lua_setmetatable(L, -2);
     return (void **)&e->contender;
@@ -148,6 +150,12 @@ static int contender_add(lua_State *L) {
     return 0;
 }
 
+/* contender:hand(token): its owner is handed it */
+static int contender_hand(lua_State *L) {
+    check_entry(L)->token = zkl_check_token(L, 2);
+    return 0;
+}
+
 /* contender:ask_validity(tag, moment) -> query, answered when validity is above 0 */
 static int contender_ask_validity(lua_State *L) {
     zkl_contender *contender = check(L);
@@ -171,66 +179,79 @@ static int contender_nodes(lua_State *L) {
 
 /* ---- calls that are made often: they take no lock and allocate nothing ---- */
 
-/* Is it run now what argument `arg` stands for? A coroutine stands for itself, a table for the main
- * program; true: the owner, whoever he is. */
-static bool is_here(lua_State *L, int arg) {
-    const lua_State *thread = lua_tothread(L, arg);
+/* Is it run now by the owner of `e`? Argument `arg` is a reference to him: a table with him in it,
+ * or with a table that stands for the main program; true: he was found already. */
+static bool is_here(lua_State *L, entry *e, int arg) {
+    if (e->main == L)
+        return true;
+    if (!lua_istable(L, arg))
+        return lua_toboolean(L, arg);
+    lua_rawgeti(L, arg, 1);
+    const lua_State *thread = lua_tothread(L, -1);
     if (thread)
         return thread == L;
-    if (lua_istable(L, arg))
-        return lua_pushthread(L);
-    return lua_toboolean(L, arg);
+    if (!lua_istable(L, -1) || !lua_pushthread(L))
+        return false;
+    e->main = L; /* which lives as long as anything of that state does */
+    return true;
 }
 
-/* Argument 1, if argument 2 is here. NULL: the caller takes the long way; also while
- * a hook is set, which might raise before he has done what he is about to do. */
-static entry *entry_here(lua_State *L) {
+/* Argument 1, if his owner is here. NULL: the caller takes the long way; also while a hook is set,
+ * which might raise before he has done what he is about to do. */
+static entry *entry_here(lua_State *L, int owner) {
     entry *e = entry_at(L, 1);
-    return e && e->contender && is_here(L, 2) && !lua_gethook(L) ? e : NULL;
+    return e && e->contender && is_here(L, e, owner) && !lua_gethook(L) ? e : NULL;
 }
 
 /* Nothing that a wait may last is refused here. */
 static bool is_timeout(lua_State *L, int arg) {
-    return lua_isnoneornil(L, arg) ||
-           (lua_type(L, arg) == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
+    const int type = lua_type(L, arg);
+    return type <= LUA_TNIL || (type == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
 }
 
-/* core.again(contender, here, timeout, rested) -> true: its owner is here, holds it with validity
- * left, and has it once more from now on; or, if `rested` says that he may, he has taken it again
- * after core.once_less; false: there is more to it, or the timeout is none */
+static bool is_same_handle(lua_State *L, int a, int b) {
+    return lua_istable(L, a) && lua_rawequal(L, a, b);
+}
+
+/* core.again(contender, timeout, owner, listener, handle) -> token: its owner is here, holds it with
+ * validity left, and has it once more from now on; or, if he took it through this handle, he has
+ * taken it again after core.once_less; nothing: there is more to it, or the timeout is none */
 static int entry_again(lua_State *L) {
-    entry *e = entry_here(L);
-    bool good = e && is_timeout(L, 3);
-    if (good && zkl_validity(e->contender) > 0)
+    entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
+    if (!e)
+        return 0;
+    if (zkl_validity(e->contender) > 0)
         e->count++;
-    else
-        good = good && lua_toboolean(L, 4) && e->count == 1 && zkl_take_again(e->contender);
-    lua_pushboolean(L, good);
+    else if (e->count != 1 || !is_same_handle(L, 4, 5) || !zkl_take_again(e->contender))
+        return 0;
+    zkl_push_token(L, e->token);
     return 1;
 }
 
-/* core.once_less(contender, here, rests) -> true: its owner is here, holds it, and has had it more
- * than once; or, if `rests` says that it may, it is given back and rests; false: there is more to
+/* core.once_less(contender, owner, rests) -> true: its owner is here, holds it, and has had it more
+ * than once; or, if `rests` says that it may, it is given back and rests; nothing: there is more to
  * it */
 static int entry_once_less(lua_State *L) {
-    entry *e = entry_here(L);
-    bool good = e && e->count > 1 && zkl_held(e->contender);
-    if (good)
+    entry *e = entry_here(L, 2);
+    if (!e)
+        return 0;
+    if (e->count > 1 && zkl_held(e->contender))
         e->count--;
-    else
-        good = e && e->count == 1 && !e->pinned && lua_toboolean(L, 3) && zkl_rest(e->contender);
-    lua_pushboolean(L, good);
+    else if (e->count != 1 || e->pinned || !lua_toboolean(L, 3) || !zkl_rest(e->contender))
+        return 0;
+    lua_pushboolean(L, 1);
     return 1;
 }
 
-/* core.standing(contender, here) -> seconds of validity, if its owner is here and holds it; nil:
- * there is more to it */
+/* core.standing(contender, owner) -> token, seconds of validity, if its owner is here and holds it;
+ * nothing: there is more to it */
 static int entry_standing(lua_State *L) {
-    const entry *e = entry_here(L);
+    const entry *e = entry_here(L, 2);
     if (!e || !zkl_held(e->contender))
         return 0;
+    zkl_push_token(L, e->token);
     lua_pushnumber(L, zkl_validity(e->contender));
-    return 1;
+    return 2;
 }
 
 void zkl_open_often(lua_State *L) {
@@ -248,23 +269,15 @@ void zkl_open_often(lua_State *L) {
 
 void zkl_open_contender(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", contender_drop},
-        {"drop", contender_drop},
-        {"quit", contender_quit},
-        {"release", contender_release},
-        {"give_up", contender_give_up},
-        {"cancel", contender_cancel},
-        {"held", contender_held},
-        {"token", contender_token},
-        {"turn", contender_turn},
-        {"validity", contender_validity},
-        {"rested", contender_rested},
-        {"pin", contender_pin},
-        {"count", contender_count},
-        {"add", contender_add},
-        {"ask_validity", contender_ask_validity},
-        {"nodes", contender_nodes},
-        {NULL, NULL},
+        {"__gc", contender_drop},       {"drop", contender_drop},
+        {"quit", contender_quit},       {"release", contender_release},
+        {"give_up", contender_give_up}, {"cancel", contender_cancel},
+        {"held", contender_held},       {"token", contender_token},
+        {"turn", contender_turn},       {"validity", contender_validity},
+        {"rested", contender_rested},   {"pin", contender_pin},
+        {"count", contender_count},     {"add", contender_add},
+        {"hand", contender_hand},       {"ask_validity", contender_ask_validity},
+        {"nodes", contender_nodes},     {NULL, NULL},
     };
     zkl_metatable(L, ZKL_CONTENDER, methods);
 }

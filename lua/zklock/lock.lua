@@ -29,7 +29,7 @@ Lock.__name = "zklock.Lock"
 ---@param by_thread boolean? whose calls that name no owner are the host's light thread's
 ---@return zklock.Lock
 function Lock.new(client, holds, by_thread)
-  return setmetatable({ client = client, holds = holds, by_thread = by_thread or false }, Lock)
+  return setmetatable({ holds, client = client, holds = holds, by_thread = by_thread or false }, Lock)
 end
 
 -- ---- what is asked often ------------------------------------------------------------------------------------------
@@ -46,10 +46,14 @@ local function is_lock(self)
   return true
 end
 
+---@return integer? token
 ---@return number? seconds of validity
 local function seen_standing(self)
-  local hold = (self == latest[1] or is_lock(self)) and self.holds.sole
-  return hold and standing(hold.contender, hold.here[1]) or nil
+  if self ~= latest[1] and not is_lock(self) then return nil end
+  local holds = self[1]
+  local contender = holds[1]
+  if not contender then return nil end
+  return standing(contender, holds[2])
 end
 
 -- -------------------------------------------------------------------------------------------------------------------
@@ -143,15 +147,17 @@ end
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
   if who == nil and (self == latest[1] or is_lock(self)) then
-    local hold = self.holds.sole
-    local here = hold and hold.here[1]
-    if here and again(hold.contender, here, timeout, hold.listener == self) then return hold.token end
+    local holds = self[1]
+    local contender = holds[1]
+    local token = contender and again(contender, timeout, holds[2], holds[3], self)
+    if token then return token end
   end
   check.self(self, Lock, "lock:acquire")
   local is_named = who ~= nil
   who = owner_or_current(self, check.owner(who))
   local known = self.holds:handed_to(who)
-  if known and again(known.contender, true, timeout) then return known.token end
+  local token = known and again(known.contender, timeout, true)
+  if token then return token end
   local deadline, once = check.deadline(timeout, "timeout")
   local caller = not (is_named or self.by_thread) and who or nil
   return hand_over(hand_out, self, who, false, seek(self, deadline, once, who, caller))
@@ -180,9 +186,9 @@ end
 ---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
   if who == nil and (self == latest[1] or is_lock(self)) then
-    local hold = self.holds.sole
-    local here = hold and hold.here[1]
-    if here and once_less(hold.contender, here, true) then return true end
+    local holds = self[1]
+    local contender = holds[1]
+    if contender and once_less(contender, holds[2], true) then return true end
   end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))
@@ -199,8 +205,10 @@ local function held(lock, who)
   local client = lock.client
   who = owner_or_current(lock, check.owner(who, 4))
   local known = lock.holds:handed_to(who)
-  local seconds = known and standing(known.contender, true)
-  if seconds then return known, seconds end
+  if known then
+    local token, seconds = standing(known.contender, true)
+    if token then return known, seconds end
+  end
   if client.native:unusable() then return nil end
   client.ledger:recall()
   local hold = lock.holds:of(who)
@@ -212,8 +220,10 @@ end
 ---@param who any?
 ---@return boolean
 function Lock:is_held(who)
-  local seconds = who == nil and seen_standing(self)
-  if seconds then return seconds > 0 end
+  if who == nil then
+    local token, seconds = seen_standing(self)
+    if token then return seconds > 0 end
+  end
   check.self(self, Lock, "lock:is_held")
   local hold, left = held(self, who)
   return hold ~= nil and left > 0
@@ -223,10 +233,10 @@ end
 ---@param who any?
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
-  local hold = who == nil and (self == latest[1] or is_lock(self)) and self.holds.sole
-  if hold and standing(hold.contender, hold.here[1]) then return hold.token end
+  local token = who == nil and seen_standing(self)
+  if token then return token end
   check.self(self, Lock, "lock:token")
-  hold = held(self, who)
+  local hold = held(self, who)
   return hold and hold.token or nil
 end
 
@@ -245,8 +255,10 @@ end
 ---@param who any?
 ---@return number seconds 0 when this owner does not hold it
 function Lock:validity(who)
-  local seconds = who == nil and seen_standing(self)
-  if seconds then return seconds end
+  if who == nil then
+    local token, seconds = seen_standing(self)
+    if token then return seconds end
+  end
   check.self(self, Lock, "lock:validity")
   local hold, left = held(self, who)
   return hold and left or 0

@@ -14,7 +14,6 @@ local NONE = {}
 ---@field listener table whose `handle_lost` and `handle_revoke` are told: the handle it was taken through, or a lease's
 ---@field whose any[] a reference to the owner, that does not keep a coroutine alive
 ---@field handed boolean its owner was handed it
----@field here any[] the same, once he was handed it, if core can see whether it is he who runs; else to nobody
 ---@field state "waiting"|"held"|"failed"|"released"|"lost"
 ---@field leases integer? of a semaphore: how many
 ---@field contender userdata collected, it gives back what it holds; empty until it joins; counts how often its owner
@@ -55,7 +54,7 @@ end
 ---@return zklock.Hold
 function Hold.new(holds, listener, who, leases, answered)
   local hold = setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
-    here = NONE, state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
+    state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
     waiters = false, answered = answered or false, asleep = false, asked_for = false, dropped = false, _place = false,
     keeps = owner.keeps_number(who) }, Hold)
   if leases then hold.leases = leases end
@@ -142,7 +141,9 @@ end
 function Hold:hand_out(here)
   local client = self.holds.client
   if not client.ledger:hand_out(self, here) then self.contender:add(1) end
-  self.here, self.handed = owner.seen_by_core(client, self.whose), true
+  self.contender:hand(self.token)
+  self.handed = true
+  self.holds:show(self, owner.seen_by_core(client, self.whose))
 end
 
 --- An error was raised before the caller was handed it: it is ended, whatever it was. If others have acquired it in the

@@ -30,12 +30,15 @@ end
 ---@field private by_mortal table<any, zklock.Hold> of owners that may come to their end; weak
 ---@field private present table<zklock.Hold, boolean> those that have joined and not left
 ---@field private holder zklock.Hold|false the one of them that holds, or held last; of several, one
----@field sole zklock.Hold|false the same, where no more than one can hold
+---@field [1] userdata|false where no more than one can hold: the contender of the one who was handed it. It stands here
+---  by number, as do the next two, and this in a lock's handle, for it is looked up often
+---@field [2] any[]|false a reference to him, if core can see whether it is he who runs; else to nobody
+---@field [3] table|false the handle through which he took it
 ---@field private multilocks table<zklock.Holds, boolean> of a mutex: those that it is a part of; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
 local Holds = {
-  by_owner = NONE, by_mortal = NONE, present = NONE, holder = false, sole = false, multilocks = NONE, losers = NONE,
-  read = false, write = false,
+  by_owner = NONE, by_mortal = NONE, present = NONE, holder = false, false, false, false,
+  multilocks = NONE, losers = NONE, read = false, write = false,
 }
 Holds.__index = Holds
 
@@ -64,7 +67,7 @@ end
 local function open(holds)
   if holds.present ~= NONE then return end
   holds.by_owner, holds.by_mortal = {}, weak()
-  holds.holder, holds.sole = false, false
+  holds.holder, holds[1], holds[2], holds[3] = false, false, false, false
   holds.present = {}
 end
 
@@ -137,7 +140,13 @@ end
 --- One of those that have joined was granted.
 function Holds:granted(hold)
   self.holder = hold
-  self.sole = self.node ~= "read" and hold
+end
+
+--- Its owner was handed it: he is found at once when he comes again.
+---@param whose any[] a reference to him, or to nobody
+function Holds:show(hold, whose)
+  if self.holder ~= hold or self.node == "read" then return end
+  self[1], self[2], self[3] = hold.contender, whose, hold.listener
 end
 
 --- It leaves. An error may be raised into this: then it is done again. To set a field to nil that is nil already may
@@ -145,7 +154,7 @@ end
 ---@param who any nil: the owner was collected
 function Holds:remove(who, hold)
   if self.present[hold] then self.present[hold] = nil end
-  if self.holder == hold then self.holder, self.sole = false, false end
+  if self.holder == hold then self.holder, self[1], self[2], self[3] = false, false, false, false end
   if who == nil then return end
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
   if self.by_mortal[who] == hold then self.by_mortal[who] = nil end

@@ -141,8 +141,7 @@ end
 --- A reference to nobody.
 local NOBODY = {}
 
---- Those owners for whom `core.standing` and `core.is_holding` can see whether it is they who run: a reference to him,
---- or else to nobody.
+--- Those owners of whom core can see whether it is they who run (`Holds:show`): a reference to him, or else to nobody.
 ---@param client zklock.Client
 ---@param reference any[] to the owner
 ---@return any[]
