@@ -529,7 +529,7 @@ static void or_be_refused(void) {
     CHECK_TEXT(take_news(), "R");
 }
 
-/* The server may go on with the link as if nothing were: it answers pings, and the library waits. */
+/* The server may go on with the link as if nothing were, and answer pings: the library waits. */
 static void an_answer_tells_of_the_end_as_well(void) {
     come_up();
     pass(5);
