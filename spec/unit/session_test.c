@@ -25,31 +25,32 @@ enum { LINKS_MOST = 16 };
 static struct zkl_link links[LINKS_MOST];
 static int made;
 static zkl_nanos now, granted;
-static bool starts, parts, expires_in_drain;
+static bool starts, parts, expires_in_drain, expires_in_part;
+static int in_start;        /* the event that comes before zkl_link_start has returned; -1: none */
 static char beats[32];      /* what was sent: "S" a sync, "D" a write */
 static zkl_return to_write; /* who gets the answer to the latest of them */
+static const zkl_port *of_the_session(void);
 
 static zkl_nanos fake_clock_now(void) {
     return now;
 }
 static const zkl_clock fake_clock = {fake_clock_now};
 
-static int sent(const char *what, zkl_return back) {
+static int sent(const zkl_port *port, const char *what, zkl_return back) {
+    CHECK(port == of_the_session());
     strncat(beats, what, sizeof beats - strlen(beats) - 1);
     to_write = back;
     return ZOK;
 }
 
 static int erase(zkl_port *port, const char *path, zkl_return back) {
-    (void)port;
     CHECK(strncmp(path, "/zklock-", 8) == 0);
-    return sent("D", back);
+    return sent(port, "D", back);
 }
 
 static int sync_(zkl_port *port, const char *path, zkl_return back) {
-    (void)port;
     CHECK_TEXT(path, "/");
-    return sent("S", back);
+    return sent(port, "S", back);
 }
 static const zkl_port_table calls = {.erase = erase, .sync = sync_};
 
@@ -65,11 +66,19 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
+static void happens(zkl_link *link, zkl_link_event event);
+
 bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
                     const zkl_identity *carried) {
     CHECK(config->hosts == NULL);
     snprintf(link->addresses, sizeof link->addresses, "%s", addresses);
     link->carried = carried ? carried->id : 0;
+    if (in_start >= 0) {
+        const zkl_link_event event = (zkl_link_event)in_start;
+        in_start = -1;
+        link->session = 7;
+        happens(link, event);
+    }
     errno = EAGAIN;
     return starts;
 }
@@ -95,9 +104,10 @@ bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity
     CHECK_TEXT(addresses, link->addresses);
     link->is_parted = true;
     *identity = (zkl_identity){.id = link->session};
+    if (expires_in_part)
+        happens(link, ZKL_LINK_EXPIRED);
     return parts;
 }
-static void happens(zkl_link *link, zkl_link_event event);
 
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
     CHECK(!link->is_closed && deadline > now);
@@ -138,6 +148,11 @@ static void work(void) {
 static zkl_context context;
 static zkl_session session;
 static zkl_log said;
+
+static const zkl_port *of_the_session(void) {
+    return session.link ? zkl_link_port(session.link) : NULL;
+}
+
 static char news[64]; /* a letter for each, see below */
 
 static void tell(void *ctx, zkl_session_news n) {
@@ -263,7 +278,8 @@ static void begin(void) {
     now = 1000 * ZKL_SECOND;
     granted = 6 * ZKL_SECOND;
     starts = parts = true;
-    expires_in_drain = false;
+    expires_in_drain = expires_in_part = false;
+    in_start = -1;
     made = job_count = 0;
     news[0] = beats[0] = '\0';
     set_up(&(zkl_config){.hosts = "10.0.0.1:2181,10.0.0.2:2181", .session_timeout = 10});
@@ -556,6 +572,53 @@ static void also_before_a_session_that_is_carried_on_is_believed(void) {
     answer_by(latest(), ZSESSIONEXPIRED, ZKL_PROOF_BROKEN);
     CHECK(strchr(take_news(), 'X') != NULL);
     work();
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+/* On the former link, which is not heard any more: the next one is told the same. */
+static void one_may_end_while_it_goes_to_the_next_link(void) {
+    come_up();
+    expires_in_part = true;
+    move_on();
+    CHECK_INT(latest()->carried, 7);
+    CHECK_INT(session.state, ZKL_STATE_SUSPENDED);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(take_news(), "X");
+    work();
+    CHECK_INT(latest()->carried, 0);
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+static void a_link_may_have_a_server_before_it_has_started(void) {
+    in_start = ZKL_LINK_CONNECTED;
+    work();
+    CHECK_TEXT(take_news(), "R");
+    CHECK_INT(made, 1);
+    CHECK_TEXT(beats, "S");
+}
+
+static void or_be_at_its_end(void) {
+    in_start = ZKL_LINK_EXPIRED;
+    work();
+    CHECK_TEXT(take_news(), "X");
+    CHECK_INT(made, 2);
+    CHECK(links[0].is_closed);
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+    CHECK_TEXT(beats, "S"); /* of the second */
+}
+
+static void or_have_been_refused(void) {
+    in_start = ZKL_LINK_AUTH_FAILED;
+    work();
+    CHECK_TEXT(take_news(), "D");
+    CHECK_INT(made, 1);
+    CHECK(links[0].is_closed);
+    pass(4.01);
+    work();
+    CHECK_INT(made, 2);
     connect_as(8);
     CHECK_TEXT(take_news(), "R");
 }
@@ -857,6 +920,11 @@ int main(int argc, char **argv) {
         {"an answer tells of the end as well", an_answer_tells_of_the_end_as_well},
         {"also before a session that is carried on is believed",
          also_before_a_session_that_is_carried_on_is_believed},
+        {"one may end while it goes to the next link", one_may_end_while_it_goes_to_the_next_link},
+        {"a link may have a server before it has started",
+         a_link_may_have_a_server_before_it_has_started},
+        {"or be at its end", or_be_at_its_end},
+        {"or have been refused", or_have_been_refused},
         {"after a brief one it takes a moment", after_a_brief_one_it_takes_a_moment},
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
