@@ -264,13 +264,15 @@ static void some_stranger(void) {
         stranger_comes(i);
 }
 
+/* Who has made a node may read it: one that he may not read is somebody else's (queue/lost). */
 static void some_refusal(void) {
-    static const int rcs[] = {ZTHROTTLEDOP, ZNOAUTH};
     fake_allow(sim_tree);
     sim_refuse_credentials(sim_once_in(2) ? 0 : 1 + sim_any(4));
     if (sim_once_in(2))
-        fake_refuse(sim_tree, (fake_op)sim_any(FAKE_OPS), any_directory(), rcs[sim_any(2)],
-                    1 + sim_any(3));
+        return;
+    const fake_op op = (fake_op)sim_any(FAKE_OPS);
+    const int rc = sim_once_in(2) || op == FAKE_GET ? ZTHROTTLEDOP : ZNOAUTH;
+    fake_refuse(sim_tree, op, any_directory(), rc, 1 + sim_any(3));
 }
 
 /* ---- deeds ---- */
