@@ -25,7 +25,7 @@ enum { LINKS_MOST = 16 };
 static struct zkl_link links[LINKS_MOST];
 static int made;
 static zkl_nanos now, granted;
-static bool starts, parts, expires_in_drain, expires_in_part;
+static bool starts, parts, expires_in_drain, expires_in_part, ends_in_start;
 static int in_start;        /* the event that comes before zkl_link_start has returned; -1: none */
 static char beats[32];      /* what was sent: "S" a sync, "D" a write */
 static zkl_return to_write; /* who gets the answer to the latest of them */
@@ -67,6 +67,7 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
 }
 
 static void happens(zkl_link *link, zkl_link_event event);
+static void end_session(void);
 
 bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
                     const zkl_identity *carried) {
@@ -79,6 +80,8 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
         link->session = 7;
         happens(link, event);
     }
+    if (ends_in_start)
+        end_session();
     errno = EAGAIN;
     return starts;
 }
@@ -255,6 +258,10 @@ static double pause_of(void) {
     return next == ZKL_NEVER ? -1 : zkl_clock_seconds(next - now);
 }
 
+static void end_session(void) {
+    zkl_session_ending(&session);
+}
+
 static void set_up(const zkl_config *config) {
     memset(&session, 0, sizeof session);
     memset(&context, 0, sizeof context);
@@ -278,7 +285,7 @@ static void begin(void) {
     now = 1000 * ZKL_SECOND;
     granted = 6 * ZKL_SECOND;
     starts = parts = true;
-    expires_in_drain = expires_in_part = false;
+    expires_in_drain = expires_in_part = ends_in_start = false;
     in_start = -1;
     made = job_count = 0;
     news[0] = beats[0] = '\0';
@@ -827,6 +834,17 @@ static void one_that_ends_opens_no_link_any_more(void) {
     CHECK_INT(zkl_timers_next(&context.timers), ZKL_NEVER);
 }
 
+static void nor_tries_again_what_did_not_start(void) {
+    starts = false;
+    ends_in_start = true;
+    work();
+    CHECK_INT(made, 1);
+    CHECK(links[0].is_closed);
+    CHECK_INT(zkl_timers_next(&context.timers), ZKL_NEVER);
+    pass(100);
+    CHECK_INT(job_count, 0);
+}
+
 static void nor_looks_for_another_server(void) {
     come_up();
     happens(latest(), ZKL_LINK_SUSPENDED);
@@ -940,6 +958,7 @@ int main(int argc, char **argv) {
         {"each change of the state is told once", each_change_of_the_state_is_told_once},
         {"of many changes the latest are told", of_many_changes_the_latest_are_told},
         {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
+        {"nor tries again what did not start", nor_tries_again_what_did_not_start},
         {"nor looks for another server", nor_looks_for_another_server},
         {"one may expire while it ends", one_may_expire_while_it_ends},
         {"one may expire just before it ends", one_may_expire_just_before_it_ends},
