@@ -135,7 +135,7 @@ soak-lua: deps
 
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow
-	@$(submake) build
+	@$(submake) build hosts
 	@$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)
 	@$(call instrumented,tsan,build/tsan/5.4/zklock/core.so)
 	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \

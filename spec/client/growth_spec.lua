@@ -72,7 +72,8 @@ describe("how much work there is", function()
 
   describe("with hundreds of coroutines that hold #once", function()
     local OWNERS = 600
-    local client, threads, looks
+    local client, threads
+    local looks = 0
 
     setup(function()
       client = assert(zklock.connect(server.shared().hosts, { session_timeout = 30 }))
