@@ -294,6 +294,48 @@ describe("a client in a loop", function()
     assert.matches("stack traceback", reports[1])
   end)
 
+  it("calls once what a hook has kept from beginning in the loop's coroutine, or tells its error", function()
+    if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 does not yield in a pcall") end
+    local jit = rawget(_G, "jit") -- compiled code does not look for hooks
+    if jit then jit.off() end
+    client:close()
+    local told, missed, n, spawn = 0, 0, 0, loop.adapter.spawn
+    local raised, called
+    client = assert(zklock.connect(zk.hosts, { loop = loop.adapter, on_error = function() told = told + 1 end }))
+    --- At the n-th instruction of `run` that is in callbacks.lua, but not in the little that catches what is raised.
+    local function with_hook(_, run)
+      loop.adapter.spawn = spawn
+      return spawn(client, function()
+        local thread, left = coroutine.running(), n
+        debug.sethook(function()
+          local frame = debug.getinfo(2, "Sf")
+          if coroutine.running() ~= thread or frame.func == run or not frame.source:find("callbacks.lua", 1, true) then
+            return
+          end
+          left = left - 1
+          if left > 0 then return end
+          debug.sethook()
+          raised = true
+          error("the hook", 0)
+        end, "", 1)
+        run()
+        debug.sethook()
+      end)
+    end
+    repeat
+      n, raised, called, told = n + 1, false, 0, 0
+      loop.adapter.spawn = with_hook
+      client:spawn(function() called = called + 1 end)
+      loop.run(function()
+        return (raised or called == 1) and not next(loop.due) and not client.callbacks:is_pending()
+      end)
+      assert.equal(raised and 1 or 0, told)
+      missed = missed + 1 - called
+    until not raised
+    if jit then jit.on() end
+    assert.is_true(n > 15 and missed <= 1, ("%d of %d were not called"):format(missed, n))
+  end)
+
   it("waits as without a loop where nothing can be suspended", function()
     assert(client:mutex(path):acquire(PATIENCE))
     assert.is_true(client:flush(PATIENCE))

@@ -142,15 +142,27 @@ local function fail(self, call, message)
   if call.failed then quietly(call.failed) end
 end
 
+--- An error came that is not the callback's own (no memory, a hook): one that has not begun is called by another turn.
+local function rescue(self, call, message)
+  if call.begun then return fail(self, call, message) end
+  self.reporter:tell(message)
+  self.fifo:append(call)
+  self.client.native:wake()
+end
+
 --- Begins it in a coroutine of the loop's. false: the loop makes none now.
 local function spawn(self, call)
   local fifo = self.fifo
-  local function run()
+  local function play()
     if not is_due(call) then return end
     local ok, err = xpcall(call.fn, errors.handler, quietly(begin_with, self, call))
     if not ok then fail(self, call, err) end
     self:tell_pollers()
     self.mortals:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
+  end
+  local function run()
+    local ok, err = xpcall(play, errors.handler)
+    if not ok then quietly(rescue, self, call, err) end
   end
   local ok, spawned = pcall(core.after, fifo.remove, fifo, nil, self.loop.spawn, self.client, run)
   if call.begun or ok and spawned then return true end
