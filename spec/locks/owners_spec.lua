@@ -212,6 +212,22 @@ describe("owners", function()
     end)
   end)
 
+  it("that are about to get what they ask for get it although a finalizer calls the client meanwhile", function()
+    local lock, dispatcher = client:mutex(path), client.dispatcher
+    local enter = dispatcher.enter
+    function dispatcher.enter(...) -- allocates, as much around it does
+      dispatcher.enter = nil
+      assert.is_false(lock:is_held())
+      assert.same({ nil, "not owner" }, { lock:release("nobody") })
+      return enter(...)
+    end
+    assert(lock:acquire(PATIENCE))
+    assert.is_nil(rawget(dispatcher, "enter"))
+    assert.is_true(lock:is_held())
+    assert(lock:release())
+    rest()
+  end)
+
   it("that are the main program are the same under the name that Lua has for it", function()
     local main, is_main = coroutine.running()
     if not is_main then return pending("this Lua has none") end

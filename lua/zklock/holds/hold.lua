@@ -20,7 +20,7 @@ local NONE = {}
 ---  has it
 ---@field token integer|false
 ---@field err string|false why it failed
----@field asleep boolean an acquire waits for it
+---@field underway boolean an acquire of it has begun and not ended
 ---@field bound boolean while it is waited for, it also ends with whoever called, who is not its owner
 ---@field dropped boolean its owner was collected, and the engine knows
 ---@field loss zklock.Call|false the call of `handle_lost`
@@ -55,7 +55,7 @@ end
 function Hold.new(holds, listener, who, leases, answered)
   local hold = setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
     state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
-    waiters = false, answered = answered or false, asleep = false, asked_for = false, dropped = false, _place = false,
+    waiters = false, answered = answered or false, underway = false, asked_for = false, dropped = false, _place = false,
     keeps = owner.keeps_number(who) }, Hold)
   if leases then hold.leases = leases end
   if lost_listener(hold) then hold.loss = new_loss() end
@@ -86,13 +86,14 @@ local function join_for_caller(self, deadline, once, here, caller)
   return self:join(deadline, once, true)
 end
 
+--- Finalizers and hooks may call us between its steps: what is underway they leave alone.
 local function join_and_wait(self, deadline, once, here, caller)
-  local err = quietly(join_for_caller, self, deadline, once, here, caller)
-  if err or self.state == "held" then return err end
-  self.asleep = true
-  self:await(nil, not once and deadline or nil)
-  self.asleep = false
-  return nil
+  self.underway = true
+  local ok, err = pcall(quietly, join_for_caller, self, deadline, once, here, caller)
+  if ok and not err and self.state == "waiting" then self:await(nil, not once and deadline or nil) end
+  self.underway = false
+  if not ok then error(err, 0) end
+  return err
 end
 
 --- Somebody else than its owner waits for it.
@@ -154,7 +155,7 @@ end
 function Hold:take_back(here, caller)
   local client = self.holds.client
   local waits = client.waits
-  self.asleep = false
+  self.underway = false
   client.ledger:dismiss(self, here, caller)
   waits:unpark(here)
   if self.state == "held" and self.contender:count() > 1 then
