@@ -1,6 +1,7 @@
 --- Who has what, and what becomes of it when a finalizer interferes.
 
 local mortals = require "zklock.owners.mortals"
+local owner = require "zklock.owners.owner"
 
 local function subject()
   return { drop = function() end, abandon = function(self) self.abandoned = true end }
@@ -44,6 +45,33 @@ describe("those who may come to their end", function()
       end
       assert.equal(0, all.count)
       assert.same({}, all.shares)
+    end)
+  end
+
+  for _, name in ipairs { "the last one", "the one who is looked at" } do
+    it("may leave by a finalizer while they are looked at: " .. name, function()
+      local first = coroutine.create(function() end) -- a coroutine that may have ended is looked at
+      coroutine.resume(first)
+      local last, its, others = setmetatable({}, {}), subject(), subject()
+      all:note(first, its)
+      all:note(last, others)
+      local is_dead, number = owner.is_dead, all.numbers[first]
+      assert.equal(1, number)
+      function owner.is_dead(who)
+        owner.is_dead = is_dead
+        all:unnote(last, others)
+        if name ~= "the last one" then
+          all:unnote(first, its)
+          all:abandon(first)
+        end
+        return is_dead(who)
+      end
+      for _ = 1, 4 do all:reap() end
+      owner.is_dead = is_dead
+      all:abandon(first)
+      assert.equal(0, all.count)
+      assert.same({}, all.shares)
+      assert.is_nil(others.abandoned)
     end)
   end
 end)

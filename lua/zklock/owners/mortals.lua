@@ -169,11 +169,14 @@ function Mortals:abandon(who)
   quietly(abandon, self, who)
 end
 
+--- To look allocates: a finalizer may have removed him meanwhile, and another one may have his number.
 local function look(mortals, number)
-  local who = mortals.whos[number]
-  if who == nil or owner.is_dead(who) then
+  local who, share = mortals.whos[number], mortals.shares[number]
+  local is_dead = who == nil or owner.is_dead(who)
+  if mortals.shares[number] ~= share then return end
+  if is_dead then
     give_back(mortals, number)
-  elseif next(mortals.shares[number]) == nil then
+  elseif next(share) == nil then
     leave(mortals, number)
   end
 end
