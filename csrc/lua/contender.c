@@ -213,9 +213,9 @@ static bool is_same_handle(lua_State *L, int a, int b) {
     return lua_istable(L, a) && lua_rawequal(L, a, b);
 }
 
-/* core.again(contender, timeout, owner, listener, handle) -> token: its owner is here, holds it with
- * validity left, and has it once more from now on; or, if he took it through this handle, he has
- * taken it again after core.once_less; nothing: there is more to it, or the timeout is none */
+/* core.again(contender, timeout, owner, listener, handle) -> token: its owner is here, holds it
+ * with validity left, and has it once more from now on; or, if he took it through this handle, he
+ * has taken it again after core.once_less; nothing: there is more to it, or the timeout is none */
 static int entry_again(lua_State *L) {
     entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
     if (!e)

@@ -49,8 +49,8 @@ static void second_gone(zkl_contender *c) {
         zkl_blocker_watch_second(c, &verdict);
 }
 
-/* The child is out of the snapshot whose these seconds were. Whoever waits behind somebody stands in
- * it; who is over may have left it before. */
+/* The child is out of the snapshot whose these seconds were. Whoever waits behind somebody stands
+ * in it; who is over may have left it before. */
 static void seconds_gone(zkl_list *seconds) {
     zkl_contender *c;
     while ((c = ZKL_FIRST(seconds, zkl_contender, next_follower))) {

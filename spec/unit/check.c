@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static jmp_buf failed;
@@ -66,6 +67,8 @@ int check_run(const check_case *cases, size_t count, int argc, char **argv, void
             broken++;
         if (after)
             after();
+        if (broken > 0 && getenv("CHECK_STOP"))
+            break;
     }
     printf("%u passed, %u failed\n", passed, broken);
     return broken != 0;

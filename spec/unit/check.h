@@ -12,7 +12,8 @@ typedef struct check_case {
 } check_case;
 
 /* Runs the cases, each between `before` and `after` (NULL: nothing to do); after a failure, too.
- * With an argument, only those whose name holds it. Returns what main returns. */
+ * With an argument, only those whose name holds it. With CHECK_STOP in the environment the first
+ * that fails is the last. Returns what main returns. */
 int check_run(const check_case *cases, size_t count, int argc, char **argv, void (*before)(void),
               void (*after)(void));
 

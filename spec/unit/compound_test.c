@@ -597,6 +597,14 @@ static void nobody_is_asked_for_what_was_given_up(void) {
     CHECK_CLEAN();
 }
 
+static void a_deadline_without_a_link_says_so(void) {
+    settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(fake_join_all(one, ab, 2, 5));
+    fake_cut(one);
+    fake_wait(zk, 5);
+    CHECK_FAILED(p, ZKL_DISCONNECTED);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a multilock takes one round trip", all_in_one_round_trip},
@@ -646,6 +654,7 @@ int main(int argc, char **argv) {
         {"a multilock is given back when the client closes",
          a_multilock_is_given_back_when_the_client_closes},
         {"nobody is asked for what was given up", nobody_is_asked_for_what_was_given_up},
+        {"a deadline without a link says so", a_deadline_without_a_link_says_so},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

@@ -210,7 +210,8 @@ static void nothing_is_left(void) {
     CHECK_CLEAN();
 }
 
-/* Whatever it holds, a newcomer who would have to wait for it is refused before anything is asked. */
+/* Whatever it holds, a newcomer who would have to wait for it is refused before anything is
+ * asked. */
 static void a_holder_of_any_kind_here_is_enough_to_be_refused(void) {
     static const zkl_kind kinds[][2] = {
         {ZKL_KIND_LOCK, ZKL_KIND_LOCK},
@@ -226,6 +227,24 @@ static void a_holder_of_any_kind_here_is_enough_to_be_refused(void) {
         CHECK_INT(fake_release(holder), ZKL_OK);
         fake_settle_all(zk);
     }
+}
+
+/* It asks for nothing, and counts for nobody. */
+static void without_a_bound_nobody_is_refused(void) {
+    settled(1);
+    fake_caller *first = fake_join(one, LINE, 1e12), *second = fake_join(one, LINE, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_waits(first) && fake_waits(second));
+    CHECK_FAILED(come(2), ZKL_BUSY);
+    CHECK(fake_waits(come(3)));
+}
+
+/* Its session has ended, and it is not known yet whether it has to wait again. */
+static void who_queues_anew_does_not_count_yet(void) {
+    fake_caller *holder = fake_holder(two), *first = settled(1);
+    CHECK(fake_held(holder) && fake_waits(first));
+    fake_expire(one);
+    CHECK(fake_waits(come(1)));
 }
 
 int main(int argc, char **argv) {
@@ -249,6 +268,8 @@ int main(int argc, char **argv) {
         {"nothing is left", nothing_is_left},
         {"a holder of any kind here is enough to be refused",
          a_holder_of_any_kind_here_is_enough_to_be_refused},
+        {"without a bound nobody is refused", without_a_bound_nobody_is_refused},
+        {"who queues anew does not count yet", who_queues_anew_does_not_count_yet},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -211,6 +211,16 @@ static void no_memory_for_a_beat_is_made_up_for_by_the_next(void) {
     CHECK(fake_held(p) && trusted() > 9 * ZKL_SECOND);
 }
 
+static void a_shorter_timeout_counts_as_soon_as_there_is_a_server(void) {
+    fake_holder(one);
+    beats_of(30);
+    CHECK(trusted() > 6 * ZKL_SECOND);
+    fake_cut(one);
+    one->timeout = 6 * ZKL_SECOND;
+    fake_connect(one);
+    CHECK(trusted() < 6 * ZKL_SECOND);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"at rest a sync every third of the timeout", at_rest_a_sync_every_third_of_the_timeout},
@@ -236,6 +246,8 @@ int main(int argc, char **argv) {
         {"nobody trusts a session that has ended", nobody_trusts_a_session_that_has_ended},
         {"no memory for a beat is made up for by the next",
          no_memory_for_a_beat_is_made_up_for_by_the_next},
+        {"a shorter timeout counts as soon as there is a server",
+         a_shorter_timeout_counts_as_soon_as_there_is_a_server},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

@@ -1,6 +1,8 @@
 /* Replies that are lost, links that go and come back, servers that lag or refuse. */
 #include "fake_world.h"
 
+#include <stdio.h>
+
 /* ---- the create's reply is lost ---- */
 
 static void a_lost_create_is_looked_for_after_a_write_and_adopted(void) {
@@ -395,6 +397,41 @@ static void what_the_port_does_not_take_is_asked_later(void) {
     CHECK(fake_held(p));
 }
 
+/* Somebody may have written to its node before the client has found it. */
+static void a_lost_create_that_is_wanted_back_hears_so(void) {
+    for (unsigned wanted = 0; wanted < 2; wanted++) {
+        fake_caller *p = fake_join(one, LINE, 60);
+        fake_carry(one);
+        fake_cut(one);
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", LINE, fake_child(zk, LINE, 0, FAKE_LATEST));
+        if (wanted)
+            fake_write(zk, path, "__REVOKE__");
+        fake_connect(one);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        CHECK_INT(p->revocations, wanted);
+        fake_release(p);
+        fake_settle(one);
+    }
+}
+
+/* Once it has been answered, the next refusal is the first again. */
+static void what_is_refused_now_and_then_is_asked_again_soon(void) {
+    fake_caller *p = fake_join(one, LINE, 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    for (unsigned i = 0; i < 6; i++) {
+        fake_refuse(zk, FAKE_LIST, LINE, ZTHROTTLEDOP, 1);
+        fake_caller *q = fake_join(one, LINE, 60);
+        fake_settle(one);
+        CHECK_INT(q->contender->position, ZKL_POSITION_UNKNOWN);
+        fake_wait(zk, 0.2);
+        fake_settle(one);
+        CHECK_INT(q->contender->position, ZKL_POSITION_BEHIND);
+    }
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a create whose reply was lost is looked for after a write, and adopted",
@@ -442,6 +479,9 @@ int main(int argc, char **argv) {
          a_blocker_that_may_not_be_read_fails_only_whom_it_blocks},
         {"a throttled request is repeated", a_throttled_request_is_repeated},
         {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
+        {"a lost create that is wanted back hears so", a_lost_create_that_is_wanted_back_hears_so},
+        {"what is refused now and then is asked again soon",
+         what_is_refused_now_and_then_is_asked_again_soon},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

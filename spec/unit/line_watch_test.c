@@ -412,6 +412,8 @@ static void who_is_told_is_not_looked_after(void) {
     fake_settle_all(zk);
     CHECK(fake_held(p) && fake_waits(q));
     CHECK_INT(zkl_unwatched_count(&two->lines.queue), 0);
+    CHECK(zkl_lines_watching(&two->lines, POOL "/leases", true));
+    CHECK(!zkl_lines_watching(&one->lines, POOL "/leases", true));
     const unsigned lists = two->counts[FAKE_LIST];
     wait_and_settle(10);
     CHECK_INT(two->counts[FAKE_LIST], lists);
@@ -468,6 +470,50 @@ static void a_watch_that_was_not_sent_is_sent_later(void) {
     CHECK(fake_held(q));
 }
 
+/* The room that is left is not for the watches on the nodes of those who wait. */
+static void whose_turn_it_is_watches_its_node_when_others_do_not(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    const size_t path = 4 + strlen(stranger);
+    one->lines.queue.watches.most = 3 * path;
+    fake_caller *p = fake_waiter(one);
+    CHECK_INT(fake_watched(one), 1);
+    fake_remove(zk, stranger);
+    while (fake_deliver(one))
+        continue;
+    CHECK_TEXT(fake_batch(one), "G");
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* The library asks so when it has told of a path: is there anybody left who wants the next? */
+static void what_is_watched_is_known(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    without_room();
+    fake_caller *p = fake_waiter(one);
+    CHECK(!zkl_lines_watching(&one->lines, stranger, false));
+    CHECK(!zkl_lines_watching(&one->lines, fake_node_of(p), false));
+    one->lines.queue.watches.most = 100000;
+    for (unsigned i = 0; i < 15; i++)
+        wait_and_settle(1);
+    CHECK(zkl_lines_watching(&one->lines, stranger, false));
+    CHECK(zkl_lines_watching(&one->lines, fake_node_of(p), false));
+    CHECK(!zkl_lines_watching(&one->lines, LINE "/other", false));
+}
+
+/* It is nobody's turn any more. */
+static void a_holder_finds_room_as_others_do(void) {
+    one->lines.queue.watches.most = 100;
+    fake_caller *p = fake_holder(one);
+    wait_and_settle(0.1);
+    CHECK_INT(p->contender->watch, ZKL_WATCH_NONE);
+    one->lines.queue.watches.most = 200;
+    fake_release(p);
+    fake_settle(one);
+    p = fake_holder(one);
+    wait_and_settle(0.1);
+    CHECK_INT(p->contender->watch, ZKL_WATCH_ARMED);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a client with too many watches for a packet could never come back",
@@ -506,6 +552,10 @@ int main(int argc, char **argv) {
         {"one watch serves all who wait for the same", one_watch_serves_all_who_wait_for_the_same},
         {"who finds room is looked after no more", who_finds_room_is_looked_after_no_more},
         {"a watch that was not sent is sent later", a_watch_that_was_not_sent_is_sent_later},
+        {"whose turn it is watches its node when others do not",
+         whose_turn_it_is_watches_its_node_when_others_do_not},
+        {"what is watched is known", what_is_watched_is_known},
+        {"a holder finds room as others do", a_holder_finds_room_as_others_do},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -186,8 +186,8 @@ static void a_directory_deleted_under_a_holder_loses_the_lock(void) {
     CHECK_INT(p->losses, 1);
 }
 
-/* Those whose creates came after the round that failed fail with it; not who has given up since, nor
- * who has a node. */
+/* Those whose creates came after the round that failed fail with it; not who has given up since,
+ * nor who has a node. */
 static void a_level_that_cannot_be_made_fails_those_who_wait_for_it(void) {
     fake_caller *p = fake_join(one, "/y/z", 60), *q = fake_join(one, "/y/z", 60),
                 *r = fake_join(one, "/y/z", 60);

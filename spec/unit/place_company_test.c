@@ -231,6 +231,25 @@ static void two_clients_take_turns_of_turns(void) {
     CHECK_TEXT(order, "111112222111122221112222");
 }
 
+/* Half a stint after they did: nobody who comes is to get in sooner. */
+static void readers_with_much_time_ask_seldom(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    const unsigned before = one->counts[FAKE_LIST];
+    for (unsigned i = 0; i < 100; i++) {
+        fake_wait(zk, 1);
+        fake_settle_all(zk);
+    }
+    CHECK(one->counts[FAKE_LIST] <= before + 1);
+    for (unsigned i = 0; i < 6; i++) {
+        fake_wait(zk, 100);
+        fake_settle_all(zk);
+    }
+    CHECK(one->counts[FAKE_LIST] > before);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"those behind wait for so many grants", those_behind_wait_for_so_many_grants},
@@ -252,6 +271,7 @@ int main(int argc, char **argv) {
         {"who is behind is asked when the first is granted",
          who_is_behind_is_asked_when_the_first_is_granted},
         {"two clients take turns of turns", two_clients_take_turns_of_turns},
+        {"readers with much time ask seldom", readers_with_much_time_ask_seldom},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -159,6 +159,17 @@ static void who_has_given_it_back_owns_nothing(void) {
     CHECK_CLEAN();
 }
 
+static void who_gives_up_without_a_bound_leaves_the_others_theirs(void) {
+    fake_caller *holder = place_holder(one), *first = fake_share_crowd(one, LINE, 5),
+                *second = place_settled(one), *third = fake_share_crowd(one, LINE, 5);
+    fake_cancel(second);
+    CHECK(fake_waits(first) && fake_waits(third));
+    fake_cancel(first);
+    CHECK(fake_waits(third));
+    place_release(holder);
+    CHECK(fake_held(third));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
@@ -177,6 +188,8 @@ int main(int argc, char **argv) {
         {"nobody is asked for a place that was given up",
          nobody_is_asked_for_a_place_that_was_given_up},
         {"who has given it back owns nothing", who_has_given_it_back_owns_nothing},
+        {"who gives up without a bound leaves the others theirs",
+         who_gives_up_without_a_bound_leaves_the_others_theirs},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -625,6 +625,20 @@ static void a_read_under_a_write_that_is_over_queues(void) {
     place_release(read);
 }
 
+/* Who goes on reading is not alone: somebody of this client waits behind him, too. */
+static void who_goes_on_as_a_reader_sees_those_of_his_own(void) {
+    fake_share_as(2, 1000, 1);
+    fake_caller *write = writer(one), *read = settled(fake_share_under(write, LINE));
+    fake_caller *behind = settled(fake_write_lock(one, LINE));
+    CHECK(fake_held(read) && fake_waits(behind));
+    place_release(write);
+    fake_settle_all(zk);
+    unsigned more = 0;
+    for (unsigned i = 0; i < 10; i++)
+        more += fake_held(settled(reads(one)));
+    CHECK(more <= 2);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"readers here share one node", readers_here_share_one_node},
@@ -684,6 +698,8 @@ int main(int argc, char **argv) {
         {"a single try under a write does not wait for a link",
          a_single_try_under_a_write_does_not_wait_for_a_link},
         {"a read under a write that is over queues", a_read_under_a_write_that_is_over_queues},
+        {"who goes on as a reader sees those of his own",
+         who_goes_on_as_a_reader_sees_those_of_his_own},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

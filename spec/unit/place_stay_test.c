@@ -146,6 +146,20 @@ static void without_room_for_the_watch_it_does_not_linger(void) {
     CHECK_CLEAN();
 }
 
+/* Whenever those who read there would have asked who is behind them. */
+static void readers_leave_it_when_its_time_is_over(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    place_release(p);
+    CHECK_INT(place_nodes(), 1);
+    fake_wait(zk, 1.1);
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 0);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"it lingers for so long", it_lingers_for_so_long},
@@ -166,6 +180,7 @@ int main(int argc, char **argv) {
         {"other options begin a new place", other_options_begin_a_new_place},
         {"without room for the watch it does not linger",
          without_room_for_the_watch_it_does_not_linger},
+        {"readers leave it when its time is over", readers_leave_it_when_its_time_is_over},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

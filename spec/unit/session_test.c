@@ -759,6 +759,7 @@ static void with_a_server_nothing_is_looked_up(void) {
 /* It tells of each server that it loses before it has had a word with it. */
 static void that_there_is_still_none_changes_nothing(void) {
     come_up();
+    now += 2 * ZKL_SECOND;
     happens(latest(), ZKL_LINK_SUSPENDED);
     CHECK_TEXT(take_news(), "S");
     const double pause = pause_of();
@@ -908,6 +909,31 @@ static void credentials_are_kept_and_go_before_everything_else(void) {
     CHECK_INT(session.config.auth_count, 0);
 }
 
+/* Somebody waits, and a write that is answered says that he need not any more. */
+static void trust_that_is_new_is_told(void) {
+    context.counters.waiting = 1;
+    come_up();
+    CHECK(context.trusted_until <= now);
+    pass(0);
+    answer(ZKL_PROOF_QUORUM);
+    CHECK(context.trusted_until > now);
+    CHECK_TEXT(take_news(), "F");
+    context.counters.waiting = 0;
+}
+
+/* Let in without a word about its credentials, by servers that do not know its session. */
+static void one_may_expire_after_its_credentials_were_refused(void) {
+    come_up();
+    happens(latest(), ZKL_LINK_AUTH_FAILED);
+    CHECK_TEXT(take_news(), "D");
+    work();
+    pass(4.01);
+    work();
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(take_news(), "X");
+    CHECK_INT(session.state, ZKL_STATE_EXPIRED);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a first session is read at once", a_first_session_is_read_at_once},
@@ -966,6 +992,9 @@ int main(int argc, char **argv) {
          without_credentials_the_heart_beats_before_there_is_a_server},
         {"credentials are kept, and go before everything else",
          credentials_are_kept_and_go_before_everything_else},
+        {"trust that is new is told", trust_that_is_new_is_told},
+        {"one may expire after its credentials were refused",
+         one_may_expire_after_its_credentials_were_refused},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }

@@ -260,6 +260,14 @@ static void what_answers_prove(void) {
     }
 }
 
+/* The servers did not take it for ours: it is no evidence, nor is what came before it. */
+static void what_breaks_a_chain_is_no_part_of_the_next(void) {
+    begin_with_a_write();
+    CHECK(zkl_trust_latest(&trust) > 0);
+    told(ZKL_PROOF_BROKEN, 20, 21);
+    CHECK_INT(zkl_trust_latest(&trust), 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"of what came before a connection nothing is the latest",
@@ -284,6 +292,7 @@ int main(int argc, char **argv) {
         {"a flood of answers is remembered well enough",
          a_flood_of_answers_is_remembered_well_enough},
         {"what answers prove", what_answers_prove},
+        {"what breaks a chain is no part of the next", what_breaks_a_chain_is_no_part_of_the_next},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
 }

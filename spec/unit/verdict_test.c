@@ -31,6 +31,7 @@ static const line shared[] = {
     {"a read under its write", {R(4), W(4), W(5)}, 3, 0, ZKL_VERDICT_GRANTED, 0},
     {"a read under its write, sorted the other way", {W(4), R(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
     {"a writer behind both of one sequence", {R(4), W(4), W(5)}, 3, 2, ZKL_VERDICT_WAIT, 1},
+    {"a read of two writers' sequence", {W(1), W(4), W(4), R(4)}, 4, 3, ZKL_VERDICT_WAIT, 0},
     {"a reader at the end of the counter", {R(INT32_MAX), W(INT32_MAX)}, 2, 0, ZKL_VERDICT_TIED, 0},
     {"two writers of one sequence", {W(4), W(4)}, 2, 1, ZKL_VERDICT_TIED, 0},
     {"a waiting writer and a read of its sequence", {R(4), W(4)}, 2, 1, ZKL_VERDICT_TIED, 0},

@@ -28,6 +28,7 @@ static void fill(size_t bytes, zkl_claim claim) {
 
 static void whose_turn_it_is_finds_room_when_others_do_not(void) {
     watches.most = 3200;
+    fill(800, ZKL_CLAIM_SECOND);
     fill(1600, ZKL_CLAIM_OWN);
     fill(3000, ZKL_CLAIM_OTHERS);
     fill(3200, ZKL_CLAIM_TURN);

@@ -1,6 +1,8 @@
 -- How the tests are compiled and linked, read from what make would do: nothing here has to follow its rules.
 
-local program = {}
+-- For how long the simulation runs, and what it is told for that.
+local program = { SIMULATION_SECONDS = 5 }
+program.SIMULATED = (" %d 1 stop"):format(program.SIMULATION_SECONDS)
 program.__index = program
 
 local function lines_of(path)

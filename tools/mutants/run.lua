@@ -69,24 +69,28 @@ local function names_of(tests)
   return list
 end
 
---- Each test passes, or nothing that is said of mutants means anything. How long each takes is kept for try.lua; once
---- for the same sources.
+--- Each test passes, and the simulation does as far as it runs with a mutant, or nothing that is said of mutants means
+--- anything. How long each test takes is kept for try.lua; once for the same sources.
 local function run_unchanged(make, stamp)
   local known = io.open(build .. "/seconds")
   if known and known:read("l") == "sources " .. stamp then
     return
   end
   local lines = { "sources " .. stamp }
-  for _, path in ipairs(make.tests) do
-    local name = path:match("[^/]+$")
-    local run = ("time %s >/dev/null 2>&1 </dev/null || echo failed"):format(make:unchanged(path))
+  local function time_of(name, command)
+    local run = ("time %s >/dev/null 2>&1 </dev/null || echo failed"):format(command)
     local text = output_of(("TIMEFORMAT=%%R bash -c '%s' 2>&1"):format(run))
     if text:find("failed", 1, true) then
       print(("%s fails although nothing is changed"):format(name))
       os.exit(false)
     end
-    lines[#lines + 1] = ("%s %s"):format(name, text:match("%d+%.%d+") or "1")
+    return text:match("%d+%.%d+") or "1"
   end
+  for _, path in ipairs(make.tests) do
+    local name = path:match("[^/]+$")
+    lines[#lines + 1] = ("%s %s"):format(name, time_of(name, make:unchanged(path)))
+  end
+  time_of("the simulation", make.simulation .. program.SIMULATED)
   local times = assert(io.open(build .. "/seconds", "w"))
   times:write(table.concat(lines, "\n"), "\n")
   times:close()

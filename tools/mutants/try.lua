@@ -9,8 +9,8 @@ local ledger = require "tools.mutants.ledger"
 local program = require "tools.mutants.program"
 local syntax = require "tools.mutants.syntax"
 
--- How long the simulation runs, and after how long it mostly has noticed what it notices.
-local SIMULATED, SIMULATION_NOTICES = 5, 1
+-- After how long the simulation mostly has noticed what it notices.
+local SIMULATION_NOTICES = 1
 
 -- Tests that take less than so many seconds take no time.
 local QUICK = 2
@@ -64,7 +64,8 @@ end
 --- it: the limit for one that sleeps for ever is long.
 local function passes(command, seconds)
   local limit = math.ceil(2 + 4 * seconds)
-  local limits = ("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec timeout -k 1 %d"):format(limit, 60 * (1 + limit))
+  local limits = ("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec env CHECK_STOP=1 timeout -k 1 %d"):format(limit,
+    60 * (1 + limit))
   return os.execute(("%s %s >/dev/null 2>&1 </dev/null"):format(limits, command)) == true
 end
 
@@ -87,7 +88,7 @@ local function is_quick(seconds)
 end
 
 local SIMULATION = make.simulation:match("[^/]+$")
-local ARGUMENTS = { [SIMULATION] = (" %d 1 stop"):format(SIMULATED) }
+local ARGUMENTS = { [SIMULATION] = program.SIMULATED }
 local tests, paths, seconds = {}, { [SIMULATION] = make.simulation }, usual()
 for _, path in ipairs(make.tests) do
   local test = path:match("[^/]+$")
@@ -102,7 +103,7 @@ if not quick then
 end
 for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.name, seconds)) do
   local command = make:start(paths[test], change.file, folder, original) .. (ARGUMENTS[test] or "")
-  if not passes(command, test == SIMULATION and SIMULATED or seconds[test]) then
+  if not passes(command, test == SIMULATION and program.SIMULATION_SECONDS or seconds[test]) then
     say("killed", test)
   end
 end
