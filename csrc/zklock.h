@@ -186,13 +186,13 @@ typedef struct zkl_sharing {
 /* What a caller asks of a line. */
 typedef struct zkl_terms {
     zkl_kind kind;        /* LOCK, READ, WRITE or LEASE */
-    size_t permits;       /* LEASE: how many there may be */
+    uint32_t permits;     /* LEASE: how many there may be */
     zkl_nanos deadline;   /* of the wait */
     bool once;            /* a single try: answered as soon as the servers have answered it */
     zkl_nanos max_hold;   /* how long it may hold before it has lost; 0: as long as it likes */
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
     /* how many of this client may wait for somebody here, and 1; 0: as many as like */
-    size_t crowd;
+    uint32_t crowd;
     const zkl_sharing
         *sharing; /* zkl_join; NULL: each has a node of its own, in order of arrival */
     /* NULL, or gets the token if it holds when zkl_join returns, which only those with `sharing`

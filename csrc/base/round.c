@@ -64,7 +64,7 @@ void zkl_round_add(zkl_round *round, zkl_post *post) {
         zkl_list_append(&round->posts, &post->item);
         round->count++;
     }
-    if (!round->timer.pending) {
+    if (!round->timer.at) {
         begin_lap(round);
         wake(round, pause_of(round));
     }

@@ -59,15 +59,14 @@ static void detach(zkl_timers *timers, zkl_timer *timer) {
         timers->first = meld(timers->first, orphans);
     }
     timer->child = timer->next = timer->prev = NULL;
-    timer->pending = false;
+    timer->at = 0;
 }
 
 void zkl_timer_set(zkl_timers *timers, zkl_timer *timer, zkl_nanos at) {
     zkl_timer_clear(timers, timer);
     if (at == ZKL_NEVER)
         return;
-    timer->at = at;
-    timer->pending = true;
+    timer->at = at > 0 ? at : 1;
     timer->child = timer->next = timer->prev = NULL;
     timers->first = meld(timers->first, timer);
     if (timers->first == timer && timers->sooner)
@@ -75,7 +74,7 @@ void zkl_timer_set(zkl_timers *timers, zkl_timer *timer, zkl_nanos at) {
 }
 
 void zkl_timer_clear(zkl_timers *timers, zkl_timer *timer) {
-    if (timer->pending)
+    if (timer->at)
         detach(timers, timer);
 }
 

@@ -11,10 +11,9 @@ typedef struct zkl_timer zkl_timer;
 
 /* A timer lives inside what it is for; it must be cleared before that is freed. */
 struct zkl_timer {
-    zkl_nanos at;
+    zkl_nanos at;                   /* 0: it is not set */
     void (*fire)(zkl_timer *timer); /* called with the timer already cleared: it may be set again */
     zkl_timer *child, *next, *prev; /* a pairing heap; prev is the parent for a first child */
-    bool pending;
 };
 
 typedef struct zkl_timers {

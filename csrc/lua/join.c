@@ -64,7 +64,7 @@ int zkl_lua_join(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 5);
     zkl_terms terms = check_terms(L, 6, kind);
     terms.under = lua_isnoneornil(L, 9) ? NULL : zkl_check_contender(L, 9);
-    terms.crowd = lua_isnoneornil(L, 10) ? 0 : (size_t)luaL_checknumber(L, 10) + 1;
+    terms.crowd = lua_isnoneornil(L, 10) ? 0 : (uint32_t)luaL_checknumber(L, 10) + 1;
     zkl_sharing sharing;
     terms.sharing = check_sharing(L, 11, &sharing);
     int64_t token = 0;
@@ -111,7 +111,7 @@ int zkl_lua_join_leases(lua_State *L) {
     const size_t count = (size_t)luaL_checknumber(L, 4);
     const uint64_t tag = zkl_check_tag(L, 6);
     zkl_terms terms = check_terms(L, 7, ZKL_KIND_LEASE);
-    terms.permits = (size_t)luaL_checknumber(L, 5);
+    terms.permits = (uint32_t)luaL_checknumber(L, 5);
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join_leases(client, path, count, tag, &terms, &contender);
     return joined(L, box, status, contender);

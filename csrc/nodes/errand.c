@@ -359,7 +359,7 @@ static bool is_settled(zkl_errand *e) {
 }
 
 void zkl_errands_step(zkl_nodes *nodes) {
-    bool open = nodes->context->port && !nodes->retry.pending;
+    bool open = nodes->context->port && !nodes->retry.at;
     ZKL_EACH (zkl_errand, e, &nodes->waiting, item) {
         if (!is_settled(e) && open)
             open = hand_over(e);

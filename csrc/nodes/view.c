@@ -306,8 +306,8 @@ static bool go_on(zkl_view *view) {
 
 void zkl_views_step(zkl_nodes *nodes) {
     ZKL_EACH (zkl_view, view, &nodes->due, item) {
-        if (!nodes->context->port || nodes->closed || nodes->look.pending ||
-            nodes->reading >= WINDOW || !go_on(view))
+        if (!nodes->context->port || nodes->closed || nodes->look.at || nodes->reading >= WINDOW ||
+            !go_on(view))
             return;
     }
 }

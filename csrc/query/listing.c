@@ -70,10 +70,8 @@ static void sum_up(zkl_listing *listing) {
     for (size_t i = 0; i < listing->snapshot.count; i++) {
         const zkl_child child = children[i];
         zkl_entry entry = listing->entries[i];
-        if (entry.gone) {
-            free(child.name);
+        if (entry.gone)
             continue;
-        }
         entry.holder = holds(&before, &child);
         if (!before.any[child.kind])
             before.first[child.kind] = child.sequence;

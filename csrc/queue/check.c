@@ -159,7 +159,7 @@ static void check_tally(subject of, const zkl_line *line) {
 /* ---- who waits is run again ---- */
 
 static bool is_list_coming(const zkl_line *line) {
-    return line->list_sent || line->retry.pending;
+    return line->list_sent || line->retry.at;
 }
 
 static const zkl_child *child_of_sequence(const zkl_line *line, int32_t sequence) {
@@ -210,7 +210,7 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
         return;
     switch (c->node) {
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
-        must(of, c->compound || line->retry.pending, "who has no node gets one");
+        must(of, c->compound || line->retry.at, "who has no node gets one");
         break;
     case ZKL_NODE_LOST:
         must(of, is_list_coming(line) || c->search != ZKL_SEARCH_NONE, "a lost node is looked for");

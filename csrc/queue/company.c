@@ -82,7 +82,7 @@ static bool may_watch(const zkl_line *line) {
 
 bool zkl_company_ask(zkl_place *place) {
     zkl_line *line = place->line;
-    if (!place->context->port || line->retry.pending || (!is_read(place) && !may_watch(line)))
+    if (!place->context->port || line->retry.at || (!is_read(place) && !may_watch(line)))
         return line->list_sent;
     if (!line->list_sent) {
         line->list_wanted = true;
@@ -114,7 +114,7 @@ static zkl_nanos next_moment(const zkl_place *place) {
 void zkl_company_patrol(zkl_place *place) {
     if (place->company == ZKL_COMPANY_UNKNOWN)
         zkl_company_ask(place);
-    if (place->company != ZKL_COMPANY_NONE || place->timer.pending)
+    if (place->company != ZKL_COMPANY_NONE || place->timer.at)
         return;
     const zkl_nanos at = next_moment(place);
     if (at > zkl_place_now(place))

@@ -20,10 +20,10 @@ void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const 
     c->queue = queue;
     c->context = queue->context;
     c->compound = compound;
-    c->terms = *terms;
+    c->terms =
+        (zkl_demand){terms->kind, terms->once, terms->permits, terms->crowd, terms->max_hold};
     c->hosted = true;
-    c->answer.tag = c->loss.tag = c->revocation.tag = tag;
-    c->loss.kind = ZKL_EVENT_LOST;
+    c->answer.tag = c->news.tag = tag;
     count_waiting(c, true);
     if (!compound)
         c->context->counters.waiting++;
@@ -46,7 +46,7 @@ static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_st
 
 static void tell_revoked(zkl_contender *c) {
     c->context->counters.revoked++;
-    tell(c, &c->revocation, ZKL_EVENT_REVOKED, ZKL_OK);
+    tell(c, &c->news, ZKL_EVENT_REVOKED, ZKL_OK);
 }
 
 void zkl_contender_revoked(zkl_contender *c) {
@@ -221,7 +221,8 @@ void zkl_contender_lost(zkl_contender *c) {
     if (!end_hold(c, ZKL_LOST))
         return;
     c->context->counters.lost++;
-    tell(c, &c->loss, ZKL_EVENT_LOST, ZKL_LOST);
+    zkl_events_drop(&c->context->events, &c->news); /* nobody can give it back any more */
+    tell(c, &c->news, ZKL_EVENT_LOST, ZKL_LOST);
 }
 
 void zkl_contender_released(zkl_contender *c) {
@@ -260,8 +261,7 @@ void zkl_contender_retire(zkl_contender *c) {
 void zkl_contender_unhost(zkl_contender *c) {
     c->hosted = false;
     zkl_events_drop(&c->context->events, &c->answer);
-    zkl_events_drop(&c->context->events, &c->loss);
-    zkl_events_drop(&c->context->events, &c->revocation);
+    zkl_events_drop(&c->context->events, &c->news);
     if (!c->line)
         free_at_end_of_step(c);
 }

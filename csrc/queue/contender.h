@@ -80,6 +80,14 @@ struct zkl_compound {
     void (*wanted)(zkl_compound *compound);
 };
 
+/* What its caller has asked for, as far as that matters later (zkl_terms in zklock.h). */
+typedef struct zkl_demand {
+    zkl_kind kind : 8;
+    bool once;
+    uint32_t permits, crowd;
+    zkl_nanos max_hold;
+} zkl_demand;
+
 struct zkl_contender {
     /* gets the answers about its node; its number is the node's half of the GUID, and changes with
      * every create */
@@ -129,7 +137,7 @@ struct zkl_contender {
     int32_t candidate;
     unsigned parents; /* the line's round of creating parents that its create was sent after */
 
-    zkl_terms terms;
+    zkl_demand terms;
     /* Held: when max_hold is over, ZKL_NEVER: it has none. 0 when it is not held. The host reads it
      * without the mutex. */
     _Atomic zkl_nanos hold_until;
@@ -138,7 +146,8 @@ struct zkl_contender {
     zkl_timer timer;
     zkl_nanos patience; /* over: the pause before the next delete */
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
-    zkl_event answer, loss, revocation;
+    zkl_event answer;
+    zkl_event news; /* somebody asks for it back; and after that, or instead of it, it is lost */
 };
 
 /* A waiter without a node. `tag` is the host's number for it, unless it is part of a compound. */

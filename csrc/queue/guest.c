@@ -82,9 +82,6 @@ zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *te
     zkl_contender *c = &made->contender;
     zkl_contender_init(c, place->line->queue, tag, terms, NULL);
     c->call = &guests;
-    c->terms.under = NULL; /* the write may be freed sooner */
-    c->terms.sharing = NULL;
-    c->terms.at_once = NULL;
     c->timer.fire = guest_timer;
     zkl_turns_wait(place, c);
     return c;

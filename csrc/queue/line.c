@@ -62,7 +62,7 @@ void zkl_line_free(zkl_line *line) {
 bool zkl_line_quit(zkl_line *line) {
     if (line->members.first)
         return false;
-    const bool may_send = line->context->port && !line->retry.pending;
+    const bool may_send = line->context->port && !line->retry.at;
     bool rid = true;
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
@@ -123,9 +123,6 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     c->receiver.names_node = true;
     c->timer.fire = zkl_answer_contender_timer;
     borrow(c, terms->under);
-    c->terms.under = NULL; /* the write may be freed sooner */
-    c->terms.sharing = NULL;
-    c->terms.at_once = NULL;
     zkl_list_append(&line->members, &c->member);
     return c;
 }

@@ -67,7 +67,7 @@ void zkl_line_forget_node(zkl_contender *c) {
 }
 
 void zkl_line_retry_later(zkl_line *line) {
-    if (line->retry.pending)
+    if (line->retry.at)
         return;
     const zkl_nanos pause = zkl_backoff(&line->pause, RETRY_FIRST, RETRY_MOST);
     zkl_timer_set(&line->context->timers, &line->retry, zkl_context_now(line->context) + pause);

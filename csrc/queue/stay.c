@@ -24,7 +24,7 @@ void zkl_stay_idle(zkl_place *place) {
         return;
     set_idle(place, true);
     place->idle_since = zkl_place_now(place);
-    if (!place->timer.pending || place->kind == ZKL_KIND_READ)
+    if (!place->timer.at || place->kind == ZKL_KIND_READ)
         set_timer(place);
 }
 

@@ -15,11 +15,6 @@ static int by_sequence(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static void free_names(const zkl_child *children, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        free(children[i].name);
-}
-
 /* Both are sorted, so one walk over the two finds every node that is in both. */
 static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t count) {
     size_t i = 0, j = 0;
@@ -34,25 +29,34 @@ static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t co
     }
 }
 
-bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count) {
-    zkl_child *children = calloc(count ? count : 1, sizeof *children);
+/* The children and, behind them, their names: one piece of memory. NULL: there is none to be had. */
+static zkl_child *room_for(const char *const *names, size_t count) {
+    size_t bytes = 1;
+    for (size_t i = 0; i < count; i++)
+        bytes += strlen(names[i]) + 1;
+    return malloc(count * sizeof(zkl_child) + bytes);
+}
+
+/* How many of them are of a lock. */
+static size_t fill(zkl_child *children, const char *const *names, size_t count) {
+    char *text = (char *)(children + count);
     size_t n = 0;
-    for (size_t i = 0; children && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         int32_t sequence = 0;
         const zkl_kind kind = zkl_znode_parse(names[i], &sequence);
         if (!kind)
             continue;
-        char *name = strdup(names[i]);
-        if (!name) {
-            free_names(children, n);
-            free(children);
-            children = NULL;
-            break;
-        }
-        children[n++] = (zkl_child){.name = name, .sequence = sequence, .kind = kind};
+        children[n++] = (zkl_child){.name = text, .sequence = sequence, .kind = kind};
+        text = stpcpy(text, names[i]) + 1;
     }
+    return n;
+}
+
+bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count) {
+    zkl_child *children = room_for(names, count);
     if (!children)
         return false;
+    const size_t n = fill(children, names, count);
     qsort(children, n, sizeof *children, by_sequence);
     keep_watches(snapshot, children, n);
     zkl_verdict_prepare(children, n);
@@ -63,7 +67,6 @@ bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t 
 }
 
 void zkl_snapshot_clear(zkl_snapshot *snapshot) {
-    free_names(snapshot->children, snapshot->count);
     free(snapshot->room);
     snapshot->children = snapshot->room = NULL;
     snapshot->count = 0;
@@ -93,7 +96,6 @@ size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence) {
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
     zkl_child *children = snapshot->children;
     const size_t behind = snapshot->count - index - 1;
-    free(children[index].name);
     snapshot->count--;
     if (behind < index) {
         memmove(children + index, children + index + 1, behind * sizeof *children);
@@ -106,9 +108,7 @@ void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index) {
 void zkl_snapshot_remove_mine(zkl_snapshot *snapshot) {
     size_t kept = 0;
     for (size_t i = 0; i < snapshot->count; i++) {
-        if (snapshot->children[i].mine)
-            free(snapshot->children[i].name);
-        else
+        if (!snapshot->children[i].mine)
             snapshot->children[kept++] = snapshot->children[i];
     }
     snapshot->count = kept;

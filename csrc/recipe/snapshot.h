@@ -8,7 +8,7 @@
 typedef struct zkl_snapshot {
     zkl_child *children;
     size_t count;
-    zkl_child *room; /* the piece of memory that they are in */
+    zkl_child *room; /* the piece of memory that they are in, with all their names */
 } zkl_snapshot;
 
 #define ZKL_NOT_FOUND SIZE_MAX

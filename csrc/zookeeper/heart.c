@@ -92,7 +92,7 @@ void zkl_heart_tend(zkl_heart *heart) {
     if (heart->beating)
         return;
     const zkl_nanos next = due(heart, now);
-    if (!heart->timer.pending || heart->timer.at > next)
+    if (!heart->timer.at || heart->timer.at > next)
         zkl_timer_set(&heart->context->timers, &heart->timer, next);
 }
 

@@ -318,14 +318,14 @@ static void on_deleted(const fake_node *node, const sim_request *by) {
 static bool goes_on(const zkl_client *client) {
     const zkl_session *session = &client->session;
     const zkl_heart *heart = &session->heart;
-    const bool tended = heart->beating || heart->timer.pending;
+    const bool tended = heart->beating || heart->timer.at;
     switch (session->stage) {
     case ZKL_STAGE_OPENING:
         return sim_is_at_work(&client->worker) && !session->link;
     case ZKL_STAGE_RESTING:
-        return session->reopen.pending && !session->link;
+        return session->reopen.at && !session->link;
     case ZKL_STAGE_SEEKING:
-        return (session->look.pending || sim_is_at_work(&client->worker)) && session->link;
+        return (session->look.at || sim_is_at_work(&client->worker)) && session->link;
     case ZKL_STAGE_PROVING:
         return tended && heart->proving;
     case ZKL_STAGE_LINKED:

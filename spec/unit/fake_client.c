@@ -157,6 +157,7 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
         terms.kind = ZKL_KIND_LOCK;
     zkl_line *line = zkl_lines_at(&client->lines, path);
     caller->shares = terms.sharing != NULL;
+    caller->deadline = terms.deadline;
     int64_t token = 0;
     if (fake_at_once && caller->shares)
         terms.at_once = &token;
@@ -250,6 +251,7 @@ static fake_caller *join_all(fake_client *client, const char *const *paths, size
         if (line)
             zkl_place_make_way(line);
     }
+    caller->deadline = terms.deadline;
     caller->contender = zkl_compound_join_all(&client->lines, paths, count, caller->tag, &terms);
     return entered(caller);
 }
@@ -267,8 +269,8 @@ fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, si
                     (zkl_terms){.deadline = ZKL_NEVER, .max_hold = zkl_clock_after(0, max_hold)});
 }
 
-fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
-                               double seconds) {
+fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count,
+                               uint32_t permits, double seconds) {
     fake_caller *caller = caller_new(client);
     char gate[256], leases[256];
     snprintf(gate, sizeof gate, "%s/locks", path);
@@ -277,12 +279,13 @@ fake_caller *fake_lease_within(fake_client *client, const char *path, size_t cou
                              .permits = permits,
                              .deadline = zkl_clock_after(fake_now, seconds),
                              .once = seconds == 0};
+    caller->deadline = terms.deadline;
     caller->contender =
         zkl_compound_join_leases(&client->lines, gate, leases, count, caller->tag, &terms);
     return entered(caller);
 }
 
-fake_caller *fake_lease(fake_client *client, const char *path, size_t count, size_t permits) {
+fake_caller *fake_lease(fake_client *client, const char *path, size_t count, uint32_t permits) {
     return fake_lease_within(client, path, count, permits, 1e12);
 }
 

@@ -20,6 +20,7 @@ typedef struct fake_caller {
     struct fake_client *client;
     zkl_contender *contender;
     uint64_t tag;
+    zkl_nanos deadline; /* of its wait */
     unsigned answers, losses, revocations, rests;
     uint64_t answered_at, lost_at; /* the how-manieth event of the client that was */
     bool granted;
@@ -90,9 +91,9 @@ fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t
 fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, size_t count,
                                double max_hold);
 /* Leases of the semaphore at `path`, which has `permits`. */
-fake_caller *fake_lease(fake_client *client, const char *path, size_t count, size_t permits);
-fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count, size_t permits,
-                               double seconds);
+fake_caller *fake_lease(fake_client *client, const char *path, size_t count, uint32_t permits);
+fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count,
+                               uint32_t permits, double seconds);
 /* How the callers of a place share it from now on: handoffs, stint and linger in seconds. */
 void fake_share_as(uint64_t handoffs, double stint, double linger);
 extern zkl_sharing fake_sharing;

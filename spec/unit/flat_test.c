@@ -375,7 +375,14 @@ static void what_one_takes(void) {
     CHECK(sizeof(zkl_line) <= 448);
 }
 
+/* There are as many of these as callers wait. */
+static void who_waits_takes_little_memory(void) {
+    CHECK(sizeof(zkl_contender) <= 440);
+    CHECK(sizeof(zkl_child) <= 64);
+}
+
 static const check_case cases[] = {
+    {"who waits takes little memory", who_waits_takes_little_memory},
     {"a hand-over costs the same among many waiters", a_hand_over},
     {"so does leaving from the middle", leaving_from_the_middle},
     {"so does coming", coming},

@@ -40,6 +40,32 @@ static void it_does_not_wait_for_the_host(void) {
     CHECK_INT(p->losses, 1);
 }
 
+/* Nobody can give back what he has lost: one event tells of both, and the host has room for one. */
+static void asked_for_it_and_lost_before_the_host_hears_it_is_lost(void) {
+    fake_caller *p = hold_for(2);
+    one->busy = true;
+    fake_wait(zk, 1); /* its own node is watched by then */
+    fake_write(zk, fake_node_of(p), "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_INT(one->context.counters.revoked, 1);
+    fake_wait(zk, 1);
+    one->busy = false;
+    fake_hear(one);
+    CHECK_INT(p->revocations, 0);
+    CHECK_INT(p->losses, 1);
+}
+
+static void asked_for_it_and_lost_the_host_hears_both(void) {
+    fake_caller *p = hold_for(2);
+    fake_wait(zk, 1);
+    fake_write(zk, fake_node_of(p), "__REVOKE__");
+    fake_settle_all(zk);
+    CHECK_INT(p->revocations, 1);
+    fake_wait(zk, 1);
+    CHECK_INT(p->losses, 1);
+    CHECK_INT(p->revocations, 1);
+}
+
 static void validity_is_never_more_than_what_is_left(void) {
     fake_caller *p = hold_for(2);
     CHECK_INT(validity(p), 2 * ZKL_SECOND);
@@ -125,6 +151,9 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a hold is lost when its time is over", it_is_lost_when_the_time_is_over},
         {"whatever the host is doing", it_does_not_wait_for_the_host},
+        {"asked for it and lost before the host hears, it is lost",
+         asked_for_it_and_lost_before_the_host_hears_it_is_lost},
+        {"asked for it and lost, the host hears both", asked_for_it_and_lost_the_host_hears_both},
         {"validity is at most what is left", validity_is_never_more_than_what_is_left},
         {"and at most what the servers vouch for", nor_more_than_the_servers_vouch_for},
         {"a hold shorter than the own watch's delay",

@@ -84,7 +84,7 @@ static void check_answers(void) {
             if (p->status == ZKL_NO_MEMORY)
                 CHECK(several);
             else if (p->status == ZKL_TIMEOUT)
-                CHECK(p->contender->terms.once || p->contender->terms.deadline <= fake_now);
+                CHECK(p->contender->terms.once || p->deadline <= fake_now);
             else if (p->status == ZKL_DISCONNECTED)
                 CHECK(p->contender->terms.once);
             else

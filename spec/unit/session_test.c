@@ -179,16 +179,16 @@ static void enter(void *ctx) {
 /* Whatever it waits for may never come: then a timer, or the worker, goes on. */
 static void check_goes_on(void) {
     const bool works = at_work || job_count > 0,
-               tended = session.heart.beating || session.heart.timer.pending;
+               tended = session.heart.beating || session.heart.timer.at;
     switch (session.stage) {
     case ZKL_STAGE_OPENING:
         CHECK(works && !session.link);
         break;
     case ZKL_STAGE_RESTING:
-        CHECK(session.reopen.pending && !session.link);
+        CHECK(session.reopen.at && !session.link);
         break;
     case ZKL_STAGE_SEEKING:
-        CHECK((session.look.pending || works) && session.link && !session.heart.linked);
+        CHECK((session.look.at || works) && session.link && !session.heart.linked);
         break;
     case ZKL_STAGE_PROVING:
         CHECK(tended && session.heart.proving && !context.port);
@@ -750,7 +750,7 @@ static void with_a_server_nothing_is_looked_up(void) {
     come_up();
     happens(latest(), ZKL_LINK_SUSPENDED);
     connect_as(7);
-    CHECK(!session.look.pending);
+    CHECK(!session.look.at);
     pass(5);
     CHECK_INT(job_count, 0);
     CHECK_INT(made, 1);

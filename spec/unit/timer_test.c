@@ -13,7 +13,7 @@ static size_t fired_count;
 static unsigned sooner_count;
 
 static void note_fired(zkl_timer *timer) {
-    CHECK(!timer->pending);
+    CHECK(!timer->at);
     CHECK(fired_count < sizeof fired / sizeof *fired);
     fired[fired_count++] = timer;
 }
@@ -49,11 +49,11 @@ static void fires_in_order(void) {
 static void never_is_no_deadline(void) {
     CHECK_INT(zkl_timers_next(&timers), ZKL_NEVER);
     zkl_timer_set(&timers, &pool[0], ZKL_NEVER);
-    CHECK(!pool[0].pending);
+    CHECK(!pool[0].at);
     CHECK_INT(zkl_timers_next(&timers), ZKL_NEVER);
     zkl_timer_set(&timers, &pool[0], 5);
     zkl_timer_set(&timers, &pool[0], ZKL_NEVER);
-    CHECK(!pool[0].pending);
+    CHECK(!pool[0].at);
     zkl_timers_run(&timers, ZKL_NEVER - 1);
     CHECK_INT(fired_count, 0);
 }
@@ -88,34 +88,52 @@ static void tells_when_the_first_moves_nearer(void) {
     CHECK_INT(sooner_count, 2);
 }
 
+static void what_is_over_fires_at_once(void) {
+    for (size_t again = 0; again < 2; again++) { /* each is in there once */
+        zkl_timer_set(&timers, &pool[0], 0);
+        zkl_timer_set(&timers, &pool[1], -7);
+    }
+    zkl_timers_run(&timers, 1);
+    CHECK_INT(fired_count, 2);
+    CHECK(!timers.first);
+}
+
+/* When each was last set to fire. */
+static zkl_nanos moments[sizeof pool / sizeof *pool];
+
+static void set(zkl_timer *timer, zkl_nanos at) {
+    moments[timer - pool] = at;
+    zkl_timer_set(&timers, timer, at);
+}
+
 static void set_again(zkl_timer *timer) {
     note_fired(timer);
     if (fired_count < 3)
-        zkl_timer_set(&timers, timer, timer->at + 10);
+        set(timer, moments[timer - pool] + 10);
 }
 
 static void may_be_set_while_it_fires(void) {
     pool[0].fire = set_again;
-    zkl_timer_set(&timers, &pool[0], 10);
+    set(&pool[0], 10);
     zkl_timers_run(&timers, 20);
     CHECK_INT(fired_count, 2);
     CHECK_INT(zkl_timers_next(&timers), 30);
     zkl_timers_run(&timers, 30);
     CHECK_INT(fired_count, 3);
-    CHECK(!pool[0].pending);
+    CHECK(!pool[0].at);
 }
 
 static void clear_the_next(zkl_timer *timer) {
     note_fired(timer);
     zkl_timer_clear(&timers, timer + 1);
-    zkl_timer_set(&timers, timer + 2, timer->at);
+    set(timer + 2, moments[timer - pool]);
 }
 
 static void one_may_clear_and_set_others(void) {
     pool[0].fire = clear_the_next;
-    zkl_timer_set(&timers, &pool[0], 10);
-    zkl_timer_set(&timers, &pool[1], 15);
-    zkl_timer_set(&timers, &pool[2], 1000);
+    set(&pool[0], 10);
+    set(&pool[1], 15);
+    set(&pool[2], 1000);
     zkl_timers_run(&timers, 20);
     CHECK_INT(fired_count, 2);
     CHECK(fired[1] == &pool[2]);
@@ -123,13 +141,13 @@ static void one_may_clear_and_set_others(void) {
 
 static void run_inside(zkl_timer *timer) {
     note_fired(timer);
-    zkl_timers_run(&timers, timer->at + 5);
+    zkl_timers_run(&timers, moments[timer - pool] + 5);
 }
 
 static void running_inside_a_run_is_fine(void) {
     pool[0].fire = run_inside;
     for (size_t i = 0; i < 10; i++)
-        zkl_timer_set(&timers, &pool[i], 10 + (zkl_nanos)i);
+        set(&pool[i], 10 + (zkl_nanos)i);
     zkl_timers_run(&timers, 12);
     CHECK_INT(fired_count, 6);
 }
@@ -142,7 +160,7 @@ static zkl_nanos soonest(const zkl_nanos *at) {
     return first;
 }
 
-/* Every pending timer's deadline stands in `at`; ZKL_NEVER: not pending. */
+/* Every at timer's deadline stands in `at`; ZKL_NEVER: not at. */
 static void run_and_compare(zkl_nanos *at, zkl_nanos now) {
     fired_count = 0;
     zkl_timers_run(&timers, now);
@@ -202,6 +220,7 @@ int main(int argc, char **argv) {
         {"setting what is set moves it", moves_a_deadline},
         {"clearing twice is fine", clearing_twice_is_fine},
         {"tells when the soonest deadline moves nearer", tells_when_the_first_moves_nearer},
+        {"what is over fires at once", what_is_over_fires_at_once},
         {"a timer may be set again while it fires", may_be_set_while_it_fires},
         {"a timer may clear and set others while it fires", one_may_clear_and_set_others},
         {"a timer may run the timers while it fires", running_inside_a_run_is_fine},
