@@ -25,7 +25,7 @@ enum { LINKS_MOST = 16 };
 static struct zkl_link links[LINKS_MOST];
 static int made;
 static zkl_nanos now, granted;
-static bool starts, parts, expires_in_drain, expires_in_part, ends_in_start;
+static bool starts, parts, expires_in_drain, expires_in_part, ends_in_start, has_memory;
 static int in_start;        /* the event that comes before zkl_link_start has returned; -1: none */
 static char beats[32];      /* what was sent: "S" a sync, "D" a write */
 static zkl_return to_write; /* who gets the answer to the latest of them */
@@ -61,6 +61,8 @@ zkl_nanos zkl_link_asked(const zkl_config *config) {
 zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint64_t *requests) {
     CHECK(clock == &fake_clock && requests != NULL);
     CHECK(made < LINKS_MOST);
+    if (!has_memory)
+        return NULL;
     zkl_link *link = &links[made++];
     *link = (zkl_link){.port = {&calls}, .owner = *owner};
     return link;
@@ -284,7 +286,7 @@ static void set_up(const zkl_config *config) {
 static void begin(void) {
     now = 1000 * ZKL_SECOND;
     granted = 6 * ZKL_SECOND;
-    starts = parts = true;
+    starts = parts = has_memory = true;
     expires_in_drain = expires_in_part = ends_in_start = false;
     in_start = -1;
     made = job_count = 0;
@@ -527,6 +529,36 @@ static void one_may_end_before_its_credentials_were_taken(void) {
     CHECK_TEXT(take_news(), "R");
 }
 
+static void or_after_they_were_refused(void) {
+    work();
+    happens(latest(), ZKL_LINK_AUTH_FAILED);
+    pass(5);
+    work();
+    CHECK_INT(made, 2);
+    CHECK_TEXT(take_news(), "D");
+    CHECK_INT(session.state, ZKL_STATE_AUTH_FAILED);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(take_news(), "X");
+    CHECK_INT(session.state, ZKL_STATE_EXPIRED);
+    work();
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
+static void a_new_one_may_be_refused(void) {
+    come_up();
+    pass(5);
+    happens(latest(), ZKL_LINK_EXPIRED);
+    work();
+    happens(latest(), ZKL_LINK_AUTH_FAILED);
+    CHECK_TEXT(take_news(), "XD");
+    CHECK_INT(session.state, ZKL_STATE_AUTH_FAILED);
+    pass(5);
+    work();
+    connect_as(8);
+    CHECK_TEXT(take_news(), "R");
+}
+
 static void one_that_is_carried_on_may_end_before_the_answer(void) {
     come_up();
     move_on();
@@ -692,6 +724,18 @@ static void a_link_that_does_not_start_is_tried_again(void) {
     }
     starts = true;
     pass(2);
+    work();
+    connect_as(7);
+    CHECK_TEXT(take_news(), "R");
+}
+
+static void so_is_one_for_which_there_is_no_memory(void) {
+    has_memory = false;
+    work();
+    CHECK_INT(made, 0);
+    CHECK(pause_of() > 0 && pause_of() < 1);
+    has_memory = true;
+    pass(pause_of());
     work();
     connect_as(7);
     CHECK_TEXT(take_news(), "R");
@@ -958,6 +1002,8 @@ int main(int argc, char **argv) {
         {"after the end of a session comes a new one", after_the_end_of_a_session_comes_a_new_one},
         {"one may end before its credentials were taken",
          one_may_end_before_its_credentials_were_taken},
+        {"or after they were refused", or_after_they_were_refused},
+        {"a new one may be refused", a_new_one_may_be_refused},
         {"one that is carried on may end before the answer",
          one_that_is_carried_on_may_end_before_the_answer},
         {"or be refused", or_be_refused},
@@ -973,6 +1019,7 @@ int main(int argc, char **argv) {
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
         {"a link that does not start is tried again", a_link_that_does_not_start_is_tried_again},
+        {"so is one for which there is no memory", so_is_one_for_which_there_is_no_memory},
         {"it says so once for each that does not start", says_so_once_for_each_that_does_not_start},
         {"names are looked up again", names_are_looked_up_again},
         {"short timeouts do not have names looked up all the time",
