@@ -247,6 +247,17 @@ static void who_queues_anew_does_not_count_yet(void) {
     CHECK(fake_waits(come(1)));
 }
 
+/* An operator has deleted its node. */
+static void nor_does_who_has_lost_its_place(void) {
+    fake_caller *holder = fake_holder(two), *first = settled(1);
+    CHECK(fake_held(holder) && fake_waits(first));
+    CHECK_INT(fake_remove(zk, fake_node_of(first)), ZOK);
+    while (fake_deliver(one))
+        continue;
+    CHECK(!fake_node_of(first));
+    CHECK(fake_waits(come(1)));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"one too many is refused at once, without traffic", one_too_many_is_refused_at_once},
@@ -270,6 +281,7 @@ int main(int argc, char **argv) {
          a_holder_of_any_kind_here_is_enough_to_be_refused},
         {"without a bound nobody is refused", without_a_bound_nobody_is_refused},
         {"who queues anew does not count yet", who_queues_anew_does_not_count_yet},
+        {"nor does who has lost its place", nor_does_who_has_lost_its_place},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

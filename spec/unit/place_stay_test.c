@@ -160,6 +160,21 @@ static void readers_leave_it_when_its_time_is_over(void) {
     CHECK_CLEAN();
 }
 
+static void whoever_comes_by_meanwhile_does_not_make_it_longer(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
+    fake_settle_all(zk);
+    place_release(p);
+    fake_wait(zk, 0.6);
+    fake_caller *theirs = fake_read(two, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+    CHECK_INT(place_nodes(), 2);
+    fake_wait(zk, 0.5);
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"it lingers for so long", it_lingers_for_so_long},
@@ -181,6 +196,8 @@ int main(int argc, char **argv) {
         {"without room for the watch it does not linger",
          without_room_for_the_watch_it_does_not_linger},
         {"readers leave it when its time is over", readers_leave_it_when_its_time_is_over},
+        {"whoever comes by meanwhile does not make it longer",
+         whoever_comes_by_meanwhile_does_not_make_it_longer},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -268,6 +268,17 @@ static void what_breaks_a_chain_is_no_part_of_the_next(void) {
     CHECK_INT(zkl_trust_latest(&trust), 0);
 }
 
+/* What was handed over before there was a server says less of what comes after it than the
+ * connection does. */
+static void a_chain_may_begin_soon_after_the_connection(void) {
+    begin();
+    sync_(-10, 2);
+    sync_(45, 46);
+    write_(80, 81);
+    sync_(100, 101);
+    CHECK_INT(trust.until, UNTIL(45));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"of what came before a connection nothing is the latest",
@@ -293,6 +304,8 @@ int main(int argc, char **argv) {
          a_flood_of_answers_is_remembered_well_enough},
         {"what answers prove", what_answers_prove},
         {"what breaks a chain is no part of the next", what_breaks_a_chain_is_no_part_of_the_next},
+        {"a chain may begin soon after the connection",
+         a_chain_may_begin_soon_after_the_connection},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
 }

@@ -258,6 +258,19 @@ static void levels_that_could_not_be_looked_at_are_looked_at_later(void) {
     CHECK_INT(node_at("/x/y")->mode, ZKL_CONTAINER);
 }
 
+/* The answer went with the handle that had asked. */
+static void another_link_asks_again(void) {
+    node_at(LINE)->closed = true;
+    fake_caller *p = fake_join(one, LINE, 60);
+    CHECK_INT(fake_pending(one, FAKE_ACL, LINE), 1);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_ACL], 2);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a directory where anybody may create or delete is refused, in the same round trip",
@@ -290,6 +303,7 @@ int main(int argc, char **argv) {
         {"a new session of a waiter asks again", a_new_session_of_a_waiter_asks_again},
         {"levels that could not be looked at are looked at later",
          levels_that_could_not_be_looked_at_are_looked_at_later},
+        {"another link asks again", another_link_asks_again},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }
