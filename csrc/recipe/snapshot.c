@@ -29,7 +29,7 @@ static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t co
     }
 }
 
-/* The children and, behind them, their names: one piece of memory. NULL: there is none to be had. */
+/* The children and, behind them, their names, in one piece of memory. NULL: there is none. */
 static zkl_child *room_for(const char *const *names, size_t count) {
     size_t bytes = 1;
     for (size_t i = 0; i < count; i++)

@@ -54,6 +54,17 @@ describe("how much work there is", function()
       assert.equal("/idle/1", handles[1]:path())
     end)
 
+    it("keeps nothing of a hold that was given back #once", function()
+      local lock = client:mutex("/given/back")
+      assert(lock:acquire(PATIENCE))
+      local contender = setmetatable({ lock.holds.holder.contender }, { __mode = "v" })
+      assert.truthy(contender[1])
+      assert(lock:release())
+      kib()
+      assert.is_nil(contender[1])
+      assert.equal("/given/back", lock:path())
+    end)
+
     it("is nothing when they were dropped", function()
       local function make(first)
         for i = first, first + 99999 do
