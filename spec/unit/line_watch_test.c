@@ -267,6 +267,31 @@ static void those_who_come_next_are_watched_in_time(void) {
     CHECK(one->lines.queue.watches.bytes <= 200);
 }
 
+/* Not all at once, and some room is left for whoever's turn it is. */
+static void those_who_come_next_leave_room(void) {
+    enum { WAITERS = 200, NEXT = 64 };
+    static fake_caller *line[WAITERS + 1];
+    const size_t most[] = {3000, 100000};
+    for (size_t m = 0; m < 2; m++) {
+        zkl_watches *watches = &one->lines.queue.watches;
+        watches->most = most[0];
+        for (size_t i = 0; i <= WAITERS; i++)
+            line[i] = fake_join(one, LINE, 1e12);
+        fake_settle(one);
+        watches->most = most[m];
+        for (size_t i = 0; i < WAITERS; i++) {
+            const unsigned gets = one->counts[FAKE_GET];
+            CHECK_INT(fake_release(line[i]), ZKL_OK);
+            fake_settle(one);
+            CHECK(fake_held(line[i + 1]));
+            CHECK(one->counts[FAKE_GET] - gets <= NEXT);
+            CHECK(watches->bytes <= watches->most - watches->most / 16);
+        }
+        CHECK_INT(fake_release(line[WAITERS]), ZKL_OK);
+        fake_settle(one);
+    }
+}
+
 /* ---- what is counted ---- */
 
 static void check_counted(void) {
@@ -548,6 +573,7 @@ int main(int argc, char **argv) {
          a_directory_is_taken_back_when_the_library_has_the_watch},
         {"two of one number are told apart", two_of_one_number_are_told_apart},
         {"those who come next are watched in time", those_who_come_next_are_watched_in_time},
+        {"those who come next leave room", those_who_come_next_leave_room},
         {"who is told is not looked after", who_is_told_is_not_looked_after},
         {"one watch serves all who wait for the same", one_watch_serves_all_who_wait_for_the_same},
         {"who finds room is looked after no more", who_finds_room_is_looked_after_no_more},
