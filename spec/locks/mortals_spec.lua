@@ -48,6 +48,26 @@ describe("those who may come to their end", function()
     end)
   end
 
+  for _, name in ipairs { "another one", "he himself" } do
+    it("enter once each when a finalizer has somebody enter meanwhile: " .. name, function()
+      local one, another, its, others = {}, {}, subject(), subject()
+      local is_kept = owner.is_kept
+      function owner.is_kept(who)
+        owner.is_kept = is_kept
+        all:note(name == "he himself" and one or another, others)
+        return is_kept(who)
+      end
+      all:note(one, its)
+      owner.is_kept = is_kept
+      assert.equal(name == "he himself" and 1 or 2, all.count)
+      all:unnote(one, its)
+      assert.is_true(all:has(name == "he himself" and one or another))
+      all:unnote(name == "he himself" and one or another, others)
+      assert.equal(0, all.count)
+      assert.same({}, all.shares)
+    end)
+  end
+
   for _, name in ipairs { "the last one", "the one who is looked at" } do
     it("may leave by a finalizer while they are looked at: " .. name, function()
       local first = coroutine.create(function() end) -- a coroutine that may have ended is looked at

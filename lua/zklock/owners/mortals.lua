@@ -56,11 +56,14 @@ local function number_of(mortals, who)
   return mortals.numbers[who]
 end
 
---- Gives him a number. Each allocation in here may run a finalizer, which may end what another one has.
+--- Gives him a number. Each allocation in here may run a finalizer, which may end what another one has, and where it
+--- polls, have others enter, or him.
 local function enter(mortals, who)
-  mortals.entering = true
-  local number, share = mortals.count + 1, {}
+  local share = {}
   local finalizer_of_share = not owner.is_kept(who) and finalizer(share, drop_all)
+  local number = number_of(mortals, who)
+  if number then return number end
+  mortals.entering, number = true, mortals.count + 1
   mortals.shares[number] = share
   mortals.whos[number] = who
   local own = owner.keeps_number(who) and not who._mortals
