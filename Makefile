@@ -230,7 +230,7 @@ bench: deps
 	@env $(call lua,5.4) bench/run.lua
 	@env $(call lua,5.4) bench/family.lua
 	@env $(call lua,5.4) bench/scale.lua
-	@env $(call lua,luajit) bench/scale.lua cheap
+	@env $(call lua,luajit) bench/scale.lua 'memory cheap'
 	@exec env $(call lua,luajit) bench/nginx.lua
 
 include bench/contest/contest.mk

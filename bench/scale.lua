@@ -14,37 +14,38 @@ local function connect() return assert(zklock.connect(backend.hosts, { session_t
 
 -- ---- calls without traffic ------------------------------------------------------------------------------------------
 
---- The best of some runs: what others do on the machine only adds to it.
+local TIMES = 2e5
+
+--- What each of TIMES takes that fn does. The best of some runs: what others do on the machine only adds to it.
 local function nanoseconds(fn)
   local best = math.huge
-  for _ = 1, 5 do
-    best = math.min(best, timed(function() for _ = 1, 2e5 do fn() end end))
-  end
-  return best / 2e5 * 1e9
+  for _ = 1, 20 do best = math.min(best, timed(fn)) end
+  return best / TIMES * 1e9
 end
 
 local function cheap_calls(client)
   local lock = client:mutex("/bench/cheap")
   assert(lock:acquire(PATIENCE))
-  row("reentrant acquire + release", nanoseconds(function() lock:acquire(5) lock:release() end), "ns")
-  row("is_held", nanoseconds(function() lock:is_held() end), "ns")
-  row("validity", nanoseconds(function() lock:validity() end), "ns")
+  row("reentrant acquire + release", nanoseconds(function()
+    for _ = 1, TIMES do lock:acquire(5) lock:release() end
+  end), "ns")
+  row("is_held", nanoseconds(function() for _ = 1, TIMES do lock:is_held() end end), "ns")
+  row("validity", nanoseconds(function() for _ = 1, TIMES do lock:validity() end end), "ns")
   assert(lock:release())
 end
 
 --- One process with a hot lock: by one owner, and from one owner to the next.
 local function hot_lock(client)
   local lock = client:mutex("/bench/hot", { fair = false })
-  local function cycle() lock:acquire(5) lock:release() end
-  timed(function() for _ = 1, 1000 do cycle() end end) -- its node is watched by then
+  local function cycles() for _ = 1, TIMES do lock:acquire(5) lock:release() end end
+  cycles() -- its node is watched by then
   local before = client:stats()
-  row("fair = false: acquire + release by one owner", nanoseconds(cycle), "ns")
+  row("fair = false: acquire + release by one owner", nanoseconds(cycles), "ns")
   local after = client:stats()
   local each = (after.requests_sent - before.requests_sent) / (after.acquired - before.acquired)
   row("  requests for 1,000 of them", each * 1000, "")
   row("fair = false: acquire + release, each by another owner", nanoseconds(function()
-    lock:acquire(5, "a")
-    lock:release("a")
+    for _ = 1, TIMES do lock:acquire(5, "a") lock:release("a") end
   end), "ns")
 end
 
@@ -142,6 +143,20 @@ local function rss()
   end
 end
 
+--- What malloc has given to C and not got back, in all threads. LuaJIT's own memory is none of that.
+local allocated
+if rawget(_G, "jit") then
+  local ffi = require "ffi"
+  ffi.cdef [[
+    struct mallinfo2 { size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; };
+    struct mallinfo2 mallinfo2(void);
+  ]]
+  function allocated()
+    local info = ffi.C.mallinfo2()
+    return tonumber(info.uordblks + info.hblkhd)
+  end
+end
+
 local function kib_of_lua()
   collectgarbage()
   collectgarbage()
@@ -188,11 +203,12 @@ local function waiting_requests(count)
   local lock = client:mutex("/bench/memory")
   assert(lock:acquire(PATIENCE))
   lock:request(PATIENCE * 10, function() end)
-  local lua, all = kib_of_lua(), rss()
+  local lua, all, in_use = kib_of_lua(), rss(), allocated and allocated()
   local requests = queue_up(client, lock, count, function() end)
   local grown = kib_of_lua() - lua
   row("memory of a waiting request on one lock, in Lua", grown / count * 1024, "bytes")
-  row("  in C and in libzookeeper", (rss() - all - grown) / count * 1024, "bytes")
+  row("  what the process grows by beside that", (rss() - all - grown) / count * 1024, "bytes")
+  if allocated then row("  in C and in libzookeeper", (allocated() - in_use) / count, "bytes") end
   client:close()
   return requests
 end
@@ -203,9 +219,9 @@ local function part(name, fn)
 end
 
 print((rawget(_G, "jit") and "LuaJIT" or _VERSION) .. ", one server on the same machine, no proxy.\n")
-part("memory", function() waiting_requests(10000) end) -- first: what others have freed would be used again
 local client = connect()
 part("cheap", function() cheap_calls(client) hot_lock(client) end)
+part("memory", function() waiting_requests(10000) end) -- early: what others have freed would be used again
 part("locks", function() many_locks(client, 64, 4) end)
 part("waiters", function()
   hand_on(client, 8, 50)
