@@ -51,8 +51,19 @@ static void settle_proposals(sim_server *leader) {
     sim_cancel(&sim_ensemble.commit);
 }
 
+/* Those who have not noticed yet that they follow one who was down meanwhile: their connections are
+ * none to what leads now. */
+static void part_from_former_followers(const sim_server *leader) {
+    for (int i = 0; i < SERVERS; i++) {
+        sim_server *at = &sim_ensemble.servers[i];
+        if (at->role == FOLLOWING && at->leader == leader->id)
+            step_down(at);
+    }
+}
+
 void sim_elect(const int *voters, int count) {
     sim_server *leader = &sim_ensemble.servers[voters[sim_any((unsigned)count)]];
+    part_from_former_followers(leader);
     sim_ensemble.epoch++;
     sim_server_apply(leader, sim_tree->zxid);
     settle_proposals(leader);

@@ -102,7 +102,8 @@ int __wrap_nanosleep(const struct timespec *pause, struct timespec *left) {
 
 /* ---- threads ---- */
 
-enum { THREADS = 192 };
+/* Of clients that are closed, too: look-ups that hang keep theirs. */
+enum { THREADS = 1024 };
 
 typedef struct thread {
     sim_event event;
