@@ -41,7 +41,8 @@ static struct {
     sim_host hosts[HOSTS_MOST];
     int host_count;
     sim_session *strangers[4];
-    sim_event moving; /* when somebody finds its servers elsewhere only */
+    sim_event moving;     /* when somebody finds its servers elsewhere only */
+    zkl_nanos awake_from; /* by then everybody goes on who was stopped when all was mended */
     bool is_over;
 } history;
 
@@ -367,6 +368,8 @@ static void mend(void) {
         host->machine.no_names = false;
         host->machine.names_from = 0;
         host->machine.cut_off_until = 0;
+        if (host->machine.stopped_until > history.awake_from)
+            history.awake_from = host->machine.stopped_until;
         if (host->machine.stopped_until > sim_now)
             host->machine.stopped_until = sim_now; /* what it had to do comes in its time */
     }
@@ -428,6 +431,10 @@ static bool all_answered(void) {
     return all_clerks(sim_clerk_is_idle);
 }
 
+static bool all_awake(void) {
+    return sim_now > history.awake_from + SIM_MS;
+}
+
 static bool all_current(void) {
     return all_clerks(sim_clerk_is_current);
 }
@@ -450,6 +457,7 @@ static void change_notes(void) {
 static void see_to_notes(void) {
     await(all_answered, 120 * ZKL_SECOND, "an errand is never answered");
     await(all_current, 120 * ZKL_SECOND, "a watch never shows the latest state");
+    await(all_awake, 120 * ZKL_SECOND, "time does not pass");
     change_notes();
     await(all_current, SOON, "a watch does not tell of a change");
     for (int i = 0; i < history.host_count; i++)
