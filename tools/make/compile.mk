@@ -9,10 +9,13 @@ BINDING_C = $(wildcard csrc/lua/*.c)
 # All of csrc but the binding, which is compiled for each Lua.
 ENGINE_C = $(filter-out $(BINDING_C),$(wildcard csrc/*/*.c))
 UNIT_C = $(wildcard spec/unit/*_test.c)
-FAKE_C = $(filter-out $(UNIT_C),$(wildcard spec/unit/*.c))
+# What the tests of the session have besides: links that are fakes, which no other test wants.
+SESSION_WORLD_C = $(wildcard spec/unit/session_world*.c)
+FAKE_C = $(filter-out $(UNIT_C) $(SESSION_WORLD_C),$(wildcard spec/unit/*.c))
 
 ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
+SESSION_WORLD_O = $(SESSION_WORLD_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
 # Those beside the unit tests' fakes, those with libzookeeper itself, and those in Lua 5.4 besides.
 FUZZ_FAKE = names servers directory
@@ -76,6 +79,7 @@ $(filter %/memory_test,$(UNIT)): $(B)/libscarce.a
 $(filter %/flat_test,$(UNIT)): $(B)/libcounted.a $(B)/libengine.a
 $(filter-out %/memory_test %/flat_test,$(UNIT)): $(B)/libengine.a
 
+$(filter $(B)/unit/session_%,$(UNIT)): $(SESSION_WORLD_O)
 $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),%/legal.o),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)

@@ -1,0 +1,284 @@
+/* How a session goes from one link to the next, and what it does without a server. */
+#include "session_world.h"
+
+#include <string.h>
+
+/* ---- the first ---- */
+
+static void a_first_session_is_read_at_once(void) {
+    world_work();
+    CHECK_INT(world.made, 1);
+    CHECK_INT(world.links[0].carried, 0);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTING);
+    world_connect(7);
+    CHECK_TEXT(world_news(), "R");
+    CHECK(world.context.port == &world.links[0].port);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(world.context.session, 7);
+    CHECK_INT(world.context.counters.sessions, 1);
+    CHECK_INT(world.session.timeout, world.granted);
+}
+
+static void the_same_session_is_read_at_once_after_a_cut(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK(!world.context.port);
+    CHECK_INT(world.session.state, ZKL_STATE_SUSPENDED);
+    world_connect(7);
+    CHECK_TEXT(world_news(), "SR");
+    CHECK(world.context.port == &world.links[0].port);
+    CHECK_INT(world.context.counters.sessions, 1);
+    CHECK_INT(world.made, 1);
+}
+
+/* When it fails, whoever is found later has taken the session later. */
+static void a_link_is_asked_before_it_has_a_server(void) {
+    world_work();
+    CHECK_TEXT(world.beats, "S");
+    world_pass(30);
+    CHECK_TEXT(world.beats, "S"); /* one at a time */
+    world_connect(7);
+    world_answer(ZKL_PROOF_LEADER);
+    CHECK_TEXT(world_news(), "R");
+}
+
+static void a_cut_takes_no_trust_and_the_end_does(void) {
+    world_come_up();
+    world_answer(ZKL_PROOF_QUORUM);
+    const zkl_nanos trusted = world.context.trusted_until;
+    CHECK(trusted > world.now);
+    world_pass(1);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK_INT(world.context.trusted_until, trusted);
+    world_connect(7);
+    CHECK_INT(world.context.trusted_until, trusted);
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    CHECK(world.context.trusted_until <= world.now);
+}
+
+/* ---- carried on ---- */
+
+static void what_carries_a_session_on_is_read_behind_a_write(void) {
+    world_come_up();
+    world_move_on();
+    CHECK_INT(world_link()->carried, 7);
+    CHECK(world.links[0].is_parted && world.links[0].is_closed);
+    world.beats[0] = '\0';
+    world_connect(7);
+    CHECK_TEXT(world_news(), "");
+    CHECK(!world.context
+               .port); /* its server may lag, and a new handle does not know how far we were */
+    CHECK_INT(world.session.state, ZKL_STATE_SUSPENDED);
+    world_answer(ZKL_PROOF_LEADER); /* a sync that was handed over before there was a server */
+    CHECK_TEXT(world_news(), "");
+    CHECK_TEXT(world.beats, "D");
+    world_answer(ZKL_PROOF_QUORUM);
+    CHECK(strchr(world_news(), 'R') != NULL);
+    CHECK(world.context.port == &world_link()->port);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(world.context.counters.sessions, 1);
+}
+
+static void once_it_has_been_answered_it_is_read_at_once_again(void) {
+    world_come_up();
+    world_move_on();
+    world_connect(7);
+    world_answer(ZKL_PROOF_QUORUM);
+    world_news();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_connect(7);
+    CHECK_TEXT(world_news(), "SR");
+}
+
+static void a_cut_before_the_answer_keeps_it_from_being_read(void) {
+    world_come_up();
+    world_move_on();
+    world_connect(7);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(world_news(), ""); /* it is suspended as it was */
+    world_connect(7);
+    CHECK_TEXT(world_news(), "");
+    CHECK(!world.context.port);
+    world_answer(ZKL_PROOF_QUORUM);
+    CHECK(strchr(world_news(), 'R') != NULL);
+}
+
+static void a_session_that_could_not_be_carried_on_has_expired(void) {
+    world_come_up();
+    world_move_on();
+    world_connect(8);
+    CHECK_TEXT(world_news(), "XR");
+    CHECK_INT(world.context.session, 8);
+    CHECK_INT(world.context.counters.sessions, 2);
+    CHECK(world.context.port ==
+          &world_link()->port); /* there is nothing of a new one that could be missed */
+}
+
+static void nobody_carries_on_what_found_a_server_at_the_last_moment(void) {
+    world_come_up();
+    world.parts = false;
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    while (world.made == 1) {
+        world_pass(world_pause());
+        world_work();
+    }
+    CHECK_TEXT(world_news(), "SLX");
+    CHECK_INT(world.session.state, ZKL_STATE_EXPIRED);
+    CHECK_INT(world_link()->carried, 0);
+    CHECK_INT(world.context.session, 0);
+    world_connect(9);
+    CHECK_TEXT(world_news(), "R");
+    CHECK_INT(world.context.counters.sessions, 2);
+}
+
+static void a_former_link_is_not_heard(void) {
+    world_come_up();
+    world_move_on();
+    world_connect(7);
+    world_answer(ZKL_PROOF_QUORUM);
+    world_news();
+    world_happens(&world.links[0], ZKL_LINK_EXPIRED);
+    world_answer_by(&world.links[0], ZSESSIONEXPIRED, ZKL_PROOF_BROKEN);
+    world.links[0].owner.watched(world.links[0].owner.ctx, &world.links[0], "/old",
+                                 ZKL_CHANGE_OTHER);
+    CHECK_TEXT(world_news(), "");
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    world_link()->owner.watched(world_link()->owner.ctx, world_link(), "/new", ZKL_CHANGE_OTHER);
+    CHECK_TEXT(world_news(), "/new");
+}
+
+/* The server that it had proves nothing of the one that the next link has. */
+static void nor_what_it_proves(void) {
+    world_come_up();
+    world_move_on();
+    world_connect(7);
+    world_answer_by(&world.links[0], ZNONODE, ZKL_PROOF_QUORUM);
+    CHECK_TEXT(world_news(), "");
+    CHECK_INT(world.session.stage, ZKL_STAGE_PROVING);
+    CHECK(world.context.trusted_until <= world.now);
+}
+
+/* It refuses servers whose data is older than what it has seen, which a new one would take. */
+static void a_link_that_never_had_a_server_is_kept(void) {
+    world_work();
+    for (int i = 0; i < 20; i++) {
+        CHECK(world_pause() > 0);
+        world_pass(world_pause());
+        world_work();
+    }
+    CHECK_INT(world.made, 1);
+    CHECK_TEXT(world_news(), "");
+}
+
+static void the_next_link_begins_with_another_server(void) {
+    world_come_up();
+    world_move_on();
+    CHECK_INT(world.made, 2);
+    CHECK(strncmp(world.links[0].addresses, world.links[1].addresses, strlen("10.0.0.1:2181")) !=
+          0);
+}
+
+/* ---- without a server ---- */
+
+/* The first time while the session can still be carried to another address; then less and less
+ * often, and no less often than each timeout. */
+static void names_are_looked_up_again(void) {
+    world.granted = 60 * ZKL_SECOND;
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    const double expected[] = {10, 20, 30};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        CHECK_INT(world_pause() * 1000, expected[i] * 1000);
+        world_pass(world_pause());
+        CHECK_INT(world.job_count, 1);
+        world_work();
+    }
+    CHECK_INT(world.made, 2); /* a timeout has passed */
+}
+
+static void short_timeouts_do_not_have_names_looked_up_all_the_time(void) {
+    world.granted = ZKL_SECOND / 2;
+    world_work();
+    world_connect(7);
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    world_pass(1);
+    world_work();
+    world.granted = ZKL_SECOND / 2;
+    double last = 0;
+    for (int i = 0; i < 10; i++) {
+        last = world_pause();
+        world_pass(last);
+        world_work();
+    }
+    CHECK_INT(last * 1000, 2000);
+}
+
+static void with_a_server_nothing_is_looked_up(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_connect(7);
+    CHECK(!world.session.look.at);
+    world_pass(5);
+    CHECK_INT(world.job_count, 0);
+    CHECK_INT(world.made, 1);
+}
+
+/* It tells of each server that it loses before it has had a word with it. */
+static void that_there_is_still_none_changes_nothing(void) {
+    world_come_up();
+    world.now += 2 * ZKL_SECOND;
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(world_news(), "S");
+    const double pause = world_pause();
+    world.now += ZKL_SECOND / 2;
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(world_news(), "");
+    CHECK(world_pause() < pause);
+    CHECK_INT(world.session.seeking, world.now - ZKL_SECOND / 2);
+}
+
+/* The library has found one, and we have not heard of it yet. */
+static void a_link_that_has_just_found_a_server_is_kept(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_link()->has_server = true;
+    for (int i = 0; i < 10; i++) {
+        world_pass(world_pause());
+        world_work();
+    }
+    CHECK_INT(world.made, 1);
+    world_connect(7);
+    CHECK_TEXT(world_news(), "SR");
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a first session is read at once", a_first_session_is_read_at_once},
+        {"the same session is read at once after a cut",
+         the_same_session_is_read_at_once_after_a_cut},
+        {"a link is asked before it has a server", a_link_is_asked_before_it_has_a_server},
+        {"a cut takes no trust, and the end does", a_cut_takes_no_trust_and_the_end_does},
+        {"what carries a session on is read behind a write",
+         what_carries_a_session_on_is_read_behind_a_write},
+        {"once that has been answered it is read at once again",
+         once_it_has_been_answered_it_is_read_at_once_again},
+        {"a cut before the answer keeps it from being read",
+         a_cut_before_the_answer_keeps_it_from_being_read},
+        {"a session that could not be carried on has expired",
+         a_session_that_could_not_be_carried_on_has_expired},
+        {"nobody carries on what found a server at the last moment",
+         nobody_carries_on_what_found_a_server_at_the_last_moment},
+        {"a former link is not heard", a_former_link_is_not_heard},
+        {"nor what it proves", nor_what_it_proves},
+        {"a link that never had a server is kept", a_link_that_never_had_a_server_is_kept},
+        {"the next link begins with another server", the_next_link_begins_with_another_server},
+        {"names are looked up again", names_are_looked_up_again},
+        {"short timeouts do not have names looked up all the time",
+         short_timeouts_do_not_have_names_looked_up_all_the_time},
+        {"with a server nothing is looked up", with_a_server_nothing_is_looked_up},
+        {"that there is still none changes nothing", that_there_is_still_none_changes_nothing},
+        {"a link that has just found a server is kept",
+         a_link_that_has_just_found_a_server_is_kept},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, world_begin, world_end);
+}

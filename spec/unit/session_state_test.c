@@ -1,0 +1,145 @@
+/* What is told of a session, and its credentials. */
+#include "session_world.h"
+
+#include <string.h>
+
+/* ---- states ---- */
+
+static void each_change_of_the_state_is_told_once(void) {
+    zkl_event event;
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_connect(7);
+    CHECK_TEXT(world_news(), "SR");
+    world_happens(world_link(), ZKL_LINK_CONNECTED);
+    CHECK_TEXT(world_news(), "");
+    const int expected[] = {ZKL_STATE_CONNECTED, ZKL_STATE_SUSPENDED, ZKL_STATE_CONNECTED};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        CHECK(zkl_events_peek(&world.context.events, &event));
+        CHECK_INT(event.kind, ZKL_EVENT_STATE);
+        CHECK_INT(event.status, expected[i]);
+        zkl_events_forget(&world.context.events, event.serial);
+    }
+    CHECK(!zkl_events_peek(&world.context.events, &event));
+}
+
+/* A host that does not poll. */
+static void of_many_changes_the_latest_are_told(void) {
+    zkl_event event;
+    world_come_up();
+    for (int i = 0; i < ZKL_STATES_KEPT; i++) {
+        world_happens(world_link(), ZKL_LINK_SUSPENDED);
+        world_connect(7);
+    }
+    int count = 0, last = -1;
+    while (zkl_events_peek(&world.context.events, &event)) {
+        CHECK(event.status != last);
+        last = event.status;
+        count++;
+        zkl_events_forget(&world.context.events, event.serial);
+    }
+    CHECK_INT(count, ZKL_STATES_KEPT);
+    CHECK_INT(last, ZKL_STATE_CONNECTED);
+}
+
+/* Somebody waits, and a write that is answered says that he need not any more. */
+static void trust_that_is_new_is_told(void) {
+    world.context.counters.waiting = 1;
+    world_come_up();
+    CHECK(world.context.trusted_until <= world.now);
+    world_pass(0);
+    world_answer(ZKL_PROOF_QUORUM);
+    CHECK(world.context.trusted_until > world.now);
+    CHECK_TEXT(world_news(), "F");
+    world.context.counters.waiting = 0;
+}
+
+/* ---- credentials ---- */
+
+static void without_credentials_the_heart_beats_before_there_is_a_server(void) {
+    world.starts = false;
+    world_work();
+    CHECK_TEXT(world.beats, "");
+    world.starts = true;
+    world_pass(1);
+    world_work();
+    CHECK(world.beats[0] != '\0');
+}
+
+static void credentials_are_kept_and_go_before_everything_else(void) {
+    char secret[] = "me:secret";
+    const zkl_auth auths[] = {{"digest", secret}, {"a", "b"}, {"c", "d"}, {"e", "f"}};
+    world_start_anew(&(zkl_config){
+        .hosts = "10.0.0.1:2181", .session_timeout = 10, .auths = auths, .auth_count = 4});
+    explicit_bzero(secret, sizeof secret);
+    CHECK_INT(world.session.config.auth_count, 4);
+    CHECK_TEXT(world.session.config.auths[0].scheme, "digest");
+    CHECK_TEXT(world.session.config.auths[0].credential, "me:secret");
+    CHECK_TEXT(world.session.config.auths[3].scheme, "e");
+    CHECK_TEXT(world.session.config.auths[3].credential, "f");
+    world_work();
+    CHECK_TEXT(world.beats, "");
+    world_connect(7);
+    CHECK_TEXT(world_news(), "R");
+    CHECK(world.beats[0] != '\0');
+    zkl_session_end(&world.session, world.now + ZKL_SECOND);
+    CHECK_INT(world.session.config.auth_count, 0);
+}
+
+/* Let in without a word about its credentials, by servers that do not know its session. */
+static void one_may_expire_after_its_credentials_were_refused(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
+    CHECK_TEXT(world_news(), "D");
+    world_work();
+    world_pass(4.01);
+    world_work();
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(world_news(), "X");
+    CHECK_INT(world.session.state, ZKL_STATE_EXPIRED);
+}
+
+static void refused_credentials_are_shown_again_later_and_later(void) {
+    world_come_up();
+    double expected = 4;
+    for (int i = 0; i < 6; i++) {
+        world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
+        CHECK_TEXT(world_news(), "D");
+        CHECK_INT(world.session.state, ZKL_STATE_AUTH_FAILED);
+        world_work();
+        const int before = world.made;
+        world_pass(expected - 0.01);
+        world_work();
+        CHECK_INT(world.made, before);
+        world_pass(0.02);
+        world_work();
+        CHECK_INT(world.made, before + 1);
+        expected = expected < 30 ? 2 * expected : 60;
+    }
+    world_connect(9);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
+    world_work();
+    const int before = world.made;
+    world_pass(4.01); /* whoever was let in is shown them soon */
+    world_work();
+    CHECK_INT(world.made, before + 1);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"refused credentials are shown again, later and later",
+         refused_credentials_are_shown_again_later_and_later},
+        {"each change of the state is told once", each_change_of_the_state_is_told_once},
+        {"of many changes the latest are told", of_many_changes_the_latest_are_told},
+        {"without credentials the heart beats before there is a server",
+         without_credentials_the_heart_beats_before_there_is_a_server},
+        {"credentials are kept, and go before everything else",
+         credentials_are_kept_and_go_before_everything_else},
+        {"trust that is new is told", trust_that_is_new_is_told},
+        {"one may expire after its credentials were refused",
+         one_may_expire_after_its_credentials_were_refused},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, world_begin, world_end);
+}
