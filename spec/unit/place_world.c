@@ -50,3 +50,32 @@ uint64_t place_turn(const fake_caller *caller) {
 size_t place_nodes(void) {
     return fake_children(zk, LINE);
 }
+
+fake_caller *place_reads(fake_client *client) {
+    return fake_share_kind(client, LINE, ZKL_KIND_READ, 1e12);
+}
+
+fake_caller *place_writes(fake_client *client) {
+    return fake_share_kind(client, LINE, ZKL_KIND_WRITE, 1e12);
+}
+
+fake_caller *place_try(fake_client *client, zkl_kind kind) {
+    return fake_share_kind(client, LINE, kind, 0);
+}
+
+fake_caller *place_answered(fake_caller *caller) {
+    fake_settle_all(zk);
+    return caller;
+}
+
+fake_caller *place_reader(fake_client *client) {
+    fake_caller *caller = place_answered(place_reads(client));
+    CHECK(fake_held(caller));
+    return caller;
+}
+
+fake_caller *place_writer(fake_client *client) {
+    fake_caller *caller = place_answered(place_writes(client));
+    CHECK(fake_held(caller));
+    return caller;
+}

@@ -22,4 +22,15 @@ uint64_t place_turn(const fake_caller *caller);
 /* How many nodes there are in the line. */
 size_t place_nodes(void);
 
+/* Of readers and writers. Each asks, and waits for ever. */
+fake_caller *place_reads(fake_client *client);
+fake_caller *place_writes(fake_client *client);
+/* Does not wait. */
+fake_caller *place_try(fake_client *client, zkl_kind kind);
+/* That caller, when everything is answered. */
+fake_caller *place_answered(fake_caller *caller);
+/* Holds. */
+fake_caller *place_reader(fake_client *client);
+fake_caller *place_writer(fake_client *client);
+
 #endif
