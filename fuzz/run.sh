@@ -34,7 +34,8 @@ mkdir -p "$build/objects" || exit 1
 # Of the unit tests' fakes: not their ways to end and to draw lots, and no links in the place of the engine's.
 sources() {
     find csrc -name '*.c'
-    find spec/unit -name '*.c' ! -name '*_test.c' ! -name 'check.c' ! -name 'random_*' ! -name 'session_world*'
+    find spec/unit -name '*.c' ! -name '*_test.c' ! -name 'check.c' ! -name 'random_*' ! -name 'session_world*' \
+        ! -name 'memory_world.c'
     echo fuzz/input.c
     echo fuzz/failure.c
 }

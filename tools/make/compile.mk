@@ -9,9 +9,10 @@ BINDING_C = $(wildcard csrc/lua/*.c)
 # All of csrc but the binding, which is compiled for each Lua.
 ENGINE_C = $(filter-out $(BINDING_C),$(wildcard csrc/*/*.c))
 UNIT_C = $(wildcard spec/unit/*_test.c)
-# What the tests of the session have besides: links that are fakes, which no other test wants.
+# What the tests of the session have besides: links that are fakes, which no other test wants. So have those of memory.
 SESSION_WORLD_C = $(wildcard spec/unit/session_world*.c)
-FAKE_C = $(filter-out $(UNIT_C) $(SESSION_WORLD_C),$(wildcard spec/unit/*.c))
+MEMORY_WORLD_C = spec/unit/memory_world.c
+FAKE_C = $(filter-out $(UNIT_C) $(SESSION_WORLD_C) $(MEMORY_WORLD_C),$(wildcard spec/unit/*.c))
 
 ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
@@ -75,9 +76,10 @@ $(B)/libcounted.a: $(COUNTED_O)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-$(filter %/memory_test,$(UNIT)): $(B)/libscarce.a
+OF_MEMORY = $(filter $(B)/unit/memory_%,$(UNIT))
+$(OF_MEMORY): $(MEMORY_WORLD_C:spec/%.c=$(B)/%.o) $(B)/libscarce.a
 $(filter %/flat_test,$(UNIT)): $(B)/libcounted.a $(B)/libengine.a
-$(filter-out %/memory_test %/flat_test,$(UNIT)): $(B)/libengine.a
+$(filter-out $(OF_MEMORY) %/flat_test,$(UNIT)): $(B)/libengine.a
 
 $(filter $(B)/unit/session_%,$(UNIT)): $(SESSION_WORLD_O)
 $(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o

@@ -1,0 +1,138 @@
+/* Nodes, watches and questions without memory. */
+#include "memory_world.h"
+
+/* ---- nodes ---- */
+
+#define NODE "/locks/x"
+
+static void run_errand(const zkl_wish *wish) {
+    zkl_errand *errand = zkl_errand_new(&one->nodes, wish, memory.errand_count);
+    one->answered[memory.errand_count] = 0;
+    memory.errands[memory.errand_count++] = errand;
+    if (errand)
+        zkl_errand_start(errand, ZKL_NEVER);
+    fake_leave(one);
+}
+
+static void nodes_are_read_and_written(void) {
+    fake_caller *p = fake_join(one, LINE, MEMORY_LATER);
+    fake_settle_all(zk);
+    zkl_op ops[] = {
+        {.kind = ZKL_OP_CREATE, .path = "/locks/p/q", .data = "1", .length = 1, .parents = true},
+        {.kind = ZKL_OP_CREATE, .path = NODE, .data = "1", .length = 1},
+        {.kind = ZKL_OP_SET, .path = NODE, .data = "2", .length = 1, .version = -1},
+        {.kind = ZKL_OP_GET, .path = NODE},
+        {.kind = ZKL_OP_CHILDREN, .path = "/locks"},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        run_errand(&(zkl_wish){.ops = &ops[i], .count = 1});
+    run_errand(&(zkl_wish){.count = 0});
+    fake_settle_all(zk);
+    if (p)
+        run_errand(&(zkl_wish){.ops = &ops[2], .count = 1, .several = true, .guard = p->contender});
+    fake_settle_all(zk);
+    memory_release(p);
+    fake_settle_all(zk);
+}
+
+/* What it is told last is what there is, once there is memory. */
+static void a_node_is_looked_at(void) {
+    if (zkl_view_open(&one->nodes, NODE, false, 1, &memory.view) != ZKL_OK)
+        memory.view = NULL;
+    fake_leave(one);
+    fake_settle_all(zk);
+    CHECK_INT(fake_make(zk, NODE, "1", ZKL_PERSISTENT, 0, NULL), ZOK);
+    fake_settle_all(zk);
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+}
+
+/* ---- questions ---- */
+
+static void ask(zkl_query_kind asked) {
+    memory.query = zkl_query_new(&one->queries, asked, 0);
+    if (!memory.query)
+        return;
+    if (asked != ZKL_QUERY_FLUSH &&
+        !zkl_listing_init(&memory.query->listing, &one->context, LINE, false)) {
+        zkl_query_free(memory.query);
+        memory.query = NULL;
+        return;
+    }
+    memory.query->departures = one->lines.queue.departures;
+    zkl_query_start(memory.query, ZKL_NEVER);
+    fake_leave(one);
+}
+
+/* Answered at once, with the only error there can be. */
+static void check_query(void) {
+    fake_settle_all(zk);
+    if (!memory.query)
+        return;
+    CHECK(!memory.query->pending);
+    CHECK(memory.query->answer.status == ZKL_OK || memory.query->answer.status == ZKL_NO_MEMORY);
+    zkl_participant who;
+    size_t count = 0;
+    while (zkl_listing_at(&memory.query->listing, count, &who))
+        count++;
+    CHECK_INT(count, memory.query->answer.status == ZKL_OK ? 4 : 0);
+}
+
+static void somebody_asks_who_is_there(void) {
+    for (unsigned i = 0; i < 4; i++)
+        fake_stranger(zk, LINE, NULL);
+    ask(ZKL_QUERY_PARTICIPANTS);
+    check_query();
+}
+
+static void somebody_asks_and_the_link_goes(void) {
+    for (unsigned i = 0; i < 4; i++)
+        fake_stranger(zk, LINE, NULL);
+    ask(ZKL_QUERY_PARTICIPANTS);
+    fake_answer(one);
+    fake_answer(one);
+    fake_cut(one);
+    fake_connect(one);
+    check_query();
+}
+
+static void somebody_asks_for_it(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    ask(ZKL_QUERY_REVOKE);
+    fake_settle_all(zk);
+    if (!memory.query)
+        return;
+    CHECK(!memory.query->pending);
+    CHECK(memory.query->answer.status == ZKL_OK || memory.query->answer.status == ZKL_NO_MEMORY);
+    CHECK_INT(memory.query->revocation.asked, memory.query->answer.status == ZKL_OK);
+    if (memory.query->answer.status == ZKL_OK)
+        CHECK_TEXT(fake_find(zk, stranger, FAKE_LATEST)->data, "__REVOKE__");
+}
+
+static void somebody_waits_for_releases(void) {
+    fake_caller *p = fake_join(one, LINE, MEMORY_LATER);
+    fake_settle_all(zk);
+    memory_release(p);
+    ask(ZKL_QUERY_FLUSH);
+    fake_settle_all(zk);
+}
+
+SCENARIO(somebody_asks_who_is_there)
+SCENARIO(somebody_asks_and_the_link_goes)
+SCENARIO(somebody_asks_for_it)
+SCENARIO(somebody_waits_for_releases)
+SCENARIO(nodes_are_read_and_written)
+SCENARIO(a_node_is_looked_at)
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        CASES("somebody asks who is there", somebody_asks_who_is_there),
+        CASES("somebody asks and the link goes", somebody_asks_and_the_link_goes),
+        CASES("somebody asks for it", somebody_asks_for_it),
+        CASES("somebody waits for releases", somebody_waits_for_releases),
+        CASES("nodes are read and written", nodes_are_read_and_written),
+        CASES("a node is looked at", a_node_is_looked_at),
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, memory_begin, memory_end);
+}
