@@ -228,6 +228,29 @@ describe("owners", function()
     rest()
   end)
 
+  -- In the same coroutine, between two steps of the wait: so do finalizers, and debug hooks.
+  for _, shared in ipairs { false, true } do
+    it("that wait have it as often as they have asked, although a finalizer takes it meanwhile and gives it back" ..
+      (shared and ", on a place" or ""), function()
+      local lock, dispatcher = client:mutex(path, { fair = not shared }), client.dispatcher
+      local dispatch, seen = dispatcher.dispatch, {}
+      function dispatcher.dispatch(...)
+        dispatcher.dispatch = nil
+        seen[1] = lock:acquire(PATIENCE)
+        seen[2] = lock:release()
+        return dispatch(...)
+      end
+      local token, err = lock:acquire(PATIENCE)
+      assert.is_nil(rawget(dispatcher, "dispatch"))
+      assert.same({ token or err or "nothing", true }, seen)
+      assert.is_true(lock:is_held())
+      assert.is_true(lock:release())
+      assert.same({ nil, "not owner" }, { lock:release() })
+      assert(client:flush(PATIENCE))
+      rest()
+    end)
+  end
+
   it("that are the main program are the same under the name that Lua has for it", function()
     local main, is_main = coroutine.running()
     if not is_main then return pending("this Lua has none") end

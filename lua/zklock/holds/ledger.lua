@@ -42,9 +42,10 @@ function Ledger:expect(hold, here, caller)
 end
 
 --- The running coroutine is handed what it waited for.
----@return boolean was_expected false: it did not wait for that
+---@return boolean was_expected false: it did not wait for that; or it does so still, and a finalizer or a debug hook
+---  has come in between, which has got it besides
 function Ledger:hand_out(hold, here)
-  if self.unhanded[here] ~= hold then return false end
+  if hold.underway or self.unhanded[here] ~= hold then return false end
   self.unhanded[here] = false -- most wait again
   if hold.bound then self.mortals:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
   return true
