@@ -1,7 +1,10 @@
 #include "check.h"
 
+#include "check_memory.h"
+
 #include <inttypes.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,20 +40,38 @@ void check_text(const char *file, int line, const char *what, const char *is, co
         check_fail(file, line, "%s is '%s', not '%s'", what, is ? is : "(null)", should);
 }
 
-static int run_case(const check_case *c, void (*before)(void)) {
-    int good = 0;
+/* false: a check has failed. */
+static bool succeeds(void (*what)(void)) {
+    if (setjmp(failed) != 0)
+        return false;
+    if (what)
+        what();
+    return true;
+}
+
+static bool run_case(const check_case *c, void (*before)(void), void (*after)(void)) {
     note[0] = '\0';
-    if (setjmp(failed) == 0) {
-        if (before)
-            before();
-        c->run();
-        printf("ok      %s\n", c->name);
-        good = 1;
-    } else {
-        if (note[0])
-            printf("%s\n", note);
-        printf("FAILED  %s\n", c->name);
-    }
+    const bool good = succeeds(before) && succeeds(c->run);
+    if (!good && note[0])
+        printf("%s\n", note);
+    return succeeds(after) && good;
+}
+
+/* Does it leave memory behind each time that it runs? What is kept for the next time is there once. */
+static bool leaks(const check_case *c, void (*before)(void), void (*after)(void), size_t pieces) {
+    if (check_memory_pieces() <= pieces)
+        return false;
+    pieces = check_memory_pieces();
+    if (run_case(c, before, after) && check_memory_pieces() <= pieces)
+        return false;
+    printf("not freed: %zu pieces of memory\n", check_memory_pieces() - pieces);
+    return true;
+}
+
+static bool passes(const check_case *c, void (*before)(void), void (*after)(void)) {
+    const size_t pieces = check_memory_pieces();
+    const bool good = run_case(c, before, after) && !leaks(c, before, after, pieces);
+    printf("%s  %s\n", good ? "ok    " : "FAILED", c->name);
     return good;
 }
 
@@ -61,12 +82,10 @@ int check_run(const check_case *cases, size_t count, int argc, char **argv, void
     for (size_t i = 0; i < count; i++) {
         if (argc > 1 && !strstr(cases[i].name, argv[1]))
             continue;
-        if (run_case(&cases[i], before))
+        if (passes(&cases[i], before, after))
             passed++;
         else
             broken++;
-        if (after)
-            after();
         if (broken > 0 && getenv("CHECK_STOP"))
             break;
     }
