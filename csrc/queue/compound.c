@@ -105,7 +105,6 @@ static void let_all_go(compound_lock *lock) {
     let_go(&lock->gate);
     for (size_t i = 0; i < lock->count; i++)
         let_go(&lock->parts[i]);
-    lock->wanted = false;
     zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
 }
 
@@ -186,8 +185,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
     }
     for (size_t i = 0; i < lock->count; i++) {
         own.path = reply->rc == ZOK ? reply->names[i] : NULL;
-        if (lock->parts[i])
-            zkl_line_created(lock->parts[i], &own);
+        zkl_line_created(lock->parts[i], &own);
     }
 }
 
@@ -224,7 +222,7 @@ static int send_batch(compound_lock *lock, char **paths) {
 }
 
 static void make_nodes(compound_lock *lock) {
-    char **paths = calloc(lock->count ? lock->count : 1, sizeof *paths);
+    char **paths = calloc(lock->count, sizeof *paths);
     const int rc = paths ? send_batch(lock, paths) : ZMARSHALLINGERROR;
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
@@ -259,14 +257,12 @@ static void want_nodes(compound_lock *lock) {
 
 /* ---- steps ---- */
 
-/* Of two parts that are over the one that says more: a failure says more than a loss, and a loss
- * more than a release, which happens when the client closes. */
+/* Of two parts that are over the one that says more: a failure says more than a loss, after which
+ * the whole enters again. */
 static const zkl_contender *worse(const zkl_contender *a, const zkl_contender *b) {
     if (!b || b->phase != ZKL_OVER)
         return a;
-    if (!a || a->outcome == ZKL_OK)
-        return b;
-    return a->outcome == ZKL_LOST && b->outcome != ZKL_OK ? b : a;
+    return !a || a->outcome == ZKL_LOST ? b : a;
 }
 
 static const zkl_contender *ended_part(const compound_lock *lock) {
@@ -344,10 +340,9 @@ static void drop(zkl_contender *head) {
     const zkl_phase phase = head->phase;
     if (phase != ZKL_OVER)
         head->context->counters.abandoned++;
-    head->hosted = false;
+    zkl_contender_unhost(head); /* frees it at the end of the step */
     cancel(head, ZKL_CANCELLED);
     release(head);
-    zkl_contender_unhost(head);
 }
 
 static zkl_contender *part(zkl_contender *head, size_t index) {
@@ -369,7 +364,7 @@ static void head_timer(zkl_timer *timer) {
     zkl_contender *head = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (head->phase == ZKL_WAITING)
         fail(lock_of(head), head->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
-    else if (head->phase == ZKL_HELD)
+    else
         lose(lock_of(head));
 }
 

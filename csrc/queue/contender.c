@@ -245,7 +245,6 @@ static void free_at_end_of_step(zkl_contender *c) {
 }
 
 void zkl_contender_retire(zkl_contender *c) {
-    zkl_round_leave(&c->post);
     zkl_timer_clear(&c->context->timers, &c->timer);
     zkl_receiver_leave(&c->context->receivers, &c->receiver);
     if (c->departure)

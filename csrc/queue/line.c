@@ -277,7 +277,7 @@ static void lose_handle(zkl_line *line) {
     zkl_watches_lost(&line->queue->watches);
     line->queue->watches.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
-    zkl_vetting_forget(line, false);
+    zkl_vetting_forget(line);
     line->list_sent = false;
     zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
     zkl_receiver_enter(&line->context->receivers, &line->receiver);
@@ -304,7 +304,6 @@ void zkl_line_relink(zkl_line *line) {
 
 void zkl_line_expire(zkl_line *line) {
     lose_handle(line);
-    zkl_vetting_forget(line, true);
     line->list_wanted = false;
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_receiver_leave(&line->context->receivers, &c->receiver);

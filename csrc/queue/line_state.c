@@ -132,8 +132,7 @@ void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
     count(line->queue, strlen(line->path), line->directory_watch, watch);
     zkl_moves_make(&directory_watch_moves, line->directory_watch, watch);
     line->directory_watch = watch;
-    if (watch != ZKL_WATCH_ARMED)
-        zkl_line_outdated(line);
+    zkl_line_outdated(line);
 }
 
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {

@@ -23,15 +23,10 @@ static bool is_asking(const zkl_contender *c) {
     return c->search == ZKL_SEARCH_ASKED || c->search == ZKL_SEARCH_RESTART;
 }
 
-/* Is this child one of those that are known not to be ours? */
-static bool is_behind(const zkl_contender *c, int32_t sequence) {
-    return c->search == ZKL_SEARCH_NEXT && sequence <= c->candidate;
-}
-
 void zkl_lost_seen(zkl_contender *c, const zkl_child *child) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, child->sequence, name);
-    if (c->seen || is_asking(c) || is_behind(c, child->sequence) || strcmp(name, child->name) != 0)
+    if (c->seen || strcmp(name, child->name) != 0)
         return;
     c->seen = true;
     c->candidate = child->sequence;
@@ -96,8 +91,7 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
         return false;
     }
     c->seen = false; /* it is somebody else's, as is one that we may not read; or it is gone */
-    if (!c->line->stale)
-        seek(c);
+    seek(c);
     zkl_lost_look(c);
     return false;
 }

@@ -31,9 +31,10 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
 
 /* The levels answer in order. One whose ACL we may not read is somebody else's. */
 static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
-    if (zkl_status_passes(reply->rc)) {
-        parents->unanswered = true;
-    } else if (reply->rc == ZNONODE) {
+    if (zkl_status_passes(reply->rc))
+        return;
+    parents->unanswered--;
+    if (reply->rc == ZNONODE) {
         parents->missing = true;
     } else if (!parents->missing) {
         parents->there = end;
@@ -80,14 +81,14 @@ static int each_level(zkl_parents *parents,
 
 static int look_at(zkl_parents *parents, const char *level, size_t end) {
     zkl_port *port = parents->context->port;
+    parents->unanswered++;
     return port->call->get_acl(port, level,
                                (zkl_return){parents->receiver.id, LOOKED_AT, (int32_t)end});
 }
 
-/* Under a new number: answers to a former look are not for this one. */
 static int look(zkl_parents *parents) {
-    zkl_receiver_enter(&parents->context->receivers, &parents->receiver);
-    parents->unanswered = parents->missing = parents->exposed = false;
+    parents->missing = parents->exposed = false;
+    parents->unanswered = 0;
     parents->there = 0;
     const int rc = look_at(parents, "/", 0);
     return rc == ZOK ? each_level(parents, look_at) : rc;

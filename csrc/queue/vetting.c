@@ -77,9 +77,7 @@ bool zkl_vetting_passed(zkl_line *line) {
     return false;
 }
 
-void zkl_vetting_forget(zkl_line *line, bool session) {
+void zkl_vetting_forget(zkl_line *line) {
     line->vetting = false;
-    line->directory = unknown;
-    if (session)
-        line->vetted = unknown;
+    line->directory = line->vetted = unknown;
 }

@@ -26,7 +26,8 @@ zkl_vetted_as zkl_vetting_answered(zkl_line *line, const zkl_reply *reply, zkl_s
 bool zkl_vetting_passed(zkl_line *line);
 /* Is what was known when somebody was granted still so, as far as the lists have shown? */
 bool zkl_vetting_stands(const zkl_line *line);
-/* The handle is gone, and with it what was on its way; `session`: and so is the session. */
-void zkl_vetting_forget(zkl_line *line, bool session);
+/* The handle is gone, and with it what was on its way. What is known of the session's directories
+ * is found again in queue->vetted. */
+void zkl_vetting_forget(zkl_line *line);
 
 #endif

@@ -405,6 +405,7 @@ static void hear(fake_client *client, const zkl_event *event) {
     client->events++;
     if (event->kind == ZKL_EVENT_LOST) {
         CHECK(caller->granted && caller->losses == 0);
+        CHECK_INT(event->status, ZKL_LOST);
         CHECK_INT(event->token, caller->token);
         caller->losses++;
         caller->lost_at = client->events;
@@ -412,6 +413,7 @@ static void hear(fake_client *client, const zkl_event *event) {
     }
     if (event->kind == ZKL_EVENT_REVOKED) {
         CHECK(caller->granted && caller->revocations == 0);
+        CHECK_INT(event->status, ZKL_OK);
         CHECK_INT(event->token, caller->token);
         caller->revocations++;
         return;

@@ -24,6 +24,7 @@ static void a_timeout_without_a_link_says_so(void) {
     fake_caller *p = fake_join(one, LINE, 5);
     fake_wait(zk, 5);
     CHECK_FAILED(p, ZKL_DISCONNECTED);
+    CHECK_INT(one->context.counters.timeouts, 1);
     fake_connect(one);
     fake_settle(one);
     CHECK_CLEAN();

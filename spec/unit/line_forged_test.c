@@ -159,12 +159,14 @@ static void a_cut_between_two_looks_begins_them_anew(void) {
     CHECK(fake_held(p));
 }
 
-/* The list that showed a twin was of a server that lagged, for its barrier was refused; one behind
- * a barrier is on its way when the twin is known for what it is. */
-static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
+/* Its create was lost, and its server lags: the list shows twins, and not what was made. The
+ * write that was to prevent that was refused. */
+static fake_caller *lost_behind_a_lag(const char **first, bool another) {
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_join(one, LINE, 1e12);
-    forge(p, 0);
+    *first = forge(p, 0);
+    if (another)
+        forge(p, 1000);
     const int64_t before = zk->zxid;
     fake_carry(one); /* the create */
     fake_cut(one);
@@ -173,8 +175,10 @@ static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
     fake_connect(one);
     while (!fake_pending(one, FAKE_GET, NULL))
         CHECK(fake_answer(one));
-    fake_caller *q = fake_join(one, LINE, 1e12);
-    CHECK_INT(fake_pending(one, FAKE_LIST, LINE), 1);
+    return p;
+}
+
+static void check_found(fake_caller *p, const fake_caller *q) {
     settle();
     CHECK(fake_waits(p) && fake_waits(q));
     CHECK_INT(one->counts[FAKE_CREATE], 2);
@@ -184,6 +188,44 @@ static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
     fake_end_session(zk, THEIRS);
     settle();
     CHECK(fake_held(p) && fake_waits(q));
+}
+
+/* One behind a barrier is on its way when the twin is known for what it is. */
+static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
+    const char *first;
+    fake_caller *p = lost_behind_a_lag(&first, false);
+    fake_caller *q = fake_join(one, LINE, 1e12);
+    CHECK_INT(fake_pending(one, FAKE_LIST, LINE), 1);
+    check_found(p, q);
+}
+
+/* It comes while the servers are asked about a twin behind our own, and our own is its first. */
+static void a_newer_list_is_searched_from_its_beginning(void) {
+    const char *first;
+    fake_caller *p = lost_behind_a_lag(&first, true);
+    fake_caller *q = fake_join(one, LINE, 1e12);
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "CDLG");
+    fake_remove(zk, first);
+    check_found(p, q);
+}
+
+/* A list that comes meanwhile does not make it ask again. */
+static void one_twin_is_asked_about_at_a_time(void) {
+    fake_caller *p = lost_among_twins();
+    fake_connect(one);
+    while (!fake_pending(one, FAKE_GET, NULL))
+        CHECK(fake_answer(one));
+    fake_caller *q = fake_join(one, LINE, 1e12);
+    CHECK_TEXT(fake_batch(one), "GCDL");
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "CDLG"); /* about the next one, behind the list */
+    for (unsigned i = 0; i < 3; i++)
+        fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "GGGG"); /* and what q is to watch */
+    settle();
+    CHECK(fake_waits(q) && fake_node_of(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
 }
 
 /* A read is granted beside the write that its owner holds, not beside one that bears that write's
@@ -265,6 +307,9 @@ int main(int argc, char **argv) {
          a_cut_between_two_looks_begins_them_anew},
         {"nothing is concluded while a later list is on its way",
          nothing_is_concluded_while_a_later_list_is_on_its_way},
+        {"a newer list is searched from its beginning",
+         a_newer_list_is_searched_from_its_beginning},
+        {"one twin is asked about at a time", one_twin_is_asked_about_at_a_time},
         {"a read does not stand beside a forged write",
          a_read_does_not_stand_beside_a_forged_write},
         {"nodes with our GUID that are nobody's do not make a flood of deletes",

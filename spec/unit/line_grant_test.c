@@ -569,6 +569,13 @@ static void two_paths_are_two_lines(void) {
     CHECK_INT(one->lines.count, 1);
 }
 
+static size_t visited;
+
+static void visit(zkl_line *line) {
+    visited++;
+    (void)line;
+}
+
 static void lines_are_found_and_freed_however_many(void) {
     fake_caller *callers[300];
     char path[64];
@@ -579,6 +586,9 @@ static void lines_are_found_and_freed_however_many(void) {
     }
     fake_settle(one);
     CHECK_INT(one->lines.count, 300);
+    visited = 0;
+    zkl_lines_each(&one->lines, visit);
+    CHECK_INT(visited, 300);
     for (int i = 0; i < 300; i++) {
         CHECK(fake_held(callers[i]));
         fake_release(callers[i]);

@@ -271,6 +271,40 @@ static void another_link_asks_again(void) {
     CHECK_INT(one->counts[FAKE_ACL], 2);
 }
 
+/* What was asked over a link that has gone is not answered, or late. */
+static void look_over_two_links(void (*other)(fake_client *client)) {
+    fake_caller *p = fake_join(one, DEEP, 60);
+    while (!fake_pending(one, FAKE_ACL, "/x"))
+        CHECK(fake_answer(one));
+    fake_cut_quietly(one);
+    other(one);
+    fake_connect(one);
+    while (fake_answer(one))
+        continue;
+    fake_deliver_late(one);
+    fake_settle(one);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x")->mode, ZKL_PERSISTENT);
+}
+
+static void nothing(fake_client *client) {
+    (void)client;
+}
+
+static void levels_are_looked_at_again_over_the_next_link(void) {
+    look_over_two_links(nothing);
+}
+
+static void levels_are_looked_at_again_by_another_handle(void) {
+    look_over_two_links(fake_relink);
+}
+
+static void levels_are_looked_at_again_in_the_next_session(void) {
+    look_over_two_links(fake_expire);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a directory where anybody may create or delete is refused, in the same round trip",
@@ -304,6 +338,10 @@ int main(int argc, char **argv) {
         {"levels that could not be looked at are looked at later",
          levels_that_could_not_be_looked_at_are_looked_at_later},
         {"another link asks again", another_link_asks_again},
+        {"levels whose look was cut off are looked at again over the next link",
+         levels_are_looked_at_again_over_the_next_link},
+        {"... by another handle", levels_are_looked_at_again_by_another_handle},
+        {"... in the next session", levels_are_looked_at_again_in_the_next_session},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

@@ -1,0 +1,179 @@
+/* Several contenders that are one: how they fail, are given up and begin anew. */
+#include "fake_world.h"
+
+#include "port/wire.h"
+
+#include <string.h>
+
+#define A "/locks/a"
+#define B "/locks/b"
+#define POOL "/locks/pool"
+
+static const char *const ab[] = {A, B}, *const ba[] = {B, A};
+
+static fake_caller *settled(fake_caller *caller) {
+    fake_settle_all(zk);
+    return caller;
+}
+
+static void begin(void) {
+    fake_world_begin();
+    fake_directory(zk, B);
+    fake_directory(zk, POOL "/locks");
+    fake_directory(zk, POOL "/leases");
+}
+
+static fake_caller *both(fake_client *client, const char *const *paths) {
+    return fake_join_all(client, paths, 2, 1e12);
+}
+
+/* ---- failures ---- */
+
+static void refuse_line(zkl_line *line) {
+    zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
+}
+
+/* The servers refuse the session: waiters are told so, and what was held is lost, in one step. */
+static void refuse(fake_client *client) {
+    fake_cut(client);
+    zkl_lines_each(&client->lines, refuse_line);
+    fake_expire(client);
+}
+
+static void a_refused_session_is_told_whichever_part_was_held(void) {
+    settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(both(one, ab)), *q = settled(both(one, ba));
+    refuse(one);
+    CHECK_FAILED(p, ZKL_AUTH_FAILED);
+    CHECK_FAILED(q, ZKL_AUTH_FAILED);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void a_refused_session_is_told_at_an_open_gate(void) {
+    settled(fake_lease(two, POOL, 1, 1));
+    fake_caller *p = settled(fake_lease(one, POOL, 1, 1));
+    refuse(one);
+    CHECK_FAILED(p, ZKL_AUTH_FAILED);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void a_single_try_has_no_deadline(void) {
+    fake_caller *p = fake_join_all(one, ab, 2, 0), *q = fake_lease_within(one, POOL, 1, 1, 0);
+    fake_wait(zk, 1);
+    CHECK(fake_waits(p) && fake_waits(q));
+    settled(p);
+    CHECK(fake_held(p) && fake_held(q));
+}
+
+static void what_waits_cannot_be_released(void) {
+    settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(both(one, ab));
+    CHECK_INT(fake_release(p), ZKL_NOT_OWNER);
+    CHECK(fake_waits(p));
+    fake_cancel(p);
+    CHECK_INT(fake_release(p), ZKL_NOT_OWNER);
+    settled(p);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void what_is_held_cannot_be_cancelled(void) {
+    fake_caller *p = settled(both(one, ab));
+    fake_cancel(p);
+    CHECK(fake_held(p));
+    CHECK_INT(p->losses, 0);
+}
+
+/* ---- what it costs ---- */
+
+/* Nothing but the create and its delete: the answer finds who has asked for it. */
+static void a_lease_that_is_given_up_while_it_is_made_is_not_searched_for(void) {
+    fake_caller *p = fake_lease(one, POOL, 1, 1);
+    while (!fake_pending(one, FAKE_CREATE, NULL) || !fake_children(zk, POOL "/locks"))
+        CHECK(fake_answer(one));
+    fake_cancel(p);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+    CHECK_INT(one->counts[FAKE_ERASE], 2);
+    CHECK_INT(one->counts[FAKE_GET], 0);
+    CHECK_CLEAN();
+}
+
+static void a_new_session_is_entered_in_one_round_trip(void) {
+    fake_caller *p = both(one, ab);
+    fake_cut(one); /* what became of it is to be looked for */
+    fake_expire(one);
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "MLL");
+    CHECK(fake_held(settled(p)));
+}
+
+static void nobody_is_looked_at_without_a_cause(void) {
+    settled(fake_join(two, B, 1e12));
+    settled(fake_lease(two, POOL, 1, 1));
+    settled(both(one, ab));
+    settled(fake_lease(one, POOL, 1, 1));
+    fake_leave(one);
+    CHECK(!one->lines.queue.restless.first);
+    CHECK(!two->lines.queue.restless.first);
+}
+
+/* As much data for each node as one request takes, and `more`. */
+static fake_caller *join_filled(size_t count, size_t more) {
+    static char identifier[ZKL_WIRE_MOST];
+    static const char *const paths[] = {A, POOL "/locks", B};
+    const size_t name = strlen("/_c_01234567-0123-4123-8123-0123456789ab-lock-");
+    const zkl_acl acl = one->context.acl;
+    size_t bytes = zkl_wire_batch(strlen(paths[0]) + name, acl);
+    for (size_t i = 0; i < count; i++)
+        bytes += zkl_wire_create(strlen(paths[i]) + name, 0, acl);
+    const size_t most = (ZKL_WIRE_MOST - bytes) / count + more;
+    memset(identifier, 'i', most);
+    identifier[most] = '\0';
+    one->context.identifier = identifier;
+    return fake_join_all(one, paths, count, 1e12);
+}
+
+static void what_just_fits_into_a_request_is_asked_for(void) {
+    for (size_t count = 1; count <= 3; count++) {
+        CHECK_FAILED(join_filled(count, 1), ZKL_TOO_BIG);
+        fake_caller *p = settled(join_filled(count, 0));
+        CHECK(fake_held(p));
+        CHECK_INT(fake_release(p), ZKL_OK);
+        settled(p);
+    }
+}
+
+/* ---- what it is counted as ---- */
+
+static void what_is_over_is_not_abandoned(void) {
+    fake_caller *p = settled(both(one, ab));
+    fake_release(p);
+    fake_drop(p);
+    CHECK_INT(one->context.counters.abandoned, 0);
+    p = settled(both(one, ab));
+    fake_drop(p);
+    CHECK_INT(one->context.counters.abandoned, 1);
+    p = both(one, ab);
+    fake_drop(p);
+    CHECK_INT(one->context.counters.abandoned, 2);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a refused session is told, whichever part was held",
+         a_refused_session_is_told_whichever_part_was_held},
+        {"a refused session is told at an open gate", a_refused_session_is_told_at_an_open_gate},
+        {"a single try has no deadline", a_single_try_has_no_deadline},
+        {"what waits cannot be released", what_waits_cannot_be_released},
+        {"what is held cannot be cancelled", what_is_held_cannot_be_cancelled},
+        {"a lease that is given up while it is made is not searched for",
+         a_lease_that_is_given_up_while_it_is_made_is_not_searched_for},
+        {"a new session is entered in one round trip", a_new_session_is_entered_in_one_round_trip},
+        {"nobody is looked at without a cause", nobody_is_looked_at_without_a_cause},
+        {"what just fits into a request is asked for", what_just_fits_into_a_request_is_asked_for},
+        {"what is over is not abandoned", what_is_over_is_not_abandoned},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
+}
