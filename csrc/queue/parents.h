@@ -16,12 +16,11 @@ typedef struct zkl_parents {
     zkl_acl acl;      /* theirs; the client's, unless the owner says otherwise */
     unsigned round;   /* how often they were asked for */
     int refused; /* why a level of this round could not be made; ZOK: nothing known against it */
-    unsigned
-        unanswered; /* levels whose ACLs are not known: answers that were lost, or are to come */
-    size_t there;   /* bytes of the path that are there: the innermost level above `missing` */
-    bool looked;    /* the round was to read the ACLs */
-    bool missing;   /* a level is not there, and neither are those below it */
-    bool exposed;   /* anybody may create in what is there, as far as we may know */
+    unsigned unanswered; /* levels whose ACLs are not known: the answer was lost, or is to come */
+    size_t there;        /* bytes of the path that are there: the innermost level above `missing` */
+    bool looked;         /* the round was to read the ACLs */
+    bool missing;        /* a level is not there, and neither are those below it */
+    bool exposed;        /* anybody may create in what is there, as far as we may know */
 } zkl_parents;
 
 void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path);
