@@ -222,7 +222,7 @@ static int send_batch(compound_lock *lock, char **paths) {
 }
 
 static void make_nodes(compound_lock *lock) {
-    char **paths = calloc(lock->count, sizeof *paths);
+    char **paths = calloc(lock->count ? lock->count : 1, sizeof *paths);
     const int rc = paths ? send_batch(lock, paths) : ZMARSHALLINGERROR;
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
