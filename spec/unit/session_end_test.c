@@ -185,6 +185,30 @@ static void nor_looks_for_another_server(void) {
     CHECK_INT(world.session.state, ZKL_STATE_CLOSED);
 }
 
+/* Names are not looked up either: that may take long, and whoever closes waits for it. */
+static void nor_is_one_looked_for_that_goes_meanwhile(void) {
+    world_come_up();
+    world_enter();
+    zkl_session_ending(&world.session);
+    world_leave();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_pass(100);
+    CHECK_INT(world.job_count, 0);
+    CHECK_INT(world.made, 1);
+    zkl_session_end(&world.session, world.now + ZKL_SECOND);
+    CHECK(!world.links[0].is_drained); /* no answer would come */
+}
+
+static void one_with_a_server_waits_for_its_answers(void) {
+    world_come_up();
+    world_enter();
+    zkl_session_ending(&world.session);
+    world_leave();
+    zkl_session_end(&world.session, world.now + ZKL_SECOND);
+    CHECK(world.links[0].is_drained && world.links[0].is_closed);
+    CHECK_INT(zkl_timers_next(&world.context.timers), ZKL_NEVER);
+}
+
 /* Its nodes are gone before they could be deleted; every link is closed all the same (end). */
 static void one_may_expire_while_it_ends(void) {
     world_come_up();
@@ -216,6 +240,8 @@ int main(int argc, char **argv) {
         {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
         {"nor tries again what did not start", nor_tries_again_what_did_not_start},
         {"nor looks for another server", nor_looks_for_another_server},
+        {"nor is one looked for that goes meanwhile", nor_is_one_looked_for_that_goes_meanwhile},
+        {"one with a server waits for its answers", one_with_a_server_waits_for_its_answers},
         {"one may expire while it ends", one_may_expire_while_it_ends},
         {"one may expire just before it ends", one_may_expire_just_before_it_ends},
     };

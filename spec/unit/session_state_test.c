@@ -24,6 +24,46 @@ static void each_change_of_the_state_is_told_once(void) {
     CHECK(!zkl_events_peek(&world.context.events, &event));
 }
 
+static void check_told(zkl_state expected) {
+    zkl_event event;
+    CHECK(zkl_events_peek(&world.context.events, &event));
+    CHECK_INT(event.kind, ZKL_EVENT_STATE);
+    CHECK_INT(event.status, expected);
+    zkl_events_forget(&world.context.events, event.serial);
+    CHECK(!zkl_events_peek(&world.context.events, &event));
+}
+
+/* However often it comes to that. */
+static void a_state_that_stays_is_not_told_again(void) {
+    world_work();
+    for (int i = 0; i < 3; i++) {
+        world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
+        CHECK_INT(world.session.state, ZKL_STATE_AUTH_FAILED);
+        world_pass(60);
+        world_work();
+    }
+    check_told(ZKL_STATE_AUTH_FAILED);
+    for (int i = 0; i < 3; i++) {
+        world_happens(world_link(), ZKL_LINK_EXPIRED);
+        CHECK_INT(world.session.state, ZKL_STATE_EXPIRED);
+        world_pass(60);
+        world_work();
+    }
+    check_told(ZKL_STATE_EXPIRED);
+}
+
+/* What the next link finds is another matter: until then there is nobody to ask. */
+static void while_it_rests_no_name_is_looked_up(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
+    world_work();
+    for (int i = 0; i < 39; i++) {
+        world_pass(0.1);
+        CHECK_INT(world.job_count, 0);
+    }
+    CHECK_INT(world.session.stage, ZKL_STAGE_RESTING);
+}
+
 /* A host that does not poll. */
 static void of_many_changes_the_latest_are_told(void) {
     zkl_event event;
@@ -70,8 +110,10 @@ static void without_credentials_the_heart_beats_before_there_is_a_server(void) {
 static void credentials_are_kept_and_go_before_everything_else(void) {
     char secret[] = "me:secret";
     const zkl_auth auths[] = {{"digest", secret}, {"a", "b"}, {"c", "d"}, {"e", "f"}};
-    world_start_anew(&(zkl_config){
-        .hosts = "10.0.0.1:2181", .session_timeout = 10, .auths = auths, .auth_count = 4});
+    world_start_anew(&(zkl_config){.hosts = "10.0.0.1:2181",
+                                   .session_timeout = SESSION_TIMEOUT,
+                                   .auths = auths,
+                                   .auth_count = 4});
     explicit_bzero(secret, sizeof secret);
     CHECK_INT(world.session.config.auth_count, 4);
     CHECK_TEXT(world.session.config.auths[0].scheme, "digest");
@@ -132,6 +174,8 @@ int main(int argc, char **argv) {
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
         {"each change of the state is told once", each_change_of_the_state_is_told_once},
+        {"a state that stays is not told again", a_state_that_stays_is_not_told_again},
+        {"while it rests no name is looked up", while_it_rests_no_name_is_looked_up},
         {"of many changes the latest are told", of_many_changes_the_latest_are_told},
         {"without credentials the heart beats before there is a server",
          without_credentials_the_heart_beats_before_there_is_a_server},

@@ -3,7 +3,7 @@
 #include <string.h>
 
 static void tell(void *ctx, zkl_session_news n) {
-    CHECK(ctx == &world.session);
+    CHECK(ctx == &world.session && world.is_locked);
     const char letter[] = {"RSLXDF"[n], '\0'};
     strncat(world.news, letter, sizeof world.news - strlen(world.news) - 1);
 }
@@ -16,7 +16,8 @@ const char *world_news(void) {
 }
 
 static void enter(void *ctx) {
-    (void)ctx;
+    CHECK(ctx == &world.session && !world.is_locked);
+    world.is_locked = true;
 }
 
 /* Whatever it waits for may never come: then a timer, or the worker, goes on. */
@@ -48,29 +49,39 @@ static void check_goes_on(void) {
 }
 
 static void leave(void *ctx) {
-    (void)ctx;
+    CHECK(ctx == &world.session && world.is_locked);
     zkl_heart_tend(&world.session.heart);
     if (!world.session.ending)
         check_goes_on();
+    world.is_locked = false;
+}
+
+void world_enter(void) {
+    enter(&world.session);
+}
+
+void world_leave(void) {
+    leave(&world.session);
 }
 
 static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) {
-    (void)ctx;
+    CHECK(ctx == &world.session && world.is_locked);
     zkl_receiver *receiver = zkl_receiver_find(&world.context.receivers, back->receiver);
     if (receiver)
         receiver->answer(receiver, back, reply);
 }
 
 static void watched(void *ctx, const char *path, zkl_change change) {
-    (void)ctx;
+    CHECK(ctx == &world.session && world.is_locked);
     CHECK(change == ZKL_CHANGE_OTHER);
     strncat(world.news, path, sizeof world.news - strlen(world.news) - 1);
 }
 
 void world_pass(double seconds) {
     world.now += zkl_clock_duration(seconds);
+    world_enter();
     zkl_timers_run(&world.context.timers, world.now);
-    zkl_heart_tend(&world.session.heart);
+    world_leave();
 }
 
 double world_pause(void) {
@@ -94,7 +105,9 @@ static void set_up(const zkl_config *config) {
     world.session.log = &world.said;
     zkl_log_open(&world.said, &world.context.events);
     CHECK_INT(zkl_session_init(&world.session, config), ZKL_OK);
+    world_enter();
     zkl_session_start(&world.session);
+    world_leave();
 }
 
 void world_begin(void) {
@@ -103,13 +116,19 @@ void world_begin(void) {
     world.starts = world.parts = world.has_memory = true;
     world.expires_in_drain = world.expires_in_part = world.ends_in_start = false;
     world.in_start = -1;
+    world.is_locked = world.at_work = false;
+    world.addresses = "";
     world.made = world.job_count = 0;
     world.news[0] = world.beats[0] = '\0';
-    set_up(&(zkl_config){.hosts = "10.0.0.1:2181,10.0.0.2:2181", .session_timeout = 10});
+    set_up(
+        &(zkl_config){.hosts = "10.0.0.1:2181,10.0.0.2:2181", .session_timeout = SESSION_TIMEOUT});
 }
 
 void world_end(void) {
+    world.is_locked = false;
+    world_enter();
     zkl_session_ending(&world.session);
+    world_leave();
     zkl_session_end(&world.session, world.now + ZKL_SECOND);
     CHECK(!world.context.port);
     world_work();

@@ -15,10 +15,11 @@ struct zkl_link {
     char addresses[128];
     int64_t carried; /* the session that it was started with; 0: none */
     int64_t session;
-    bool has_server, is_parted, is_closed;
+    bool has_server, is_parted, is_drained, is_closed;
 };
 
 enum { WORLD_LINKS_MOST = 16 };
+#define SESSION_TIMEOUT 10
 
 typedef struct session_world {
     zkl_context context;
@@ -34,7 +35,8 @@ typedef struct session_world {
     bool starts, parts, expires_in_drain, expires_in_part, ends_in_start, has_memory;
     zkl_job *jobs[4];
     int job_count;
-    bool at_work;
+    bool at_work, is_locked;
+    const char *addresses; /* of the host "zk": "10.0.0.7 10.0.0.8"; "": it has none */
 } session_world;
 
 extern session_world world;
@@ -46,6 +48,9 @@ void world_end(void);
 /* Another session, with that configuration. */
 void world_start_anew(const zkl_config *config);
 
+/* The client's mutex. Whoever takes it twice, or does what takes time with it, fails. */
+void world_enter(void);
+void world_leave(void);
 /* The worker does what it was sent. */
 void world_work(void);
 void world_pass(double seconds);

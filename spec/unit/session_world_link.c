@@ -18,7 +18,7 @@ static const zkl_port *the_port(void) {
 }
 
 static int sent(const zkl_port *port, const char *what, zkl_return back) {
-    CHECK(port == the_port());
+    CHECK(port == the_port() && world.is_locked);
     strncat(world.beats, what, sizeof world.beats - strlen(world.beats) - 1);
     world.to_write = back;
     return ZOK;
@@ -51,7 +51,9 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
 
 bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *config,
                     const zkl_identity *carried) {
-    CHECK(config->hosts == NULL);
+    CHECK(!world.is_locked && !world.session.ending);
+    CHECK(config->hosts == NULL && config->session_timeout == SESSION_TIMEOUT);
+    CHECK_TEXT(world.session.tried, addresses); /* for the host's questions */
     snprintf(link->addresses, sizeof link->addresses, "%s", addresses);
     link->carried = carried ? carried->id : 0;
     if (world.in_start >= 0) {
@@ -60,8 +62,11 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
         link->session = 7;
         world_happens(link, event);
     }
-    if (world.ends_in_start)
+    if (world.ends_in_start) {
+        world_enter();
         zkl_session_ending(&world.session);
+        world_leave();
+    }
     errno = EAGAIN;
     return world.starts;
 }
@@ -70,13 +75,16 @@ zkl_port *zkl_link_port(zkl_link *link) {
     return &link->port;
 }
 int64_t zkl_link_session(zkl_link *link) {
+    CHECK(world.is_locked);
     return link->session;
 }
 zkl_nanos zkl_link_timeout(zkl_link *link) {
+    CHECK(world.is_locked);
     (void)link;
     return world.granted;
 }
 zkl_nanos zkl_link_root(zkl_link *link) {
+    CHECK(world.is_locked);
     (void)link;
     return world.now;
 }
@@ -85,6 +93,7 @@ bool zkl_link_connected(zkl_link *link) {
 }
 bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity) {
     CHECK_TEXT(addresses, link->addresses);
+    CHECK(!world.is_locked);
     link->is_parted = true;
     *identity = (zkl_identity){.id = link->session};
     if (world.expires_in_part)
@@ -93,12 +102,13 @@ bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity
 }
 
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
-    CHECK(!link->is_closed && deadline > world.now);
+    CHECK(!link->is_closed && deadline > world.now && !world.is_locked);
+    link->is_drained = true;
     if (world.expires_in_drain)
         world_happens(link, ZKL_LINK_EXPIRED);
 }
 void zkl_link_close(zkl_link *link) {
-    CHECK(!link->is_closed);
+    CHECK(!link->is_closed && !world.is_locked);
     link->is_closed = true;
 }
 
