@@ -24,25 +24,26 @@ static void check_session(zkl_query *query) {
         resolve(query, ZKL_AUTH_FAILED);
 }
 
-/* Those that had departed when it was asked are the first in the list. It is answered when all of
- * them are gone, or as soon as the servers have refused to delete the node of one. */
+/* Of those that had departed when it was asked; they are the first in the list. ZKL_OK: none yet. */
+static zkl_status refusal(const zkl_query *query) {
+    ZKL_EACH (const zkl_contender, c, &query->all->queue->departing, leaving) {
+        if (c->departure > query->departures)
+            break;
+        if (c->refused != ZKL_OK)
+            return c->refused;
+    }
+    return ZKL_OK;
+}
+
+/* It is answered when all of them are gone, or as soon as the servers have refused to delete the
+ * node of one. */
 static void check_flush(zkl_query *query) {
     const zkl_queue *queue = query->all->queue;
     const zkl_contender *first = ZKL_FIRST(&queue->departing, zkl_contender, leaving);
-    if (!first || first->departure > query->departures) {
-        resolve(query, ZKL_OK);
-        return;
-    }
-    if (!queue->refusals)
-        return;
-    ZKL_EACH (const zkl_contender, c, &queue->departing, leaving) {
-        if (c->departure > query->departures)
-            return;
-        if (c->refused != ZKL_OK) {
-            resolve(query, c->refused);
-            return;
-        }
-    }
+    const bool gone = !first || first->departure > query->departures;
+    const zkl_status refused = !gone && queue->refusals ? refusal(query) : ZKL_OK;
+    if (gone || refused != ZKL_OK)
+        resolve(query, refused);
 }
 
 static void check_validity(zkl_query *query) {

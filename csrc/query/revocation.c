@@ -29,10 +29,10 @@ static int ask(zkl_revocation *revocation, const char *node) {
 static void sum_up(zkl_revocation *revocation) {
     if (revocation->asked || !revocation->gone) {
         finish(revocation, ZKL_OK);
-        return;
+    } else {
+        revocation->sent = false; /* the listing's next list tells who holds now */
+        zkl_listing_again(revocation->listing);
     }
-    revocation->sent = false; /* the listing's next list tells who holds now */
-    zkl_listing_again(revocation->listing);
 }
 
 /* Sends as many requests as may be on their way. */

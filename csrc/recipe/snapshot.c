@@ -82,7 +82,7 @@ size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name) {
 }
 
 size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence) {
-    size_t low = 0, high = snapshot->children ? snapshot->count : 0;
+    size_t low = 0, high = snapshot->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (snapshot->children[middle].sequence < sequence)

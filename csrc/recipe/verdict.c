@@ -39,11 +39,15 @@ static bool used_up(int32_t sequence) {
     return sequence == INT32_MAX || sequence < 0;
 }
 
+static zkl_verdict without_blocker(zkl_outcome outcome) {
+    return (zkl_verdict){.outcome = outcome, .blocker = ZKL_NOBODY, .second = ZKL_NOBODY};
+}
+
 static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t permits) {
     size_t leases = 0;
     for (size_t i = 0; i < count; i++)
         leases += children[i].kind == ZKL_KIND_LEASE;
-    return (zkl_verdict){leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL, 0, ZKL_NOBODY};
+    return without_blocker(leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL);
 }
 
 void zkl_verdict_prepare(zkl_child *children, size_t count) {
@@ -113,10 +117,10 @@ zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, 
     if (children[own].kind == ZKL_KIND_LEASE)
         return of_lease(children, count, permits);
     if (used_up(children[own].sequence) || tied(children, count, own))
-        return (zkl_verdict){ZKL_VERDICT_TIED, 0, ZKL_NOBODY};
+        return without_blocker(ZKL_VERDICT_TIED);
     const size_t blocker = nearest_before(children, own, own);
     if (blocker == ZKL_NOBODY)
-        return (zkl_verdict){ZKL_VERDICT_GRANTED, 0, ZKL_NOBODY};
+        return without_blocker(ZKL_VERDICT_GRANTED);
     return (zkl_verdict){ZKL_VERDICT_WAIT, blocker, nearest_before(children, blocker, own)};
 }
 

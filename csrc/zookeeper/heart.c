@@ -1,17 +1,17 @@
 #include "zookeeper/heart.h"
 
+#include "base/entropy.h"
 #include "base/timer.h"
 #include "port/receiver.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <zookeeper/zookeeper.h>
 
 /* Without a parent ZooKeeper finds that it is not there before it looks at any ACL. */
 static bool make_path(zkl_heart *heart) {
     uint64_t id[2];
-    if (getrandom(id, sizeof id, 0) != sizeof id)
+    if (!zkl_entropy(id, sizeof id))
         return false;
     snprintf(heart->nothing, sizeof heart->nothing, "/zklock-%016" PRIx64 "%016" PRIx64 "/none",
              id[0], id[1]);

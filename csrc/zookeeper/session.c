@@ -316,9 +316,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
         return;
     }
     session->link = NULL;
-    if (session->ending)
-        set_stage(session, ZKL_STAGE_OPENING); /* nobody does: zkl_session_end comes */
-    else
+    if (!session->ending) /* else zkl_session_end comes */
         try_again_later(session);
     session->leave(session->ctx);
     if (link)

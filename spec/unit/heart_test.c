@@ -2,6 +2,8 @@
  * is 30 seconds. */
 #include "fake_world.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static void begin(void) {
@@ -35,6 +37,81 @@ static void at_rest_a_sync_every_third_of_the_timeout(void) {
 static void while_somebody_is_there_a_write_and_a_sync_in_turns(void) {
     fake_holder(one);
     CHECK_TEXT(beats_of(60), "SDSDSDSDSDSD");
+}
+
+/* Milliseconds from a heartbeat to the next. */
+static int64_t pause_of(const fake_client *client) {
+    CHECK(!client->heart.beating);
+    return (client->heart.timer.at - client->heart.beaten) / (ZKL_SECOND / 1000);
+}
+
+static void at_rest_a_third_of_the_timeout_passes_between_two(void) {
+    beats_of(60);
+    CHECK_INT(pause_of(one), 10000);
+}
+
+static void with_somebody_there_a_sixth(void) {
+    fake_holder(one);
+    beats_of(60);
+    CHECK_INT(pause_of(one), 5000);
+    fake_wait(zk, 0.5);
+    fake_settle(one);
+    CHECK_INT(pause_of(one), 5000);
+}
+
+static void without_trust_a_twelfth(void) {
+    fake_holder(one);
+    beats_of(60);
+    fake_wait(zk, 45);
+    fake_settle(one);
+    CHECK(trusted() < 0);
+    CHECK_INT(pause_of(one), 2500);
+    fake_now = one->context.trusted_until; /* at that moment there is none any more */
+    fake_leave(one);
+    one->heart.timer.at = 0;
+    fake_leave(one);
+    CHECK_INT(pause_of(one), 2500);
+}
+
+static void also_before_a_link_has_proven_itself(void) {
+    fake_cut(one);
+    fake_relink(one);
+    fake_refuse(zk, FAKE_ERASE, one->heart.nothing, ZTHROTTLEDOP, 1);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(one->heart.proving);
+    CHECK_INT(pause_of(one), 2500);
+}
+
+static void without_a_server_a_sixth(void) {
+    fake_holder(one);
+    beats_of(60);
+    fake_cut(one);
+    fake_wait(zk, 6);
+    fake_fail(one);
+    CHECK_INT(pause_of(one), 5000);
+}
+
+static void before_the_first_session_a_second(void) {
+    fake_client *three = fake_client_new(zk);
+    three->beats = true;
+    fake_leave(three);
+    CHECK_TEXT(fake_batch(three), "S");
+    fake_fail(three);
+    CHECK_INT(pause_of(three), 1000);
+    fake_client_free(three);
+}
+
+/* A node that somebody else made there would end what the heart proves. */
+static void the_path_of_its_writes_is_nobody_elses(void) {
+    uint64_t first, second;
+    CHECK_INT(
+        sscanf(one->heart.nothing, "/zklock-%16" SCNx64 "%16" SCNx64 "/none", &first, &second), 2);
+    CHECK(first != 0);
+    CHECK_INT(second, 0); /* the fake's numbers are small */
+    CHECK_INT(strlen(one->heart.nothing), strlen("/zklock-/none") + 32);
+    CHECK(strcmp(one->heart.nothing, two->heart.nothing) != 0);
+    CHECK(one->context.nothing == one->heart.nothing);
 }
 
 static void one_at_a_time(void) {
@@ -226,6 +303,14 @@ int main(int argc, char **argv) {
         {"at rest a sync every third of the timeout", at_rest_a_sync_every_third_of_the_timeout},
         {"while somebody is there a write and a sync in turns",
          while_somebody_is_there_a_write_and_a_sync_in_turns},
+        {"at rest a third of the timeout passes between two",
+         at_rest_a_third_of_the_timeout_passes_between_two},
+        {"with somebody there a sixth", with_somebody_there_a_sixth},
+        {"without trust a twelfth", without_trust_a_twelfth},
+        {"also before a link has proven itself", also_before_a_link_has_proven_itself},
+        {"without a server a sixth", without_a_server_a_sixth},
+        {"before the first session a second", before_the_first_session_a_second},
+        {"the path of its writes is nobody else's", the_path_of_its_writes_is_nobody_elses},
         {"one at a time", one_at_a_time},
         {"other writes do as well", other_writes_do_as_well},
         {"a hold is trusted for a third at least", a_hold_is_trusted_for_a_third_at_least},

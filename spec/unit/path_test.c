@@ -1,6 +1,8 @@
 #include "check.h"
 #include "recipe/path.h"
 
+#include <string.h>
+
 static void check_spelled(const char *path, bool expected) {
     check_note("path: %s", path);
     CHECK(zkl_path_is_spelled(path) == expected);
@@ -44,20 +46,77 @@ static void refuses_what_servers_refuse(void) {
         "/\xc3",
         "/\xc3/",
         "/\xe6\x97",
-        "/\xc0\xaf",     /* a slash, spelled too long */
-        "/\xe0\x80\xaf", /* likewise */
-        "/\xc1\x80",     /* an @, likewise */
-        "/\xe0\x9f\xbf", /* U+07FF, likewise */
-        "/\xf4\x90\x80", /* a beginning that no character has, and two bytes more */
+        "/\xc0\xaf",         /* a slash, spelled too long */
+        "/\xe0\x80\xaf",     /* likewise */
+        "/\xc1\x80",         /* an @, likewise */
+        "/\xe0\x9f\xbf",     /* U+07FF, likewise */
+        "/\xf4\x90\x80",     /* a beginning that no character has, and two bytes more */
+        "/\x84\xa0\x80",     /* one that only goes on */
+        "/\xf0\x80\xa0\x80", /* U+0800, spelled too long */
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         check_spelled(bad[i], false);
+}
+
+/* ---- every text of so many bytes ---- */
+
+/* Those that are one character which servers take, by its spelling. */
+static bool one[256], two[256][256], three[256][256][256];
+
+static void spell(unsigned code) {
+    const unsigned last = 0x80 | (code & 0x3f), middle = 0x80 | (code >> 6 & 0x3f);
+    if (code < 0x80)
+        one[code] = true;
+    else if (code < 0x800)
+        two[0xc0 | code >> 6][last] = true;
+    else
+        three[0xe0 | code >> 12][middle][last] = true;
+}
+
+static void spell_all(void) {
+    for (unsigned code = 0x20; code <= 0x7e; code++)
+        spell(code);
+    for (unsigned code = 0xa0; code <= 0xd7ff; code++)
+        spell(code);
+    for (unsigned code = 0xf900; code <= 0xffef; code++)
+        spell(code);
+}
+
+static bool is_text(const unsigned char *text, size_t length) {
+    return length == 0 || (one[*text] && is_text(text + 1, length - 1)) ||
+           (length > 1 && two[*text][text[1]] && is_text(text + 2, length - 2)) ||
+           (length > 2 && three[*text][text[1]][text[2]] && is_text(text + 3, length - 3));
+}
+
+/* Any byte, and behind it those around every bound that there is. */
+static void agrees_with_every_spelling(void) {
+    static const unsigned char bytes[] = {
+        0,    'a',  0x7e, 0x7f, 0x80, 0x81, 0x8f, 0x90, 0x9f, 0xa0, 0xa3, 0xa4, 0xaf,
+        0xb0, 0xbe, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0, 0xff,
+    };
+    const size_t count = sizeof bytes;
+    unsigned good = 0;
+    spell_all();
+    for (unsigned first = 1; first < 256; first++) {
+        for (size_t n = 0; n < count * count * count; n++) {
+            const unsigned char text[] = {(unsigned char)first, bytes[n % count],
+                                          bytes[n / count % count], bytes[n / count / count], 0};
+            const bool is = zkl_path_is_spelled((const char *)text);
+            const size_t length = strlen((const char *)text);
+            if (is != is_text(text, length))
+                check_fail(__FILE__, __LINE__, "%02x %02x %02x %02x", text[0], text[1], text[2],
+                           text[3]);
+            good += is;
+        }
+    }
+    CHECK(good > 1000);
 }
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"takes what servers take in a path", takes_what_servers_take},
         {"refuses what servers refuse in a path", refuses_what_servers_refuse},
+        {"agrees with every spelling", agrees_with_every_spelling},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
 }

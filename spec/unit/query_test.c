@@ -71,6 +71,41 @@ static void who_writes_and_reads_holds_twice(void) {
     CHECK_INT(holders, 2);
 }
 
+/* The write that it is under is not the first node of its directory. */
+static void also_when_others_were_there_before(void) {
+    fake_remove(zk, fake_stranger(zk, LINE, NULL));
+    who_writes_and_reads_holds_twice();
+}
+
+static void leases_and_locks_are_listed_apart(void) {
+    zkl_participant who;
+    const char *lock = fake_stranger(zk, LINE, NULL);
+    fake_stranger(zk, LINE, "_c_%s-lease-");
+    fake_stranger(zk, LINE, "_c_%s-lease-");
+    for (unsigned leases = 0; leases < 2; leases++) {
+        const unsigned before = one->counts[FAKE_GET];
+        ask(ZKL_QUERY_PARTICIPANTS, 5);
+        query->listing.leases = leases;
+        fake_leave(one);
+        fake_settle(one);
+        check_answered(ZKL_OK);
+        const size_t count = leases ? 2 : 1;
+        CHECK_INT(one->counts[FAKE_GET] - before, count);
+        for (size_t i = 0; i < count; i++)
+            CHECK(zkl_listing_at(&query->listing, i, &who) && who.holder &&
+                  (who.kind == ZKL_KIND_LEASE) == leases);
+        CHECK(!zkl_listing_at(&query->listing, count, &who));
+        zkl_query_free(query);
+    }
+    ask(ZKL_QUERY_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    CHECK_TEXT(fake_batch(one), "W");
+    CHECK_INT(fake_pending(one, FAKE_SET, lock), 1);
+    fake_settle(one);
+    CHECK_INT(query->revocation.asked, 1);
+}
+
 static void leaves_out_who_left_meanwhile(void) {
     fake_caller *p = fake_holder(two);
     fake_waiter(one);
@@ -114,6 +149,30 @@ static void asks_again_after_a_cut(void) {
     zkl_participant who;
     CHECK(zkl_listing_at(&query->listing, 0, &who));
     CHECK(!zkl_listing_at(&query->listing, 1, &who));
+}
+
+/* What a former link was asked is not heard of any more. */
+static void of_the_next_link_all_is_asked_anew(void) {
+    static const zkl_query_kind questions[] = {ZKL_QUERY_PARTICIPANTS, ZKL_QUERY_REVOKE};
+    fake_holder(two);
+    for (unsigned i = 0; i < 8; i++) {
+        ask(questions[i % 2], 5);
+        fake_leave(one);
+        if (i / 2 % 2)
+            fake_answer(one); /* the list: the nodes have been asked for */
+        if (i / 4) {
+            fake_expire(one);
+        } else {
+            fake_cut_quietly(one);
+            fake_relink(one);
+        }
+        CHECK(query->pending);
+        fake_connect(one);
+        fake_settle(one);
+        check_answered(ZKL_OK);
+        zkl_query_free(query);
+        query = NULL;
+    }
 }
 
 static void asked_once_it_ends_with_the_link(void) {
@@ -293,6 +352,16 @@ static void keeps_so_much_of_what_is_in_a_node(void) {
     CHECK_INT(who.identifier_length, ZKL_LISTING_DATA_MOST);
 }
 
+/* There was no memory for what it needs to begin. */
+static void one_that_is_over_asks_for_nothing(void) {
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
+    query->listing.done = true;
+    query->listing.status = ZKL_NO_MEMORY;
+    fake_leave(one);
+    check_answered(ZKL_NO_MEMORY);
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+}
+
 /* ---- asking for it back ---- */
 
 static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
@@ -371,6 +440,7 @@ static void all_who_hold_are_asked(void) {
     fake_leave(one);
     fake_settle(one);
     check_answered(ZKL_OK);
+    CHECK_INT(one->counts[FAKE_LIST], 1);
     CHECK_INT(query->revocation.asked, 300);
     CHECK_INT(one->counts[FAKE_GET], 0);
 }
@@ -401,6 +471,19 @@ static void validity_is_answered_at_once_while_it_lasts(void) {
     ask_validity(fake_holder(one));
     check_answered(ZKL_OK);
     CHECK_TEXT(fake_batch(one), "");
+}
+
+/* With nothing left it is none. */
+static void validity_lasts_until_its_end_and_not_longer(void) {
+    fake_caller *p = fake_holder(one);
+    fake_settle(one);
+    fake_now = one->context.trusted_until - 1;
+    ask_validity(p);
+    check_answered(ZKL_OK);
+    zkl_query_free(query);
+    fake_now++;
+    ask_validity(p);
+    CHECK(query->pending);
 }
 
 static void validity_that_ran_out_asks_the_servers(void) {
@@ -469,9 +552,12 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"tells who is in line, in order", tells_who_is_in_line_in_order},
         {"who writes and reads holds twice", who_writes_and_reads_holds_twice},
+        {"also when others were there before", also_when_others_were_there_before},
+        {"leases and locks are listed apart", leases_and_locks_are_listed_apart},
         {"leaves out who left meanwhile", leaves_out_who_left_meanwhile},
         {"nobody is in a line that is not there", nobody_is_in_a_line_that_is_not_there},
         {"asks again after a cut", asks_again_after_a_cut},
+        {"of the next link all is asked anew", of_the_next_link_all_is_asked_anew},
         {"asked once, it ends with the link", asked_once_it_ends_with_the_link},
         {"a refusal is told", a_refusal_is_told},
         {"a deadline ends it", a_deadline_ends_it},
@@ -484,6 +570,7 @@ int main(int argc, char **argv) {
         {"a deadline ends it in the midst of many", a_deadline_ends_it_in_the_midst_of_many},
         {"too many are not read", too_many_are_not_read},
         {"so much is kept of what is in a node", keeps_so_much_of_what_is_in_a_node},
+        {"one that is over asks for nothing", one_that_is_over_asks_for_nothing},
         {"a holder that leaves just when it is asked is not taken for nobody",
          a_holder_that_leaves_just_then_is_not_taken_for_nobody},
         {"where the last holder leaves just then nobody holds",
@@ -497,6 +584,8 @@ int main(int argc, char **argv) {
         {"a deadline ends the asking of many", a_deadline_ends_the_asking_of_many},
         {"validity is answered at once while it lasts",
          validity_is_answered_at_once_while_it_lasts},
+        {"validity lasts until its end, and not longer",
+         validity_lasts_until_its_end_and_not_longer},
         {"validity that ran out asks the servers", validity_that_ran_out_asks_the_servers},
         {"validity of what was lost says so", validity_of_what_was_lost_says_so},
         {"validity of what was dropped says so", validity_of_what_was_dropped_says_so},

@@ -150,6 +150,14 @@ static void after_a_brief_one_it_takes_a_moment(void) {
     CHECK_INT(world.made, 2);
 }
 
+static void after_a_longer_one_it_does_not(void) {
+    world_come_up();
+    world_pass(1);
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    world_work();
+    CHECK_INT(world.made, 2);
+}
+
 /* ---- by its client ---- */
 
 static void one_that_ends_opens_no_link_any_more(void) {
@@ -182,6 +190,16 @@ static void nor_looks_for_another_server(void) {
     world_pass(100);
     CHECK_INT(world.job_count, 0);
     world_connect(7);
+    CHECK_INT(world.session.state, ZKL_STATE_CLOSED);
+}
+
+static void nor_asks_what_has_started_meanwhile(void) {
+    world.ends_in_start = true;
+    world_work();
+    CHECK_INT(world.made, 1);
+    CHECK_TEXT(world.beats, "");
+    world_connect(7);
+    CHECK_TEXT(world.beats, "");
     CHECK_INT(world.session.state, ZKL_STATE_CLOSED);
 }
 
@@ -237,9 +255,11 @@ int main(int argc, char **argv) {
          also_before_a_session_that_is_carried_on_is_believed},
         {"one may end while it goes to the next link", one_may_end_while_it_goes_to_the_next_link},
         {"after a brief one it takes a moment", after_a_brief_one_it_takes_a_moment},
+        {"after a longer one it does not", after_a_longer_one_it_does_not},
         {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
         {"nor tries again what did not start", nor_tries_again_what_did_not_start},
         {"nor looks for another server", nor_looks_for_another_server},
+        {"nor asks what has started meanwhile", nor_asks_what_has_started_meanwhile},
         {"nor is one looked for that goes meanwhile", nor_is_one_looked_for_that_goes_meanwhile},
         {"one with a server waits for its answers", one_with_a_server_waits_for_its_answers},
         {"one may expire while it ends", one_may_expire_while_it_ends},

@@ -243,6 +243,7 @@ static void a_link_that_has_just_found_a_server_is_kept(void) {
     world_happens(world_link(), ZKL_LINK_SUSPENDED);
     world_link()->has_server = true;
     for (int i = 0; i < 10; i++) {
+        CHECK(world_pause() >= 1); /* ... however long ago it should have been given up */
         world_pass(world_pause());
         world_work();
     }

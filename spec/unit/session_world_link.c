@@ -18,7 +18,7 @@ static const zkl_port *the_port(void) {
 }
 
 static int sent(const zkl_port *port, const char *what, zkl_return back) {
-    CHECK(port == the_port() && world.is_locked);
+    CHECK(port == the_port() && world.is_locked && !world.session.ending);
     strncat(world.beats, what, sizeof world.beats - strlen(world.beats) - 1);
     world.to_write = back;
     return ZOK;

@@ -118,6 +118,47 @@ static void removes_from_anywhere(void) {
     CHECK_INT(snapshot.count, 0);
 }
 
+/* One of each two, from both ends of a row, of all, of none. */
+static void removes_all_of_ours(void) {
+    struct zkl_contender *us = (struct zkl_contender *)&snapshot;
+    for (unsigned ours = 0; ours < 16; ours++) {
+        TAKE("a-lock-0000000001", "b-lock-0000000002", "c-lock-0000000003", "d-lock-0000000004");
+        for (size_t i = 0; i < 4; i++)
+            snapshot.children[i].mine = ours >> i & 1 ? us : NULL;
+        zkl_snapshot_remove_mine(&snapshot);
+        size_t left = 0;
+        for (int i = 0; i < 4; i++) {
+            if (ours >> i & 1)
+                continue;
+            CHECK(left < snapshot.count);
+            CHECK_INT(snapshot.children[left].sequence, i + 1);
+            CHECK_INT(snapshot.children[left++].name[0], "abcd"[i]);
+        }
+        CHECK_INT(snapshot.count, left);
+    }
+}
+
+/* ... in any order, until nobody is left. */
+static void removes_in_any_order(void) {
+    for (unsigned order = 0; order < 5 * 4 * 3 * 2; order++) {
+        TAKE("a-lock-0000000001", "b-lock-0000000002", "c-lock-0000000003", "d-lock-0000000004",
+             "e-lock-0000000005");
+        bool gone[5] = {false};
+        unsigned choice = order;
+        for (unsigned left = 5; left > 0; left--) {
+            const size_t index = choice % left;
+            choice /= left;
+            gone[snapshot.children[index].sequence - 1] = true;
+            zkl_snapshot_remove(&snapshot, index);
+            CHECK_INT(snapshot.count, left - 1);
+            size_t at = 0;
+            for (int i = 0; i < 5; i++)
+                if (!gone[i])
+                    CHECK_INT(snapshot.children[at++].sequence, i + 1);
+        }
+    }
+}
+
 #define MANY 10000
 
 static void takes_ten_thousand(void) {
@@ -161,6 +202,8 @@ int main(int argc, char **argv) {
         {"where a sequence begins is found", finds_where_a_sequence_begins},
         {"an empty snapshot has nobody in it", an_empty_one_has_nobody},
         {"a child can be removed from anywhere", removes_from_anywhere},
+        {"all that are ours can be removed", removes_all_of_ours},
+        {"they can be removed in any order", removes_in_any_order},
         {"ten thousand children are sorted, found, and keep their watches", takes_ten_thousand},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);

@@ -188,6 +188,75 @@ static void an_answer_that_proves_nothing_changes_nothing(void) {
     CHECK_INT(trust.until, UNTIL(20));
 }
 
+/* A read of ours is no sign of the leader. */
+static void nor_does_it_begin_a_chain(void) {
+    begin_with_a_write();
+    told(ZKL_PROOF_NONE, 20, 21);
+    CHECK_INT(zkl_trust_latest(&trust), AT(1));
+    sync_(51, 52);
+    write_(61, 62);
+    CHECK_INT(trust.until, UNTIL(1));
+}
+
+static void what_is_believed_is_not_taken_back_by_a_later_answer(void) {
+    begin_with_a_write();
+    sync_(20, 21);
+    sync_(51, 52);
+    write_(61, 62);
+    CHECK_INT(trust.until, UNTIL(20));
+    told(ZKL_PROOF_BROKEN, 63, 64);
+    for (int at = 65; at < 90; at += 5) {
+        write_(at, at + 1); /* the connection is proven by the first of them, until 98 */
+        CHECK_INT(trust.until, UNTIL(20));
+    }
+}
+
+/* Within half a timeout of the request before: as long as the session is surely alive then. */
+static void shortly_is_less_than_half_the_timeout(void) {
+    for (int handed = 50; handed <= 51; handed++) {
+        begin_with_a_write();
+        sync_(handed, 52);
+        sync_(85, 86);
+        write_(100, 101);
+        CHECK_INT(trust.until, handed < 51 ? UNTIL(handed) : UNTIL(1));
+    }
+    for (int handed = 49; handed <= 50; handed++) { /* or of the connection */
+        begin();
+        sync_(handed, 51);
+        sync_(85, 86);
+        write_(100, 101);
+        CHECK_INT(trust.until, handed < 50 ? UNTIL(handed) : UNTIL(0));
+    }
+}
+
+/* The moment of the connection is not known, and the machine has just been started. */
+static void what_is_not_known_was_not_at_the_clocks_beginning(void) {
+    zkl_trust_connected(&trust, 0, T, true);
+    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 10, T / 10 + 1);
+    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 2, T / 2 + 1);
+    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 10 * 8, T / 10 * 8 + 1);
+    zkl_trust_answered(&trust, ZKL_PROOF_QUORUM, T, T + 1);
+    CHECK(trust.until != T / 10 + T / 100 * 98);
+}
+
+/* Each link as short as it may be; a nanosecond less, and it is none. */
+static void a_chain_may_be_as_short_as_that(void) {
+    for (int less = 0; less <= 1; less++) {
+        begin_with_a_write();
+        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(20), AT(21));
+        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(51) - less, AT(52));
+        zkl_trust_answered(&trust, ZKL_PROOF_QUORUM, AT(70), AT(71));
+        CHECK_INT(trust.until, less ? UNTIL(1) : UNTIL(20));
+    }
+    for (int less = 0; less <= 1; less++) {
+        begin_with_a_write();
+        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(20), AT(21));
+        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(55), AT(56));
+        zkl_trust_answered(&trust, ZKL_PROOF_QUORUM, AT(56) + T / 12 - less, AT(80));
+        CHECK_INT(trust.until, less ? UNTIL(0) : UNTIL(20));
+    }
+}
+
 /* ---- much of it ---- */
 
 #define MANY 4000
@@ -215,7 +284,7 @@ static void a_flood_of_answers_is_remembered_well_enough(void) {
     for (unsigned pace = 1; pace <= 4096; pace *= 4) {
         begin_with_a_write();
         srand(pace);
-        zkl_nanos now = AT(3), best = 0;
+        zkl_nanos now = AT(3), best = 0, before = 0;
         for (size_t n = 0; n < MANY; n++) {
             const zkl_nanos step = T / 5000 * (zkl_nanos)pace;
             all[n].handed = now += step * (rand() % 3) / 2 + 1;
@@ -225,6 +294,8 @@ static void a_flood_of_answers_is_remembered_well_enough(void) {
                                all[n].handed, all[n].answered);
             const zkl_nanos sound = all_of_them(n);
             best = best < sound ? sound : best;
+            CHECK(trust.until >= before);
+            before = trust.until;
             CHECK(trust.until <= (best > UNTIL(1) ? best : UNTIL(1)));
             CHECK(trust.until >= best - T / 8 || step > T / 10);
         }
@@ -300,6 +371,13 @@ int main(int argc, char **argv) {
         {"an odd answer begins anew", an_odd_answer_begins_anew},
         {"an answer that proves nothing changes nothing",
          an_answer_that_proves_nothing_changes_nothing},
+        {"... nor does it begin a chain", nor_does_it_begin_a_chain},
+        {"what is believed is not taken back by a later answer",
+         what_is_believed_is_not_taken_back_by_a_later_answer},
+        {"shortly is less than half the timeout", shortly_is_less_than_half_the_timeout},
+        {"what is not known was not at the clock's beginning",
+         what_is_not_known_was_not_at_the_clocks_beginning},
+        {"a chain may be as short as that", a_chain_may_be_as_short_as_that},
         {"a flood of answers is remembered well enough",
          a_flood_of_answers_is_remembered_well_enough},
         {"what answers prove", what_answers_prove},

@@ -34,6 +34,8 @@ static const line shared[] = {
     {"a read of two writers' sequence", {W(1), W(4), W(4), R(4)}, 4, 3, ZKL_VERDICT_WAIT, 0},
     {"a reader at the end of the counter", {R(INT32_MAX), W(INT32_MAX)}, 2, 0, ZKL_VERDICT_TIED, 0},
     {"two writers of one sequence", {W(4), W(4)}, 2, 1, ZKL_VERDICT_TIED, 0},
+    {"a mutex and a read of its sequence", {R(4), L(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
+    {"a read and a mutex of its sequence", {L(4), R(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
     {"a waiting writer and a read of its sequence", {R(4), W(4)}, 2, 1, ZKL_VERDICT_TIED, 0},
 };
 

@@ -231,6 +231,12 @@ static void what_is_before_a_name_does_not_matter(void) {
     CHECK_INT(zkl_znode_parse(negative + strlen("lock--"), &sequence), ZKL_KIND_NONE);
     CHECK_INT(zkl_znode_parse(positive, &sequence), ZKL_KIND_LOCK);
     CHECK_INT(zkl_znode_parse(positive + strlen("lock-0"), &sequence), ZKL_KIND_NONE);
+    static const char *const names[] = {"lock-0000000001",    "__lock__0000000001",
+                                        "__READ__0000000001", "__WRIT__0000000001",
+                                        "lease-0000000001",   "lock--1000000001"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const char *text = names[i] + 1; *text; text++)
+            CHECK_INT(zkl_znode_parse(text, &sequence), ZKL_KIND_NONE);
 }
 
 static void a_guid_has_hexadecimal_digits(void) {
