@@ -252,7 +252,6 @@ void zkl_contender_retire(zkl_contender *c) {
     c->departure = 0;
     zkl_contender_refused(c, ZKL_OK);
     c->line = NULL;
-    c->tally = NULL;
     if (!c->hosted)
         free_at_end_of_step(c);
 }

@@ -97,7 +97,7 @@ struct zkl_contender {
     zkl_context *context;
     zkl_queue *queue;
     zkl_line *line;        /* NULL once retired */
-    zkl_tally *tally;      /* its line's; NULL: it is in none */
+    zkl_tally *tally;      /* its line's; NULL: it never was in one */
     zkl_list_item member;  /* line->members in order of arrival; once retired: queue->retired */
     zkl_list_item leaving; /* queue->departing */
     uint64_t departure; /* its number in the order of departure; 0: it is not in queue->departing */

@@ -34,12 +34,10 @@ static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) 
     if (zkl_status_passes(reply->rc))
         return;
     parents->unanswered--;
-    if (reply->rc == ZNONODE) {
-        parents->missing = true;
-    } else if (!parents->missing) {
-        parents->there = end;
-        parents->exposed = reply->rc != ZOK || reply->exposed;
-    }
+    if (reply->rc == ZNONODE)
+        return;
+    parents->there = end;
+    parents->exposed = reply->rc != ZOK || reply->exposed;
 }
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
@@ -87,7 +85,7 @@ static int look_at(zkl_parents *parents, const char *level, size_t end) {
 }
 
 static int look(zkl_parents *parents) {
-    parents->missing = parents->exposed = false;
+    parents->exposed = false;
     parents->unanswered = 0;
     parents->there = 0;
     const int rc = look_at(parents, "/", 0);
@@ -97,8 +95,8 @@ static int look(zkl_parents *parents) {
 static int make(zkl_parents *parents, const char *level, size_t end) {
     zkl_context *context = parents->context;
     /* the topmost one that is made? */
-    const bool owned = parents->exposed && end > parents->there &&
-                       !memchr(level + parents->there + 1, '/', end - parents->there - 1);
+    const bool owned =
+        parents->exposed && end > parents->there && !strchr(level + parents->there + 1, '/');
     const bool stays = end <= context->chroot || context->no_containers || owned;
     const zkl_return back = {parents->receiver.id, MADE, (int32_t)parents->round};
     return context->port->call->create(context->port, level, "",

@@ -17,9 +17,8 @@ typedef struct zkl_parents {
     unsigned round;   /* how often they were asked for */
     int refused; /* why a level of this round could not be made; ZOK: nothing known against it */
     unsigned unanswered; /* levels whose ACLs are not known: the answer was lost, or is to come */
-    size_t there;        /* bytes of the path that are there: the innermost level above `missing` */
+    size_t there;        /* bytes of the path that are there */
     bool looked;         /* the round was to read the ACLs */
-    bool missing;        /* a level is not there, and neither are those below it */
     bool exposed;        /* anybody may create in what is there, as far as we may know */
 } zkl_parents;
 

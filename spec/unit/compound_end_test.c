@@ -3,6 +3,7 @@
 
 #include "port/wire.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define A "/locks/a"
@@ -83,6 +84,45 @@ static void what_is_held_cannot_be_cancelled(void) {
     CHECK_INT(p->losses, 0);
 }
 
+/* What became of the create is known of one part after the other, and the last that is found stands
+ * behind somebody: nothing is told of it that would be a cause to go on. */
+static void all_are_made_again_when_what_is_found_has_to_wait(void) {
+    for (size_t i = 0; i < 2; i++) {
+        fake_caller *first = settled(fake_join(two, ab[1 - i], 1e12));
+        fake_caller *p = both(one, ab);
+        fake_carry(one);
+        fake_cut(one);
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", ab[i], fake_child(zk, ab[i], 0, FAKE_LATEST));
+        CHECK_INT(fake_remove(zk, path), ZOK);
+        fake_connect(one);
+        fake_settle(one);
+        CHECK(fake_waits(p));
+        CHECK_INT((int64_t)fake_children(zk, ab[i]), 1);
+        CHECK_INT((int64_t)fake_children(zk, ab[1 - i]), 2);
+        fake_release(first);
+        fake_settle_all(zk);
+        CHECK(fake_held(p));
+        fake_release(p);
+        fake_settle_all(zk);
+    }
+}
+
+static size_t lists_for(zkl_change change) {
+    const unsigned before = one->counts[FAKE_LIST];
+    zkl_lines_watch(&one->lines, POOL "/leases", change);
+    fake_leave(one);
+    return one->counts[FAKE_LIST] - before;
+}
+
+/* The host may watch the same directory, which tells of a write to it. */
+static void a_write_to_the_directory_of_leases_is_no_change_of_them(void) {
+    settled(fake_lease(two, POOL, 1, 1));
+    settled(fake_lease(one, POOL, 1, 1));
+    CHECK_INT((int64_t)lists_for(ZKL_CHANGE_OTHER), 0);
+    CHECK_INT((int64_t)lists_for(ZKL_CHANGE_CHILDREN), 1);
+}
+
 /* ---- what it costs ---- */
 
 /* Nothing but the create and its delete: the answer finds who has asked for it. */
@@ -115,6 +155,10 @@ static void nobody_is_looked_at_without_a_cause(void) {
     fake_leave(one);
     CHECK(!one->lines.queue.restless.first);
     CHECK(!two->lines.queue.restless.first);
+    fake_caller *p = fake_join_all(two, (const char *const[]){POOL}, 1, 1e12);
+    while (!fake_held(p))
+        CHECK(fake_deliver(two) || fake_carry(two));
+    CHECK(!two->lines.queue.restless.first); /* nor once it holds */
 }
 
 /* As much data for each node as one request takes, and `more`. */
@@ -168,6 +212,10 @@ int main(int argc, char **argv) {
         {"a single try has no deadline", a_single_try_has_no_deadline},
         {"what waits cannot be released", what_waits_cannot_be_released},
         {"what is held cannot be cancelled", what_is_held_cannot_be_cancelled},
+        {"all are made again when what is found has to wait",
+         all_are_made_again_when_what_is_found_has_to_wait},
+        {"a write to the directory of leases is no change of them",
+         a_write_to_the_directory_of_leases_is_no_change_of_them},
         {"a lease that is given up while it is made is not searched for",
          a_lease_that_is_given_up_while_it_is_made_is_not_searched_for},
         {"a new session is entered in one round trip", a_new_session_is_entered_in_one_round_trip},

@@ -1,4 +1,5 @@
 /* Several contenders that are one: multilocks, and the leases of a semaphore. */
+#include "fake_item.h"
 #include "fake_world.h"
 
 #include <stdio.h>
@@ -236,6 +237,8 @@ static void without_the_right_to_write_the_token_is_read(void) {
     fake_refuse(zk, FAKE_BATCH, A, ZNOAUTH, 1);
     fake_caller *p = settled(both(one, ab));
     fake_wait(zk, 1);
+    CHECK_TEXT(fake_batch(one), "MLL");
+    CHECK(!one->sent->mark);
     fake_settle_all(zk);
     CHECK(fake_held(p));
     char path[256];

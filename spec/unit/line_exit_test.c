@@ -38,6 +38,7 @@ static void a_cancel_deletes(void) {
     fake_cancel(p); /* twice is fine */
     fake_settle(one);
     CHECK_INT(fake_children(zk, LINE), 1);
+    CHECK_INT(one->context.counters.timeouts, 0);
 }
 
 static void a_cancel_of_what_is_held_does_nothing(void) {
@@ -168,6 +169,20 @@ static void what_was_not_taken_is_withdrawn_by_a_drop(void) {
     one->busy = false;
     fake_hear(one); /* knows neither any more */
     CHECK_INT(one->events, 0);
+    CHECK_CLEAN();
+}
+
+static void a_loss_that_was_not_taken_is_withdrawn_by_a_drop(void) {
+    fake_caller *p = fake_holder(one);
+    one->busy = true;
+    fake_cut(one);
+    fake_expire(one);
+    const uint64_t heard = one->events;
+    fake_drop(p);
+    one->busy = false;
+    fake_hear(one);
+    CHECK_INT(one->events, heard);
+    fake_connect(one);
     CHECK_CLEAN();
 }
 
@@ -408,6 +423,7 @@ int main(int argc, char **argv) {
          a_watch_answered_after_the_last_left_is_taken_back},
         {"what the host has not taken is withdrawn by a drop",
          what_was_not_taken_is_withdrawn_by_a_drop},
+        {"... a loss, too", a_loss_that_was_not_taken_is_withdrawn_by_a_drop},
         {"who comes after a watch was taken back sets it again",
          who_comes_after_a_watch_was_taken_back_sets_it_again},
         {"a watch is taken back after a cut, too", a_watch_is_taken_back_after_a_cut_too},

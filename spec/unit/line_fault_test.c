@@ -397,6 +397,24 @@ static void what_the_port_does_not_take_is_asked_later(void) {
     CHECK(fake_held(p));
 }
 
+/* The first refusal says when: the others neither put that off nor make the pause longer. */
+static void many_refusals_make_one_pause(void) {
+    fake_caller *callers[20];
+    one->deaf = ZINVALIDSTATE;
+    for (size_t i = 0; i < 20; i++) {
+        callers[i] = fake_join(one, LINE, 60);
+        fake_wait(zk, 0.001);
+    }
+    one->deaf = ZOK;
+    fake_wait(zk, 0.2);
+    fake_settle(one);
+    fake_wait(zk, 0.2);
+    fake_settle(one);
+    CHECK(fake_held(callers[0]));
+    for (size_t i = 1; i < 20; i++)
+        CHECK(fake_waits(callers[i]) && fake_node_of(callers[i]));
+}
+
 /* Somebody may have written to its node before the client has found it. */
 static void a_lost_create_that_is_wanted_back_hears_so(void) {
     for (unsigned wanted = 0; wanted < 2; wanted++) {
@@ -479,6 +497,7 @@ int main(int argc, char **argv) {
          a_blocker_that_may_not_be_read_fails_only_whom_it_blocks},
         {"a throttled request is repeated", a_throttled_request_is_repeated},
         {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
+        {"many refusals make one pause", many_refusals_make_one_pause},
         {"a lost create that is wanted back hears so", a_lost_create_that_is_wanted_back_hears_so},
         {"what is refused now and then is asked again soon",
          what_is_refused_now_and_then_is_asked_again_soon},

@@ -88,13 +88,36 @@ static void a_writer_goes_on_as_a_reader(void) {
 }
 
 /* The read is on its way when the write is given back: our own next writer must know of it. */
+/* Whatever is known of the read when the write is released. */
 static void a_queued_writer_does_not_slip_in_between(void) {
-    fake_caller *w = writer(one), *queued = writer(one);
-    fake_caller *r = fake_read_under(w, LINE);
-    CHECK_INT(fake_release(w), ZKL_OK);
-    while (fake_answer(one))
-        CHECK(!(fake_held(queued) && !r->answers));
-    CHECK(fake_held(r) != fake_held(queued));
+    for (unsigned answered = 0; answered < 4; answered++) {
+        fake_caller *w = writer(one), *queued = writer(one);
+        fake_caller *r = fake_read_under(w, LINE);
+        for (unsigned i = 0; i < answered; i++)
+            fake_answer(one);
+        CHECK_INT(fake_release(w), ZKL_OK);
+        while (fake_answer(one))
+            CHECK(!(fake_held(queued) && (!r->answers || fake_held(r))));
+        CHECK(fake_held(r) != fake_held(queued));
+        fake_drop(queued);
+        fake_drop(r);
+        fake_settle(one);
+        CHECK_CLEAN();
+    }
+}
+
+/* One after another; each is the next one's blocker, and the second before the one after that. */
+static void of_our_own_writers_nothing_has_to_be_asked(void) {
+    fake_caller *callers[6];
+    for (size_t i = 0; i < 6; i++)
+        callers[i] = writer(one);
+    memset(one->counts, 0, sizeof one->counts);
+    for (size_t i = 0; i < 5; i++) {
+        release(callers[i]);
+        CHECK(fake_held(callers[i + 1]));
+    }
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+    CHECK_INT(one->counts[FAKE_GET], 0);
 }
 
 static void nor_when_others_go_on_as_readers(void) {
@@ -257,6 +280,7 @@ int main(int argc, char **argv) {
         {"a writer goes on as a reader, with its token", a_writer_goes_on_as_a_reader},
         {"no writer of ours slips in between", a_queued_writer_does_not_slip_in_between},
         {"nor when others go on as readers", nor_when_others_go_on_as_readers},
+        {"of our own writers nothing has to be asked", of_our_own_writers_nothing_has_to_be_asked},
         {"a read whose write was deleted queues anew", a_read_whose_write_was_deleted_queues_anew},
         {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
         {"nor does the end of the session keep it from that",

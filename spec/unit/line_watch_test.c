@@ -397,6 +397,25 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
     CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
 }
 
+static void what_is_left_goes_with_the_handle(void) {
+    static void (*const ends[])(fake_client *) = {fake_relink, fake_expire};
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_cancel(fake_waiter(one));
+        fake_settle(one);
+        CHECK(one->lines.queue.watches.left > 0);
+        fake_caller *p = fake_join(one, "/locks/other", 60); /* a line that sees it go */
+        fake_cut(one);
+        ends[i](one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+        fake_connect(one);
+        fake_drop(p);
+        fake_remove(zk, stranger);
+        fake_settle(one);
+    }
+}
+
 /* The lease is refused, and its line at its end, before the list that was sent with it is
  * answered. */
 static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
@@ -567,6 +586,8 @@ int main(int argc, char **argv) {
         {"a name above 1024 bytes is not watched", a_long_name_is_not_watched},
         {"a watch whose taking back was cut off is taken back again",
          one_whose_taking_back_was_cut_off_is_taken_back_again},
+        {"those that the servers do not take back go with the handle",
+         what_is_left_goes_with_the_handle},
         {"one that the servers do not take back counts on",
          one_that_the_servers_do_not_take_back_counts_on},
         {"a directory's watch is taken back when the library has it",

@@ -170,6 +170,16 @@ static void the_topmost_level_below_what_is_everybodys_stays(void) {
     CHECK(node_at("/x")->closed);
 }
 
+static void the_topmost_level_below_one_that_is_everybodys_stays(void) {
+    fake_directory(zk, "/x");
+    fake_caller *p = fake_join(one, DEEP "/w", 60);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(node_at("/x/y")->mode, ZKL_PERSISTENT);
+    CHECK_INT(node_at(DEEP)->mode, ZKL_CONTAINER);
+    CHECK_INT(node_at(DEEP "/w")->mode, ZKL_CONTAINER);
+}
+
 static void below_what_is_ours_all_are_containers(void) {
     fake_directory(zk, "/x");
     node_at("/x")->closed = true;
@@ -186,7 +196,8 @@ static void below_what_we_may_not_look_at_one_stays(void) {
     fake_answer(one);
     fake_answer(one); /* what the line itself asked for DEEP's */
     CHECK_INT(fake_pending(one, FAKE_ACL, "/x/y"), 1);
-    fake_refuse(zk, FAKE_ACL, "/x", ZNOAUTH, 2); /* /x and /x/y */
+    node_at("/x")->closed = node_at("/x/y")->closed = true; /* which nobody tells us */
+    fake_refuse(zk, FAKE_ACL, "/x", ZNOAUTH, 2);            /* /x and /x/y */
     fake_settle(one);
     CHECK(fake_held(p));
     CHECK_INT(node_at(DEEP)->mode, ZKL_PERSISTENT);
@@ -326,6 +337,8 @@ int main(int argc, char **argv) {
          the_list_does_not_grant_what_the_acl_has_not},
         {"the topmost level that is made where others may stays",
          the_topmost_level_below_what_is_everybodys_stays},
+        {"... below one that is there already",
+         the_topmost_level_below_one_that_is_everybodys_stays},
         {"below what is ours alone all levels are containers",
          below_what_is_ours_all_are_containers},
         {"below what we may not look at the topmost one stays",
