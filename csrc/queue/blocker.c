@@ -25,10 +25,8 @@ static bool may_have_read(zkl_line *line, const zkl_child *child) {
 
 void zkl_blocker_watch_second(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_line *line = c->line;
-    if (verdict->second == ZKL_NOBODY) {
-        zkl_followers_forget_next(&line->followers, c);
+    if (verdict->second == ZKL_NOBODY)
         return;
-    }
     zkl_child *second = &line->snapshot.children[verdict->second];
     zkl_followers_wait_next(&line->followers, c, second);
     zkl_send_watch_second(line, second);

@@ -296,7 +296,7 @@ static bool step_waiting(compound_lock *lock) {
         fail(lock, ended->outcome == ZKL_OK ? ZKL_CLOSED : ended->outcome);
     else if (all_held(lock))
         return grant(lock);
-    else if (lock->gate && lock->gate->phase == ZKL_HELD && !lock->parts[0] && !join_parts(lock))
+    else if (!lock->parts[0] && !join_parts(lock)) /* the gate is held: that is its first news */
         fail(lock, ZKL_NO_MEMORY);
     else if (lock->wanted)
         want_nodes(lock);

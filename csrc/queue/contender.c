@@ -249,7 +249,6 @@ void zkl_contender_retire(zkl_contender *c) {
     zkl_receiver_leave(&c->context->receivers, &c->receiver);
     if (c->departure)
         zkl_list_remove(&c->queue->departing, &c->leaving);
-    c->departure = 0;
     zkl_contender_refused(c, ZKL_OK);
     c->line = NULL;
     if (!c->hosted)

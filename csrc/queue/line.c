@@ -1,6 +1,5 @@
 #include "queue/line.h"
 
-#include "base/round.h"
 #include "base/timer.h"
 #include "port/receiver.h"
 #include "queue/answer.h"
@@ -284,7 +283,6 @@ static void lose_handle(zkl_line *line) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
         zkl_lost_forget(c);
-        zkl_round_leave(&c->post);
         c->reading = false;
     }
     if (!line->members.first)

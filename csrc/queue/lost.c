@@ -61,7 +61,8 @@ void zkl_lost_look(zkl_contender *c) {
     }
 }
 
-static bool take_over(zkl_contender *c, const char *name, const zkl_stat *stat) {
+/* Its own node is read before it is granted, and tells its token. */
+static bool take_over(zkl_contender *c, const char *name) {
     c->name = strdup(name);
     if (!c->name)
         return false;
@@ -70,7 +71,6 @@ static bool take_over(zkl_contender *c, const char *name, const zkl_stat *stat) 
         c->line->snapshot.children[index].mine = c;
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     zkl_contender_set_search(c, ZKL_SEARCH_NONE);
-    c->token = c->borrowed ? c->borrowed : stat->czxid;
     return true;
 }
 
@@ -81,7 +81,7 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
     if (c->node != ZKL_NODE_LOST)
         return false;
     const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
-    if (ours && take_over(c, name, reply->stat))
+    if (ours && take_over(c, name))
         return true;
     if (ours ||
         zkl_status_passes(

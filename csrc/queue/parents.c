@@ -29,7 +29,8 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
     }
 }
 
-/* The levels answer in order. One whose ACL we may not read is somebody else's. */
+/* The levels answer in order, and the root is there. One whose ACL we may not read is somebody
+ * else's. */
 static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
     if (zkl_status_passes(reply->rc))
         return;
@@ -44,7 +45,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     zkl_parents *parents = ZKL_CONTAINER_OF(receiver, zkl_parents, receiver);
     if (asked->what == LOOKED_AT)
         looked_at(parents, (size_t)asked->detail, reply);
-    else if ((unsigned)asked->detail == parents->round)
+    else
         made(parents, reply);
 }
 
@@ -85,9 +86,7 @@ static int look_at(zkl_parents *parents, const char *level, size_t end) {
 }
 
 static int look(zkl_parents *parents) {
-    parents->exposed = false;
     parents->unanswered = 0;
-    parents->there = 0;
     const int rc = look_at(parents, "/", 0);
     return rc == ZOK ? each_level(parents, look_at) : rc;
 }
@@ -98,7 +97,7 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
     const bool owned =
         parents->exposed && end > parents->there && !strchr(level + parents->there + 1, '/');
     const bool stays = end <= context->chroot || context->no_containers || owned;
-    const zkl_return back = {parents->receiver.id, MADE, (int32_t)parents->round};
+    const zkl_return back = {parents->receiver.id, MADE, 0};
     return context->port->call->create(context->port, level, "",
                                        stays ? ZKL_PERSISTENT : ZKL_CONTAINER, parents->acl, back);
 }

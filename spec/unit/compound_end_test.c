@@ -58,6 +58,23 @@ static void a_refused_session_is_told_at_an_open_gate(void) {
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
+static void close_line(zkl_line *line) {
+    zkl_line_dismiss(line, ZKL_CLOSED, true);
+}
+
+/* A part that is held is released, which is no answer to whoever waits for the others. */
+static void who_waits_when_the_client_closes_is_told_so(void) {
+    settled(fake_join(two, B, 1e12));
+    settled(fake_lease(two, POOL, 1, 1));
+    fake_caller *p = settled(both(one, ab)), *q = settled(fake_lease(one, POOL, 1, 1));
+    zkl_lines_each(&one->lines, close_line);
+    fake_leave(one);
+    CHECK_FAILED(p, ZKL_CLOSED);
+    CHECK_FAILED(q, ZKL_CLOSED);
+    settled(p);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
 static void a_single_try_has_no_deadline(void) {
     fake_caller *p = fake_join_all(one, ab, 2, 0), *q = fake_lease_within(one, POOL, 1, 1, 0);
     fake_wait(zk, 1);
@@ -209,6 +226,8 @@ int main(int argc, char **argv) {
         {"a refused session is told, whichever part was held",
          a_refused_session_is_told_whichever_part_was_held},
         {"a refused session is told at an open gate", a_refused_session_is_told_at_an_open_gate},
+        {"who waits when the client closes is told so",
+         who_waits_when_the_client_closes_is_told_so},
         {"a single try has no deadline", a_single_try_has_no_deadline},
         {"what waits cannot be released", what_waits_cannot_be_released},
         {"what is held cannot be cancelled", what_is_held_cannot_be_cancelled},

@@ -75,8 +75,19 @@ static void hand_over(void) {
     fake_settle_all(zk);
 }
 
+/* Any of them might have gone on as a reader. */
+static void queue_up_writers(size_t others) {
+    first = fake_write_lock(one, LINE);
+    fake_settle_all(zk);
+    for (size_t i = 0; i < others; i++)
+        last = fake_write_lock(one, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(first) && fake_waits(last));
+}
+
 static void a_hand_over(void) {
     check_flat(&(course){queue_up, hand_over});
+    check_flat(&(course){queue_up_writers, hand_over});
 }
 
 static void leave_middle(void) {

@@ -102,6 +102,24 @@ static void the_second_that_goes_makes_the_line_list_in_time(void) {
     CHECK_INT(asked(one), 0);
 }
 
+/* The second is ours, and so is the next; the one before those is not, and is asked about. */
+static void the_seconds_that_go_one_after_the_other_make_it_list(void) {
+    fake_stranger(zk, LINE, NULL);
+    const char *gone = fake_stranger(zk, LINE, NULL);
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *first = fake_waiter(one), *second = fake_waiter(one);
+    fake_stranger(zk, LINE, NULL);
+    fake_waiter(one);
+    fake_remove(zk, gone);
+    fake_settle(one);
+    fake_cancel(second);
+    fake_settle(one);
+    forget_counts(one);
+    fake_cancel(first);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_LIST], 1);
+}
+
 static void the_second_that_goes_as_the_last_is_of_no_interest(void) {
     const char *second = fake_stranger(zk, LINE, NULL);
     const char *blocker = fake_stranger(zk, LINE, NULL);
@@ -631,6 +649,8 @@ int main(int argc, char **argv) {
          a_blocker_in_the_middle_that_goes_does_not_grant},
         {"the second before us that goes makes the line list in time",
          the_second_that_goes_makes_the_line_list_in_time},
+        {"the seconds that go one after the other make it list",
+         the_seconds_that_go_one_after_the_other_make_it_list},
         {"the second before us that goes as the last is of no interest",
          the_second_that_goes_as_the_last_is_of_no_interest},
         {"of our own nodes nothing has to be asked", of_our_own_nodes_nothing_has_to_be_asked},

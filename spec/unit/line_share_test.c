@@ -95,6 +95,7 @@ static void a_queued_writer_does_not_slip_in_between(void) {
         fake_caller *r = fake_read_under(w, LINE);
         for (unsigned i = 0; i < answered; i++)
             fake_answer(one);
+        CHECK(!fake_node_of(r) || sequence_of(r) == sequence_of(w));
         CHECK_INT(fake_release(w), ZKL_OK);
         while (fake_answer(one))
             CHECK(!(fake_held(queued) && (!r->answers || fake_held(r))));

@@ -397,6 +397,24 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
     CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
 }
 
+/* That another watch tells leaves it as it was. */
+static void what_is_left_is_not_taken_for_another(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
+    fake_cancel(fake_waiter(one));
+    fake_directory(zk, "/s/leases");
+    const char *lease = fake_stranger(zk, "/s/leases", "_c_%s-lease-");
+    fake_caller *p = fake_lease(one, "/s", 1, 1);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    const size_t left = one->lines.queue.watches.left;
+    CHECK(left > zkl_watches_size(strlen("/s/leases")));
+    fake_remove(zk, lease);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    CHECK_INT((int64_t)one->lines.queue.watches.left, (int64_t)left);
+}
+
 static void what_is_left_goes_with_the_handle(void) {
     static void (*const ends[])(fake_client *) = {fake_relink, fake_expire};
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
@@ -590,6 +608,7 @@ int main(int argc, char **argv) {
          what_is_left_goes_with_the_handle},
         {"one that the servers do not take back counts on",
          one_that_the_servers_do_not_take_back_counts_on},
+        {"... whatever else is told", what_is_left_is_not_taken_for_another},
         {"a directory's watch is taken back when the library has it",
          a_directory_is_taken_back_when_the_library_has_the_watch},
         {"two of one number are told apart", two_of_one_number_are_told_apart},
