@@ -120,10 +120,16 @@ called_function() { # called_function LOG
         }' "$1"
 }
 
+# The function of libzookeeper whose assertion has failed while another thread died, too: of that one there is no stack.
+asserting_function() { # asserting_function LOG
+    grep -q ' #0 0x' "$1" ||
+        sed -n 's/.*zookeeper-client-c\/src\/[a-z_]*\.c:[0-9]*: \([a-z_]*\): Assertion .*/\1/p' "$1" | head -n 1
+}
+
 # Who was dying, if it is known of libzookeeper.
 known_death() { # known_death LOG
     local name
-    for name in "$(library_function "$1")" "$(called_function "$1")"; do
+    for name in "$(library_function "$1")" "$(called_function "$1")" "$(asserting_function "$1")"; do
         if [ -n "$name" ] && grep -q "^${name%%.*} " fuzz/libzookeeper.known; then
             echo "$name"
             return 0

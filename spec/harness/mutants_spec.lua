@@ -29,12 +29,26 @@ int down(int n) {
         n--;
     return n;
 }
+/* nothing is wrong with it when it is changed, but it costs more */
+int price(int n) {
+    return n + 3;
+}
 ]]
 local TEST = [[
 #include <stdbool.h>
-int larger(int, int); bool is_right(int); int down(int);
+int larger(int, int); bool is_right(int); int down(int); int price(int);
 int main(void) {
-    return larger(1, 2) != 2 || larger(2, 1) != 2 || larger(3, 3) != 3 || !is_right(1) || is_right(0) || down(3) != 0;
+    return larger(1, 2) != 2 || larger(2, 1) != 2 || larger(3, 3) != 3 || !is_right(1) || is_right(0) || down(3) != 0 ||
+        price(1) == 70;
+}
+]]
+
+-- What is asked for is only looked at when it is told to.
+local SIMULATION = [[
+#include <string.h>
+int price(int);
+int main(int argc, char **argv) {
+    return argc > 1 && strcmp(argv[1], "costs") == 0 ? price(2) != 5 : 0;
 }
 ]]
 
@@ -92,7 +106,7 @@ describe("make mutants #once #bare", function()
       "build/coverage/engine", "build/coverage/counted", "build/coverage/unit")
     file.write(toy .. "/csrc/toy.c", SOURCE)
     file.write(toy .. "/spec/unit/toy.c", TEST)
-    file.write(toy .. "/spec/sim/main.c", "int main(void) { return 0; }\n")
+    file.write(toy .. "/spec/sim/main.c", SIMULATION)
     file.write(toy .. "/spec/equivalent.txt",
       "toy.c forgotten: a + 1 => a - 1 -- nobody asks\ntoy.c gone: a => b -- it was there\n")
     file.write(toy .. "/spec/uncovered.txt", "")
@@ -112,6 +126,7 @@ describe("make mutants #once #bare", function()
     assert.is_truthy(told("killed", "is_right: s == RIGHT => s != RIGHT"), said)
     assert.is_truthy(told("killed", "down: n%-%- => n%+%+"), said)
     assert.is_truthy(told("SURVIVED", "forgotten: 1 => 2"), said)
+    assert.is_truthy(said:find("killed +csrc/toy%.c:%d+: price: 3 => 4 +%(costs, "), said)
     assert.is_truthy(told("same", "larger: a > b => a >= b"), said)
     assert.is_falsy(said:find("forgotten: a + 1 => a - 1", 1, true), said)
     assert.is_truthy(said:find("is not there: toy.c gone: a => b", 1, true), said)

@@ -42,6 +42,7 @@ int sim_submit(zhandle_t *zh, sim_request *r) {
         sim_request_drop(r);
         return ZINVALIDSTATE;
     }
+    sim_asked[r->op]++;
     if (sim_submitted)
         sim_submitted(r);
     if (zh->state == ZOO_CONNECTED_STATE)

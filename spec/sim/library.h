@@ -9,6 +9,8 @@
 extern unsigned sim_rude_closings;
 /* Told of each request that a handle takes. */
 extern void (*sim_submitted)(const sim_request *request);
+/* How many of each sort they have taken. */
+extern uint64_t sim_asked[OP_PING];
 /* Handles that are not closed. */
 size_t sim_handles(void);
 /* Watches that the machine's handles have at paths that begin so. */

@@ -5,7 +5,9 @@
  *                                     seconds are those of a processor
  *   simulation seed N [KEEP]          one seed, told step by step; of its deeds only those in KEEP:
  *                                     3,17,40
+ *   simulation costs [FILE]           what the first histories ask for; held to what FILE says
  * Before it runs many it runs the histories that failed once (known.c). */
+#include "costs.h"
 #include "history.h"
 #include "known.h"
 
@@ -243,6 +245,18 @@ static void run_known(void) {
     }
 }
 
+static int run_costs(const char *path) {
+    if (!path) {
+        sim_costs_tell(stdout);
+        return 0;
+    }
+    FILE *told = fopen(path, "r");
+    must(told != NULL);
+    const int status = sim_costs_check(told);
+    fclose(told);
+    return status;
+}
+
 /* ---- for a while ---- */
 
 static int run_many(double seconds, uint64_t first, bool stops) {
@@ -283,9 +297,12 @@ int main(int argc, char **argv) {
     must(said != NULL);
     if (argc > 2 && strcmp(argv[1], "seed") == 0)
         return run_one(argv[2], argc > 3 ? argv[3] : NULL);
+    if (argc > 1 && strcmp(argv[1], "costs") == 0)
+        return run_costs(argc > 2 ? argv[2] : NULL);
     const double seconds = argc > 1 ? strtod(argv[1], NULL) : 0;
     if (seconds <= 0) {
-        fprintf(stderr, "usage: %s SECONDS [FIRST [stop]] | seed N [KEEP]\n", argv[0]);
+        fprintf(stderr, "usage: %s SECONDS [FIRST [stop]] | seed N [KEEP] | costs [FILE]\n",
+                argv[0]);
         return 2;
     }
     const bool stops = argc > 3 && strcmp(argv[3], "stop") == 0;

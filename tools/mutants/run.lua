@@ -91,6 +91,7 @@ local function run_unchanged(make, stamp)
     lines[#lines + 1] = ("%s %s"):format(name, time_of(name, make:unchanged(path)))
   end
   time_of("the simulation", make.simulation .. program.SIMULATED)
+  lines[#lines + 1] = "costs " .. time_of("what the simulation asks for", make.simulation .. program.COSTS)
   local times = assert(io.open(build .. "/seconds", "w"))
   times:write(table.concat(lines, "\n"), "\n")
   times:close()

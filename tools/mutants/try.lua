@@ -87,9 +87,9 @@ local function is_quick(seconds)
   return seconds < QUICK
 end
 
-local SIMULATION = make.simulation:match("[^/]+$")
-local ARGUMENTS = { [SIMULATION] = program.SIMULATED }
-local tests, paths, seconds = {}, { [SIMULATION] = make.simulation }, usual()
+local SIMULATION, COSTS = make.simulation:match("[^/]+$"), "costs"
+local ARGUMENTS = { [SIMULATION] = program.SIMULATED, [COSTS] = program.COSTS }
+local tests, paths, seconds = {}, { [SIMULATION] = make.simulation, [COSTS] = make.simulation }, usual()
 for _, path in ipairs(make.tests) do
   local test = path:match("[^/]+$")
   if ("," .. change.tests .. ","):find("," .. test .. ",", 1, true) and is_quick(seconds[test]) == quick then
@@ -100,6 +100,7 @@ end
 if not quick then
   tests[#tests + 1] = SIMULATION
   seconds[SIMULATION] = SIMULATION_NOTICES
+  tests[#tests + 1] = COSTS
 end
 for _, test in ipairs(ledger.open(build .. "/tried"):order(tests, change.name, seconds)) do
   local command = make:start(paths[test], change.file, folder, original) .. (ARGUMENTS[test] or "")
