@@ -189,8 +189,7 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
  * one more round. */
 static void fail_round(zkl_line *line, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_WAITING && c->node != ZKL_NODE_THERE &&
-            c->parents == line->parents.round)
+        if (c->phase == ZKL_WAITING && c->parents == line->parents.round)
             zkl_leave_fail(c, status);
     }
 }
@@ -239,6 +238,7 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
     c->line->vain_rounds = 0;
+    c->line->parents.refused = ZOK; /* of a level that is there */
     if (c->phase == ZKL_OVER)
         zkl_send_erase(c);
 }

@@ -191,7 +191,7 @@ void zkl_line_insist(zkl_line *line) {
         listener->hurried(listener);
     }
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->node == ZKL_NODE_THERE && c->refused != ZKL_OK)
+        if (c->refused != ZKL_OK)
             zkl_send_erase(c);
     }
 }
@@ -285,8 +285,7 @@ static void lose_handle(zkl_line *line) {
         zkl_lost_forget(c);
         c->reading = false;
     }
-    if (!line->members.first)
-        zkl_line_idle(line);
+    zkl_line_idle(line); /* if nobody is in it */
 }
 
 void zkl_line_relink(zkl_line *line) {

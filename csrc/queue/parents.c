@@ -104,7 +104,6 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
 
 int zkl_parents_make(zkl_parents *parents) {
     parents->round++;
-    parents->refused = ZOK;
     const bool ready = parents->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
     parents->looked = !ready;
     const int rc = ready ? each_level(parents, make) : look(parents);

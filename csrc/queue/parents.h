@@ -15,7 +15,7 @@ typedef struct zkl_parents {
     const char *path; /* the innermost one; the owner's */
     zkl_acl acl;      /* theirs; the client's, unless the owner says otherwise */
     unsigned round;   /* how often they were asked for */
-    int refused; /* why a level of this round could not be made; ZOK: nothing known against it */
+    int refused; /* why a level could not be made; ZOK: nothing known against it; the owner's */
     unsigned unanswered; /* levels whose ACLs are not known: the answer was lost, or is to come */
     size_t there;        /* bytes of the path that are there */
     bool looked;         /* the round was to read the ACLs */

@@ -94,6 +94,18 @@ static void what_waits_cannot_be_released(void) {
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
+/* As those see them who guard what they write by all that is held. */
+static void what_is_held_has_so_many_parts(void) {
+    static const char *const paths[] = {A, B, POOL};
+    fake_caller *p = settled(fake_join_all(one, paths, 3, 1e12));
+    zkl_contender *head = p->contender;
+    for (size_t i = 0; i < 3; i++)
+        CHECK_TEXT(head->call->part(head, i)->line->path, paths[i]);
+    CHECK(!head->call->part(head, 3));
+    zkl_contender *part = head->call->part(head, 1);
+    CHECK(part->call->part(part, 0) == part && !part->call->part(part, 1));
+}
+
 static void what_is_held_cannot_be_cancelled(void) {
     fake_caller *p = settled(both(one, ab));
     fake_cancel(p);
@@ -230,6 +242,7 @@ int main(int argc, char **argv) {
          who_waits_when_the_client_closes_is_told_so},
         {"a single try has no deadline", a_single_try_has_no_deadline},
         {"what waits cannot be released", what_waits_cannot_be_released},
+        {"what is held has so many parts", what_is_held_has_so_many_parts},
         {"what is held cannot be cancelled", what_is_held_cannot_be_cancelled},
         {"all are made again when what is found has to wait",
          all_are_made_again_when_what_is_found_has_to_wait},

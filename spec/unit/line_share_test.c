@@ -107,6 +107,17 @@ static void a_queued_writer_does_not_slip_in_between(void) {
     }
 }
 
+static void a_writer_behind_a_reader_gets_in_without_a_list(void) {
+    const char *theirs = fake_stranger(zk, LINE, "_c_%s-__READ__");
+    fake_caller *w = writer(one);
+    CHECK(fake_waits(w));
+    memset(one->counts, 0, sizeof one->counts);
+    fake_remove(zk, theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(w));
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+}
+
 /* One after another; each is the next one's blocker, and the second before the one after that. */
 static void of_our_own_writers_nothing_has_to_be_asked(void) {
     fake_caller *callers[6];
@@ -271,6 +282,15 @@ static void a_try_under_a_write_is_not_refused_for_that(void) {
     CHECK_FAILED(fake_try_kind(one, LINE, ZKL_KIND_WRITE), ZKL_TIMEOUT);
 }
 
+static void a_try_under_a_write_that_is_over_is_as_any_other(void) {
+    fake_caller *write = writer(one);
+    release(write);
+    fake_caller *read = fake_try_read_under(write, LINE);
+    CHECK(fake_waits(read));
+    fake_settle(one);
+    CHECK(fake_held(read));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"readers hold together, with tokens of their own", readers_hold_together},
@@ -281,6 +301,8 @@ int main(int argc, char **argv) {
         {"a writer goes on as a reader, with its token", a_writer_goes_on_as_a_reader},
         {"no writer of ours slips in between", a_queued_writer_does_not_slip_in_between},
         {"nor when others go on as readers", nor_when_others_go_on_as_readers},
+        {"a writer behind a reader gets in without a list",
+         a_writer_behind_a_reader_gets_in_without_a_list},
         {"of our own writers nothing has to be asked", of_our_own_writers_nothing_has_to_be_asked},
         {"a read whose write was deleted queues anew", a_read_whose_write_was_deleted_queues_anew},
         {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
@@ -292,6 +314,8 @@ int main(int argc, char **argv) {
         {"a single try knows what is held here", a_try_knows_what_is_held_here},
         {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},
         {"nothing is left", nothing_is_left},
+        {"a try under a write that is over is as any other",
+         a_try_under_a_write_that_is_over_is_as_any_other},
         {"a try under a write is not refused for that",
          a_try_under_a_write_is_not_refused_for_that},
     };

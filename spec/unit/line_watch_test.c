@@ -158,6 +158,23 @@ static void a_holder_hears_of_its_loss_after_a_cut(void) {
     CHECK_INT(p->losses, 1);
 }
 
+/* The answer about its node went with the handle that had asked. */
+static void a_holder_hears_of_its_loss_from_another_handle(void) {
+    without_room();
+    fake_caller *p = fake_holder(one);
+    wait_and_settle(0.1);
+    fake_wait(zk, 11);
+    CHECK_INT(fake_pending(one, FAKE_GET, NULL), 1);
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_remove(zk, fake_node_of(p));
+    wait_and_settle(11);
+    wait_and_settle(11);
+    CHECK_INT(p->losses, 1);
+}
+
 static void a_waiter_gets_its_turn(void) {
     without_room();
     const char *stranger = fake_stranger(zk, LINE, NULL);
@@ -402,13 +419,15 @@ static void what_is_left_is_not_taken_for_another(void) {
     fake_stranger(zk, LINE, NULL);
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
     fake_cancel(fake_waiter(one));
-    fake_directory(zk, "/s/leases");
-    const char *lease = fake_stranger(zk, "/s/leases", "_c_%s-lease-");
-    fake_caller *p = fake_lease(one, "/s", 1, 1);
+    fake_settle(one);
+    const size_t left = one->lines.queue.watches.left;
+    CHECK(left > zkl_watches_size(strlen(LINE "/leases")));
+    fake_directory(zk, LINE "/leases");
+    const char *lease = fake_stranger(zk, LINE "/leases", "_c_%s-lease-");
+    fake_waiter(one); /* the directory of leases stands in a line */
+    fake_caller *p = fake_lease(one, LINE, 1, 1);
     fake_settle_all(zk);
     CHECK(fake_waits(p));
-    const size_t left = one->lines.queue.watches.left;
-    CHECK(left > zkl_watches_size(strlen("/s/leases")));
     fake_remove(zk, lease);
     fake_settle_all(zk);
     CHECK(fake_held(p));
@@ -586,6 +605,7 @@ int main(int argc, char **argv) {
         {"what becomes free is used", what_becomes_free_is_used},
         {"a holder that is not watched hears of its loss", a_holder_hears_of_its_loss},
         {"... and of it after a cut", a_holder_hears_of_its_loss_after_a_cut},
+        {"... and from another handle", a_holder_hears_of_its_loss_from_another_handle},
         {"... and who asks for it back", a_holder_hears_who_asks_for_it},
         {"a waiter that is not told gets its turn", a_waiter_gets_its_turn},
         {"... queues anew when its node is deleted", a_waiter_whose_node_is_deleted_queues_anew},
