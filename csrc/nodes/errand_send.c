@@ -1,0 +1,74 @@
+#include "nodes/errand_send.h"
+
+#include "base/status.h"
+#include "nodes/barrier.h"
+#include "nodes/errand_answer.h"
+#include "nodes/errand_state.h"
+#include "port/receiver.h"
+#include "queue/line_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+static char *path_of_part(const zkl_contender *part) {
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", part->line->path, part->name) < 0 ? NULL : path;
+}
+
+/* Puts the checks of what it holds with before what is to be done. false: no memory. */
+static bool add_checks(zkl_errand *e, zkl_op *ops, size_t checks) {
+    free(e->checked);
+    e->checks = 0;
+    e->checked = calloc(checks ? checks : 1, sizeof *e->checked);
+    if (!e->checked)
+        return false;
+    for (; e->checks < checks; e->checks++) {
+        const zkl_contender *part = e->guard->call->part(e->guard, e->checks);
+        ops[e->checks] = (zkl_op){.kind = ZKL_OP_CHECK, .path = path_of_part(part), .version = -1};
+        if (!ops[e->checks].path)
+            return false;
+        e->checked[e->checks] = part->receiver.id;
+    }
+    return true;
+}
+
+static int transact(zkl_errand *e, zkl_return back) {
+    zkl_port *port = e->nodes->context->port;
+    const size_t checks = zkl_errand_parts(e->guard);
+    zkl_op *ops = calloc(checks + e->count, sizeof *ops);
+    int rc = ZMARSHALLINGERROR;
+    if (ops && add_checks(e, ops, checks)) {
+        memcpy(ops + checks, e->ops, e->count * sizeof *ops);
+        rc = port->call->transact(port, ops, checks + e->count, back);
+    }
+    for (size_t i = 0; ops && i < checks; i++)
+        free((char *)ops[i].path);
+    free(ops);
+    return rc;
+}
+
+static int send_out(zkl_errand *e) {
+    zkl_context *context = e->nodes->context;
+    zkl_port *port = context->port;
+    zkl_receiver_enter(&context->receivers, &e->receiver);
+    const zkl_return back = {e->receiver.id, ZKL_ERRAND_DEED, 0};
+    if (e->several)
+        return transact(e, back);
+    if (e->count == 0)
+        return zkl_barrier_send(context, back, ZKL_ERRAND_PRELUDE);
+    const int rc = zkl_errand_is_read(e) ? zkl_barrier_raise(&e->nodes->barrier) : ZOK;
+    return rc == ZOK ? port->call->perform(port, &e->ops[0], false, back) : rc;
+}
+
+bool zkl_errand_hand_over(zkl_errand *e) {
+    const int rc = send_out(e);
+    if (rc == ZOK)
+        zkl_errand_set_stage(e, ZKL_ERRAND_HANDED);
+    else if (rc == ZMARSHALLINGERROR)
+        zkl_errand_finish(e, ZKL_NO_MEMORY);
+    else if (!zkl_status_unknown(rc))
+        zkl_errand_finish(e, zkl_errand_status(rc));
+    return rc == ZOK || e->stage == ZKL_ERRAND_DONE;
+}

@@ -1,0 +1,64 @@
+#include "nodes/errand_state.h"
+
+#include "base/backoff.h"
+#include "nodes/barrier.h"
+
+/* Pauses after servers have refused for now. */
+#define PAUSE_FIRST (ZKL_SECOND / 20)
+#define PAUSE_MOST (2 * ZKL_SECOND)
+
+bool zkl_errand_is_read(const zkl_errand *e) {
+    if (e->several)
+        return false;
+    return e->count == 0 || e->ops[0].kind == ZKL_OP_GET || e->ops[0].kind == ZKL_OP_EXISTS ||
+           e->ops[0].kind == ZKL_OP_CHILDREN;
+}
+
+size_t zkl_errand_parts(zkl_contender *guard) {
+    size_t count = 0;
+    while (guard && guard->call->part(guard, count) != NULL)
+        count++;
+    return count;
+}
+
+void zkl_errand_set_stage(zkl_errand *e, zkl_errand_stage to) {
+    zkl_nodes *nodes = e->nodes;
+    if (e->stage != ZKL_ERRAND_DONE)
+        zkl_list_remove(e->stage == ZKL_ERRAND_WAITING ? &nodes->waiting : &nodes->handed,
+                        &e->item);
+    if (to != ZKL_ERRAND_HANDED)
+        zkl_receiver_leave(&nodes->context->receivers, &e->receiver);
+    e->stage = to;
+    if (to != ZKL_ERRAND_DONE)
+        zkl_list_append(to == ZKL_ERRAND_WAITING ? &nodes->waiting : &nodes->handed, &e->item);
+}
+
+/* What became of a write that nobody knows of can be read: but not from a server that has not seen
+ * it yet, and the session may have moved to one. So a barrier comes before the next read. */
+void zkl_errand_finish(zkl_errand *e, zkl_status status) {
+    if (status == ZKL_UNKNOWN)
+        zkl_barrier_forget(&e->nodes->barrier);
+    zkl_errand_set_stage(e, ZKL_ERRAND_DONE);
+    zkl_timer_clear(&e->nodes->context->timers, &e->timer);
+    zkl_events_post(&e->nodes->context->events, &e->answer, status, 0);
+}
+
+void zkl_errand_give_up(zkl_errand *e, zkl_status status) {
+    zkl_errand_finish(e, e->stage == ZKL_ERRAND_HANDED && !zkl_errand_is_read(e) ? ZKL_UNKNOWN
+                                                                                 : status);
+}
+
+static void wait_a_moment(zkl_nodes *nodes) {
+    const zkl_nanos pause = zkl_backoff(&nodes->pause, PAUSE_FIRST, PAUSE_MOST);
+    zkl_timer_set(&nodes->context->timers, &nodes->retry, zkl_context_now(nodes->context) + pause);
+}
+
+void zkl_errand_read_again(zkl_errand *e, bool cut) {
+    if (e->once && cut) {
+        zkl_errand_finish(e, ZKL_DISCONNECTED);
+        return;
+    }
+    zkl_errand_set_stage(e, ZKL_ERRAND_WAITING);
+    if (!cut)
+        wait_a_moment(e->nodes);
+}

@@ -1,0 +1,62 @@
+/* errand_state: what an errand knows of itself, and how it goes from one stage to the next: for the
+ * rooms of errands alone. Under the client's mutex. */
+#ifndef ZKL_ERRAND_STATE_H
+#define ZKL_ERRAND_STATE_H
+
+#include "base/event.h"
+#include "base/timer.h"
+#include "nodes/content.h"
+#include "nodes/nodes.h"
+#include "port/receiver.h"
+#include "queue/contender.h"
+#include "queue/parents.h"
+
+/* What an answer is about. */
+enum { ZKL_ERRAND_DEED, ZKL_ERRAND_PRELUDE };
+
+/* An errand that waits is handed over at the end of a step, by zkl_errands_step: when the link
+ * comes, or the timer `retry` fires. One that was handed over goes on when its answer comes, if
+ * only to say that it was cut off; without a handle, with zkl_errands_unlink. Either ends at its
+ * deadline. */
+typedef enum zkl_errand_stage {
+    ZKL_ERRAND_WAITING,
+    ZKL_ERRAND_HANDED,
+    ZKL_ERRAND_DONE
+} zkl_errand_stage;
+
+struct zkl_errand {
+    zkl_client *client; /* for the host's side */
+    zkl_nodes *nodes;
+    zkl_list_item item; /* nodes->waiting, nodes->handed */
+    zkl_receiver receiver;
+    zkl_errand_stage stage;
+    zkl_op *ops;
+    zkl_content *contents; /* of each */
+    size_t count;          /* 0: a sync */
+    bool several, once, too_big;
+    bool guarded;
+    zkl_contender *guard; /* NULL: it is gone */
+    /* the numbers of the contenders whose nodes were checked first */
+    uint64_t *checked;
+    size_t checks;
+    zkl_parents parents;
+    char *above; /* what `parents` makes; NULL: it was not needed yet */
+    unsigned rounds;
+    bool found;
+    size_t failed;
+    zkl_timer timer;
+    zkl_event answer;
+};
+
+bool zkl_errand_is_read(const zkl_errand *errand);
+/* Of how many contenders its guard is made; 0: it has none, or that is gone. */
+size_t zkl_errand_parts(zkl_contender *guard);
+
+void zkl_errand_set_stage(zkl_errand *errand, zkl_errand_stage to);
+void zkl_errand_finish(zkl_errand *errand, zkl_status status);
+/* Nobody knows what became of it, or `status` says why it was not done. */
+void zkl_errand_give_up(zkl_errand *errand, zkl_status status);
+/* A read that was not answered, or not by servers that were known to be current. */
+void zkl_errand_read_again(zkl_errand *errand, bool cut);
+
+#endif
