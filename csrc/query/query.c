@@ -41,7 +41,7 @@ static void check_flush(zkl_query *query) {
     const zkl_queue *queue = query->all->queue;
     const zkl_contender *first = ZKL_FIRST(&queue->departing, zkl_contender, leaving);
     const bool gone = !first || first->departure > query->departures;
-    const zkl_status refused = !gone && queue->refusals ? refusal(query) : ZKL_OK;
+    const zkl_status refused = queue->refusals ? refusal(query) : ZKL_OK;
     if (gone || refused != ZKL_OK)
         resolve(query, refused);
 }
@@ -53,18 +53,19 @@ static void check_validity(zkl_query *query) {
         resolve(query, ZKL_OK); /* otherwise the heart goes on, which beats as long as it is held */
 }
 
-static void check_participants(zkl_query *query) {
-    if (*query->all->state == ZKL_STATE_AUTH_FAILED) {
-        resolve(query, ZKL_AUTH_FAILED);
-        return;
-    }
-    if (query->once && !query->all->context->port) {
-        resolve(query, ZKL_DISCONNECTED);
-        return;
-    }
+static void list(zkl_query *query) {
     zkl_listing_step(&query->listing);
     if (query->listing.done) /* for a REVOKE that it has failed: check_revoke looks before */
         resolve(query, query->listing.status);
+}
+
+static void check_participants(zkl_query *query) {
+    if (*query->all->state == ZKL_STATE_AUTH_FAILED)
+        resolve(query, ZKL_AUTH_FAILED);
+    else if (query->once && !query->all->context->port)
+        resolve(query, ZKL_DISCONNECTED);
+    else
+        list(query);
 }
 
 static void check_revoke(zkl_query *query) {

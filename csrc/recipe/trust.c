@@ -103,11 +103,10 @@ static void keep(zkl_trust *trust, zkl_nanos handed, zkl_nanos answered) {
         return;
     if (trust->count == ZKL_TRUST_KEPT)
         memmove(trust->kept, trust->kept + 1, --trust->count * sizeof *trust->kept);
-    const zkl_nanos known = trust->count ? latest : trust->root;
     trust->kept[trust->count++] = (struct zkl_proven){
         .handed = handed,
         .answered = answered,
-        .founded = (known && handed < known + trust->timeout / 2) ||
+        .founded = (latest && handed < latest + trust->timeout / 2) ||
                    (trust->root && handed < trust->root + trust->timeout / 2),
     };
 }

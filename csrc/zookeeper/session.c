@@ -466,7 +466,7 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     zkl_link *link = session->link, *dead;
     const bool reachable = session->context->port != NULL;
     session->leave(session->ctx);
-    if (link && reachable)
+    if (reachable)
         zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */
     session->enter(session->ctx);
     link = session->link;

@@ -2,6 +2,8 @@
  * is 30 seconds. */
 #include "fake_world.h"
 
+#include "base/timer.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +73,61 @@ static void without_trust_a_twelfth(void) {
     one->heart.timer.at = 0;
     fake_leave(one);
     CHECK_INT(pause_of(one), 2500);
+}
+
+/* Whoever waits, holds, or keeps a place, however many of each. */
+static void each_of_them_is_somebody(void) {
+    zkl_context *context = &one->context;
+    beats_of(60);
+    for (unsigned n = 0; n < 27; n++) {
+        context->counters.waiting = n % 3;
+        context->counters.held = n / 3 % 3;
+        context->idle_places = n / 9;
+        zkl_timer_clear(&context->timers, &one->heart.timer);
+        zkl_heart_tend(&one->heart);
+        CHECK((pause_of(one) == 10000) == (n == 0));
+    }
+    context->counters.waiting = context->counters.held = context->idle_places = 0;
+}
+
+static unsigned refreshes;
+
+static void count_refresh(zkl_heart *heart) {
+    CHECK(heart == &one->heart);
+    refreshes++;
+}
+
+/* Trust that has just run out is none. */
+static void it_is_told_when_trust_is_there_again(void) {
+    fake_holder(one);
+    void (*const usual)(zkl_heart *) = one->heart.refreshed;
+    one->heart.refreshed = count_refresh;
+    refreshes = 0;
+    fake_now = one->context.trusted_until;
+    zkl_heart_answered(&one->heart, ZKL_PROOF_NONE, fake_now);
+    CHECK_INT(refreshes, 0);
+    zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, fake_now - ZKL_SECOND);
+    CHECK_INT(refreshes, 0);
+    one->heart.trust.until = fake_now + 1; /* as if that had proven it */
+    zkl_heart_answered(&one->heart, ZKL_PROOF_NONE, fake_now);
+    CHECK_INT(refreshes, 1);
+    zkl_heart_answered(&one->heart, ZKL_PROOF_NONE, fake_now);
+    CHECK_INT(refreshes, 1);
+    one->heart.refreshed = usual;
+}
+
+static void a_write_that_is_owed_is_one_though_nobody_is_there_any_more(void) {
+    fake_caller *p = fake_holder(one);
+    fake_cut(one);
+    fake_wait(zk, 5); /* a sync is handed over */
+    const unsigned before = one->counts[FAKE_ERASE];
+    fake_connect(one);
+    fake_drop(p);
+    one->context.counters.waiting = one->context.counters.held = 0;
+    fake_settle(one);
+    CHECK(one->counts[FAKE_ERASE] > before);
+    CHECK(!one->heart.owes_write);
+    CHECK_INT(strlen(beats_of(60)), 6);
 }
 
 static void also_before_a_link_has_proven_itself(void) {
@@ -307,6 +364,10 @@ int main(int argc, char **argv) {
          at_rest_a_third_of_the_timeout_passes_between_two},
         {"with somebody there a sixth", with_somebody_there_a_sixth},
         {"without trust a twelfth", without_trust_a_twelfth},
+        {"each of them is somebody", each_of_them_is_somebody},
+        {"it is told when trust is there again", it_is_told_when_trust_is_there_again},
+        {"a write that is owed is one, though nobody is there any more",
+         a_write_that_is_owed_is_one_though_nobody_is_there_any_more},
         {"also before a link has proven itself", also_before_a_link_has_proven_itself},
         {"without a server a sixth", without_a_server_a_sixth},
         {"before the first session a second", before_the_first_session_a_second},

@@ -74,8 +74,8 @@ static void check_query(void) {
     CHECK(memory.query->answer.status == ZKL_OK || memory.query->answer.status == ZKL_NO_MEMORY);
     zkl_participant who;
     size_t count = 0;
-    while (zkl_listing_at(&memory.query->listing, count, &who))
-        count++;
+    for (; zkl_listing_at(&memory.query->listing, count, &who); count++)
+        CHECK(who.session != 0 && who.identifier && who.identifier_length > 0);
     CHECK_INT(count, memory.query->answer.status == ZKL_OK ? 4 : 0);
 }
 

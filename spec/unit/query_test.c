@@ -4,8 +4,10 @@
 #include <string.h>
 
 static zkl_query *query;
+static bool of_leases; /* what the next one lists */
 
 static void end(void) {
+    of_leases = false;
     if (query)
         zkl_query_free(query);
     query = NULL;
@@ -17,7 +19,7 @@ static void ask(zkl_query_kind asked, double seconds) {
     CHECK(query != NULL);
     query->listing.names = asked == ZKL_QUERY_REVOKE;
     if (asked == ZKL_QUERY_PARTICIPANTS || asked == ZKL_QUERY_REVOKE)
-        CHECK(zkl_listing_init(&query->listing, &one->context, LINE, false));
+        CHECK(zkl_listing_init(&query->listing, &one->context, LINE, of_leases));
     zkl_query_start(query, zkl_clock_after(fake_now, seconds));
 }
 
@@ -77,6 +79,20 @@ static void also_when_others_were_there_before(void) {
     who_writes_and_reads_holds_twice();
 }
 
+/* A read that bears its write's number waits with it for those before. */
+static void a_read_under_a_write_that_waits_does_not_hold(void) {
+    zkl_participant who;
+    fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    fake_stranger(zk, LINE, "_c_%s-__WRIT__");
+    CHECK_INT(fake_make(zk, LINE "/x-__READ__0000000001", "", ZKL_PERSISTENT, 0, NULL), ZOK);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(zkl_listing_at(&query->listing, i, &who) && who.holder == (i == 0));
+}
+
 static void leases_and_locks_are_listed_apart(void) {
     zkl_participant who;
     const char *lock = fake_stranger(zk, LINE, NULL);
@@ -84,8 +100,8 @@ static void leases_and_locks_are_listed_apart(void) {
     fake_stranger(zk, LINE, "_c_%s-lease-");
     for (unsigned leases = 0; leases < 2; leases++) {
         const unsigned before = one->counts[FAKE_GET];
+        of_leases = leases;
         ask(ZKL_QUERY_PARTICIPANTS, 5);
-        query->listing.leases = leases;
         fake_leave(one);
         fake_settle(one);
         check_answered(ZKL_OK);
@@ -97,6 +113,7 @@ static void leases_and_locks_are_listed_apart(void) {
         CHECK(!zkl_listing_at(&query->listing, count, &who));
         zkl_query_free(query);
     }
+    of_leases = false;
     ask(ZKL_QUERY_REVOKE, 5);
     fake_leave(one);
     fake_answer(one);
@@ -299,6 +316,7 @@ static void asks_some_at_a_time(void) {
     fake_leave(one);
     fake_answer(one);
     while (query->pending) {
+        CHECK(!zkl_listing_at(&query->listing, 0, &who));
         CHECK(fake_pending(one, FAKE_GET, NULL) <= ZKL_LISTING_WINDOW);
         CHECK(fake_answer(one));
     }
@@ -320,18 +338,33 @@ static void a_deadline_ends_it_in_the_midst_of_many(void) {
     CHECK(one->counts[FAKE_GET] <= 100 + ZKL_LISTING_WINDOW);
 }
 
+/* Whatever else is on its way. */
+static void a_refusal_ends_it_in_the_midst_of_many(void) {
+    zkl_participant who;
+    fill(500, NULL);
+    fake_refuse(zk, FAKE_GET, LINE, ZNOAUTH, 1);
+    ask(ZKL_QUERY_PARTICIPANTS, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_ACCESS_DENIED);
+    CHECK_INT(one->counts[FAKE_GET], ZKL_LISTING_WINDOW);
+    CHECK_INT(query->listing.status, ZKL_ACCESS_DENIED);
+    CHECK(!zkl_listing_at(&query->listing, 0, &who));
+}
+
 static void too_many_are_not_read(void) {
     static const zkl_query_kind questions[] = {ZKL_QUERY_PARTICIPANTS, ZKL_QUERY_REVOKE};
     static const char *names[ZKL_LISTING_MOST + 1];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         names[i] = "garbage";
-    for (size_t i = 0; i < 2; i++) {
-        ask(questions[i], 5);
+    for (size_t i = 0; i < 4; i++) {
+        const size_t count = ZKL_LISTING_MOST + i / 2;
+        ask(questions[i % 2], 5);
         fake_leave(one);
         query->listing.receiver.answer(&query->listing.receiver, &(zkl_return){.what = 0},
-                                       &(zkl_reply){.names = names, .count = ZKL_LISTING_MOST + 1});
+                                       &(zkl_reply){.names = names, .count = count});
         fake_leave(one);
-        check_answered(ZKL_TOO_MANY);
+        check_answered(count > ZKL_LISTING_MOST ? ZKL_TOO_MANY : ZKL_OK);
         fake_settle(one);
         CHECK_INT(one->counts[FAKE_GET] + one->counts[FAKE_SET], 0);
         zkl_query_free(query);
@@ -539,6 +572,61 @@ static void a_flush_is_not_told_what_becomes_of_those_who_came_later(void) {
     check_answered(ZKL_ACCESS_DENIED);
 }
 
+static void whoever_drops_one_that_is_answered_takes_none_from_others(void) {
+    zkl_query *asked[4];
+    fake_holder(two);
+    fake_cut(one);
+    for (unsigned i = 0; i < 4; i++) {
+        ask(i == 1 ? ZKL_QUERY_SESSION : ZKL_QUERY_PARTICIPANTS, 5);
+        asked[i] = query;
+    }
+    fake_connect(one);
+    fake_leave(one);
+    query = asked[1];
+    check_answered(ZKL_OK);
+    stop_asking();
+    zkl_query_free(asked[2]); /* nor does one that is not */
+    fake_settle(one);
+    query = asked[0];
+    check_answered(ZKL_OK);
+    stop_asking();
+    query = asked[3];
+    check_answered(ZKL_OK);
+}
+
+/* Whoever departed before it is still on its way out. */
+static void the_first_refusal_answers_a_flush(void) {
+    fake_directory(zk, "/locks/other");
+    fake_caller *p = fake_holder(one), *q = fake_join(one, "/locks/other", 60);
+    fake_settle(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
+    fake_refuse(zk, FAKE_ERASE, "/locks/other", ZNOAUTH, 0);
+    fake_release(p);
+    fake_release(q);
+    query = fake_flush(one);
+    CHECK(query->pending);
+    fake_settle(one);
+    CHECK(one->lines.queue.departing.first != NULL);
+    check_answered(ZKL_ACCESS_DENIED);
+}
+
+static void a_flush_is_answered_when_nobody_is_leaving(void) {
+    query = fake_flush(one);
+    check_answered(ZKL_OK);
+    stop_asking();
+    fake_caller *p = fake_holder(one);
+    fake_release(p);
+    query = fake_flush(one);
+    CHECK(query->pending);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+}
+
+static void an_answer_tells_which_question_it_is_of(void) {
+    query = zkl_query_new(&one->queries, ZKL_QUERY_SESSION, 77);
+    CHECK_INT(query->answer.tag, 77);
+}
+
 static void a_session_is_waited_for(void) {
     fake_cut(one);
     ask(ZKL_QUERY_SESSION, 5);
@@ -553,6 +641,8 @@ int main(int argc, char **argv) {
         {"tells who is in line, in order", tells_who_is_in_line_in_order},
         {"who writes and reads holds twice", who_writes_and_reads_holds_twice},
         {"also when others were there before", also_when_others_were_there_before},
+        {"a read under a write that waits does not hold",
+         a_read_under_a_write_that_waits_does_not_hold},
         {"leases and locks are listed apart", leases_and_locks_are_listed_apart},
         {"leaves out who left meanwhile", leaves_out_who_left_meanwhile},
         {"nobody is in a line that is not there", nobody_is_in_a_line_that_is_not_there},
@@ -568,6 +658,7 @@ int main(int argc, char **argv) {
         {"what is refused for now is asked again", what_is_refused_for_now_is_asked_again},
         {"nodes are read some at a time", asks_some_at_a_time},
         {"a deadline ends it in the midst of many", a_deadline_ends_it_in_the_midst_of_many},
+        {"a refusal ends it in the midst of many", a_refusal_ends_it_in_the_midst_of_many},
         {"too many are not read", too_many_are_not_read},
         {"so much is kept of what is in a node", keeps_so_much_of_what_is_in_a_node},
         {"one that is over asks for nothing", one_that_is_over_asks_for_nothing},
@@ -589,6 +680,11 @@ int main(int argc, char **argv) {
         {"validity that ran out asks the servers", validity_that_ran_out_asks_the_servers},
         {"validity of what was lost says so", validity_of_what_was_lost_says_so},
         {"validity of what was dropped says so", validity_of_what_was_dropped_says_so},
+        {"whoever drops one that is answered takes none from others",
+         whoever_drops_one_that_is_answered_takes_none_from_others},
+        {"the first refusal answers a flush", the_first_refusal_answers_a_flush},
+        {"a flush is answered when nobody is leaving", a_flush_is_answered_when_nobody_is_leaving},
+        {"an answer tells which question it is of", an_answer_tells_which_question_it_is_of},
         {"a session is waited for", a_session_is_waited_for},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, end);

@@ -193,6 +193,18 @@ static void nor_looks_for_another_server(void) {
     CHECK_INT(world.session.state, ZKL_STATE_CLOSED);
 }
 
+static void nor_does_one_that_rests(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    CHECK_INT(world.session.stage, ZKL_STAGE_RESTING);
+    world_work();
+    world_enter();
+    zkl_session_ending(&world.session);
+    world_leave();
+    CHECK_INT(zkl_timers_next(&world.context.timers), ZKL_NEVER);
+    CHECK_INT(world.job_count, 0);
+}
+
 static void nor_asks_what_has_started_meanwhile(void) {
     world.ends_in_start = true;
     world_work();
@@ -259,6 +271,7 @@ int main(int argc, char **argv) {
         {"one that ends opens no link any more", one_that_ends_opens_no_link_any_more},
         {"nor tries again what did not start", nor_tries_again_what_did_not_start},
         {"nor looks for another server", nor_looks_for_another_server},
+        {"nor does one that rests", nor_does_one_that_rests},
         {"nor asks what has started meanwhile", nor_asks_what_has_started_meanwhile},
         {"nor is one looked for that goes meanwhile", nor_is_one_looked_for_that_goes_meanwhile},
         {"one with a server waits for its answers", one_with_a_server_waits_for_its_answers},

@@ -106,6 +106,9 @@ static void an_empty_one_has_nobody(void) {
     CHECK(zkl_snapshot_find(&snapshot, "a-lock-0000000001") == ZKL_NOT_FOUND);
     TAKE("garbage");
     CHECK_INT(snapshot.count, 0);
+    TAKE("a-lock-0000000001");
+    CHECK(zkl_snapshot_take(&snapshot, NULL, 0)); /* of those that were there nobody is */
+    CHECK_INT(snapshot.count, 0);
 }
 
 static void removes_from_anywhere(void) {

@@ -43,6 +43,25 @@ static void of_what_came_before_a_connection_nothing_is_the_latest(void) {
     CHECK_INT(zkl_trust_latest(&trust), 0);
 }
 
+/* Nothing was proven since; after a sync it is a write's turn as well, after a write it is not. */
+static void what_begins_anew_begins_with_a_write(void) {
+    begin();
+    CHECK(zkl_trust_wants_write(&trust));
+    sync_(1, 2);
+    CHECK(zkl_trust_wants_write(&trust));
+    write_(10, 11);
+    CHECK(!zkl_trust_wants_write(&trust));
+    sync_(20, 21);
+    CHECK(zkl_trust_wants_write(&trust));
+    write_(30, 31);
+    zkl_trust_connected(&trust, AT(40), T, false);
+    CHECK(zkl_trust_wants_write(&trust));
+    write_(50, 51);
+    zkl_trust_doubt(&trust);
+    CHECK(zkl_trust_wants_write(&trust));
+    CHECK_INT(zkl_trust_latest(&trust), 0);
+}
+
 static void a_connection_alone_proves_nothing(void) {
     begin();
     CHECK_INT(trust.until, 0);
@@ -64,6 +83,24 @@ static void a_new_connection_takes_nothing_away(void) {
     CHECK_INT(trust.until, UNTIL(0));
     write_(12, 13);
     CHECK_INT(trust.until, UNTIL(10));
+}
+
+/* Nor if it was begun before the latest request that was answered. */
+static void nor_does_one_that_was_begun_earlier(void) {
+    begin_with_a_write();
+    sync_(20, 21);
+    sync_(51, 52);
+    write_(61, 62);
+    CHECK_INT(trust.until, UNTIL(20));
+    zkl_trust_connected(&trust, AT(10), T, false);
+    CHECK_INT(trust.until, UNTIL(20));
+}
+
+/* What is believed ends before the shorter timeout does. */
+static void nor_does_a_shorter_session_if_that_is_later(void) {
+    begin_with_a_write();
+    zkl_trust_connected(&trust, AT(60), T / 2, false);
+    CHECK_INT(trust.until, UNTIL(0));
 }
 
 static void chains_do_not_reach_over_connections(void) {
@@ -239,6 +276,23 @@ static void what_is_not_known_was_not_at_the_clocks_beginning(void) {
     CHECK(trust.until != T / 10 + T / 100 * 98);
 }
 
+/* ... and what comes then is the first all the same. */
+static void whatever_the_clock_says_the_first_is_remembered(void) {
+    zkl_trust_connected(&trust, 1, T, true);
+    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 100, T / 100 + 1);
+    CHECK_INT(zkl_trust_latest(&trust), T / 100);
+}
+
+static void two_that_are_close_are_one(void) {
+    for (int less = 0; less <= 1; less++) {
+        begin();
+        sync_(20, 21);
+        const zkl_nanos next = AT(20) + ZKL_TRUST_GRAIN(T) - less;
+        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, next, next + 1);
+        CHECK_INT(zkl_trust_latest(&trust), less ? AT(20) : next);
+    }
+}
+
 /* Each link as short as it may be; a nanosecond less, and it is none. */
 static void a_chain_may_be_as_short_as_that(void) {
     for (int less = 0; less <= 1; less++) {
@@ -354,9 +408,13 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"of what came before a connection nothing is the latest",
          of_what_came_before_a_connection_nothing_is_the_latest},
+        {"what begins anew begins with a write", what_begins_anew_begins_with_a_write},
         {"a connection alone proves nothing", a_connection_alone_proves_nothing},
         {"the first write proves the connection", the_first_write_proves_the_connection},
         {"a new connection takes nothing away", a_new_connection_takes_nothing_away},
+        {"... nor does one that was begun earlier", nor_does_one_that_was_begun_earlier},
+        {"... nor does a shorter session, if that is later",
+         nor_does_a_shorter_session_if_that_is_later},
         {"chains do not reach over connections", chains_do_not_reach_over_connections},
         {"a session that was shortened is believed in for less",
          a_shorter_session_is_believed_in_for_less},
@@ -377,6 +435,9 @@ int main(int argc, char **argv) {
         {"shortly is less than half the timeout", shortly_is_less_than_half_the_timeout},
         {"what is not known was not at the clock's beginning",
          what_is_not_known_was_not_at_the_clocks_beginning},
+        {"whatever the clock says, the first is remembered",
+         whatever_the_clock_says_the_first_is_remembered},
+        {"two that are close are one", two_that_are_close_are_one},
         {"a chain may be as short as that", a_chain_may_be_as_short_as_that},
         {"a flood of answers is remembered well enough",
          a_flood_of_answers_is_remembered_well_enough},
