@@ -68,7 +68,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     }
     revocation->open--;
     revocation->asked += reply->rc == ZOK;
-    revocation->gone += reply->rc == ZNONODE; /* it has left since it was listed */
+    revocation->gone |= reply->rc == ZNONODE; /* it has left since it was listed */
     if (reply->rc != ZOK && reply->rc != ZNONODE)
         finish(revocation, zkl_status_of(reply->rc));
     else
@@ -81,7 +81,8 @@ void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
     revocation->listing = listing;
     revocation->receiver.answer = answered;
     zkl_receiver_enter(&listing->context->receivers, &revocation->receiver);
-    revocation->next = revocation->open = revocation->gone = 0;
+    revocation->next = revocation->open = 0;
+    revocation->gone = false;
     revocation->sent = true;
     go_on(revocation);
 }

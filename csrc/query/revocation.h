@@ -12,7 +12,7 @@ typedef struct zkl_revocation {
     zkl_status status; /* once done */
     size_t next;       /* of the listing, to be looked at */
     size_t open;       /* not answered yet */
-    size_t gone;       /* those that held when they were listed */
+    bool gone;         /* one of those that held when they were listed is */
     size_t asked;      /* holders that were there to be asked */
 } zkl_revocation;
 

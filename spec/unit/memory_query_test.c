@@ -98,16 +98,19 @@ static void somebody_asks_and_the_link_goes(void) {
 }
 
 static void somebody_asks_for_it(void) {
-    const char *stranger = fake_stranger(zk, LINE, NULL);
+    const char *strangers[3];
+    for (size_t i = 0; i < 3; i++)
+        strangers[i] = fake_stranger(zk, LINE, "_c_%s-__READ__");
     ask(ZKL_QUERY_REVOKE);
     fake_settle_all(zk);
     if (!memory.query)
         return;
     CHECK(!memory.query->pending);
     CHECK(memory.query->answer.status == ZKL_OK || memory.query->answer.status == ZKL_NO_MEMORY);
-    CHECK_INT(memory.query->revocation.asked, memory.query->answer.status == ZKL_OK);
-    if (memory.query->answer.status == ZKL_OK)
-        CHECK_TEXT(fake_find(zk, stranger, FAKE_LATEST)->data, "__REVOKE__");
+    const bool good = memory.query->answer.status == ZKL_OK;
+    CHECK_INT(memory.query->revocation.asked, good ? 3 : 0);
+    for (size_t i = 0; good && i < 3; i++)
+        CHECK_TEXT(fake_find(zk, strangers[i], FAKE_LATEST)->data, "__REVOKE__");
 }
 
 static void somebody_waits_for_releases(void) {

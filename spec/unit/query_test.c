@@ -414,6 +414,22 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
     CHECK_INT(q->revocations, 1);
 }
 
+/* Those that were there have been asked: it does not begin anew for one that was not. */
+static void of_several_one_may_leave_just_then(void) {
+    fill(1, "_c_%s-__READ__");
+    const char *stranger = fake_stranger(zk, LINE, "_c_%s-__READ__");
+    fill(1, "_c_%s-__READ__");
+    ask(ZKL_QUERY_REVOKE, 5);
+    fake_leave(one);
+    fake_answer(one);
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    check_answered(ZKL_OK);
+    CHECK_INT(query->revocation.asked, 2);
+    CHECK_INT(one->counts[FAKE_SET], 3);
+    CHECK_INT(one->counts[FAKE_LIST], 1);
+}
+
 static void where_the_last_holder_leaves_just_then_nobody_holds(void) {
     fake_caller *p = fake_holder(two);
     ask(ZKL_QUERY_REVOKE, 5);
@@ -664,6 +680,7 @@ int main(int argc, char **argv) {
         {"one that is over asks for nothing", one_that_is_over_asks_for_nothing},
         {"a holder that leaves just when it is asked is not taken for nobody",
          a_holder_that_leaves_just_then_is_not_taken_for_nobody},
+        {"of several one may leave just then", of_several_one_may_leave_just_then},
         {"where the last holder leaves just then nobody holds",
          where_the_last_holder_leaves_just_then_nobody_holds},
         {"holders that never stay are looked for until the deadline",

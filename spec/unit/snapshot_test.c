@@ -156,8 +156,10 @@ static void removes_in_any_order(void) {
             CHECK_INT(snapshot.count, left - 1);
             size_t at = 0;
             for (int i = 0; i < 5; i++)
-                if (!gone[i])
+                if (!gone[i]) {
+                    CHECK_INT(snapshot.children[at].name[0], "abcde"[i]);
                     CHECK_INT(snapshot.children[at++].sequence, i + 1);
+                }
         }
     }
 }

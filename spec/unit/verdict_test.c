@@ -1,6 +1,7 @@
 #include "check.h"
 #include "recipe/verdict.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A line of children as the sorted snapshot has them: garbage never gets that far. */
@@ -36,6 +37,7 @@ static const line shared[] = {
     {"two writers of one sequence", {W(4), W(4)}, 2, 1, ZKL_VERDICT_TIED, 0},
     {"a mutex and a read of its sequence", {R(4), L(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
     {"a read and a mutex of its sequence", {L(4), R(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
+    {"a mutex and a writer of its sequence", {L(4), W(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
     {"a waiting writer and a read of its sequence", {R(4), W(4)}, 2, 1, ZKL_VERDICT_TIED, 0},
 };
 
@@ -103,6 +105,147 @@ static void at_most_one_is_granted(void) {
     }
 }
 
+/* Whoever is there, in whatever order: it counts how many leases there are. */
+static void as_many_leases_hold_as_there_are_permits(void) {
+    zkl_child children[7] = {L(0), R(1), W(2)};
+    for (size_t i = 3; i < 7; i++)
+        children[i] =
+            (zkl_child){.name = (char *)"x", .sequence = INT32_MAX, .kind = ZKL_KIND_LEASE};
+    for (size_t leases = 1; leases <= 3; leases++) {
+        for (size_t permits = 0; permits < 5; permits++) {
+            const zkl_verdict v = zkl_verdict_of(children, 3 + leases, 3, permits);
+            CHECK_INT(v.outcome, leases <= permits ? ZKL_VERDICT_GRANTED : ZKL_VERDICT_FULL);
+            CHECK(v.second == ZKL_NOBODY);
+        }
+    }
+}
+
+/* Who is next to be waited for when the blocker goes. */
+static void the_second_is_the_one_behind_the_blocker(void) {
+    static const struct {
+        zkl_child children[5];
+        size_t own, blocker, second;
+    } table[] = {
+        {{L(1), L(2), L(3)}, 2, 1, 0},       {{L(1), L(2)}, 1, 0, ZKL_NOBODY},
+        {{W(1), R(2), W(3), R(4)}, 3, 2, 0}, {{R(1), W(2), R(3)}, 2, 1, ZKL_NOBODY},
+        {{R(1), R(2), W(3)}, 2, 1, 0},       {{W(1), W(2), R(2), R(5)}, 3, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        check_note("row %zu", i);
+        zkl_child children[5];
+        memcpy(children, table[i].children, sizeof children);
+        const size_t count = table[i].own + 1;
+        zkl_verdict_prepare(children, count);
+        const zkl_verdict v = zkl_verdict_of(children, count, table[i].own, 0);
+        CHECK_INT(v.outcome, ZKL_VERDICT_WAIT);
+        CHECK_INT(v.blocker, table[i].blocker);
+        CHECK_INT(v.second, table[i].second);
+    }
+}
+
+/* Who waits for whom: the rows do, for the columns, if those came before. */
+static const bool waits_for[ZKL_KINDS][ZKL_KINDS] = {
+    [ZKL_KIND_LOCK] = {[ZKL_KIND_LOCK] = true},
+    [ZKL_KIND_READ] = {[ZKL_KIND_WRITE] = true},
+    [ZKL_KIND_WRITE] = {[ZKL_KIND_READ] = true, [ZKL_KIND_WRITE] = true},
+};
+
+static void each_kind_waits_for_those(void) {
+    for (zkl_kind kind = ZKL_KIND_LOCK; kind < ZKL_KINDS; kind++) {
+        for (zkl_kind ahead = ZKL_KIND_LOCK; ahead < ZKL_KINDS; ahead++) {
+            check_note("%d behind %d", (int)kind, (int)ahead);
+            CHECK(zkl_verdict_blocks(&(zkl_child){.kind = ahead}, kind) == waits_for[kind][ahead]);
+        }
+    }
+}
+
+static zkl_verdict slow_verdict(const zkl_child *children, size_t own) {
+    zkl_verdict v = {ZKL_VERDICT_GRANTED, ZKL_NOBODY, ZKL_NOBODY};
+    for (size_t i = own; i-- > 0;) {
+        if (children[i].sequence == children[own].sequence ||
+            !waits_for[children[own].kind][children[i].kind])
+            continue;
+        if (v.outcome == ZKL_VERDICT_GRANTED) {
+            v = (zkl_verdict){ZKL_VERDICT_WAIT, i, ZKL_NOBODY};
+        } else if (children[i].sequence != children[v.blocker].sequence ||
+                   children[own].kind != ZKL_KIND_READ) {
+            v.second = i;
+            break;
+        }
+    }
+    return v;
+}
+
+static bool is_tied(const zkl_child *children, size_t count, size_t own) {
+    for (size_t i = 0; i < count; i++)
+        if (i != own && children[i].sequence == children[own].sequence &&
+            (children[i].kind == children[own].kind ||
+             (children[own].kind == ZKL_KIND_WRITE && children[i].kind == ZKL_KIND_READ)))
+            return true;
+    return false;
+}
+
+/* Before and behind the children are such as a look too far takes for one of them. */
+static void put_twins_around(zkl_child *children, size_t count) {
+    children[-1] = children[0];
+    children[count] = children[count - 1];
+    children[count].has_writer = true;
+    children[count].writer = -7;
+}
+
+/* It knows the nearest writer with a smaller number. */
+static void check_writer(const zkl_child *children, size_t own) {
+    const zkl_child *writer = NULL;
+    for (size_t i = 0; i < own; i++)
+        if (children[i].kind == ZKL_KIND_WRITE && children[i].sequence < children[own].sequence)
+            writer = &children[i];
+    CHECK(children[own].has_writer == (writer != NULL));
+    CHECK(!writer || children[own].writer == writer->sequence);
+}
+
+/* Readers and writers in all orders, some with the number of the one before; then some are gone. */
+static void agrees_with_a_look_at_each(void) {
+    enum { MOST = 9 };
+    srandom(5);
+    unsigned waits = 0;
+    for (unsigned round = 0; round < 20000; round++) {
+        zkl_child room[MOST + 3] = {{.sequence = -1}}, *children = room + 2;
+        const size_t all = 1 + (size_t)random() % MOST;
+        int32_t sequence = 0;
+        for (size_t i = 0; i < all; i++) {
+            sequence += random() % 3 ? 1 + (int32_t)random() % 2 : 0;
+            children[i] = (zkl_child){.name = (char *)"x",
+                                      .sequence = sequence,
+                                      .kind = random() % 2 ? ZKL_KIND_READ : ZKL_KIND_WRITE};
+        }
+        put_twins_around(children, all);
+        zkl_verdict_prepare(children, all);
+        CHECK(children[all].has_writer && children[all].writer == -7);
+        for (size_t i = 0; i < all; i++)
+            check_writer(children, i);
+        size_t count = 0;
+        for (size_t i = 0; i < all; i++)
+            if (random() % 4)
+                children[count++] = children[i];
+        if (count > 0)
+            put_twins_around(children, count);
+        for (size_t own = 0; own < count; own++) {
+            const zkl_verdict v = zkl_verdict_of(children, count, own, 0);
+            check_note("round %u, the one at %zu", round, own);
+            if (is_tied(children, count, own)) {
+                CHECK_INT(v.outcome, ZKL_VERDICT_TIED);
+                continue;
+            }
+            const zkl_verdict slow = slow_verdict(children, own);
+            CHECK_INT(v.outcome, slow.outcome);
+            CHECK_INT(v.blocker, slow.blocker);
+            CHECK_INT(v.second, slow.second);
+            waits += v.second != ZKL_NOBODY;
+        }
+    }
+    CHECK(waits > 1000);
+}
+
 static void another_kind_is_seen(void) {
     zkl_child children[3] = {L(1), L(2), L(3)};
     CHECK(!zkl_verdict_mixed(children, 0, ZKL_KIND_LOCK));
@@ -128,6 +271,10 @@ int main(int argc, char **argv) {
          agrees_with_the_table},
         {"readers share, writers do not", shares_as_the_table_says},
         {"no line has two that are granted", at_most_one_is_granted},
+        {"as many leases hold as there are permits", as_many_leases_hold_as_there_are_permits},
+        {"the second is the one behind the blocker", the_second_is_the_one_behind_the_blocker},
+        {"each kind waits for those", each_kind_waits_for_those},
+        {"agrees with a look at each", agrees_with_a_look_at_each},
         {"a read-write node below a mutex is seen", another_kind_is_seen},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
