@@ -40,6 +40,7 @@ build = {
         "csrc/recipe/znode.c",
         "csrc/port/receiver.c",
         "csrc/port/wire.c",
+        "csrc/zookeeper/config.c",
         "csrc/zookeeper/deeds.c",
         "csrc/zookeeper/exposure.c",
         "csrc/zookeeper/heart.c",

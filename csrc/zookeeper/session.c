@@ -4,6 +4,7 @@
 #include "base/event.h"
 #include "base/moves.h"
 #include "base/timer.h"
+#include "zookeeper/config.h"
 #include "zookeeper/tls.h"
 
 #include <errno.h>
@@ -442,25 +443,6 @@ void zkl_session_ending(zkl_session *session) {
     set_state(session, ZKL_STATE_CLOSED);
 }
 
-static void wipe(const char *secret) {
-    if (secret)
-        explicit_bzero((char *)secret, strlen(secret));
-    free((char *)secret);
-}
-
-/* No link reads them any more. */
-static void forget_credentials(zkl_config *config) {
-    for (size_t i = 0; i < config->auth_count; i++) {
-        free((char *)config->auths[i].scheme);
-        wipe(config->auths[i].credential);
-    }
-    free((zkl_auth *)config->auths);
-    wipe(config->tls);
-    config->auths = NULL;
-    config->auth_count = 0;
-    config->tls = NULL;
-}
-
 void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->enter(session->ctx);
     zkl_link *link = session->link, *dead;
@@ -482,57 +464,17 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     if (dead)
         zkl_link_close(dead);
     session->enter(session->ctx);
-    forget_credentials(&session->config);
+    zkl_config_forget(&session->config);
     session->leave(session->ctx);
 }
 
 /* ---- life ---- */
 
-static char *copy(const char *text, bool *good) {
-    char *c = text ? strdup(text) : NULL;
-    *good = *good && (!text || c);
-    return c;
-}
-
-/* The files, and the servers' names behind them, where libzookeeper looks at those. NULL: no
- * memory. */
-static char *with_names(const char *files, const zkl_servers *servers) {
-    size_t size = strlen(files) + 1;
-    for (size_t i = 0; i < servers->count; i++)
-        size += strlen(servers->list[i].host) + 1;
-    char *all = malloc(size);
-    if (!all)
-        return NULL;
-    char *end = stpcpy(all, files);
-    for (size_t i = 0; zkl_tls_names() && i < servers->count; i++) {
-        *end++ = i == 0 ? ',' : ' ';
-        end = stpcpy(end, servers->list[i].host);
-    }
-    return all;
-}
-
-static bool copy_config(zkl_config *to, const zkl_config *from, const zkl_servers *servers) {
-    bool good = true;
-    *to = *from;
-    to->hosts = NULL; /* parsed */
-    to->identifier = copy(from->identifier, &good);
-    to->tls = from->tls ? with_names(from->tls, servers) : NULL;
-    good = good && (!from->tls || to->tls);
-    zkl_auth *auths = calloc(from->auth_count ? from->auth_count : 1, sizeof *auths);
-    to->auths = auths;
-    to->auth_count = auths ? from->auth_count : 0;
-    for (size_t i = 0; i < to->auth_count; i++) {
-        auths[i].scheme = copy(from->auths[i].scheme, &good);
-        auths[i].credential = copy(from->auths[i].credential, &good);
-    }
-    return good && auths;
-}
-
 zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     char why[128];
     if (!zkl_servers_parse(&session->servers, config->hosts, why, sizeof why))
         return why[0] ? ZKL_BAD_ARGUMENT : ZKL_NO_MEMORY;
-    if (!copy_config(&session->config, config, &session->servers))
+    if (!zkl_config_copy(&session->config, config, &session->servers))
         return ZKL_NO_MEMORY;
     session->state = ZKL_STATE_CONNECTING;
     session->timeout = zkl_link_asked(config);
@@ -551,8 +493,7 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
 }
 
 void zkl_session_destroy(zkl_session *session) {
-    forget_credentials(&session->config);
-    free((char *)session->config.identifier);
+    zkl_config_free(&session->config);
     free(session->addresses);
     zkl_servers_free(&session->servers);
     free(session->tried);
