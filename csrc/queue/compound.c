@@ -53,12 +53,6 @@ static void stir(compound_lock *lock) {
     zkl_list_append(&lock->head.queue->restless, &lock->item);
 }
 
-static void unstir(compound_lock *lock) {
-    if (lock->restless)
-        zkl_list_remove(&lock->head.queue->restless, &lock->item);
-    lock->restless = false;
-}
-
 static void part_changed(zkl_compound *compound) {
     stir(lock_around(compound));
 }
@@ -159,18 +153,13 @@ static void set_timer(compound_lock *lock, zkl_nanos at) {
     zkl_timer_set(&lock->head.context->timers, &lock->head.timer, at);
 }
 
-/* The parts were granted one after another: since the first was, the trust in the session may have
- * run out. false: it has, and the head is looked at again in the next step. */
-static bool grant(compound_lock *lock) {
+/* The last of its parts was granted in this step: so the session is trusted. */
+static void grant(compound_lock *lock) {
     zkl_contender *head = &lock->head;
-    zkl_context *context = head->context;
-    if (context->trusted_until <= zkl_context_now(context))
-        return false; /* the heart beats as long as we wait */
     head->token = lock->parts[0]->token;
     zkl_contender_granted(head);
     set_timer(lock, head->hold_until);
     let_go(&lock->gate);
-    return true;
 }
 
 /* ---- the transaction ---- */
@@ -295,7 +284,7 @@ static bool step_waiting(compound_lock *lock) {
     else if (ended)
         fail(lock, ended->outcome == ZKL_OK ? ZKL_CLOSED : ended->outcome);
     else if (all_held(lock))
-        return grant(lock);
+        grant(lock);
     else if (!lock->parts[0] && !join_parts(lock)) /* the gate is held: that is its first news */
         fail(lock, ZKL_NO_MEMORY);
     else if (lock->wanted)
@@ -307,7 +296,8 @@ void zkl_compounds_step(zkl_queue *queue) {
     zkl_list later = {0};
     compound_lock *lock;
     while ((lock = ZKL_FIRST(&queue->restless, compound_lock, item))) {
-        unstir(lock);
+        zkl_list_remove(&queue->restless, &lock->item);
+        lock->restless = false;
         if (lock->head.phase == ZKL_HELD) {
             step_held(lock);
         } else if (lock->head.phase == ZKL_WAITING && !step_waiting(lock) && !lock->restless) {
@@ -352,7 +342,6 @@ static zkl_contender *part(zkl_contender *head, size_t index) {
 
 static void free_lock(zkl_contender *head) {
     compound_lock *lock = lock_of(head);
-    unstir(lock);
     for (size_t i = 0; lock->paths && i < lock->path_count; i++)
         free(lock->paths[i]);
     free(lock->paths);

@@ -176,14 +176,11 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
 }
 
 void zkl_line_drop(zkl_contender *c) {
-    const zkl_phase phase = c->phase;
-    if (phase != ZKL_OVER && !c->compound)
+    if (c->phase != ZKL_OVER && !c->compound)
         c->context->counters.abandoned++;
     zkl_contender_unhost(c);
-    if (phase == ZKL_WAITING)
-        zkl_line_cancel(c, ZKL_CANCELLED);
-    else if (phase == ZKL_HELD)
-        zkl_line_release(c);
+    zkl_line_cancel(c, ZKL_CANCELLED);
+    zkl_line_release(c);
 }
 
 void zkl_line_insist(zkl_line *line) {

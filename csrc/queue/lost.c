@@ -18,11 +18,6 @@ static void name_with(const zkl_contender *c, int32_t sequence, char name[ZKL_ZN
     zkl_znode_append(name, sequence);
 }
 
-/* Is the answer about a candidate still to come? */
-static bool is_asking(const zkl_contender *c) {
-    return c->search == ZKL_SEARCH_ASKED || c->search == ZKL_SEARCH_RESTART;
-}
-
 void zkl_lost_seen(zkl_contender *c, const zkl_child *child) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, child->sequence, name);
@@ -48,8 +43,8 @@ static void ask_about_candidate(zkl_contender *c) {
 
 void zkl_lost_look(zkl_contender *c) {
     zkl_line *line = c->line;
-    if (is_asking(c)) {
-        /* zkl_lost_answered begins anew with this list */
+    if (c->search == ZKL_SEARCH_ASKED) {
+        /* zkl_lost_answered begins anew with this list, before another one comes */
         zkl_contender_set_search(c, ZKL_SEARCH_RESTART);
     } else if (c->seen) {
         ask_about_candidate(c);

@@ -10,7 +10,7 @@
 #define B "/locks/b"
 #define POOL "/locks/pool"
 
-static const char *const ab[] = {A, B}, *const ba[] = {B, A};
+static const char *const ab[] = {A, B}, *const bp[] = {B, POOL};
 
 static fake_caller *settled(fake_caller *caller) {
     fake_settle_all(zk);
@@ -43,10 +43,19 @@ static void refuse(fake_client *client) {
 
 static void a_refused_session_is_told_whichever_part_was_held(void) {
     settled(fake_join(two, B, 1e12));
-    fake_caller *p = settled(both(one, ab)), *q = settled(both(one, ba));
+    fake_caller *p = settled(both(one, ab)), *q = settled(both(one, bp));
     refuse(one);
     CHECK_FAILED(p, ZKL_AUTH_FAILED);
     CHECK_FAILED(q, ZKL_AUTH_FAILED);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void a_refused_session_is_told_while_the_nodes_are_made(void) {
+    fake_caller *p = both(one, ab);
+    fake_cut_quietly(one); /* the transaction's answer does not come */
+    zkl_lines_each(&one->lines, refuse_line);
+    fake_expire(one);
+    CHECK_FAILED(p, ZKL_AUTH_FAILED);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
@@ -237,6 +246,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a refused session is told, whichever part was held",
          a_refused_session_is_told_whichever_part_was_held},
+        {"... while the nodes are made", a_refused_session_is_told_while_the_nodes_are_made},
         {"a refused session is told at an open gate", a_refused_session_is_told_at_an_open_gate},
         {"who waits when the client closes is told so",
          who_waits_when_the_client_closes_is_told_so},

@@ -23,7 +23,7 @@ void fake_hand_over(fake_client *client, const fake_item *item) {
         .length = item->op == FAKE_GET && item->made ? strlen(item->made) : 0,
         .names = (const char *const *)item->names,
         .count = item->count,
-        .exposed = item->op == FAKE_ACL && !item->closed,
+        .exposed = item->op == FAKE_ACL && item->rc == ZOK && !item->closed,
     };
     if (item->op == FAKE_PERFORM && item->rc == ZOK) {
         reply.path = item->results->path;

@@ -193,6 +193,24 @@ static void what_was_seen_before_the_cut_grants_nothing(void) {
     CHECK(fake_held(q));
 }
 
+/* It was first, for want of trust only; the list tells whether it still is. */
+static void who_was_first_before_the_cut_waits_for_a_list(void) {
+    fake_caller *holder = fake_holder(one), *p = fake_waiter(one);
+    fake_wait(zk, 30);
+    fake_release(holder);
+    fake_settle(one);
+    CHECK(fake_waits(p) && p->contender->position == ZKL_POSITION_FIRST);
+    fake_cut(one);
+    fake_connect(one);
+    while (one->counts[FAKE_LIST] && fake_pending(one, FAKE_LIST, LINE)) {
+        CHECK(fake_waits(p));
+        CHECK(p->contender->position == ZKL_POSITION_UNKNOWN);
+        fake_answer(one);
+    }
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 static void a_deadline_goes_on_through_a_cut(void) {
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_join(one, LINE, 5);
@@ -475,6 +493,8 @@ int main(int argc, char **argv) {
          a_blocker_that_went_during_the_cut_is_noticed},
         {"what was seen before the cut grants nothing after it",
          what_was_seen_before_the_cut_grants_nothing},
+        {"who was first before the cut waits for a list",
+         who_was_first_before_the_cut_waits_for_a_list},
         {"a deadline goes on through a cut", a_deadline_goes_on_through_a_cut},
         {"a join without a link waits for it", a_join_without_a_link_waits_for_it},
         {"a hand-over whose delete was cut off stands",

@@ -118,6 +118,18 @@ static void our_own_among_twins_is_the_one_that_our_session_made(void) {
     CHECK(p->token == fake_find(zk, fake_node_of(p), FAKE_LATEST)->czxid);
 }
 
+static void our_own_is_found_right_behind_a_twin(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_carry(one);
+    fake_cut(one);
+    forge(p, 0); /* our own has 1 */
+    fake_connect(one);
+    settle();
+    CHECK(fake_waits(p) && fake_node_of(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+}
+
 static void one_that_gave_up_leaves_none_of_its_own_among_twins(void) {
     fake_caller *p = lost_among_twins();
     fake_cancel(p);
@@ -210,6 +222,20 @@ static void a_newer_list_is_searched_from_its_beginning(void) {
     check_found(p, q);
 }
 
+/* What it had asked went with the handle. */
+static void another_handle_asks_about_a_twin_again(void) {
+    fake_caller *p = lost_among_twins();
+    fake_connect(one);
+    while (!fake_pending(one, FAKE_GET, NULL))
+        CHECK(fake_answer(one));
+    fake_cut_quietly(one);
+    fake_relink(one);
+    fake_connect(one);
+    settle();
+    CHECK(fake_waits(p) && fake_node_of(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1);
+}
+
 /* A list that comes meanwhile does not make it ask again. */
 static void one_twin_is_asked_about_at_a_time(void) {
     fake_caller *p = lost_among_twins();
@@ -299,6 +325,7 @@ int main(int argc, char **argv) {
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
         {"of twins ours is the one that our session made",
          our_own_among_twins_is_the_one_that_our_session_made},
+        {"ours is found right behind a twin", our_own_is_found_right_behind_a_twin},
         {"one that gave up leaves nothing among twins",
          one_that_gave_up_leaves_none_of_its_own_among_twins},
         {"twins of a node that was never made are not taken for it",
@@ -309,6 +336,7 @@ int main(int argc, char **argv) {
          nothing_is_concluded_while_a_later_list_is_on_its_way},
         {"a newer list is searched from its beginning",
          a_newer_list_is_searched_from_its_beginning},
+        {"another handle asks about a twin again", another_handle_asks_about_a_twin_again},
         {"one twin is asked about at a time", one_twin_is_asked_about_at_a_time},
         {"a read does not stand beside a forged write",
          a_read_does_not_stand_beside_a_forged_write},

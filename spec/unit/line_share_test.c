@@ -118,6 +118,20 @@ static void a_writer_behind_a_reader_gets_in_without_a_list(void) {
     CHECK_INT(one->counts[FAKE_LIST], 0);
 }
 
+/* The read stands in the list: there is nothing to be asked. */
+static void who_waits_behind_one_that_goes_on_as_a_reader_asks_nothing(void) {
+    fake_caller *w = writer(one), *r = fake_read_under(w, LINE);
+    fake_settle_all(zk);
+    fake_caller *queued = writer(one);
+    memset(one->counts, 0, sizeof one->counts);
+    release(w);
+    CHECK(fake_held(r) && fake_waits(queued));
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+    release(r);
+    CHECK(fake_held(queued));
+    CHECK_INT(one->counts[FAKE_LIST], 0);
+}
+
 /* One after another; each is the next one's blocker, and the second before the one after that. */
 static void of_our_own_writers_nothing_has_to_be_asked(void) {
     fake_caller *callers[6];
@@ -303,6 +317,8 @@ int main(int argc, char **argv) {
         {"nor when others go on as readers", nor_when_others_go_on_as_readers},
         {"a writer behind a reader gets in without a list",
          a_writer_behind_a_reader_gets_in_without_a_list},
+        {"who waits behind one that goes on as a reader asks nothing",
+         who_waits_behind_one_that_goes_on_as_a_reader_asks_nothing},
         {"of our own writers nothing has to be asked", of_our_own_writers_nothing_has_to_be_asked},
         {"a read whose write was deleted queues anew", a_read_whose_write_was_deleted_queues_anew},
         {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
