@@ -172,6 +172,26 @@ static void what_was_not_taken_is_withdrawn_by_a_drop(void) {
     CHECK_CLEAN();
 }
 
+/* The host has not heard yet that it is asked for the lock; the loss is news of its own. */
+static void a_loss_is_told_behind_what_came_before_it(void) {
+    fake_caller *p = fake_holder(one);
+    fake_wait(zk, 0.1); /* the watch on its node */
+    fake_settle(one);
+    one->busy = true;
+    fake_write(zk, fake_node_of(p), ZKL_REVOKE);
+    fake_settle(one);
+    fake_caller *q = fake_join(one, "/locks/other", 60);
+    fake_settle(one);
+    fake_remove(zk, fake_node_of(p));
+    fake_settle(one);
+    one->busy = false;
+    fake_hear(one);
+    CHECK(fake_held(q));
+    CHECK_INT(p->losses, 1);
+    CHECK(q->answered_at < p->lost_at);
+    CHECK_INT(p->revocations, 0); /* nobody can give it back any more */
+}
+
 static void a_loss_that_was_not_taken_is_withdrawn_by_a_drop(void) {
     fake_caller *p = fake_holder(one);
     one->busy = true;
@@ -424,6 +444,7 @@ int main(int argc, char **argv) {
         {"what the host has not taken is withdrawn by a drop",
          what_was_not_taken_is_withdrawn_by_a_drop},
         {"... a loss, too", a_loss_that_was_not_taken_is_withdrawn_by_a_drop},
+        {"a loss is told behind what came before it", a_loss_is_told_behind_what_came_before_it},
         {"who comes after a watch was taken back sets it again",
          who_comes_after_a_watch_was_taken_back_sets_it_again},
         {"a watch is taken back after a cut, too", a_watch_is_taken_back_after_a_cut_too},

@@ -118,6 +118,20 @@ static void our_own_among_twins_is_the_one_that_our_session_made(void) {
     CHECK(p->token == fake_find(zk, fake_node_of(p), FAKE_LATEST)->czxid);
 }
 
+/* Nobody is asked about who bears another name. */
+static void only_twins_are_asked_about(void) {
+    for (unsigned i = 0; i < 3; i++)
+        fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_carry(one);
+    fake_cut(one);
+    forge(p, 0);
+    fake_connect(one);
+    settle();
+    CHECK(fake_waits(p) && fake_node_of(p));
+    CHECK_INT(one->counts[FAKE_GET], 2 + 3); /* and what it watches */
+}
+
 static void our_own_is_found_right_behind_a_twin(void) {
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_join(one, LINE, 1e12);
@@ -325,6 +339,7 @@ int main(int argc, char **argv) {
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
         {"of twins ours is the one that our session made",
          our_own_among_twins_is_the_one_that_our_session_made},
+        {"only twins are asked about", only_twins_are_asked_about},
         {"ours is found right behind a twin", our_own_is_found_right_behind_a_twin},
         {"one that gave up leaves nothing among twins",
          one_that_gave_up_leaves_none_of_its_own_among_twins},
