@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>
 
+/* The query ends in the same step, and stops it. */
 static void finish(zkl_revocation *revocation, zkl_status status) {
-    zkl_receiver_leave(&revocation->listing->context->receivers, &revocation->receiver);
     revocation->done = true;
     revocation->status = status;
 }
@@ -76,7 +76,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
 }
 
 void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
-    if (revocation->sent || revocation->done || !listing->context->port)
+    if (revocation->sent || !listing->context->port)
         return;
     revocation->listing = listing;
     revocation->receiver.answer = answered;

@@ -75,7 +75,7 @@ zkl_kind zkl_znode_parse(const char *name, int32_t *sequence) {
         return ZKL_KIND_NONE;
     kind = marker_at_end(name, head - 1);
     const bool padded = digits == 10 && value < INT64_C(1000000000);
-    if (!kind || value == 0 || padded || -value < INT32_MIN)
+    if (value == 0 || padded || -value < INT32_MIN)
         return ZKL_KIND_NONE;
     *sequence = (int32_t)-value;
     return kind;

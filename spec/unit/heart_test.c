@@ -231,6 +231,26 @@ static void a_connection_begins_with_a_beat(void) {
     CHECK(strchr(batch, 'S') || strchr(batch, 'D'));
 }
 
+static void at_rest_too(void) {
+    beats_of(60);
+    fake_cut(one);
+    fake_wait(zk, 1);
+    fake_connect(one);
+    CHECK_TEXT(fake_batch(one), "S");
+}
+
+/* Whoever waits is not trusted before a write. */
+static void behind_what_was_handed_over_before_it_comes_a_write(void) {
+    fake_holder(one);
+    fake_cut(one);
+    fake_wait(zk, 5);
+    fake_connect(one);
+    CHECK_INT(fake_pending(one, FAKE_SYNC, NULL), 1);
+    CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 0);
+    fake_answer(one);
+    CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 1);
+}
+
 /* The later the last thing that failed was handed over, the longer the connection that comes after
  * it is believed in. */
 static void without_a_server_one_is_handed_over_now_and_then(void) {
@@ -379,6 +399,9 @@ int main(int argc, char **argv) {
          after_a_long_rest_an_acquire_is_trusted_at_once},
         {"after a stop trust comes back soon", after_a_stop_trust_comes_back_soon},
         {"a connection begins with a beat", a_connection_begins_with_a_beat},
+        {"at rest, too", at_rest_too},
+        {"behind what was handed over before it comes a write",
+         behind_what_was_handed_over_before_it_comes_a_write},
         {"without a server one is handed over now and then",
          without_a_server_one_is_handed_over_now_and_then},
         {"without a server it pauses between tries", without_a_server_it_pauses},

@@ -476,6 +476,17 @@ static void a_holder_that_may_not_be_asked_is_told_of(void) {
     CHECK_INT(one->counts[FAKE_SET], 3);
 }
 
+/* No more are asked then. */
+static void also_in_the_midst_of_many(void) {
+    fill(300, "_c_%s-__READ__");
+    fake_refuse(zk, FAKE_SET, LINE, ZNOAUTH, 1);
+    ask(ZKL_QUERY_REVOKE, 5);
+    fake_leave(one);
+    fake_settle(one);
+    check_answered(ZKL_ACCESS_DENIED);
+    CHECK_INT(one->counts[FAKE_SET], ZKL_LISTING_WINDOW);
+}
+
 static void all_who_hold_are_asked(void) {
     fill(300, "_c_%s-__READ__");
     fake_stranger(zk, LINE, "_c_%s-__WRIT__");
@@ -561,6 +572,60 @@ static void validity_of_what_was_dropped_says_so(void) {
     ask_validity(p);
     fake_drop(p);
     check_answered(ZKL_LOST);
+}
+
+/* Of two the other one is still there. */
+static void what_is_dropped_is_lost_to_those_who_asked_for_it(void) {
+    fake_directory(zk, "/locks/other");
+    fake_caller *p = fake_holder(one), *q = fake_join(one, "/locks/other", 60);
+    fake_settle(one);
+    fake_wait(zk, 30);
+    fake_settle(one);
+    ask_validity(p);
+    zkl_query *of_p = query;
+    ask_validity(q);
+    fake_drop(p);
+    CHECK(query->pending);
+    CHECK(!of_p->pending);
+    CHECK_INT(of_p->answer.status, ZKL_LOST);
+    zkl_query_free(of_p);
+    fake_beat(one, 15);
+    check_answered(ZKL_OK);
+}
+
+/* ---- what becomes of all of them ---- */
+
+static void all_are_answered_when_the_client_closes(void) {
+    zkl_query *asked[3];
+    fake_cut(one);
+    for (unsigned i = 0; i < 3; i++) {
+        ask(i == 1 ? ZKL_QUERY_SESSION : ZKL_QUERY_PARTICIPANTS, 5);
+        asked[i] = query;
+    }
+    zkl_queries_dismiss(&one->queries, ZKL_CLOSED);
+    for (unsigned i = 0; i < 3; i++) {
+        query = asked[i];
+        check_answered(ZKL_CLOSED);
+        stop_asking();
+    }
+}
+
+/* Its answer goes with it. */
+static void what_is_dropped_before_its_answer_is_heard_is_not_heard_of(void) {
+    ask(ZKL_QUERY_SESSION, 5);
+    zkl_query *other = query;
+    one->busy = true; /* the host does not poll */
+    ask(ZKL_QUERY_SESSION, 5);
+    fake_leave(one);
+    check_answered(ZKL_OK);
+    stop_asking();
+    zkl_event event;
+    CHECK(zkl_events_peek(&one->context.events, &event));
+    CHECK_INT(event.kind, ZKL_EVENT_ANSWER);
+    zkl_events_forget(&one->context.events, event.serial);
+    CHECK(!zkl_events_peek(&one->context.events, &event));
+    one->busy = false;
+    query = other;
 }
 
 /* ---- what has departed ---- */
@@ -686,6 +751,12 @@ int main(int argc, char **argv) {
         {"holders that never stay are looked for until the deadline",
          holders_that_never_stay_are_looked_for_until_the_deadline},
         {"a holder that may not be asked is told of", a_holder_that_may_not_be_asked_is_told_of},
+        {"also in the midst of many", also_in_the_midst_of_many},
+        {"what is dropped is lost to those who asked for it",
+         what_is_dropped_is_lost_to_those_who_asked_for_it},
+        {"all are answered when the client closes", all_are_answered_when_the_client_closes},
+        {"what is dropped before its answer is heard is not heard of",
+         what_is_dropped_before_its_answer_is_heard_is_not_heard_of},
         {"all who hold are asked, some at a time", all_who_hold_are_asked},
         {"a flush is not told what becomes of those who came later",
          a_flush_is_not_told_what_becomes_of_those_who_came_later},

@@ -118,6 +118,8 @@ static void as_many_leases_hold_as_there_are_permits(void) {
             CHECK(v.second == ZKL_NOBODY);
         }
     }
+    CHECK_INT(zkl_verdict_of(children + 3, 1, 0, 0).outcome, ZKL_VERDICT_FULL);
+    CHECK_INT(zkl_verdict_of(children + 3, 1, 0, 1).outcome, ZKL_VERDICT_GRANTED);
 }
 
 /* Who is next to be waited for when the blocker goes. */
