@@ -1,5 +1,6 @@
 /* What a session keeps of its configuration, which is its caller's. */
 #include "session_world.h"
+#include "zookeeper/tls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,24 @@ static size_t wiped;
 void explicit_bzero(void *memory, size_t size) {
     memset(memory, 0, size);
     wiped += size;
+}
+
+static bool looks_at_names;
+
+/* In the place of that which asks the library. */
+bool zkl_tls_names(void) {
+    return looks_at_names;
+}
+
+static void a_library_that_looks_at_names_is_told_those_of_the_servers(void) {
+    static const char *const hosts[] = {"10.0.0.1:2181", "10.0.0.1:2181,10.0.0.22:2182,10.0.0.3"};
+    static const char *const names[] = {"c,c,k,p,10.0.0.1", "c,c,k,p,10.0.0.1 10.0.0.22 10.0.0.3"};
+    for (size_t i = 0; i < 4; i++) {
+        looks_at_names = i < 2;
+        world_start_anew(&(zkl_config){
+            .hosts = hosts[i % 2], .session_timeout = SESSION_TIMEOUT, .tls = "c,c,k,p"});
+        CHECK_TEXT(world.session.config.tls, looks_at_names ? names[i] : "c,c,k,p");
+    }
 }
 
 /* Nothing of it stays in memory behind the last link, which reads it. */
@@ -64,6 +83,8 @@ static void without_any_nothing_is_kept(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"what it needs is copied", what_it_needs_is_copied},
+        {"a library that looks at names is told those of the servers",
+         a_library_that_looks_at_names_is_told_those_of_the_servers},
         {"secrets go with the last link", secrets_go_with_the_last_link},
         {"without any nothing is kept", without_any_nothing_is_kept},
     };

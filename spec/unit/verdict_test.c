@@ -248,6 +248,19 @@ static void agrees_with_a_look_at_each(void) {
     CHECK(waits > 1000);
 }
 
+/* In a piece of memory that has not a byte before it. */
+static void a_writer_that_has_gone_is_not_waited_for(void) {
+    const zkl_child listed[] = {R(0), W(1), R(2)};
+    zkl_child *children = malloc(sizeof listed);
+    CHECK(children != NULL);
+    memcpy(children, listed, sizeof listed);
+    zkl_verdict_prepare(children, 3);
+    children[1] = children[2];
+    const zkl_verdict v = zkl_verdict_of(children, 2, 1, 0);
+    free(children);
+    CHECK_INT(v.outcome, ZKL_VERDICT_GRANTED);
+}
+
 static void another_kind_is_seen(void) {
     zkl_child children[3] = {L(1), L(2), L(3)};
     CHECK(!zkl_verdict_mixed(children, 0, ZKL_KIND_LOCK));
@@ -277,6 +290,7 @@ int main(int argc, char **argv) {
         {"the second is the one behind the blocker", the_second_is_the_one_behind_the_blocker},
         {"each kind waits for those", each_kind_waits_for_those},
         {"agrees with a look at each", agrees_with_a_look_at_each},
+        {"a writer that has gone is not waited for", a_writer_that_has_gone_is_not_waited_for},
         {"a read-write node below a mutex is seen", another_kind_is_seen},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);
