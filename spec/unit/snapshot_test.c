@@ -67,6 +67,8 @@ static void keeps_the_watches_of_what_stays(void) {
     snapshot.children[0].watch = ZKL_WATCH_ARMED;
     snapshot.children[1].watch = ZKL_WATCH_ASKED;
     snapshot.children[3].watch = ZKL_WATCH_ARMED;
+    for (int i = 0; i < 4; i++)
+        snapshot.children[i].request = 10 + i;
     snapshot.children[0].mine = (struct zkl_contender *)&snapshot;
     TAKE("e-lock-0000000004", "d-lock-0000000003", "x-lock-0000000001", "b-lock-0000000002",
          "c-lock-0000000003");
@@ -78,6 +80,9 @@ static void keeps_the_watches_of_what_stays(void) {
     CHECK_INT(snapshot.children[2].watch, ZKL_WATCH_NONE);
     CHECK_INT(snapshot.children[3].watch, ZKL_WATCH_ARMED);
     CHECK_INT(snapshot.children[4].watch, ZKL_WATCH_NONE);
+    static const int requests[] = {0, 11, 12, 13, 0};
+    for (size_t i = 0; i < 5; i++)
+        CHECK_INT(snapshot.children[i].request, requests[i]);
 }
 
 static void finds_by_name(void) {

@@ -21,7 +21,14 @@ typedef struct line {
 #define W(n)                                                                                       \
     { .name = (char *)"x", .sequence = (n), .kind = ZKL_KIND_WRITE }
 
+/* A lease that has strayed into another directory. */
+#define S(n)                                                                                       \
+    { .name = (char *)"x", .sequence = (n), .kind = ZKL_KIND_LEASE }
+
 static const line shared[] = {
+    {"a writer behind a lease", {S(0), W(1)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
+    {"a writer behind a reader and a lease", {R(0), S(1), W(2)}, 3, 2, ZKL_VERDICT_WAIT, 0},
+    {"a reader behind a lease", {S(0), R(1)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
     {"a reader alone", {R(0)}, 1, 0, ZKL_VERDICT_GRANTED, 0},
     {"a reader behind readers", {R(0), R(1), R(2)}, 3, 2, ZKL_VERDICT_GRANTED, 0},
     {"a reader behind a writer", {R(0), W(1), R(2)}, 3, 2, ZKL_VERDICT_WAIT, 1},
@@ -44,6 +51,8 @@ static const line shared[] = {
 static const line lines[] = {
     {"alone", {L(0)}, 1, 0, ZKL_VERDICT_GRANTED, 0},
     {"first of three", {L(3), L(4), L(5)}, 3, 0, ZKL_VERDICT_GRANTED, 0},
+    {"behind a lease", {S(3), L(4)}, 2, 1, ZKL_VERDICT_GRANTED, 0},
+    {"behind another one and a lease", {L(3), S(4), L(5)}, 3, 2, ZKL_VERDICT_WAIT, 0},
     {"in the middle", {L(3), L(4), L(5)}, 3, 1, ZKL_VERDICT_WAIT, 0},
     {"last", {L(3), L(4), L(5)}, 3, 2, ZKL_VERDICT_WAIT, 1},
     {"after a gap", {L(3), L(700)}, 2, 1, ZKL_VERDICT_WAIT, 0},
