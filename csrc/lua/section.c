@@ -26,17 +26,6 @@ static int section_quietly(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* core.after(step, a, b, fn, ...) -> what fn returns: calls step(a, b) quietly, and fn then: no
- * instruction is between */
-static int section_after(lua_State *L) {
-    luaL_checkany(L, 4);
-    for (int arg = 1; arg <= 3; arg++)
-        lua_pushvalue(L, arg);
-    call_quietly(L, 2, 0);
-    lua_call(L, lua_gettop(L) - 4, LUA_MULTRET);
-    return lua_gettop(L) - 3;
-}
-
 /* As lua_resume, from 5.1 to 5.4; what it gives is dropped, but for an error. */
 static int resume(lua_State *thread, lua_State *from, int args) {
 #if LUA_VERSION_NUM >= 504
@@ -81,8 +70,6 @@ static int section_resume(lua_State *L) {
 void zkl_open_section(lua_State *L) {
     lua_pushcfunction(L, section_quietly);
     lua_setfield(L, -2, "quietly");
-    lua_pushcfunction(L, section_after);
-    lua_setfield(L, -2, "after");
     lua_pushcfunction(L, section_resume);
     lua_setfield(L, -2, "resume");
 }

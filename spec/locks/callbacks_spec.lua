@@ -44,6 +44,20 @@ describe("callbacks", function()
     return held
   end
 
+  it("are called once each although a finalizer polls when one is about to begin", function()
+    connect()
+    local called, adopt = {}, client.waits.adopt
+    function client.waits.adopt(...) -- allocates, as much around it does
+      client.waits.adopt = nil
+      client:poll()
+      return adopt(...)
+    end
+    for i = 1, 3 do client:spawn(function() called[#called + 1] = i end) end
+    while #called < 3 or client.callbacks:is_pending() do client:poll() end
+    assert.same({ 1, 2, 3 }, called)
+    assert.is_nil(rawget(client.waits, "adopt"))
+  end)
+
   it("may be C functions", function()
     connect()
     local got

@@ -336,6 +336,25 @@ describe("a client in a loop", function()
     assert.is_true(n > 15 and missed <= 1, ("%d of %d were not called"):format(missed, n))
   end)
 
+  it("calls each once although a finalizer polls, and has one more called, when it is about to begin one", function()
+    if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then return pending("plain 5.1 spawns none") end
+    local called, spawn, polled = {}, loop.adapter.spawn, false
+    loop.adapter.spawn = nil
+    setmetatable(loop.adapter, { __index = function(_, name) -- a step that comes before it, and allocates like others
+      if name ~= "spawn" then return nil end
+      if not polled then
+        polled = true
+        client:poll()
+        client:spawn(function() called[#called + 1] = "second" end)
+      end
+      return spawn
+    end })
+    client:spawn(function() called[#called + 1] = "first" end)
+    loop.run(function() return #called > 0 and not client.callbacks:is_pending() and not next(loop.due) end)
+    assert.same({ "first", "second" }, called)
+    assert.is_true(polled)
+  end)
+
   it("waits as without a loop where nothing can be suspended", function()
     assert(client:mutex(path):acquire(PATIENCE))
     assert.is_true(client:flush(PATIENCE))

@@ -76,7 +76,7 @@ function real_loops.of_copas()
   local copas = require "copas"
   local socket = require "socket"
   local self = { name = "copas", errors = {} }
-  local resting, beds = {}, {}
+  local resting, beds, turns = {}, {}, 0
   local function new_bed()
     local bed = { sleeper = socket.udp(), alarm = socket.udp() }
     assert(bed.sleeper:setsockname("127.0.0.1", 0))
@@ -91,12 +91,16 @@ function real_loops.of_copas()
     end)
   end
   function self.rest()
-    local bed = table.remove(beds) or new_bed()
+    local bed = table.remove(beds)
+    if not bed or bed.sleeper:getfd() < 0 then bed = new_bed() end -- Copas has closed that of who came to his end
+    local since = turns
     resting[bed] = true
-    copas.receive(bed.sleeper, 1)
+    assert(copas.receive(bed.sleeper, 1))
+    assert(turns > since, "no turn of the loop was rested")
     beds[#beds + 1] = bed
   end
   function self.turn()
+    turns = turns + 1
     for bed in pairs(resting) do bed.alarm:send("!") end
     resting = {}
     copas.step(TURN)

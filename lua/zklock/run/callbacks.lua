@@ -150,6 +150,18 @@ local function rescue(self, call, message)
   self.client.native:wake()
 end
 
+local function put_back(fifo, call)
+  if fifo:first() ~= call then fifo:put_back(call) end
+end
+
+--- No function of C is around the adapter's: it may have to tell whether what runs can be suspended.
+local function take_and_spawn(self, call, run)
+  local fifo = self.fifo
+  if fifo:first() ~= call then return true end -- a finalizer that polls has begun it
+  quietly(fifo.remove, fifo)
+  return self.loop.spawn(self.client, run)
+end
+
 --- Begins it in a coroutine of the loop's. false: the loop makes none now.
 local function spawn(self, call)
   local fifo = self.fifo
@@ -164,9 +176,9 @@ local function spawn(self, call)
     local ok, err = xpcall(play, errors.handler)
     if not ok then quietly(rescue, self, call, err) end
   end
-  local ok, spawned = pcall(core.after, fifo.remove, fifo, nil, self.loop.spawn, self.client, run)
+  local ok, spawned = pcall(take_and_spawn, self, call, run)
   if call.begun or ok and spawned then return true end
-  quietly(fifo.put_back, fifo, call)
+  quietly(put_back, fifo, call)
   if not ok then error(spawned, 0) end
   return false
 end
@@ -175,6 +187,7 @@ end
 local function start(self, call)
   local thread = coroutine.create(body)
   self.waits:adopt(thread, call.keep)
+  if self.fifo:first() ~= call then return end -- a finalizer that polls has begun it
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
   if ok then return quietly(forget_arguments, call) end
   if core.has_begun(thread, body, call.fn) then
