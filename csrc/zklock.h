@@ -225,7 +225,8 @@ zkl_status zkl_give_up(zkl_contender *contender);
  * again the host hears FAILED with ZKL_OK. */
 bool zkl_rest(zkl_contender *contender);
 bool zkl_take_again(zkl_contender *contender);
-bool zkl_rested(zkl_contender *contender);
+/* Was it held, and given back, whichever way, and not taken again? */
+bool zkl_given_back(zkl_contender *contender);
 /* Ends the wait: the host hears FAILED with ZKL_CANCELLED, unless it was answered before. */
 void zkl_cancel(zkl_contender *contender);
 /* Lets go of it: ends the wait or the hold (counted as abandoned), no event comes any more. */

@@ -149,14 +149,14 @@ bool zkl_take_again(zkl_contender *contender) {
     return shortly(contender, zkl_guest_take_again);
 }
 
-bool zkl_rested(zkl_contender *contender) {
+bool zkl_given_back(zkl_contender *contender) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))
         return false;
     zkl_client_enter(client);
-    const bool rested = zkl_guest_rested(contender);
+    const bool given_back = contender->phase == ZKL_OVER && contender->outcome == ZKL_OK;
     zkl_client_unlock(client);
-    return rested;
+    return given_back;
 }
 
 void zkl_cancel(zkl_contender *contender) {

@@ -124,10 +124,10 @@ static int contender_validity(lua_State *L) {
     return 1;
 }
 
-/* contender:rested() -> was it given back the short way, and not taken again? */
-static int contender_rested(lua_State *L) {
+/* contender:given_back() -> was it held, given back, and not taken again the short way? */
+static int contender_given_back(lua_State *L) {
     const entry *e = check_entry(L);
-    lua_pushboolean(L, e->contender && zkl_rested(e->contender));
+    lua_pushboolean(L, e->contender && zkl_given_back(e->contender));
     return 1;
 }
 
@@ -274,7 +274,7 @@ void zkl_open_contender(lua_State *L) {
         {"give_up", contender_give_up}, {"cancel", contender_cancel},
         {"held", contender_held},       {"token", contender_token},
         {"turn", contender_turn},       {"validity", contender_validity},
-        {"rested", contender_rested},   {"pin", contender_pin},
+        {"given_back", contender_given_back},   {"pin", contender_pin},
         {"count", contender_count},     {"add", contender_add},
         {"hand", contender_hand},       {"ask_validity", contender_ask_validity},
         {"nodes", contender_nodes},     {NULL, NULL},

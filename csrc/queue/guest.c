@@ -111,10 +111,10 @@ bool zkl_guest_rest(zkl_contender *c) {
 }
 
 bool zkl_guest_take_again(zkl_contender *c) {
-    if (!zkl_guest_rested(c) || !zkl_guest_of(c)->place)
+    if (c->call != &guests || !zkl_guest_of(c)->rested)
         return false;
     zkl_place *place = zkl_guest_of(c)->place;
-    if (!place->idle || !is_quiet(place) || zkl_turns_may_hand_over(place) != ZKL_MAY)
+    if (!place || !place->idle || !is_quiet(place) || zkl_turns_may_hand_over(place) != ZKL_MAY)
         return false;
     zkl_list_remove(&place->resting, &c->member);
     zkl_list_append(&place->holders, &c->member);
@@ -125,8 +125,4 @@ bool zkl_guest_take_again(zkl_contender *c) {
     zkl_contender_held_again(c);
     zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);
     return true;
-}
-
-bool zkl_guest_rested(const zkl_contender *c) {
-    return c->call == &guests && ZKL_CONTAINER_OF(c, const zkl_guest, contender)->rested;
 }

@@ -12,7 +12,5 @@ zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *te
  * others: no step need follow. false: nothing was done. Of any contender. */
 bool zkl_guest_rest(zkl_contender *c);       /* it is released */
 bool zkl_guest_take_again(zkl_contender *c); /* it is held again; its token is the same */
-/* Was it released so, and not taken again? */
-bool zkl_guest_rested(const zkl_contender *c);
 
 #endif

@@ -251,6 +251,27 @@ describe("owners", function()
     end)
   end
 
+  -- A stack that has no room for one more call does that, in plain Lua 5.1.
+  for _, shared in ipairs { false, true } do
+    it("into whose release an error is raised have given it back, and have lost nothing" ..
+      (shared and ", on a place" or ""), function()
+      local lock, dispatcher, lost = client:mutex(path, { fair = not shared }), client.dispatcher, nil
+      lock:on_lost(function(err) lost = err end)
+      assert(lock:acquire(PATIENCE, "somebody"))
+      function dispatcher.unkeep()
+        dispatcher.unkeep = nil
+        error("no room", 0)
+      end
+      assert.same({ false, "no room" }, { pcall(lock.release, lock, "somebody") })
+      assert.is_false(lock:is_held("somebody"))
+      assert.same({ nil, "not owner" }, { lock:release("somebody") })
+      assert(client:flush(PATIENCE))
+      rest()
+      assert.is_nil(lost)
+      assert.equal(0, dispatcher.kept.count)
+    end)
+  end
+
   it("that are the main program are the same under the name that Lua has for it", function()
     local main, is_main = coroutine.running()
     if not is_main then return pending("this Lua has none") end

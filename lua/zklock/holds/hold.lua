@@ -244,12 +244,13 @@ function Hold:lose()
   self:leave("lost")
 end
 
---- It was given back the short way, in which core is told alone (`lock.lua`): then the rest is done now.
+--- It was given back, and core alone knows: the short way (`lock.lua`), or by a release into which an error was raised, or
+--- a finalizer came. Then the rest is done now.
 ---@return boolean ended
 function Hold:end_rest()
-  local rested = self.state == "held" and self.contender:rested()
-  if rested then self:leave("released") end
-  return rested
+  local ended = self.state == "held" and self.contender:given_back()
+  if ended then self:leave("released") end
+  return ended
 end
 
 --- Gives back one count, and with the last one the lock.
