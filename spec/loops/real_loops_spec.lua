@@ -326,6 +326,16 @@ for _, make in ipairs(real_loops.all()) do
       assert(call(function() return client:mutex(path):acquire(PATIENCE) end))
     end)
 
+    it("has a callback wait for another client, also where its loop makes no coroutine for that", function()
+      local second, token = connect(), nil
+      client:spawn(function() token = assert(second:mutex(path):acquire(PATIENCE, "second")) end)
+      client:poll() -- outside of the loop
+      loop.run(function() return token end)
+      assert.is_number(token)
+      assert.same({}, errors)
+      call(function() second:close() end)
+    end)
+
     it("leaves its descriptor's number to whoever gets it next", function()
       local number, occupied = client:getfd(), {}
       call(function() client:close() end)

@@ -9,6 +9,10 @@ local protected = require "zklock.base.protected"
 local quietly = core.quietly
 
 local WEAK_KEYS = { __mode = "k" }
+
+--- Coroutines that this library has made for callbacks, whichever client's: no loop knows them.
+local made = setmetatable({}, WEAK_KEYS)
+
 --- No more empty sets than these are kept.
 local SPARE_MOST = 64
 
@@ -125,6 +129,7 @@ end
 --- A callback is about to run in this coroutine.
 ---@param keep any what is not collected before it has returned
 function Waits:adopt(thread, keep)
+  made[thread] = true
   self.callbacks[thread] = keep or true
 end
 
@@ -135,10 +140,10 @@ function Waits:parkable()
 end
 
 --- Waits in the way of the loop. The coroutine of a callback that this library has made is unknown to the loop: it
---- blocks.
+--- blocks, also when the callback is another client's.
 function Waits:suspend(waiter)
   local thread = coroutine.running()
-  local adapter = thread and self.callbacks[thread] and blocking or self.loop
+  local adapter = thread and made[thread] and blocking or self.loop
   return adapter.wait(self.client, waiter)
 end
 
