@@ -269,15 +269,24 @@ void zkl_open_often(lua_State *L) {
 
 void zkl_open_contender(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", contender_drop},       {"drop", contender_drop},
-        {"quit", contender_quit},       {"release", contender_release},
-        {"give_up", contender_give_up}, {"cancel", contender_cancel},
-        {"held", contender_held},       {"token", contender_token},
-        {"turn", contender_turn},       {"validity", contender_validity},
-        {"given_back", contender_given_back},   {"pin", contender_pin},
-        {"count", contender_count},     {"add", contender_add},
-        {"hand", contender_hand},       {"ask_validity", contender_ask_validity},
-        {"nodes", contender_nodes},     {NULL, NULL},
+        {"__gc", contender_drop},
+        {"drop", contender_drop},
+        {"quit", contender_quit},
+        {"release", contender_release},
+        {"give_up", contender_give_up},
+        {"cancel", contender_cancel},
+        {"held", contender_held},
+        {"token", contender_token},
+        {"turn", contender_turn},
+        {"validity", contender_validity},
+        {"given_back", contender_given_back},
+        {"pin", contender_pin},
+        {"count", contender_count},
+        {"add", contender_add},
+        {"hand", contender_hand},
+        {"ask_validity", contender_ask_validity},
+        {"nodes", contender_nodes},
+        {NULL, NULL},
     };
     zkl_metatable(L, ZKL_CONTENDER, methods);
 }
