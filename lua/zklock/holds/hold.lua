@@ -244,8 +244,8 @@ function Hold:lose()
   self:leave("lost")
 end
 
---- It was given back, and core alone knows: the short way (`lock.lua`), or by a release into which an error was raised, or
---- a finalizer came. Then the rest is done now.
+--- It was given back, and core alone knows: the short way (`lock.lua`), or by a release into which an error was raised,
+--- or a finalizer came. Then the rest is done now.
 ---@return boolean ended
 function Hold:end_rest()
   local ended = self.state == "held" and self.contender:given_back()

@@ -58,7 +58,8 @@ function Ledger:dismiss(hold, here, caller)
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:
---- that is given back, at its next call. An acquire that is underway (a finalizer may call us meanwhile) goes on.
+--- that is given back, at its next call that core does not answer alone. An acquire that is underway (a finalizer may
+--- call us meanwhile) goes on.
 ---@return thread|table here the running coroutine, or what stands for the main program
 function Ledger:recall()
   local here = owner.current()
