@@ -20,6 +20,7 @@ static void missing_parents_are_made_in_one_batch(void) {
     CHECK(fake_held(p));
     CHECK_INT(node_at("/x")->mode, ZKL_CONTAINER);
     CHECK_INT(node_at("/x/y/z")->mode, ZKL_CONTAINER);
+    CHECK(!one->context.no_containers); /* the servers know them */
 }
 
 static void those_of_the_chroot_stay(void) {
