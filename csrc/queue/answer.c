@@ -237,8 +237,7 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
     }
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
-    c->line->vain_rounds = 0;
-    c->line->parents.refused = ZOK; /* of a level that is there */
+    zkl_line_directory_found(c->line);
     if (c->phase == ZKL_OVER)
         zkl_send_erase(c);
 }

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zookeeper/zookeeper.h>
 
 #define RETRY_FIRST (ZKL_SECOND / 10)
 #define RETRY_MOST (5 * ZKL_SECOND)
@@ -51,6 +52,11 @@ void zkl_line_create_lost(zkl_contender *c) {
     c->line->searching = true;
     c->line->list_wanted = true;
     c->line->list_synced = false; /* the list on its way may have been sent before the create */
+}
+
+void zkl_line_directory_found(zkl_line *line) {
+    line->vain_rounds = 0;
+    line->parents.refused = ZOK;
 }
 
 void zkl_line_forget_node(zkl_contender *c) {

@@ -96,6 +96,8 @@ bool zkl_line_counts(const zkl_line *line);
 void zkl_line_idle(zkl_line *line);
 /* The answer to its create was lost: the next synced list tells what became of it. */
 void zkl_line_create_lost(zkl_contender *c);
+/* A node of ours was made: the directory is there, and nothing is known against those above. */
+void zkl_line_directory_found(zkl_line *line);
 /* It has no node any more, and what was known of one is forgotten. */
 void zkl_line_forget_node(zkl_contender *c);
 /* The snapshot is current no more. */

@@ -66,6 +66,7 @@ static bool take_over(zkl_contender *c, const char *name) {
         c->line->snapshot.children[index].mine = c;
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     zkl_contender_set_search(c, ZKL_SEARCH_NONE);
+    zkl_line_directory_found(c->line);
     return true;
 }
 

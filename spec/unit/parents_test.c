@@ -65,19 +65,38 @@ static void an_acl_above_them_does_not_matter_if_they_exist(void) {
     CHECK(fake_held(p));
 }
 
-/* That the level was closed is of no interest any more when the directory was found. */
-static void a_refusal_is_forgotten_when_the_directory_is_there(void) {
+/* That the level was closed is of no interest any more when the directory was found; also where the
+ * answer to the create was lost. */
+static void forget_a_refusal(bool cut) {
     fake_directory(zk, "/x/y");
     fake_caller *p = fake_join(one, DEEP, 60);
     refuse_level("/x");
+    while (!fake_children(zk, DEEP)) {
+        while (fake_deliver(one))
+            continue;
+        CHECK(fake_carry(one));
+    }
+    if (cut) {
+        fake_cut(one);
+        fake_connect(one);
+    }
     fake_settle(one);
     CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 1 + 3 + 1);
     const char *node = fake_node_of(p);
     fake_caller *q = fake_join(one, DEEP, 60);
     CHECK_INT(fake_remove(zk, node), ZOK);
     CHECK_INT(fake_remove(zk, DEEP), ZOK); /* while the create is on its way */
     fake_settle(one);
     CHECK(fake_held(q));
+}
+
+static void a_refusal_is_forgotten_when_the_directory_is_there(void) {
+    forget_a_refusal(false);
+}
+
+static void a_refusal_is_forgotten_when_a_lost_node_is_found(void) {
+    forget_a_refusal(true);
 }
 
 static void a_level_that_cannot_be_made_gives_access_denied(void) {
@@ -256,6 +275,7 @@ int main(int argc, char **argv) {
         {"an ACL above parents that exist does not matter",
          an_acl_above_them_does_not_matter_if_they_exist},
         {"... nor later", a_refusal_is_forgotten_when_the_directory_is_there},
+        {"... nor when a lost node is found", a_refusal_is_forgotten_when_a_lost_node_is_found},
         {"parents that cannot be made give access denied",
          a_level_that_cannot_be_made_gives_access_denied},
         {"many share the making of their parents", many_share_the_making},
