@@ -251,6 +251,5 @@ int zkl_deeds_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_retu
     for (size_t i = 0; i < count; i++)
         if (!add(t, i, &ops[i]))
             return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
-    return zkl_outgoing_sent(
-        r, zoo_amulti(link->handle, (int)count, t->ops, t->results, on_transaction, r));
+    return zkl_outgoing_transact(r, (int)count, t->ops, t->results, on_transaction);
 }

@@ -219,9 +219,8 @@ static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, 
         return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
     r->load = b;
     r->unload = batch_free;
-    return zkl_outgoing_sent(r, zoo_amulti(link->handle,
-                                           (int)(asked->count + (asked->mark ? MARK_OPS : 0)),
-                                           b->ops, b->results, on_batch, r));
+    return zkl_outgoing_transact(r, (int)(asked->count + (asked->mark ? MARK_OPS : 0)), b->ops,
+                                 b->results, on_batch);
 }
 
 static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {

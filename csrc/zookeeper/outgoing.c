@@ -50,6 +50,17 @@ int zkl_outgoing_sent(zkl_outgoing *r, int rc) {
     return rc;
 }
 
+/* On a handle that is at its end zoo_amulti frees the path of each operation but the last, which is
+ * ours. The library's own thread brings it there, but not from one moment to the next: it loses its
+ * server before, and has to find another one. */
+int zkl_outgoing_transact(zkl_outgoing *r, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+                          void_completion_t done) {
+    zhandle_t *handle = r->link->handle;
+    const bool has_server = zoo_state(handle) == ZOO_CONNECTED_STATE;
+    return zkl_outgoing_sent(r, has_server ? zoo_amulti(handle, count, ops, results, done, r)
+                                           : ZINVALIDSTATE);
+}
+
 /* Freed only after the owner has acted on it, so that a drained link has nothing left to start. */
 void zkl_outgoing_answer(zkl_outgoing *r, const zkl_reply *reply) {
     zkl_link *link = r->link;

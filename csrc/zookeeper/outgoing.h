@@ -26,6 +26,10 @@ zkl_outgoing *zkl_outgoing_about(zkl_link *link, zkl_return back, zkl_reach reac
                                  const char *path);
 /* The library took the request, or not: then nobody brings it back, and it is gone. Returns rc. */
 int zkl_outgoing_sent(zkl_outgoing *r, int rc);
+/* Hands several operations to the library, to be done together or not at all. Returns as above.
+ * ZINVALIDSTATE: there is no server just now, of which an event is on its way. */
+int zkl_outgoing_transact(zkl_outgoing *r, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+                          void_completion_t done);
 /* completion thread. Tells the owner of the link, and is gone. */
 void zkl_outgoing_answer(zkl_outgoing *r, const zkl_reply *reply);
 /* The handle is closed: frees what the library has not brought back. */

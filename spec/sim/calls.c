@@ -245,6 +245,8 @@ static void fill_part(sim_part *p, const zoo_op_t *op, zoo_op_result_t *result) 
 
 int zoo_amulti(zhandle_t *zh, int count, const zoo_op_t *ops, zoo_op_result_t *results,
                void_completion_t completion, const void *ctx) {
+    /* the real one frees paths that are not its own then: of each operation behind the first */
+    SIM_CHECK(count < 2 || !sim_is_unrecoverable(zh->state));
     sim_request *r = ask(OP_MULTI, NULL, sim_tell_multi, (plain *)completion, ctx);
     r->parts = sim_new((size_t)(count ? count : 1) * sizeof *r->parts);
     r->part_count = (size_t)count;
