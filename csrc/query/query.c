@@ -24,7 +24,8 @@ static void check_session(zkl_query *query) {
         resolve(query, ZKL_AUTH_FAILED);
 }
 
-/* Of those that had departed when it was asked; they are the first in the list. ZKL_OK: none yet. */
+/* Of those that had departed when it was asked, who are the first in the list. ZKL_OK: none
+ * yet. */
 static zkl_status refusal(const zkl_query *query) {
     ZKL_EACH (const zkl_contender, c, &query->all->queue->departing, leaving) {
         if (c->departure > query->departures)

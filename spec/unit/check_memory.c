@@ -26,8 +26,8 @@ void *__libc_malloc(size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void __libc_free(void *memory);
 
-/* Before each piece stands how large it is, and a mark; behind it another one. Pieces that were asked for with an
- * alignment have none: glibc's own word stands there, which is no mark. */
+/* Before each piece stands how large it is, and a mark; behind it another one. Pieces that were
+ * asked for with an alignment have none: glibc's own word stands there, which is no mark. */
 typedef struct head {
     size_t size;
     uint64_t mark;

@@ -1,4 +1,5 @@
-/* Where a sanitizer watches the memory, check_memory does not, and these cases have nothing to see. */
+/* Where a sanitizer watches the memory, check_memory does not, and these cases have nothing to
+ * see. */
 #include "check.h"
 #include "check_memory.h"
 

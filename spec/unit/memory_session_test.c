@@ -1,4 +1,5 @@
-/* A session is made without memory: whichever allocation fails, that is said, and nothing is left. */
+/* A session is made without memory: whichever allocation fails, that is said, and nothing is
+ * left. */
 #include "check.h"
 #include "port/receiver.h"
 #include "scarce.h"

@@ -1,4 +1,5 @@
-/* What a session does with names: those that have no address, and those that come to mean others. */
+/* What a session does with names: those that have no address, and those that come to mean
+ * others. */
 #include "session_world.h"
 
 #include <string.h>
@@ -121,7 +122,8 @@ static void also_before_the_first_session(void) {
     CHECK_INT(world.context.counters.sessions, 1);
 }
 
-/* Servers that are set up anew, at the same addresses: the link refuses them, for they know less. */
+/* Servers that are set up anew, at the same addresses: the link refuses them, for they know
+ * less. */
 static void the_same_address_is_tried_anew_after_a_timeout(void) {
     world_come_up();
     cut();
