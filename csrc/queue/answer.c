@@ -122,14 +122,12 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
  * armed as before, and zkl_line_quit asks again; if it was refused, the watch stays with the
  * library. */
 static zkl_watch unwatched(zkl_line *line, size_t length, const zkl_reply *reply) {
-    line->list_wanted |=
-        line->members.first != NULL; /* who has come meanwhile wants the watch back */
     if (zkl_status_passes(reply->rc)) {
         if (line->context->port)
             zkl_line_retry_later(line); /* otherwise zkl_line_resume comes to it */
         return ZKL_WATCH_ARMED;
     }
-    if (reply->rc != ZOK && reply->rc != ZNOWATCHER)
+    if (reply->rc != ZOK)
         zkl_watches_leave(&line->queue->watches, length);
     return ZKL_WATCH_NONE;
 }
@@ -384,7 +382,7 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
 
 void zkl_line_own_missing(zkl_contender *c) {
     zkl_line *line = c->line;
-    if (c->phase != ZKL_HELD || c->node != ZKL_NODE_THERE)
+    if (c->phase != ZKL_HELD)
         return;
     zkl_leave_missing(c);
     zkl_line_settle(line);
@@ -392,9 +390,13 @@ void zkl_line_own_missing(zkl_contender *c) {
 
 /* ---- watches ---- */
 
-/* Our own node was deleted, by us or by an operator, or somebody has written to it. */
-static void own_changed(zkl_contender *c, zkl_change change) {
-    if (c->watch == ZKL_WATCH_NONE) /* it was set when we did not know yet that the node is ours */
+/* Our own node was deleted, by us or by an operator, or somebody has written to it. If one of ours
+ * stood behind it before we knew whose it is, that watch was on the child, which may have left the
+ * snapshot since. */
+static void own_changed(zkl_contender *c, zkl_child *child, zkl_change change) {
+    if (child && child->watch == ZKL_WATCH_ARMED)
+        zkl_line_set_child_watch(c->line, child, ZKL_WATCH_NONE);
+    else if (c->watch == ZKL_WATCH_NONE)
         zkl_watches_told(&c->queue->watches, zkl_line_length(c->line, c->name));
     zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
@@ -430,10 +432,11 @@ static zkl_contender *called(const zkl_line *line, const char *name) {
 void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
     zkl_contender *c = called(line, name);
     const size_t index = zkl_snapshot_find(&line->snapshot, name);
+    zkl_child *child = index != ZKL_NOT_FOUND ? &line->snapshot.children[index] : NULL;
     if (c)
-        own_changed(c, change);
-    else if (index != ZKL_NOT_FOUND)
-        blocker_changed(line, &line->snapshot.children[index], change);
+        own_changed(c, child, change);
+    else if (child)
+        blocker_changed(line, child, change);
     else
         zkl_watches_told(&line->queue->watches, zkl_line_length(line, name));
     zkl_line_settle(line);

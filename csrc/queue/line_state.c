@@ -142,7 +142,9 @@ void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
 }
 
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
-    if (child->watch != ZKL_WATCH_NONE)
+    /* of one of ours that is watched for itself, too, the library has one watch */
+    const bool has_another = child->mine && child->mine->watch != ZKL_WATCH_NONE;
+    if (child->watch != ZKL_WATCH_NONE && !has_another)
         zkl_watches_leave(&line->queue->watches, zkl_line_length(line, child->name));
     zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
 }

@@ -76,9 +76,38 @@ bool fake_answer(fake_client *client) {
     return carried || delivered;
 }
 
+/* Watches that the library has once and that are counted twice: a node of ours that is watched for
+ * itself, and was watched for somebody behind it before it was known to be ours. */
+static size_t counted_twice(const zkl_line *line) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        const zkl_child *child = &line->snapshot.children[i];
+        if (child->mine && child->watch != ZKL_WATCH_NONE && child->mine->watch != ZKL_WATCH_NONE)
+            bytes += 4 + strlen(line->path) + 1 + strlen(child->name);
+    }
+    return bytes;
+}
+
+/* With nothing on its way the lines know of each watch that the library has, and of no other: else
+ * the packet that sets them again grows too long, or less is watched than may be. */
+static void check_watches(const fake_client *client) {
+    const zkl_lines *lines = &client->lines;
+    const zkl_watches *watches = &lines->queue.watches;
+    const size_t known = fake_watched_bytes(client);
+    size_t twice = 0;
+    if (!client->heart.linked || client->sent || client->late || client->nodes.watches.bytes)
+        return;
+    for (size_t i = 0; i < lines->size; i++)
+        for (const zkl_line *line = lines->buckets[i]; line; line = line->chain)
+            twice += counted_twice(line);
+    CHECK(watches->bytes >= known);
+    CHECK(watches->bytes - watches->left - twice <= known);
+}
+
 void fake_settle(fake_client *client) {
     for (unsigned i = 0; fake_answer(client); i++)
         CHECK(i < 10000); /* else it goes on for ever */
+    check_watches(client);
 }
 
 void fake_settle_all(fake_servers *servers) {
@@ -89,6 +118,8 @@ void fake_settle_all(fake_servers *servers) {
         for (fake_client *c = servers->clients; c; c = c->next)
             more = fake_answer(c) || more;
     }
+    for (const fake_client *c = servers->clients; c; c = c->next)
+        check_watches(c);
 }
 
 void fake_wait(fake_servers *servers, double seconds) {

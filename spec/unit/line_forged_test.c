@@ -330,6 +330,26 @@ static void a_number_that_is_no_contenders_is_nobodys(void) {
     CHECK(fake_held(p) && fake_waits(q));
 }
 
+/* Somebody has read it, and makes one that is called the same where it means nothing. */
+static void the_name_of_our_node_elsewhere_is_not_ours(void) {
+    fake_directory(zk, "/locks/b");
+    fake_caller *p = fake_holder(one);
+    char path[256];
+    fake_node *node = NULL;
+    snprintf(path, sizeof path, "/locks/b/%s", p->contender->name);
+    CHECK_INT(fake_make(zk, path, "me", ZKL_EPHEMERAL, THEIRS, &node), ZOK);
+    fake_find(zk, "/locks/b", FAKE_LATEST)->next = 7;
+    fake_caller *q = fake_join(one, "/locks/b", 1e12);
+    settle();
+    CHECK(fake_held(p) && fake_waits(q));
+    CHECK_INT(fake_release(p), ZKL_OK);
+    settle();
+    CHECK(fake_waits(q));
+    fake_remove(zk, path);
+    fake_settle_all(zk);
+    CHECK(fake_held(q));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a node with our GUID that is not ours is waited for",
@@ -358,6 +378,7 @@ int main(int argc, char **argv) {
         {"nodes with our GUID that are nobody's do not make a flood of deletes",
          nodes_with_our_guid_that_are_nobodys_do_not_make_a_flood},
         {"a number that is no contender's is nobody's", a_number_that_is_no_contenders_is_nobodys},
+        {"the name of our node elsewhere is not ours", the_name_of_our_node_elsewhere_is_not_ours},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

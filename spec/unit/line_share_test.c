@@ -1,6 +1,7 @@
 /* Readers and writers in one line: who is let in with whom, and a writer that goes on as a
  * reader. */
 #include "fake_world.h"
+#include "queue/line.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -305,6 +306,36 @@ static void a_try_under_a_write_that_is_over_is_as_any_other(void) {
     CHECK(fake_held(read));
 }
 
+static void refreshed(zkl_nanos trusted_until) {
+    one->context.trusted_until = trusted_until;
+    zkl_lines_each(&one->lines, zkl_line_refreshed);
+    fake_leave(one);
+}
+
+/* Its node stood beside its write's, and it waited for trust only; when that comes its write has
+ * gone, and its node is on its way out. */
+static void a_read_that_is_to_queue_anew_is_not_granted_meanwhile(void) {
+    fake_caller *w = writer(one);
+    fake_wait(zk, 31);
+    fake_caller *r = fake_read_under(w, LINE);
+    fake_settle(one);
+    refreshed(fake_now + ZKL_SECOND);
+    one->context.trusted_until = 0;
+    fake_settle(one);
+    CHECK(fake_waits(r) && r->contender->position == ZKL_POSITION_FIRST);
+    CHECK_INT(r->contender->watch, ZKL_WATCH_ARMED);
+    fake_remove(zk, fake_node_of(w));
+    fake_read(one, LINE); /* with a list */
+    while (r->contender->node != ZKL_NODE_ERASING)
+        CHECK(fake_answer(one));
+    refreshed(fake_now + ZKL_SECOND);
+    CHECK(fake_waits(r));
+    fake_beat(one, 20);
+    fake_still(one);
+    CHECK(fake_held(r));
+    CHECK_INT(w->losses, 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"readers hold together, with tokens of their own", readers_hold_together},
@@ -334,6 +365,8 @@ int main(int argc, char **argv) {
          a_try_under_a_write_that_is_over_is_as_any_other},
         {"a try under a write is not refused for that",
          a_try_under_a_write_is_not_refused_for_that},
+        {"a read that is to queue anew is not granted meanwhile",
+         a_read_that_is_to_queue_anew_is_not_granted_meanwhile},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

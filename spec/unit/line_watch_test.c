@@ -2,6 +2,8 @@
  * is looked after. */
 #include "fake_world.h"
 
+#include "queue/answer.h"
+#include "queue/request.h"
 #include "queue/unwatched.h"
 
 #include <stdio.h>
@@ -402,16 +404,19 @@ static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
 }
 
 static void one_that_the_servers_do_not_take_back_counts_on(void) {
-    const char *stranger = fake_stranger(zk, LINE, NULL);
-    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
-    fake_cancel(fake_waiter(one));
-    fake_settle(one);
-    CHECK_INT((int64_t)fake_watched(one), 1);
-    CHECK_INT((int64_t)one->lines.queue.watches.bytes, (int64_t)fake_watched_bytes(one));
-    CHECK_INT((int64_t)one->lines.count, 0);
-    fake_remove(zk, stranger);
-    fake_settle(one);
-    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    static const int why[] = {ZNOAUTH, ZNOWATCHER}; /* the library keeps it in either case */
+    for (size_t i = 0; i < 2; i++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_refuse(zk, FAKE_UNWATCH, LINE, why[i], 1);
+        fake_cancel(fake_waiter(one));
+        fake_settle(one);
+        CHECK_INT((int64_t)fake_watched(one), 1);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, (int64_t)fake_watched_bytes(one));
+        CHECK_INT((int64_t)one->lines.count, 0);
+        fake_remove(zk, stranger);
+        fake_settle(one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    }
 }
 
 /* That another watch tells leaves it as it was. */
@@ -595,6 +600,136 @@ static void a_holder_finds_room_as_others_do(void) {
     CHECK_INT(p->contender->watch, ZKL_WATCH_ARMED);
 }
 
+static void a_line_that_is_listed_in_turn_is_counted(void) {
+    without_room();
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 1);
+    fake_cancel(p);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
+}
+
+static void a_line_is_not_listed_again_before_that_is_answered(void) {
+    without_room();
+    fake_stranger(zk, LINE, NULL);
+    fake_waiter(one);
+    fake_wait(zk, 1.1);
+    CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
+    const unsigned before = one->counts[FAKE_LIST];
+    fake_wait(zk, 5);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_LIST], before);
+}
+
+/* Each of ours is behind one of somebody else's; the last of them go, and it is not said how far
+ * that is. */
+static void among_strangers_those_who_come_next_are_watched_in_time(void) {
+    enum { WAITERS = 80 };
+    static fake_caller *line[WAITERS];
+    static const char *theirs[WAITERS];
+    zkl_watches *watches = &one->lines.queue.watches;
+    watches->most = 3000;
+    for (size_t i = 0; i < WAITERS; i++) {
+        theirs[i] = fake_stranger(zk, LINE, NULL);
+        line[i] = fake_join(one, LINE, 1e12);
+        fake_settle(one);
+    }
+    CHECK(zkl_unwatched_count(&one->lines.queue) > WAITERS / 2);
+    watches->most = 100000;
+    for (size_t i = 0; i < WAITERS; i++) {
+        fake_remove(zk, theirs[i]);
+        wait_and_settle(1);
+        CHECK(fake_held(line[i]));
+        CHECK_INT(fake_release(line[i]), ZKL_OK);
+        wait_and_settle(0.1);
+    }
+    CHECK_CLEAN();
+}
+
+/* As many as are there, and not as many as there may be: they have just been listed. */
+static void a_short_line_that_comes_next_is_watched_in_time(void) {
+    enum { WAITERS = 40 };
+    static fake_caller *line[WAITERS];
+    const char *theirs = fake_stranger(zk, LINE, NULL);
+    one->lines.queue.watches.most = 1000;
+    for (size_t i = 0; i < WAITERS; i++)
+        line[i] = fake_join(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK(zkl_unwatched_count(&one->lines.queue) > WAITERS / 2);
+    one->lines.queue.watches.most = 100000;
+    fake_cut(one);
+    fake_remove(zk, theirs);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK(fake_held(line[0]));
+    CHECK_INT(fake_watched(one), WAITERS);
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+}
+
+/* The numbers of the requests begin anew: each is known by its answer. */
+static void after_very_many_requests_about_watches_answers_are_known(void) {
+    const char *theirs[4], *last = fake_stranger(zk, LINE, NULL);
+    fake_caller *first = fake_waiter(one), *p[4];
+    zkl_line *line = zkl_lines_find(&one->lines, LINE);
+    line->requests = ZKL_REQUEST_NUMBERS - 2;
+    for (size_t i = 0; i < 4; i++) {
+        theirs[i] = fake_stranger(zk, LINE, NULL);
+        p[i] = fake_waiter(one);
+        CHECK(zkl_line_watching(line, strrchr(theirs[i], '/') + 1));
+    }
+    CHECK_INT(line->requests, 2);
+    fake_remove(zk, last);
+    fake_settle(one);
+    CHECK(fake_held(first));
+    CHECK_INT(fake_release(first), ZKL_OK);
+    for (size_t i = 0; i < 4; i++) {
+        fake_remove(zk, theirs[i]);
+        fake_settle(one);
+        CHECK(fake_held(p[i]));
+        CHECK_INT(fake_release(p[i]), ZKL_OK);
+    }
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+/* Somebody of ours stands behind it, and watches it like anybody's: its create's answer was lost. */
+static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **first) {
+    char path[256];
+    *first = fake_join(one, LINE, 1e12);
+    fake_carry(one);
+    fake_cut(one);
+    if (!wanted)
+        fake_cancel(*first);
+    snprintf(path, sizeof path, "%s/%s", LINE, fake_child(zk, LINE, 0, FAKE_LATEST));
+    fake_refuse(zk, FAKE_GET, path, ZTHROTTLEDOP, 1);
+    fake_connect(one);
+    fake_caller *behind = fake_join(one, LINE, 1e12);
+    const zkl_line *line = zkl_lines_find(&one->lines, LINE);
+    while (!line->snapshot.count || line->snapshot.children[0].watch != ZKL_WATCH_ARMED) {
+        if (!fake_answer(one))
+            fake_wait(zk, 0.1);
+        line = zkl_lines_find(&one->lines, LINE);
+    }
+    return behind;
+}
+
+static void one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells(void) {
+    for (unsigned wanted = 0; wanted < 2; wanted++) {
+        fake_caller *p, *q = one_of_ours_behind_a_lost_one(wanted, &p);
+        wait_and_settle(1);
+        if (wanted) {
+            CHECK(fake_held(p) && fake_waits(q));
+            CHECK_INT(fake_release(p), ZKL_OK);
+        }
+        fake_settle(one);
+        CHECK(fake_held(q));
+        CHECK_INT((int64_t)one->lines.queue.watches.left, 0);
+        CHECK_INT(fake_release(q), ZKL_OK);
+        fake_settle(one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    }
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a client with too many watches for a packet could never come back",
@@ -642,6 +777,17 @@ int main(int argc, char **argv) {
          whose_turn_it_is_watches_its_node_when_others_do_not},
         {"what is watched is known", what_is_watched_is_known},
         {"a holder finds room as others do", a_holder_finds_room_as_others_do},
+        {"a line that is listed in turn is counted", a_line_that_is_listed_in_turn_is_counted},
+        {"a line is not listed again before that is answered",
+         a_line_is_not_listed_again_before_that_is_answered},
+        {"among strangers those who come next are watched in time",
+         among_strangers_those_who_come_next_are_watched_in_time},
+        {"a short line that comes next is watched in time",
+         a_short_line_that_comes_next_is_watched_in_time},
+        {"after very many requests about watches answers are known",
+         after_very_many_requests_about_watches_answers_are_known},
+        {"one on a node that was found to be ours is counted until it tells",
+         one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -265,6 +265,26 @@ static void a_level_that_cannot_be_made_fails_nobody_once_it_was_there(void) {
     CHECK_INT(p->answers + q->answers, 1);
 }
 
+/* How often they vanish as soon as they are there until it is told. */
+static unsigned rounds_until_it_is_told(void) {
+    fake_caller *p = fake_join(one, DEEP, 1e12);
+    unsigned rounds = 0;
+    while (fake_waits(p) && rounds < 1000) {
+        fake_carry(one);
+        rounds += fake_remove(zk, DEEP) == ZOK;
+        while (fake_deliver(one))
+            continue;
+    }
+    CHECK_FAILED(p, ZNONODE);
+    fake_settle(one);
+    return rounds;
+}
+
+static void whoever_comes_after_that_tries_as_often(void) {
+    CHECK_INT(rounds_until_it_is_told(), 50);
+    CHECK_INT(rounds_until_it_is_told(), 50);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"missing parents are made in one batch with the create",
@@ -296,6 +316,8 @@ int main(int argc, char **argv) {
          a_level_that_cannot_be_made_fails_those_who_wait_for_it},
         {"a level that cannot be made fails nobody once it was there",
          a_level_that_cannot_be_made_fails_nobody_once_it_was_there},
+        {"whoever comes after parents that vanish tries as often",
+         whoever_comes_after_that_tries_as_often},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

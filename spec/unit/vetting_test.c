@@ -36,6 +36,7 @@ static void a_closed_directory_is_asked_once(void) {
         fake_settle(one);
     }
     CHECK_INT(one->counts[FAKE_ACL], 1);
+    CHECK_INT(one->counts[FAKE_LIST], 5); /* what is asked with it is enough */
 }
 
 static void a_new_session_asks_again(void) {
@@ -316,6 +317,35 @@ static void levels_are_looked_at_again_in_the_next_session(void) {
     look_over_two_links(fake_expire);
 }
 
+static void what_is_known_of_one_directory_is_not_anothers(void) {
+    static const char *const paths[] = {LINE, "/locks/b"};
+    fake_directory(zk, paths[1]);
+    for (unsigned i = 0; i < 6; i++) {
+        node_at(paths[i % 2])->closed = true;
+        fake_caller *p = fake_join(one, paths[i % 2], 60);
+        fake_settle(one);
+        CHECK(fake_held(p));
+        fake_release(p);
+        fake_settle(one);
+    }
+    CHECK_INT(one->counts[FAKE_ACL], 2);
+}
+
+/* The list has come by then, and nothing else asks for it. */
+static void an_acl_that_was_refused_for_now_is_asked_later(void) {
+    node_at(LINE)->closed = true;
+    fake_release(fake_holder(one));
+    fake_settle(one);
+    node_at(LINE)->aversion = 1;
+    fake_refuse(zk, FAKE_ACL, LINE, ZTHROTTLEDOP, 1);
+    fake_caller *p = fake_join(one, LINE, 60);
+    fake_settle(one);
+    CHECK(fake_waits(p));
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a directory where anybody may create or delete is refused, in the same round trip",
@@ -355,6 +385,10 @@ int main(int argc, char **argv) {
          levels_are_looked_at_again_over_the_next_link},
         {"... by another handle", levels_are_looked_at_again_by_another_handle},
         {"... in the next session", levels_are_looked_at_again_in_the_next_session},
+        {"what is known of one directory is not another's",
+         what_is_known_of_one_directory_is_not_anothers},
+        {"an ACL that was refused for now is asked for later",
+         an_acl_that_was_refused_for_now_is_asked_later},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }
