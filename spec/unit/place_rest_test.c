@@ -200,6 +200,19 @@ static void it_may_linger_for_ever_and_a_day(void) {
     CHECK_INT(place_nodes(), 1);
 }
 
+/* Its node has gone, and others have another one on the same place. */
+static void what_has_rested_on_a_former_node_is_not_taken_again(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *mine = place_holder(one);
+    CHECK(fake_rest(mine));
+    fake_share_as(3, 1, 100);
+    fake_caller *other = place_holder(one);
+    CHECK_INT(mine->rests, 1);
+    place_release(other);
+    CHECK(!fake_take_again(mine));
+    place_release(place_handed(one));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"who takes it again the short way has the next turn",
@@ -223,6 +236,8 @@ int main(int argc, char **argv) {
         {"what was dropped while it was held is counted",
          what_was_dropped_while_it_was_held_is_counted},
         {"it may linger for ever and a day", it_may_linger_for_ever_and_a_day},
+        {"what has rested on a former node is not taken again",
+         what_has_rested_on_a_former_node_is_not_taken_again},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

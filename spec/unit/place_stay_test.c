@@ -175,6 +175,35 @@ static void whoever_comes_by_meanwhile_does_not_make_it_longer(void) {
     CHECK_INT(place_nodes(), 1);
 }
 
+/* Those who are not fair here still wait for the servers: nobody takes their node from them. */
+static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_wait(zk, 31);
+    place_release(first);
+    CHECK(fake_waits(second)); /* for trust */
+    fake_caller *fair = fake_join(one, LINE, 1e12);
+    zkl_query_free(fake_flush(one));
+    fake_beat(one, 20);
+    fake_still(one);
+    CHECK(fake_held(second) && fake_waits(fair));
+    CHECK_INT(second->token, first->token);
+}
+
+/* By the options of those who come, whatever it was that those before had asked for. */
+static void it_lingers_as_the_latest_have_asked(void) {
+    fake_share_as(64, 1, 100);
+    place_release(place_holder(one));
+    fake_share_as(64, 1, 2);
+    place_release(place_holder(one));
+    fake_wait(zk, 1.9);
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 1);
+    fake_wait(zk, 0.2);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"it lingers for so long", it_lingers_for_so_long},
@@ -198,6 +227,9 @@ int main(int argc, char **argv) {
         {"readers leave it when its time is over", readers_leave_it_when_its_time_is_over},
         {"whoever comes by meanwhile does not make it longer",
          whoever_comes_by_meanwhile_does_not_make_it_longer},
+        {"one that nobody holds yet and somebody waits for stays",
+         one_that_nobody_holds_yet_and_somebody_waits_for_stays},
+        {"it lingers as the latest have asked", it_lingers_as_the_latest_have_asked},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -334,6 +334,29 @@ static void at_the_close_an_idle_place_goes(void) {
     CHECK_CLEAN();
 }
 
+/* Until the moment, and not at it. */
+static void validity_ends_with_its_moment(void) {
+    fake_caller *first = place_holder(one), *second = place_settled(one);
+    one->context.trusted_until = fake_now;
+    place_release(first);
+    CHECK(fake_waits(second));
+    one->context.trusted_until = fake_now + 1;
+    zkl_lines_each(&one->lines, zkl_line_refreshed);
+    fake_leave(one);
+    CHECK(fake_held(second));
+}
+
+/* It is asked for once: each answer would have it asked for again. */
+static void an_own_node_that_may_not_be_read_is_read_once(void) {
+    fake_caller *first = place_join(one);
+    CHECK(fake_answer(one) && fake_answer(one)); /* created, listed */
+    CHECK(fake_held(first));
+    fake_refuse(zk, FAKE_GET, fake_node_of(first), ZUNIMPLEMENTED, 0);
+    fake_settle(one);
+    CHECK(fake_held(first));
+    CHECK_INT(one->counts[FAKE_GET], 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"those here take turns without traffic", those_here_take_turns_without_traffic},
@@ -375,6 +398,9 @@ int main(int argc, char **argv) {
         {"of none an idle place is free", of_none_an_idle_place_is_free},
         {"behind others the last to come go", behind_others_the_last_to_come_go},
         {"a new place refuses nobody who had waited", a_new_place_refuses_nobody_who_had_waited},
+        {"validity ends with its moment", validity_ends_with_its_moment},
+        {"an own node that may not be read is read once",
+         an_own_node_that_may_not_be_read_is_read_once},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

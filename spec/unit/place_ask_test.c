@@ -1,0 +1,239 @@
+/* When those who share a place ask who is behind them, and from when on they count for how long
+ * somebody has waited there. */
+#include "place_world.h"
+
+static fake_caller *reads(void) {
+    return fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
+}
+
+static fake_caller *reader(void) {
+    fake_caller *caller = reads();
+    fake_settle_all(zk);
+    CHECK(fake_held(caller));
+    return caller;
+}
+
+static unsigned lists(void) {
+    return one->counts[FAKE_LIST];
+}
+
+/* Time passes, in small pieces of which each is answered; how many lists were asked for. */
+static unsigned asked_within(double seconds, double piece) {
+    const unsigned before = lists();
+    for (double passed = 0; passed < seconds; passed += piece) {
+        fake_wait(zk, piece);
+        fake_settle_all(zk);
+    }
+    return lists() - before;
+}
+
+/* ---- those who read ---- */
+
+static void with_no_time_at_all_they_ask_now_and_then(void) {
+    fake_share_as(1000000, 0, 1);
+    reader();
+    const unsigned asked = asked_within(2, 0.02);
+    check_note("%u lists", asked);
+    CHECK(asked >= 28 && asked <= 54);
+}
+
+/* With less time than a tenth of a second they have that. */
+static void who_comes_soon_after_they_have_asked_gets_in(void) {
+    static const struct {
+        double stint, within, after;
+    } times[] = {{0, 0.09, 0.11}, {0.07, 0.09, 0.11}, {0.12, 0.11, 0.13}, {2, 1.9, 2.1}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        check_note("a stint of %g s", times[i].stint);
+        fake_share_as(1000000, times[i].stint, 1);
+        reader();
+        fake_wait(zk, times[i].within); /* they ask, and nobody answers */
+        CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
+        CHECK(fake_held(reads()));
+        fake_wait(zk, times[i].after - times[i].within);
+        fake_caller *late = reads();
+        CHECK(fake_waits(late));
+        fake_settle_all(zk);
+        CHECK(fake_held(late));
+        fake_world_end();
+        fake_world_begin();
+    }
+}
+
+static void however_much_time_they_have_they_do_ask(void) {
+    fake_share_as(64, 1e6, 1);
+    reader();
+    CHECK_INT(asked_within(1300, 100), 0);
+    CHECK_INT(asked_within(510, 10), 1);
+}
+
+/* Only the number of grants is bounded then. */
+static void without_a_bound_on_time_they_ask_about_once_a_second(void) {
+    fake_share_as(64, 1e300, 1);
+    reader();
+    const unsigned asked = asked_within(20, 0.1);
+    check_note("%u lists", asked);
+    CHECK(asked >= 18 && asked <= 28);
+}
+
+/* It was set while nobody read there. */
+static void while_a_watch_would_tell_they_do_not_ask(void) {
+    fake_share_as(64, 2, 100);
+    place_release(reader());
+    fake_settle_all(zk);
+    CHECK(zkl_lines_find(&one->lines, LINE)->current);
+    fake_caller *mine = reads();
+    CHECK(fake_held(mine));
+    CHECK_INT(asked_within(20, 0.5), 0);
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    CHECK(!zkl_lines_find(&one->lines, LINE)->current);
+    CHECK(asked_within(2, 0.1) > 0);
+    CHECK(fake_held(mine) && fake_waits(theirs));
+}
+
+/* How long the place was to be kept has nothing to do with it. */
+static void when_the_watch_has_told_they_ask_within_half_their_time(void) {
+    fake_share_as(64, 2, 100);
+    place_release(reader());
+    fake_settle_all(zk);
+    reads();
+    fake_settle(two);
+    fake_caller *theirs = fake_read(two, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+    CHECK(asked_within(1.1, 0.1) > 0);
+}
+
+/* He came just after they had asked, and is found when they ask again: he has waited since. */
+static void a_writer_has_waited_since_they_last_asked_in_vain(void) {
+    fake_share_as(1000000, 4, 1);
+    reader();
+    const unsigned before = lists();
+    while (lists() == before)
+        asked_within(0.01, 0.01);
+    const zkl_nanos came = fake_now;
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    while (fake_now - came < zkl_clock_after(0, 3.9)) {
+        asked_within(0.1, 0.1);
+        CHECK(fake_held(reads()));
+    }
+    asked_within(0.2, 0.1);
+    CHECK(fake_waits(reads()) && fake_waits(theirs));
+}
+
+/* ---- those who take turns ---- */
+
+/* Nothing was done here for long: nobody waited. */
+static void a_stint_does_not_begin_before_somebody_comes(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *mine = place_holder(one);
+    fake_wait(zk, 20);
+    fake_waiter(two);
+    fake_caller *next = place_join(one);
+    place_release(mine);
+    CHECK(fake_held(next));
+    fake_wait(zk, 1.1);
+    fake_caller *late = place_join(one);
+    place_release(next);
+    CHECK(fake_waits(late));
+}
+
+/* With so little room left that the watch would take what is kept for whoever's turn it is. */
+static void without_room_for_the_watch_they_do_not_ask(void) {
+    fake_caller *mine = place_holder(one);
+    zkl_watches *watches = &one->lines.queue.watches;
+    const size_t most = watches->most;
+    watches->most = watches->bytes;
+    place_forget_counts(one);
+    fake_caller *theirs = fake_waiter(two);
+    CHECK_INT(lists(), 0);
+    watches->most = most;
+    place_release(mine);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs));
+}
+
+/* ---- others of the same writer ---- */
+
+/* Both read under one write, and one of them does not wait for a link. */
+static void who_is_patient_waits_on_when_a_try_beside_him_ends(void) {
+    fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
+    fake_settle_all(zk);
+    CHECK(fake_held(write));
+    fake_caller *patient = fake_share_under(write, LINE), *tried = fake_try_under(write, LINE);
+    CHECK(fake_waits(patient) && fake_waits(tried));
+    fake_cut(one);
+    CHECK_FAILED(tried, ZKL_DISCONNECTED);
+    CHECK(fake_waits(patient));
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(patient));
+    CHECK_INT(patient->token, write->token);
+}
+
+static void a_try_under_a_write_is_granted(void) {
+    fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
+    fake_settle_all(zk);
+    fake_caller *tried = fake_try_under(write, LINE);
+    CHECK(fake_waits(tried));
+    fake_settle_all(zk);
+    CHECK(fake_held(tried));
+}
+
+/* It waits for a link as it waits for everything else. */
+static void a_read_under_a_write_waits_for_a_link(void) {
+    fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
+    fake_settle_all(zk);
+    fake_cut(one);
+    fake_caller *read = fake_share_under(write, LINE);
+    CHECK(fake_waits(read));
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(read));
+}
+
+/* Somebody has asked for it back while it waited: who gets it hears so, and nobody after him. */
+static void who_is_let_in_where_it_is_wanted_back_hears_so(void) {
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    fake_caller *first = reads(), *second = reads();
+    fake_settle_all(zk);
+    fake_write(zk, fake_node_of(first), "__REVOKE__");
+    fake_settle_all(zk);
+    place_release(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(first) && fake_waits(second));
+    CHECK_INT(first->revocations, 1);
+    place_release(first);
+    fake_settle_all(zk);
+    CHECK(fake_held(second));
+    CHECK_INT(second->revocations, 0);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"those who read ask now and then with no time at all",
+         with_no_time_at_all_they_ask_now_and_then},
+        {"who comes soon after they have asked gets in",
+         who_comes_soon_after_they_have_asked_gets_in},
+        {"however much time they have, they do ask", however_much_time_they_have_they_do_ask},
+        {"without a bound on time they ask about once a second",
+         without_a_bound_on_time_they_ask_about_once_a_second},
+        {"while a watch would tell they do not ask", while_a_watch_would_tell_they_do_not_ask},
+        {"when the watch has told they ask within half their time",
+         when_the_watch_has_told_they_ask_within_half_their_time},
+        {"a writer has waited since they last asked in vain",
+         a_writer_has_waited_since_they_last_asked_in_vain},
+        {"a stint does not begin before somebody comes",
+         a_stint_does_not_begin_before_somebody_comes},
+        {"without room for the watch they do not ask", without_room_for_the_watch_they_do_not_ask},
+        {"who is patient waits on when a try beside him ends",
+         who_is_patient_waits_on_when_a_try_beside_him_ends},
+        {"a try under a write is granted", a_try_under_a_write_is_granted},
+        {"a read under a write waits for a link", a_read_under_a_write_waits_for_a_link},
+        {"who is let in where it is wanted back hears so",
+         who_is_let_in_where_it_is_wanted_back_hears_so},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
