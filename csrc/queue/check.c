@@ -81,6 +81,8 @@ static void check_position(subject of, const zkl_contender *c) {
     must(of, c->position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
     must(of, !c->post.round || (c->name && c->phase != ZKL_OVER),
          "who is in a round has a node, and is not over");
+    must(of, c->post.round != &c->queue->reads || c->watch != ZKL_WATCH_ASKED,
+         "whose own node is about to be watched need not be read in turn");
     must(of, c->post.round != &c->queue->lists || c->phase == ZKL_WAITING,
          "only for waiters the line is listed in turn");
 }
@@ -282,6 +284,7 @@ static void check_place(const zkl_line *line, const zkl_place *place) {
     must(of, held == place->entered, "a place is entered when its node is held");
     must(of, held || (!place->holders.first && !place->turn), "nobody holds a place that queues");
     must(of, held || place->waiting.first, "a place that nobody waits for does not queue");
+    must(of, held || !place->timer.at, "a place that queues has no time to keep");
     must(of, place->idle == is_idle(place), "a place is idle when nobody here wants it");
     must(of, !place->idle || (!place->sealed && !node->revoked && place->context->port),
          "an idle place is open");

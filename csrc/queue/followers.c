@@ -46,7 +46,6 @@ static void quit(zkl_followers *followers, zkl_contender *c) {
 }
 
 void zkl_followers_wait(zkl_followers *followers, zkl_contender *c, const zkl_child *blocker) {
-    quit(followers, c);
     c->blocker = blocker->sequence;
     enter(followers, c, ZKL_FOLLOWS_BLOCKER);
 }
@@ -59,7 +58,6 @@ void zkl_followers_wait_next(zkl_followers *followers, zkl_contender *c, const z
 }
 
 void zkl_followers_wait_any(zkl_followers *followers, zkl_contender *c) {
-    quit(followers, c);
     enter(followers, c, ZKL_FOLLOWS_LEASES);
 }
 

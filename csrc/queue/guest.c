@@ -89,11 +89,12 @@ zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *te
 
 /* ---- the short way ---- */
 
-/* Does nothing of it concern others, for now? */
+/* Does nothing of it concern others, for now? That nobody stands behind it is known only while
+ * there is a link, and a list that was made since it came. */
 static bool is_quiet(const zkl_place *place) {
-    return place->kind != ZKL_KIND_READ && place->company == ZKL_COMPANY_NONE && !place->stirred &&
-           !zkl_place_sealed(place) && !zkl_place_waiter(place) && !place->line->stale &&
-           place->context->port && !place->line->queue->hurried && place->sharing.linger > 0;
+    return place->kind != ZKL_KIND_READ && place->company == ZKL_COMPANY_NONE &&
+           !zkl_place_sealed(place) && !zkl_place_waiter(place) && !place->line->queue->hurried &&
+           place->sharing.linger > 0;
 }
 
 bool zkl_guest_rest(zkl_contender *c) {

@@ -21,8 +21,7 @@ static zkl_place *place_around(zkl_compound *compound) {
 /* The host hears of a loss before it hears that another one holds. */
 static void node_changed(zkl_compound *compound) {
     zkl_place *place = place_around(compound);
-    if (place->node && place->node->phase == ZKL_OVER)
-        zkl_turns_lose(place); /* when the client closes, all have been released before */
+    zkl_turns_lose(place); /* nobody holds it before it is granted, or when the client closes */
     zkl_place_stir(place);
 }
 
@@ -133,14 +132,13 @@ static bool is_occupied(const zkl_place *place) {
  * somebody. */
 static bool is_crowded(const zkl_place *place, size_t crowd) {
     const bool queued = is_closed(place) || (place->node && place->node->queued);
-    return crowd && is_occupied(place) && place->waiters >= crowd - queued;
+    return crowd && place->waiters >= crowd - queued;
 }
 
 /* Its only caller is not to wait for anybody: what the place still has to ask for is asked of a new
  * one, whose create says all. */
 static void try_once(zkl_place *place) {
-    if (place->node && place->node->phase == ZKL_HELD && !zkl_place_holder(place) &&
-        zkl_turns_may_hand_over(place) != ZKL_MAY)
+    if (place->node && !zkl_place_holder(place) && zkl_turns_may_hand_over(place) != ZKL_MAY)
         zkl_stay_end(place);
 }
 
@@ -161,8 +159,7 @@ static void look_at_once(zkl_place *place, zkl_contender *c, int64_t *token) {
     c->mute = true;
     zkl_tend(place);
     c->mute = false;
-    if (c->phase == ZKL_HELD)
-        *token = c->token;
+    *token = c->token; /* 0: it does not hold */
 }
 
 static void wait_for(zkl_place *place, zkl_contender *c, const zkl_terms *terms) {
@@ -196,10 +193,7 @@ static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
         return NULL;
     read->sharing = *terms->sharing;
     write->sealed = true;
-    if (terms->once && !read->context->port)
-        zkl_turns_fail(c, ZKL_DISCONNECTED);
-    else
-        wait_for(read, c, terms);
+    wait_for(read, c, terms);
     return c;
 }
 
@@ -220,8 +214,6 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
         zkl_turns_fail(c, ZKL_BUSY);
     } else if (terms->once && occupied) {
         zkl_turns_fail(c, ZKL_TIMEOUT);
-    } else if (terms->once && !place->context->port) {
-        zkl_turns_fail(c, ZKL_DISCONNECTED);
     } else {
         make_way(line, terms->kind);
         if (terms->once)

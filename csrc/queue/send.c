@@ -245,8 +245,8 @@ bool zkl_send_watch_blocker(zkl_line *line, zkl_child *child) {
     return watch_child(line, child, ZKL_CLAIM_OTHERS);
 }
 
-bool zkl_send_watch_second(zkl_line *line, zkl_child *child) {
-    return watch_child(line, child, ZKL_CLAIM_SECOND);
+void zkl_send_watch_second(zkl_line *line, zkl_child *child) {
+    watch_child(line, child, ZKL_CLAIM_SECOND);
 }
 
 static void tell_unwatched(zkl_context *context, const char *path, bool list) {

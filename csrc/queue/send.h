@@ -38,7 +38,7 @@ void zkl_send_list(zkl_line *line);
  * nobody will tell. */
 bool zkl_send_watch_blocker(zkl_line *line, zkl_child *child);
 /* The same for the one before the blocker: only if there is much room. */
-bool zkl_send_watch_second(zkl_line *line, zkl_child *child);
+void zkl_send_watch_second(zkl_line *line, zkl_child *child);
 /* Takes back a watch on a node that stays. Until that could be sent, it stands as armed. */
 void zkl_send_unwatch(zkl_line *line, zkl_child *child);
 void zkl_send_unwatch_directory(zkl_line *line);

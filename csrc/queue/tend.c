@@ -149,10 +149,10 @@ static bool tend_held(zkl_place *place) {
     return place->kind == ZKL_KIND_READ ? tend_shared(place, fresh) : tend_single(place, fresh);
 }
 
+/* It has no node, and with that its timer has gone. */
 static void free_place(zkl_place *place) {
     if (place->under)
         place->under->lent = NULL;
-    zkl_timer_clear(&place->context->timers, &place->timer);
     zkl_list_remove(&place->line->listeners, &place->listener.item);
     if (place->stirred)
         zkl_list_remove(&place->line->queue->stirred, &place->item);

@@ -258,6 +258,22 @@ static void nor_does_who_has_lost_its_place(void) {
     CHECK(fake_waits(come(1)));
 }
 
+/* He came with a node of his own before, and another one goes: once is enough. */
+static void who_is_refused_is_refused_once(void) {
+    char theirs[256], node[256];
+    snprintf(theirs, sizeof theirs, "%s", fake_stranger(zk, LINE, "_c_%s-__WRIT__"));
+    fake_caller *first = come_for(ZKL_KIND_READ, 5);
+    snprintf(node, sizeof node, "%s", fake_node_of(first));
+    fake_remove(zk, node);
+    fake_settle_all(zk);
+    CHECK(fake_waits(first));
+    CHECK_FAILED(come_for(ZKL_KIND_READ, 0), ZKL_BUSY);
+    CHECK(fake_waits(first));
+    fake_remove(zk, theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(first));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"one too many is refused at once, without traffic", one_too_many_is_refused_at_once},
@@ -282,6 +298,7 @@ int main(int argc, char **argv) {
         {"without a bound nobody is refused", without_a_bound_nobody_is_refused},
         {"who queues anew does not count yet", who_queues_anew_does_not_count_yet},
         {"nor does who has lost its place", nor_does_who_has_lost_its_place},
+        {"who is refused is refused once", who_is_refused_is_refused_once},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

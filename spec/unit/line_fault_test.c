@@ -2,6 +2,7 @@
 #include "fake_world.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- the create's reply is lost ---- */
 
@@ -465,6 +466,22 @@ static void what_is_refused_now_and_then_is_asked_again_soon(void) {
     }
 }
 
+/* The first of all may not be read, and somebody is on his way who does not stand behind it. */
+static void a_blocker_that_may_not_be_read_fails_nobody_on_his_way(void) {
+    const char *stranger = fake_stranger(zk, LINE, "_c_%s-__READ__");
+    CHECK(strstr(stranger, "0000000000"));
+    fake_refuse(zk, FAKE_GET, stranger, ZNOAUTH, 0);
+    fake_caller *write = fake_write_lock(one, LINE);
+    while (!fake_pending(one, FAKE_GET, stranger))
+        CHECK(fake_answer(one));
+    fake_caller *read = fake_read(one, LINE);
+    while (fake_waits(write))
+        CHECK(fake_answer(one));
+    CHECK_FAILED(write, ZKL_ACCESS_DENIED);
+    fake_settle(one);
+    CHECK(fake_held(read));
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a create whose reply was lost is looked for after a write, and adopted",
@@ -518,6 +535,8 @@ int main(int argc, char **argv) {
         {"a lost create that is wanted back hears so", a_lost_create_that_is_wanted_back_hears_so},
         {"what is refused now and then is asked again soon",
          what_is_refused_now_and_then_is_asked_again_soon},
+        {"a blocker that may not be read fails nobody on his way",
+         a_blocker_that_may_not_be_read_fails_nobody_on_his_way},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

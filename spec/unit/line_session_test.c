@@ -418,6 +418,7 @@ static void a_client_that_closes_counts_the_watches_on_its_own_nodes(void) {
     fake_leave(one);
     fake_release(holder);
     fake_settle_all(zk);
+    CHECK_INT(one->lines.queue.watches.bytes, 0);
 }
 
 int main(int argc, char **argv) {

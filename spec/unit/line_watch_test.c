@@ -1,5 +1,6 @@
 /* The library's watches: all of them go out in one packet on a reconnect. What there is no room for
  * is looked after. */
+#include "fake_watch.h"
 #include "fake_world.h"
 
 #include "queue/answer.h"
@@ -108,6 +109,7 @@ static void blockers_go_before_own_nodes(void) {
         blockers +=
             zkl_lines_find(&one->lines, path_of(i))->snapshot.children[0].watch == ZKL_WATCH_ARMED;
     CHECK(blockers > fake_watched(one) / 2);
+    CHECK(one->lines.queue.watches.bytes <= 2000 - 2000 / 16); /* the rest is for turns */
 }
 
 static void what_becomes_free_is_used(void) {
@@ -513,6 +515,7 @@ static void one_watch_serves_all_who_wait_for_the_same(void) {
         CHECK(fake_answer(one));
     CHECK_INT(fake_pending(one, FAKE_GET, theirs), 1);
     CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
     fake_settle(one);
     CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
     fake_remove(zk, theirs);
@@ -730,6 +733,104 @@ static void one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells(vo
     }
 }
 
+/* It is asked for in the turn of those who are looked after; one request is enough. */
+static void a_holder_for_whom_there_is_room_again_is_watched(void) {
+    without_room();
+    fake_holder(one);
+    wait_and_settle(0.1);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 1);
+    one->lines.queue.watches.most = 1000;
+    const unsigned before = one->counts[FAKE_GET];
+    wait_and_settle(10);
+    CHECK_INT((int64_t)fake_watched(one), 1);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(one->counts[FAKE_GET], before + 1);
+}
+
+/* A byte a microsecond. */
+static void who_is_looked_after_pays_for_what_is_read(void) {
+    without_room();
+    fake_caller *p = fake_holder(one);
+    wait_and_settle(0.1);
+    zkl_post *post = &p->contender->post;
+    const zkl_round *reads = &one->lines.queue.reads;
+    CHECK(post->round == reads);
+    CHECK_INT(reads->serve(post), (zkl_nanos)strlen(fake_node_of(p)) * 1000);
+    fake_leave(one);
+}
+
+/* Room is kept for whoever's turn it is, so that no list is needed then. */
+static void whose_turn_it_is_is_watched_when_others_would_not_be(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    one->lines.queue.watches.most = 100;
+    fake_caller *p = fake_waiter(one);
+    CHECK_INT((int64_t)fake_watched(one), 1); /* the one before it */
+    fake_remove(zk, stranger);
+    CHECK(fake_deliver(one));
+    CHECK_TEXT(fake_batch(one), "G");
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* As long as a revocation is, and something else. */
+static void what_else_is_written_to_a_node_is_no_revocation(void) {
+    fake_caller *p = fake_holder(one);
+    wait_and_settle(0.1);
+    fake_write(zk, fake_node_of(p), "__REVOKED_");
+    fake_settle(one);
+    CHECK_INT(p->revocations, 0);
+    fake_write(zk, fake_node_of(p), "__REVOKE__, please");
+    fake_settle(one);
+    CHECK_INT(p->revocations, 0);
+    fake_write(zk, fake_node_of(p), "__REVOKE__");
+    fake_settle(one);
+    CHECK_INT(p->revocations, 1);
+}
+
+static void a_revocation_that_is_read_after_the_release_is_not_told(void) {
+    fake_caller *p = fake_holder(one);
+    wait_and_settle(0.1);
+    fake_write(zk, fake_node_of(p), "__REVOKE__");
+    CHECK(fake_deliver(one));
+    CHECK_INT(fake_pending(one, FAKE_GET, NULL), 1);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    fake_settle(one);
+    CHECK_INT(p->revocations, 0);
+    CHECK_INT(one->context.counters.revoked, 0);
+}
+
+/* What has the number of the write stays, and what was the read's is gone before it is watched. */
+static void of_two_of_one_number_the_other_one_may_go(void) {
+    fake_caller *write = fake_write_lock(two, LINE);
+    fake_settle(two);
+    fake_caller *read = fake_read_under(write, LINE);
+    fake_settle(two);
+    fake_caller *p = fake_write_lock(one, LINE), *q = fake_read(one, LINE);
+    while (fake_pending(one, FAKE_GET, NULL) < 2)
+        CHECK(fake_carry(one) && fake_deliver(one));
+    CHECK_INT(fake_release(read), ZKL_OK);
+    fake_settle(two);
+    fake_settle(one);
+    CHECK(fake_waits(p) && fake_waits(q));
+    CHECK_INT(fake_release(write), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+}
+
+/* The library says at once that it has none: nothing is left that could be taken back. */
+static void one_that_the_library_does_not_know_keeps_no_line(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    while (fake_carry(one))
+        continue;
+    fake_watches_free(&one->listeners);
+    while (fake_deliver(one))
+        continue;
+    CHECK_INT(one->counts[FAKE_UNWATCH], 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a client with too many watches for a packet could never come back",
@@ -788,6 +889,18 @@ int main(int argc, char **argv) {
          after_very_many_requests_about_watches_answers_are_known},
         {"one on a node that was found to be ours is counted until it tells",
          one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells},
+        {"a holder for whom there is room again is watched",
+         a_holder_for_whom_there_is_room_again_is_watched},
+        {"who is looked after pays for what is read", who_is_looked_after_pays_for_what_is_read},
+        {"whose turn it is is watched when others would not be",
+         whose_turn_it_is_is_watched_when_others_would_not_be},
+        {"what else is written to a node is no revocation",
+         what_else_is_written_to_a_node_is_no_revocation},
+        {"a revocation that is read after the release is not told",
+         a_revocation_that_is_read_after_the_release_is_not_told},
+        {"of two of one number the other one may go", of_two_of_one_number_the_other_one_may_go},
+        {"one that the library does not know keeps no line",
+         one_that_the_library_does_not_know_keeps_no_line},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -211,6 +211,47 @@ static void who_is_let_in_where_it_is_wanted_back_hears_so(void) {
     CHECK_INT(second->revocations, 0);
 }
 
+/* They read here already, and the other one's options do not matter before all have gone. */
+static void other_options_do_not_end_a_hold(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *first = reader();
+    fake_share_as(3, 1000, 1);
+    fake_caller *second = reads();
+    CHECK(fake_held(first) && fake_held(second));
+    CHECK_INT(second->token, first->token);
+}
+
+/* They have queued before a writer of somebody else's, of whom nobody here has heard, for the
+ * servers are slow: whether he has waited long enough is not known. */
+static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_place(void) {
+    fake_share_as(64, 1, 1);
+    fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
+    fake_settle_all(zk);
+    fake_caller *waiter = reads();
+    fake_settle_all(zk);
+    for (unsigned i = 0; i < 2; i++) {
+        fake_read(two, LINE); /* the watch has told of one */
+        fake_settle_all(zk);
+    }
+    fake_caller *read = fake_share_under(write, LINE);
+    fake_settle_all(zk);
+    CHECK(fake_held(read) && fake_waits(waiter));
+    CHECK(!zkl_lines_find(&one->lines, LINE)->current);
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle(two);
+    fake_wait(zk, 2);
+    place_release(write);
+    CHECK(fake_held(waiter) && waiter->token > write->token); /* by his own node */
+    fake_settle_all(zk);
+    CHECK(fake_held(waiter) && fake_waits(theirs));
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK(fake_waits(theirs));
+    place_release(waiter);
+    fake_settle_all(zk);
+    CHECK_INT(waiter->losses + read->losses, 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"those who read ask now and then with no time at all",
@@ -234,6 +275,9 @@ int main(int argc, char **argv) {
         {"a read under a write waits for a link", a_read_under_a_write_waits_for_a_link},
         {"who is let in where it is wanted back hears so",
          who_is_let_in_where_it_is_wanted_back_hears_so},
+        {"other options do not end a hold", other_options_do_not_end_a_hold},
+        {"after a downgrade that nobody answered who waits to read keeps his place",
+         after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_place},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -1,5 +1,6 @@
 /* The short way of one who takes a place again and again. */
 #include "place_world.h"
+#include "queue/place.h"
 
 static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
     fake_caller *mine = place_holder(one);
@@ -213,6 +214,33 @@ static void what_has_rested_on_a_former_node_is_not_taken_again(void) {
     place_release(place_handed(one));
 }
 
+static void when_its_client_leaves_the_short_way_is_closed(void) {
+    fake_share_as(64, 1, 100);
+    zkl_places_hurry(&one->lines);
+    fake_caller *mine = place_holder(one);
+    CHECK(!fake_rest(mine));
+    place_release(mine);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+/* Nor when it has come back and the servers have not said yet who is there. */
+static void without_a_link_the_short_way_is_closed(void) {
+    fake_share_as(64, 1000, 1000);
+    fake_caller *mine = place_holder(one);
+    fake_cut(one);
+    CHECK(!fake_rest(mine));
+    fake_connect(one);
+    CHECK(!fake_rest(mine));
+    fake_settle_all(zk);
+    CHECK(fake_rest(mine));
+    fake_cut(one);
+    CHECK(!fake_take_again(mine));
+    fake_connect(one);
+    CHECK(!fake_take_again(mine));
+    CHECK_INT(mine->rests, 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"who takes it again the short way has the next turn",
@@ -238,6 +266,9 @@ int main(int argc, char **argv) {
         {"it may linger for ever and a day", it_may_linger_for_ever_and_a_day},
         {"what has rested on a former node is not taken again",
          what_has_rested_on_a_former_node_is_not_taken_again},
+        {"when its client leaves the short way is closed",
+         when_its_client_leaves_the_short_way_is_closed},
+        {"without a link the short way is closed", without_a_link_the_short_way_is_closed},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

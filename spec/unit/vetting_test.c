@@ -79,6 +79,7 @@ static void a_new_acl_is_read(void) {
     node_at(LINE)->aversion = 1;
     fake_holder(one);
     CHECK_INT(one->counts[FAKE_ACL], 2);
+    CHECK_INT(one->counts[FAKE_LIST], 2);
 }
 
 /* Two are first at once, and one question serves both. */

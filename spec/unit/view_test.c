@@ -351,6 +351,22 @@ static void one_that_is_closed_tells_nothing(void) {
     CHECK(told <= 1);
 }
 
+/* The library takes back all watches of a path: a lock that gives back the directory's takes the
+ * host's along, who is told all the same. */
+static void what_a_lock_gives_back_is_asked_for_again(void) {
+    const size_t i = look(LINE, true);
+    fake_settle(one);
+    taken(i);
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 1);
+    fake_caller *p = fake_share(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 1);
+    const char *theirs = fake_stranger(zk, LINE, NULL);
+    fake_settle(one);
+    CHECK_TEXT(taken(i), strrchr(theirs, '/') + 1);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"tells what is there, and each change", tells_what_is_there_and_each_change},
@@ -382,6 +398,7 @@ int main(int argc, char **argv) {
         {"many are read some at a time", many_are_read_some_at_a_time},
         {"beyond the budget there are too many", beyond_the_budget_there_are_too_many},
         {"one that is closed tells nothing", one_that_is_closed_tells_nothing},
+        {"what a lock gives back is asked for again", what_a_lock_gives_back_is_asked_for_again},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }
