@@ -96,7 +96,7 @@ bool zkl_company_awaited(zkl_place *place) {
 }
 
 bool zkl_company_waited(const zkl_place *place) {
-    return place->company != ZKL_COMPANY_NONE && place->turn > 0 &&
+    return place->company != ZKL_COMPANY_NONE &&
            (place->counted >= place->sharing.handoffs ||
             zkl_place_now(place) - place->since >= place->sharing.stint);
 }
