@@ -8,7 +8,6 @@
 #include "queue/stay.h"
 #include "queue/tend.h"
 #include "queue/turns.h"
-#include "recipe/verdict.h"
 
 #include <stdlib.h>
 
@@ -54,7 +53,7 @@ static void line_dismissed(zkl_listener *listener, zkl_status status, bool give_
 }
 
 static bool is_unused(const zkl_place *place) {
-    return place->node && place->entered && !zkl_place_holder(place) && !zkl_place_waiter(place);
+    return place->entered && !zkl_place_holder(place) && !zkl_place_waiter(place);
 }
 
 static void line_hurried(zkl_listener *listener) {
@@ -88,17 +87,6 @@ static zkl_place *place_new(zkl_line *line, zkl_kind kind) {
     zkl_list_append(&line->listeners, &place->listener.item);
     zkl_place_stir(place);
     return place;
-}
-
-/* Those of the line that nobody uses, and that one of that kind would have to wait for, go first.
- */
-static void make_way(const zkl_line *line, zkl_kind kind) {
-    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
-        const zkl_place *place = place_of(listener);
-        const zkl_child ahead = {.kind = place->kind};
-        if (place->kind != kind && zkl_verdict_blocks(&ahead, kind))
-            line_hurried(listener);
-    }
 }
 
 void zkl_place_make_way(zkl_line *line) {
@@ -215,7 +203,7 @@ zkl_contender *zkl_place_join(zkl_line *line, uint64_t tag, const zkl_terms *ter
     } else if (terms->once && occupied) {
         zkl_turns_fail(c, ZKL_TIMEOUT);
     } else {
-        make_way(line, terms->kind);
+        zkl_place_make_way(line); /* for those of the other kind he would have to wait */
         if (terms->once)
             try_once(place);
         wait_for(place, c, terms);

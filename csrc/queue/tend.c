@@ -28,10 +28,9 @@ static void queue_up(zkl_place *place) {
         zkl_turns_fail_all(place, ZKL_NO_MEMORY);
 }
 
-/* The node's end was none of our doing. */
+/* The node's end was none of our doing. Who held it has heard when it came. */
 static void node_ended(zkl_place *place) {
     const zkl_status why = place->node->outcome;
-    zkl_turns_lose(place);
     zkl_stay_end(place);
     if (why != ZKL_LOST) /* released: the client is closing */
         zkl_turns_fail_all(place, why == ZKL_OK ? ZKL_CLOSED : why);

@@ -515,12 +515,12 @@ static void one_watch_serves_all_who_wait_for_the_same(void) {
         CHECK(fake_answer(one));
     CHECK_INT(fake_pending(one, FAKE_GET, theirs), 1);
     CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
     fake_settle(one);
     CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
     fake_remove(zk, theirs);
     fake_settle(one);
     CHECK(fake_held(p) && fake_held(q));
+    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
 }
 
 static void who_finds_room_is_looked_after_no_more(void) {
@@ -831,6 +831,33 @@ static void one_that_the_library_does_not_know_keeps_no_line(void) {
     CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
 }
 
+/* Not before it has lasted for a while. */
+static void a_short_hold_is_not_watched(void) {
+    fake_caller *p = fake_holder(one);
+    fake_wait(zk, 0.045);
+    CHECK_INT(one->counts[FAKE_GET], 0);
+    fake_wait(zk, 0.01);
+    CHECK_INT(one->counts[FAKE_GET], 1);
+    CHECK_INT(fake_release(p), ZKL_OK);
+}
+
+/* The directory's: the library had no memory for the request. */
+static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 1);
+    CHECK(fake_waits(fake_share(one, LINE, 1e12)));
+    while (fake_carry(one))
+        continue;
+    one->deaf = ZMARSHALLINGERROR;
+    while (fake_deliver(one))
+        continue;
+    one->deaf = ZOK;
+    CHECK_INT(fake_watched(one), 1);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 0);
+    wait_and_settle(1);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a client with too many watches for a packet could never come back",
@@ -901,6 +928,9 @@ int main(int argc, char **argv) {
         {"of two of one number the other one may go", of_two_of_one_number_the_other_one_may_go},
         {"one that the library does not know keeps no line",
          one_that_the_library_does_not_know_keeps_no_line},
+        {"a short hold is not watched", a_short_hold_is_not_watched},
+        {"a directory that cannot be taken back is taken back later",
+         a_directory_that_cannot_be_taken_back_is_taken_back_later},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -252,6 +252,87 @@ static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_p
     CHECK_INT(waiter->losses + read->losses, 0);
 }
 
+/* At the moment itself it is over. */
+static void who_comes_when_their_time_is_over_waits_for_the_answer(void) {
+    fake_share_as(1000000, 2, 1);
+    reader();
+    const zkl_nanos known = zkl_lines_find(&one->lines, LINE)->known;
+    fake_wait(zk, 2);
+    CHECK_INT(fake_now - known, 2 * ZKL_SECOND);
+    CHECK(fake_waits(reads()));
+}
+
+/* The watch that it has is enough, whatever others have taken up since. */
+static void who_is_behind_is_asked_under_the_watch_that_there_is(void) {
+    fake_share_as(64, 1, 100);
+    fake_caller *mine = place_holder(one);
+    one->lines.queue.watches.most = one->lines.queue.watches.bytes;
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle_all(zk);
+    place_release(mine);
+    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(place_handed(one)->token, mine->token);
+}
+
+/* Nobody reads there, and somebody waits for trust. */
+static void one_that_somebody_waits_to_read_on_stays(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *first = reader();
+    fake_wait(zk, 31);
+    fake_caller *second = reads();
+    CHECK(fake_waits(second));
+    place_release(first);
+    CHECK(fake_waits(second));
+    fake_beat(one, 20);
+    fake_still(one);
+    CHECK(fake_held(second));
+    CHECK_INT(second->token, first->token);
+}
+
+/* It is kept as its reader has asked, who was the only one to use it. */
+static void what_a_writer_has_read_on_lingers(void) {
+    fake_share_as(64, 1000, 1);
+    fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
+    fake_settle_all(zk);
+    fake_caller *read = fake_share_under(write, LINE);
+    fake_settle_all(zk);
+    place_release(write);
+    fake_settle_all(zk);
+    place_release(read);
+    fake_settle_all(zk);
+    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(reader()->token, write->token);
+}
+
+/* At one moment its turn comes and he gives up: it is as if he had held it. */
+static void who_gives_up_when_his_turn_comes_leaves_it_free(void) {
+    fake_caller *before = fake_join_for(one, LINE, 5);
+    fake_settle_all(zk);
+    CHECK(fake_held(before));
+    fake_caller *p = fake_share(one, LINE, 5);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    fake_wait(zk, 5);
+    CHECK_INT(before->losses, 1);
+    CHECK_FAILED(p, ZKL_TIMEOUT);
+    fake_settle_all(zk);
+    fake_wait(zk, 1.1);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+static void a_wait_without_a_link_ends_at_its_deadline(void) {
+    place_holder(one);
+    fake_caller *p = fake_share(one, LINE, 5);
+    CHECK(fake_waits(p));
+    fake_cut(one);
+    fake_wait(zk, 4.9);
+    CHECK(fake_waits(p));
+    fake_wait(zk, 0.2);
+    CHECK_FAILED(p, ZKL_DISCONNECTED);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"those who read ask now and then with no time at all",
@@ -278,6 +359,15 @@ int main(int argc, char **argv) {
         {"other options do not end a hold", other_options_do_not_end_a_hold},
         {"after a downgrade that nobody answered who waits to read keeps his place",
          after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_place},
+        {"who comes when their time is over waits for the answer",
+         who_comes_when_their_time_is_over_waits_for_the_answer},
+        {"who is behind is asked under the watch that there is",
+         who_is_behind_is_asked_under_the_watch_that_there_is},
+        {"one that somebody waits to read on stays", one_that_somebody_waits_to_read_on_stays},
+        {"what a writer has read on lingers", what_a_writer_has_read_on_lingers},
+        {"who gives up when his turn comes leaves it free",
+         who_gives_up_when_his_turn_comes_leaves_it_free},
+        {"a wait without a link ends at its deadline", a_wait_without_a_link_ends_at_its_deadline},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -175,23 +175,34 @@ static bool tells_at_once(fake_caller *holder) {
 }
 
 /* Nobody behind it gains from its end before those were heard who come just now. */
-static void the_last_one_here_is_told_in_the_hosts_next_turn(void) {
+static void the_last_one_here_is_told_in_the_hosts_next_turn(zkl_kind kind) {
     fake_share_as(3, 1000, 1);
     fake_caller *mine[6];
-    mine[0] = place_holder(one);
-    mine[1] = place_join(one);
+    for (size_t i = 0; i < 2; i++) {
+        mine[i] = fake_share_kind(one, LINE, kind, 1e12);
+        fake_settle_all(zk);
+    }
     CHECK(tells_at_once(mine[0])); /* nobody is behind it */
-    fake_caller *theirs = fake_waiter(two);
+    fake_caller *theirs = kind == ZKL_KIND_LOCK ? fake_waiter(two) : fake_write_lock(two, LINE);
+    fake_settle_all(zk);
     for (size_t i = 2; i < 4; i++)
-        mine[i] = place_join(one);
+        mine[i] = fake_share_kind(one, LINE, kind, 1e12);
     CHECK(tells_at_once(mine[1]));
     CHECK(!tells_at_once(mine[2]) && fake_held(mine[3]));
-    mine[4] = place_join(one);
+    mine[4] = fake_share_kind(one, LINE, kind, 1e12);
     CHECK(tells_at_once(mine[3]) && fake_held(mine[4])); /* its last grant: then it goes anyway */
-    mine[5] = place_join(one);
+    mine[5] = fake_share_kind(one, LINE, kind, 1e12);
     place_release(mine[4]);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(mine[5]));
+}
+
+static void the_last_lock_here_is_told_in_the_hosts_next_turn(void) {
+    the_last_one_here_is_told_in_the_hosts_next_turn(ZKL_KIND_LOCK);
+}
+
+static void so_is_the_last_writer(void) {
+    the_last_one_here_is_told_in_the_hosts_next_turn(ZKL_KIND_WRITE);
 }
 
 /* Who holds for a while need not wait for the answer then. */
@@ -267,7 +278,8 @@ int main(int argc, char **argv) {
         {"a try that waits for a list ends with the link",
          a_try_that_waits_for_a_list_ends_with_the_link},
         {"the last one here is told in the host's next turn",
-         the_last_one_here_is_told_in_the_hosts_next_turn},
+         the_last_lock_here_is_told_in_the_hosts_next_turn},
+        {"so is the last writer", so_is_the_last_writer},
         {"who is behind is asked when the first is granted",
          who_is_behind_is_asked_when_the_first_is_granted},
         {"two clients take turns of turns", two_clients_take_turns_of_turns},

@@ -347,6 +347,28 @@ static void an_acl_that_was_refused_for_now_is_asked_later(void) {
     CHECK(fake_held(p));
 }
 
+/* Whoever has the directory gives it one ACL after the other: what was read is not what was listed. */
+static void an_acl_that_changes_while_it_is_read_is_listed_again(void) {
+    node_at(LINE)->closed = true;
+    fake_release(fake_holder(one));
+    fake_settle(one);
+    node_at(LINE)->aversion = 1;
+    fake_caller *p = fake_join(one, LINE, 60);
+    while (!fake_pending(one, FAKE_ACL, LINE))
+        CHECK(fake_answer(one));
+    node_at(LINE)->aversion = 2;
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK_INT(one->counts[FAKE_LIST], 3);
+}
+
+static void why_an_acl_is_not_read_is_told(void) {
+    fake_refuse(zk, FAKE_ACL, LINE, ZUNIMPLEMENTED, 0);
+    fake_caller *p = fake_join(one, LINE, 60);
+    fake_settle(one);
+    CHECK_FAILED(p, ZUNIMPLEMENTED);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a directory where anybody may create or delete is refused, in the same round trip",
@@ -390,6 +412,9 @@ int main(int argc, char **argv) {
          what_is_known_of_one_directory_is_not_anothers},
         {"an ACL that was refused for now is asked for later",
          an_acl_that_was_refused_for_now_is_asked_later},
+        {"an ACL that changes while it is read is listed again",
+         an_acl_that_changes_while_it_is_read_is_listed_again},
+        {"why an ACL is not read is told", why_an_acl_is_not_read_is_told},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }
