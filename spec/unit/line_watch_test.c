@@ -695,7 +695,7 @@ static void after_very_many_requests_about_watches_answers_are_known(void) {
     CHECK_CLEAN();
 }
 
-/* Somebody of ours stands behind it, and watches it like anybody's: its create's answer was lost. */
+/* One of ours stands behind it, and watches it like anybody's: its create's answer was lost. */
 static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **first) {
     char path[256];
     *first = fake_join(one, LINE, 1e12);

@@ -347,7 +347,7 @@ static void an_acl_that_was_refused_for_now_is_asked_later(void) {
     CHECK(fake_held(p));
 }
 
-/* Whoever has the directory gives it one ACL after the other: what was read is not what was listed. */
+/* It gets one ACL after the other: what was read is not what was listed. */
 static void an_acl_that_changes_while_it_is_read_is_listed_again(void) {
     node_at(LINE)->closed = true;
     fake_release(fake_holder(one));
