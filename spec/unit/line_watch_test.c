@@ -707,11 +707,11 @@ static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **fir
     fake_refuse(zk, FAKE_GET, path, ZTHROTTLEDOP, 1);
     fake_connect(one);
     fake_caller *behind = fake_join(one, LINE, 1e12);
-    const zkl_line *line = zkl_lines_find(&one->lines, LINE);
-    while (!line->snapshot.count || line->snapshot.children[0].watch != ZKL_WATCH_ARMED) {
+    const zkl_snapshot *snapshot = &zkl_lines_find(&one->lines, LINE)->snapshot;
+    for (unsigned i = 0; !snapshot->count || snapshot->children[0].watch != ZKL_WATCH_ARMED; i++) {
+        CHECK(i < 1000);
         if (!fake_answer(one))
             fake_wait(zk, 0.1);
-        line = zkl_lines_find(&one->lines, LINE);
     }
     return behind;
 }

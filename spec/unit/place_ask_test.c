@@ -333,6 +333,20 @@ static void a_wait_without_a_link_ends_at_its_deadline(void) {
     CHECK_FAILED(p, ZKL_DISCONNECTED);
 }
 
+/* Whoever is patient waits for trust, and is not in a hurry to ask anew. */
+static void who_waits_for_trust_gets_the_place_that_is_there(void) {
+    fake_share_as(64, 1000, 100);
+    fake_caller *first = place_holder(one);
+    place_release(first);
+    fake_wait(zk, 31);
+    fake_caller *p = place_join(one);
+    CHECK(fake_waits(p));
+    fake_beat(one, 20);
+    fake_still(one);
+    CHECK(fake_held(p));
+    CHECK_INT(p->token, first->token);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"those who read ask now and then with no time at all",
@@ -368,6 +382,8 @@ int main(int argc, char **argv) {
         {"who gives up when his turn comes leaves it free",
          who_gives_up_when_his_turn_comes_leaves_it_free},
         {"a wait without a link ends at its deadline", a_wait_without_a_link_ends_at_its_deadline},
+        {"who waits for trust gets the place that is there",
+         who_waits_for_trust_gets_the_place_that_is_there},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }
