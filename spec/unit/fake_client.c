@@ -242,6 +242,15 @@ fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_
         (zkl_terms){.deadline = ZKL_NEVER, .crowd = max_waiting + 1, .sharing = &fake_sharing});
 }
 
+fake_caller *fake_share_crowd_under(fake_caller *write, const char *path, size_t max_waiting) {
+    return join(write->client, path,
+                (zkl_terms){.kind = ZKL_KIND_READ,
+                            .deadline = ZKL_NEVER,
+                            .under = write->contender,
+                            .crowd = max_waiting + 1,
+                            .sharing = &fake_sharing});
+}
+
 static fake_caller *join_all(fake_client *client, const char *const *paths, size_t count,
                              zkl_terms terms) {
     fake_caller *caller = caller_new(client);

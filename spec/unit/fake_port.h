@@ -107,6 +107,7 @@ fake_caller *fake_share_under(fake_caller *write, const char *path);
 fake_caller *fake_try_under(fake_caller *write, const char *path);                   /* once */
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold); /* seconds */
 fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting);
+fake_caller *fake_share_crowd_under(fake_caller *write, const char *path, size_t max_waiting);
 fake_caller *fake_share_read_for(fake_client *client, const char *path, double max_hold);
 fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting);
 zkl_status fake_release(fake_caller *caller);

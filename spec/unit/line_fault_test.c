@@ -386,6 +386,34 @@ static void a_blocker_that_may_not_be_read_fails_only_whom_it_blocks(void) {
     CHECK(fake_held(before));
 }
 
+/* However often it was refused before: an answer ends that. */
+static void after_an_answer_the_next_pause_is_a_short_one_again(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p[2];
+    zkl_nanos first = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        fake_refuse(zk, FAKE_LIST, LINE, ZTHROTTLEDOP, 0);
+        p[i] = fake_waiter(one);
+        const zkl_line *line = zkl_lines_find(&one->lines, LINE);
+        CHECK(line->retry.at);
+        if (i == 0)
+            first = line->retry.at - fake_now;
+        CHECK_INT(line->retry.at - fake_now, first);
+        for (unsigned j = 0; j < 3; j++) {
+            fake_wait(zk, 1);
+            fake_settle(one);
+        }
+        fake_allow(zk);
+        fake_wait(zk, 10);
+        fake_settle(one);
+        CHECK(fake_waits(p[i]) && !line->retry.at);
+    }
+    CHECK(first >= ZKL_SECOND / 1000);
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p[0]));
+}
+
 static void a_throttled_request_is_repeated(void) {
     static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
     for (size_t i = 0; i < 3; i++) {
@@ -529,6 +557,8 @@ int main(int argc, char **argv) {
          a_blocker_that_may_not_be_read_is_told},
         {"a blocker that may not be read fails only those whom it blocks",
          a_blocker_that_may_not_be_read_fails_only_whom_it_blocks},
+        {"after an answer the next pause is a short one again",
+         after_an_answer_the_next_pause_is_a_short_one_again},
         {"a throttled request is repeated", a_throttled_request_is_repeated},
         {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
         {"many refusals make one pause", many_refusals_make_one_pause},

@@ -759,6 +759,23 @@ static void who_is_looked_after_pays_for_what_is_read(void) {
     fake_leave(one);
 }
 
+/* The names of one list, with four bytes that say how long each is. */
+static void a_line_that_is_listed_in_turn_pays_for_what_it_reads(void) {
+    without_room();
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    const size_t bytes = strlen(strrchr(stranger, '/')) + strlen(strrchr(fake_node_of(p), '/')) + 6;
+    zkl_post *post = &p->contender->post;
+    const zkl_round *lists = &one->lines.queue.lists;
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(post->round == lists);
+        fake_now += ZKL_SECOND;
+        CHECK_INT(lists->serve(post), (zkl_nanos)bytes * 1000);
+        fake_leave(one);
+        fake_settle(one);
+    }
+}
+
 /* Room is kept for whoever's turn it is, so that no list is needed then. */
 static void whose_turn_it_is_is_watched_when_others_would_not_be(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
@@ -772,7 +789,7 @@ static void whose_turn_it_is_is_watched_when_others_would_not_be(void) {
     CHECK(fake_held(p));
 }
 
-/* As long as a revocation is, and something else. */
+/* As long as a revocation is, and something else; longer; and the beginning of one. */
 static void what_else_is_written_to_a_node_is_no_revocation(void) {
     fake_caller *p = fake_holder(one);
     wait_and_settle(0.1);
@@ -780,6 +797,9 @@ static void what_else_is_written_to_a_node_is_no_revocation(void) {
     fake_settle(one);
     CHECK_INT(p->revocations, 0);
     fake_write(zk, fake_node_of(p), "__REVOKE__, please");
+    fake_settle(one);
+    CHECK_INT(p->revocations, 0);
+    fake_write(zk, fake_node_of(p), "__REVOKE");
     fake_settle(one);
     CHECK_INT(p->revocations, 0);
     fake_write(zk, fake_node_of(p), "__REVOKE__");
@@ -919,6 +939,8 @@ int main(int argc, char **argv) {
         {"a holder for whom there is room again is watched",
          a_holder_for_whom_there_is_room_again_is_watched},
         {"who is looked after pays for what is read", who_is_looked_after_pays_for_what_is_read},
+        {"a line that is listed in turn pays for what it reads",
+         a_line_that_is_listed_in_turn_pays_for_what_it_reads},
         {"whose turn it is is watched when others would not be",
          whose_turn_it_is_is_watched_when_others_would_not_be},
         {"what else is written to a node is no revocation",

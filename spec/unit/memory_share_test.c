@@ -116,6 +116,44 @@ static void callers_take_turns_and_the_link_goes(void) {
     memory_release(r);
 }
 
+static fake_caller *share_under(fake_caller *write) {
+    return write && fake_held(write) ? fake_share_under(write, LINE) : NULL;
+}
+
+/* Whoever cannot be taken in has not come; nobody else is the worse for that. */
+static void a_writer_here_goes_on_as_a_reader(void) {
+    memory.several = true;
+    fake_caller *w = fake_share_kind(one, LINE, ZKL_KIND_WRITE, MEMORY_LATER);
+    fake_settle_all(zk);
+    fake_caller *r = share_under(w), *again = share_under(w);
+    fake_settle_all(zk);
+    fake_caller *beside = fake_share_kind(one, LINE, ZKL_KIND_READ, MEMORY_LATER),
+                *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    memory_release(w);
+    fake_settle_all(zk);
+    memory_release(r);
+    memory_release(again);
+    fake_settle_all(zk);
+    memory_release(beside);
+    fake_settle_all(zk);
+    memory_release(theirs);
+}
+
+/* Whatever is not remembered of a directory that nobody else may write to is asked for again. */
+static void only_we_may_write(void) {
+    memory.several = true;
+    one->context.acl = ZKL_ACL_CREATOR;
+    for (unsigned i = 0; i < 2; i++) {
+        fake_find(zk, LINE, FAKE_LATEST)->closed = true;
+        fake_caller *p = fake_share(one, LINE, MEMORY_LATER);
+        fake_settle_all(zk);
+        memory_release(p);
+        fake_wait(zk, 2); /* it does not stay */
+        fake_settle_all(zk);
+    }
+}
+
 /* They hear of it when there is memory again. */
 static void it_is_asked_for(void) {
     memory.several = true;
@@ -181,6 +219,8 @@ SCENARIO(several_leases)
 SCENARIO(several_leases_and_the_link_goes)
 SCENARIO(callers_take_turns)
 SCENARIO(callers_take_turns_and_the_link_goes)
+SCENARIO(a_writer_here_goes_on_as_a_reader)
+SCENARIO(only_we_may_write)
 SCENARIO(it_is_asked_for)
 SCENARIO_WHEN(receivers_are_at_the_brim, there_are_many_receivers)
 SCENARIO_WHEN(lines_are_at_the_brim, there_are_many_lines)
@@ -195,6 +235,8 @@ int main(int argc, char **argv) {
         CASES("several leases, and the link goes", several_leases_and_the_link_goes),
         CASES("callers take turns", callers_take_turns),
         CASES("callers take turns, and the link goes", callers_take_turns_and_the_link_goes),
+        CASES("a writer here goes on as a reader", a_writer_here_goes_on_as_a_reader),
+        CASES("only we may write", only_we_may_write),
         CASES("it is asked for", it_is_asked_for),
         CASES("there are many subjects", there_are_many_receivers),
         CASES("there are many lines", there_are_many_lines),

@@ -193,6 +193,24 @@ static void a_read_under_a_write_waits_for_a_link(void) {
     CHECK(fake_held(read));
 }
 
+/* However few are to wait: also when the write has ended before it could ask, and it has to queue. */
+static void a_read_under_a_write_is_not_one_too_many(void) {
+    fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
+    fake_settle_all(zk);
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_settle_all(zk);
+    fake_cut(one);
+    fake_caller *read = fake_share_crowd_under(write, LINE, 0);
+    CHECK(fake_waits(read));
+    place_release(write);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs) && fake_waits(read));
+    place_release(theirs);
+    fake_settle_all(zk);
+    CHECK(fake_held(read));
+}
+
 /* Somebody has asked for it back while it waited: who gets it hears so, and nobody after him. */
 static void who_is_let_in_where_it_is_wanted_back_hears_so(void) {
     fake_caller *theirs = fake_write_lock(two, LINE);
@@ -368,6 +386,7 @@ int main(int argc, char **argv) {
          who_is_patient_waits_on_when_a_try_beside_him_ends},
         {"a try under a write is granted", a_try_under_a_write_is_granted},
         {"a read under a write waits for a link", a_read_under_a_write_waits_for_a_link},
+        {"a read under a write is not one too many", a_read_under_a_write_is_not_one_too_many},
         {"who is let in where it is wanted back hears so",
          who_is_let_in_where_it_is_wanted_back_hears_so},
         {"other options do not end a hold", other_options_do_not_end_a_hold},

@@ -130,12 +130,22 @@ static void a_worker_that_leaves_keeps_none(void) {
 }
 
 static void other_options_begin_a_new_place(void) {
+    static const zkl_sharing others[] = {
+        {3, ZKL_SECOND, 100 * ZKL_SECOND},
+        {3, 2 * ZKL_SECOND, 100 * ZKL_SECOND},
+        {3, 2 * ZKL_SECOND, 200 * ZKL_SECOND},
+    };
     fake_share_as(64, 1, 100);
     fake_caller *first = place_holder(one);
     place_release(first);
-    fake_share_as(3, 1, 100);
-    fake_caller *second = place_holder(one);
-    CHECK(second->token > first->token);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        fake_sharing = others[i];
+        fake_caller *second = place_holder(one);
+        CHECK(second->token > first->token);
+        place_release(second);
+        first = second;
+    }
+    CHECK_INT(place_handed(one)->token, first->token);
 }
 
 static void without_room_for_the_watch_it_does_not_linger(void) {
