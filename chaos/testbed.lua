@@ -19,6 +19,9 @@ local CONTAINER_CHECK = 2000 -- ms; the paths are containers, and vanish when no
 -- the workers, which is what could go wrong meanwhile.
 local UNKNOWING = 20
 
+-- Seconds for servers that are whole again to take a session, on a machine that has many times the work it can do.
+local PATIENCE = 60
+
 local function start_operator(self)
   local command = { "lua5.4", "chaos/operator.lua", self.cluster.hosts, env = process.PLAIN_LUA }
   for _, place in ipairs(self.places) do
@@ -110,7 +113,7 @@ end
 ---@param seconds number how long they are given for that
 ---@return string[] ghosts
 function testbed:lay_ghosts(seconds)
-  local tree, list = inspector.connect(self.cluster.hosts, { timeout = 30 }), nil
+  local tree, list = inspector.connect(self.cluster.hosts, { timeout = PATIENCE }), nil
   loop.poll(function()
     list = overtaken(self, tree)
     return #list == 0
@@ -139,7 +142,7 @@ end
 ---@param seconds number
 ---@return string[] orphans
 function testbed:orphans(seconds)
-  local tree, left = inspector.connect(self.cluster.hosts, { timeout = 30 }), {}
+  local tree, left = inspector.connect(self.cluster.hosts, { timeout = PATIENCE }), {}
   loop.poll(function()
     left = {}
     for _, place in ipairs(self.places) do list_nodes(tree, place.path, left) end
