@@ -193,7 +193,7 @@ static void a_read_under_a_write_waits_for_a_link(void) {
     CHECK(fake_held(read));
 }
 
-/* However few are to wait: also when the write has ended before it could ask, and it has to queue. */
+/* However few are to wait; also when the write ends before it could ask, and it has to queue. */
 static void a_read_under_a_write_is_not_one_too_many(void) {
     fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
     fake_settle_all(zk);
