@@ -1,0 +1,299 @@
+/* The bytes of watches that the library has are counted, and taken back when nobody wants them. */
+#include "fake_watch.h"
+#include "watch_world.h"
+
+#include "queue/unwatched.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define POOL "/locks/pool"
+
+/* ---- what is counted ---- */
+
+static void one_on_a_node_that_a_list_misses_is_not_counted(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    fake_join(one, LINE, 1e12); /* with a list */
+    fake_write(zk, stranger, "something");
+    CHECK(fake_deliver(one)); /* so it is asked for again, after the list */
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    watch_check_counted();
+}
+
+static void none_is_counted_when_the_handle_is_lost(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_lease(two, POOL, 1, 1);
+    fake_settle_all(zk);
+    fake_waiter(one);
+    fake_lease(one, POOL, 1, 1);
+    fake_settle(one);
+    watch_check_counted();
+    for (unsigned i = 0; i < 2; i++) {
+        fake_cut(one);
+        if (i == 0)
+            fake_relink(one);
+        else
+            fake_expire(one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+        fake_connect(one);
+        fake_settle(one);
+        watch_check_counted();
+        CHECK(one->lines.queue.watches.bytes > 0);
+    }
+    CHECK(fake_held(p));
+}
+
+static void is_counted(void) {
+    watch_without_room();
+    fake_caller *p = fake_holder(one), *q = fake_waiter(one);
+    watch_wait(0.1);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 2);
+    fake_cancel(q);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
+    fake_settle_all(zk);
+    CHECK_CLEAN();
+}
+
+/* ---- names ---- */
+
+static void a_long_name_is_not_watched(void) {
+    static char path[1400];
+    fake_node *node = NULL;
+    for (size_t length = 1023; length <= 1026; length++) {
+        int at = snprintf(path, sizeof path, "%s/", LINE);
+        memset(path + at, 'x', length);
+        strcpy(path + at + length - strlen("-lock-0000000000"),
+               "-lock-"); /* the servers add a number */
+        CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL_SEQUENCE, 0xdead, &node), 0);
+        CHECK_INT((int64_t)strlen(node->path), at + (int64_t)length);
+        fake_caller *p = fake_waiter(one);
+        CHECK_INT((int64_t)fake_watched(one), length <= 1024 ? 2 : 1); /* its own */
+        fake_remove(zk, node->path);
+        watch_wait(1);
+        CHECK(fake_held(p));
+        fake_drop(p);
+        fake_settle(one);
+        CHECK_CLEAN();
+    }
+}
+
+/* ---- what is taken back ---- */
+
+static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    while (strcmp(fake_batch(one), "U") != 0)
+        CHECK(fake_answer(one));
+    fake_cut(one);
+    CHECK_INT((int64_t)fake_watched(one), 1);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_INT((int64_t)fake_watched(one), 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void one_that_the_servers_do_not_take_back_counts_on(void) {
+    static const int why[] = {ZNOAUTH, ZNOWATCHER}; /* the library keeps it in either case */
+    for (size_t i = 0; i < 2; i++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_refuse(zk, FAKE_UNWATCH, LINE, why[i], 1);
+        fake_cancel(fake_waiter(one));
+        fake_settle(one);
+        CHECK_INT((int64_t)fake_watched(one), 1);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, (int64_t)fake_watched_bytes(one));
+        CHECK_INT((int64_t)one->lines.count, 0);
+        fake_remove(zk, stranger);
+        fake_settle(one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    }
+}
+
+/* That another watch tells leaves it as it was. */
+static void what_is_left_is_not_taken_for_another(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
+    fake_cancel(fake_waiter(one));
+    fake_settle(one);
+    const size_t left = one->lines.queue.watches.left;
+    CHECK(left > zkl_watches_size(strlen(LINE "/leases")));
+    fake_directory(zk, LINE "/leases");
+    const char *lease = fake_stranger(zk, LINE "/leases", "_c_%s-lease-");
+    fake_waiter(one); /* the directory of leases stands in a line */
+    fake_caller *p = fake_lease(one, LINE, 1, 1);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    fake_remove(zk, lease);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+    CHECK_INT((int64_t)one->lines.queue.watches.left, (int64_t)left);
+}
+
+static void what_is_left_goes_with_the_handle(void) {
+    static void (*const ends[])(fake_client *) = {fake_relink, fake_expire};
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const char *stranger = fake_stranger(zk, LINE, NULL);
+        fake_cancel(fake_waiter(one));
+        fake_settle(one);
+        CHECK(one->lines.queue.watches.left > 0);
+        fake_caller *p = fake_join(one, "/locks/other", 60); /* a line that sees it go */
+        fake_cut(one);
+        ends[i](one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+        fake_connect(one);
+        fake_drop(p);
+        fake_remove(zk, stranger);
+        fake_settle(one);
+    }
+}
+
+/* The lease is refused, and its line at its end, before the list that was sent with it is
+ * answered. */
+static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
+    fake_directory(zk, POOL "/leases");
+    fake_refuse(zk, FAKE_CREATE, POOL "/leases", ZNOAUTH, 0);
+    fake_caller *p = fake_lease(one, POOL, 1, 1);
+    fake_settle_all(zk);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT((int64_t)fake_watched(one), 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+/* A writer's read has the write's number: what is answered about the one is not the other's. */
+static void two_of_one_number_are_told_apart(void) {
+    fake_caller *write = fake_write_lock(two, LINE);
+    fake_settle(two);
+    fake_caller *read = fake_read_under(write, LINE);
+    fake_settle(two);
+    fake_caller *p = fake_write_lock(one, LINE), *q = fake_read(one, LINE);
+    while (fake_pending(one, FAKE_GET, NULL) < 2)
+        CHECK(fake_carry(one) && fake_deliver(one));
+    CHECK_INT(fake_release(write), ZKL_OK);
+    fake_settle(two); /* gone before they are watched */
+    fake_settle(one);
+    CHECK(fake_waits(p) && fake_waits(q));
+    CHECK_INT(fake_release(read), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+}
+
+/* One of ours stands behind it, and watches it like anybody's: its create's answer was lost. */
+static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **first) {
+    char path[256];
+    *first = fake_join(one, LINE, 1e12);
+    fake_carry(one);
+    fake_cut(one);
+    if (!wanted)
+        fake_cancel(*first);
+    snprintf(path, sizeof path, "%s/%s", LINE, fake_child(zk, LINE, 0, FAKE_LATEST));
+    fake_refuse(zk, FAKE_GET, path, ZTHROTTLEDOP, 1);
+    fake_connect(one);
+    fake_caller *behind = fake_join(one, LINE, 1e12);
+    const zkl_snapshot *snapshot = &zkl_lines_find(&one->lines, LINE)->snapshot;
+    for (unsigned i = 0; !snapshot->count || snapshot->children[0].watch != ZKL_WATCH_ARMED; i++) {
+        CHECK(i < 1000);
+        if (!fake_answer(one))
+            fake_wait(zk, 0.1);
+    }
+    return behind;
+}
+
+static void one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells(void) {
+    for (unsigned wanted = 0; wanted < 2; wanted++) {
+        fake_caller *p, *q = one_of_ours_behind_a_lost_one(wanted, &p);
+        watch_wait(1);
+        if (wanted) {
+            CHECK(fake_held(p) && fake_waits(q));
+            CHECK_INT(fake_release(p), ZKL_OK);
+        }
+        fake_settle(one);
+        CHECK(fake_held(q));
+        CHECK_INT((int64_t)one->lines.queue.watches.left, 0);
+        CHECK_INT(fake_release(q), ZKL_OK);
+        fake_settle(one);
+        CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    }
+}
+
+/* What has the number of the write stays, and what was the read's is gone before it is watched. */
+static void of_two_of_one_number_the_other_one_may_go(void) {
+    fake_caller *write = fake_write_lock(two, LINE);
+    fake_settle(two);
+    fake_caller *read = fake_read_under(write, LINE);
+    fake_settle(two);
+    fake_caller *p = fake_write_lock(one, LINE), *q = fake_read(one, LINE);
+    while (fake_pending(one, FAKE_GET, NULL) < 2)
+        CHECK(fake_carry(one) && fake_deliver(one));
+    CHECK_INT(fake_release(read), ZKL_OK);
+    fake_settle(two);
+    fake_settle(one);
+    CHECK(fake_waits(p) && fake_waits(q));
+    CHECK_INT(fake_release(write), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(fake_held(p));
+}
+
+/* The library says at once that it has none: nothing is left that could be taken back. */
+static void one_that_the_library_does_not_know_keeps_no_line(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    while (fake_carry(one))
+        continue;
+    fake_watches_free(&one->listeners);
+    while (fake_deliver(one))
+        continue;
+    CHECK_INT(one->counts[FAKE_UNWATCH], 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+}
+
+/* The directory's: the library had no memory for the request. */
+static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 1);
+    CHECK(fake_waits(fake_share(one, LINE, 1e12)));
+    while (fake_carry(one))
+        continue;
+    one->deaf = ZMARSHALLINGERROR;
+    while (fake_deliver(one))
+        continue;
+    one->deaf = ZOK;
+    CHECK_INT(fake_watched(one), 1);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 0);
+    watch_wait(1);
+    CHECK_INT(fake_watched(one), 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"who is not watched is counted", is_counted},
+        {"a watch on a node that a list misses is not counted",
+         one_on_a_node_that_a_list_misses_is_not_counted},
+        {"none is counted when the handle is lost", none_is_counted_when_the_handle_is_lost},
+        {"a name above 1024 bytes is not watched", a_long_name_is_not_watched},
+        {"a watch whose taking back was cut off is taken back again",
+         one_whose_taking_back_was_cut_off_is_taken_back_again},
+        {"those that the servers do not take back go with the handle",
+         what_is_left_goes_with_the_handle},
+        {"one that the servers do not take back counts on",
+         one_that_the_servers_do_not_take_back_counts_on},
+        {"... whatever else is told", what_is_left_is_not_taken_for_another},
+        {"a directory's watch is taken back when the library has it",
+         a_directory_is_taken_back_when_the_library_has_the_watch},
+        {"two of one number are told apart", two_of_one_number_are_told_apart},
+        {"one on a node that was found to be ours is counted until it tells",
+         one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells},
+        {"of two of one number the other one may go", of_two_of_one_number_the_other_one_may_go},
+        {"one that the library does not know keeps no line",
+         one_that_the_library_does_not_know_keeps_no_line},
+        {"a directory that cannot be taken back is taken back later",
+         a_directory_that_cannot_be_taken_back_is_taken_back_later},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
