@@ -349,8 +349,9 @@ const zkl_content *zkl_errand_content(const zkl_errand *errand, size_t index);
 bool zkl_errand_found(const zkl_errand *errand);
 /* Which of several has failed, counted from 1; 0: none in particular. */
 size_t zkl_errand_failed(const zkl_errand *errand);
-/* The host lets go of it; no event comes any more, and what was not handed over never is. NULL is
- * fine. */
+/* The host lets go of it; no event comes any more, and what was not handed over never is. A write
+ * that was handed over may or may not be done: a read that is asked from now on shows which. NULL
+ * is fine. */
 void zkl_errand_drop(zkl_errand *errand);
 
 typedef struct zkl_view zkl_view;

@@ -164,6 +164,8 @@ void zkl_errand_start(zkl_errand *e, zkl_nanos deadline) {
 
 void zkl_errand_free(zkl_errand *e) {
     zkl_context *context = e->nodes->context;
+    if (zkl_errand_is_unknown(e))
+        zkl_barrier_forget(&e->nodes->barrier); /* as zkl_errand_finish does for ZKL_UNKNOWN */
     zkl_errand_set_stage(e, ZKL_ERRAND_DONE);
     zkl_timer_clear(&context->timers, &e->timer);
     zkl_events_drop(&context->events, &e->answer);

@@ -22,6 +22,8 @@ void zkl_errands_init(zkl_nodes *nodes, zkl_context *context, const _Atomic zkl_
 /* NULL: no memory. */
 zkl_errand *zkl_errand_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag);
 void zkl_errand_start(zkl_errand *errand, zkl_nanos deadline);
+/* At any moment. A write that was handed over and not answered counts as one whose outcome is
+ * unknown: the next read shows what became of it. */
 void zkl_errand_free(zkl_errand *errand);
 
 /* Hands over what can be: near the end of every step. */

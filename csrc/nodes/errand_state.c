@@ -14,6 +14,10 @@ bool zkl_errand_is_read(const zkl_errand *e) {
            e->ops[0].kind == ZKL_OP_CHILDREN;
 }
 
+bool zkl_errand_is_unknown(const zkl_errand *e) {
+    return e->stage == ZKL_ERRAND_HANDED && !zkl_errand_is_read(e);
+}
+
 size_t zkl_errand_parts(zkl_contender *guard) {
     size_t count = 0;
     while (guard && guard->call->part(guard, count) != NULL)
@@ -44,8 +48,7 @@ void zkl_errand_finish(zkl_errand *e, zkl_status status) {
 }
 
 void zkl_errand_give_up(zkl_errand *e, zkl_status status) {
-    zkl_errand_finish(e, e->stage == ZKL_ERRAND_HANDED && !zkl_errand_is_read(e) ? ZKL_UNKNOWN
-                                                                                 : status);
+    zkl_errand_finish(e, zkl_errand_is_unknown(e) ? ZKL_UNKNOWN : status);
 }
 
 static void wait_a_moment(zkl_nodes *nodes) {

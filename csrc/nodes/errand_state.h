@@ -49,6 +49,8 @@ struct zkl_errand {
 };
 
 bool zkl_errand_is_read(const zkl_errand *errand);
+/* A write that was handed over and not answered: nobody knows what becomes of it. */
+bool zkl_errand_is_unknown(const zkl_errand *errand);
 /* Of how many contenders its guard is made; 0: it has none, or that is gone. */
 size_t zkl_errand_parts(zkl_contender *guard);
 

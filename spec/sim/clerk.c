@@ -22,6 +22,7 @@ struct sim_errand {
     bool is_sync;
     sim_note note;   /* of a read */
     unsigned serial; /* of a write; 0: it is a read */
+    unsigned asked;  /* of a read: when, by the ledger */
     int64_t floor;   /* what it shows is not older */
     uint64_t value;  /* that a count is to have */
 };
@@ -83,8 +84,12 @@ static void keep(sim_host *host, sim_errand what, zkl_errand *errand) {
 static void read_note(sim_host *host, zkl_op_kind kind, sim_note note, uint64_t counter) {
     static const char *const words[] = {"get", "exists", "children"};
     const zkl_op op = {.kind = kind, .path = path_in(host, note), .version = -1};
-    const sim_errand what = {
-        .tag = ++host->tags, .counter = counter, .kind = kind, .note = note, .floor = host->floor};
+    const sim_errand what = {.tag = ++host->tags,
+                             .counter = counter,
+                             .kind = kind,
+                             .note = note,
+                             .asked = sim_ledger_asks(),
+                             .floor = host->floor};
     SAY("host %d asks %" PRIu64 ": %s %s", host->machine.id, what.tag, words[kind], op.path);
     keep(host, what,
          zkl_node_do(host->client, &op, what.tag, some_deadline(host), sim_once_in(10)));
@@ -228,7 +233,7 @@ static void rob(const sim_caller *c) {
 
 /* ... or its link breaks, and another server lags. */
 static void cut_off(sim_host *host) {
-    if (!host->is_cut || host->cut.place || !sim_once_in(6))
+    if (!host->is_cut || host->cut.place)
         return;
     sim_server_lag((int)sim_any(SERVERS), sim_now + ZKL_SECOND, false);
     sim_after(&host->cut, sim_some(6 * SIM_MS));
@@ -245,7 +250,8 @@ static void count_on(sim_caller *c, bool is_there, uint64_t value) {
     write_several(host, &op, 1, c,
                   (sim_errand){.kind = op.kind, .serial = serial, .counter = c->tag});
     rob(c);
-    cut_off(host);
+    if (sim_once_in(6))
+        cut_off(host);
 }
 
 /* Who may not count makes a node. */
@@ -330,9 +336,11 @@ static void check_read(sim_host *host, const sim_errand *e, zkl_status status) {
     const zkl_content *content = zkl_errand_content(e->errand, 0);
     if (e->kind == ZKL_OP_EXISTS && status == ZKL_OK && !zkl_errand_found(e->errand))
         status = ZKL_NO_NODE;
-    if (status == ZKL_OK || status == ZKL_NO_NODE)
-        raise_floor(host, sim_ledger_seen(host, e->note, e->kind == ZKL_OP_CHILDREN, e->floor,
-                                          status, &content->stat));
+    if (status != ZKL_OK && status != ZKL_NO_NODE)
+        return;
+    const int64_t floor = sim_ledger_settles(host, e->asked, e->floor);
+    raise_floor(host, sim_ledger_seen(host, e->note, e->kind == ZKL_OP_CHILDREN, floor, status,
+                                      &content->stat));
 }
 
 static void answered(sim_host *host, sim_errand *e, zkl_status status) {
@@ -358,6 +366,22 @@ static void drop_errand(sim_host *host, sim_errand *e) {
     *p = e->next;
     zkl_errand_drop(e->errand);
     free(e);
+}
+
+/* A signal, or coroutine.close, ends the call. */
+static void interrupt(sim_host *host, sim_errand *e) {
+    SAY("host %d interrupts its errand %" PRIu64, host->machine.id, e->tag);
+    if (e->serial)
+        sim_ledger_interrupted(e->serial);
+    drop_errand(host, e);
+}
+
+/* The script goes on reading, perhaps when its session has moved to a server that lags. */
+static void interrupt_and_read(sim_host *host) {
+    write_flag(host);
+    interrupt(host, host->errands);
+    cut_off(host);
+    read_note(host, ZKL_OP_GET, NOTE_FLAG, 0);
 }
 
 /* ---- watches ---- */
@@ -484,8 +508,10 @@ void sim_clerk_deed(sim_host *host) {
         replace_flag(host);
         break;
     case 8:
-        if (host->errands)
-            drop_errand(host, host->errands);
+        if (sim_once_in(2))
+            interrupt_and_read(host);
+        else if (host->errands)
+            interrupt(host, host->errands);
         break;
     default:
         watch_something(host);
@@ -518,6 +544,7 @@ void sim_clerk_close(sim_host *host) {
         drop_errand(host, host->errands);
     while (host->looks)
         stop(host, host->looks);
+    sim_ledger_parted(host);
     host->made = 0;
 }
 

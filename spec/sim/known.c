@@ -6,5 +6,6 @@ const sim_known sim_known_histories[] = {
     {"counts the watches on nodes of its own that it forgets when it closes", 177,
      "0,2,4,6,7,8,9,10,13,14,15,16,17,20,23,24,25,26,27,28,29,30,31,32,33,35,36,37,38,39,40,48,49,"
      "50,51,59,60,61,63,75,78,79,94"},
+    {"shows what became of a write that the script has interrupted", 205, "0,1,2,4,6,9"},
     {NULL, 0, NULL},
 };

@@ -21,6 +21,8 @@ typedef struct record {
     sim_intent intent;
     unsigned deleted_by; /* the serial number of the write that is to delete what this one made */
     bool is_handed, is_told;
+    bool is_settled;  /* a read behind it was answered when it was not done */
+    unsigned unknown; /* since when nobody knows what became of it; 0: it is not unknown */
     zkl_status status;
     int64_t done; /* 0: it was not */
 } record;
@@ -38,6 +40,7 @@ static struct {
     state *states[NOTES];
     size_t state_count[NOTES], state_room[NOTES];
     uint64_t counts[PLACES];
+    unsigned moments; /* of reads that began and writes that became unknown */
 } ledger;
 
 const char *sim_note_path(sim_note note) {
@@ -90,8 +93,37 @@ int64_t sim_ledger_told(unsigned serial, zkl_status status) {
     record *r = record_of(serial);
     r->is_told = true;
     r->status = status;
+    if (status == ZKL_UNKNOWN)
+        r->unknown = ++ledger.moments;
     check_told(serial);
     return status == ZKL_OK ? r->done : 0;
+}
+
+void sim_ledger_interrupted(unsigned serial) {
+    record_of(serial)->unknown = ++ledger.moments;
+}
+
+void sim_ledger_parted(const sim_host *host) {
+    for (size_t i = 1; i < ledger.record_count; i++)
+        if (ledger.records[i].intent.host == host)
+            ledger.records[i].unknown = 0;
+}
+
+unsigned sim_ledger_asks(void) {
+    return ++ledger.moments;
+}
+
+int64_t sim_ledger_settles(const sim_host *host, unsigned asked, int64_t floor) {
+    for (size_t i = 1; i < ledger.record_count; i++) {
+        record *r = &ledger.records[i];
+        if (r->intent.host != host || !r->unknown || r->unknown > asked)
+            continue;
+        if (!r->done)
+            r->is_settled = true;
+        else if (floor < r->done)
+            floor = r->done;
+    }
+    return floor;
 }
 
 /* "w12 7": the write 12, which makes the count 7. 0: it is none of ours. */
@@ -108,6 +140,8 @@ static void done(unsigned serial) {
     record *r = record_of(serial);
     if (r->done && r->done != sim_tree->zxid)
         sim_fail("%s is done twice", text_of(serial));
+    if (r->is_settled)
+        sim_fail("%s is done after a read that was to show what became of it", text_of(serial));
     SAY("servers: write %u is done, %llx", serial, (unsigned long long)sim_tree->zxid);
     r->done = sim_tree->zxid;
     check_told(serial);

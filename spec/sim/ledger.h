@@ -34,7 +34,18 @@ void sim_ledger_intend_delete(unsigned made_by, unsigned serial);
 /* What the host was told of it. Floor: when it was done; 0: it was not, or nobody knows. */
 int64_t sim_ledger_told(unsigned serial, zkl_status status);
 
+/* The host has interrupted it: nobody tells it what became of the write. */
+void sim_ledger_interrupted(unsigned serial);
+/* Its client is gone: another one promises nothing of this one's writes. */
+void sim_ledger_parted(const sim_host *host);
+
 /* ---- reads ---- */
+
+/* A read begins. What became of the host's unknown writes of before is settled when it ends. */
+unsigned sim_ledger_asks(void);
+/* The read that began as `asked` was answered. Those unknown writes that are not done yet never may
+ * be; the others are shown: returns the floor raised to them. */
+int64_t sim_ledger_settles(const sim_host *host, unsigned asked, int64_t floor);
 
 /* A host was shown this, and may be shown nothing that was over before `floor`: returns since when
  * it was so at least. */

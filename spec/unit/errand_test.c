@@ -288,6 +288,43 @@ static void what_became_of_a_write_is_read_from_no_server_that_lags(void) {
     check_data(after, "2");
 }
 
+/* The host drops it: a signal or coroutine.close has ended the call. */
+static void interrupt(size_t i) {
+    zkl_errand_free(errands[i]);
+    errands[i] = NULL;
+    fake_leave(one);
+}
+
+static void what_became_of_an_interrupted_write_is_read_from_no_server_that_lags(void) {
+    for (unsigned several = 0; several < 2; several++) {
+        const char *data = several ? "3" : "2";
+        fake_remove(zk, NODE);
+        warm_up();
+        const int64_t old = zk->zxid;
+        const zkl_op own = op(ZKL_OP_CREATE, NODE, data);
+        const size_t i = start(&(zkl_wish){.ops = &own, .count = 1, .several = several}, LATER);
+        fake_carry(one);
+        interrupt(i);
+        fake_cut(one);
+        fake_lag(one, old);
+        fake_connect(one);
+        const size_t after = ask(ZKL_OP_GET, NODE, NULL);
+        fake_settle(one);
+        check_data(after, data);
+    }
+}
+
+static void an_interrupted_read_costs_no_barrier(void) {
+    make(NODE, "1");
+    warm_up();
+    interrupt(ask(ZKL_OP_GET, NODE, NULL));
+    fake_settle(one);
+    const size_t after = ask(ZKL_OP_GET, NODE, NULL);
+    CHECK_TEXT(fake_batch(one), "P");
+    fake_settle(one);
+    check_data(after, "1");
+}
+
 static void closing_tells_what_was_handed_over_and_what_was_not(void) {
     make(NODE, "1");
     const size_t handed = ask(ZKL_OP_SET, NODE, "2"), read = ask(ZKL_OP_GET, NODE, NULL);
@@ -518,6 +555,9 @@ int main(int argc, char **argv) {
          a_write_without_an_answer_at_its_deadline_is_unknown},
         {"what became of a write that is unknown is read from no server that lags",
          what_became_of_a_write_is_read_from_no_server_that_lags},
+        {"what became of an interrupted write is read from no server that lags",
+         what_became_of_an_interrupted_write_is_read_from_no_server_that_lags},
+        {"an interrupted read costs no barrier", an_interrupted_read_costs_no_barrier},
         {"a write is unknown when its handle is gone", a_write_is_unknown_when_its_handle_is_gone},
         {"closing tells what was handed over and what was not",
          closing_tells_what_was_handed_over_and_what_was_not},
