@@ -206,6 +206,23 @@ describe("a session that expires", function()
     for i = 1, 5 do assert.is_number((locks[i]:acquire(PATIENCE, "me"))) end
   end)
 
+  it("answers 'lost' to the release of each of 1,500 owners #once", function()
+    local OWNERS = 1500
+    local locks, answers = {}, {}
+    for i = 1, OWNERS do
+      locks[i] = client:mutex(("%s/many/%d"):format(here.path, i))
+      assert(locks[i]:acquire(PATIENCE, "owner " .. i))
+    end
+    expire()
+    here:eventually(function() return client:stats().lost == OWNERS end)
+    client:poll()
+    for i = 1, OWNERS do
+      local _, err = locks[i]:release("owner " .. i)
+      answers[err] = (answers[err] or 0) + 1
+    end
+    assert.same({ lost = OWNERS }, answers)
+  end)
+
   it("lets waiters queue anew, in their order", function()
     assert(direct:mutex(path):acquire(PATIENCE))
     local order, requests = {}, {}

@@ -22,7 +22,9 @@ end
 
 --- A hold joins: it is not collected before it leaves. If it were, what tells that its owner is gone would go as well.
 function Ledger:add(hold)
-  self.all:add(hold)
+  local all = self.all
+  all:add(hold)
+  self.losses:make_room(all.count)
 end
 
 function Ledger:remove(hold)

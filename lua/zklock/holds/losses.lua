@@ -1,14 +1,22 @@
---- losses: the owners who have lost what they held and were not told yet: their next release tells them. Until then
---- the holds at that path are not collected, also when there is no handle of it any more; but not for ever, for an
---- owner may never release.
+--- losses: the owners that have lost a hold and have not heard of it yet: their next release answers "lost". Until
+--- then the holds at that path are not collected, even when no handle of it is left. Some owners never release, so the
+--- number of losses is bounded: all that one end of a session can bring are kept, and then the oldest goes.
+---@class zklock.Losses
+---@field private most integer how many are kept
 local Losses = {}
 Losses.__index = Losses
 
---- As many as this are kept; then the oldest goes.
-local MOST = 1000
+--- At least so many are kept.
+local LEAST = 1000
 
 function Losses.new()
-  return setmetatable({ first = 1, last = 0, holds = {}, names = {} }, Losses)
+  return setmetatable({ first = 1, last = 0, holds = {}, names = {}, most = LEAST }, Losses)
+end
+
+--- So many hold or wait at once: all of them may lose at once.
+---@param count integer
+function Losses:make_room(count)
+  if count > self.most then self.most = count end
 end
 
 --- Owners that the collector finds leave the weak table of `Holds` by themselves.
@@ -35,7 +43,7 @@ function Losses:note(holds, who)
   if not is_collected(who) then self.names[number] = who end
   holds:note_loss(who, number)
   self.last = number
-  if number - self.first >= MOST then forget_oldest(self) end
+  if number - self.first >= self.most then forget_oldest(self) end
 end
 
 return Losses
