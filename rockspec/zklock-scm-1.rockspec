@@ -134,6 +134,7 @@ build = {
     ["zklock.revoke"] = "lua/zklock/revoke.lua",
     ["zklock.rwlock"] = "lua/zklock/rwlock.lua",
     ["zklock.semaphore"] = "lua/zklock/semaphore.lua",
+    ["zklock.version"] = "lua/zklock/version.lua",
     ["zklock.base.acl"] = "lua/zklock/base/acl.lua",
     ["zklock.base.bag"] = "lua/zklock/base/bag.lua",
     ["zklock.base.check"] = "lua/zklock/base/check.lua",

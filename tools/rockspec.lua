@@ -1,4 +1,5 @@
--- Checks that a rockspec lists every C source and Lua module of this tree, each under its name, and none besides.
+-- Checks that a rockspec lists every C source and Lua module of this tree, each under its name, and none besides; and
+-- that a release's rockspec has the version of lua/zklock/version.lua.
 -- usage: lua5.4 tools/rockspec.lua ROCKSPEC
 
 local rockspec = {}
@@ -16,6 +17,11 @@ for name, module in pairs(rockspec.build.modules) do
       wrong[#wrong + 1] = name .. " is not the name of " .. module
     end
   end
+end
+
+local released, version = rockspec.version:match("^(.*)%-%d+$"), dofile("lua/zklock/version.lua")
+if released ~= "scm" and released ~= version then
+  wrong[#wrong + 1] = ("the version is %s, lua/zklock/version.lua has %s"):format(rockspec.version, version)
 end
 
 local find = assert(io.popen("find csrc -name '*.c'; find lua -name '*.lua'"))

@@ -7,18 +7,27 @@
 ---     -- ... one process at a time, anywhere ...
 ---     lock:release()
 ---     client:close()
+local core = require "zklock.core"
+local version = require "zklock.version"
+
+-- Before other files use what the other version of the C module may not have.
+if core.version ~= version then
+  error(("zklock: the Lua files are of version %s, the C module zklock.core is of version %s. "
+    .. "Install both from the same version, then start the process again: a C module that is loaded stays loaded")
+    :format(version, core.version or "unknown"), 0)
+end
+
 local Client = require "zklock.client"
 local Waits = require "zklock.run.waits"
 local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
-local core = require "zklock.core"
 local known_options = require("zklock.options").known
 local loop = require "zklock.loop"
 local query = require "zklock.run.query"
 local text = require "zklock.base.text"
 
 local zklock = {
-  _VERSION = "zklock 0.1.0",
+  _VERSION = "zklock " .. version,
   --- What the linked libzookeeper can do.
   ---@type { tls: boolean }
   features = { tls = core.has_tls() },
