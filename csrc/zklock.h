@@ -18,6 +18,9 @@
 #include "recipe/path.h"
 #include "recipe/znode.h"
 
+/* That of the Lua files, too: `require "zklock"` compares them, and so does `make lint`. */
+#define ZKL_VERSION "0.1.0"
+
 typedef struct zkl_client zkl_client;
 typedef struct zkl_contender zkl_contender;
 typedef struct zkl_query zkl_query;

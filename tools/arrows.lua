@@ -70,7 +70,7 @@ for _, path in each_line(("find %s -name '*.[ch]' | sort"):format(root)) do
   local name = path:sub(#root + 2)
   local text = read(path)
   local file = { includes = {}, declares = {}, defines = {}, calls = {} }
-  for included in text:gmatch('#include "([^"]+%.h)"') do
+  for included in text:gmatch('#include "([^"]+)"') do
     local beside = folder_of(name) .. "/" .. included
     file.includes[#file.includes + 1] = included:find("/") and included or
       (included == PUBLIC and PUBLIC or beside)

@@ -1,5 +1,5 @@
 -- Checks that a rockspec lists every C source and Lua module of this tree, each under its name, and none besides; and
--- that a release's rockspec has the version of lua/zklock/version.lua.
+-- that the C module has the version of the Lua files, and so does a release's rockspec.
 -- usage: lua5.4 tools/rockspec.lua ROCKSPEC
 
 local rockspec = {}
@@ -22,6 +22,13 @@ end
 local released, version = rockspec.version:match("^(.*)%-%d+$"), dofile("lua/zklock/version.lua")
 if released ~= "scm" and released ~= version then
   wrong[#wrong + 1] = ("the version is %s, lua/zklock/version.lua has %s"):format(rockspec.version, version)
+end
+
+local header = assert(io.open("csrc/zklock.h"))
+local compiled = header:read("a"):match('#define ZKL_VERSION "([^"]*)"')
+header:close()
+if compiled ~= version then
+  wrong[#wrong + 1] = ("csrc/zklock.h has version %s, lua/zklock/version.lua has %s"):format(compiled, version)
 end
 
 local find = assert(io.popen("find csrc -name '*.c'; find lua -name '*.lua'"))

@@ -110,12 +110,6 @@ static int core_states(lua_State *L) {
     return 1;
 }
 
-/* The Lua file is the body of this function as well, so that there is one source of the version. It
- * compares its own text with the one that was compiled in. */
-static const char *version(void) {
-#include "../../lua/zklock/version.lua"
-}
-
 /* Our threads run this code; lua_close must not unload it under them. */
 static void pin(void) {
     Dl_info info;
@@ -158,7 +152,7 @@ int luaopen_zklock_core(lua_State *L) {
         lua_pushcfunction(L, f->func);
         lua_setfield(L, -2, f->name);
     }
-    lua_pushstring(L, version());
+    lua_pushliteral(L, ZKL_VERSION);
     lua_setfield(L, -2, "version");
     zkl_open_thread(L);
     zkl_open_section(L);

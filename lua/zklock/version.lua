@@ -1,1 +1,2 @@
-return "0.1.0";
+--- That of the C module, too (ZKL_VERSION in csrc/zklock.h): `require "zklock"` compares them.
+return "0.1.0"
