@@ -82,7 +82,8 @@ static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
     (void)part;
 }
 
-/* Lets go of a part, which goes on alone until its node is gone: nobody is told of it any more. */
+/* Lets go of a part, which goes on alone until its node is gone: nobody is told of it any more. The
+ * caller settles its line. */
 static void let_go(zkl_contender **part) {
     static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *c = *part;
@@ -92,13 +93,22 @@ static void let_go(zkl_contender **part) {
     if (c->compound->wanted && c->node == ZKL_NODE_ASKED)
         zkl_line_create_lost(c); /* the transaction's answer will not find it */
     c->compound = &nobody;
-    zkl_line_drop(c);
+    zkl_line_drop_part(c);
 }
 
+static void settle_at(compound_lock *lock, const char *path) {
+    zkl_line *line = zkl_lines_find(lock->lines, path);
+    if (line)
+        zkl_line_settle(line);
+}
+
+/* All leave before a line is settled: no part is granted because another part has left. */
 static void let_all_go(compound_lock *lock) {
     let_go(&lock->gate);
     for (size_t i = 0; i < lock->count; i++)
         let_go(&lock->parts[i]);
+    for (size_t i = 0; i < lock->path_count; i++)
+        settle_at(lock, lock->paths[i]);
     zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
 }
 
@@ -159,7 +169,10 @@ static void grant(compound_lock *lock) {
     head->token = lock->parts[0]->token;
     zkl_contender_granted(head);
     set_timer(lock, head->hold_until);
+    if (!lock->leases)
+        return;
     let_go(&lock->gate);
+    settle_at(lock, lock->paths[0]);
 }
 
 /* ---- the transaction ---- */
@@ -276,6 +289,12 @@ static void step_held(compound_lock *lock) {
         lose(lock);
 }
 
+/* Is it the turn of a semaphore to create its leases? A multilock has had its parts from the
+ * beginning. */
+static bool is_let_in(const compound_lock *lock) {
+    return !lock->parts[0] && lock->gate->phase == ZKL_HELD;
+}
+
 /* false: there is more to do, in the next step. */
 static bool step_waiting(compound_lock *lock) {
     const zkl_contender *ended = ended_part(lock);
@@ -285,7 +304,7 @@ static bool step_waiting(compound_lock *lock) {
         fail(lock, ended->outcome == ZKL_OK ? ZKL_CLOSED : ended->outcome);
     else if (all_held(lock))
         grant(lock);
-    else if (!lock->parts[0] && !join_parts(lock)) /* the gate is held: that is its first news */
+    else if (is_let_in(lock) && !join_parts(lock))
         fail(lock, ZKL_NO_MEMORY);
     else if (lock->wanted)
         want_nodes(lock);

@@ -155,14 +155,18 @@ zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_co
     return join(line, 0, terms, compound);
 }
 
+static void end_hold(zkl_contender *c) {
+    zkl_contender_released(c);
+    zkl_leave_depart(c);
+}
+
 zkl_status zkl_line_release(zkl_contender *c) {
     if (c->outcome == ZKL_LOST)
         return ZKL_LOST;
     if (c->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;
     zkl_line *line = c->line;
-    zkl_contender_released(c);
-    zkl_leave_depart(c);
+    end_hold(c);
     zkl_line_settle(line);
     return ZKL_OK;
 }
@@ -181,6 +185,14 @@ void zkl_line_drop(zkl_contender *c) {
     zkl_contender_unhost(c);
     zkl_line_cancel(c, ZKL_CANCELLED);
     zkl_line_release(c);
+}
+
+void zkl_line_drop_part(zkl_contender *c) {
+    zkl_contender_unhost(c);
+    if (c->phase == ZKL_WAITING)
+        zkl_leave_fail(c, ZKL_CANCELLED);
+    else if (c->phase == ZKL_HELD)
+        end_hold(c);
 }
 
 void zkl_line_insist(zkl_line *line) {
@@ -212,10 +224,8 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
     if (!give_back)
         return;
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->phase != ZKL_HELD)
-            continue;
-        zkl_contender_released(c);
-        zkl_leave_depart(c);
+        if (c->phase == ZKL_HELD)
+            end_hold(c);
     }
 }
 

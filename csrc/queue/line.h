@@ -28,6 +28,9 @@ zkl_status zkl_line_release(zkl_contender *c);
 void zkl_line_cancel(zkl_contender *c, zkl_status status);
 /* The host lets go of it: what it held is given back, what it waited for is ended. */
 void zkl_line_drop(zkl_contender *c);
+/* The same for a part of a compound, but the line is not settled: the caller does that when it has
+ * dropped all parts in the line. */
+void zkl_line_drop_part(zkl_contender *c);
 
 /* The link is gone, the session perhaps not. */
 void zkl_line_suspend(zkl_line *line);

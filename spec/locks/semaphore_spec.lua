@@ -151,6 +151,37 @@ describe("a semaphore", function()
     empty()
   end)
 
+  it("lets all waiters in when an operator has deleted the gate of one", function()
+    local all, order, faulty = assert(ours:acquire(PATIENCE, 2)), {}, here:proxy()
+    local third = here:connect_to(faulty.hosts)
+    local watched = third:semaphore(path, 3)
+    local function waiter(handle, name)
+      local request
+      request = handle:request(PATIENCE, function(lease, err)
+        order[#order + 1] = lease and name or err
+        request:release()
+      end, 2)
+    end
+    waiter(watched, "first")
+    wait.eventually(function() return #queue() == 1 and #leases() == 4 end)
+    waiter(ours, "second")
+    wait.eventually(function() return #queue() == 2 end)
+    wait.eventually(function() return faulty:counts().getData == 3 end) -- it watches its nodes
+    assert(watched:participants(PATIENCE)) -- and the servers have answered
+    local gate = queue()[1]
+    here.tree:delete(path .. "/locks/" .. gate)
+    wait.eventually(function() -- the first waiter queues again, behind the second one
+      local gates = queue()
+      return #gates == 2 and gates[1] ~= gate and gates[2] ~= gate and #leases() >= 4
+    end)
+    assert(watched:participants(PATIENCE))
+    assert.equal(4, #leases()) -- the holder's, and those of the one at the gate
+    assert.is_true(all:release())
+    here:eventually(function() return #order == 2 end, "both turns")
+    assert.same({ "second", "first" }, order)
+    empty()
+  end)
+
   it("keeps no lease of a client that closed", function()
     local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     assert(third:semaphore(path, 3):acquire(PATIENCE, 2))

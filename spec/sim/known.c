@@ -7,5 +7,11 @@ const sim_known sim_known_histories[] = {
      "0,2,4,6,7,8,9,10,13,14,15,16,17,20,23,24,25,26,27,28,29,30,31,32,33,35,36,37,38,39,40,48,49,"
      "50,51,59,60,61,63,75,78,79,94"},
     {"shows what became of a write that the script has interrupted", 205, "0,1,2,4,6,9"},
+    {"enters a semaphore's leases only with the gate when an operator deletes nodes", 7731958061,
+     "0,1,2,4,6,7,8,9,10,27,28,29,89,92,106,118"},
+    {"grants no lease of a semaphore that leaves because its gate is gone", 990017002446,
+     "146,147,152,242,243,256"},
+    {"queues at the gate again before it creates leases", 7731939800, NULL},
+    {"has two semaphores that both lost a gate wait for each other no longer", 990017007023, NULL},
     {NULL, 0, NULL},
 };

@@ -115,6 +115,58 @@ static void what_is_held_has_so_many_parts(void) {
     CHECK(part->call->part(part, 0) == part && !part->call->part(part, 1));
 }
 
+/* ---- the gate of a semaphore ---- */
+
+static size_t leases(void) {
+    return fake_children(zk, POOL "/leases");
+}
+
+static void release(fake_caller *caller) {
+    CHECK_INT(fake_release(caller), ZKL_OK);
+    fake_settle_all(zk);
+}
+
+static void remove_oldest_gate(void) {
+    char path[256];
+    const size_t last = fake_children(zk, POOL "/locks") - 1; /* the latest comes first */
+    fake_wait(zk, 0.1);                                       /* the watches on the own nodes */
+    fake_settle_all(zk);
+    snprintf(path, sizeof path, POOL "/locks/%s", fake_child(zk, POOL "/locks", last, FAKE_LATEST));
+    CHECK_INT(fake_remove(zk, path), ZOK);
+    fake_settle_all(zk);
+}
+
+/* Two of three leases are taken, so a waiter for two holds its first one. Without its gate it
+ * creates no leases: the next waiter has the gate, and counts on being alone. */
+static void a_waiter_that_lost_its_gate_creates_no_leases(void) {
+    fake_caller *holder = settled(fake_lease(two, POOL, 2, 3));
+    fake_caller *a = settled(fake_lease(one, POOL, 2, 3)),
+                *b = settled(fake_lease(two, POOL, 2, 3));
+    CHECK_INT(leases(), 4);
+    remove_oldest_gate();
+    CHECK_INT(leases(), 4); /* those of the holder and of b */
+    release(holder);
+    CHECK(fake_waits(a) && fake_held(b));
+    release(b);
+    CHECK(fake_held(a));
+    release(a);
+    CHECK_INT(leases(), 0);
+}
+
+static void no_lease_is_granted_while_its_semaphore_gives_up(void) {
+    settled(fake_lease(two, POOL, 2, 3));
+    fake_caller *a = settled(fake_lease(one, POOL, 2, 3));
+    zkl_contender *head = a->contender, *first = head->call->part(head, 0),
+                  *second = head->call->part(head, 1);
+    CHECK_INT(first->phase, ZKL_HELD);
+    CHECK_INT(second->phase, ZKL_WAITING);
+    fake_cancel(a);
+    CHECK_INT(first->outcome, ZKL_OK);
+    CHECK_INT(second->outcome, ZKL_CANCELLED);
+    fake_settle_all(zk);
+    CHECK_INT(leases(), 2);
+}
+
 static void what_is_held_cannot_be_cancelled(void) {
     fake_caller *p = settled(both(one, ab));
     fake_cancel(p);
@@ -264,6 +316,10 @@ int main(int argc, char **argv) {
         {"nobody is looked at without a cause", nobody_is_looked_at_without_a_cause},
         {"what just fits into a request is asked for", what_just_fits_into_a_request_is_asked_for},
         {"what is over is not abandoned", what_is_over_is_not_abandoned},
+        {"a semaphore's waiter that lost its gate creates no leases",
+         a_waiter_that_lost_its_gate_creates_no_leases},
+        {"no lease is granted while its semaphore gives up",
+         no_lease_is_granted_while_its_semaphore_gives_up},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }
