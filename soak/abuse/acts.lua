@@ -16,13 +16,41 @@ local function maybe(n)
   return math.random(n) == 1
 end
 
-local function path(world, kind)
-  return ("%s/%s-%d"):format(world.root, kind, math.random(PATHS))
+--- Legal in a path; what joins paths with one of them takes two for one.
+local ODD = { " ", "-", ",", ": ", " /", "|", "%d", "\195\164" }
+
+local function path(world, kind, number)
+  number = number or math.random(PATHS)
+  return ("%s/%s%s%d"):format(world.root, kind, ODD[number], number)
 end
+
+--- Two paths; or one that looks like those two, when somebody joins them with the character of that number.
+local function odd_paths(world, number)
+  local odd = ODD[number]
+  local one, two = world.root .. "/odd/1", world.root .. "/odd/2"
+  return odd and { one .. odd .. two:sub(2) } or { one, two }
+end
+
+--- The handle is of these paths, and not of others that are spelled like them.
+local function multilock_of(world, paths)
+  local lock = world.client:multilock(paths)
+  local first, second = lock:path()
+  if first ~= paths[1] or second ~= paths[2] then error("a multilock of other paths: " .. first, 0) end
+  return lock
+end
+
+--- Owners that nobody may compare, index or print.
+local TRAPS = {}
+for _, name in ipairs { "eq", "index", "newindex", "tostring", "len", "lt", "le", "concat", "call" } do
+  TRAPS["__" .. name] = function() error("an owner's __" .. name .. " was called", 0) end
+end
+local trapped = {}
+for i = 1, OWNERS do trapped[i] = setmetatable({}, TRAPS) end
 
 local function owner()
   if maybe(2) then return nil end
-  return "owner-" .. math.random(OWNERS)
+  local number = math.random(OWNERS)
+  return maybe(2) and trapped[number] or "owner-" .. number
 end
 
 local function lock_of(world, kind)
@@ -31,11 +59,12 @@ local function lock_of(world, kind)
   if kind == "short" then return client:mutex(path(world, kind), { max_hold = 0.01 }) end
   if kind == "hot" then return client:mutex(path(world, kind), HOT) end
   if kind == "both" then return client:multilock { path(world, "lock"), world.root .. "/both" } end
+  if kind == "odd" then return multilock_of(world, odd_paths(world, math.random(0, #ODD))) end
   local rw = client:rwlock(path(world, kind), kind == "hot-rw" and HOT or nil)
   return maybe(2) and rw.read or rw.write
 end
 
-local KINDS = { "lock", "short", "both", "rw", "hot", "hot-rw" }
+local KINDS = { "lock", "short", "both", "odd", "rw", "hot", "hot-rw" }
 
 local function any_lock(world)
   return lock_of(world, KINDS[math.random(#KINDS)])
@@ -220,22 +249,23 @@ function acts.release_all(world)
   local client = world.client
   local locks = {}
   for i = 1, PATHS do
-    locks[#locks + 1] = client:mutex(("%s/lock-%d"):format(world.root, i))
-    locks[#locks + 1] = client:mutex(("%s/short-%d"):format(world.root, i), { max_hold = 0.01 })
+    locks[#locks + 1] = client:mutex(path(world, "lock", i))
+    locks[#locks + 1] = client:mutex(path(world, "short", i), { max_hold = 0.01 })
     for kind, options in pairs { rw = {}, ["hot-rw"] = HOT } do
-      local rw = client:rwlock(("%s/%s-%d"):format(world.root, kind, i), options)
+      local rw = client:rwlock(path(world, kind, i), options)
       locks[#locks + 1], locks[#locks + 2] = rw.read, rw.write
     end
     for _, one in ipairs { client, world.rival } do
-      locks[#locks + 1] = one:mutex(("%s/hot-%d"):format(world.root, i), HOT)
+      locks[#locks + 1] = one:mutex(path(world, "hot", i), HOT)
     end
-    locks[#locks + 1] = client:multilock { ("%s/lock-%d"):format(world.root, i), world.root .. "/both" }
-    locks[#locks + 1] = world.rival:mutex(("%s/lock-%d"):format(world.root, i))
+    locks[#locks + 1] = client:multilock { path(world, "lock", i), world.root .. "/both" }
+    locks[#locks + 1] = world.rival:mutex(path(world, "lock", i))
   end
+  for number = 0, #ODD do locks[#locks + 1] = multilock_of(world, odd_paths(world, number)) end
   for _, lock in ipairs(locks) do
     while lock:release() do end
     for i = 1, OWNERS do
-      while lock:release("owner-" .. i) do end
+      while lock:release("owner-" .. i) or lock:release(trapped[i]) do end
     end
   end
 end

@@ -63,7 +63,8 @@ local function holders(client)
   for _, hold in ipairs(client.ledger.all.list) do
     local owner = hold.whose[1]
     list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.holds.path, hold.state, hold.contender:count(),
-      type(owner) == "thread" and "a coroutine that is " .. coroutine.status(owner) or tostring(owner))
+      type(owner) == "thread" and "a coroutine that is " .. coroutine.status(owner)
+        or pcall(tostring, owner) and tostring(owner) or "a table with traps")
   end
   return #list == 0 and "nobody" or table.concat(list, ", ")
 end

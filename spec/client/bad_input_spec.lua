@@ -47,7 +47,8 @@ local BAD_PATHS = {
 local GOOD_PATHS = {
   "/a", "/a/b/c", "/...", "/a/..b", "/a/.b", "/a.", "/zookeeperx", "/a/zookeeper", "/ spaces in it ", "/d\195\164mmern",
   "/" .. ("x"):rep(255), "/a/" .. ("y"):rep(255) .. "/b", "/%d", "/x-lock-", "/x-lock-1", "/a/0000000001",
-  "/a/x-lock-0000000001-/b", "/a/x-lock-00000000001", "/a/x-lease-000000000x", "/a:b@c?d#e&f=g+h", levels(127),
+  "/a/x-lock-0000000001-/b", "/a/x-lock-00000000001", "/a/x-lease-000000000x", "/a:b@c?d#e&f=g+h",
+  "/a /b", "/,/ ,", "/all /a", "/~`!$^*(){}[]|\\;'\"<>/ ", "/\194\160", "/%s%n", levels(127),
   bytes(4096 - #"/misuse"),
 }
 local BAD_FUNCTIONS = { 7, "print", true, {} }

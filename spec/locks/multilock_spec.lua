@@ -54,6 +54,47 @@ describe("a multilock", function()
     other:mutex(paths[2]):release()
   end)
 
+  it("of one path is another one than that of two paths which are spelled like it", function()
+    local one = client:multilock { base .. "/x " .. base .. "/y" }
+    local two = client:multilock { base .. "/x", base .. "/y" }
+    assert.same({ base .. "/x", base .. "/y" }, { two:path() })
+    assert(one:acquire(PATIENCE))
+    assert(other:mutex(base .. "/x"):acquire(PATIENCE))
+    assert.is_false(two:is_held())
+    assert.same({ nil, "timeout" }, { two:acquire(0) })
+    assert.is_true(one:release())
+    assert.is_true(other:mutex(base .. "/x"):release())
+    empty()
+  end)
+
+  it("is known by its set of paths, whatever legal characters they have", function()
+    local odd = { " ", "  ", ",", ", ", ": ", "|", "\\0", "%s", "all ", "\194\160", "'\"", " /", "/ " }
+    local handles, by_set = {}, {}
+    math.randomseed(20)
+    for _ = 1, 2000 do
+      local chosen = {}
+      for i = 1, math.random(3) do
+        local name = ("%s/%d%s"):format(base, i, odd[math.random(#odd)]:gsub("/ $", "/x "))
+        for _ = 2, math.random(3) do name = name .. "." .. odd[math.random(#odd)]:gsub("/", "") .. base end
+        if name:sub(-1) ~= "/" and not name:find("//", 1, true) then chosen[#chosen + 1] = name end
+      end
+      if #chosen > 0 then
+        local lock = client:multilock(chosen)
+        table.sort(chosen)
+        assert.same(chosen, { lock:path() })
+        handles[#handles + 1] = lock
+        by_set[table.concat(chosen, "\0")] = true
+      end
+    end
+    local sets, seen = 0, 0
+    for _ in pairs(by_set) do sets = sets + 1 end
+    local known = {}
+    for _, lock in ipairs(handles) do
+      if not known[lock.holds] then known[lock.holds], seen = true, seen + 1 end
+    end
+    assert.equal(sets, seen)
+  end)
+
   it("leaves the data of its directories alone", function()
     for _, path in ipairs(paths) do assert(tree:create(path, "theirs", { parents = true })) end
     local before = select(2, assert(tree:get(paths[1])))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define A LINE
-#define B "/locks/b"
+#define B "/locks/a b,c: /%s"
 #define C "/locks/c"
 #define POOL "/locks/pool"
 #define PERMITS 3

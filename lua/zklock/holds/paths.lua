@@ -47,7 +47,7 @@ end
 function Paths:of_all(paths, settings, level)
   local sorted = { unpack(paths) }
   table.sort(sorted)
-  local key = "all " .. table.concat(sorted, " ") -- no path begins so
+  local key = "all\0" .. table.concat(sorted, "\0") -- no path has a NUL
   local parts = {}
   for i, path in ipairs(sorted) do parts[i] = self:at(path, "mutex", nil, level + 1) end
   local holds = self.known[key]
