@@ -36,12 +36,14 @@ end
 -- Who holds it already, and is the one who runs: one call of core tells, which takes no lock and allocates nothing.
 -- There is more to it when it was lost, when no validity is left, when a debug hook is set (which could raise before
 -- the caller has what was counted), or when he is not known by that: then there is the long way.
+--
+-- `not who and who == nil` is rawequal(who, nil) without a call: it compares no value that has an `__eq`.
 
 --- The handle that was used last: to look what an object is takes longer than all the rest.
 local latest = setmetatable({ false }, { __mode = "v" })
 
 local function is_lock(self)
-  if getmetatable(self) ~= Lock then return false end
+  if not rawequal(getmetatable(self), Lock) then return false end
   latest[1] = self
   return true
 end
@@ -49,7 +51,7 @@ end
 ---@return integer? token
 ---@return number? seconds of validity
 local function seen_standing(self)
-  if self ~= latest[1] and not is_lock(self) then return nil end
+  if not (self and self == latest[1] or is_lock(self)) then return nil end
   local holds = self[1]
   local contender = holds[1]
   if not contender then return nil end
@@ -59,7 +61,7 @@ end
 -- -------------------------------------------------------------------------------------------------------------------
 
 local function owner_or_current(lock, who)
-  if who == nil then return owner.of_call(lock.client, lock.by_thread) end
+  if not who and who == nil then return owner.of_call(lock.client, lock.by_thread) end
   return owner.named(who)
 end
 
@@ -106,7 +108,7 @@ local function seek(lock, deadline, once, who, caller)
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
   local here = client.ledger:recall()
-  if who ~= here then owner.look(who) end
+  if not rawequal(who, here) then owner.look(who) end
   local hold = holds:of(who)
   if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
   if hold then client.mortals:reap(math.huge) else client.mortals:glance() end
@@ -146,14 +148,14 @@ end
 ---  "zookeeper: NAME"
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
-  if who == nil and (self == latest[1] or is_lock(self)) then
+  if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local holds = self[1]
     local contender = holds[1]
     local token = contender and again(contender, timeout, holds[2], holds[3], self)
     if token then return token end
   end
   check.self(self, Lock, "lock:acquire")
-  local is_named = who ~= nil
+  local is_named = not rawequal(who, nil)
   who = owner_or_current(self, check.owner(who))
   local known = self.holds:handed_to(who)
   local token = known and again(known.contender, timeout, true)
@@ -185,7 +187,7 @@ end
 ---@return boolean? ok
 ---@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
-  if who == nil and (self == latest[1] or is_lock(self)) then
+  if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local holds = self[1]
     local contender = holds[1]
     if contender and once_less(contender, holds[2], true) then return true end
@@ -220,7 +222,7 @@ end
 ---@param who any?
 ---@return boolean
 function Lock:is_held(who)
-  if who == nil then
+  if not who and who == nil then
     local token, seconds = seen_standing(self)
     if token then return seconds > 0 end
   end
@@ -233,7 +235,7 @@ end
 ---@param who any?
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
-  local token = who == nil and seen_standing(self)
+  local token = not who and who == nil and seen_standing(self)
   if token then return token end
   check.self(self, Lock, "lock:token")
   local hold = held(self, who)
@@ -255,7 +257,7 @@ end
 ---@param who any?
 ---@return number seconds 0 when this owner does not hold it
 function Lock:validity(who)
-  if who == nil then
+  if not who and who == nil then
     local token, seconds = seen_standing(self)
     if token then return seconds end
   end

@@ -19,7 +19,7 @@ end
 --- The object that a method was called on.
 ---@param name string how the call is written
 function check.self(value, class, name)
-  if getmetatable(value) == class then return end
+  if rawequal(getmetatable(value), class) then return end
   error(("call it with a colon, %s(...), on a %s; got %s"):format(name, class.__name, show(value)), CALLER)
 end
 
@@ -95,9 +95,9 @@ function check.integer(value, name, least, most, level)
 end
 
 --- An owner: any value but NaN; nil is for the caller to replace.
-function check.owner(value, level)
-  if value ~= value then refuse("owner", "any value but NaN", "NaN", level) end
-  return value
+function check.owner(who, level)
+  if not rawequal(who, who) then refuse("owner", "any value but NaN", "NaN", level) end
+  return who
 end
 
 local PATH_BYTES, PATH_COMPONENTS, COMPONENT_BYTES = 4096, 128, 255

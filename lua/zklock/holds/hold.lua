@@ -232,7 +232,7 @@ function Hold:leave(state)
   if state ~= "lost" then client.dispatcher:unkeep(self) end
   client.ledger:remove(self)
   holds:remove(who, self)
-  if who ~= nil then client.mortals:unnote(who, self, self.keeps) end
+  if not rawequal(who, nil) then client.mortals:unnote(who, self, self.keeps) end
   self.state = state
 end
 
@@ -240,7 +240,7 @@ end
 function Hold:lose()
   local holds, client, who = self.holds, self.holds.client, self.whose[1]
   client.dispatcher:keep(self)
-  if who ~= nil then client.ledger.losses:note(holds, who) end
+  if not rawequal(who, nil) then client.ledger.losses:note(holds, who) end
   self:leave("lost")
 end
 

@@ -155,7 +155,7 @@ end
 function Holds:remove(who, hold)
   if self.present[hold] then self.present[hold] = nil end
   if self.holder == hold then self.holder, self[1], self[2], self[3] = false, false, false, false end
-  if who == nil then return end
+  if rawequal(who, nil) then return end
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
   if self.by_mortal[who] == hold then self.by_mortal[who] = nil end
 end
@@ -170,7 +170,7 @@ end
 local function give_back_of_dead(hold)
   if not hold or hold.state ~= "held" then return end
   local who = hold.whose[1]
-  if who == nil or owner.is_mortal(who) and owner.is_dead(who) then hold:abandon() end
+  if rawequal(who, nil) or owner.is_mortal(who) and owner.is_dead(who) then hold:abandon() end
 end
 
 --- Of many readers no more are looked at by each who comes: all of them are before anybody sleeps for long.

@@ -37,7 +37,7 @@ end
 ---@param caller any the owner of a call that names none
 function Ledger:expect(hold, here, caller)
   self.unhanded[here] = hold
-  if caller ~= hold.whose[1] then
+  if not rawequal(caller, hold.whose[1]) then
     hold:bind()
     self.mortals:bind(caller, hold)
   end
@@ -56,7 +56,7 @@ end
 --- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
 function Ledger:dismiss(hold, here, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = false end
-  if caller ~= hold.whose[1] then self.mortals:unnote(caller, hold, owner.keeps_number(caller)) end
+  if not rawequal(caller, hold.whose[1]) then self.mortals:unnote(caller, hold, owner.keeps_number(caller)) end
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:

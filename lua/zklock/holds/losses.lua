@@ -28,9 +28,9 @@ end
 local function forget_oldest(losses)
   local number = losses.first
   local holds, who = losses.holds[number], losses.names[number]
-  if who ~= nil and holds:loss_of(who) == number then holds:forgive(who) end
+  if not rawequal(who, nil) and holds:loss_of(who) == number then holds:forgive(who) end
   losses.holds[number] = nil
-  if who ~= nil then losses.names[number] = nil end
+  if not rawequal(who, nil) then losses.names[number] = nil end
   losses.first = number + 1
 end
 

@@ -92,9 +92,9 @@ end
 local function leave(mortals, number)
   local last, own, numbers = mortals.count, mortals.own, mortals.numbers
   local who, successor = mortals.whos[number], mortals.whos[last]
-  if who ~= nil and own[number] then
+  if who and own[number] then
     who._mortals, who._number, who._finalizer = false, false, false
-  elseif who ~= nil then
+  elseif who then
     numbers[who] = nil
     mortals.finalizers[who] = nil
   end
@@ -175,7 +175,7 @@ end
 --- To look allocates: a finalizer may have removed him meanwhile, and another one may have his number.
 local function look(mortals, number)
   local who, share = mortals.whos[number], mortals.shares[number]
-  local is_dead = who == nil or owner.is_dead(who)
+  local is_dead = not who or owner.is_dead(who)
   if mortals.shares[number] ~= share then return end
   if is_dead then
     give_back(mortals, number)

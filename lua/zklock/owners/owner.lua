@@ -2,6 +2,9 @@
 --- one.
 local core = require "zklock.core"
 
+--- The metatable itself, whatever its `__metatable` field shows.
+local metatable_of = debug.getmetatable
+
 local owner = {}
 
 --- The main program, also where Lua has a coroutine for it: that one lies idle while a host's event handlers run.
@@ -43,12 +46,12 @@ end
 
 --- Is it of such a class?
 function owner.is_kept(value)
-  return kept_classes[getmetatable(value)] == true
+  return kept_classes[metatable_of(value)] == true
 end
 
 --- Is it of a class all of whose objects may come to their end?
 function owner.keeps_number(value)
-  return weak_classes[getmetatable(value)] == true
+  return weak_classes[metatable_of(value)] == true
 end
 
 --- May it come to its end while it holds?
@@ -147,7 +150,7 @@ local NOBODY = {}
 ---@return any[]
 function owner.seen_by_core(client, reference)
   local value = reference[1]
-  local by_running = not client.loop.owner and (value == owner.main or type(value) == "thread")
+  local by_running = not client.loop.owner and (rawequal(value, owner.main) or type(value) == "thread")
   return by_running and reference or NOBODY
 end
 

@@ -60,7 +60,7 @@ Waits.yields_across_pcall = yields_across_pcall
 
 --- Calls what may wait, and catches what is raised, where a coroutine can be suspended inside of such a call.
 function Waits.protector(loop)
-  return loop == blocking and pcall or protected
+  return rawequal(loop, blocking) and pcall or protected
 end
 
 ---@param client zklock.Client what the loop's adapter is given
@@ -196,7 +196,7 @@ end
 --- Does the running coroutine begin to wait? Then what runs is a finalizer or a debug hook, which came between: whoever
 --- is to be woken must sleep before that.
 function Waits:is_beginning()
-  return self.beginning[1] == (coroutine.running() or owner.main)
+  return rawequal(self.beginning[1], coroutine.running() or owner.main)
 end
 
 --- Ends the wait. Twice is fine; the loop is told once.
