@@ -59,17 +59,19 @@ void zkl_trust_doubt(zkl_trust *trust) {
     trust->count = 0;
 }
 
-void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bool fresh) {
-    if (fresh)
+void zkl_trust_connected(zkl_trust *trust, const zkl_grant *grant) {
+    if (grant->fresh)
         memset(trust, 0, sizeof *trust);
-    if (fresh || timeout < trust->timeout) {
-        trust->timeout = timeout;
+    if (grant->fresh || grant->granted < trust->granted)
+        trust->granted = grant->granted;
+    if (grant->fresh || grant->believed < trust->timeout) {
+        trust->timeout = grant->believed;
         /* The servers count the shorter one since the session moved, whatever was promised
          * before. */
-        if (trust->until > root + believable(timeout))
-            trust->until = root + believable(timeout);
+        if (trust->until > grant->root + believable(trust->timeout))
+            trust->until = grant->root + believable(trust->timeout);
     }
-    trust->root = root;
+    trust->root = grant->root;
     trust->written = 0;
     trust->count = 0;
 }
@@ -83,14 +85,14 @@ static void believe(zkl_trust *trust, zkl_nanos since) {
  * be. */
 static void conclude(zkl_trust *trust, zkl_nanos handed) {
     size_t j = trust->count;
-    while (j > 0 && trust->kept[j - 1].answered + pong_delay(trust->timeout) > handed)
+    while (j > 0 && trust->kept[j - 1].answered + pong_delay(trust->granted) > handed)
         j--;
     if (j-- == 0)
         return;
     for (size_t i = j; i-- > 0;) {
         const struct zkl_proven *first = &trust->kept[i];
         if (first->founded && trust->written >= first->handed &&
-            first->answered + ping_period(trust->timeout) <= trust->kept[j].handed) {
+            first->answered + ping_period(trust->granted) <= trust->kept[j].handed) {
             believe(trust, first->handed);
             return;
         }

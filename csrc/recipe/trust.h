@@ -45,8 +45,17 @@ zkl_proof zkl_proof_of(zkl_reach reach, int rc);
 #define ZKL_TRUST_KEPT 64
 #define ZKL_TRUST_GRAIN(timeout) ((timeout) / 48)
 
+/* What a connection starts with. */
+typedef struct zkl_grant {
+    zkl_nanos root;     /* before the servers took the connection, as late as is known */
+    zkl_nanos granted;  /* the session timeout that the server says */
+    zkl_nanos believed; /* as much of it as the client believes */
+    bool fresh;         /* a new session */
+} zkl_grant;
+
 typedef struct zkl_trust {
-    zkl_nanos timeout; /* T: the least that this session was ever granted */
+    zkl_nanos timeout; /* T: the least of this session that was ever believed */
+    zkl_nanos granted; /* the least that it was ever granted: the gaps of a chain go by it */
     zkl_nanos until;   /* no leader with a quorum can have ended it before; 0: nothing is known */
     zkl_nanos root;    /* the session was made, or moved to this connection, after that */
     zkl_nanos written; /* when the newest write that was answered on it was handed over; 0: none */
@@ -59,9 +68,7 @@ typedef struct zkl_trust {
 
 /* Nothing is believed of the session, if there is one, until the servers have said more. */
 void zkl_trust_doubt(zkl_trust *trust);
-/* A connection: `fresh`: with a new session. `root`: before the servers took it, as late as is
- * known. */
-void zkl_trust_connected(zkl_trust *trust, zkl_nanos root, zkl_nanos timeout, bool fresh);
+void zkl_trust_connected(zkl_trust *trust, const zkl_grant *grant);
 /* An answer of this connection was read. Answers come in the order in which the requests were
  * handed over. */
 void zkl_trust_answered(zkl_trust *trust, zkl_proof proof, zkl_nanos handed, zkl_nanos answered);

@@ -129,9 +129,8 @@ void zkl_heart_started(zkl_heart *heart, zkl_port *port) {
     heart->port = port;
 }
 
-void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool fresh,
-                      bool proving) {
-    zkl_trust_connected(&heart->trust, root, timeout, fresh);
+void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
+    zkl_trust_connected(&heart->trust, grant);
     heart->linked = true;
     heart->proving = proving;
     heart->owes_write = proving || is_wanted(heart);

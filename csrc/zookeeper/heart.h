@@ -33,8 +33,7 @@ bool zkl_heart_init(zkl_heart *heart);
  * later. */
 void zkl_heart_started(zkl_heart *heart, zkl_port *port);
 /* It found one; see zkl_trust_connected. `proving`: a write goes first, whoever is there. */
-void zkl_heart_linked(zkl_heart *heart, zkl_nanos root, zkl_nanos timeout, bool fresh,
-                      bool proving);
+void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving);
 /* It has none any more. */
 void zkl_heart_unlinked(zkl_heart *heart);
 /* The session has ended, or the link is about to go, and with it perhaps the session: nothing is

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 /* Connections lost one after another, and what each more of them costs. */
 #define STREAK 5
 #define STREAK_PAUSE (ZKL_SECOND / 10)
+#define STREAK_PAUSE_MOST (2 * ZKL_SECOND / 5)
 /* Until what the library was just doing with a handle shows: some lines of code. */
 #define PARTING (ZKL_SECOND / 20)
 
@@ -87,12 +89,30 @@ static void confirmed(zkl_link *link, zhandle_t *handle) {
         zkl_watchdog_rest(link->watchdog, at, length, zkl_link_timeout(link));
 }
 
+/* The library computes two thirds of it as an int. With a result of 0 or less it hangs up on every
+ * server from then on, and takes it back only when a server confirms another one. */
+static bool is_usable(int granted) {
+    return granted > 0 && granted <= INT_MAX / 2;
+}
+
 /* Connected is told once the servers have taken new credentials too, so that a refusal is heard
  * before a success. */
 static void connected(zkl_link *link, zhandle_t *handle) {
+    const bool usable = is_usable(zoo_recv_timeout(handle));
     pthread_mutex_lock(&link->mutex);
+    const bool again = link->connected; /* a server says so without having been asked */
     if (!link->handle)
         link->handle = handle; /* zookeeper_init2 has not returned yet */
+    if (!usable)
+        link->connected = false;
+    pthread_mutex_unlock(&link->mutex);
+    if (!usable) {
+        turn(link, ZKL_LINK_SPOILED);
+        return;
+    }
+    if (again)
+        return;
+    pthread_mutex_lock(&link->mutex);
     if (!link->connected && link->root < link->settled)
         link->root = link->settled; /* what has come back by now was not on this connection */
     link->connected = true;
@@ -161,8 +181,11 @@ static void pace(const char *message) {
     const zkl_nanos now = zkl_clock_boot.now();
     streak = now - last < ZKL_SECOND ? streak + 1 : 0;
     last = now;
-    if (streak >= STREAK)
-        nanosleep(&(struct timespec){.tv_nsec = STREAK_PAUSE}, NULL);
+    if (streak < STREAK)
+        return;
+    const zkl_nanos pause = STREAK_PAUSE * (streak / STREAK);
+    nanosleep(&(struct timespec){.tv_nsec = pause < STREAK_PAUSE_MOST ? pause : STREAK_PAUSE_MOST},
+              NULL);
 }
 
 static void log_plain(const char *message) {
@@ -318,6 +341,13 @@ bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity
 
 int64_t zkl_link_session(zkl_link *link) {
     return zoo_client_id(link->handle)->client_id;
+}
+
+zkl_identity zkl_link_identity(zkl_link *link) {
+    const clientid_t *session = zoo_client_id(link->handle);
+    zkl_identity identity = {.id = session->client_id};
+    memcpy(identity.password, session->passwd, sizeof identity.password);
+    return identity;
 }
 
 zkl_nanos zkl_link_timeout(zkl_link *link) {

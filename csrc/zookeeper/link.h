@@ -30,6 +30,7 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
 zkl_port *zkl_link_port(zkl_link *link);
 /* After ZKL_LINK_CONNECTED: what the servers gave. */
 int64_t zkl_link_session(zkl_link *link);
+zkl_identity zkl_link_identity(zkl_link *link);
 zkl_nanos zkl_link_timeout(zkl_link *link);
 /* ... and a moment, as late as is known, before which the servers cannot have taken this
  * connection. */

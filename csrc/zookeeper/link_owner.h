@@ -12,7 +12,10 @@ typedef enum zkl_link_event {
     ZKL_LINK_CONNECTED,
     ZKL_LINK_SUSPENDED,
     ZKL_LINK_EXPIRED,
-    ZKL_LINK_AUTH_FAILED
+    ZKL_LINK_AUTH_FAILED,
+    /* a server granted a session timeout that the library cannot work with: no server is reached
+     * on this link any more */
+    ZKL_LINK_SPOILED
 } zkl_link_event;
 
 /* Who is told. All are called from the library's threads, without any lock of ours. */

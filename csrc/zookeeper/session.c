@@ -23,7 +23,11 @@
 #define BRIEF ZKL_SECOND
 #define BRIEF_PAUSE (ZKL_SECOND / 5)
 #define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
+#define SEEK_SOON (2 * ZKL_SECOND)  /* the least without TLS */
 #define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
+/* A longer session timeout is believed only if it was asked for. Servers grant more than was asked
+ * when it is less than two of their ticks. */
+#define BELIEVED_MOST (60 * ZKL_SECOND)
 
 /* ---- what it is to the host, and what there is of a link ---- */
 
@@ -121,9 +125,12 @@ static zkl_nanos sought_with_tls(const zkl_session *session) {
  * has had a server refuses those whose data is older, even if all servers were set up anew; the
  * next link takes any of them. */
 static zkl_nanos sought_until(const zkl_session *session) {
+    if (session->misled)
+        return session->seeking;
     if (session->config.tls)
         return sought_with_tls(session);
-    return session->remembers ? session->seeking + session->timeout : ZKL_NEVER;
+    const zkl_nanos patience = session->timeout < SEEK_SOON ? SEEK_SOON : session->timeout;
+    return session->remembers ? session->seeking + patience : ZKL_NEVER;
 }
 
 /* locked. Without a server names are looked up again: the first time while the session can still be
@@ -188,10 +195,34 @@ static void expired(zkl_session *session) {
     session->tell(session->ctx, ZKL_SESSION_EXPIRED);
 }
 
+/* locked. A server that grants much more than was asked may lie, and it would take that long until
+ * the client heard of its end. */
+static zkl_nanos believable(const zkl_session *session, zkl_nanos granted) {
+    const zkl_nanos asked = zkl_link_asked(&session->config);
+    const zkl_nanos most = asked > BELIEVED_MOST ? asked : BELIEVED_MOST;
+    return granted < most ? granted : most;
+}
+
+/* locked. The library waits two thirds of what the server granted before it leaves a server that
+ * answers nothing. */
+static bool is_mute(const zkl_session *session) {
+    const zkl_heart *heart = &session->heart;
+    return heart->beating &&
+           heart->beaten + session->timeout / 3 * 2 <= zkl_context_now(session->context);
+}
+
+/* locked */
+static void listen_later(zkl_session *session) {
+    zkl_timer_set(&session->context->timers, &session->look,
+                  zkl_context_now(session->context) + session->timeout / 3);
+}
+
 /* locked */
 static void connected(zkl_session *session) {
-    session->met = zkl_context_now(session->context);
     zkl_context *context = session->context;
+    const zkl_nanos now = zkl_context_now(context);
+    const bool was_brief = now - session->met < BRIEF;
+    session->met = now;
     const int64_t id = zkl_link_session(session->link);
     const bool fresh = context->session != id;
     if (session->stage != ZKL_STAGE_SEEKING)
@@ -201,16 +232,25 @@ static void connected(zkl_session *session) {
         session->tell(session->ctx, ZKL_SESSION_EXPIRED);
     }
     context->session = id;
-    session->timeout = zkl_link_timeout(session->link);
-    session->pause = session->look_pause = session->refused_pause = 0;
+    const zkl_grant grant = {.root = zkl_link_root(session->link),
+                             .granted = zkl_link_timeout(session->link),
+                             .believed = believable(session, zkl_link_timeout(session->link)),
+                             .fresh = fresh};
+    session->timeout = grant.believed;
+    session->identity = zkl_link_identity(session->link);
+    session->misled = grant.believed < grant.granted;
+    if (!was_brief) /* whoever hangs up at once is asked less and less often */
+        session->pause = session->look_pause = 0;
+    session->refused_pause = 0;
     session->remembers = true;
     session->carried = session->carried && !fresh;
     zkl_timer_clear(&context->timers, &session->look);
     context->counters.sessions += fresh;
     if (!session->ending)
         zkl_heart_started(&session->heart, zkl_link_port(session->link));
-    zkl_heart_linked(&session->heart, zkl_link_root(session->link), session->timeout, fresh,
-                     session->carried);
+    if (session->misled)
+        listen_later(session);
+    zkl_heart_linked(&session->heart, &grant, session->carried);
     /* A server that lags could show a link which has seen nothing yet a list without our nodes: the
      * heart's first write is answered when it has caught up, and on_answered goes on. */
     if (session->carried)
@@ -224,10 +264,21 @@ static void suspended(zkl_session *session) {
     const bool resumed = session->stage == ZKL_STAGE_LINKED;
     link_down(session);
     set_stage(session, ZKL_STAGE_SEEKING);
+    if (session->misled) /* the library rests a sixtieth of the timeout between two tries */
+        zkl_worker_send(session->worker, &session->look_again);
     if (!resumed)
         return;
     set_state(session, ZKL_STATE_SUSPENDED);
     session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
+}
+
+/* locked. The library reaches no server with this handle any more: another one carries the session
+ * on. */
+static void spoiled(zkl_session *session) {
+    if (session->stage != ZKL_STAGE_SEEKING)
+        suspended(session);
+    session->misled = true;
+    zkl_worker_send(session->worker, &session->look_again);
 }
 
 /* A write is refused so when a quorum has agreed that the session is over. Mostly the server hangs
@@ -266,6 +317,9 @@ static void on_link_event(void *ctx, zkl_link *link, zkl_link_event event) {
         case ZKL_LINK_AUTH_FAILED:
             refused(session);
             break;
+        case ZKL_LINK_SPOILED:
+            spoiled(session);
+            break;
         }
     }
     session->leave(session->ctx);
@@ -294,7 +348,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     free(session->tried);
     session->tried = addresses ? strdup(addresses) : NULL;
     session->link = link;
-    session->remembers = false;
+    session->remembers = session->misled = session->inherits = false;
     session->carried = carried != NULL;
     session->seeking = zkl_context_now(session->context);
     if (link) {
@@ -344,6 +398,10 @@ static void look(zkl_timer *timer) {
     zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, look);
     if (is_seeking(session))
         zkl_worker_send(session->worker, &session->look_again);
+    else if (session->misled && is_mute(session))
+        expired(session); /* it cannot be carried on: closing the link may end it */
+    else if (session->misled && session->link)
+        listen_later(session);
 }
 
 /* worker thread. Takes the session off the former link, so that the next one can carry it on.
@@ -393,17 +451,33 @@ static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     return former;
 }
 
+/* worker thread. A server has misled the former link, and may mislead the next one: after a pause
+ * that one begins with another server. What the former link says of the session since is not
+ * believed. */
+static void move_later(zkl_session *session, bool carried) {
+    session->enter(session->ctx);
+    session->inherits = carried;
+    if (!session->ending) /* else zkl_session_end comes */
+        try_again_later(session);
+    session->leave(session->ctx);
+}
+
 /* worker thread. Changing the addresses of a running handle races inside the library, so another
  * link carries the session on; and the former one is closed before, for two links of one session
  * would take it from each other for ever. */
 static void move_session(zkl_session *session, zkl_link *former, char *addresses) {
     zkl_identity identity;
     session->enter(session->ctx);
-    const bool alive = session->context->session != 0;
+    const bool alive = session->context->session != 0, misled = session->misled;
     session->leave(session->ctx);
     const bool carried = alive && take_session(session, former, &identity);
     zkl_link_close(former); /* blocks, for seconds at worst */
-    open_link(session, addresses, carried ? &identity : NULL);
+    if (misled) {
+        free(addresses);
+        move_later(session, carried);
+    } else {
+        open_link(session, addresses, carried ? &identity : NULL);
+    }
 }
 
 /* worker thread: no server has been in reach for a while */
@@ -424,9 +498,14 @@ static void renew(zkl_job *job) {
     zkl_link *dead = session->retired;
     session->retired = NULL;
     const bool wanted = session->stage == ZKL_STAGE_OPENING && !session->ending;
+    const bool misled = session->misled, inherits = session->inherits;
+    const zkl_identity identity = session->identity;
     session->leave(session->ctx);
+    char *addresses = wanted ? resolve(session) : NULL;
+    if (addresses && misled)
+        zkl_servers_begin_elsewhere(addresses, session->addresses);
     if (wanted)
-        open_link(session, resolve(session), NULL);
+        open_link(session, addresses, inherits ? &identity : NULL);
     if (dead)
         zkl_link_close(dead);
 }

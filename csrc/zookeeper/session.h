@@ -51,16 +51,19 @@ struct zkl_session {
     zkl_stage stage;
     zkl_link *link;    /* the one that counts; what others say is stale */
     zkl_link *retired; /* to be closed by the renew job */
-    zkl_nanos timeout; /* granted; before that, asked for */
+    zkl_nanos timeout; /* granted and believed; before that, asked for */
     zkl_nanos pause;   /* before the next try to open a link */
     zkl_nanos refused_pause;
     bool ending;
 
     zkl_heart heart;
-    bool remembers;       /* the link has had a server: it takes none whose data is older */
-    bool carried;         /* the link has taken a session over, and has not proven itself yet */
-    zkl_nanos seeking;    /* since when the link has been without a server */
-    zkl_nanos look_pause; /* before names are looked up again */
+    bool remembers;        /* the link has had a server: it takes none whose data is older */
+    bool carried;          /* the link has taken a session over, and has not proven itself yet */
+    bool misled;           /* the library goes by a session timeout that is not believed */
+    bool inherits;         /* the next link carries `identity` on */
+    zkl_identity identity; /* of the session, as its last connection confirmed it */
+    zkl_nanos seeking;     /* since when the link has been without a server */
+    zkl_nanos look_pause;  /* before names are looked up again */
     zkl_timer reopen, look;
     zkl_job renew, look_again;
     char *addresses;                   /* of the link; worker thread */

@@ -44,9 +44,9 @@ void fake_connect(fake_client *client) {
         fake_quorum_took(client); /* otherwise they did when fake_take was called */
     client->tenure.taken = false;
     client->carried = client->carried && !fresh;
-    zkl_heart_linked(&client->heart,
-                     client->settled > client->started ? client->settled : client->started,
-                     client->timeout, fresh, client->carried);
+    const zkl_grant grant = {client->settled > client->started ? client->settled : client->started,
+                             client->timeout, client->timeout, fresh};
+    zkl_heart_linked(&client->heart, &grant, client->carried);
     if (!client->beats) /* the one heartbeat that it has */
         zkl_heart_answered(&client->heart, ZKL_PROOF_QUORUM, fake_now);
     if (!client->carried || !client->heart.proving)

@@ -52,6 +52,7 @@ typedef struct model {
     zkl_heart heart;
     uint64_t random;
     zkl_nanos now;
+    model_ensemble ensemble;
 
     queue up, down, to_leader, from_leader;
     zkl_nanos client_stopped, follower_stopped, leader_stopped; /* until then */
@@ -223,7 +224,8 @@ static void be_linked(model *m, bool fresh) {
     m->root = m->root > m->settled ? m->root : m->settled;
     say(m, "the client hears that it is connected; it was so after %.3f T",
         (double)m->root / (double)MODEL_TIMEOUT);
-    zkl_heart_linked(&m->heart, m->root, MODEL_TIMEOUT, fresh, false);
+    const zkl_grant grant = {m->root, MODEL_TIMEOUT, m->ensemble.believed, fresh};
+    zkl_heart_linked(&m->heart, &grant, false);
     tell_rules(m, true);
 }
 
@@ -273,7 +275,7 @@ static void handle_at_leader(model *m, const message *item) {
 
 static void ping(model *m) {
     while (m->next_ping <= m->now)
-        m->next_ping += MODEL_TICK / 2 + grains(m, PING_LATE);
+        m->next_ping += m->ensemble.tick / 2 + grains(m, PING_LATE);
     put(m, &m->from_leader, PING);
     if (m->hurry) { /* assumed of a leader that goes on after a stop: its ping arrives soon */
         for (size_t i = 0; i < m->from_leader.count; i++)
@@ -285,14 +287,15 @@ static void ping(model *m) {
 
 /* The first tick after the timeout. A leader that was stopped ends it before it does anything
  * else. */
-static bool is_over(zkl_nanos touched, zkl_nanos now) {
-    return now >= ((touched + MODEL_TIMEOUT) / MODEL_TICK + 1) * MODEL_TICK;
+static bool is_over(const model *m, zkl_nanos touched) {
+    const zkl_nanos tick = m->ensemble.tick;
+    return m->now >= ((touched + MODEL_TIMEOUT) / tick + 1) * tick;
 }
 
 static void run_leader(model *m) {
     message item;
     const zkl_nanos touched = m->deposed ? m->other_touched : m->leader_touched;
-    if (!m->ended && (m->deposed || m->leader_stopped <= m->now) && is_over(touched, m->now)) {
+    if (!m->ended && (m->deposed || m->leader_stopped <= m->now) && is_over(m, touched)) {
         m->ended = m->now;
         if (!m->deposed && !m->at_leader)
             put(m, &m->from_leader,
@@ -383,7 +386,7 @@ static void reconnect(model *m) {
     m->connection++;
     m->dead = false;
     m->at_leader = any(m, 3) == 0;
-    m->next_ping = m->now + grains(m, 48);
+    m->next_ping = m->now + grains(m, (unsigned)(m->ensemble.tick / 2 / MODEL_GRAIN));
     m->hurry = 0;
     m->touched = false;
     if (m->deposed && any(m, 3) == 0) { /* one that still follows the old leader */
@@ -489,16 +492,18 @@ static void begin(model *m, unsigned schedule) {
     m->pace = 3u << any(m, 8);
     m->at_leader = any(m, 4) == 0;
     m->leader_touched = m->root = m->now;
-    m->next_ping = m->now + grains(m, 48);
+    m->next_ping = m->now + grains(m, (unsigned)(m->ensemble.tick / 2 / MODEL_GRAIN));
     m->tries_at = m->notices = ZKL_NEVER;
     m->connection = 1;
     m->context.counters.waiting = any(m, 3) != 0;
     be_linked(m, true);
 }
 
-model_outcome model_run(unsigned schedule, model_rule *rules, size_t count, bool trace) {
+model_outcome model_run(unsigned schedule, model_ensemble ensemble, model_rule *rules, size_t count,
+                        bool trace) {
     static model m;
     memset(&m, 0, sizeof m);
+    m.ensemble = ensemble;
     m.trace = trace;
     m.rules = rules;
     m.rule_count = count;

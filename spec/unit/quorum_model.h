@@ -48,8 +48,18 @@ typedef struct model_outcome {
     zkl_nanos lasted; /* how long the session lived */
 } model_outcome;
 
+/* What differs from one ensemble to the next; MODEL_TIMEOUT is what its servers grant. */
+typedef struct model_ensemble {
+    zkl_nanos tick;
+    zkl_nanos believed; /* how much of the timeout the client believes */
+} model_ensemble;
+
+/* The least that the rule asks for. */
+#define MODEL_USUAL ((model_ensemble){MODEL_TICK, MODEL_TIMEOUT})
+
 /* Runs one schedule; the rules are judged beside the heart, which alone decides what is sent.
  * `trace`: tell on stdout. */
-model_outcome model_run(unsigned schedule, model_rule *rules, size_t count, bool trace);
+model_outcome model_run(unsigned schedule, model_ensemble ensemble, model_rule *rules, size_t count,
+                        bool trace);
 
 #endif

@@ -178,6 +178,125 @@ static void the_next_link_begins_with_another_server(void) {
           0);
 }
 
+/* ---- a session timeout that is not believed ---- */
+
+static void a_spoiled_link_is_replaced_and_the_next_begins_elsewhere(void) {
+    world_work();
+    world_happens(world_link(), ZKL_LINK_SPOILED);
+    world_work();
+    CHECK(world.links[0].is_closed && !world.links[0].is_parted); /* there is no session to keep */
+    double expected = 0.05;
+    for (int i = 1; i < 8; i++) { /* less and less often */
+        CHECK_INT(world.made, i);
+        CHECK_INT(world_pause() * 1000 + 0.5, expected * 1000);
+        world_pass(world_pause());
+        world_work();
+        CHECK_INT(world_link()->carried, 0);
+        CHECK(strncmp(world.links[i - 1].addresses, world.links[i].addresses,
+                      strlen("10.0.0.1:2181")) != 0);
+        world_happens(world_link(), ZKL_LINK_SPOILED);
+        world_work();
+        expected = expected < 1 ? 2 * expected : 2;
+    }
+    world_pass(world_pause());
+    world_news();
+    world_come_up();
+    CHECK_INT(world.context.counters.sessions, 1);
+}
+
+/* With the password that the last good connection confirmed: the other one may be forged. */
+static void a_session_survives_a_spoiled_link(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_link()->session = 666;
+    world_happens(world_link(), ZKL_LINK_SPOILED);
+    world_work();
+    CHECK(world.links[0].is_parted && world.links[0].is_closed);
+    world_pass(world_pause());
+    world_work();
+    CHECK_INT(world_link()->carried, 7);
+    world_connect(7);
+    world_answer(ZKL_PROOF_QUORUM);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(world.context.counters.sessions, 1);
+}
+
+static void a_link_that_is_spoiled_while_it_is_used_is_suspended(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SPOILED);
+    CHECK_TEXT(world_news(), "S");
+    world_work();
+    CHECK(world.links[0].is_closed);
+}
+
+/* ... until it has a server again, or the client ends. */
+static void a_spoiled_link_is_not_replaced_while_the_client_ends(void) {
+    world_come_up();
+    world_happens(world_link(), ZKL_LINK_SPOILED);
+    world_enter();
+    zkl_session_ending(&world.session);
+    world_leave();
+    world_work();
+    CHECK_INT(world.made, 1);
+}
+
+static void a_timeout_is_believed_up_to_a_minute_or_what_was_asked(void) {
+    static const struct {
+        zkl_nanos granted, believed;
+    } table[] = {{ZKL_SECOND / 1000, ZKL_SECOND / 1000},
+                 {59 * ZKL_SECOND, 59 * ZKL_SECOND},
+                 {60 * ZKL_SECOND, 60 * ZKL_SECOND},
+                 {61 * ZKL_SECOND, 60 * ZKL_SECOND},
+                 {979999 * ZKL_SECOND, 60 * ZKL_SECOND}};
+    world_work();
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        world.granted = table[i].granted;
+        world_connect(7 + (int64_t)i);
+        CHECK_INT(world.session.timeout, table[i].believed);
+        CHECK_INT(world.session.heart.trust.timeout, table[i].believed);
+        CHECK_INT(world.session.heart.trust.granted, table[i].granted);
+        CHECK_INT(world.session.misled, table[i].believed < table[i].granted);
+        if (!world.session.misled)
+            world_happens(world_link(), ZKL_LINK_SUSPENDED);
+        else
+            break;
+    }
+}
+
+/* The library would rest for a sixtieth of the timeout, and wait two thirds of it for an answer. */
+static void a_link_with_such_a_timeout_is_replaced_when_it_is_cut(void) {
+    world.granted = 1200 * ZKL_SECOND;
+    world_work();
+    world_connect(7);
+    world_pass(5);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    world_work();
+    CHECK(world.links[0].is_closed);
+    world_pass(world_pause());
+    world_work();
+    CHECK_INT(world_link()->carried, 7);
+}
+
+static void a_mute_server_with_such_a_timeout_is_left(void) {
+    world.granted = 1200 * ZKL_SECOND;
+    world_work();
+    world_connect(7);
+    CHECK_TEXT(world_news(), "R");
+    for (int i = 0; i < 12; i++) { /* as long as it answers it is kept */
+        world_pass(10);
+        world_answer(ZKL_PROOF_LEADER);
+    }
+    world_news();
+    for (int i = 0; i < 20 && world.made == 1; i++) {
+        world_pass(world_pause());
+        world_work();
+    }
+    CHECK_TEXT(world_news(), "X");
+    CHECK_INT(world.made, 2);
+    CHECK_INT(world_link()->carried, 0);
+    CHECK(world.links[0].is_closed);
+}
+
 /* ---- without a server ---- */
 
 /* The first time while the session can still be carried to another address; then less and less
@@ -273,6 +392,18 @@ int main(int argc, char **argv) {
         {"nor what it proves", nor_what_it_proves},
         {"a link that never had a server is kept", a_link_that_never_had_a_server_is_kept},
         {"the next link begins with another server", the_next_link_begins_with_another_server},
+        {"a spoiled link is replaced, and the next begins elsewhere",
+         a_spoiled_link_is_replaced_and_the_next_begins_elsewhere},
+        {"a session survives a spoiled link", a_session_survives_a_spoiled_link},
+        {"a link that is spoiled while it is used is suspended",
+         a_link_that_is_spoiled_while_it_is_used_is_suspended},
+        {"a spoiled link is not replaced while the client ends",
+         a_spoiled_link_is_not_replaced_while_the_client_ends},
+        {"a timeout is believed up to a minute or what was asked",
+         a_timeout_is_believed_up_to_a_minute_or_what_was_asked},
+        {"a link with such a timeout is replaced when it is cut",
+         a_link_with_such_a_timeout_is_replaced_when_it_is_cut},
+        {"a mute server with such a timeout is left", a_mute_server_with_such_a_timeout_is_left},
         {"names are looked up again", names_are_looked_up_again},
         {"short timeouts do not have names looked up all the time",
          short_timeouts_do_not_have_names_looked_up_all_the_time},

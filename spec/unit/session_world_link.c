@@ -78,6 +78,10 @@ int64_t zkl_link_session(zkl_link *link) {
     CHECK(world.is_locked);
     return link->session;
 }
+zkl_identity zkl_link_identity(zkl_link *link) {
+    CHECK(world.is_locked);
+    return (zkl_identity){.id = link->session};
+}
 zkl_nanos zkl_link_timeout(zkl_link *link) {
     CHECK(world.is_locked);
     (void)link;

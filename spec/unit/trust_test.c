@@ -11,8 +11,13 @@
 
 static zkl_trust trust;
 
+static void connected(zkl_nanos root, zkl_nanos timeout, bool fresh) {
+    const zkl_grant grant = {root, timeout, timeout, fresh};
+    zkl_trust_connected(&trust, &grant);
+}
+
 static void begin(void) {
-    zkl_trust_connected(&trust, AT(0), T, true);
+    connected(AT(0), T, true);
 }
 
 static void told(zkl_proof proof, int handed, int answered) {
@@ -39,7 +44,7 @@ static void begin_with_a_write(void) {
 static void of_what_came_before_a_connection_nothing_is_the_latest(void) {
     begin_with_a_write();
     CHECK_INT(zkl_trust_latest(&trust), AT(1));
-    zkl_trust_connected(&trust, AT(50), T, false);
+    connected(AT(50), T, false);
     CHECK_INT(zkl_trust_latest(&trust), 0);
 }
 
@@ -54,7 +59,7 @@ static void what_begins_anew_begins_with_a_write(void) {
     sync_(20, 21);
     CHECK(zkl_trust_wants_write(&trust));
     write_(30, 31);
-    zkl_trust_connected(&trust, AT(40), T, false);
+    connected(AT(40), T, false);
     CHECK(zkl_trust_wants_write(&trust));
     write_(50, 51);
     zkl_trust_doubt(&trust);
@@ -79,7 +84,7 @@ static void the_first_write_proves_the_connection(void) {
 
 static void a_new_connection_takes_nothing_away(void) {
     begin_with_a_write();
-    zkl_trust_connected(&trust, AT(10), T, false);
+    connected(AT(10), T, false);
     CHECK_INT(trust.until, UNTIL(0));
     write_(12, 13);
     CHECK_INT(trust.until, UNTIL(10));
@@ -92,21 +97,21 @@ static void nor_does_one_that_was_begun_earlier(void) {
     sync_(51, 52);
     write_(61, 62);
     CHECK_INT(trust.until, UNTIL(20));
-    zkl_trust_connected(&trust, AT(10), T, false);
+    connected(AT(10), T, false);
     CHECK_INT(trust.until, UNTIL(20));
 }
 
 /* What is believed ends before the shorter timeout does. */
 static void nor_does_a_shorter_session_if_that_is_later(void) {
     begin_with_a_write();
-    zkl_trust_connected(&trust, AT(60), T / 2, false);
+    connected(AT(60), T / 2, false);
     CHECK_INT(trust.until, UNTIL(0));
 }
 
 static void chains_do_not_reach_over_connections(void) {
     begin_with_a_write();
     sync_(10, 11);
-    zkl_trust_connected(&trust, AT(5), T, false);
+    connected(AT(5), T, false);
     sync_(45, 46);
     write_(60, 61);
     CHECK_INT(trust.until, UNTIL(5));
@@ -118,11 +123,11 @@ static void chains_do_not_reach_over_connections(void) {
 
 static void a_shorter_session_is_believed_in_for_less(void) {
     begin_with_a_write();
-    zkl_trust_connected(&trust, AT(10), T / 2, false);
+    connected(AT(10), T / 2, false);
     CHECK_INT(trust.until, AT(10) + T / 100 * 49);
     write_(12, 13);
     CHECK_INT(trust.until, AT(10) + T / 100 * 49);
-    zkl_trust_connected(&trust, AT(20), T, false); /* the leader to come counts the least */
+    connected(AT(20), T, false); /* the leader to come counts the least */
     write_(22, 23);
     CHECK_INT(trust.until, AT(20) + T / 100 * 49);
 }
@@ -132,12 +137,44 @@ static void what_is_over_is_forgotten(void) {
     zkl_trust_doubt(&trust);
     CHECK_INT(trust.until, 0);
     CHECK_INT(trust.timeout, T);
-    zkl_trust_connected(&trust, AT(10), 2 * T, false);
+    connected(AT(10), 2 * T, false);
     write_(11, 12);
     CHECK_INT(trust.until, UNTIL(10));
-    zkl_trust_connected(&trust, AT(20), 2 * T, true);
+    connected(AT(20), 2 * T, true);
     CHECK_INT(trust.timeout, 2 * T);
     CHECK_INT(trust.until, 0);
+}
+
+/* ---- a grant of which less is believed ---- */
+
+/* The servers ping in the time that they have granted. */
+static void the_gaps_of_a_chain_go_by_what_was_granted(void) {
+    zkl_trust_connected(&trust, &(zkl_grant){AT(0), 2 * T, T, true});
+    CHECK_INT(trust.timeout, T);
+    write_(1, 2);
+    CHECK_INT(trust.until, UNTIL(0)); /* not longer than is believed */
+    sync_(20, 21);
+    sync_(52, 53); /* 0.3 of what is believed, and not of what was granted */
+    write_(78, 79);
+    CHECK_INT(trust.until, UNTIL(0));
+    sync_(82, 83);
+    write_(99, 100);
+    CHECK_INT(trust.until, UNTIL(1)); /* 1, 78 and 99; 82 is a twelfth of T before, not of 2 T */
+    write_(100, 101);
+    CHECK_INT(trust.until, UNTIL(20)); /* 20, 82 and 100 */
+}
+
+/* A later connection may be granted more, and the leader to come counts the least. */
+static void the_least_grant_counts(void) {
+    zkl_trust_connected(&trust, &(zkl_grant){AT(0), 2 * T, T, true});
+    zkl_trust_connected(&trust, &(zkl_grant){AT(1), 3 * T, T, false});
+    CHECK_INT(trust.granted, 2 * T);
+    zkl_trust_connected(&trust, &(zkl_grant){AT(2), T / 2, T / 2, false});
+    CHECK_INT(trust.granted, T / 2);
+    CHECK_INT(trust.timeout, T / 2);
+    zkl_trust_connected(&trust, &(zkl_grant){AT(3), 2 * T, T, false});
+    CHECK_INT(trust.granted, T / 2);
+    CHECK_INT(trust.timeout, T / 2);
 }
 
 /* ---- chains ---- */
@@ -268,7 +305,7 @@ static void shortly_is_less_than_half_the_timeout(void) {
 
 /* The moment of the connection is not known, and the machine has just been started. */
 static void what_is_not_known_was_not_at_the_clocks_beginning(void) {
-    zkl_trust_connected(&trust, 0, T, true);
+    connected(0, T, true);
     zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 10, T / 10 + 1);
     zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 2, T / 2 + 1);
     zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 10 * 8, T / 10 * 8 + 1);
@@ -278,7 +315,7 @@ static void what_is_not_known_was_not_at_the_clocks_beginning(void) {
 
 /* ... and what comes then is the first all the same. */
 static void whatever_the_clock_says_the_first_is_remembered(void) {
-    zkl_trust_connected(&trust, 1, T, true);
+    connected(1, T, true);
     zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 100, T / 100 + 1);
     CHECK_INT(zkl_trust_latest(&trust), T / 100);
 }
@@ -419,6 +456,8 @@ int main(int argc, char **argv) {
         {"a session that was shortened is believed in for less",
          a_shorter_session_is_believed_in_for_less},
         {"what is over is forgotten", what_is_over_is_forgotten},
+        {"the gaps of a chain go by what was granted", the_gaps_of_a_chain_go_by_what_was_granted},
+        {"the least grant counts", the_least_grant_counts},
         {"a chain of three proves its beginning", a_chain_of_three_proves_its_beginning},
         {"a chain wants a ping's time in it", a_chain_wants_a_pings_time_in_it},
         {"a chain wants a pause at its end", a_chain_wants_a_pause_at_its_end},
