@@ -10,7 +10,12 @@ Guard.__name = "zklock.Guard"
 
 local guard = {}
 
---- A guard was collected. What it has is in a table of its own, its claim, which the finalizer can refer to.
+--- What a guard has, in a table of its own: its finalizer can refer to that.
+---@field next_undo table|false of the ledger
+local Claim = {}
+Claim.__index = Claim
+
+--- A guard was collected.
 local function collected(claim)
   if not claim.open then return end
   claim.open = false
@@ -23,17 +28,12 @@ local function collected(claim)
   end
 end
 
---- Made before there is anything to guard. The function that is returned takes over one count of a hold, and allocates
---- nothing.
----@return fun(hold: zklock.Hold, token: integer): zklock.Guard
+--- Made before there is anything to guard. It takes over one count of a hold when `claim` gets the three fields: that
+--- allocates nothing and calls no function.
+---@return zklock.Guard
 function guard.new()
-  local claim = { hold = false, open = false, token = false }
-  local made = setmetatable({ claim = claim, finalizer = finalizer(claim, collected) }, Guard)
-  return function(hold, token)
-    hold.contender:pin()
-    claim.hold, claim.token, claim.open = hold, token, true
-    return made
-  end
+  local claim = setmetatable({ hold = false, open = false, token = false, next_undo = false }, Claim)
+  return setmetatable({ claim = claim, finalizer = finalizer(claim, collected) }, Guard)
 end
 
 --- It is open until it is known that it was given back, or that there is nothing to give back.
@@ -45,6 +45,11 @@ local function release(claim, failed)
   claim.open = false
   if ok then return true end
   return nil, err
+end
+
+--- For the ledger: an error was raised into the release.
+function Claim:undo()
+  release(self, true)
 end
 
 --- Gives it back; twice is fine.

@@ -126,14 +126,21 @@ local function seek(lock, deadline, once, who, caller)
   return nil, err
 end
 
---- Hands out what was sought, to a guard or as a token; or nil, the error, and what is known of it besides.
-local function hand_out(lock, who, open, hold, err_or_here)
+--- Hands out the hold, to a guard or as a token; or nil, the error, and what is known of it besides. If this raises
+--- before the hold counts as handed out, the ledger takes it back: so nothing that could raise comes after that.
+local function hand_out(lock, who, made, hold, err_or_here)
   if not hold then return lock.client.waits:failure(err_or_here) end
   if hold.state == "failed" then return nil, hold.err end -- a hook has called us meanwhile
-  hold:hand_out(err_or_here)
   lock.holds:forgive(who)
-  if open then return open(hold, hold.token) end
-  return hold.token
+  if not made then
+    hold:hand_out(err_or_here)
+    return hold.token
+  end
+  local claim = made.claim
+  hold.contender:pin()
+  hold:hand_out(err_or_here)
+  claim.hold, claim.token, claim.open = hold, hold.token, true
+  return made
 end
 
 --- Acquires the lock, waiting for it in order of arrival.
@@ -337,8 +344,13 @@ function Lock:with(timeout, fn, ...)
   kept, err = self:guard(timeout, who)
   if not kept then return self.client.waits:failure(err) end
   local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
-  local released
-  released, err = end_with(self, kept, who, not ok)
+  local ended, released
+  ended, released, err = pcall(end_with, self, kept, who, not ok)
+  if not ended then
+    local claim, ledger = kept.claim, self.client.ledger
+    claim.next_undo, ledger.to_undo = ledger.to_undo, claim -- the next call of this client releases it
+    error(ok and released or results, 0)
+  end
   if err == "lost" then self.holds:forgive(who) end -- told here
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
@@ -354,9 +366,9 @@ end
 function Lock:guard(timeout, who)
   check.self(self, Lock, "lock:guard")
   local deadline, once = check.deadline(timeout, "timeout")
-  local open = guard.new()
+  local made = guard.new()
   who = owner_or_current(self, check.owner(who))
-  return hand_over(hand_out, self, who, open, seek(self, deadline, once, who))
+  return hand_over(hand_out, self, who, made, seek(self, deadline, once, who))
 end
 
 --- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it

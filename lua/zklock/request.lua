@@ -25,7 +25,7 @@ local function new(handle, deadline, once, callback, lease, count)
   local client = handle.client
   local call = Callbacks.new_call(callback, nil, nil, false)
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
-    told_lost = false, called = setmetatable({ call }, WEAK_VALUES), _kept = false,
+    told_lost = false, called = setmetatable({ call }, WEAK_VALUES), next_undo = false, _kept = false,
     _mortals = false, _number = false, _finalizer = false }, Request)
   if client.loop.tie then client.loop.tie(client, request) end
   local err = client.native:unusable() or request:join(handle, deadline, once, count)
@@ -59,10 +59,21 @@ function Request:join(handle, deadline, once, count)
   client.dispatcher:keep(self) -- a waiting one is not collected
   local ok, err = pcall(hold.join, hold, deadline, once)
   if ok and not err then return nil end
-  client.dispatcher:unkeep(self)
-  if ok then return err end
-  hold:quit()
+  if ok then
+    client.dispatcher:unkeep(self)
+    return err
+  end
+  local ledger = client.ledger
+  self.next_undo, ledger.to_undo = ledger.to_undo, self
+  quietly(ledger.undo, ledger)
   error(err, 0)
+end
+
+--- For the ledger: an error was raised into `join`.
+---@private
+function Request:undo()
+  self.hold:quit()
+  self.client.dispatcher:unkeep(self)
 end
 
 --- Allocates nothing.

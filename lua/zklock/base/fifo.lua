@@ -37,7 +37,7 @@ end
 
 --- What was taken out last is next again.
 function Fifo:put_back(entry)
-  entry._next = self:first() or false
+  entry._next = self.tail and self.head or false -- no call: there may be no memory for one
   self.head = entry
   self.tail = self.tail or entry
 end

@@ -27,6 +27,7 @@ local NONE = {}
 ---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
 ---@field private keeps boolean its owner keeps his number among the mortals himself
+---@field next_undo table|false with `undo`: of the ledger
 ---@field private _place integer|false the ledger's
 local Hold = { loss = false, revocation = false, bound = false }
 Hold.__index = Hold
@@ -56,7 +57,7 @@ function Hold.new(holds, listener, who, leases, answered)
   local hold = setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
     state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
     waiters = false, answered = answered or false, underway = false, asked_for = false, dropped = false, _place = false,
-    keeps = owner.keeps_number(who) }, Hold)
+    next_undo = false, keeps = owner.keeps_number(who) }, Hold)
   if leases then hold.leases = leases end
   if lost_listener(hold) then hold.loss = new_loss() end
   if revoked_listener(hold) then hold.revocation = new_revocation() end
@@ -113,11 +114,13 @@ function Hold:acquire(deadline, once, here, caller)
   local ok, err = client.waits.protected(join_and_wait, self, deadline, once, here, caller)
   if ok and self.state == "held" then return nil end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
+  local ledger = client.ledger
   if not ok then
-    quietly(self.take_back, self, here, caller)
+    self.underway = false
+    self.next_undo, ledger.to_undo = ledger.to_undo, self
+    quietly(ledger.undo, ledger, here, caller)
     error(err, 0)
   end
-  local ledger = client.ledger
   quietly(ledger.dismiss, ledger, self, here, caller)
   return err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
 end
@@ -141,31 +144,44 @@ end
 ---@param here thread|table the running coroutine, or what stands for the main program
 function Hold:hand_out(here)
   local client = self.holds.client
-  if not client.ledger:hand_out(self, here) then self.contender:add(1) end
   self.contender:hand(self.token)
   self.handed = true
   self.holds:show(self, owner.seen_by_core(client, self.whose))
+  if not client.ledger:hand_out(self, here) then self.contender:add(1) end -- the last step: after it nothing raises
 end
 
---- An error was raised before the caller was handed it: it is ended, whatever it was. If others have acquired it in the
---- same owner's name meanwhile, it is only counted back. After an error Lua gives up most of its room for nested calls,
---- and there may be no memory for more: so this is done by as few of them inside each other as can be.
----@param here thread|table the running coroutine
----@param caller any the owner of a call that names none
+--- An error was raised before the caller was handed it: the hold ends. If other coroutines have acquired it in the same
+--- owner's name meanwhile, it only counts one less. An error may be raised into this function, too: after an error Lua
+--- 5.4 frees most of its room for nested calls, and there may be no memory for new room. Then the ledger's `undo` calls
+--- it again. So each step can be repeated, and the last one makes the ledger forget the hold.
+---@param here thread|table the coroutine that waited
+---@param caller any the owner of a call that names none; nil: not known
 function Hold:take_back(here, caller)
   local client = self.holds.client
-  local waits = client.waits
-  self.underway = false
-  client.ledger:dismiss(self, here, caller)
-  waits:unpark(here)
-  if self.state == "held" and self.contender:count() > 1 then
-    self.contender:add(-1)
-  elseif self.state == "held" or self.state == "waiting" then
+  local ledger, waits = client.ledger, client.waits
+  local counts_back = self.state == "held" and self.contender:count() > 1
+  if not counts_back and (self.state == "held" or self.state == "waiting") then
     self.contender:quit()
     self.err = "cancelled"
     self:leave("failed")
+  end
+  if self.state == "failed" then
     for waiter in pairs(self.waiters or NONE) do waits:wake(waiter) end
   end
+  waits:unpark(here)
+  ledger:unbind(self, caller)
+  local unhanded = ledger.unhanded
+  if unhanded[here] ~= self then return end
+  if counts_back then self.contender:add(-1) end
+  unhanded[here] = false
+end
+
+--- For the ledger: a call that waited for it has raised.
+---@param here thread|table the running coroutine
+---@param caller any the owner of its calls that name none
+function Hold:undo(here, caller)
+  local waited = self.holds.client.ledger:coroutine_of(self) or here
+  self:take_back(waited, waited == here and caller or nil)
 end
 
 -- ---- the way up: what the engine says -----------------------------------------------------------------------------

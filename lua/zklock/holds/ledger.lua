@@ -9,15 +9,17 @@ local quietly = core.quietly
 ---@class zklock.Ledger
 ---@field private all table those that have joined a line and not left it
 ---@field losses table
----@field private unhanded table<thread|table, zklock.Hold|false> by coroutine: what it waits for, or has waited for
+---@field unhanded table<thread|table, zklock.Hold|false> by coroutine: what it waits for, or has waited for
 ---  and was not handed; weak
+---@field to_undo table|false calls that have raised, and whose effects are still there: a list of objects with `undo`,
+---  linked by `next_undo`. To put one in takes no memory and calls no function
 local Ledger = {}
 Ledger.__index = Ledger
 
 ---@param client zklock.Client
 function Ledger.new(client, mortals)
   return setmetatable({ client = client, mortals = mortals, all = Bag.new("_place"), losses = Losses.new(),
-    unhanded = setmetatable({}, { __mode = "k" }) }, Ledger)
+    unhanded = setmetatable({}, { __mode = "k" }), to_undo = false }, Ledger)
 end
 
 --- A hold joins: it is not collected before it leaves. If it were, what tells that its owner is gone would go as well.
@@ -48,15 +50,43 @@ end
 ---  has come in between, which has got it besides
 function Ledger:hand_out(hold, here)
   if hold.underway or self.unhanded[here] ~= hold then return false end
-  self.unhanded[here] = false -- most wait again
   if hold.bound then self.mortals:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
+  self.unhanded[here] = false -- most wait again
   return true
+end
+
+--- The coroutine that waits for it, or has waited without being handed it.
+---@return thread|table|nil
+function Ledger:coroutine_of(hold)
+  for here, expected in pairs(self.unhanded) do
+    if expected == hold then return here end
+  end
+  return nil
 end
 
 --- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
 function Ledger:dismiss(hold, here, caller)
+  self:unbind(hold, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = false end
-  if not rawequal(caller, hold.whose[1]) then self.mortals:unnote(caller, hold, owner.keeps_number(caller)) end
+end
+
+--- It does not end with its caller any more.
+---@param caller any nil: not known
+function Ledger:unbind(hold, caller)
+  if rawequal(caller, nil) or rawequal(caller, hold.whose[1]) then return end
+  self.mortals:unnote(caller, hold, owner.keeps_number(caller))
+end
+
+--- Undoes what the calls have done that have raised. When an error is raised into this, the next call of any owner goes
+--- on with it.
+---@param here thread|table the running coroutine, or what stands for the main program
+---@param caller any the owner of a call that names none
+function Ledger:undo(here, caller)
+  while self.to_undo do
+    local first = self.to_undo
+    first:undo(here, caller)
+    if self.to_undo == first then self.to_undo = first.next_undo end
+  end
 end
 
 --- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:
@@ -65,6 +95,7 @@ end
 ---@return thread|table here the running coroutine, or what stands for the main program
 function Ledger:recall()
   local here = owner.current()
+  if self.to_undo then quietly(self.undo, self, here, owner.of_call(self.client)) end
   local hold = self.unhanded[here]
   if hold and not hold.underway then quietly(hold.take_back, hold, here, owner.of_call(self.client)) end
   return here

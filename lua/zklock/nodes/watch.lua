@@ -68,8 +68,9 @@ function Watch:event()
 end
 
 --- For the dispatcher: fn's coroutine may have come to its end without a word.
-function Watch:remind()
-  if self.running and not is_running(self) then self:event() end
+---@param is_unsure boolean? also before it has begun
+function Watch:remind(is_unsure)
+  if (is_unsure or self.running) and not is_running(self) then self:event() end
 end
 
 --- The callback has ended by an error that was not fn's (no memory, a hook): another one tells what it had to tell.

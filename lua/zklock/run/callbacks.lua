@@ -20,6 +20,7 @@ local unpack = table.unpack or unpack -- luacheck: ignore 113
 ---@class zklock.Callbacks
 ---@field begun integer how many callbacks have begun so far
 ---@field resumed integer how often one that waited has gone on
+---@field unsure boolean an error has ended a callback that tells again, and perhaps nobody was told of that
 ---@field private pollers table<zklock.Waiter, boolean> those who wait in `poll` until a callback has run; weak
 local Callbacks = {}
 Callbacks.__index = Callbacks
@@ -35,6 +36,7 @@ function Callbacks.new(client, loop, waits, fifo, mortals, reporter)
     reporter = reporter,
     begun = 0,
     resumed = 0,
+    unsure = false,
     pollers = setmetatable({}, { __mode = "k" }),
   }, Callbacks)
 end
@@ -74,12 +76,13 @@ function Callbacks:tell(call, fn, a, b, c)
   self.fifo:append(call)
 end
 
---- The same once more, unless it is queued. Allocates nothing.
+--- The same once more, unless it is queued. Allocates nothing but, in Lua 5.4, room for nested calls: an error that is
+--- raised into this leaves the call as one that has begun.
 ---@param call zklock.Call
 function Callbacks:tell_again(call, fn, a)
   if not call.begun then return end
-  call.begun = false
   self:tell(call, fn, a)
+  call.begun = false
 end
 
 --- The next turn calls a function.
@@ -108,9 +111,11 @@ local function set_begun(self, call)
   self.begun = self.begun + 1
 end
 
+--- Nothing can raise after the call has left the queue.
 local function take_out(self, call)
   self.fifo:remove()
-  set_begun(self, call)
+  call.begun = true
+  self.begun = self.begun + 1
 end
 
 --- It has not begun after all, and is the first of the next turn.
@@ -168,7 +173,10 @@ local function spawn(self, call)
   local function play()
     if not is_due(call) then return end
     local ok, err = xpcall(call.fn, errors.handler, quietly(begin_with, self, call))
-    if not ok then fail(self, call, err) end
+    if not ok then
+      self.unsure = self.unsure or call.failed ~= false
+      fail(self, call, err)
+    end
     self:tell_pollers()
     self.mortals:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
   end
@@ -190,6 +198,7 @@ local function start(self, call)
   if self.fifo:first() ~= call then return end -- a finalizer that polls has begun it
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
   if ok then return quietly(forget_arguments, call) end
+  self.unsure = self.unsure or call.failed ~= false -- what follows may raise
   if core.has_begun(thread, body, call.fn) then
     quietly(forget_arguments, call)
     return fail(self, call, errors.traceback(thread, err))
@@ -203,6 +212,11 @@ local function begin(self, call)
   if not is_due(call) then return quietly(self.fifo.remove, self.fifo) end
   local spawns = Waits.yields_across_pcall and self.loop.spawn
   if not (spawns and spawn(self, call)) then start(self, call) end
+end
+
+--- All that tell again have been reminded.
+function Callbacks:be_sure()
+  self.unsure = false
 end
 
 --- Runs what is queued by now; what that queues is left for the next turn.

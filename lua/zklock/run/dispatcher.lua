@@ -127,6 +127,12 @@ local function take(self)
   if next(self.endings) and self.native:ended() then quietly(self.waits.wake_all, self.waits, self.endings) end
 end
 
+--- Callbacks that tell again may have been ended by an error of which nobody was told.
+local function remind_all(self)
+  self:remind(true)
+  self.callbacks:be_sure()
+end
+
 --- The descriptor is readable while there is something to do, and then only.
 local function settle_descriptor(self)
   if self.callbacks:is_pending() then self.native:wake() else self.native:peek() end
@@ -135,6 +141,7 @@ end
 --- Takes what has arrived and runs the callbacks that are queued by then, each in a coroutine of its own. When an error
 --- is raised into that (no memory, a hook), the next turn tells the rest.
 function Dispatcher:dispatch()
+  if self.callbacks.unsure then quietly(remind_all, self) end
   take(self)
   -- What the callbacks' coroutines have left is found before anybody sleeps.
   if self.callbacks:run() then self.mortals:reap() end
@@ -162,11 +169,12 @@ end
 
 --- Callbacks may have come to their end without a word (nginx ends light threads so): who tells more than once looks
 --- whether there is something to tell.
-function Dispatcher:remind()
+---@param is_unsure boolean? an error may have ended a callback without a word
+function Dispatcher:remind(is_unsure)
   local kept = self.kept
   for place = 1, kept.count do
     local subject = kept.list[place]
-    if subject.remind then subject:remind() end
+    if subject.remind then subject:remind(is_unsure) end
   end
   if self.callbacks:is_pending() then self.native:wake() end
 end
