@@ -79,6 +79,7 @@ static void told(void *ctx, zkl_session_news news) {
     switch (news) {
     case ZKL_SESSION_RESUMED:
         zkl_lines_each(&client->lines, zkl_line_resume);
+        zkl_errands_resume(&client->nodes);
         zkl_views_resume(&client->nodes);
         break;
     case ZKL_SESSION_SUSPENDED:

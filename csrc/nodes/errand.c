@@ -42,6 +42,10 @@ void zkl_errands_step(zkl_nodes *nodes) {
     }
 }
 
+void zkl_errands_resume(zkl_nodes *nodes) {
+    zkl_timer_clear(&nodes->context->timers, &nodes->retry);
+}
+
 void zkl_errands_unlink(zkl_nodes *nodes) {
     zkl_barrier_forget(&nodes->barrier);
     ZKL_EACH (zkl_errand, e, &nodes->handed, item) {

@@ -28,6 +28,8 @@ void zkl_errand_free(zkl_errand *errand);
 
 /* Hands over what can be: near the end of every step. */
 void zkl_errands_step(zkl_nodes *nodes);
+/* There is a link again: no pause goes on. */
+void zkl_errands_resume(zkl_nodes *nodes);
 /* The library's handle is gone, and with it the answers that have not come. */
 void zkl_errands_unlink(zkl_nodes *nodes);
 /* Answers all: those that were not handed over with `status`. */

@@ -77,7 +77,14 @@ static int make_parents(zkl_errand *e) {
     return zkl_parents_make(&e->parents);
 }
 
+/* A round of parents in which the servers refused something for now says nothing: after a pause
+ * there is another one. */
 static void no_parents(zkl_errand *e) {
+    if (e->above && e->parents.refused == ZOK && e->parents.unheard) {
+        e->parents_due = true;
+        zkl_errand_wait(e);
+        return;
+    }
     const int rc = make_parents(e);
     if (rc == ZMARSHALLINGERROR)
         zkl_errand_finish(e, ZKL_NO_MEMORY);
@@ -160,6 +167,6 @@ void zkl_errand_answered(zkl_receiver *receiver, const zkl_return *asked, const 
         read_answered(e, reply);
     else
         zkl_errand_read_again(e, false);
-    if (!zkl_status_passes(reply->rc))
+    if (e->stage == ZKL_ERRAND_DONE && !zkl_status_passes(reply->rc))
         e->nodes->pause = 0;
 }

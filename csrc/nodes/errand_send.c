@@ -6,6 +6,7 @@
 #include "nodes/errand_state.h"
 #include "port/receiver.h"
 #include "queue/line_state.h"
+#include "queue/parents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,12 @@ static int transact(zkl_errand *e, zkl_return back) {
 static int send_out(zkl_errand *e) {
     zkl_context *context = e->nodes->context;
     zkl_port *port = context->port;
+    if (e->parents_due) {
+        const int rc = zkl_parents_make(&e->parents);
+        if (rc != ZOK)
+            return rc;
+        e->parents_due = false;
+    }
     zkl_receiver_enter(&context->receivers, &e->receiver);
     const zkl_return back = {e->receiver.id, ZKL_ERRAND_DEED, 0};
     if (e->several)

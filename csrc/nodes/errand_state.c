@@ -51,7 +51,10 @@ void zkl_errand_give_up(zkl_errand *e, zkl_status status) {
     zkl_errand_finish(e, zkl_errand_is_unknown(e) ? ZKL_UNKNOWN : status);
 }
 
+/* The first of many that were refused at once says when. */
 static void wait_a_moment(zkl_nodes *nodes) {
+    if (nodes->retry.at)
+        return;
     const zkl_nanos pause = zkl_backoff(&nodes->pause, PAUSE_FIRST, PAUSE_MOST);
     zkl_timer_set(&nodes->context->timers, &nodes->retry, zkl_context_now(nodes->context) + pause);
 }
@@ -61,7 +64,13 @@ void zkl_errand_read_again(zkl_errand *e, bool cut) {
         zkl_errand_finish(e, ZKL_DISCONNECTED);
         return;
     }
+    if (cut && !e->nodes->context->port)
+        zkl_errand_set_stage(e, ZKL_ERRAND_WAITING); /* the next link goes on */
+    else
+        zkl_errand_wait(e);
+}
+
+void zkl_errand_wait(zkl_errand *e) {
     zkl_errand_set_stage(e, ZKL_ERRAND_WAITING);
-    if (!cut)
-        wait_a_moment(e->nodes);
+    wait_a_moment(e->nodes);
 }

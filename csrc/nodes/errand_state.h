@@ -42,6 +42,7 @@ struct zkl_errand {
     zkl_parents parents;
     char *above; /* what `parents` makes; NULL: it was not needed yet */
     unsigned rounds;
+    bool parents_due; /* they are to be made before it is handed over again */
     bool found;
     size_t failed;
     zkl_timer timer;
@@ -60,5 +61,7 @@ void zkl_errand_finish(zkl_errand *errand, zkl_status status);
 void zkl_errand_give_up(zkl_errand *errand, zkl_status status);
 /* A read that was not answered, or not by servers that were known to be current. */
 void zkl_errand_read_again(zkl_errand *errand, bool cut);
+/* It waits, and nothing is handed over before a pause has passed. */
+void zkl_errand_wait(zkl_errand *errand);
 
 #endif

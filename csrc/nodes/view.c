@@ -94,7 +94,10 @@ static void set_stage(zkl_view *view, stage to) {
         nodes->reading++;
 }
 
+/* The first of many that were refused at once says when. */
 static void wait_a_moment(zkl_nodes *nodes) {
+    if (nodes->look.at)
+        return;
     const zkl_nanos pause = zkl_backoff(&nodes->look_pause, PAUSE_FIRST, PAUSE_MOST);
     zkl_timer_set(&nodes->context->timers, &nodes->look, zkl_context_now(nodes->context) + pause);
 }
@@ -173,8 +176,10 @@ static void leave(zkl_view *view) {
 }
 
 static void unwatched(zkl_view *view, bool list, const zkl_reply *reply) {
-    if (!zkl_status_passes(reply->rc)) /* else it is armed as before: once more */
+    if (!zkl_status_passes(reply->rc))
         *watch_of(view, list) = false;
+    else if (view->nodes->context->port) /* it is armed as before: once more */
+        wait_a_moment(view->nodes);
     set_stage(view, DUE);
 }
 
@@ -224,7 +229,9 @@ static bool tell(zkl_view *view, const zkl_reply *reply) {
 static void seen(zkl_view *view, const zkl_reply *reply) {
     const bool missing = reply->rc == ZNONODE;
     if (missing && !(view->missing && view->presence == ZNONODE)) {
-        view->missing = true; /* nothing watches it yet */
+        if (view->missing)
+            wait_a_moment(view->nodes); /* it was there for a moment */
+        view->missing = true;           /* nothing watches it yet */
         set_stage(view, DUE);
         return;
     }
@@ -247,7 +254,7 @@ static void read_answered(zkl_view *view, const zkl_reply *reply) {
     } else if (cut || zkl_status_throttled(reply->rc) ||
                !zkl_barrier_passed(&view->nodes->barrier)) {
         set_stage(view, DUE);
-        if (!cut)
+        if (!cut || view->nodes->context->port)
             wait_a_moment(view->nodes);
     } else {
         seen(view, reply);
@@ -341,6 +348,7 @@ static void rejoin(zkl_view *view) {
 }
 
 void zkl_views_resume(zkl_nodes *nodes) {
+    zkl_timer_clear(&nodes->context->timers, &nodes->look);
     each(nodes, rejoin);
 }
 

@@ -1,6 +1,8 @@
 #include "query/listing.h"
 
+#include "base/backoff.h"
 #include "base/status.h"
+#include "base/timer.h"
 #include "port/receiver.h"
 #include "recipe/verdict.h"
 
@@ -10,6 +12,10 @@
 #include <zookeeper/zookeeper.h>
 
 enum { LIST, READ };
+
+/* Pauses after answers that were of no use. */
+#define PAUSE_FIRST (ZKL_SECOND / 20)
+#define PAUSE_MOST (2 * ZKL_SECOND)
 
 static void finish(zkl_listing *listing, zkl_status status) {
     zkl_receiver_leave(&listing->context->receivers, &listing->receiver);
@@ -36,13 +42,13 @@ static int ask_for(zkl_listing *listing, size_t index) {
     return rc;
 }
 
-/* The request could not be sent. If there is no link, the first step after the next one begins
- * anew; if memory is short, nobody would, so the listing ends. */
+/* The request could not be sent. If there is no link, the next one begins anew; if memory is short,
+ * nobody would, so the listing ends. */
 static void not_sent(zkl_listing *listing, int rc) {
     if (rc == ZMARSHALLINGERROR)
         finish(listing, ZKL_NO_MEMORY);
     else if (zkl_status_unknown(rc))
-        zkl_listing_stop(listing);
+        zkl_listing_later(listing);
     else
         finish(listing, zkl_status_of(rc));
 }
@@ -142,7 +148,7 @@ static void read_answered(zkl_listing *listing, size_t index, const zkl_reply *r
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     zkl_listing *listing = ZKL_CONTAINER_OF(receiver, zkl_listing, receiver);
     if (zkl_status_passes(reply->rc))
-        zkl_listing_stop(listing); /* the next step asks again */
+        zkl_listing_later(listing);
     else if (reply->rc != ZOK && reply->rc != ZNONODE)
         finish(listing, zkl_status_of(reply->rc));
     else if (asked->what == LIST)
@@ -151,17 +157,23 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
         read_answered(listing, (size_t)asked->detail, reply);
 }
 
+/* Every step ends with zkl_listing_step, this one too. */
+static void retry(zkl_timer *timer) {
+    (void)timer;
+}
+
 bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *path, bool leases) {
     listing->context = context;
     listing->leases = leases;
     listing->receiver.answer = answered;
+    listing->retry.fire = retry;
     listing->path = strdup(path);
     return listing->path != NULL;
 }
 
 void zkl_listing_step(zkl_listing *listing) {
     zkl_context *context = listing->context;
-    if (listing->asked || listing->done || !context->port)
+    if (listing->asked || listing->done || !context->port || listing->retry.at)
         return;
     zkl_receiver_enter(&context->receivers, &listing->receiver);
     const zkl_return back = {listing->receiver.id, LIST, 0};
@@ -174,8 +186,16 @@ void zkl_listing_step(zkl_listing *listing) {
 
 void zkl_listing_again(zkl_listing *listing) {
     zkl_receiver_leave(&listing->context->receivers, &listing->receiver);
+    zkl_timer_clear(&listing->context->timers, &listing->retry);
     forget(listing);
     listing->asked = listing->done = false;
+}
+
+void zkl_listing_later(zkl_listing *listing) {
+    zkl_context *context = listing->context;
+    zkl_listing_again(listing);
+    const zkl_nanos pause = zkl_backoff(&listing->pause, PAUSE_FIRST, PAUSE_MOST);
+    zkl_timer_set(&context->timers, &listing->retry, zkl_context_now(context) + pause);
 }
 
 void zkl_listing_stop(zkl_listing *listing) {

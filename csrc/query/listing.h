@@ -32,17 +32,21 @@ typedef struct zkl_listing {
     zkl_snapshot snapshot;
     zkl_entry *entries; /* one for each child of the snapshot */
     size_t next, open;  /* entries not asked for; those whose answer is on its way */
+    zkl_timer retry;    /* nothing is asked before it fires */
+    zkl_nanos pause;    /* the latest pause before that */
 } zkl_listing;
 
 /* false: no memory */
 bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *path, bool leases);
 void zkl_listing_free(zkl_listing *listing);
-/* Asks, if there is a link and nothing is on its way. */
+/* Asks, if there is a link, nothing is on its way, and no pause runs. */
 void zkl_listing_step(zkl_listing *listing);
 /* Unless it is done, forgets what is on its way: the next step begins anew. */
 void zkl_listing_stop(zkl_listing *listing);
 /* The same if it is done, too. */
 void zkl_listing_again(zkl_listing *listing);
+/* The same after a pause, which is longer each time: the servers answered, and it was of no use. */
+void zkl_listing_later(zkl_listing *listing);
 /* The index-th of those that were still there; once done. */
 bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *participant);
 

@@ -1,11 +1,17 @@
 #include "query/revocation.h"
 
+#include "base/backoff.h"
 #include "base/status.h"
+#include "base/timer.h"
 #include "port/receiver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>
+
+/* Pauses after answers that were of no use. */
+#define PAUSE_FIRST (ZKL_SECOND / 20)
+#define PAUSE_MOST (2 * ZKL_SECOND)
 
 /* The query ends in the same step, and stops it. */
 static void finish(zkl_revocation *revocation, zkl_status status) {
@@ -25,14 +31,39 @@ static int ask(zkl_revocation *revocation, const char *node) {
     return rc;
 }
 
+/* Every step ends with zkl_revocation_step, this one too. */
+static void retry(zkl_timer *timer) {
+    (void)timer;
+}
+
+/* All are asked again, which does no harm. */
+static void ask_later(zkl_revocation *revocation) {
+    zkl_context *context = revocation->listing->context;
+    zkl_revocation_stop(revocation, context);
+    const zkl_nanos pause = zkl_backoff(&revocation->pause, PAUSE_FIRST, PAUSE_MOST);
+    revocation->retry.fire = retry;
+    zkl_timer_set(&context->timers, &revocation->retry, zkl_context_now(context) + pause);
+}
+
+/* All who held have left since they were listed: the next list tells who holds now. Where holders
+ * come and go quickly the pause stays short. */
+static void list_again(zkl_revocation *revocation) {
+    zkl_listing *listing = revocation->listing;
+    revocation->sent = false;
+    listing->pause = 0;
+    if (revocation->vain)
+        zkl_listing_later(listing);
+    else
+        zkl_listing_again(listing);
+    revocation->vain = true;
+}
+
 /* All who held have been written to. */
 static void sum_up(zkl_revocation *revocation) {
-    if (revocation->asked || !revocation->gone) {
+    if (revocation->asked || !revocation->gone)
         finish(revocation, ZKL_OK);
-    } else {
-        revocation->sent = false; /* the listing's next list tells who holds now */
-        zkl_listing_again(revocation->listing);
-    }
+    else
+        list_again(revocation);
 }
 
 /* Sends as many requests as may be on their way. */
@@ -50,8 +81,7 @@ static void go_on(zkl_revocation *revocation) {
     if (rc == ZMARSHALLINGERROR)
         finish(revocation, ZKL_NO_MEMORY);
     else if (zkl_status_unknown(rc))
-        zkl_revocation_stop(revocation,
-                            revocation->listing->context); /* the next link asks again */
+        ask_later(revocation);
     else if (rc != ZOK)
         finish(revocation, zkl_status_of(rc));
     else if (!revocation->open)
@@ -62,8 +92,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     (void)asked;
     zkl_revocation *revocation = ZKL_CONTAINER_OF(receiver, zkl_revocation, receiver);
     if (zkl_status_passes(reply->rc)) {
-        zkl_revocation_stop(
-            revocation, revocation->listing->context); /* all are asked again: it does no harm */
+        ask_later(revocation);
         return;
     }
     revocation->open--;
@@ -76,7 +105,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
 }
 
 void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
-    if (revocation->sent || !listing->context->port)
+    if (revocation->sent || !listing->context->port || revocation->retry.at)
         return;
     revocation->listing = listing;
     revocation->receiver.answer = answered;
@@ -89,5 +118,6 @@ void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
 
 void zkl_revocation_stop(zkl_revocation *revocation, zkl_context *context) {
     zkl_receiver_leave(&context->receivers, &revocation->receiver);
+    zkl_timer_clear(&context->timers, &revocation->retry);
     revocation->sent = false;
 }

@@ -14,12 +14,15 @@ typedef struct zkl_revocation {
     size_t open;       /* not answered yet */
     bool gone;         /* one of those that held when they were listed is */
     size_t asked;      /* holders that were there to be asked */
+    bool vain;         /* all who were listed had gone already: once */
+    zkl_timer retry;   /* nothing is written before it fires */
+    zkl_nanos pause;   /* the latest pause before that */
 } zkl_revocation;
 
-/* Goes on, with a listing that is done: writes if nothing is on its way. If all holders have left
- * in between, the listing is to begin anew, for others may hold now. */
+/* Goes on, with a listing that is done: writes if nothing is on its way and no pause runs. If all
+ * holders have left in between, the listing is to begin anew, for others may hold now. */
 void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing);
-/* Forgets what is on its way. */
+/* Forgets what is on its way, and the pause. */
 void zkl_revocation_stop(zkl_revocation *revocation, zkl_context *context);
 
 #endif

@@ -110,6 +110,8 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
     zkl_child *child = child_of_request(line, asked, ZKL_WATCH_ASKED);
     if (child)
         zkl_line_set_child_watch(line, child, reply->rc == ZOK ? ZKL_WATCH_ARMED : ZKL_WATCH_NONE);
+    if (child && reply->rc == ZOK)
+        line->vain_lists = 0;
     if (reply->rc == ZNONODE && child)
         zkl_blocker_missing(line, child->name); /* a list has shown it, so it was deleted since */
     else if (zkl_status_passes(reply->rc))
@@ -205,8 +207,16 @@ static bool is_hopeless(zkl_line *line, zkl_status *why) {
     return true;
 }
 
+/* The next round of parents and the creates behind it come after a pause. */
+static void parents_later(zkl_contender *c) {
+    c->line->parents_due = true;
+    zkl_line_forget_node(c);
+    zkl_line_retry_later(c->line);
+}
+
 /* The create has found no directory. Whoever is the first to say so of the latest round of parents
- * asks for another one; the others' creates just come after it. Without a link, of whose end we may
+ * asks for another one; the others' creates just come after it. A round in which the servers
+ * refused something for now says nothing, and does not count. Without a link, of whose end we may
  * hear before such an answer, zkl_line_resume sends the creates again, and they say so again. */
 static void no_parents(zkl_contender *c) {
     zkl_line *line = c->line;
@@ -217,6 +227,10 @@ static void no_parents(zkl_contender *c) {
     }
     if (c->parents == line->parents.round && c->context->port) {
         zkl_status why;
+        if (line->parents.refused == ZOK && line->parents.unheard) {
+            parents_later(c);
+            return;
+        }
         if (is_hopeless(line, &why)) {
             fail_round(line, why); /* which fails this one, too */
             return;

@@ -16,6 +16,9 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
+/* Before the whole enters its lines again, once it has done so at once too often. */
+#define AGAIN_PAUSE (ZKL_SECOND / 10)
+
 typedef struct compound_lock compound_lock;
 
 struct compound_lock {
@@ -33,8 +36,10 @@ struct compound_lock {
 
     bool restless; /* in queue->restless */
     zkl_list_item item;
-    bool wanted;   /* the parts' nodes have to be created */
-    bool unmarked; /* the transaction makes no mark: in the first directory we may not delete */
+    bool wanted;      /* the parts' nodes have to be created */
+    unsigned entries; /* how often the whole has entered its lines again */
+    zkl_timer again;  /* it is in no line before this fires */
+    bool unmarked;    /* the transaction makes no mark: in the first directory we may not delete */
 };
 
 static compound_lock *lock_of(zkl_contender *head) {
@@ -110,6 +115,7 @@ static void let_all_go(compound_lock *lock) {
     for (size_t i = 0; i < lock->path_count; i++)
         settle_at(lock, lock->paths[i]);
     zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
+    zkl_timer_clear(&lock->head.context->timers, &lock->again);
 }
 
 static zkl_contender *join_part(compound_lock *lock, const char *path, zkl_kind kind) {
@@ -153,10 +159,24 @@ static void lose(compound_lock *lock) {
     zkl_contender_lost(&lock->head);
 }
 
-static void enter_again(compound_lock *lock) {
-    let_all_go(lock);
+static void enter_or_fail(compound_lock *lock) {
     if (!enter(lock))
         fail(lock, ZKL_NO_MEMORY);
+}
+
+static void pause_over(zkl_timer *timer) {
+    enter_or_fail(ZKL_CONTAINER_OF(timer, compound_lock, again));
+}
+
+/* At once, unless it has lost its nodes too often. */
+static void enter_again(compound_lock *lock) {
+    zkl_context *context = lock->head.context;
+    let_all_go(lock);
+    lock->wanted = false;
+    if (lock->entries++ < ZKL_AT_ONCE)
+        enter_or_fail(lock);
+    else
+        zkl_timer_set(&context->timers, &lock->again, zkl_context_now(context) + AGAIN_PAUSE);
 }
 
 static void set_timer(compound_lock *lock, zkl_nanos at) {
@@ -177,6 +197,15 @@ static void grant(compound_lock *lock) {
 
 /* ---- the transaction ---- */
 
+/* Is it unknown of a part whether its parents are there? Then the transaction may have failed
+ * because of those, and says nothing of the others'. */
+static bool is_unheard(const compound_lock *lock) {
+    for (size_t i = 0; i < lock->count; i++)
+        if (lock->parts[i]->line->parents.unheard)
+            return true;
+    return false;
+}
+
 static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
     (void)back;
     compound_lock *lock = ZKL_CONTAINER_OF(receiver, compound_lock, receiver);
@@ -185,7 +214,10 @@ static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_r
         lock->unmarked = true; /* perhaps only that was denied */
         own.rc = ZTHROTTLEDOP; /* so that the parts ask again */
     }
+    const bool unheard = reply->rc == ZNONODE && is_unheard(lock);
     for (size_t i = 0; i < lock->count; i++) {
+        if (unheard)
+            own.rc = lock->parts[i]->line->parents.unheard ? ZNONODE : ZTHROTTLEDOP;
         own.path = reply->rc == ZOK ? reply->names[i] : NULL;
         zkl_line_created(lock->parts[i], &own);
     }
@@ -240,6 +272,14 @@ static void make_nodes(compound_lock *lock) {
     free(paths);
 }
 
+/* Are the parents of a part to be created first, after a pause? */
+static bool is_held_up(const compound_lock *lock) {
+    for (size_t i = 0; i < lock->count; i++)
+        if (lock->parts[i]->line->parents_due)
+            return true;
+    return false;
+}
+
 /* All nodes are created together: before that all must be gone, and what became of each create must
  * be known. */
 static void want_nodes(compound_lock *lock) {
@@ -250,6 +290,8 @@ static void want_nodes(compound_lock *lock) {
     }
     if (none + there < lock->count)
         return; /* an answer is on its way, and calls stir */
+    if (is_held_up(lock))
+        return; /* the line's retry is to come, and calls stir */
     lock->wanted = false;
     if (there)
         enter_again(lock);
@@ -292,7 +334,7 @@ static void step_held(compound_lock *lock) {
 /* Is it the turn of a semaphore to create its leases? A multilock has had its parts from the
  * beginning. */
 static bool is_let_in(const compound_lock *lock) {
-    return !lock->parts[0] && lock->gate->phase == ZKL_HELD;
+    return !lock->parts[0] && lock->gate && lock->gate->phase == ZKL_HELD;
 }
 
 /* false: there is more to do, in the next step. */
@@ -386,6 +428,7 @@ static compound_lock *lock_new(zkl_lines *lines, const char *const *paths, size_
     lock->path_count = path_count;
     lock->count = parts;
     lock->receiver.answer = answered;
+    lock->again.fire = pause_over;
     lock->paths = calloc(path_count, sizeof *lock->paths);
     lock->parts = calloc(parts, sizeof *lock->parts);
     bool complete = lock->paths && lock->parts;

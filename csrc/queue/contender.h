@@ -130,6 +130,7 @@ struct zkl_contender {
     /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
     int32_t second;
     bool has_second;
+    uint8_t anew; /* how often its node was gone while it waited, as far as that matters */
     bool seen; /* its node is in the list that is being read; of a lost one: `candidate` is in it */
     zkl_search search : 8;
     zkl_list_item follower;      /* in the list that `follows` says */

@@ -82,7 +82,7 @@ static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence
         zkl_leave_fail(c, ZKL_TIMEOUT);
     } else if (evidence == ZKL_BY_NEWS && c->line->lagging) {
         zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
-        c->line->list_wanted = true;
+        zkl_line_list_anew(c->line);
     } else {
         wait_for(c, verdict);
     }

@@ -47,13 +47,25 @@ void zkl_leave_fail_waiting(zkl_line *line, zkl_status status) {
     }
 }
 
+/* With a new node. Somebody who deletes each as soon as it is made, or a server that says so, does
+ * not keep us busy: zkl_line_resume sends the create. */
+static void queue_again(zkl_contender *c) {
+    if (c->anew < ZKL_AT_ONCE) {
+        c->anew++;
+        zkl_send_create(c);
+        return;
+    }
+    zkl_line_forget_node(c);
+    zkl_line_retry_later(c->line);
+}
+
 void zkl_leave_missing(zkl_contender *c) {
     if (c->phase == ZKL_WAITING) {
         zkl_contender_set_node(c, ZKL_NODE_NONE);
         c->settled |= c->queued;
         c->queued = false;
         zkl_blocker_gone(c->line, c->name);
-        zkl_send_create(c);
+        queue_again(c);
         return;
     }
     if (c->phase == ZKL_HELD)

@@ -20,6 +20,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zookeeper/zookeeper.h>
 
 /* ---- life ---- */
 
@@ -271,6 +272,11 @@ void zkl_line_resume(zkl_line *line) {
     if (!line->context->port)
         return;
     zkl_timer_clear(&line->context->timers, &line->retry); /* everything is looked at now */
+    if (line->parents_due && line->members.first && zkl_parents_make(&line->parents) != ZOK) {
+        zkl_line_retry_later(line);
+        return;
+    }
+    line->parents_due = false;
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         resume(c);
     }

@@ -57,6 +57,7 @@ void zkl_line_create_lost(zkl_contender *c) {
 void zkl_line_directory_found(zkl_line *line) {
     line->vain_rounds = 0;
     line->parents.refused = ZOK;
+    line->parents.unheard = false;
 }
 
 void zkl_line_forget_node(zkl_contender *c) {
@@ -77,6 +78,13 @@ void zkl_line_retry_later(zkl_line *line) {
         return;
     const zkl_nanos pause = zkl_backoff(&line->pause, RETRY_FIRST, RETRY_MOST);
     zkl_timer_set(&line->context->timers, &line->retry, zkl_context_now(line->context) + pause);
+}
+
+void zkl_line_list_anew(zkl_line *line) {
+    if (line->vain_lists++ < ZKL_AT_ONCE)
+        line->list_wanted = true;
+    else
+        zkl_line_retry_later(line);
 }
 
 static void count(zkl_queue *queue, size_t length, zkl_watch before, zkl_watch now) {

@@ -33,6 +33,9 @@ struct zkl_line {
     zkl_parents parents;
     /* how often the parents were created since they were last found by a create */
     unsigned vain_rounds;
+    bool parents_due; /* the next resume creates the parents before anything else */
+    /* how often in a row a list has shown a child that was gone when its watch was to be set */
+    unsigned vain_lists;
     /* how many lists were answered that show no less than was told before; whoever has looked at
      * one sees by it that there is another one */
     uint32_t lists;
@@ -104,6 +107,8 @@ void zkl_line_forget_node(zkl_contender *c);
 void zkl_line_outdated(zkl_line *line);
 /* Its listeners look at it at the end of the step. */
 void zkl_line_stir(const zkl_line *line);
+/* A list is wanted since the snapshot shows some who are gone: at once, but not again and again. */
+void zkl_line_list_anew(zkl_line *line);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
 

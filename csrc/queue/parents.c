@@ -10,6 +10,11 @@
 /* What the answers are about. */
 enum { MADE, LOOKED_AT };
 
+/* Does it say nothing, although the link is up? */
+static bool is_unheard(const zkl_parents *parents, int rc) {
+    return zkl_status_passes(rc) && parents->context->port;
+}
+
 /* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us.
  * So a refusal counts only if the node below cannot be made either: the line looks at `refused`
  * then. */
@@ -24,6 +29,7 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
             true; /* servers before 3.5: the next round makes plain nodes */
         return;
     default:
+        parents->unheard |= is_unheard(parents, reply->rc);
         if (!zkl_status_passes(reply->rc))
             parents->refused = reply->rc;
     }
@@ -32,6 +38,7 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
 /* The levels answer in order, and the root is there. One whose ACL we may not read is somebody
  * else's. */
 static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
+    parents->unheard |= is_unheard(parents, reply->rc);
     if (zkl_status_passes(reply->rc))
         return;
     parents->unanswered--;
@@ -104,6 +111,7 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
 
 int zkl_parents_make(zkl_parents *parents) {
     parents->round++;
+    parents->unheard = false;
     const bool ready = parents->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
     parents->looked = !ready;
     const int rc = ready ? each_level(parents, make) : look(parents);

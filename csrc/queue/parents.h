@@ -18,8 +18,9 @@ typedef struct zkl_parents {
     int refused; /* why a level could not be made; ZOK: nothing known against it; the owner's */
     unsigned unanswered; /* levels whose ACLs are not known: the answer was lost, or is to come */
     size_t there;        /* bytes of the path that are there */
-    bool looked;         /* the round was to read the ACLs */
-    bool exposed;        /* anybody may create in what is there, as far as we may know */
+    bool unheard; /* of the latest round: servers that are there have not carried out all of it */
+    bool looked;  /* the round was to read the ACLs */
+    bool exposed; /* anybody may create in what is there, as far as we may know */
 } zkl_parents;
 
 void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path);

@@ -10,6 +10,10 @@
 #include "queue/vetted.h"
 #include "queue/watches.h"
 
+/* So often in a row a contender, a line or a compound does at once again what was of no use. After
+ * that there is a pause before each time. */
+enum { ZKL_AT_ONCE = 3 };
+
 typedef struct zkl_queue {
     zkl_context *context;
     zkl_vetted vetted;

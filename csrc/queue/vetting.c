@@ -55,9 +55,9 @@ zkl_vetted_as zkl_vetting_answered(zkl_line *line, const zkl_reply *reply, zkl_s
     if (reply->rc == ZOK && !reply->exposed)
         return safe(line, reply->stat);
     line->vetted = unknown;
-    if (reply->rc == ZNONODE)
+    if (reply->rc == ZNONODE && !is_known(line->directory))
         return ZKL_VETTED_UNKNOWN; /* neither is our node there: the answer to its create says so */
-    if (zkl_status_passes(reply->rc)) {
+    if (reply->rc == ZNONODE || zkl_status_passes(reply->rc)) {
         zkl_line_retry_later(line);
         return ZKL_VETTED_UNKNOWN;
     }

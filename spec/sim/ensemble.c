@@ -77,6 +77,10 @@ void sim_throttle(unsigned one_in) {
     sim_ensemble.throttle = one_in;
 }
 
+void sim_throttle_directories(bool all) {
+    sim_ensemble.directories_throttled = all;
+}
+
 void sim_refuse_credentials(unsigned one_in) {
     sim_ensemble.refusing = one_in;
 }
@@ -87,6 +91,7 @@ void sim_forget_to_hang_up(unsigned one_in) {
 
 void sim_ensemble_heal(void) {
     sim_ensemble.throttle = sim_ensemble.refusing = sim_ensemble.forgetting = 0;
+    sim_ensemble.directories_throttled = false;
     fake_allow(sim_tree);
     for (int i = 0; i < SERVERS; i++) {
         sim_server *at = &sim_ensemble.servers[i];

@@ -53,7 +53,11 @@ void sim_server_hurry(int server); /* no more */
 /* All sockets at that server, or (owner) of that client, are cut, or slow one way. */
 void sim_sockets_cut(int server, const void *owner, unsigned one_in);
 void sim_sockets_slow(int server, const void *owner, zkl_nanos until, bool to_server);
-void sim_throttle(unsigned one_in);           /* 0: nothing is */
+void sim_throttle(unsigned one_in); /* 0: nothing is */
+/* Of the creates of nodes that are not ephemeral, as directories are, all are. */
+void sim_throttle_directories(bool all);
+/* Called when a request of that session's client is refused for now. */
+extern void (*sim_throttled)(const sim_session *session);
 void sim_refuse_credentials(unsigned one_in); /* likewise */
 /* Servers go on with a connection whose session has ended: they answer pings and what is read, and
  * refuse to write; likewise. */

@@ -276,6 +276,15 @@ static void some_refusal(void) {
     fake_refuse(sim_tree, op, any_directory(), rc, 1 + sim_any(3));
 }
 
+/* Of all requests, or of some; or nobody may make a directory. */
+static void some_throttling(void) {
+    const bool ends = sim_once_in(2);
+    sim_throttle(ends ? 0 : 2 + sim_any(10));
+    sim_throttle_directories(!ends && sim_once_in(3));
+    if (!ends && sim_once_in(4))
+        sim_throttle(1);
+}
+
 /* ---- deeds ---- */
 
 static void fault(unsigned kind) {
@@ -306,7 +315,7 @@ static void fault(unsigned kind) {
         some_stranger();
         break;
     case THROTTLING:
-        sim_throttle(sim_once_in(2) ? 0 : 2 + sim_any(10));
+        some_throttling();
         break;
     case CLOSING:
         some_closing();

@@ -77,10 +77,12 @@ struct sim_host {
     int64_t floor; /* what it has been shown was so then, or is younger */
     unsigned made; /* the write that made a node which it has not asked to have deleted yet */
     sim_event poll;
-    zkl_nanos lateness;   /* of its polls, at most */
-    bool is_resting;      /* no faults any more: gives back soon */
-    uint64_t looked_at;   /* the judge's: how many holds it had seen */
-    uint64_t lost;        /* ... and how many losses */
+    zkl_nanos lateness;        /* of its polls, at most */
+    bool is_resting;           /* no faults any more: gives back soon */
+    uint64_t looked_at;        /* the judge's: how many holds it had seen */
+    uint64_t lost;             /* ... and how many losses */
+    zkl_nanos throttled_since; /* ... and how often it was refused for now since then */
+    unsigned throttled;
     sim_session *session; /* ... and the session that it looked at last */
     zkl_nanos trusted;
 };

@@ -7,7 +7,6 @@
 
 #include "client/client_state.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { ROBBED = 512 };
@@ -378,10 +377,27 @@ void sim_judge_end(void) {
         sim_fail("%zu pieces of memory are left", sim_pieces());
 }
 
+/* A client that repeats at once what was refused for now is refused a thousand times a second. */
+enum { THROTTLED_MOST = 400 };
+
+static void on_throttled(const sim_session *session) {
+    sim_host *host = sim_session_owner(session);
+    if (!host)
+        return;
+    if (host->throttled_since + ZKL_SECOND < sim_now) {
+        host->throttled_since = sim_now;
+        host->throttled = 0;
+    }
+    if (++host->throttled > THROTTLED_MOST)
+        sim_fail("host %d is refused for now more than %d times in a second", host->machine.id,
+                 THROTTLED_MOST);
+}
+
 void sim_judge_begin(sim_host *hosts, int count) {
     memset(&judge, 0, sizeof judge);
     judge.hosts = hosts;
     judge.count = count;
     sim_session_ended = on_end;
     sim_deleted = on_deleted;
+    sim_throttled = on_throttled;
 }

@@ -13,5 +13,8 @@ const sim_known sim_known_histories[] = {
      "146,147,152,242,243,256"},
     {"queues at the gate again before it creates leases", 7731939800, NULL},
     {"has two semaphores that both lost a gate wait for each other no longer", 990017007023, NULL},
+    {"pauses between lists of who is in line while servers throttle", 20, "27,52"},
+    {"waits with a multilock while servers throttle creates of directories", 49, "110,115"},
+    {"waits with a lease while servers throttle creates of directories", 87, "181,189"},
     {NULL, 0, NULL},
 };

@@ -67,6 +67,7 @@ typedef struct sim_servers {
     sim_socket *sockets;
     int64_t ids;
     unsigned throttle, refusing, forgetting;
+    bool directories_throttled;
 } sim_servers;
 
 extern sim_servers sim_ensemble;

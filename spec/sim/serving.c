@@ -129,6 +129,18 @@ void sim_serve_connect(sim_server *at, sim_socket *socket, const sim_message *m)
     }
 }
 
+void (*sim_throttled)(const sim_session *session);
+
+static bool is_throttled(const sim_request *r) {
+    if (r->op == OP_PING || r->op == OP_SET_WATCHES || r->op == OP_AUTH ||
+        r->op == OP_CLOSE_SESSION)
+        return false;
+    if (sim_ensemble.directories_throttled && r->op == OP_CREATE &&
+        (r->part.mode == ZKL_PERSISTENT || r->part.mode == ZKL_CONTAINER))
+        return true;
+    return sim_ensemble.throttle && sim_once_in(sim_ensemble.throttle);
+}
+
 void sim_serve_request(sim_server *at, sim_socket *socket, sim_request *r) {
     sim_request_keep(r);
     r->behind = NULL;
@@ -140,10 +152,10 @@ void sim_serve_request(sim_server *at, sim_socket *socket, sim_request *r) {
     else
         socket->pending = r;
     socket->last_pending = r;
-    if (sim_ensemble.throttle && r->op != OP_PING && r->op != OP_SET_WATCHES && r->op != OP_AUTH &&
-        r->op != OP_CLOSE_SESSION && sim_once_in(sim_ensemble.throttle)) {
+    if (is_throttled(r)) {
         r->part.rc = ZTHROTTLEDOP;
         r->done = true;
+        sim_throttled(socket->session);
     } else if (is_write(r) || r->op == OP_SYNC) {
         if (at->role == LEADING) {
             sim_lead_request(at, r, at->id);
