@@ -168,6 +168,90 @@ describe("with luv", function()
     assert.same({ code = 0, signal = 0, stdout = "0\n", stderr = "" }, result)
   end)
 
+  it("a connect that failed leaves the loop, also when the session's end comes before its last look", function()
+    local result = run [[
+      local Dispatcher = require "zklock.run.dispatcher"
+      local dispatch = Dispatcher.dispatch
+      function Dispatcher:dispatch()
+        while self.native:state() == "closed" and not self.native:ended() do end
+        return dispatch(self)
+      end
+      for _ = 1, 3 do
+        coroutine.wrap(function()
+          print(zklock.connect("127.0.0.1:1", { loop = "luv", connect_timeout = 0.05 }))
+        end)()
+      end
+      uv.run()
+      print(uv.loop_alive())
+    ]]
+    local failed = "nil\tdisconnected\tconnection refused: 127.0.0.1:1\n"
+    assert.same({ code = 0, signal = 0, stdout = failed:rep(3) .. "false\n", stderr = "" }, result)
+  end)
+
+  describe("when somebody closes all handles of the loop", function()
+    local WALK = [[
+      local function walk()
+        uv.walk(function(handle) if not handle:is_closing() then handle:close() end end)
+        uv.run()
+      end
+    ]]
+
+    it("a client can be closed, and another one connects and waits", function()
+      local result = run(WALK .. [[
+        for _ = 1, 3 do
+          local client
+          coroutine.wrap(function()
+            client = connect()
+            assert(client:mutex(path):acquire(5))
+            client:sleep(0.01)
+          end)()
+          while not client or client:stats().held == 0 do uv.run("once") end
+          walk()
+          print(client:close())
+        end
+      ]])
+      assert.same({ code = 0, signal = 0, stdout = "true\ntrue\ntrue\n", stderr = "" }, result)
+      line:becomes(0)
+    end)
+
+    it("a client goes on, and hears what it waits for", function()
+      local result = run(WALK .. [[
+        local client, done = connect(), nil
+        walk()
+        coroutine.wrap(function()
+          local lock = client:mutex(path)
+          assert(lock:acquire(5))
+          assert(client:sleep(0.01))
+          coroutine.wrap(function() assert(lock:acquire(5)) assert(lock:release()) done = true end)()
+          assert(lock:release())
+          while not done do assert(client:sleep(0.001)) end
+          print(client:close())
+        end)()
+        uv.run()
+        print(done)
+      ]])
+      assert.same({ code = 0, signal = 0, stdout = "true\ntrue\n", stderr = "" }, result)
+    end)
+
+    it("coroutines that waited do not, and those that wait later are woken", function()
+      assert(other:acquire(path, PATIENCE))
+      local result = run(WALK .. [[
+        local client, late = connect(), nil
+        coroutine.wrap(function() client:mutex(path):acquire(100, "somebody") end)()
+        uv.run("nowait")
+        walk()
+        coroutine.wrap(function()
+          late = { client:mutex(path):acquire(0.05) }
+          print(late[1], late[2])
+          client:close()
+        end)()
+        uv.run()
+      ]])
+      assert(other:release(path))
+      assert.same({ code = 0, signal = 0, stdout = "nil\ttimeout\n", stderr = "" }, result)
+    end)
+  end)
+
   it("an error in a coroutine that has waited is told as luv tells those of its callbacks", function()
     local result = run [[
       coroutine.wrap(function()

@@ -18,16 +18,25 @@ local LONGEST = 1e6
 --- Those that wait: nobody else need know their coroutine.
 local waiting = Bag.new("_place")
 
+--- Whether somebody else has closed a handle of ours: `uv.walk` finds all handles, and whoever ends a loop closes them.
+--- Libuv aborts the process when a closed one is stopped.
+local function is_closed(handle)
+  return not handle or handle:is_closing()
+end
+
 -- Timers are used again and never closed: luv 1.44 crashes when a close is still pending at the script's end.
 local timers = {}
 
 local function take_timer()
-  return table.remove(timers) or assert(uv.new_timer())
+  local timer = table.remove(timers)
+  while timer and is_closed(timer) do timer = table.remove(timers) end
+  return timer or assert(uv.new_timer())
 end
 
 local function ignore() end
 
 local function put_back(timer)
+  if is_closed(timer) then return end
   timer:start(0, 0, ignore) -- luv holds a timer's last function
   timer:stop()
   timers[#timers + 1] = timer
@@ -91,8 +100,25 @@ local function resume_all()
     end
     waiter = woken:first()
   end
+  if is_closed(turn) then return end
   if waiter then turn:start(0, 1, resume_all) else turn:stop() end
 end
+
+local function begin_turn()
+  if is_closed(turn) then turn = assert(uv.new_timer()) end
+  turn:start(0, 1, resume_all)
+end
+
+-- ---- how the descriptor is watched
+
+--- Watches again what somebody else has made the loop forget.
+local function listen(host)
+  if host.stopped or not is_closed(host.handle) then return end
+  host.handle = assert(uv.new_poll(host.fd))
+  assert(host.handle:start("r", host.ready))
+end
+
+-- ---- the adapter
 
 local function suspend(waiter)
   local left = waiter:left()
@@ -114,6 +140,7 @@ end
 --- After an error nothing here resumes the coroutine, which may be suspended somewhere else by then.
 function luv.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
+  listen(client.host)
   local ok, err = protected(await, waiter)
   if ok then return end
   quietly(leave, waiter)
@@ -122,21 +149,22 @@ end
 
 function luv.wake(waiter)
   if not waiter.thread then return end
-  if not woken:first() then
-    turn = turn or assert(uv.new_timer())
-    turn:start(0, 1, resume_all)
-  end
+  if not woken:first() or is_closed(turn) then begin_turn() end
   woken:append(waiter)
 end
 
 --- The descriptor is open for as long as the handle is: it holds `ready`, and that what the descriptor belongs to.
 function luv.watch(client, ready)
-  local handle = assert(uv.new_poll(client:getfd()))
-  assert(handle:start("r", ready))
+  local host = { fd = client:getfd(), ready = ready, handle = false, stopped = false }
+  client.host = host
+  listen(host)
   return function(hang_up)
+    local handle = host.handle
+    host.stopped = true
+    if is_closed(handle) then return false end
     handle:stop()
     later(function()
-      handle:close() -- libuv takes the descriptor from its list once more
+      if not is_closed(handle) then handle:close() end -- libuv takes the descriptor from its list once more
       hang_up()
     end)
     return true
