@@ -266,6 +266,74 @@ describe("with cqueues", function()
     assert.is_true(loop_to_end(controller))
   end)
 
+  it("a connect that failed leaves the loop, also when the session's end comes before its last look", function()
+    local Dispatcher = require "zklock.run.dispatcher"
+    local dispatch = Dispatcher.dispatch
+    function Dispatcher:dispatch()
+      while self.native:state() == "closed" and not self.native:ended() do socket.sleep(0.001) end
+      return dispatch(self)
+    end
+    local controller, failed = cqueues.new(), 0
+    for _ = 1, 3 do
+      controller:wrap(function()
+        local _, err = zklock.connect("127.0.0.1:1", { loop = "cqueues", connect_timeout = 0.05 })
+        failed = failed + (err == "disconnected" and 1 or 0)
+      end)
+    end
+    local ok, ended = pcall(loop_to_end, controller)
+    Dispatcher.dispatch = dispatch
+    assert.same({ true, true, 3 }, { ok, ended, failed })
+  end)
+
+  describe("a client whose home was closed before it", function()
+    local controller, home, begun
+
+    before_each(function()
+      controller, begun = cqueues.new(), {}
+      home = connect_in(controller)
+      home:spawn(function() begun[#begun + 1] = "queued" end)
+    end)
+
+    it("lets go of its descriptor when it is closed", function()
+      controller:close()
+      assert.is_true(home:close())
+      assert.equal(-1, home:getfd())
+    end)
+
+    it("lets go of its descriptor when it is closed in another controller", function()
+      controller:close()
+      local second = cqueues.new()
+      second:wrap(function() home:close() end)
+      assert.is_true(loop_to_end(second))
+      assert.equal(-1, home:getfd())
+    end)
+
+    it("begins its callbacks outside of all controllers", function()
+      controller:wrap(function() home:poll() end) -- has the home begin it in its next step
+      while not next(home.host.pending) do controller:step(0) end
+      controller:close()
+      home:spawn(function() begun[#begun + 1] = "later" end)
+      home:poll()
+      home:close()
+      table.sort(begun)
+      assert.same({ "later", "queued" }, begun)
+    end)
+
+    it("begins its callbacks in another controller", function()
+      controller:close()
+      local second, token = cqueues.new(), nil
+      home:mutex(path):request(PATIENCE, function(granted) token = granted end)
+      second:wrap(function()
+        while not (token and begun[1]) do home:poll(1) end
+        home:close()
+      end)
+      assert.is_true(loop_to_end(second))
+      assert.same({ "queued" }, begun)
+      assert.is_number(token)
+      assert.equal(-1, home:getfd())
+    end)
+  end)
+
   it("a client without a loop can be polled by cqueues itself", function()
     local plain = assert(zklock.connect(here.zk.hosts))
     local controller, token, ticks = cqueues.new(), nil, 0

@@ -18,6 +18,19 @@ local function here()
   return is_its_own and controller or nil
 end
 
+--- Has somebody closed this controller? It will resume nobody any more.
+local function is_closed(controller)
+  return not pcall(controller.count, controller)
+end
+
+--- The stations at which somebody still watches.
+local function is_watched(host)
+  for controller in pairs(host.stations) do
+    if is_closed(controller) then host.stations[controller] = nil end
+  end
+  return next(host.stations) ~= nil
+end
+
 --- A controller's coroutine that watches for those who wait there.
 local function serve(host, station)
   local controller = cqueues.running()
@@ -31,7 +44,7 @@ local function serve(host, station)
   end
   host.stations[controller] = nil
   controller:cancel(host.link.pollfd) -- or a descriptor that gets this number would not be heard
-  if host.hang_up and next(host.stations) == nil then host.hang_up() end
+  if host.hang_up and not is_watched(host) then host.hang_up() end
 end
 
 local function enter(host, controller)
@@ -56,7 +69,7 @@ function adapter.watch(client, ready)
     ready = ready,
     link = { pollfd = client:getfd(), events = "r" },
     stations = setmetatable({}, { __mode = "k" }), -- by controller
-    home = setmetatable({ controller }, { __mode = "v" }),
+    home = setmetatable({ controller }, { __mode = "v" }), had_home = controller ~= nil,
     spawned = 0, pending = {}, -- by number: what has not begun
   }
   client.host = host
@@ -64,7 +77,7 @@ function adapter.watch(client, ready)
   return function(hang_up)
     host.hang_up = hang_up
     if station then leave(station) end
-    return next(host.stations) ~= nil -- the last of them does it
+    return is_watched(host) -- the last of them does it
   end
 end
 
@@ -87,6 +100,12 @@ function adapter.wake(waiter)
   if waiter.condition then waiter.condition:signal() end
 end
 
+--- The controller at which a client is at home, until that is closed.
+local function home_of(host)
+  local home = host.home[1]
+  return home and not is_closed(home) and home or nil
+end
+
 --- Begins it at home, if there is one. Outside of all controllers it begins none: no controller may ever run again.
 function adapter.spawn(client, fn)
   local host, controller = client.host, cqueues.running()
@@ -98,21 +117,25 @@ function adapter.spawn(client, fn)
     fn()
   end
   host.spawned, host.pending[number] = number, begin
-  local ok = pcall(controller.wrap, host.home[1] or controller, begin)
+  local ok = pcall(controller.wrap, home_of(host) or controller, begin)
   if not ok then host.pending[number] = nil end
   return ok
 end
 
---- What its home has not begun is begun here.
+--- What its home has not begun is begun here; outside of all controllers in coroutines that nothing resumes.
 local function adopt(host, controller)
   local numbers = {}
   for number in pairs(host.pending) do numbers[#numbers + 1] = number end
   table.sort(numbers)
-  for _, number in ipairs(numbers) do controller:wrap(host.pending[number]) end
+  for _, number in ipairs(numbers) do
+    local begin = host.pending[number]
+    if controller then controller:wrap(begin) elseif begin then coroutine.wrap(begin)() end
+  end
 end
 
 function adapter.settle(client)
   local host, controller = client.host, here()
+  if host.had_home and not home_of(host) then adopt(host, controller) end
   local deadline = cqueues.monotime() + PATIENCE
   while controller and next(host.pending) do
     cqueues.sleep(PAUSE)
