@@ -121,6 +121,9 @@ bool zkl_look(zkl_client *client, zkl_event *event);
 void zkl_forget(zkl_client *client, uint64_t serial);
 /* Makes the descriptor readable: the host has work of its own left. */
 void zkl_wake(zkl_client *client);
+/* Makes it readable at that moment, unless the client is closed by then. There is one such moment:
+ * the latest call says which; ZKL_NEVER: none. */
+void zkl_wake_at(zkl_client *client, zkl_nanos moment);
 /* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */
 bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size);
 

@@ -170,6 +170,7 @@ build = {
     ["zklock.owners.mortals"] = "lua/zklock/owners/mortals.lua",
     ["zklock.owners.owner"] = "lua/zklock/owners/owner.lua",
     ["zklock.run.callbacks"] = "lua/zklock/run/callbacks.lua",
+    ["zklock.run.deadlines"] = "lua/zklock/run/deadlines.lua",
     ["zklock.run.dispatcher"] = "lua/zklock/run/dispatcher.lua",
     ["zklock.run.query"] = "lua/zklock/run/query.lua",
     ["zklock.run.reporter"] = "lua/zklock/run/reporter.lua",

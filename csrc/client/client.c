@@ -66,6 +66,10 @@ static void run_timers(void *ctx) {
     zkl_client_unlock(client);
 }
 
+static void alarmed(zkl_timer *alarm) {
+    zkl_events_wake(&ZKL_CONTAINER_OF(alarm, zkl_client, alarm)->context.events);
+}
+
 static void refuse_line(zkl_line *line) {
     zkl_line_dismiss(line, ZKL_AUTH_FAILED, false);
 }
@@ -265,6 +269,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     client->context.unwatched = unwatched;
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
+    client->alarm.fire = alarmed;
     client->registered.close = close_at_exit;
     atomic_init(&client->users, 1);
     atomic_init(&client->ended, false);
@@ -403,6 +408,15 @@ void zkl_forget(zkl_client *client, uint64_t serial) {
 void zkl_wake(zkl_client *client) {
     if (!zkl_client_forked(client))
         zkl_events_wake(&client->context.events);
+}
+
+void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
+    if (zkl_client_forked(client))
+        return;
+    zkl_client_enter(client);
+    if (!client->closing && client->alarm.at != moment)
+        zkl_timer_set(&client->context.timers, &client->alarm, moment);
+    zkl_client_unlock(client);
 }
 
 bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size) {

@@ -36,6 +36,7 @@ struct zkl_client {
     zkl_log *log; /* never changes; NULL: not wanted */
     zkl_registered registered;
     zkl_event closed; /* wakes the host when the session has ended */
+    zkl_timer alarm;  /* wakes the host at the moment that it asked for */
     bool closing;
 };
 

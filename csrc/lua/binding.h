@@ -75,8 +75,8 @@ void zkl_open_handover(lua_State *L);
 void zkl_open_often(lua_State *L);
 
 /* Methods of a client, each in the room of what it is about. */
-/* client:wait(moment): until there is something to take, or the moment, or a signal: the caller
- * looks which. A signal must get back to Lua, where its hook runs, also one that came just before
+/* client:wait(moment, others): until it or one of the clients in the table `others`, which may be
+ * nil, has something to take, or the moment, or a signal: the caller looks which. A signal must get back to Lua, where its hook runs, also one that came just before
  * the wait. */
 int zkl_lua_wait(lua_State *L);
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the

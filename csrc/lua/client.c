@@ -107,6 +107,12 @@ static int client_wake(lua_State *L) {
     return 0;
 }
 
+/* client:wake_at(moment): the descriptor is readable then */
+static int client_wake_at(lua_State *L) {
+    zkl_wake_at(check(L), zkl_check_moment(L, 2));
+    return 0;
+}
+
 void zkl_open_client(lua_State *L) {
     static const luaL_Reg methods[] = {
         {"__gc", client_gc},
@@ -122,6 +128,7 @@ void zkl_open_client(lua_State *L) {
         {"hang_up", client_hang_up},
         {"hurry", client_hurry},
         {"wake", client_wake},
+        {"wake_at", client_wake_at},
         {"wait", zkl_lua_wait},
         {"peek", zkl_lua_peek},
         {"look", zkl_lua_look},

@@ -34,8 +34,26 @@ static bool take_hook(lua_State *L, lua_State *main, bool fresh) {
     return true;
 }
 
+static struct pollfd readable(zkl_client *client) {
+    return (struct pollfd){.fd = zkl_fd(client), .events = POLLIN};
+}
+
+/* The descriptors of the clients in the table in argument 3, behind room for one more. The memory
+ * stays on the stack. */
+static struct pollfd *others_of(lua_State *L, size_t count) {
+    struct pollfd *fds = lua_newuserdata(L, (1 + count) * sizeof *fds);
+    for (size_t i = 1; i <= count; i++) {
+        lua_rawgeti(L, 3, (int)i);
+        fds[i] = readable(zkl_check_client(L, -1));
+        lua_pop(L, 1);
+    }
+    return fds;
+}
+
 int zkl_lua_wait(lua_State *L) {
-    struct pollfd fd = {.fd = zkl_fd(zkl_check_client(L, 1)), .events = POLLIN};
+    const size_t others = lua_istable(L, 3) ? lua_rawlen(L, 3) : 0;
+    struct pollfd one, *fds = others ? others_of(L, others) : &one;
+    fds[0] = readable(zkl_check_client(L, 1));
     const zkl_nanos until = zkl_check_moment(L, 2);
     lua_State *main = other_main(L);
     const lua_Hook before = lua_gethook(L);
@@ -50,7 +68,7 @@ int zkl_lua_wait(lua_State *L) {
             left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
             timeout = &left;
         }
-        rc = ppoll(&fd, 1, timeout, &usual) < 0 ? errno : 0;
+        rc = ppoll(fds, 1 + others, timeout, &usual) < 0 ? errno : 0;
     }
     pthread_sigmask(SIG_SETMASK, &usual, NULL);
     if (rc == EINTR)

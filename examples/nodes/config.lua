@@ -26,4 +26,4 @@ assert(client:watch(PATH, function(data, stat)
 end))
 
 io.stdout:setvbuf("line")
-while true do client:poll(1) end -- here a program does its work, with config.limit
+client:sleep(math.huge) -- here a program does its work, with config.limit

@@ -149,38 +149,69 @@ function Client:semaphore(path, permits, options)
   return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3)))
 end
 
+--- Waits in the way of the loop until a callback has begun.
+---@return string? err
+local function await_callback(self, deadline, before)
+  local callbacks, settle = self.callbacks, self.loop.settle
+  if settle then settle(self) end
+  local refused = callbacks.begun == before and callbacks:await(deadline)
+  if refused then return refused end
+  if settle and callbacks.begun == before then settle(self) end
+  return nil
+end
+
+--- Turns the loop of a program that has none until a callback has begun or gone on.
+local function turn_until(self, deadline, turns)
+  local callbacks, dispatcher, is_first = self.callbacks, self.dispatcher, true
+  while callbacks.begun + callbacks.resumed == turns and core.now() < deadline and not self.native:unusable() do
+    dispatcher:sleep(deadline, is_first)
+    dispatcher:turn()
+    is_first = false
+  end
+end
+
 --- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.
---- One that waited and goes on ends the wait as well, and is not counted again.
----@param timeout number? seconds to wait for the first; nil or 0 does not wait, math.huge waits for ever
----@return integer count of callbacks run
+--- One that waited and goes on ends the wait as well, and is not counted again. A callback that polls in plain Lua lets
+--- the others run: the caller that runs callbacks goes on with them.
+---@param timeout number? seconds to wait for the first, after which it returns at the latest; nil or 0 does not wait,
+---  math.huge waits for ever
+---@return integer? count of callbacks run
 ---@return string? err "cannot wait in phase NAME", with nil
 function Client:poll(timeout)
   check.self(self, Client, "client:poll")
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
-  local callbacks, dispatcher, loop = self.callbacks, self.dispatcher, self.loop
+  local callbacks, refused = self.callbacks, nil
   local before, turns = callbacks.begun, callbacks.begun + callbacks.resumed
   self.ledger:recall()
-  dispatcher:dispatch()
-  if callbacks.begun == before and loop.watch and deadline > core.now() then
-    local settle = loop.settle
-    if settle then settle(self) end
-    local refused = callbacks.begun == before and callbacks:await(deadline)
-    if refused then return nil, refused end
-    if settle and callbacks.begun == before then settle(self) end
+  if self.waits:parkable() then
+    refused = callbacks:await(deadline)
+  else
+    self.dispatcher:turn()
+    if not self.loop.watch then
+      turn_until(self, deadline, turns)
+    elseif callbacks.begun == before and deadline > core.now() then
+      refused = await_callback(self, deadline, before)
+    end
   end
-  local is_first = true
-  while callbacks.begun + callbacks.resumed == turns and not loop.watch and core.now() < deadline
-    and not self.native:unusable() do
-    dispatcher:sleep(deadline, is_first)
-    dispatcher:dispatch()
-    is_first = false
-  end
+  if refused then return nil, refused end
   return callbacks.begun - before
+end
+
+--- Waits, and lets others run meanwhile: in a loop and inside nginx it suspends the coroutine; in plain Lua callbacks
+--- run, and a callback that sleeps lets the others go on, except in plain Lua 5.1.
+---@param seconds number at least 0; 0 gives the others one turn, math.huge sleeps until `close`
+---@return boolean? ok
+---@return string? err "closed", "forked", "cannot wait in phase NAME"
+function Client:sleep(seconds)
+  check.self(self, Client, "client:sleep")
+  local moment = core.now() + check.span(seconds, "seconds")
+  self.ledger:recall()
+  return self.waits:sleep(moment)
 end
 
 -- Compiled code does not look for the hook that Ctrl-C sets.
 local jit = rawget(_G, "jit")
-if jit then jit.off(Client.poll) end
+if jit then jit.off(turn_until) end
 
 --- Calls fn in a coroutine of its own, in order with the others: in plain Lua from the next `poll`, in a loop or inside
 --- nginx soon, without a poll. It may wait, and owns what it takes. Its errors go to `on_error`. One that has not begun
@@ -251,6 +282,7 @@ function Client:close()
   if native:state() == "forked" then return true end
   local deadline = core.now() + CLOSE_MOST
   native:close() -- the session ends behind the scenes
+  self.waits:end_sleep()
   dispatcher:dispatch()
   if not loop.background then dispatcher:await_end(deadline) end
   for _ = 1, CLOSE_ROUNDS do
@@ -259,6 +291,7 @@ function Client:close()
     if not callbacks:is_pending() or core.now() > deadline then break end
   end
   callbacks:tell_pollers()
+  self.waits:close()
   if self.unwatch and (native:ended() or loop.background) then self.unwatch() end
   if not self.unwatch and native:ended() then native:hang_up() end
   return true

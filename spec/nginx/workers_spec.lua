@@ -363,6 +363,10 @@ describe("a worker of nginx", function()
         local asked = request:state()
         request:cancel()
         local held, _, why = lock:is_held(), lock:release()
+        for _, seconds in ipairs { 0, 0.01 } do
+          local slept, unslept = client:sleep(seconds)
+          assert(token and slept == true or not token and slept == nil and unslept == err, unslept)
+        end
         return ("%s: %s %s %s %s;"):format(name, token and "token" or err, held, tostring(why), asked)
       end
     ]]

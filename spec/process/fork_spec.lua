@@ -79,6 +79,7 @@ nil	forked
 nil	forked
 nil	forked
 nil	forked
+nil	forked
 false	nil	0
 false	nil	nil	forked
 failed	nil	nil	forked
@@ -99,6 +100,7 @@ true
         print(lock:guard(5))
         print(lock:participants(5))
         print(client:flush(5))
+        print(client:sleep(5))
         print(lock:is_held(), lock:token(), lock:validity())
         print(guard:is_held(), guard:token(), guard:release())
         print(held:state(), held:token(), held:release())

@@ -6,11 +6,11 @@ local blocking = { name = "blocking" }
 --- soon as it is back in Lua.
 function blocking.wait(client, waiter)
   local dispatcher, native = client.dispatcher, client.native
-  dispatcher:dispatch()
+  dispatcher:turn()
   local is_first = true
   while not waiter.done and waiter:left() ~= 0 and native:unusable() ~= "forked" do
     dispatcher:sleep(waiter.deadline or math.huge, is_first)
-    dispatcher:dispatch()
+    dispatcher:turn()
     is_first = false
   end
 end

@@ -6,6 +6,9 @@ local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
+--- So many callbacks run inside each other. In plain Lua 5.1 each one that waits runs the others; there the C stack is
+--- the bound, elsewhere Lua itself allows 200 calls of C functions inside each other.
+local DEEPEST = Waits.yields_across_pcall and 20 or 150
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
 --- A callback with its arguments. It is made before there is anything to tell, so that telling allocates nothing.
@@ -95,6 +98,37 @@ function Callbacks:is_pending()
   return self.fifo:first() ~= nil
 end
 
+--- Its first entry is the innermost callback that runs here, of all clients. An error may have left there one that has
+--- ended.
+local innermost = setmetatable({ false }, { __mode = "v" })
+--- How many callbacks ran inside each other when one was resumed last.
+local depths = setmetatable({}, { __mode = "k" })
+
+local function depth()
+  local thread = innermost[1]
+  local status = thread and coroutine.status(thread)
+  return (status == "normal" or status == "running") and depths[thread] or 0
+end
+
+--- This coroutine runs a callback from now on.
+---@return thread? former the innermost one so far
+local function go_in(thread)
+  local former = innermost[1]
+  depths[thread] = depth() + 1
+  innermost[1] = thread
+  return former
+end
+
+local function go_out(former)
+  innermost[1] = former
+end
+
+--- Is anything left that can be called now? Callbacks that wait and cannot be parked, and those that poll in a loop,
+--- run others inside of them, up to a bound.
+function Callbacks:is_due()
+  return self.fifo:first() ~= nil and depth() < DEEPEST
+end
+
 --- What a callback's own coroutine runs: nothing comes after the callback.
 local function body(fn, ...)
   return fn(...)
@@ -180,11 +214,16 @@ local function spawn(self, call)
     self:tell_pollers()
     self.mortals:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
   end
+  local inside = true
   local function run()
+    if inside then go_in(coroutine.running()) end
     local ok, err = xpcall(play, errors.handler)
     if not ok then quietly(rescue, self, call, err) end
   end
+  local former = innermost[1]
   local ok, spawned = pcall(take_and_spawn, self, call, run)
+  inside = false
+  go_out(former)
   if call.begun or ok and spawned then return true end
   quietly(put_back, fifo, call)
   if not ok then error(spawned, 0) end
@@ -196,7 +235,9 @@ local function start(self, call)
   local thread = coroutine.create(body)
   self.waits:adopt(thread, call.keep)
   if self.fifo:first() ~= call then return end -- a finalizer that polls has begun it
+  local former = go_in(thread)
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
+  go_out(former)
   if ok then return quietly(forget_arguments, call) end
   self.unsure = self.unsure or call.failed ~= false -- what follows may raise
   if core.has_begun(thread, body, call.fn) then
@@ -219,32 +260,49 @@ function Callbacks:be_sure()
   self.unsure = false
 end
 
+--- Resumes a callback that has waited.
+---@return boolean tells those who wait in `poll`; one that was told itself does not
+local function continue(self, waiter)
+  local tells = not waiter.told
+  self.resumed = self.resumed + 1
+  local former = innermost[1]
+  if waiter._parked then go_in(waiter._parked) end
+  self.waits:continue(waiter)
+  go_out(former)
+  return tells
+end
+
 --- Runs what is queued by now; what that queues is left for the next turn.
 ---@return boolean ran
 function Callbacks:run()
-  local fifo, before = self.fifo, self.begun
+  local fifo, before, tells = self.fifo, self.begun, false
   local last = fifo.count
   local entry = fifo:first()
-  if not entry then return false end
+  if not entry or not self:is_due() then return false end
   while entry and entry._number <= last do
     if entry.fn then
       begin(self, entry)
     else
-      self.resumed = self.resumed + 1
-      self.waits:continue(entry)
+      tells = continue(self, entry) or tells
     end
     entry = fifo:first()
   end
-  if self.begun > before then self:tell_pollers() end
+  if tells or self.begun > before then self:tell_pollers() end
   return true
 end
 
---- Ends the waits in `poll`, where it is the loop that runs callbacks.
-function Callbacks:tell_pollers()
-  if next(self.pollers) then quietly(self.waits.wake_all, self.waits, self.pollers) end
+local function tell_all(self)
+  for poller in pairs(self.pollers) do poller.told = true end
+  self.waits:wake_all(self.pollers)
 end
 
---- Where the loop runs the callbacks: waits until it has run one.
+--- Ends the waits in `poll` of coroutines.
+function Callbacks:tell_pollers()
+  if next(self.pollers) then quietly(tell_all, self) end
+end
+
+--- Waits until somebody else has run a callback, or one that waited goes on: the loop, or whoever turns that of a
+--- callback.
 ---@return string? err why it cannot wait here
 function Callbacks:await(deadline)
   local waits = self.waits
@@ -253,7 +311,7 @@ function Callbacks:await(deadline)
   if refused then return refused end
   local poller = waits.new_waiter(deadline)
   self.pollers[poller] = true
-  waits:suspend(poller)
+  waits:wait_alone(poller)
   if self.pollers[poller] then self.pollers[poller] = nil end
   return nil
 end

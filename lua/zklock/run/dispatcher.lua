@@ -35,6 +35,7 @@ function Dispatcher.new(native, waits, callbacks, mortals, listeners)
     kept = Bag.new("_kept"),
     endings = {},
     last_tag = 0,
+    on_end = false,
     taking = false,
     told_state = false,
   }, Dispatcher)
@@ -55,6 +56,11 @@ end
 
 function Dispatcher:unkeep(subject)
   self.kept:remove(subject)
+end
+
+--- Where a loop watches the descriptor: stop() ends that, once the session has ended.
+function Dispatcher:ends_with(stop)
+  self.on_end = stop
 end
 
 --- Sets the listener for the session's state.
@@ -103,7 +109,7 @@ local function take_one(self)
   local kind, tag, err, token, serial = native:peek()
   if kind then
     tell(self, kind, tag, err, token, serial)
-  elseif self.callbacks:is_pending() then
+  elseif self.callbacks:is_due() then
     native:wake()
   end
   return kind ~= nil
@@ -135,7 +141,18 @@ end
 
 --- The descriptor is readable while there is something to do, and then only.
 local function settle_descriptor(self)
-  if self.callbacks:is_pending() then self.native:wake() else self.native:peek() end
+  if self.callbacks:is_due() then self.native:wake() else self.native:peek() end
+  self.waits:set_alarm()
+end
+
+--- The session has ended: the loop need not watch the descriptor any more. Whichever dispatch finds that says so, for
+--- the descriptor may never be readable again. Whoever waits for the end may have been looked for just before it came:
+--- then there is still an event of it.
+local function end_watch(self)
+  if not self.native:ended() or self:is_end_awaited() then return end
+  local on_end = self.on_end
+  self.on_end = false
+  on_end()
 end
 
 --- Takes what has arrived and runs the callbacks that are queued by then, each in a coroutine of its own. When an error
@@ -143,9 +160,11 @@ end
 function Dispatcher:dispatch()
   if self.callbacks.unsure then quietly(remind_all, self) end
   take(self)
+  self.waits:wake_due()
   -- What the callbacks' coroutines have left is found before anybody sleeps.
   if self.callbacks:run() then self.mortals:reap() end
   quietly(settle_descriptor, self)
+  if self.on_end then end_watch(self) end
 end
 
 --- After a release, which may have let the next one here in: he is told at once, not when the host is woken. What is
@@ -158,13 +177,38 @@ function Dispatcher:take_early()
   self.taking = false
 end
 
+local function dispatch(waits)
+  waits.client.dispatcher:dispatch()
+end
+
+--- The same for a caller who waits in plain Lua: it also turns the loops of those clients for which callbacks of this
+--- one wait.
+function Dispatcher:turn()
+  for _, waits in ipairs(self.waits:companions()) do dispatch(waits) end
+  self:dispatch()
+end
+
+--- How long a first sleep is before all owners were looked at.
+local function nap(dispatcher, moment, is_first)
+  local naps = is_first and dispatcher.mortals.count > MANY
+  if naps then return math.min(moment, core.now() + NAP) end
+  dispatcher.mortals:reap(math.huge)
+  return moment
+end
+
 --- Blocks until something has arrived, the moment has come, or a signal has. Nobody sleeps for long before all owners
 --- were looked at, whether they have come to their end. A first time, with many of them, it is a short sleep: the
 --- servers answer soon, and that is not to wait for so many looks.
 function Dispatcher:sleep(moment, is_first)
-  local naps = is_first and self.mortals.count > MANY
-  if not naps then self.mortals:reap(math.huge) end
-  self.native:wait(naps and math.min(moment, core.now() + NAP) or moment)
+  moment = nap(self, moment, is_first)
+  local companions = self.waits:companions()
+  if not companions[1] then return self.native:wait(moment) end
+  local natives = {}
+  for i, waits in ipairs(companions) do
+    moment = nap(waits.client.dispatcher, moment, is_first)
+    natives[i] = waits.native
+  end
+  self.native:wait(moment, natives)
 end
 
 --- Callbacks may have come to their end without a word (nginx ends light threads so): who tells more than once looks
@@ -176,7 +220,7 @@ function Dispatcher:remind(is_unsure)
     local subject = kept.list[place]
     if subject.remind then subject:remind(is_unsure) end
   end
-  if self.callbacks:is_pending() then self.native:wake() end
+  if self.callbacks:is_due() then self.native:wake() end
 end
 
 --- Does anybody wait for the session's end?
@@ -184,12 +228,13 @@ function Dispatcher:is_end_awaited()
   return next(self.endings) ~= nil
 end
 
---- Waits for the session's end, until the deadline.
+--- Waits for the session's end, until the deadline. A callback of this client's blocks: nobody need run callbacks of a
+--- client that is closed.
 function Dispatcher:await_end(deadline)
   if self.native:ended() then return end
-  local waiter = Waits.new_waiter(deadline)
+  local waiter, waits = Waits.new_waiter(deadline), self.waits
   self.endings[waiter] = true
-  self.waits:suspend(waiter)
+  if waits:is_home() then waits:suspend(waiter) else waits:wait_alone(waiter) end
   if self.endings[waiter] then self.endings[waiter] = nil end
 end
 

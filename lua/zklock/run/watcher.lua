@@ -24,14 +24,10 @@ return function(client)
   end
   unwatch = client.loop.watch(client, function()
     local living = back[1]
-    if living then
-      living.dispatcher:dispatch()
-    else
-      forget_all(native)
-    end
-    -- Whoever waits for the end may have been looked for just before it came: then there is still an event of it.
-    local is_awaited = living and living.dispatcher:is_end_awaited()
-    if kept and native:ended() and not is_awaited then stop() end
+    if living then return living.dispatcher:dispatch() end
+    forget_all(native)
+    if kept and native:ended() then stop() end
   end)
+  client.dispatcher:ends_with(stop)
   return stop, finalizer(native, function() native:close() end)
 end
