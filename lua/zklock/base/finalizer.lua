@@ -1,6 +1,6 @@
 --- finalizer: something that calls a function when it is collected, in every Lua. In 5.1 and LuaJIT only a userdata
 --- can.
-local newproxy = newproxy -- luacheck: ignore 113
+local newproxy = rawget(_G, "newproxy")
 
 --- In the other ones: all have this metatable.
 local FINALIZER = { __gc = function(self) pcall(self.finalize, self.state) end }

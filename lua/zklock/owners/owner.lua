@@ -3,7 +3,7 @@
 local core = require "zklock.core"
 
 --- The metatable itself, whatever its `__metatable` field shows.
-local metatable_of = debug.getmetatable
+local metatable_of = rawget(_G, "debug") and debug.getmetatable or getmetatable
 
 local owner = {}
 
