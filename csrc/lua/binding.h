@@ -12,6 +12,18 @@
 #define lua_rawlen lua_objlen
 #endif
 
+#if LUA_VERSION_NUM == 501
+/* One module serves LuaJIT and plain Lua 5.1, whichever headers it was built with: these functions
+ * are LuaJIT's, and NULL in plain 5.1. */
+#pragma weak lua_isyieldable
+#pragma weak luaJIT_setmode
+LUA_API int lua_isyieldable(lua_State *L);
+LUA_API int luaJIT_setmode(lua_State *L, int index, int mode);
+#define ZKL_IS_LUAJIT (luaJIT_setmode != NULL)
+#else
+#define ZKL_IS_LUAJIT false
+#endif
+
 /* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
  * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);

@@ -6,8 +6,6 @@
  * returned. */
 #include "binding.h"
 
-#include <lualib.h>
-
 /* The former hook, while it waits. */
 struct waiting {
     lua_State *thread; /* in which it waits */
@@ -20,11 +18,8 @@ static const char waiting_key = 'w';
 
 /* LuaJIT replaces the frame of who makes a tail call, and has one hook for all coroutines. Lua
  * keeps the frame when a C function is called, up to 5.3 until one more instruction. */
-#ifdef LUA_JITLIBNAME
-enum { OURS = 0, ONE_HOOK = 1 };
-#else
-enum { OURS = 1, ONE_HOOK = 0 };
-#endif
+#define OURS (ZKL_IS_LUAJIT ? 0 : 1)
+#define ONE_HOOK ZKL_IS_LUAJIT
 
 enum whose { OF_THREAD, LATEST };
 

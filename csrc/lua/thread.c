@@ -3,11 +3,14 @@
  * is run by resume comes to an end with its function. */
 #include "binding.h"
 
-/* lua_isyieldable is there from 5.3 on, and in LuaJIT, whose header is 5.1's otherwise. */
-#if LUA_VERSION_NUM >= 503 || (LUA_VERSION_NUM == 501 && defined(LUA_OK))
-#define KNOWS_YIELDABLE 1
+/* lua_isyieldable is there from 5.3 on, and in LuaJIT 2.1. */
+#if LUA_VERSION_NUM >= 503
+#define HAS_YIELDABLE true
+#elif LUA_VERSION_NUM == 502
+#define HAS_YIELDABLE false
+#define lua_isyieldable(thread) ((void)(thread), false)
 #else
-#define KNOWS_YIELDABLE 0
+#define HAS_YIELDABLE (lua_isyieldable != NULL)
 #endif
 
 static lua_State *check(lua_State *L) {
@@ -24,14 +27,13 @@ static bool is_main(lua_State *thread) {
     return yes;
 }
 
-#if !KNOWS_YIELDABLE && !defined(LUA_RIDX_MAINTHREAD)
+#ifndef LUA_RIDX_MAINTHREAD
 #define KEEPS_MAIN 1
 static const char main_key = 'm';
 #else
 #define KEEPS_MAIN 0
 #endif
 
-#if !KNOWS_YIELDABLE
 /* NULL: not known. */
 static lua_State *main_of(lua_State *L) {
 #if KEEPS_MAIN
@@ -70,19 +72,15 @@ static lua_State *resumed_by(lua_State *from) {
     lua_pop(from, 1);
     return next;
 }
-#endif
 
 /* Is `thread`, which runs or has resumed another one, run by resume? */
 static bool runs_as_coroutine(lua_State *L, lua_State *thread) {
-#if KNOWS_YIELDABLE
-    (void)L;
-    return lua_isyieldable(thread);
-#else
+    if (HAS_YIELDABLE)
+        return lua_isyieldable(thread);
     lua_State *from = main_of(L);
     for (int depth = 0; from && from != thread && from != L; depth++)
         from = depth < NESTED_MOST ? resumed_by(from) : NULL;
     return from == thread && !is_main(thread);
-#endif
 }
 
 /* core.is_main(thread) -> is it the main program's? */
