@@ -32,7 +32,7 @@ SANITIZE =
 Q = @
 
 .PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz lint asan tsan bench
-.PHONY: deps build hosts unit neighbour_programs libzookeeper format clean
+.PHONY: deps build hosts unit rock neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -64,6 +64,7 @@ help:
 	@echo '  make hosts   for the specs: build/5.4/host, ..., a program with that Lua in it'
 	@echo '  make neighbour_programs  for the specs: the programs that use other languages'\'' libraries'
 	@echo '  make contest-spec  for the specs: the one of the contest'\''s programs that they use'
+	@echo '  make rock    the module for the Lua whose headers are in LUA_INCDIR, in build/rock: LuaRocks runs it'
 	@echo '  make libzookeeper  for the specs: a libzookeeper with TLS, if its source package can be had'
 	@echo '  make format  what lint wants of the C sources'
 	@echo '  make clean   remove build/'

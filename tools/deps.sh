@@ -5,7 +5,7 @@
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
-cc='gcc|/usr/bin/cc libc6-dev pkg-config|/usr/bin/pkg-config libzookeeper-mt-dev'
+cc='gcc|/usr/bin/cc binutils libc6-dev pkg-config|/usr/bin/pkg-config libzookeeper-mt-dev'
 lua54='lua5.4 liblua5.4-dev'
 luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
     luajit2|/usr/bin/luajit libluajit2-5.1-dev"

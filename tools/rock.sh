@@ -31,7 +31,7 @@ check() { # check LUA, in a subshell
     esac
     # luarocks compiles where the sources are, so it gets its own copy of them.
     mkdir -p "$tmp/$1/source" "$tmp/$1/elsewhere"
-    cp -r csrc lua rockspec "$tmp/$1/source"
+    cp -r csrc lua rockspec Makefile tools bench "$tmp/$1/source"
     for file in README.md CHANGELOG.md LICENSE docs examples; do
         if [ -e "$file" ]; then cp -r "$file" "$tmp/$1/source"; fi
     done
@@ -42,6 +42,7 @@ check() { # check LUA, in a subshell
     5.4) shown README.md ;;
     *) luarocks --lua-version="$version" make --tree="$tree" rockspec/zklock-scm-1.rockspec ;;
     esac
+    tools/hardened.sh "$tree/lib/lua/$version/zklock/core.so" luaopen_zklock_core
     cd "$tree/../elsewhere"
     LUA_PATH="$tree/share/lua/$version/?.lua;$tree/share/lua/$version/?/init.lua" \
         LUA_CPATH="$tree/lib/lua/$version/?.so" \

@@ -1,21 +1,14 @@
--- Checks that a rockspec lists every C source and Lua module of this tree, each under its name, and none besides; and
--- that the C module has the version of the Lua files, and so does a release's rockspec.
+-- Checks that a rockspec lists every Lua module of this tree, each under its name, and none besides; and that the C
+-- module has the version of the Lua files, and so does a release's rockspec.
 -- usage: lua5.4 tools/rockspec.lua ROCKSPEC
-
 local rockspec = {}
 assert(loadfile(arg[1], "t", rockspec))()
 
 local listed, wrong = {}, {}
-for name, module in pairs(rockspec.build.modules) do
-  if type(module) == "table" then
-    for _, source in ipairs(module.sources) do
-      listed[source] = true
-    end
-  else
-    listed[module] = true
-    if name ~= module:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".") then
-      wrong[#wrong + 1] = name .. " is not the name of " .. module
-    end
+for name, module in pairs(rockspec.build.install.lua) do
+  listed[module] = true
+  if name ~= module:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".") then
+    wrong[#wrong + 1] = name .. " is not the name of " .. module
   end
 end
 
@@ -31,7 +24,7 @@ if compiled ~= version then
   wrong[#wrong + 1] = ("csrc/zklock.h has version %s, lua/zklock/version.lua has %s"):format(compiled, version)
 end
 
-local find = assert(io.popen("find csrc -name '*.c'; find lua -name '*.lua'"))
+local find = assert(io.popen("find lua -name '*.lua'"))
 for file in find:lines() do
   if not listed[file] then
     wrong[#wrong + 1] = "not listed: " .. file

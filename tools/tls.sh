@@ -1,14 +1,15 @@
 #!/bin/sh
 # Builds a libzookeeper_mt with TLS from the distribution's own source package, of which the distribution's binary is
 # built without, and with tls.patch, which says who is trusted. Nothing is installed: the library stays in DIR, for
-# LD_LIBRARY_PATH. What was built so before is kept.
+# LD_LIBRARY_PATH. What was built so before is kept. It is hardened as Debian's own packages are.
 # usage: tools/tls.sh DIR        status 3: the source package is not to be had here
 set -u
 
 dir=$1
 tools=$(cd "$(dirname "$0")" && pwd) || exit 1
 patch=$tools/tls.patch
-[ -e "$dir/libzookeeper_mt.so.2" ] && cmp -s "$patch" "$dir/patch" && exit 0
+recipe() { cat "$tools/tls.sh" "$patch"; }
+[ -e "$dir/libzookeeper_mt.so.2" ] && recipe | cmp -s - "$dir/recipe" && exit 0
 mkdir -p "$dir" && dir=$(cd "$dir" && pwd) || exit 1
 rm -f "$dir/libzookeeper_mt.so.2"
 work=$dir/work
@@ -28,7 +29,9 @@ build() {
     (cd generated && java -cp /usr/share/java/zookeeper-jute.jar org.apache.jute.compiler.generated.Rcc -l c "$records")
     autoreconf -if
     CXX=no ./configure --with-openssl --without-cppunit --without-sasl --disable-static
-    make -j"$(nproc)" AM_CFLAGS= CPPFLAGS='-D"FIPS_mode()=0"' LDFLAGS=-Wl,-z,defs libzookeeper_mt.la
+    make -j"$(nproc)" AM_CFLAGS= CFLAGS='-g -O2 -fstack-protector-strong -Wformat -Werror=format-security' \
+        CPPFLAGS='-D"FIPS_mode()=0" -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2' \
+        LDFLAGS='-Wl,-z,relro,-z,now -Wl,-z,defs' libzookeeper_mt.la
     mv .libs/libzookeeper_mt.so.2.*.* "$dir/library"
 }
 
@@ -47,4 +50,4 @@ if [ $? -ne 0 ]; then
     echo "libzookeeper with TLS cannot be built: $dir/log" >&2
     exit 1
 fi
-mv "$dir/library" "$dir/libzookeeper_mt.so.2" && cp "$patch" "$dir/patch"
+mv "$dir/library" "$dir/libzookeeper_mt.so.2" && recipe >"$dir/recipe" && rm -f "$dir/patch"

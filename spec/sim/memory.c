@@ -55,6 +55,20 @@ int counted_asprintf(char **text, const char *format, ...) {
     return length;
 }
 
+/* What asprintf becomes where buffers are checked (_FORTIFY_SOURCE). */
+int counted___asprintf_chk(char **text, int flag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int counted___asprintf_chk(char **text, int flag, const char *format, ...) {
+    va_list args;
+    (void)flag;
+    va_start(args, format);
+    const int length = vasprintf(text, format, args);
+    va_end(args);
+    if (length >= 0)
+        pieces++;
+    return length;
+}
+
 void counted_free(void *memory);
 void counted_free(void *memory) {
     pieces -= memory != NULL;

@@ -52,3 +52,13 @@ int scarce_asprintf(char **text, const char *format, ...) {
     va_end(args);
     return length;
 }
+
+/* What asprintf becomes where buffers are checked (_FORTIFY_SOURCE). */
+int scarce___asprintf_chk(char **text, int flag, const char *format, ...) {
+    va_list args;
+    (void)flag;
+    va_start(args, format);
+    const int length = scarce_room() ? vasprintf(text, format, args) : -1;
+    va_end(args);
+    return length;
+}

@@ -21,5 +21,7 @@ void *scarce_calloc(size_t count, size_t size);
 char *scarce_strdup(const char *text);
 char *scarce_strndup(const char *text, size_t most);
 int scarce_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int scarce___asprintf_chk(char **text, int flag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -33,6 +33,13 @@ void explicit_bzero(void *memory, size_t size) {
     wiped += size;
 }
 
+/* What it becomes where buffers are checked (_FORTIFY_SOURCE). */
+void __explicit_bzero_chk(void *memory, size_t size, size_t room);
+void __explicit_bzero_chk(void *memory, size_t size, size_t room) {
+    CHECK(size <= room);
+    explicit_bzero(memory, size);
+}
+
 static bool looks_at_names;
 
 /* In the place of that which asks the library. */

@@ -27,8 +27,14 @@ REPLAYS = $(FUZZ:%=$(B)/unit/fuzz_%_test)
 MODULES = $(LUAS:%=$(B)/%/zklock/core.so)
 HOSTS = $(LUAS:%=$(B)/%/host)
 
+# What Debian hardens its packages with. Not with a sanitizer, which looks itself; nor without optimization, which the
+# checks of buffers need (in CFLAGS of your own, too).
+FORTIFY = $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDEN_C = $(if $(SANITIZE),,-fstack-protector-strong $(FORTIFY))
+HARDEN_SO = -Wl,-z,relro,-z,now
+
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
-	-Icsrc $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP
+	-Icsrc $(CPPFLAGS) $(CFLAGS) $(HARDEN_C) $(SANITIZE) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS)
 LIBS = -lzookeeper_mt -pthread
 
@@ -36,7 +42,8 @@ LIBS = -lzookeeper_mt -pthread
 lua_names = $(if $(filter luajit,$1),luajit,lua$1 lua-$1 lua$(subst .,,$1))
 lua_config = $(or $(shell for name in $(lua_names); do pkg-config $2 $$name 2>/dev/null && break; done),\
 	$(error pkg-config finds no headers of Lua $1 ($(lua_names)): `make deps build` installs them))
-lua_cflags = $(call lua_config,$1,--cflags)
+# LUA_INCDIR: where LuaRocks has found them, for the one Lua of `make rock`.
+lua_cflags = $(if $(LUA_INCDIR),-I$(LUA_INCDIR),$(call lua_config,$1,--cflags))
 lua_libs = $(call lua_config,$1,--libs)
 
 # --- the engine: it knows nothing of Lua and is compiled once
@@ -52,7 +59,7 @@ $(B)/libengine.a: $(ENGINE_O)
 
 # The same engine, but with an allocator of its own, spec/unit/scarce.c. A name that is not there does not link.
 ALLOCATE = malloc calloc realloc reallocarray strdup strndup asprintf vasprintf aligned_alloc posix_memalign getline \
-	open_memstream
+	open_memstream __asprintf_chk __vasprintf_chk
 $(B)/libscarce.a: $(B)/libengine.a
 	@echo "AR $@"
 	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
@@ -166,7 +173,7 @@ $(B)/$1/%.o: csrc/lua/%.c $(RULES)
 
 $(B)/$1/zklock/core.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(ENGINE_O)
 	@mkdir -p $$(@D) && echo "LD $$@"
-	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+	$Q$$(LINK) -shared $$(HARDEN_SO) -o $$@ $$^ $$(LIBS)
 
 # For the specs: a program that has this Lua in it. Instrumented is what it loads.
 $(B)/$1/host: spec/support/host.c $(RULES)
@@ -185,6 +192,12 @@ $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_l
 	$Qln -sf ../scarce.so $$(@D)/zklock/core.so
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
+
+# What LuaRocks asks for. It builds everything anew: the last time may have been for another Lua.
+rock:
+	$(if $(LUA_INCDIR),,$(error LUA_INCDIR must be the folder with the headers of the Lua that the module is for))
+	@rm -rf $(B)/rock
+	$(MAKE) --no-print-directory -j$(JOBS) B=$(B)/rock LUAS=lua $(B)/rock/lua/zklock/core.so
 
 -include $(wildcard $(B)/engine/*/*.d $(B)/counted/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(B)/recorder/*.d $(LUAS:%=$(B)/%/*.d))
 
