@@ -87,8 +87,9 @@ void zkl_hurry(zkl_client *client);
 /* Takes no lock. */
 zkl_state zkl_client_state(zkl_client *client);
 #define ZKL_TROUBLE_TEXT 160 /* bytes */
-/* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181". false:
- * nothing is known. */
+/* Why there is no server in reach, as far as is known: "connection refused: 127.0.0.1:2181"; or why
+ * a caller has given up although there is one: "answers take 2.0 s; a session of 6 s allows
+ * 0.75 s". false: nothing is known. */
 bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
 /* Seconds: what the servers granted, before that what was asked. */
 double zkl_session_timeout(zkl_client *client);
@@ -101,6 +102,7 @@ typedef struct zkl_stats {
     /* nodes for whose sake the servers are asked now and then, for want of room for a watch */
     uint64_t unwatched;
     uint64_t handed; /* of those acquired: granted on a place that this client had already */
+    double latency;  /* seconds that an answer of the leader or a quorum takes, smoothed */
 } zkl_stats;
 void zkl_client_stats(zkl_client *client, zkl_stats *stats);
 

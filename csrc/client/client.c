@@ -113,6 +113,9 @@ static void told(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_REFRESHED:
         zkl_lines_each(&client->lines, zkl_line_refreshed);
         break;
+    case ZKL_SESSION_UNSURE:
+        zkl_lines_each(&client->lines, zkl_line_unsure);
+        break;
     }
 }
 
@@ -344,9 +347,10 @@ bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {
         return false;
     zkl_client_enter(client);
     const zkl_session *session = &client->session;
-    bool known = zkl_trouble_of(session->tried, session->met, text, size);
-    if (!known && session->unresolved[0]) {
-        snprintf(text, size, "%s", session->unresolved);
+    const char *why = session->doubt[0] ? session->doubt : session->unresolved;
+    bool known = !session->doubt[0] && zkl_trouble_of(session->tried, session->met, text, size);
+    if (!known && why[0]) {
+        snprintf(text, size, "%s", why);
         known = true;
     }
     zkl_client_unlock(client);
@@ -378,6 +382,7 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
     zkl_client_enter(client);
     *stats = client->context.counters;
     stats->unwatched = zkl_unwatched_count(&client->lines.queue);
+    stats->latency = zkl_clock_seconds(client->session.heart.latency);
     zkl_client_unlock(client);
 }
 

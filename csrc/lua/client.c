@@ -83,6 +83,8 @@ static int client_stats(lua_State *L) {
         lua_pushinteger(L, (lua_Integer)fields[i].count);
         lua_setfield(L, -2, fields[i].name);
     }
+    lua_pushnumber(L, s.latency);
+    lua_setfield(L, -2, "latency");
     return 1;
 }
 

@@ -24,6 +24,11 @@ typedef struct zkl_context {
      * it on while somebody holds or waits; when it had passed and moves on again,
      * zkl_line_refreshed is called for every line. Validity is read from it without the mutex. */
     _Atomic zkl_nanos trusted_until;
+    /* For how long, in all, the client was connected, was wanted and was answered, and yet nothing
+     * was believed of the session. The heart counts it from 1 on; a caller that stands first
+     * leaves after `patience` of it (zkl_context_gives_up), which is a session timeout. */
+    zkl_nanos unsure, patience;
+    uint64_t given_up; /* how many have left so */
     /* Path of a node that does not exist. To delete it changes nothing, but is answered (with
      * ZNONODE) only when a quorum has committed the attempt, so that what is read behind it shows
      * all that anybody had written before. A sync does not promise that: a leader that was deposed
@@ -44,6 +49,20 @@ typedef struct zkl_context {
 
 static inline zkl_nanos zkl_context_now(const zkl_context *context) {
     return context->clock->now();
+}
+
+/* Of one that could hold if the session were believed in: has it waited for that for so long that
+ * it is to let others go first? `since`: its own, 0 whenever it begins to wait. */
+static inline bool zkl_context_gives_up(zkl_context *context, zkl_nanos *since) {
+    if (context->trusted_until > zkl_context_now(context)) {
+        *since = 0;
+    } else if (!*since) {
+        *since = context->unsure;
+    } else if (context->unsure - *since >= context->patience) {
+        context->given_up++;
+        return true;
+    }
+    return false;
 }
 
 #endif

@@ -50,7 +50,11 @@ static void check_phase(subject of, const zkl_contender *c) {
          "departing are those that are over, and no others");
     must(of, c->refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
          "a delete was refused only of one that is over and whose node is there");
-    must(of, !c->patience || c->phase == ZKL_OVER, "patience is for one that is over");
+    must(of,
+         !c->patience || c->phase == ZKL_OVER ||
+             (c->phase == ZKL_WAITING && c->position != ZKL_POSITION_BEHIND &&
+              c->position != ZKL_POSITION_FULL),
+         "patience is for one that is over, or may be first");
     must(of, c->phase != ZKL_WAITING || !c->terms.once || c->context->port,
          "a single try does not wait for a link");
     must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),

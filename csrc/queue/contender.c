@@ -143,6 +143,9 @@ void zkl_contender_set_node(zkl_contender *c, zkl_node node) {
 
 void zkl_contender_set_position(zkl_contender *c, zkl_position position) {
     zkl_moves_make(&position_moves, c->position, position);
+    if (c->phase == ZKL_WAITING &&
+        (position == ZKL_POSITION_BEHIND || position == ZKL_POSITION_FULL))
+        c->patience = 0;
     c->position = position;
 }
 
@@ -171,6 +174,7 @@ static void hold(zkl_contender *c) {
 
 void zkl_contender_granted(zkl_contender *c) {
     hold(c);
+    c->patience = 0;
     if (tell_compound(c))
         return;
     c->context->counters.waiting--;
@@ -194,6 +198,7 @@ void zkl_contender_rested(zkl_contender *c) {
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
     set_phase(c, ZKL_OVER);
+    c->patience = 0;
     count_waiting(c, false);
     c->outcome = status;
     if (tell_compound(c))

@@ -145,7 +145,10 @@ struct zkl_contender {
     /* Waiting: the deadline. Held: when to arm the watch on its own node, or the end of max_hold.
      * Over: when to try the delete again. */
     zkl_timer timer;
-    zkl_nanos patience; /* over: the pause before the next delete */
+    /* Over: the pause before the next delete. Waiting, and nobody is known to be before it: how
+     * unsure the client was of its session when it began to wait for that alone
+     * (zkl_context_gives_up); else 0. */
+    zkl_nanos patience;
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
     zkl_event answer;
     zkl_event news; /* somebody asks for it back; and after that, or instead of it, it is lost */

@@ -328,6 +328,16 @@ void zkl_line_expire(zkl_line *line) {
     }
 }
 
+/* Others wait behind it, and it would stay there until its deadline. */
+void zkl_line_unsure(zkl_line *line) {
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        if (c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST &&
+            zkl_context_gives_up(c->context, &c->patience))
+            zkl_leave_fail(c, ZKL_DISCONNECTED);
+    }
+    zkl_line_settle(line);
+}
+
 void zkl_line_refreshed(zkl_line *line) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_evaluate_grant(c, ZKL_BY_NEWS);

@@ -45,6 +45,8 @@ struct zkl_place {
     zkl_company company;
     uint64_t counted; /* grants since ZKL_COMPANY_NONE was left */
     zkl_nanos since;  /* until when nobody was there: a stint is counted from then */
+    /* nobody holds it, and somebody waits for trust alone: as in a contender that is first */
+    zkl_nanos patience;
     zkl_timer timer;
 };
 

@@ -59,12 +59,25 @@ static void watch_own(zkl_place *place) {
 
 /* ---- one at a time ---- */
 
+/* Nobody of those who wait for it can be granted it, and others may stand behind it. */
+static bool gives_up(zkl_place *place) {
+    if (!place->context->port || !zkl_context_gives_up(place->context, &place->patience))
+        return false;
+    place->patience = 0;
+    zkl_turns_fail_all(place, ZKL_DISCONNECTED);
+    return true;
+}
+
 /* It is held, and by no caller. false: it is to go. */
 static bool tend_free(zkl_place *place, bool fresh) {
     if (fresh && zkl_place_waiter(place)) {
         zkl_turns_grant(place, false);
         return true;
     }
+    if (!zkl_place_waiter(place))
+        place->patience = 0;
+    else if (gives_up(place))
+        return false;
     if (zkl_place_sealed(place))
         return false;
     if (!place->context->port)
@@ -82,6 +95,8 @@ static bool tend_free(zkl_place *place, bool fresh) {
 
 /* false: it is to go. */
 static bool tend_single(zkl_place *place, bool fresh) {
+    if (zkl_place_holder(place))
+        place->patience = 0;
     if (!zkl_place_holder(place) && !tend_free(place, fresh))
         return false;
     /* The sooner it is asked, the less does anybody here wait for the answer. */
@@ -122,6 +137,10 @@ static void tend_readers(zkl_place *place) {
 static bool tend_shared(zkl_place *place, bool fresh) {
     if (zkl_place_waiter(place))
         zkl_stay_no_more(place);
+    if (zkl_place_holder(place) || !zkl_place_waiter(place))
+        place->patience = 0;
+    else if (!fresh && gives_up(place))
+        return false;
     if (!let_in(place, fresh))
         place->sealed = true;
     if (!place->context->port)

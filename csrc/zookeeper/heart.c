@@ -107,18 +107,54 @@ static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const
     ZKL_CONTAINER_OF(receiver, zkl_heart, receiver)->beating = false;
 }
 
+/* An answer weighs as much of a quarter of the timeout as it took, and an eighth at least. So a few
+ * slow ones count, however many fast ones there were before. */
+static void measure(zkl_heart *heart, zkl_nanos took) {
+    const zkl_nanos whole = heart->trust.timeout / 4, least = whole / 8;
+    const zkl_nanos weight = took < least ? least : took > whole ? whole : took;
+    if (!heart->latency || !whole)
+        heart->latency = took;
+    else
+        heart->latency +=
+            (zkl_nanos)((double)(took - heart->latency) * (double)weight / (double)whole);
+}
+
+/* Not for each answer of many is everybody looked at who might give up. */
+#define TOLD_GRAIN(timeout) ((timeout) / 24)
+
+/* Time counts that ends with an answer: a server that is silent is not slow. */
+static void count_unsure(zkl_heart *heart, zkl_nanos now) {
+    zkl_context *context = heart->context;
+    const zkl_nanos trusted = context->trusted_until;
+    const zkl_nanos since = heart->heard > trusted ? heart->heard : trusted;
+    heart->heard = now;
+    if (now <= since || !is_wanted(heart))
+        return;
+    context->unsure += now - since;
+    if (context->unsure < heart->told + TOLD_GRAIN(heart->trust.timeout))
+        return;
+    heart->told = context->unsure;
+    heart->unsure(heart);
+}
+
 void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
     if (!heart->linked)
         return;
-    zkl_trust_answered(&heart->trust, proof, handed, zkl_context_now(heart->context));
+    const zkl_nanos now = zkl_context_now(heart->context);
+    zkl_trust_answered(&heart->trust, proof, handed, now);
+    if ((proof == ZKL_PROOF_LEADER || proof == ZKL_PROOF_QUORUM) && handed >= heart->met)
+        measure(heart, now - handed);
     if (proof == ZKL_PROOF_QUORUM)
         heart->proving = false;
     publish(heart);
+    if (proof != ZKL_PROOF_NONE)
+        count_unsure(heart, now);
 }
 
 /* ---- the link comes and goes ---- */
 
 bool zkl_heart_init(zkl_heart *heart) {
+    heart->context->unsure = 1;
     heart->receiver.answer = beat_answered;
     heart->timer.fire = on_time;
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
@@ -132,6 +168,8 @@ void zkl_heart_started(zkl_heart *heart, zkl_port *port) {
 void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     zkl_trust_connected(&heart->trust, grant);
     heart->linked = true;
+    heart->context->patience = heart->trust.timeout;
+    heart->met = heart->heard = zkl_context_now(heart->context);
     heart->proving = proving;
     heart->owes_write = proving || is_wanted(heart);
     heart->beaten = 0; /* the first comes at once */

@@ -13,6 +13,7 @@ typedef struct zkl_heart zkl_heart;
 struct zkl_heart {
     zkl_context *context;
     void (*refreshed)(zkl_heart *heart); /* context->trusted_until had passed, and moved on */
+    void (*unsure)(zkl_heart *heart);    /* context->unsure has grown */
     zkl_trust trust;
     zkl_receiver receiver; /* gets the answers to heartbeats */
     zkl_port *port;   /* of the link, also while that is without a server; NULL: there is none */
@@ -21,11 +22,16 @@ struct zkl_heart {
     bool owes_write;  /* somebody held or waited when the link came: a write is to be the first */
     bool beating;     /* a heartbeat is on its way */
     zkl_nanos beaten; /* when the latest was handed over */
+    zkl_nanos met;    /* when the link found its server */
+    zkl_nanos heard;  /* when the latest answer was read that was worth something; or met */
+    zkl_nanos told;   /* of context->unsure, when `unsure` was called */
+    /* how long answers take that come from the leader or a quorum, smoothed; 0: none has come */
+    zkl_nanos latency;
     zkl_timer timer;
     char nothing[64]; /* context->nothing; nobody creates it without guessing its name */
 };
 
-/* The caller has set context and refreshed. false: the system has no random bytes. */
+/* The caller has set context, refreshed and unsure. false: the system has no random bytes. */
 bool zkl_heart_init(zkl_heart *heart);
 
 /* A link was started: now and then a heartbeat is handed to it even before it finds a server. When

@@ -92,7 +92,35 @@ static void set_stage(zkl_session *session, zkl_stage stage) {
 
 static void refreshed(zkl_heart *heart) {
     zkl_session *session = ZKL_CONTAINER_OF(heart, zkl_session, heart);
+    session->warned = false;
     session->tell(session->ctx, ZKL_SESSION_REFRESHED);
+}
+
+/* locked. With answers that take longer than an eighth of the timeout no chain (trust.h) is in
+ * time. */
+static void explain_doubt(zkl_session *session) {
+    const double timeout = zkl_clock_seconds(session->timeout),
+                 latency = zkl_clock_seconds(session->heart.latency), most = timeout / 8;
+    if (latency > most)
+        snprintf(session->doubt, sizeof session->doubt,
+                 latency < 1 ? "answers take %.2g s; a session of %g s allows %g s"
+                             : "answers take %.1f s; a session of %g s allows %g s",
+                 latency, timeout, most);
+    else
+        snprintf(session->doubt, sizeof session->doubt,
+                 "answers come, but none shows that the session of %g s is alive", timeout);
+}
+
+static void unsure(zkl_heart *heart) {
+    zkl_session *session = ZKL_CONTAINER_OF(heart, zkl_session, heart);
+    const uint64_t before = session->context->given_up;
+    session->tell(session->ctx, ZKL_SESSION_UNSURE);
+    if (session->context->given_up == before)
+        return;
+    explain_doubt(session);
+    if (!session->warned)
+        zkl_log_warn(session->log, "a lock was not granted: %s", session->doubt);
+    session->warned = true;
 }
 
 /* locked: from now on requests are made, and what is read is believed. */
@@ -149,6 +177,7 @@ static void look_later(zkl_session *session) {
 static void link_down(zkl_session *session) {
     session->context->port = NULL;
     session->seeking = zkl_context_now(session->context);
+    session->doubt[0] = '\0';
     zkl_heart_unlinked(&session->heart);
     look_later(session);
 }
@@ -563,6 +592,7 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     session->look_again.run = look_again;
     session->heart.context = session->context;
     session->heart.refreshed = refreshed;
+    session->heart.unsure = unsure;
     if (!zkl_heart_init(&session->heart))
         return ZKL_NO_MEMORY;
     session->context->acl = config->acl;

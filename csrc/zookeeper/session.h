@@ -20,7 +20,8 @@ typedef enum zkl_session_news {
     ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
     ZKL_SESSION_EXPIRED,   /* a new one is being made */
     ZKL_SESSION_REFUSED,   /* the credentials were not taken: there is none for long */
-    ZKL_SESSION_REFRESHED  /* trusted_until has moved on from the past */
+    ZKL_SESSION_REFRESHED, /* trusted_until has moved on from the past */
+    ZKL_SESSION_UNSURE     /* it is still in the past, though answers come */
 } zkl_session_news;
 
 /* What there is of a link, and who goes on from there. */
@@ -69,7 +70,10 @@ struct zkl_session {
     char *addresses;                   /* of the link; worker thread */
     char *tried;                       /* a copy, for the host's questions */
     char unresolved[ZKL_TROUBLE_TEXT]; /* which name had no address; "": all have */
-    zkl_nanos met;                     /* when there was a server last; 0: never */
+    /* why callers have given up on a link that has a server; "": none has, on this connection */
+    char doubt[ZKL_TROUBLE_TEXT];
+    bool warned;   /* of that, since anything was believed of the session */
+    zkl_nanos met; /* when there was a server last; 0: never */
 
     zkl_event states[ZKL_STATES_KEPT]; /* changes the host has not heard of yet */
     size_t state_next;

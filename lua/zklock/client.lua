@@ -261,7 +261,8 @@ end
 --- Counters since the client was made; `waiting` and `held` are as of now.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
----   unwatched: integer, handed: integer }?
+---   unwatched: integer, handed: integer, latency: number }? stats `latency`: seconds that an answer of the leader or of
+---   a quorum takes, smoothed; 0 before the first
 ---@return string? err "forked"
 function Client:stats()
   check.self(self, Client, "client:stats")

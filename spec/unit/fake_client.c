@@ -50,6 +50,11 @@ static void refreshed(zkl_heart *heart) {
     zkl_lines_each(&client->lines, zkl_line_refreshed);
 }
 
+static void unsure(zkl_heart *heart) {
+    fake_client *client = (fake_client *)((char *)heart - offsetof(fake_client, heart));
+    zkl_lines_each(&client->lines, zkl_line_unsure);
+}
+
 void fake_beat(fake_client *client, double seconds) {
     const double moment = zkl_clock_seconds(client->timeout) / 24;
     client->beats = true;
@@ -93,7 +98,7 @@ fake_client *fake_client_new(fake_servers *servers) {
     zkl_errands_init(&client->nodes, context, &client->state);
     zkl_views_init(&client->nodes, &client->lines);
     context->unwatched = unwatched;
-    client->heart = (zkl_heart){.context = context, .refreshed = refreshed};
+    client->heart = (zkl_heart){.context = context, .refreshed = refreshed, .unsure = unsure};
     must(zkl_heart_init(&client->heart));
     zkl_heart_started(&client->heart, &client->port);
     client->started = fake_now;

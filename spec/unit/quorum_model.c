@@ -485,7 +485,7 @@ static void begin(model *m, unsigned schedule) {
     m->context.clock = &model_clock;
     if (!zkl_receivers_init(&m->context.receivers))
         abort();
-    m->heart = (zkl_heart){.context = &m->context, .refreshed = refreshed};
+    m->heart = (zkl_heart){.context = &m->context, .refreshed = refreshed, .unsure = refreshed};
     if (!zkl_heart_init(&m->heart))
         abort();
     zkl_heart_started(&m->heart, &m->port);

@@ -1,0 +1,215 @@
+/* A client whose answers come too late to show that its session is alive: whoever stands first
+ * leaves, and lets others have the lock. The session timeout is 30 seconds. */
+#include "fake_world.h"
+#include "place_world.h"
+
+#include "queue/line.h"
+
+#define T 30
+
+/* So long no answer has shown anything, although answers came. */
+static void unsure(double seconds) {
+    one->context.unsure += zkl_clock_duration(seconds);
+    zkl_lines_each(&one->lines, zkl_line_unsure);
+    fake_leave(one);
+}
+
+static void doubt(fake_client *client) {
+    fake_wait(zk, T + 1);
+    client->context.trusted_until = 0;
+}
+
+/* It could hold, if anything were believed of the session. */
+static fake_caller *first(void) {
+    doubt(one);
+    fake_caller *c = fake_join(one, LINE, ZKL_NEVER);
+    fake_settle(one);
+    one->context.trusted_until = 0;
+    CHECK(fake_waits(c) && c->contender->position == ZKL_POSITION_FIRST);
+    return c;
+}
+
+static void who_is_first_leaves_after_a_session_timeout(void) {
+    fake_caller *c = first();
+    unsure(1); /* it is seen for the first time */
+    unsure(T - 1);
+    CHECK(fake_waits(c));
+    unsure(1);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    CHECK_INT(one->context.given_up, 1);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void the_next_one_behind_it_is_granted(void) {
+    fake_caller *c = first();
+    fake_caller *next = fake_join(two, LINE, ZKL_NEVER);
+    fake_settle_all(zk);
+    one->context.trusted_until = 0;
+    CHECK(fake_waits(c) && fake_waits(next));
+    two->context.trusted_until = ZKL_NEVER - 1;
+    unsure(1);
+    unsure(T);
+    fake_settle_all(zk);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    CHECK(fake_held(next));
+}
+
+static void who_stands_behind_somebody_stays(void) {
+    fake_caller *other = fake_holder(two);
+    fake_caller *c = fake_waiter(one);
+    doubt(one);
+    for (int i = 0; i < 10; i++)
+        unsure(T);
+    CHECK(fake_waits(c));
+    fake_release(other);
+    fake_settle_all(zk);
+    one->context.trusted_until = 0;
+    CHECK(fake_waits(c) && c->contender->position == ZKL_POSITION_FIRST);
+    unsure(1); /* it is counted from when it has become first */
+    unsure(T - 1);
+    CHECK(fake_waits(c));
+    unsure(1);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+}
+
+static void after_a_moment_of_trust_it_is_counted_anew(void) {
+    zkl_nanos since = 0;
+    zkl_context *context = &one->context;
+    context->trusted_until = fake_now;
+    CHECK(!zkl_context_gives_up(context, &since));
+    context->unsure += (T - 1) * ZKL_SECOND;
+    CHECK(!zkl_context_gives_up(context, &since));
+    context->trusted_until = fake_now + 1;
+    CHECK(!zkl_context_gives_up(context, &since));
+    context->trusted_until = fake_now;
+    CHECK(!zkl_context_gives_up(context, &since));
+    context->unsure += T * ZKL_SECOND - 1;
+    CHECK(!zkl_context_gives_up(context, &since));
+    context->unsure += 1;
+    CHECK(zkl_context_gives_up(context, &since));
+}
+
+static void who_waits_for_a_place_leaves_with_it(void) {
+    fake_caller *held = place_holder(one), *c = place_settled(one), *d = place_settled(one);
+    doubt(one);
+    for (int i = 0; i < 3; i++)
+        unsure(T);
+    CHECK(fake_held(held) || held->losses == 0);
+    CHECK(fake_waits(c)); /* a holder is there, who does not know better */
+    one->context.trusted_until = 0;
+    place_release(held);
+    CHECK(fake_waits(c));
+    unsure(T - 1);
+    CHECK(fake_waits(c));
+    unsure(1);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    CHECK_FAILED(d, ZKL_DISCONNECTED);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+static void a_place_that_is_still_to_be_held_leaves_too(void) {
+    doubt(one);
+    fake_caller *c = place_settled(one);
+    one->context.trusted_until = 0;
+    CHECK(fake_waits(c));
+    unsure(1);
+    unsure(T);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
+/* ---- what the heart counts ---- */
+
+static unsigned told;
+
+static void count_unsure(zkl_heart *heart) {
+    (void)heart;
+    told++;
+}
+
+static void answer(double took, zkl_proof proof) {
+    fake_now += zkl_clock_duration(took);
+    zkl_heart_answered(&one->heart, proof, fake_now - zkl_clock_duration(took));
+}
+
+static int64_t counted(void) {
+    return (one->context.unsure - 1) / (ZKL_SECOND / 1000);
+}
+
+static void time_counts_that_ends_with_an_answer(void) {
+    void (*const usual)(zkl_heart *) = one->heart.unsure;
+    one->heart.unsure = count_unsure;
+    told = 0;
+    one->heart.trust.until = 0;
+    answer(0, ZKL_PROOF_LEADER);
+    one->context.unsure = 1;
+    one->heart.told = 0;
+    one->context.counters.waiting = 1;
+    answer(3, ZKL_PROOF_LEADER);
+    CHECK_INT(counted(), 3000);
+    CHECK_INT(told, 1);
+    answer(4, ZKL_PROOF_NONE); /* as a cut is: that is no answer */
+    CHECK_INT(counted(), 3000);
+    answer(4, ZKL_PROOF_BROKEN);
+    CHECK_INT(counted(), 11000);
+    one->context.counters.waiting = 0; /* nobody wants anything */
+    answer(5, ZKL_PROOF_LEADER);
+    CHECK_INT(counted(), 11000);
+    one->context.counters.waiting = 1;
+    one->heart.trust.until = fake_now + 2 * ZKL_SECOND; /* believed for half of the time */
+    answer(1, ZKL_PROOF_LEADER);
+    CHECK_INT(counted(), 11000);
+    answer(3, ZKL_PROOF_LEADER);
+    CHECK_INT(counted(), 13000);
+    zkl_heart_unlinked(&one->heart);
+    fake_now += 100 * ZKL_SECOND;
+    zkl_heart_linked(&one->heart, &(zkl_grant){fake_now, T * ZKL_SECOND, T * ZKL_SECOND, false},
+                     false);
+    one->heart.trust.until = 0;
+    answer(1, ZKL_PROOF_LEADER);
+    CHECK_INT(counted(), 14000);
+    one->context.counters.waiting = 0;
+    one->heart.unsure = usual;
+}
+
+/* Milliseconds. */
+static int64_t latency(void) {
+    return one->heart.latency / (ZKL_SECOND / 1000);
+}
+
+static void latency_is_smoothed_and_slow_answers_weigh_more(void) {
+    one->heart.latency = 0;
+    answer(0.08, ZKL_PROOF_LEADER);
+    CHECK_INT(latency(), 80); /* the first */
+    answer(0.16, ZKL_PROOF_QUORUM);
+    CHECK_INT(latency(), 90); /* an eighth */
+    answer(0, ZKL_PROOF_NONE);
+    answer(9, ZKL_PROOF_BROKEN);
+    CHECK_INT(latency(), 90); /* a server has refused it */
+    answer(10, ZKL_PROOF_LEADER);
+    CHECK_INT(latency(), 10000); /* longer than a quarter of the timeout */
+    answer(0, ZKL_PROOF_LEADER);
+    CHECK_INT(latency(), 8750);
+    one->heart.met = fake_now;
+    zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, fake_now - 9 * ZKL_SECOND);
+    CHECK_INT(latency(), 8750); /* it was handed over when there was no server */
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"a caller that is first leaves after a session timeout",
+         who_is_first_leaves_after_a_session_timeout},
+        {"the caller of another client behind it is granted", the_next_one_behind_it_is_granted},
+        {"a caller that stands behind another one stays", who_stands_behind_somebody_stays},
+        {"after a moment of trust it is counted anew", after_a_moment_of_trust_it_is_counted_anew},
+        {"callers that wait for a place leave with it", who_waits_for_a_place_leaves_with_it},
+        {"a place that waits to be held leaves, too", a_place_that_is_still_to_be_held_leaves_too},
+        {"time counts that ends with an answer", time_counts_that_ends_with_an_answer},
+        {"latency is smoothed, and slow answers weigh more",
+         latency_is_smoothed_and_slow_answers_weigh_more},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
+}
