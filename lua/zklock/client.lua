@@ -258,11 +258,11 @@ function Client:flush(timeout)
   return true
 end
 
---- Counters since the client was made; `waiting` and `held` are as of now.
+--- Counters since the client was made; `waiting` and `held` are as of now. `latency`: seconds that an answer of the
+--- leader or of a quorum takes, smoothed; 0 before the first one.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
----   unwatched: integer, handed: integer, latency: number }? stats `latency`: seconds that an answer of the leader or of
----   a quorum takes, smoothed; 0 before the first
+---   unwatched: integer, handed: integer, latency: number }?
 ---@return string? err "forked"
 function Client:stats()
   check.self(self, Client, "client:stats")
