@@ -18,6 +18,7 @@ local port = require "spec.support.port"
 local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
+local uv = require "luv"
 
 local servers, families = {}, {}
 
@@ -71,10 +72,15 @@ CREATE TABLE IF NOT EXISTS contest.rows_to_lock (name VARCHAR(128) PRIMARY KEY) 
   .. "CREATE TABLE IF NOT EXISTS contest.locks (id BIGINT AUTO_INCREMENT PRIMARY KEY, " -- one line, for --init-file
   .. "name VARCHAR(128) NOT NULL UNIQUE, owner VARCHAR(64) NOT NULL, expires DATETIME(3) NOT NULL) ENGINE=InnoDB;\n"
 
+--- A MariaDB that starts deletes all `#sql*` files of its temporary folder, also those of another MariaDB that runs: so
+--- each has a folder of its own.
+local function temporary(self) return "--tmpdir=" .. self.folder .. "/tmp" end
+
 --- Durable against its own death, as the others are here; none waits for the disk.
 local function launch_mariadb(self)
   self.process = process.spawn { "mariadbd", "--no-defaults", "--datadir=" .. self.folder .. "/data",
-    "--port=" .. self.port, "--bind-address=127.0.0.1", "--socket=" .. self.folder .. "/socket", "--user=root",
+    temporary(self), "--port=" .. self.port, "--bind-address=127.0.0.1",
+    "--socket=" .. self.folder .. "/socket", "--user=root",
     "--pid-file=" .. self.folder .. "/pid", "--skip-grant-tables", "--init-file=" .. self.folder .. "/schema.sql",
     "--max-connections=2000", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M",
     "--innodb-flush-log-at-trx-commit=2", "--skip-name-resolve", "--skip-log-bin", "--performance-schema=off",
@@ -87,8 +93,9 @@ end
 function families.mariadb()
   local self = setmetatable({ folder = folder.new("mariadb"), port = port.free() }, mariadb)
   self.hosts = host(self.port)
-  run { "mariadb-install-db", "--no-defaults", "--datadir=" .. self.folder .. "/data", "--skip-test-db",
-    "--auth-root-authentication-method=normal", "--user=root" }
+  assert(uv.fs_mkdir(self.folder .. "/tmp", 448))
+  run { "mariadb-install-db", "--no-defaults", "--datadir=" .. self.folder .. "/data", temporary(self),
+    "--skip-test-db", "--auth-root-authentication-method=normal", "--user=root" }
   local file = assert(io.open(self.folder .. "/schema.sql", "w"))
   file:write(SCHEMA)
   file:close()

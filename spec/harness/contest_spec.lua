@@ -9,6 +9,9 @@ local plays = require "bench.contest.plays"
 local servers = require "bench.contest.servers"
 local text = require "bench.contest.text"
 local truth = require "bench.contest.truth"
+local process = require "spec.support.process"
+local uv = require "luv"
+local write_file = require("spec.support.file").write
 
 local function scenario(id)
   for _, one in ipairs(truth.scenarios) do
@@ -30,6 +33,21 @@ describe("the contest #once #bare", function()
   it("sees one that does not lock oversell, and be held by two at once", function()
     assert.is_true(truth.play_calm(peers.broken).oversold > 0)
     assert.is_true(crowd_of("broken").overlaps > 0)
+  end)
+
+  it("leaves alone what another MariaDB has in the temporary folder", function()
+    local look = "command -v mariadbd mariadb-install-db mariadb"
+    if process.spawn({ "sh", "-c", look, env = process.PLAIN }):wait() ~= 0 then
+      return pending("MariaDB is installed by make contest only")
+    end
+    local theirs = {}
+    for i, name in ipairs { "#sql-%d-1.frm", "#sql_%d_0.MAI" } do
+      theirs[i] = uv.os_tmpdir() .. "/" .. name:format(uv.os_getpid())
+      write_file(theirs[i], "")
+    end
+    servers.start("mariadb"):stop()
+    for i, name in ipairs(theirs) do theirs[i] = os.remove(name) end
+    assert.same({ true, true }, theirs)
   end)
 
   for _, id in ipairs { "flock", "zklock" } do
