@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz lint asan tsan bench
+.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench
 .PHONY: deps build hosts unit rock neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -53,6 +53,7 @@ help:
 	@echo '  make recorder  the simulation'\''s servers against a real one, operation by operation: COUNT=300'
 	@echo '  make coverage  which lines and changes of state the unit tests and the simulation do not come by: for two minutes'
 	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/queue/answer.c'
+	@echo '  make bare    the commands of the README in a fresh minimal Debian: as root, for half an hour: BARE="make demo"'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo '  make tsan    the specs with ThreadSanitizer'
@@ -222,6 +223,11 @@ tsan: deps
 	@exec $(SUITES) -j 1 -l 1800 -o build/tsan/log \
 		'unit=$(unit_tsan)' \
 		'5.4=$(call under_tsan,$(call specs,5.4,build/tsan,$(TSAN_SPECS),bare))'
+
+# In a fresh minimal Debian, from a fresh clone: a package that tools/deps.sh does not name is missing there.
+BARE =
+bare: deps
+	@exec tools/bare.sh $(if $(BARE),'$(BARE)')
 
 lint: deps
 	@tools/lint.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|lint|asan|tsan|bench|contest]...
+# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|contest]...
 # without a goal: all of them
 set -eu
 
@@ -45,6 +45,7 @@ for goal; do
     random | sim | costs) wanted="$wanted $cc" ;;
     fuzz) wanted="$wanted $cc $lua54 clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;
+    bare) wanted="$wanted debootstrap git" ;;
     lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
     *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac

@@ -5,6 +5,7 @@ local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
+local uv = require "luv"
 
 if not nginx.is_testable() then
   describe("an upgrade inside nginx", function()
@@ -74,7 +75,7 @@ describe("an upgrade inside nginx", function()
     local web = start(tree, [[ init_by_lua_block { require "zklock" } ]])
     local workers = web:workers()
     install(tree, NEWER)
-    process.spawn({ "kill", "-HUP", tostring(web.pid), env = process.PLAIN }):wait(30)
+    assert.equal(0, uv.kill(web.pid, "sighup"))
     here:eventually(function() return #web:errors() > 0 end, "an error")
     local told = ("the Lua files are of version %s, the C module zklock.core is of version %s."):format(NEWER, OLDER)
     assert.matches(told, web:log(), 1, true)
