@@ -5,7 +5,7 @@ local process = require "spec.support.process"
 
 -- Those that a user calls to see something run: they bring what they need.
 local INSTALL = { "demo", "test", "neighbours", "tls", "chaos", "soak", "soak-lua", "slow", "random", "sim", "costs",
-  "recorder", "coverage", "mutants", "model", "fuzz", "lint", "asan", "tsan", "bench", "contest" }
+  "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint", "asan", "tsan", "bench", "contest" }
 -- Those that do what they say, and what single files are.
 local LEAVE_ALONE = { "help", "build", "hosts", "unit", "neighbour_programs", "contest-spec", "libzookeeper", "format",
   "rock", "clean", "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test",

@@ -2,13 +2,41 @@
 --
 -- They are taken from below the range from which the kernel serves outgoing connections: else a client that keeps
 -- reconnecting could sit on the port of a server that is about to come back, or even connect to itself.
+--
+-- A user of a port binds it some time later. So that no other process of the specs draws it in between, each process has
+-- slots of its own: it keeps a UDP socket bound to the first number of a slot, and gives out the others for TCP.
 
 local uv = require "luv"
 local socket = require "socket"
 
 local port = {}
 
-local given = require "spec.support.kept" "ports"
+local kept = require "spec.support.kept" "ports"
+
+local FIRST, SLOTS, SIZE = 12000, 250, 80
+
+--- Takes a slot that no other process has, until this process and its children end.
+---@return integer? first the slot's first number
+local function take(slot)
+  local first = FIRST + slot * SIZE
+  local mark = assert(socket.udp())
+  if not mark:setsockname("127.0.0.1", first) then
+    mark:close()
+    return nil
+  end
+  kept.marks = kept.marks or {}
+  table.insert(kept.marks, mark)
+  return first
+end
+
+local function next_slot()
+  local a, b = uv.random(2):byte(1, 2)
+  for i = 1, SLOTS do
+    local first = take((a * 256 + b + i) % SLOTS)
+    if first then return first end
+  end
+  error("every slot of ports on 127.0.0.1 is another process's", 3)
+end
 
 local function is_free(number)
   local listener = socket.bind("127.0.0.1", number)
@@ -16,18 +44,18 @@ local function is_free(number)
   return listener ~= nil
 end
 
---- A port that nobody listens on now. Another process can still be faster: users retry.
+--- A port that nobody listens on now, and that is given to nobody else. A process that draws no ports here can still
+--- bind it first: users retry.
 ---@return integer
 function port.free()
-  for _ = 1, 200 do
-    local a, b = uv.random(2):byte(1, 2)
-    local number = 12000 + (a * 256 + b) % 20000
-    if not given[number] and is_free(number) then
-      given[number] = true
-      return number
+  repeat
+    if not kept.last or kept.last == kept.limit then
+      kept.last = next_slot()
+      kept.limit = kept.last + SIZE - 1
     end
-  end
-  error("no free port on 127.0.0.1", 2)
+    kept.last = kept.last + 1
+  until is_free(kept.last)
+  return kept.last
 end
 
 return port
