@@ -173,6 +173,74 @@ describe("a worker of nginx that has served many", function()
     check_errors(web)
   end)
 
+  describe("whose running timers are all in use when it is told to leave", function()
+    --- All but the two of the client: the worker has 256, as nginx has by default.
+    local TIMERS = [[
+      init_worker_by_lua_block {
+        zklock = require "zklock"
+        client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+        for _ = 1, 254 do
+          assert(ngx.timer.at(0, function()
+            ngx.shared.counts:incr("running", 1, 0)
+            while not ngx.worker.exiting() do ngx.sleep(0.05) end
+          end))
+        end
+      }
+    ]]
+
+    local function start(also)
+      local http = TIMERS:gsub("for _ = 1", (also or "") .. "%0")
+      web = here:nginx { workers = 1, http = "lua_shared_dict counts 1m;" .. http, server = [[
+        location /running { content_by_lua_block { ngx.say(ngx.shared.counts:get("running")) } }
+        location /take { content_by_lua_block {
+          ngx.say(client:mutex("/nginx-wear/leaving"):acquire(20, "the worker") ~= nil)
+        } }
+        location /wait { content_by_lua_block { ngx.say(client:mutex("/nginx-wear/leaving"):acquire() ~= nil) } }
+      ]] }
+      wait.eventually(function() return select(2, web:get("/running")) == "254\n" end, PATIENCE)
+      assert.same({ 200, "true\n" }, { web:get("/take") })
+    end
+
+    it("leaves after a reload, and what it held is free", function()
+      start()
+      assert.is_true(nginx.await_end(web:reload()), "the old worker is still there")
+      here:becomes(0, "/nginx-wear/leaving")
+    end)
+
+    it("leaves when nginx quits, and what it held is free", function()
+      start()
+      require("luv").kill(web.pid, "sigquit")
+      assert.is_true(nginx.await_end { web.pid }, "nginx is still there")
+      here:becomes(0, "/nginx-wear/leaving")
+    end)
+
+    it("leaves also when nothing can listen to the engine", function()
+      start [[ client.host.notifier.native = { notifier = function() return nil, nil, "no directory" end }
+      ]]
+      assert.is_true(nginx.await_end(web:reload()), "the old worker is still there")
+      here:becomes(0, "/nginx-wear/leaving")
+    end)
+
+    it("grants its last waiter when the timer that listens has ended meanwhile", function()
+      start [[ function client.host.must_look(host)
+        if not ngx.worker.exiting() then return false end
+        host.must_look = nil
+        error("the timer ends here")
+      end
+      ]]
+      local waiter = web:begin("/wait")
+      here:becomes(2, "/nginx-wear/leaving")
+      local old = web:reload()
+      wait.eventually(function() return web:log():find("the timer ends here", 1, true) end, PATIENCE)
+      for _, node in ipairs(here:nodes("/nginx-wear/leaving")) do
+        here.tree:delete("/nginx-wear/leaving/" .. node)
+        break
+      end
+      assert.same({ 200, "true\n" }, { waiter:finish() })
+      assert.is_true(nginx.await_end(old), "the old worker is still there")
+    end)
+  end)
+
   it("with lua_code_cache off and clients that go away has no thread and no session left", function()
     web = here:nginx { workers = 1,
       http = "lua_shared_dict counts 1m; lua_code_cache off; lua_check_client_abort on; lua_max_running_timers 5;",

@@ -12,8 +12,9 @@ local semaphore = require "ngx.semaphore"
 
 local openresty = { name = "openresty", background = true }
 
---- As long as nginx's timers can count milliseconds in an int.
-local LONGEST = 2e6
+--- Seconds between two looks of one who waits: the notifier's timer may have ended, and in a worker that is told to
+--- leave nobody else asks for a new one.
+local NAP = 10
 --- Seconds between two looks of one who waits while nobody listens to the notifier.
 local UNHEARD = 0.05
 --- Seconds by which the engine may be late with what is due, before one who waits looks himself.
@@ -63,7 +64,7 @@ end
 
 --- How long to sleep before it looks itself; seconds.
 local function nap(host, waiter)
-  local left = math.min(waiter:left() or LONGEST, LONGEST)
+  local left = math.min(waiter:left() or NAP, NAP)
   if not host.notifier:is_heard() then return math.min(left, UNHEARD) end
   local due = waiter.due and waiter.due - core.now()
   return due and math.min(left, math.max(due + LATE, LATE)) or left

@@ -21,7 +21,7 @@ function Host.new(client, ready)
   self.visits = Visits.new(client, function()
     if may_last() then self:keep() end
   end)
-  self.runner = Runner.new(self.visits)
+  self.runner = Runner.new(self.visits, function() self:notice_exit() end)
   self.notifier = Notifier.new(client.native, self.visits, self)
   local phase = ngx.get_phase()
   if phase == "init_worker" or phase == "timer" and may_last() then self:keep() end
@@ -40,9 +40,16 @@ function Host:must_look()
   return more or self.runner:is_pending()
 end
 
+--- Leaves if the worker is told to leave. nginx tells a worker so by running its timers early, and drops the timers
+--- that exceed `lua_max_running_timers`, the caretaker's too. So each part of the host that wakes looks.
+function Host:notice_exit()
+  if self.notifier.kept and ngx.worker.exiting() then self:leave() end
+end
+
 --- Takes what has arrived. It is not over if that raised (no memory): then it is to be tried again.
 ---@return boolean done
 function Host:take()
+  self:notice_exit()
   local ok, err = xpcall(self.ready, debug.traceback)
   if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
   self.runner:tend()

@@ -9,7 +9,7 @@ Notifier.__index = Notifier
 local LONGEST = 2147483647
 --- Seconds without news until it looks whether the worker is to leave; and while something goes on of which nobody
 --- tells.
-local NAP, SHORT = 30, 0.1
+local NAP, SHORT = 10, 0.1
 --- Seconds until it tries again to make a connection that failed.
 local PATIENCE = 0.1
 
@@ -17,7 +17,8 @@ local PATIENCE = 0.1
 ---@param host table with `take()`: takes what has arrived; `is_needed()`: is somebody here who may hold or wait?;
 ---  `must_look()`: does something go on of which nobody tells?; `runner`: where callbacks run
 function Notifier.new(native, visits, host)
-  local self = setmetatable({ native = native, host = host, kept = false, removed = false, socket = false }, Notifier)
+  local self = setmetatable({ native = native, host = host, kept = false, removed = false, socket = false,
+    why = false }, Notifier)
   self.timer = Timer.new(visits, function() self:run() end)
   return self
 end
@@ -58,26 +59,36 @@ local function read(link, line)
   line.is_open = false
 end
 
---- Until nobody wants it any more, or the connection ends.
-local function serve(self)
-  local link, socket, why = connect(self)
-  if not link then
-    ngx.log(ngx.ERR, "zklock: no notifier: ", why)
-    ngx.sleep(PATIENCE)
-    return
-  end
-  self.socket = socket
-  local line = { is_open = true, news = assert(semaphore.new(0)) }
-  local reader = ngx.thread.spawn(read, link, line)
+--- Takes what arrives, until nobody wants it any more, or the connection ends.
+local function listen(self, line)
   take(self)
   while line.is_open and self:is_wanted() do
     line.news:wait(self.host:must_look() and SHORT or NAP)
     take(self)
   end
+end
+
+--- Without a connection: looks from time to time. Requests end, and nothing else tells the host.
+local function look(self, why)
+  if self.why ~= why then ngx.log(ngx.ERR, "zklock: no notifier, trying again: ", why) end
+  self.why = why
+  self.host:take()
+  ngx.sleep(PATIENCE)
+end
+
+--- One connection, from its beginning to its end. The reader ends with it, whatever happens: nginx would wait for it.
+local function serve(self)
+  local link, socket, why = connect(self)
+  if not link then return look(self, why) end
+  self.socket, self.why = socket, false
+  local line = { is_open = true, news = assert(semaphore.new(0)) }
+  local reader = ngx.thread.spawn(read, link, line)
+  local ok, err = xpcall(listen, debug.traceback, self, line)
   self.socket = false
   socket:drop() -- the reader reads the end
   ngx.thread.wait(reader)
   link:close()
+  if not ok then error(err, 0) end
 end
 
 --- What its timer runs, also when nginx is leaving, for somebody may wait.

@@ -8,8 +8,8 @@ local semaphore = require "ngx.semaphore"
 local Runner = {}
 Runner.__index = Runner
 
---- As long as nginx's timers can count milliseconds in an int; seconds.
-local LONGEST = 2e6
+--- Seconds without news until it looks whether the worker is to leave.
+local NAP = 10
 --- Callbacks that begin in a row, before others have their turn.
 local ROW = 64
 --- Seconds until it tries again when there was no memory.
@@ -26,9 +26,10 @@ local function new_crew()
 end
 
 ---@param visits zklock.Visits
-function Runner.new(visits)
+---@param notice_exit fun() sees to it that nothing is kept in a worker that is told to leave
+function Runner.new(visits, notice_exit)
   local self = setmetatable({ queue = {}, first = 1, last = 0, crew = new_crew(), guests = new_crew(), kept = false,
-    pending_since = false, visits = visits }, Runner)
+    pending_since = false, visits = visits, notice_exit = notice_exit }, Runner)
   self.timer = self:new_timer()
   return self
 end
@@ -123,7 +124,8 @@ function Runner:serve(timer)
     end
     ask_for_successor(self, crew)
     local is_current = crew == self.crew
-    if not has_work(self, crew) and (crew.running > 0 or is_current and self.kept) then crew.news:wait(LONGEST) end
+    if not has_work(self, crew) and (crew.running > 0 or is_current and self.kept) then crew.news:wait(NAP) end
+    self.notice_exit()
   until crew.running == 0 and (crew ~= self.crew or not self.kept and not self:has_queue())
 end
 
