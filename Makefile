@@ -42,7 +42,7 @@ help:
 	@echo '  make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
-	@echo '  make soak    nginx and plain Lua use everything for ten minutes, and nothing grows: MINUTES=60'
+	@echo '  make soak    nginx is reloaded for two minutes with all timers in use, then nginx and plain Lua use everything for ten, and nothing grows: MINUTES=60'
 	@echo '  make soak-lua  each Lua misuses everything for ten minutes, and nothing is left: MINUTES=1 SEED=42'
 	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
@@ -130,6 +130,7 @@ chaos: deps
 
 soak: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
+	@env $(call lua,luajit) soak/reloads.lua
 	@exec env LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
 		LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" $(call lua,luajit) soak/run.lua $(MINUTES)
 

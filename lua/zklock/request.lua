@@ -213,6 +213,8 @@ end
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")
+  local look = self.client.loop.look
+  if look then look(self.client) end
   local hold = self.hold
   if not hold then return "failed" end
   local unusable = self.client.native:unusable()

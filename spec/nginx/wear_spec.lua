@@ -80,6 +80,11 @@ describe("a worker of nginx that has served many", function()
         local lock = package.loaded.late:mutex("/nginx-wear/late")
         ngx.say(lock:acquire(10) ~= nil, " ", lock:release())
       } }
+      location /look { content_by_lua_block {
+        local request = package.loaded.late:mutex("/nginx-wear/looked-at"):request(10, function() end)
+        while request:state() == "waiting" do ngx.sleep(0.01) end
+        ngx.say(request:state())
+      } }
       location /timeout { content_by_lua_block {
         local lock = package.loaded.late:mutex("/nginx-wear/late")
         assert(lock:acquire(10))
@@ -124,6 +129,7 @@ describe("a worker of nginx that has served many", function()
       web:get("/busy?3")
       assert.same({ 200, "true true\n" }, { web:get("/acquire") })
       assert.same({ 200, "timeout\n" }, { web:get("/timeout") })
+      assert.same({ 200, "held\n" }, { web:get("/look") })
       assert.equal(200, (web:get("/callbacks")), web:log())
       become "0"
       web:get("/go")
@@ -232,10 +238,7 @@ describe("a worker of nginx that has served many", function()
       here:becomes(2, "/nginx-wear/leaving")
       local old = web:reload()
       wait.eventually(function() return web:log():find("the timer ends here", 1, true) end, PATIENCE)
-      for _, node in ipairs(here:nodes("/nginx-wear/leaving")) do
-        here.tree:delete("/nginx-wear/leaving/" .. node)
-        break
-      end
+      here.tree:delete("/nginx-wear/leaving/" .. here:nodes("/nginx-wear/leaving")[1])
       assert.same({ 200, "true\n" }, { waiter:finish() })
       assert.is_true(nginx.await_end(old), "the old worker is still there")
     end)

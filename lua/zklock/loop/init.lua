@@ -9,7 +9,8 @@
 ---                         this call, and nobody whose `wait` has raised
 --- Optional:
 ---   unfit()               why no client can be made here and now (connect raises it), or nil
----   can_wait()            true; or nil and the error that every waiting call answers here and now
+---   can_wait()            true; or nil and the error that every waiting call answers here and now, and what to do
+---                         instead
 ---   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable; returns the function
 ---                         that ends that, and which may call its argument itself when it has let go of the
 ---                         descriptor, and then returns true. It may keep `ready`, but not the client, which must
@@ -20,6 +21,8 @@
 ---   tie(client, request)  a lock's request was made: where what runs is for somebody (a request of nginx's), it calls
 ---                         `request:abandon()` at his end
 ---   attend(client)        there is something to tell that no call waits for: `ready()` is to be called from now on
+---   look(client)          a caller looks how things stand, without a wait: where nobody calls `ready()`, the adapter
+---                         may do so itself
 ---   note(line)            of the log of a host: a loss, a change of state for the worse
 ---   report(message)       an error in a callback, where `on_error` is not set
 ---   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
@@ -41,6 +44,7 @@ local FIELDS = {
   owner = "function?",
   tie = "function?",
   attend = "function?",
+  look = "function?",
   note = "function?",
   report = "function?",
   background = "boolean?",

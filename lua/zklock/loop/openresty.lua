@@ -20,6 +20,8 @@ local UNHEARD = 0.05
 --- Seconds by which the engine may be late with what is due, before one who waits looks himself.
 local LATE = 0.1
 
+local ADVICE = "lock:request (or semaphore:request) works in every phase: its callback gets the answer"
+
 ffi.cdef "void *SSL_magic_pending_session_ptr(void);"
 
 --- Whether OpenSSL waits for a session that is being fetched: OpenResty's does. Elsewhere the handler that waited would
@@ -53,7 +55,7 @@ end
 function openresty.can_wait()
   local phase = ngx.get_phase()
   if YIELDING[phase] then return true end
-  return nil, "cannot wait in phase " .. phase
+  return nil, "cannot wait in phase " .. phase, ADVICE
 end
 
 function openresty.watch(client, ready)
@@ -106,6 +108,13 @@ function openresty.tie(client, request)
   local host = client.host
   if SERVING[ngx.get_phase()] then host.visits:here():tie(request) end
   host.notifier:listen()
+end
+
+--- In a worker that leaves, nobody asks again for a timer that nginx has dropped. A request that only looks, again and
+--- again, would never see an answer.
+function openresty.look(client)
+  local host = client.host
+  if not host.notifier:is_heard() then host:help() end
 end
 
 function openresty.attend(client)

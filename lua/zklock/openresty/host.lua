@@ -56,7 +56,7 @@ function Host:take()
   return ok
 end
 
---- For who waits, while nobody listens to the notifier: what the notifier's reader does.
+--- For who waits or looks, while nobody listens to the notifier: what the notifier's reader does.
 function Host:help()
   self.notifier:listen()
   self:take()

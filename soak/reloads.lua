@@ -1,0 +1,114 @@
+--- Reloads nginx again and again while all running timers of its workers are in use, under load, and looks whether each
+--- old worker leaves with its session.
+--
+--   luajit soak/reloads.lua [MINUTES]     2, at most 10
+--
+-- Each worker makes its client when it starts, which so has the two timers that it needs, and then uses up all others.
+-- A line for each reload; status 1 if an old worker stays, a session or a node is left, or the error log has a line
+-- that nginx does not write for dropped timers.
+
+local inspector = require "spec.support.inspector"
+local loop = require "spec.support.loop"
+local nginx = require "spec.support.nginx"
+local process = require "spec.support.process"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+
+local MINUTES = math.min(tonumber(arg[1]) or 2, 10)
+local WORKERS = 2
+--- Seconds from one reload to the next, and for an old worker to leave: the host looks every 10, and the load's
+--- requests end within a second or so.
+local PERIOD, PATIENCE = 6, 30
+--- Reloads without which the run has shown nothing.
+local LEAST = math.floor(MINUTES * 60 / PATIENCE)
+
+local HTTP = [[
+  lua_shared_dict counts 1m;
+  lua_max_running_timers 40;
+  init_worker_by_lua_block {
+    zklock = require "zklock"
+    client = assert(zklock.connect("@hosts@", { session_timeout = 6 }))
+    for _ = 1, 40 do
+      assert(ngx.timer.at(0, function()
+        while not ngx.worker.exiting() do ngx.sleep(0.05) end
+      end))
+    end
+    client:on_state(function() end)
+    client:mutex("/soak/worker"):request(nil, function() end)
+  }
+]]
+
+local function say(...)
+  print(string.format(...))
+  io.stdout:flush()
+end
+
+local file = assert(io.open("soak/nginx.conf"))
+local locations = file:read("*a")
+file:close()
+
+local zk = server.start()
+local tree = inspector.connect(zk.hosts)
+local web = nginx.start { workers = WORKERS, level = "warn", values = { hosts = zk.hosts }, http = HTTP,
+  server = locations }
+local load = process.spawn { "wrk", "-t1", "-c6", ("-d%ds"):format(MINUTES * 60), "-s", "soak/mix.lua", web.url }
+
+local bad, reloads, slowest = 0, 0, 0
+
+local function complain(...)
+  bad = bad + 1
+  say(...)
+end
+
+local function await_next(moment)
+  loop.poll(function() return wait.now() >= moment end, PERIOD + PATIENCE)
+end
+
+--- Which nodes there are below /soak, and which process made each.
+local function nodes()
+  local list = {}
+  for _, name in ipairs(tree:children("/soak") or {}) do
+    for _, node in ipairs(tree:children("/soak/" .. name) or {}) do
+      local made_by = tree:get(("/soak/%s/%s"):format(name, node)) or "gone"
+      if node:find("%d$") then list[#list + 1] = ("%s/%s (%s)"):format(name, node, made_by) end
+    end
+  end
+  return table.concat(list, " ")
+end
+
+local began = wait.now()
+while wait.now() - began < MINUTES * 60 do
+  local at = wait.now()
+  local left = nginx.await_end(web:reload(), PATIENCE)
+  reloads = reloads + 1
+  slowest = math.max(slowest, wait.now() - at)
+  say("%5.0f s   reload %d: the old workers left after %.1f s", wait.now() - began, reloads, wait.now() - at)
+  if not left then complain("an old worker is there after %d seconds; nodes: %s", PATIENCE, nodes()) end
+  await_next(at + PERIOD)
+end
+load:wait(PATIENCE)
+
+--- What nginx says of each timer that it drops, and of each socket error of the load's.
+local function is_expected(line)
+  return line:find("lua_max_running_timers are not enough", 1, true) ~= nil
+end
+for _, line in ipairs(web:errors()) do
+  if not is_expected(line) then complain("nginx: %s", line) end
+end
+
+-- What an old worker or a request had is gone before its session could time out on a server that nobody told.
+local function sessions() return zk:mntr().num_alive_connections - 1 end -- the last is the tree's
+if not loop.poll(function() return sessions() == WORKERS end, PATIENCE) then
+  complain("%d sessions are left, of %d workers", sessions(), WORKERS)
+end
+web:stop("sigquit")
+if not loop.poll(function() return sessions() == 0 end, PATIENCE) then
+  complain("%d sessions are left after nginx has quit", sessions())
+end
+local left_over = nodes()
+if left_over ~= "" then complain("nodes are left: %s", left_over) end
+if reloads < LEAST then complain("%d reloads, at least %d wanted", reloads, LEAST) end
+tree:close()
+zk:stop()
+say("%d reloads, the slowest of %.1f s, %d things that were wrong", reloads, slowest, bad)
+os.exit(bad == 0, true)
