@@ -53,7 +53,7 @@ function Semaphore:acquire(timeout, count)
   local client, holds = self.client, self.holds
   count = check_count(count, holds.settings.permits)
   local refused = client.waits:cannot_wait()
-  if refused then return nil, refused end
+  if refused then return client.waits:failure(refused) end
   local here = client.ledger:recall()
   client.mortals:glance()
   local lease = new_lease(self)

@@ -358,7 +358,12 @@ describe("a worker of nginx", function()
     local ASK = [[
       local function try(name)
         local lock = client:mutex("@path@-" .. name)
-        local token, err = lock:acquire(5)
+        local token, err, advice = lock:acquire(5)
+        local _, _, of_leases = client:semaphore("@path@-leases", 1):acquire(5)
+        local _, _, of_with = lock:with(5, function() end)
+        if not token and not (advice .. of_leases .. of_with):find("lock:request.*lock:request.*lock:request") then
+          err = err .. " without advice"
+        end
         local request = client:mutex("@path@-requested"):request(5, function() end)
         local asked = request:state()
         request:cancel()

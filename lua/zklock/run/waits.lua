@@ -148,12 +148,22 @@ function Waits:cannot_wait()
   return not ok and err or nil
 end
 
---- What a call answers that waited in vain: where no server is in reach, with the reason.
+--- What the loop advises instead of a wait that it has refused with this error.
+local function advice(loop, err)
+  if not err or not loop.can_wait then return nil end
+  local _, refused, why = loop.can_wait()
+  return refused == err and why or nil
+end
+
+--- The answer of a call that did not get what it asked for. Without a server in reach it has the reason; where the loop
+--- cannot wait, it has the loop's advice.
 ---@return nil
 ---@return string? err
 ---@return string? why
 function Waits:failure(err)
   if err == "disconnected" then return nil, err, self.native:trouble() end
+  local why = advice(self.loop, err)
+  if why then return nil, err, why end
   return nil, err
 end
 
