@@ -10,8 +10,11 @@ local RUN = {
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
     "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
-  ["docs/openresty.md"] = { "sh: tools/rock.sh", "lua: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua",
-    "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "sql: spec/docs/promises_spec.lua" },
+  ["docs/openresty.md"] = { "lua: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua",
+    "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/operations_spec.lua",
+    "nginx: spec/nginx/operations_spec.lua", "nginx: spec/nginx/operations_spec.lua",
+    "nginx: spec/nginx/operations_spec.lua", "sh: tools/rock.sh", "lua: spec/nginx/operations_spec.lua",
+    "lua: spec/nginx/operations_spec.lua", "sql: spec/docs/promises_spec.lua" },
   ["docs/promises.md"] = { "sql: spec/docs/promises_spec.lua", "lua: spec/docs/promises_spec.lua" },
   ["docs/nodes.md"] = { "lua: spec/docs/nodes_spec.lua", "lua: spec/docs/nodes_spec.lua",
     "lua: spec/docs/nodes_spec.lua" },
@@ -26,7 +29,47 @@ local function pages()
   return list
 end
 
+--- The files below a folder.
+local function files(folder, list)
+  list = list or {}
+  for name in lfs.dir(folder) do
+    local path = folder .. "/" .. name
+    if lfs.attributes(path, "mode") == "file" then
+      list[#list + 1] = path
+    elseif not name:find("^%.") then
+      files(path, list)
+    end
+  end
+  return list
+end
+
+--- What nginx has decoded, or a handler can decode: a line feed in it begins a line of its own in a log.
+local DECODED = { "ngx%.var%.uri%f[%W]", "ngx%.var%.document_uri%f[%W]", "get_uri_args", "get_post_args",
+  "unescape_uri" }
+
+--- The calls in a text that write into nginx's log something that is decoded.
+local function forgeable(text)
+  local found = {}
+  for name, call in text:gmatch("([%w_.]*%f[%w_]%l+)%s*(%b())") do
+    local logs = name == "ngx.log" or name == "print" or name:find("^%l+%.log%.%l+$")
+    for _, pattern in ipairs(logs and DECODED or {}) do
+      if call:find(pattern) then found[#found + 1] = name .. call end
+    end
+  end
+  return found
+end
+
 describe("a page's blocks #once", function()
+  it("log nothing that a web user can forge a line with, nor do the examples", function()
+    for _, path in ipairs(files("examples", pages())) do assert.same({}, forgeable(read(path)), path) end
+  end)
+
+  it("are searched for such log calls", function()
+    assert.equal(1, #forgeable 'ngx.log(ngx.WARN, "no lock for ", ngx.var.uri, ": ", f(err))')
+    assert.equal(1, #forgeable 'kong.log.warn(ngx.req.get_uri_args().name)')
+    assert.equal(0, #forgeable 'ngx.log(ngx.WARN, ngx.var.request_uri) ngx.say(ngx.var.uri)')
+  end)
+
   it("are run, each of them", function()
     local found = {}
     for _, page in ipairs(pages()) do

@@ -2,12 +2,13 @@
 
 local files = require "spec.support.file"
 local folder = require "spec.support.folder"
-local lfs = require "lfs"
 local inspector = require "spec.support.inspector"
 local nginx = require "spec.support.nginx"
+local page = require "spec.support.openresty_page"
 local process = require "spec.support.process"
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"
+local socket = require "socket"
 local uv = require "luv"
 local wait = require "spec.support.wait"
 
@@ -19,6 +20,14 @@ if not nginx.is_testable() then
 end
 
 local PATIENCE = 30
+local SHOP = [[
+  local shop, left = {}, 5
+  function shop.sell(token)
+    left = left - 1
+    return ("%d left, token %s"):format(left, token > 0)
+  end
+  return shop
+]]
 local read, write, replace = files.read, files.write, files.replace
 
 describe("the page on OpenResty", function()
@@ -40,35 +49,14 @@ describe("the page on OpenResty", function()
     tree:close()
   end)
 
-  --- The page's blocks as they stand, but for the places: of the servers, the tree, and the upstream, which is below.
-  local function paste(upstream)
-    local text, blocks = read("docs/openresty.md"), {}
-    for block in text:gmatch("```nginx\n(.-)```") do blocks[#blocks + 1] = block end
-    assert.equal(3, #blocks)
-    local dir = folder.new("lua")
-    write(dir .. "/locks.lua", replace(text:match("```lua\n(.-)```"), "zk1:2181,zk2:2181,zk3:2181", zk.hosts))
-    write(dir .. "/shop.lua", [[
-      local shop, left = {}, 5
-      function shop.sell(token)
-        left = left - 1
-        return ("%d left, token %s"):format(left, token > 0)
-      end
-      return shop
-    ]])
-    local tree_of = folder.new("tree")
-    local function link(to, from) assert(lfs.link(from, tree_of .. to, true)) end
-    for _, name in ipairs { "/share", "/share/lua", "/lib", "/lib/lua", "/lib/lua/5.1" } do
-      lfs.mkdir(tree_of .. name)
-    end
-    link("/share/lua/5.1", nginx.tree() .. "/lua")
-    link("/lib/lua/5.1/zklock", nginx.build() .. "/zklock")
-    local http = replace(blocks[1], "/etc/nginx/lua/", dir .. "/"):gsub("/opt/zklock", tree_of)
-    web = nginx.start { workers = 1, package_path = "", package_cpath = "", http = "lua_shared_dict counts 1m;" .. http,
-      server = replace(blocks[2], "http://127.0.0.1:8080", "http://127.0.0.1:@port@/upstream") .. blocks[3]
-        .. upstream }
+  --- nginx with the blocks of docs/openresty.md, and an upstream.
+  local function paste(upstream, options)
+    options = options or {}
+    options.hosts, options.locations, options.shop = zk.hosts, upstream, SHOP
+    web = page.start(options)
   end
 
-  it("shows three blocks that work as they stand", function()
+  it("shows a client, an upstream and a handler that work as they stand", function()
     paste [[
       location /upstream { content_by_lua_block {
         local counts = ngx.shared.counts
@@ -126,6 +114,50 @@ describe("the page on OpenResty", function()
     assert.equal(200, (last:finish()))
     seen "inside 0 together 0 served 7"
     assert.same({}, web:errors())
+  end)
+
+  --- Sends a request as it is, all or a part of it.
+  local function send(text)
+    local link = assert(socket.connect("127.0.0.1", web.port))
+    link:settimeout(PATIENCE)
+    assert(link:send(text))
+    return link
+  end
+
+  it("serves others while one client sends its body slowly to the upstream block", function()
+    paste "location /upstream { content_by_lua_block { ngx.req.read_body() ngx.say(ngx.req.get_body_data()) } }"
+    local slow = send "POST /orders HTTP/1.0\r\nHost: localhost\r\nContent-Length: 3\r\n\r\na"
+    for _ = 1, 3 do assert.equal(200, (web:get("/orders"))) end
+    slow:send("bc")
+    assert.matches("^HTTP/1.1 200 .*\r\n\r\nabc\n$", (slow:receive("*a")))
+    slow:close()
+    assert.same({}, web:errors())
+  end)
+
+  it("serves others while one client reads the upstream block's answer slowly", function()
+    local size = 64 * 1024 * 1024 -- more than sockets take
+    paste(([[ location /upstream { content_by_lua_block {
+      if ngx.var.http_big then ngx.print(("x"):rep(%d)) else ngx.say("small") end
+    } } ]]):format(size))
+    local slow = send "GET /orders HTTP/1.0\r\nHost: localhost\r\nBig: yes\r\n\r\n"
+    assert.equal("HTTP/1.1 200 OK", (slow:receive("*l"))) -- and no more for now
+    for _ = 1, 3 do assert.same({ 200, "small\n" }, { web:get("/orders") }) end
+    local answer = slow:receive("*a")
+    assert.equal(size, #answer:match("\r\n\r\n(.*)$"))
+    slow:close()
+    assert.same({}, web:errors())
+  end)
+
+  it("logs a request without a lock in one line, whatever its path says", function()
+    paste("location /upstream { return 200; }", { changes = { orders = { "acquire(5)", "acquire(0)" } } })
+    wait.eventually(function() return web:get("/orders") == 200 end) -- there is a session, and the directory
+    local other = inspector.connect(zk.hosts)
+    other:create("/shop/orders/_c_00000000-0000-0000-0000-000000000000-lock-", "", { ephemeral = true,
+      sequence = true })
+    assert.equal(503, (web:get("/orders/%0a2026/01/01%2000:00:00%20[alert]%201%231:%20forged")))
+    other:close()
+    assert.matches("no lock for /orders/%%0a2026/01/01%%20[^\n]*forged", web:log())
+    assert.is_nil(web:log():find("\n2026/01/01 00:00:00 [alert]", 1, true))
   end)
 
   describe("and its example", function()
