@@ -113,12 +113,19 @@ static void clear_content(zkl_view *view) {
     view->content = NULL;
 }
 
+/* How many of the library's watches it may have. What is asked about children when the node was
+ * missing leaves a watch on the data as well, if the node has come meanwhile. */
+static unsigned watches_most(bool children) {
+    return children ? 2 : 1;
+}
+
 static void free_view(zkl_view *view) {
     zkl_nodes *nodes = view->nodes;
     set_stage(view, RESTING);
     zkl_round_leave(&view->post);
     zkl_receiver_leave(&nodes->context->receivers, &view->receiver);
-    zkl_watches_remove(&nodes->watches, strlen(view->path));
+    for (unsigned i = watches_most(view->children); i > 0; i--)
+        zkl_watches_remove(&nodes->watches, strlen(view->path));
     zkl_view **p = bucket(nodes, view->path);
     while (*p != view)
         p = &(*p)->chain;
@@ -137,25 +144,29 @@ static bool relies_on(const zkl_view *view, bool list) {
     return list ? view->on_children : view->on_data;
 }
 
-/* Does somebody else? */
-static bool is_shared(const zkl_view *view, bool list) {
-    if (zkl_lines_watching(view->nodes->lines, view->path, list))
-        return true;
-    for (zkl_view *v = first_at(view->nodes, view->path); v; v = next_at(v->chain, view->path))
-        if (v != view && !v->over && relies_on(v, list))
-            return true;
-    return false;
-}
-
 static bool *watch_of(zkl_view *view, bool list) {
     return list ? &view->on_children : &view->on_data;
+}
+
+/* Leaves the watch to somebody else who relies on it. Another view takes it back in its turn: what
+ * that one has asked may leave no watch of its own. false: nobody else does. */
+static bool hand_over(zkl_view *view, bool list) {
+    if (zkl_lines_watching(view->nodes->lines, view->path, list))
+        return true;
+    for (zkl_view *v = first_at(view->nodes, view->path); v; v = next_at(v->chain, view->path)) {
+        if (v == view || v->over || !relies_on(v, list))
+            continue;
+        *watch_of(v, list) = true;
+        return true;
+    }
+    return false;
 }
 
 /* Takes its watches back, one after the other, and is gone when that is answered. */
 static void leave(zkl_view *view) {
     zkl_context *context = view->nodes->context;
-    view->on_data = view->on_data && !is_shared(view, false);
-    view->on_children = view->on_children && !is_shared(view, true);
+    view->on_data = view->on_data && !hand_over(view, false);
+    view->on_children = view->on_children && !hand_over(view, true);
     if (!view->on_data && !view->on_children) {
         free_view(view);
         return;
@@ -442,7 +453,8 @@ static zkl_view *view_new(zkl_nodes *nodes, const char *path) {
 zkl_status zkl_view_open(zkl_nodes *nodes, const char *path, bool children, uint64_t tag,
                          zkl_view **out) {
     const size_t length = strlen(path);
-    if (nodes->watches.bytes + zkl_watches_size(length) > nodes->watches.most)
+    const unsigned watches = watches_most(children);
+    if (nodes->watches.bytes + watches * zkl_watches_size(length) > nodes->watches.most)
         return ZKL_TOO_MANY_WATCHES;
     zkl_view *view = view_new(nodes, path);
     if (!view)
@@ -451,7 +463,8 @@ zkl_status zkl_view_open(zkl_nodes *nodes, const char *path, bool children, uint
     view->receiver.answer = answered;
     view->changed.kind = ZKL_EVENT_CHANGED;
     view->changed.tag = tag;
-    zkl_watches_add(&nodes->watches, length);
+    for (unsigned i = 0; i < watches; i++)
+        zkl_watches_add(&nodes->watches, length);
     zkl_view **b = bucket(nodes, path);
     view->chain = *b;
     *b = view;

@@ -146,12 +146,17 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
         measure(heart, now - handed);
     if (proof == ZKL_PROOF_QUORUM)
         heart->proving = false;
+    if (proof == ZKL_PROOF_QUORUM || proof == ZKL_PROOF_LEADER)
+        heart->vain = heart->bearable = 0;
     publish(heart);
     if (proof != ZKL_PROOF_NONE)
         count_unsure(heart, now);
 }
 
 /* ---- the link comes and goes ---- */
+
+/* A server that restarts, or a network that breaks, ends fewer connections in a row than that. */
+#define VAIN_LEAST 4
 
 bool zkl_heart_init(zkl_heart *heart) {
     heart->context->unsure = 1;
@@ -170,6 +175,7 @@ void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     heart->linked = true;
     heart->context->patience = heart->trust.timeout;
     heart->met = heart->heard = zkl_context_now(heart->context);
+    heart->vain++; /* until something is answered */
     heart->proving = proving;
     heart->owes_write = proving || is_wanted(heart);
     heart->beaten = 0; /* the first comes at once */
@@ -181,8 +187,13 @@ void zkl_heart_unlinked(zkl_heart *heart) {
     zkl_timer_clear(&heart->context->timers, &heart->timer);
 }
 
+bool zkl_heart_in_vain(const zkl_heart *heart) {
+    return heart->vain >= VAIN_LEAST && heart->vain >= heart->bearable;
+}
+
 void zkl_heart_stopped(zkl_heart *heart) {
     zkl_heart_unlinked(heart);
+    heart->bearable = 4 * heart->vain;
     heart->port = NULL;
     heart->beating = false; /* its answer will not be heard */
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);

@@ -27,6 +27,9 @@ struct zkl_heart {
     zkl_nanos told;   /* of context->unsure, when `unsure` was called */
     /* how long answers take that come from the leader or a quorum, smoothed; 0: none has come */
     zkl_nanos latency;
+    /* Connections in a row on which the servers have answered neither a heartbeat nor a write; and
+     * how many of them another link is to follow: zkl_heart_in_vain. */
+    unsigned vain, bearable;
     zkl_timer timer;
     char nothing[64]; /* context->nothing; nobody creates it without guessing its name */
 };
@@ -42,6 +45,11 @@ void zkl_heart_started(zkl_heart *heart, zkl_port *port);
 void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving);
 /* It has none any more. */
 void zkl_heart_unlinked(zkl_heart *heart);
+/* Does one connection after the other end without an answer? Servers hang up on a link that sends
+ * more watches than jute.maxbuffer allows, each time, and each try keeps the session alive. A new
+ * link has no watches. If the first new link does not help, the next one follows after four times as
+ * many connections. */
+bool zkl_heart_in_vain(const zkl_heart *heart);
 /* The session has ended, or the link is about to go, and with it perhaps the session: nothing is
  * believed any more. */
 void zkl_heart_stopped(zkl_heart *heart);

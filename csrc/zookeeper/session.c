@@ -293,7 +293,8 @@ static void suspended(zkl_session *session) {
     const bool resumed = session->stage == ZKL_STAGE_LINKED;
     link_down(session);
     set_stage(session, ZKL_STAGE_SEEKING);
-    if (session->misled) /* the library rests a sixtieth of the timeout between two tries */
+    /* misled: the library rests a sixtieth of the timeout between two tries */
+    if (session->misled || zkl_heart_in_vain(&session->heart))
         zkl_worker_send(session->worker, &session->look_again);
     if (!resumed)
         return;
@@ -448,14 +449,15 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
 }
 
 /* locked. Is a new link to be opened for these addresses? Yes if they are others than those of the
- * link; or if the link has had its time, and then the new one begins with another server than the
- * link did. */
+ * link; or if the link has had its time, or connects in vain, and then the new one begins with
+ * another server than the link did. */
 static bool is_to_be_moved(zkl_session *session, char *addresses) {
     if (!is_seeking(session) || !addresses || zkl_link_connected(session->link))
         return false;
     if (!zkl_servers_same(addresses, session->addresses))
         return true;
-    if (zkl_context_now(session->context) < sought_until(session))
+    if (zkl_context_now(session->context) < sought_until(session) &&
+        !zkl_heart_in_vain(&session->heart))
         return false;
     zkl_servers_begin_elsewhere(addresses, session->addresses);
     return true;

@@ -130,6 +130,62 @@ describe("more watches than the servers take in one packet", function()
     waiters_survive(1200, 480, PATIENCE)
   end)
 
+  --- Watches the children of as many missing nodes as a client may, then creates them.
+  local function watch_children_to_come(bytes)
+    local told, tree, all = 0, inspector.connect(zk.hosts), {}
+    for _, path in ipairs(paths(200, bytes)) do
+      if not client:watch_children(path, function() told = told + 1 end) then break end
+      all[#all + 1] = path
+    end
+    assert.is_true(#all > 50 and #all < 200)
+    eventually(function() return told == #all end, PATIENCE, "that they are missing")
+    for _, path in ipairs(all) do assert(tree:create(path, "", { parents = true })) end
+    eventually(function() return told == 2 * #all end, PATIENCE, "that they are there")
+    tree:close()
+  end
+
+  it("are not made of the children of nodes that were missing #once", function()
+    watch_children_to_come(4000)
+    base = base .. "/locks"
+    local n = 60
+    local crowd = ask(client, paths(n, 4000))
+    all_granted(crowd, PATIENCE)
+    holds_are_watched(n, PATIENCE)
+    faulty:reset()
+    cut_and_come_back(PATIENCE)
+    assert.equal(1, faulty:counts().setWatches) -- at the first try
+    assert.same({ 0, n, 1 }, { client:stats().lost, client:stats().held, client:stats().sessions })
+    all_released(client, crowd, PATIENCE)
+  end)
+
+  it("do not keep a client for ever from servers that take less than others #once", function()
+    local small = server.start { jvm = { "-Djute.maxbuffer=20000" } }
+    local link, n = proxy.start(small.hosts), 120
+    local one = assert(zklock.connect(link.hosts, { session_timeout = SESSION }))
+    local crowd, changed = ask(one, paths(n, 400)), false
+    local function becomes(condition, what)
+      wait.eventually(function()
+        one:poll(0.05)
+        return condition()
+      end, PATIENCE, what)
+    end
+    becomes(function() return crowd.granted == n end, "the grants")
+    assert(one:watch(base .. "/note", function(data) changed = data == "new" end))
+    becomes(function() return link:counts().getData >= n end, "the watches")
+    link:cut()
+    assert(one:mutex(base .. "/after"):acquire(PATIENCE))
+    assert.is_true(link:counts().setWatches > 1)
+    assert.same({ 0, n + 1, 1 }, { one:stats().lost, one:stats().held, one:stats().sessions })
+    local tree = inspector.connect(small.hosts)
+    assert(tree:create(base .. "/note", "new"))
+    becomes(function() return changed end, "what changed after that")
+    tree:close()
+    for _, request in ipairs(crowd.requests) do assert.is_true(request:release()) end
+    one:close()
+    link:close()
+    small:stop()
+  end)
+
   it("are not made of strangers' names #once", function()
     local tree = inspector.connect(zk.hosts)
     local list, nodes = { base .. "/a", base .. "/b" }, {}

@@ -45,6 +45,7 @@ struct _zhandle {
     sim_request *asked, *last_asked;     /* sent; kept */
     sim_delivery *first, *last;
     sim_listener *listeners;
+    size_t watched; /* bytes that these take when it comes back to a server */
     uint64_t identity;
     bool has_auth;
     unsigned tries;

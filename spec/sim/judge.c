@@ -344,10 +344,21 @@ static void check_goes_on(const sim_host *host) {
         sim_fail("host %d has a timer for which nobody wakes up", host->machine.id);
 }
 
+/* Otherwise a packet with all of them may be more than the servers take. */
+static void check_watches(const sim_host *host) {
+    const zkl_client *client = host->client;
+    const size_t watched = sim_watched_bytes(client->session.link),
+                 counted = client->lines.queue.watches.bytes + client->nodes.watches.bytes;
+    if (watched > counted)
+        sim_fail("host %d has watches of %zu bytes, and counts %zu", host->machine.id, watched,
+                 counted);
+}
+
 void sim_judge(sim_host *host) {
     if (!host->client || host->client->closing)
         return;
     check_goes_on(host);
+    check_watches(host);
     const zkl_stats *count = &host->client->context.counters;
     check_trust(host);
     if (count->lost != host->lost) {

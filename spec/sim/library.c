@@ -156,6 +156,13 @@ size_t sim_handles(void) {
     return n;
 }
 
+size_t sim_watched_bytes(const void *ctx) {
+    for (const zhandle_t *zh = sim_handle_first; zh; zh = zh->next)
+        if (zh->ctx == ctx && !sim_is_unrecoverable(zh->state))
+            return zh->watched;
+    return 0;
+}
+
 size_t sim_listeners_below(const sim_machine *machine, const char *path) {
     size_t n = 0;
     for (const zhandle_t *zh = sim_handle_first; zh; zh = zh->next)

@@ -13,6 +13,9 @@ extern void (*sim_submitted)(const sim_request *request);
 extern uint64_t sim_asked[OP_PING];
 /* Handles that are not closed. */
 size_t sim_handles(void);
+/* How many bytes the watches take of the handle with that context: 0 if it is closed, or finds no
+ * server any more. */
+size_t sim_watched_bytes(const void *ctx);
 /* Watches that the machine's handles have at paths that begin so. */
 size_t sim_listeners_below(const sim_machine *machine, const char *path);
 

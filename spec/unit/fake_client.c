@@ -40,7 +40,7 @@ void fake_leave(fake_client *client) {
     zkl_lines_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <=
-          client->lines.queue.watches.bytes + 2 * client->nodes.watches.bytes);
+          client->lines.queue.watches.bytes + client->nodes.watches.bytes);
     CHECK(client->lines.queue.watches.bytes <= client->lines.queue.watches.most);
     fake_hear(client);
 }

@@ -114,6 +114,65 @@ static void a_session_that_could_not_be_carried_on_has_expired(void) {
           &world_link()->port); /* there is nothing of a new one that could be missed */
 }
 
+static void fail_in_vain(unsigned times) {
+    for (unsigned i = 0; i < times; i++) {
+        world_connect(7);
+        world_happens(world_link(), ZKL_LINK_SUSPENDED);
+        world_work();
+    }
+}
+
+/* Its watches may be more than the servers take in one packet. */
+static void a_link_that_connects_in_vain_is_given_up(void) {
+    world_come_up();
+    world_answer(ZKL_PROOF_QUORUM);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    fail_in_vain(3);
+    CHECK_INT(world.made, 1);
+    fail_in_vain(1);
+    CHECK_INT(world.made, 2);
+    CHECK_INT(world_link()->carried, 7);
+    CHECK(world.links[0].is_parted && world.links[0].is_closed);
+    fail_in_vain(11); /* that did not help: the next one follows later */
+    CHECK_INT(world.made, 2);
+    fail_in_vain(1);
+    CHECK_INT(world.made, 3);
+    fail_in_vain(47);
+    CHECK_INT(world.made, 3);
+    world_connect(7);
+    world_answer(ZKL_PROOF_QUORUM);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    fail_in_vain(3);
+    CHECK_INT(world.made, 3);
+    fail_in_vain(1);
+    CHECK_INT(world.made, 4);
+    CHECK_INT(world.context.counters.sessions, 1);
+}
+
+static void a_sync_that_is_answered_is_not_in_vain(void) {
+    world_come_up();
+    for (unsigned i = 0; i < 12; i++) {
+        world_answer(ZKL_PROOF_LEADER);
+        world_happens(world_link(), ZKL_LINK_SUSPENDED);
+        world_work();
+        world_connect(7);
+    }
+    CHECK_INT(world.made, 1);
+}
+
+static void a_read_that_is_answered_proves_nothing(void) {
+    world_come_up();
+    for (unsigned i = 0; i < 4; i++) {
+        world_answer(ZKL_PROOF_NONE);
+        world_happens(world_link(), ZKL_LINK_SUSPENDED);
+        world_work();
+        if (i < 3)
+            world_connect(7);
+    }
+    CHECK_INT(world.made, 2);
+}
+
 static void nobody_carries_on_what_found_a_server_at_the_last_moment(void) {
     world_come_up();
     world.parts = false;
@@ -386,6 +445,9 @@ int main(int argc, char **argv) {
          a_cut_before_the_answer_keeps_it_from_being_read},
         {"a session that could not be carried on has expired",
          a_session_that_could_not_be_carried_on_has_expired},
+        {"a link that connects in vain is given up", a_link_that_connects_in_vain_is_given_up},
+        {"a sync that is answered is not in vain", a_sync_that_is_answered_is_not_in_vain},
+        {"a read that is answered proves nothing", a_read_that_is_answered_proves_nothing},
         {"nobody carries on what found a server at the last moment",
          nobody_carries_on_what_found_a_server_at_the_last_moment},
         {"a former link is not heard", a_former_link_is_not_heard},
