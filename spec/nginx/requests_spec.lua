@@ -377,6 +377,83 @@ describe("inside nginx", function()
       assert.same({}, web:errors())
     end)
 
+    describe("whose light thread was killed", function()
+      local KILLED = [[
+        location /killed { content_by_lua_block {
+          local ways = {
+            mutex = function() client:mutex("@path@"):acquire() end,
+            named = function() client:mutex("@path@"):acquire(nil, "somebody") end,
+            guard = function() client:mutex("@path@"):guard() end,
+            thread = function() client:mutex("@path@", { owner = "thread" }):acquire() end,
+            lease = function() client:semaphore("@path@-leases", 1):acquire() end,
+          }
+          local counts = ngx.shared.counts
+          local thread = ngx.thread.spawn(ways[ngx.var.args])
+          while not counts:get("kill") do ngx.sleep(0.01) end
+          assert(ngx.thread.kill(thread))
+          for _ = 1, 5 do ngx.thread.spawn(function() ngx.sleep(0) end) end -- whose coroutine may be that one
+          counts:set("killed", true)
+          while not counts:get("leave") do ngx.sleep(0.01) end
+          ngx.say(client:mutex("@path@"):is_held())
+        } }
+        location /set { content_by_lua_block { ngx.shared.counts:set(ngx.var.args, true) ngx.say("set") } }
+        # From now on nobody looks from time to time.
+        location /blind { content_by_lua_block { client.host.visits.desert = function() end } }
+        location /is { content_by_lua_block { ngx.say(tostring(ngx.shared.counts:get(ngx.var.args))) } }
+      ]]
+
+      local function kill(way)
+        start_one(KILLED)
+        local call = web:begin("/killed?" .. way)
+        stats "held 0 waiting 1 abandoned 0"
+        if way ~= "lease" then here:becomes(2) end
+        web:get("/set?kill")
+        wait.eventually(function() return select(2, web:get("/is?killed")) == "true\n" end)
+        return call
+      end
+
+      local function finish(call)
+        stats "held 0 waiting 0 abandoned 1"
+        web:get("/set?leave")
+        assert.same({ 200, "false\n" }, { call:finish() })
+        here:becomes(0)
+        assert.same({}, web:errors())
+      end
+
+      for _, way in ipairs { "mutex", "named", "guard" } do
+        it("while it waited leaves the line when its turn comes: " .. way, function()
+          assert(other:acquire(path, PATIENCE))
+          local call = kill(way)
+          web:get("/blind")
+          here:becomes(2)
+          assert(other:release(path))
+          here:becomes(0)
+          assert(other:acquire(path, PATIENCE)) -- which the request has not
+          assert(other:release(path))
+          finish(call)
+        end)
+      end
+
+      it("while it waited for a lease takes none", function()
+        other:eval("lease = assert(worker.client:semaphore(..., 1):acquire(20))", path .. "-leases")
+        local call = kill "lease"
+        web:get("/blind")
+        other:eval("lease:release()")
+        here:becomes(0, path .. "-leases/leases")
+        finish(call)
+      end)
+
+      for _, way in ipairs { "mutex", "named", "thread" } do
+        it("while it waited leaves the line before its turn comes: " .. way, function()
+          assert(other:acquire(path, PATIENCE))
+          local call = kill(way)
+          here:becomes(1)
+          assert(other:release(path))
+          finish(call)
+        end)
+      end
+    end)
+
     it("that hangs up while it waits in another's name, or for a lease, leaves the line at once", function()
       start_one([[
         lua_check_client_abort on;

@@ -25,11 +25,13 @@ local NONE = {}
 ---@field dropped boolean its owner was collected, and the engine knows
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
+---@field private joiner zklock.Waiter|false of the acquire that is underway
+---@field private is_missed boolean the joiner was found to be gone after the grant
 ---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
 ---@field private keeps boolean its owner keeps his number among the mortals himself
 ---@field next_undo table|false with `undo`: of the ledger
 ---@field private _place integer|false the ledger's
-local Hold = { loss = false, revocation = false, bound = false }
+local Hold = { loss = false, revocation = false, bound = false, joiner = false, is_missed = false }
 Hold.__index = Hold
 
 local function lost_listener(hold)
@@ -92,7 +94,7 @@ local function join_and_wait(self, deadline, once, here, caller)
   self.underway = true
   local ok, err = pcall(quietly, join_for_caller, self, deadline, once, here, caller)
   if ok and not err and self.state == "waiting" then self:await(nil, not once and deadline or nil) end
-  self.underway = false
+  self.underway, self.joiner = false, false
   if not ok then error(err, 0) end
   return err
 end
@@ -131,6 +133,7 @@ function Hold:await(deadline, due)
   local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
   self.waiters = waiters
   waiters[waiter] = true
+  if self.underway and not self.joiner then self.joiner = waiter end
   if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has had it told meanwhile
   waits:wait(waiter)
   if waiters[waiter] then waiters[waiter] = nil end
@@ -197,6 +200,7 @@ function Hold:event(kind, err, token)
   if self.state == "waiting" and kind == "granted" then
     self.state, self.token = "held", token
     self.holds:granted(self)
+    if self:is_deserted() then return self:abandon() end
   elseif self.state == "waiting" then
     self.err = err
     self:leave("failed")
@@ -348,7 +352,26 @@ function Hold:give_up(state)
 end
 
 function Hold:abandon()
-  self:give_up("released")
+  if self.state == "waiting" or self.state == "held" then self:give_up("released") end
+end
+
+--- The host has ended the coroutine that acquires it, without an error: nobody will be handed it.
+---@private
+function Hold:is_deserted()
+  local is_gone = self.holds.client.loop.is_gone
+  return self.joiner and is_gone and is_gone(self.joiner) or false
+end
+
+--- Ends it if the coroutine that acquires it is gone. Others of the same owner who wait for it queue anew. A coroutine
+--- that was woken just now looks as if it were gone, so after a grant it takes two looks.
+function Hold:desert()
+  if not self:is_deserted() then return end
+  if self.state == "waiting" then
+    self:give_up("failed")
+  elseif self.is_missed then
+    self:abandon()
+  end
+  self.is_missed = true
 end
 
 return Hold

@@ -33,6 +33,14 @@ function Ledger:remove(hold)
   self.all:remove(hold)
 end
 
+--- Ends those whose acquire was ended by the host without a word.
+function Ledger:desert()
+  local list = self.all.list
+  for place = self.all.count, 1, -1 do
+    if list[place] then quietly(list[place].desert, list[place]) end
+  end
+end
+
 --- The running coroutine waits for it, whoever the owner is. While it waits, it ends with that coroutine, too: nobody
 --- else would be told that it was granted.
 ---@param here thread|table the running coroutine, or what stands for the main program

@@ -21,6 +21,7 @@
 ---   tie(client, request)  a lock's request was made: where what runs is for somebody (a request of nginx's), it calls
 ---                         `request:abandon()` at his end
 ---   attend(client)        there is something to tell that no call waits for: `ready()` is to be called from now on
+---   is_gone(waiter)       the host has ended the coroutine that waits, and told nobody
 ---   look(client)          a caller looks how things stand, without a wait: where nobody calls `ready()`, the adapter
 ---                         may do so itself
 ---   note(line)            of the log of a host: a loss, a change of state for the worse
@@ -44,6 +45,7 @@ local FIELDS = {
   owner = "function?",
   tie = "function?",
   attend = "function?",
+  is_gone = "function?",
   look = "function?",
   note = "function?",
   report = "function?",

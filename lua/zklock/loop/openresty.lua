@@ -79,10 +79,18 @@ function openresty.wait(client, waiter)
   host.notifier:listen()
   waiter.semaphore = assert(semaphore.new(0))
   repeat
+    waiter.is_asleep = true
     waiter.semaphore:wait(nap(host, waiter))
+    waiter.is_asleep = false
     local over = waiter.done or waiter:left() == 0
     if not over then host:help() end
   until over
+end
+
+--- ngx.thread.kill takes a light thread out of its semaphore's queue, and tells nobody. Its coroutine may be another
+--- one's by now, so the semaphore is asked: below 0 it counts who waits.
+function openresty.is_gone(waiter)
+  return waiter.is_asleep and waiter.semaphore:count() >= 0 or false
 end
 
 function openresty.wake(waiter)

@@ -74,6 +74,7 @@ end
 --- The caretaker: time to look.
 function Host:tend()
   if self.notifier.kept or self:is_needed() then self.notifier:listen() end
+  self.visits:desert()
   self.runner:tend()
 end
 

@@ -240,6 +240,12 @@ function Visits:end_threads()
   return more
 end
 
+--- Ends the waits of light threads that were killed: nobody tells of that either.
+function Visits:desert()
+  local client = self.back[1]
+  if client then client.ledger:desert() end
+end
+
 --- A lock's request that ends with it.
 function Visit:tie(request)
   self.requests = self.requests or setmetatable({}, WEAK_KEYS)

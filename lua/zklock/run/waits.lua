@@ -53,6 +53,8 @@ end
 ---@field private _next zklock.Waiter|false with `_number` the queue's: to wake somebody allocates nothing
 ---@field private _number integer
 ---@field thread thread|false the adapter's, as other names are; for these there is room: the coroutine to be resumed
+---@field semaphore any what it sleeps on
+---@field is_asleep boolean whether it does
 ---@field timer any and what tells that the time is over
 ---@field private _place integer|false of a bag that the adapter may have
 local Waiter = {}
@@ -116,8 +118,8 @@ end
 ---@return zklock.Waiter
 function Waits.new_waiter(deadline, due)
   return setmetatable({ deadline = deadline ~= math.huge and deadline or nil, due = due or false, done = false,
-    thread = false, timer = false, told = false, _parked = false, _waits = false, _woken = false, _next = false,
-    _number = 0, _place = false, _deadlines = false, _rank = false,
+    thread = false, semaphore = false, is_asleep = false, timer = false, told = false, _parked = false,
+    _waits = false, _woken = false, _next = false, _number = 0, _place = false, _deadlines = false, _rank = false,
     _moment = 0 }, Waiter)
 end
 
