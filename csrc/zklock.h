@@ -221,16 +221,21 @@ zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t cou
  * LEASE. */
 zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                            const zkl_terms *terms, zkl_contender **contender);
-/* Gives a held place back, on its way when this returns: ZKL_OK, ZKL_LOST, ZKL_NOT_OWNER,
- * ZKL_CLOSED, ZKL_FORKED. */
+/* Gives a held place back, on its way when this returns. ZKL_OK: nobody else can have held it
+ * meanwhile. ZKL_UNKNOWN: validity was 0, and somebody may have. One more event tells what became
+ * of it: LOST, if the session had ended or the node was gone, and FAILED with ZKL_OK otherwise;
+ * none after zkl_close. Any other status gives nothing back: ZKL_LOST, also when max_hold is over;
+ * ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
 zkl_status zkl_release(zkl_contender *contender);
 /* The same, where something of the holder's may still be under way: nobody of this client takes its
  * place over, and the next one has a larger token. */
 zkl_status zkl_give_up(zkl_contender *contender);
+/* What zkl_release would say now. Gives nothing back. */
+zkl_status zkl_would_release(zkl_contender *contender);
 /* A short way, for a caller who takes a place again and again: zkl_rest releases, as zkl_release
  * does, and zkl_take_again acquires with the same contender; its token stays, its turn grows. Both
- * do nothing and say false where that is not possible at once. Of what rests and cannot be taken
- * again the host hears FAILED with ZKL_OK. */
+ * do nothing and say false where that is not possible at once, or validity is 0. Of what rests and
+ * cannot be taken again the host hears FAILED with ZKL_OK. */
 bool zkl_rest(zkl_contender *contender);
 bool zkl_take_again(zkl_contender *contender);
 /* Was it held, and given back, whichever way, and not taken again? */

@@ -8,6 +8,7 @@
 #include "query/query.h"
 #include "queue/compound.h"
 #include "queue/contender.h"
+#include "queue/doubt.h"
 #include "queue/line.h"
 #include "queue/lines.h"
 #include "queue/guest.h"
@@ -127,6 +128,22 @@ zkl_status zkl_give_up(zkl_contender *contender) {
     zkl_client_enter(client);
     const zkl_status status = client->closing ? ZKL_CLOSED : contender->call->give_up(contender);
     zkl_client_leave(client);
+    return status;
+}
+
+zkl_status zkl_would_release(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    zkl_client_enter(client);
+    zkl_status status = ZKL_NOT_OWNER;
+    if (client->closing)
+        status = ZKL_CLOSED;
+    else if (contender->phase == ZKL_HELD)
+        status = zkl_doubt_about(contender);
+    else if (contender->outcome == ZKL_LOST)
+        status = ZKL_LOST;
+    zkl_client_unlock(client);
     return status;
 }
 

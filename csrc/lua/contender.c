@@ -74,6 +74,15 @@ static int contender_give_up(lua_State *L) {
     return 1;
 }
 
+/* contender:would_release() -> true, or nil, err: what release would answer now */
+static int contender_would_release(lua_State *L) {
+    const zkl_status status = zkl_would_release(check(L));
+    if (status != ZKL_OK)
+        return zkl_push_error(L, status);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 /* contender:quit(): ends the wait or the hold, whatever it is, and lets go: nobody has abandoned
  * it */
 static int contender_quit(lua_State *L) {
@@ -228,14 +237,14 @@ static int entry_again(lua_State *L) {
     return 1;
 }
 
-/* core.once_less(contender, owner, rests) -> true: its owner is here, holds it, and has had it more
- * than once; or, if `rests` says that it may, it is given back and rests; nothing: there is more to
- * it */
+/* core.once_less(contender, owner, rests) -> true: its owner is here, holds it with validity left,
+ * and has had it more than once; or, if `rests` says that it may, it is given back and rests;
+ * nothing: there is more to it */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
     if (!e)
         return 0;
-    if (e->count > 1 && zkl_held(e->contender))
+    if (e->count > 1 && zkl_validity(e->contender) > 0)
         e->count--;
     else if (e->count != 1 || e->pinned || !lua_toboolean(L, 3) || !zkl_rest(e->contender))
         return 0;
@@ -274,6 +283,7 @@ void zkl_open_contender(lua_State *L) {
         {"quit", contender_quit},
         {"release", contender_release},
         {"give_up", contender_give_up},
+        {"would_release", contender_would_release},
         {"cancel", contender_cancel},
         {"held", contender_held},
         {"token", contender_token},

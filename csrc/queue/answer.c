@@ -6,6 +6,7 @@
 #include "port/wire.h"
 #include "queue/blocker.h"
 #include "queue/contender.h"
+#include "queue/doubt.h"
 #include "queue/evaluate.h"
 #include "queue/leave.h"
 #include "queue/lost.h"
@@ -283,8 +284,10 @@ void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
 /* The delete is tried again for as long as the session lives, unless somebody else deletes the
  * node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
-    if (!zkl_status_throttled(reply->rc))
+    if (!zkl_status_throttled(reply->rc)) {
+        zkl_doubt_end(c, false); /* the session lives */
         zkl_contender_refused(c, zkl_status_of(reply->rc));
+    }
     zkl_send_watch_own(c);
     const zkl_nanos pause = zkl_backoff(&c->patience, PATIENCE_FIRST, PATIENCE_MOST);
     zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + pause);
@@ -295,6 +298,7 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
         return;
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
+        zkl_doubt_end(c, reply->rc == ZNONODE && c->erases == 1);
         if (c->phase == ZKL_OVER)
             zkl_leave_retire(c);
         else
@@ -335,7 +339,7 @@ static void own_read(zkl_contender *c, const zkl_reply *reply) {
         return;
     if (c->phase == ZKL_OVER) {
         if (reply->rc == ZNONODE)
-            zkl_leave_retire(c);
+            zkl_leave_missing(c);
     } else if (reply->rc == ZOK && reply->stat->session == c->context->session) {
         own_found(c, reply);
     } else if (reply->rc == ZOK) {

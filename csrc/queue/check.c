@@ -60,6 +60,11 @@ static void check_phase(subject of, const zkl_contender *c) {
     must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),
          "the host reads of those that are held, and of no others, until when they are");
     must(of, !c->borrowed || c->terms.kind == ZKL_KIND_READ, "only a read is taken under a write");
+    must(of,
+         !c->doubtful || (c->phase == ZKL_OVER && c->outcome == ZKL_OK && c->witness && c->hosted),
+         "a member in doubt was released, and is its own witness");
+    must(of, !c->witness || (c->phase != ZKL_WAITING && c->name),
+         "a witness has a node with which somebody held");
 }
 
 static void check_node(subject of, const zkl_contender *c) {
@@ -421,6 +426,11 @@ static void check_sums(const zkl_lines *lines, const sums *sum) {
     /* The heads of compounds are counted, and in no line. */
     must(of, sum->waiting <= counters->waiting && sum->held <= counters->held,
          "those who wait and hold are counted");
+    ZKL_EACH (const zkl_contender, c, &queue->doubtful, member) {
+        must((subject){NULL, c},
+             c->doubtful && c->hosted && !c->line && c->phase == ZKL_OVER && c->outcome == ZKL_OK,
+             "who is in doubt and in no line was released");
+    }
     must(of, !queue->retired.first && !queue->idle.first && !queue->stirred.first,
          "who is retired or idle has gone");
     check_departing(queue, sum->departing);

@@ -5,6 +5,7 @@
 #include "port/wire.h"
 #include "queue/answer.h"
 #include "queue/contender.h"
+#include "queue/doubt.h"
 #include "queue/line.h"
 #include "queue/line_state.h"
 #include "queue/send.h"
@@ -108,14 +109,46 @@ static void settle_at(compound_lock *lock, const char *path) {
 }
 
 /* All leave before a line is settled: no part is granted because another part has left. */
-static void let_all_go(compound_lock *lock) {
-    let_go(&lock->gate);
-    for (size_t i = 0; i < lock->count; i++)
-        let_go(&lock->parts[i]);
+static void all_have_left(compound_lock *lock) {
     for (size_t i = 0; i < lock->path_count; i++)
         settle_at(lock, lock->paths[i]);
     zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
     zkl_timer_clear(&lock->head.context->timers, &lock->again);
+}
+
+static void let_all_go(compound_lock *lock) {
+    let_go(&lock->gate);
+    for (size_t i = 0; i < lock->count; i++)
+        let_go(&lock->parts[i]);
+    all_have_left(lock);
+}
+
+/* The same of one that was held. What becomes of its nodes says whether it had lost: `heard` takes
+ * them out. */
+static void let_go_in_doubt(compound_lock *lock) {
+    for (size_t i = 0; i < lock->count; i++) {
+        zkl_contender *part = lock->parts[i];
+        zkl_doubt_begin(&lock->head, part);
+        let_go(&lock->parts[i]);
+        lock->parts[i] = part;
+    }
+    all_have_left(lock);
+}
+
+static zkl_testimony heard(zkl_contender *head, const zkl_contender *witness) {
+    compound_lock *lock = lock_of(head);
+    size_t left = 0;
+    bool found = false;
+    for (size_t i = 0; i < lock->count; i++) {
+        if (lock->parts[i] == witness) {
+            lock->parts[i] = NULL;
+            found = true;
+        }
+        left += lock->parts[i] != NULL;
+    }
+    if (!found)
+        return ZKL_TESTIMONY_NONE;
+    return left ? ZKL_TESTIMONY_ONE : ZKL_TESTIMONY_LAST;
 }
 
 static zkl_contender *join_part(compound_lock *lock, const char *path, zkl_kind kind) {
@@ -157,6 +190,11 @@ static void fail(compound_lock *lock, zkl_status status) {
 static void lose(compound_lock *lock) {
     let_all_go(lock);
     zkl_contender_lost(&lock->head);
+}
+
+static void give_back(compound_lock *lock) {
+    zkl_contender_released(&lock->head);
+    let_all_go(lock);
 }
 
 static void enter_or_fail(compound_lock *lock) {
@@ -326,7 +364,7 @@ static bool all_held(const compound_lock *lock) {
 static void step_held(compound_lock *lock) {
     const zkl_contender *ended = ended_part(lock);
     if (ended && ended->outcome == ZKL_OK)
-        lock->head.call->release(&lock->head); /* the client is closing */
+        give_back(lock); /* the client is closing */
     else if (ended)
         lose(lock);
 }
@@ -377,9 +415,16 @@ static zkl_status release(zkl_contender *head) {
         return ZKL_LOST;
     if (head->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;
-    zkl_contender_released(head);
-    let_all_go(lock);
-    return ZKL_OK;
+    const zkl_status status = zkl_doubt_about(head);
+    if (status == ZKL_LOST) {
+        lose(lock);
+    } else if (status == ZKL_UNKNOWN && head->hosted) {
+        zkl_contender_released(head);
+        let_go_in_doubt(lock);
+    } else {
+        give_back(lock);
+    }
+    return status;
 }
 
 static void cancel(zkl_contender *head, zkl_status status) {
@@ -391,6 +436,7 @@ static void drop(zkl_contender *head) {
     const zkl_phase phase = head->phase;
     if (phase != ZKL_OVER)
         head->context->counters.abandoned++;
+    zkl_doubt_drop(head);
     zkl_contender_unhost(head); /* frees it at the end of the step */
     cancel(head, ZKL_CANCELLED);
     release(head);
@@ -454,7 +500,8 @@ static bool fits(const compound_lock *lock) {
 }
 
 static zkl_contender *start(compound_lock *lock, uint64_t tag, const zkl_terms *terms) {
-    static const zkl_contender_table table = {release, release, cancel, drop, free_lock, part};
+    static const zkl_contender_table table = {release,   release, cancel, drop,
+                                              free_lock, part,    heard};
     zkl_contender *head = &lock->head;
     zkl_contender_init(head, head->queue, tag, terms, NULL);
     head->call = &table;

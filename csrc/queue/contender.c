@@ -222,12 +222,20 @@ static bool end_hold(zkl_contender *c, zkl_status outcome) {
     return true;
 }
 
-void zkl_contender_lost(zkl_contender *c) {
-    if (!end_hold(c, ZKL_LOST))
-        return;
+static void tell_lost(zkl_contender *c) {
     c->context->counters.lost++;
     zkl_events_drop(&c->context->events, &c->news); /* nobody can give it back any more */
     tell(c, &c->news, ZKL_EVENT_LOST, ZKL_LOST);
+}
+
+void zkl_contender_lost(zkl_contender *c) {
+    if (end_hold(c, ZKL_LOST))
+        tell_lost(c);
+}
+
+void zkl_contender_had_lost(zkl_contender *c) {
+    c->outcome = ZKL_LOST;
+    tell_lost(c);
 }
 
 void zkl_contender_released(zkl_contender *c) {

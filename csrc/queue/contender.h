@@ -51,6 +51,13 @@ typedef enum zkl_search {
     ZKL_SEARCH_NEXT     /* children up to `candidate` are known not to be ours */
 } zkl_search;
 
+/* What the end of a witness is to one in doubt (doubt.h). */
+typedef enum zkl_testimony {
+    ZKL_TESTIMONY_NONE, /* it did not hold with that node */
+    ZKL_TESTIMONY_ONE,  /* it did, and with others of which nothing is known yet */
+    ZKL_TESTIMONY_LAST  /* it did, and that was the last one */
+} zkl_testimony;
+
 /* What the host does to a contender: one in a line, or one that stands for several (compound.c). */
 typedef struct zkl_contender_table {
     zkl_status (*release)(zkl_contender *c);
@@ -61,6 +68,8 @@ typedef struct zkl_contender_table {
     /* While it holds: the index-th of those that have the nodes it holds with; NULL: no more. For
      * those who tell somebody of the nodes. */
     zkl_contender *(*part)(zkl_contender *c, size_t index);
+    /* Of one in no line that is in doubt. It does not look at the node again. */
+    zkl_testimony (*heard)(zkl_contender *c, const zkl_contender *witness);
 } zkl_contender_table;
 
 /* How many of a line's contenders wait and hold, by kind. */
@@ -150,6 +159,9 @@ struct zkl_contender {
      * (zkl_context_gives_up); else 0. */
     zkl_nanos patience;
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
+    uint8_t erases;     /* how many deletes of its node were sent; 2: or more */
+    bool doubtful;      /* over: its release answered ZKL_UNKNOWN, and one more event is to come */
+    bool witness;       /* what becomes of its node ends a doubt: its own, or that of others */
     zkl_event answer;
     zkl_event news; /* somebody asks for it back; and after that, or instead of it, it is lost */
 };
@@ -168,6 +180,8 @@ void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER 
  * hears FAILED with ZKL_OK. */
 void zkl_contender_held_again(zkl_contender *c);
 void zkl_contender_rested(zkl_contender *c);
+/* It had lost before it was released: only now the host hears so. */
+void zkl_contender_had_lost(zkl_contender *c);
 
 /* What is known of its node, and where it stands; and only so. */
 void zkl_contender_set_node(zkl_contender *c, zkl_node node);

@@ -2,10 +2,25 @@
 
 #include "base/timer.h"
 #include "queue/contender.h"
+#include "queue/doubt.h"
 #include "queue/stay.h"
 #include "queue/turns.h"
 
 #include <stdlib.h>
+
+/* The end of max_hold. */
+static void overstay(zkl_contender *c) {
+    zkl_place *place = zkl_guest_of(c)->place;
+    place->sealed = true;
+    zkl_turns_leave(place, c);
+    zkl_contender_lost(c);
+}
+
+/* The node stays: it is the place's, which hands it on when the session is trusted again. */
+static void doubt(zkl_contender *c, zkl_contender *node) {
+    zkl_guest_of(c)->witness = node;
+    zkl_doubt_begin(c, node);
+}
 
 /* `sealing`: nobody here takes it over. What one of several readers leaves behind hurts nobody. */
 static zkl_status end_hold(zkl_contender *c, bool sealing) {
@@ -13,12 +28,19 @@ static zkl_status end_hold(zkl_contender *c, bool sealing) {
         return ZKL_LOST;
     if (c->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;
+    const zkl_status status = zkl_doubt_about(c);
+    if (status == ZKL_LOST) {
+        overstay(c);
+        return ZKL_LOST;
+    }
     zkl_place *place = zkl_guest_of(c)->place;
     place->sealed |= sealing && place->kind != ZKL_KIND_READ;
     zkl_turns_downgrade(place, !sealing);
     zkl_turns_leave(place, c);
     zkl_contender_released(c);
-    return ZKL_OK;
+    if (status == ZKL_UNKNOWN)
+        doubt(c, place->node);
+    return status;
 }
 
 static zkl_status release(zkl_contender *c) {
@@ -43,6 +65,7 @@ static void drop(zkl_contender *c) {
     zkl_place *rests_on = zkl_guest_of(c)->place;
     if (rests_on)
         zkl_turns_leave_resting(rests_on, c);
+    zkl_doubt_drop(c);
     zkl_contender_unhost(c);
 }
 
@@ -63,17 +86,17 @@ static void free_guest(zkl_contender *c) {
 /* The end of its wait, or of its max_hold. */
 static void guest_timer(zkl_timer *timer) {
     zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
-    zkl_place *place = zkl_guest_of(c)->place;
-    if (c->phase == ZKL_WAITING) {
+    if (c->phase == ZKL_WAITING)
         zkl_turns_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
-    } else if (c->phase == ZKL_HELD) {
-        place->sealed = true;
-        zkl_turns_leave(place, c);
-        zkl_contender_lost(c);
-    }
+    else if (c->phase == ZKL_HELD)
+        overstay(c);
 }
 
-static const zkl_contender_table guests = {release, give_up, cancel, drop, free_guest, part};
+static zkl_testimony heard(zkl_contender *c, const zkl_contender *witness) {
+    return zkl_guest_of(c)->witness == witness ? ZKL_TESTIMONY_LAST : ZKL_TESTIMONY_NONE;
+}
+
+static const zkl_contender_table guests = {release, give_up, cancel, drop, free_guest, part, heard};
 
 zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *terms) {
     zkl_guest *made = calloc(1, sizeof *made);
@@ -98,7 +121,7 @@ static bool is_quiet(const zkl_place *place) {
 }
 
 bool zkl_guest_rest(zkl_contender *c) {
-    if (c->call != &guests || c->phase != ZKL_HELD)
+    if (c->call != &guests || c->phase != ZKL_HELD || zkl_doubt_about(c) != ZKL_OK)
         return false;
     zkl_place *place = zkl_guest_of(c)->place;
     if (!is_quiet(place))

@@ -2,11 +2,13 @@
 
 #include "queue/blocker.h"
 #include "queue/contender.h"
+#include "queue/doubt.h"
 #include "queue/followers.h"
 #include "queue/send.h"
 
 void zkl_leave_retire(zkl_contender *c) {
     zkl_line *line = c->line;
+    zkl_doubt_end(c, c->outcome == ZKL_LOST);
     zkl_blocker_gone(line, c->name);
     zkl_followers_leave(&line->followers, c);
     zkl_list_remove(&line->members, &c->member);
@@ -70,5 +72,7 @@ void zkl_leave_missing(zkl_contender *c) {
     }
     if (c->phase == ZKL_HELD)
         zkl_contender_lost(c);
+    else
+        zkl_doubt_end(c, c->erases == 0);
     zkl_leave_retire(c);
 }

@@ -5,6 +5,7 @@
 #include "queue/answer.h"
 #include "queue/contender.h"
 #include "queue/crowd.h"
+#include "queue/doubt.h"
 #include "queue/evaluate.h"
 #include "queue/followers.h"
 #include "queue/leave.h"
@@ -110,8 +111,14 @@ static zkl_contender *part(zkl_contender *c, size_t index) {
 
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                                  zkl_compound *compound) {
-    static const zkl_contender_table table = {zkl_line_release, zkl_line_release, zkl_line_cancel,
-                                              zkl_line_drop,    free_contender,   part};
+    static const zkl_contender_table table = {
+        .release = zkl_line_release,
+        .give_up = zkl_line_release,
+        .cancel = zkl_line_cancel,
+        .drop = zkl_line_drop,
+        .free = free_contender,
+        .part = part,
+    };
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
@@ -167,9 +174,16 @@ zkl_status zkl_line_release(zkl_contender *c) {
     if (c->phase != ZKL_HELD)
         return ZKL_NOT_OWNER;
     zkl_line *line = c->line;
-    end_hold(c);
+    const zkl_status status = zkl_doubt_about(c);
+    if (status == ZKL_LOST)
+        zkl_contender_lost(c);
+    else
+        zkl_contender_released(c);
+    if (status == ZKL_UNKNOWN)
+        zkl_doubt_begin(c, c);
+    zkl_leave_depart(c);
     zkl_line_settle(line);
-    return ZKL_OK;
+    return status;
 }
 
 void zkl_line_cancel(zkl_contender *c, zkl_status status) {
@@ -183,6 +197,7 @@ void zkl_line_cancel(zkl_contender *c, zkl_status status) {
 void zkl_line_drop(zkl_contender *c) {
     if (c->phase != ZKL_OVER && !c->compound)
         c->context->counters.abandoned++;
+    zkl_doubt_drop(c);
     zkl_contender_unhost(c);
     zkl_line_cancel(c, ZKL_CANCELLED);
     zkl_line_release(c);
@@ -224,7 +239,9 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
     zkl_leave_fail_waiting(line, status);
     if (!give_back)
         return;
+    zkl_doubt_drop_all(line->queue);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
+        zkl_doubt_drop(c);
         if (c->phase == ZKL_HELD)
             end_hold(c);
     }
@@ -315,12 +332,14 @@ void zkl_line_relink(zkl_line *line) {
 void zkl_line_expire(zkl_line *line) {
     lose_handle(line);
     line->list_wanted = false;
+    zkl_doubt_expire(line->queue);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_receiver_leave(&line->context->receivers, &c->receiver);
         c->settled |= c->queued;
         c->queued = false;
         if (c->phase == ZKL_HELD)
             zkl_contender_lost(c);
+        zkl_doubt_end(c, true);
         if (c->phase == ZKL_OVER)
             zkl_leave_retire(c);
         else

@@ -69,6 +69,7 @@ void zkl_line_forget_node(zkl_contender *c) {
     zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     zkl_round_leave(&c->post);
     c->token = 0;
+    c->erases = 0;
     free(c->name);
     c->name = NULL;
 }

@@ -53,9 +53,10 @@ struct zkl_place {
 /* A caller on a place. */
 typedef struct zkl_guest {
     zkl_contender contender;
-    zkl_place *place;      /* NULL: it is over, and does not rest on one */
-    zkl_list_item bounded; /* place->bounded */
-    bool rested;           /* the host has it back, and may take it again (zkl_guest_rest) */
+    zkl_place *place;             /* NULL: it is over, and does not rest on one */
+    const zkl_contender *witness; /* in doubt: the node with which it held */
+    zkl_list_item bounded;        /* place->bounded */
+    bool rested;                  /* the host has it back, and may take it again (zkl_guest_rest) */
 } zkl_guest;
 
 /* Of a contender that is known to be one. */

@@ -84,8 +84,11 @@ void zkl_send_erase(zkl_contender *c) {
     zkl_contender_refused(c, ZKL_OK);
     if (!c->context->port)
         return;
-    if (erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}))
-        zkl_contender_set_node(c, ZKL_NODE_ERASING);
+    if (!erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}))
+        return;
+    zkl_contender_set_node(c, ZKL_NODE_ERASING);
+    if (c->erases < 2)
+        c->erases++;
 }
 
 /* A get, and never an exists, which would leave a watch behind on a node that is gone. */

@@ -2,6 +2,7 @@
 
 #include "base/timer.h"
 #include "queue/company.h"
+#include "queue/doubt.h"
 #include "queue/contender.h"
 #include "queue/line.h"
 #include "queue/send.h"
@@ -156,6 +157,13 @@ static bool tend_shared(zkl_place *place, bool fresh) {
 
 /* ---- all of it ---- */
 
+/* Is its node there, as far as can be known without asking? */
+static bool is_certain(const zkl_place *place) {
+    const zkl_context *context = place->context;
+    return context->port && !place->line->stale && place->node->watch == ZKL_WATCH_ARMED &&
+           context->trusted_until > zkl_context_now(context);
+}
+
 /* false: it is to go. */
 static bool tend_held(zkl_place *place) {
     const bool fresh = !place->entered;
@@ -164,6 +172,8 @@ static bool tend_held(zkl_place *place) {
     place->entered = true;
     zkl_company_look(place);
     watch_own(place);
+    if (place->node->witness && is_certain(place))
+        zkl_doubt_end(place->node, false);
     return place->kind == ZKL_KIND_READ ? tend_shared(place, fresh) : tend_single(place, fresh);
 }
 

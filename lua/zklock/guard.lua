@@ -54,7 +54,8 @@ end
 
 --- Gives it back; twice is fine.
 ---@return boolean? ok
----@return string? err "lost", "closed", "forked"
+---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held; "lost",
+---  "closed", "forked"
 function Guard:release()
   check.self(self, Guard, "guard:release")
   return core.quietly(release, self.claim)

@@ -40,7 +40,8 @@ end
 
 --- Gives it back; twice is fine.
 ---@return boolean? ok
----@return string? err "lost", "closed", "forked"
+---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held; "lost",
+---  "closed", "forked"
 function Lease:release()
   check.self(self, Lease, "lease:release")
   return core.quietly(release, self)

@@ -192,7 +192,8 @@ end
 --- the scenes until the servers confirm it (`client:flush` waits for that).
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return boolean? ok
----@return string? err "not owner"; "lost": it was held, and is not any more; "closed", "forked"
+---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it was still held;
+---  "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local holds = self[1]
@@ -332,7 +333,7 @@ end
 ---@param fn function
 ---@return boolean? ok true and fn's results
 ---@return string? err not acquired: as `acquire`, with its third result; or "lost" and fn's results, when it was lost
----  meanwhile
+---  meanwhile; or "unknown" and fn's results, when nobody can say whether it was
 function Lock:with(timeout, fn, ...)
   check.self(self, Lock, "lock:with")
   if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end

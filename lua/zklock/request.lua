@@ -134,7 +134,7 @@ local function release(self)
   if hold and hold.state == "held" then
     local ok, err = hold:release()
     if ok then return true end
-    if err == "lost" then self.told_lost = true end
+    if err == "lost" or err == "unknown" then self.told_lost = true end
     return nil, err
   end
   if hold and hold.state == "lost" and not self.told_lost then
@@ -146,7 +146,8 @@ end
 
 --- Gives back what it holds.
 ---@return boolean? ok
----@return string? err "not owner", "lost" (once), "closed", "forked"
+---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held; "not
+---  owner", "lost" (once), "closed", "forked"
 function Request:release()
   check.self(self, Request, "request:release")
   return quietly(release, self)
@@ -209,7 +210,7 @@ function Request:validity()
   return hold and hold:validity() or 0
 end
 
---- What is known so far.
+--- What is known so far. It changes from "released" to "lost" when the session turns out to have ended before.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")

@@ -2,6 +2,7 @@
 
 #include "clerk.h"
 #include "ensemble.h"
+#include "judge.h"
 #include "queue/contender.h"
 
 #include "client/client_state.h"
@@ -74,13 +75,29 @@ static void forget(sim_caller *c) {
 }
 
 static void release(sim_caller *c) {
+    c->was_held = sim_judge_is_held(c);
     const zkl_status status = zkl_release(c->contender);
     SAY("host %d releases %s %llu: %s", c->host->machine.id, kind_name(c),
         (unsigned long long)c->tag, zkl_status_text(status));
     c->is_released = true;
-    SIM_CHECK(status == ZKL_OK || status == ZKL_LOST);
-    if (status == ZKL_OK)
+    SIM_CHECK(status == ZKL_OK || status == ZKL_UNKNOWN || status == ZKL_LOST);
+    if (status == ZKL_OK && !c->was_held)
+        sim_fail("%s %llu of host %d is released as held, and its node is gone", kind_name(c),
+                 (unsigned long long)c->tag, c->host->machine.id);
+    if (status != ZKL_LOST)
         SIM_CHECK(!zkl_held(c->contender) && zkl_token(c->contender) == 0);
+    c->is_doubtful = status == ZKL_UNKNOWN;
+}
+
+/* What its release could not say. */
+static void hear_confirmed(sim_caller *c) {
+    SAY("host %d hears: %s %llu was held", c->host->machine.id, kind_name(c),
+        (unsigned long long)c->tag);
+    SIM_CHECK(c->is_doubtful);
+    c->is_doubtful = false;
+    if (!c->was_held)
+        sim_fail("%s %llu of host %d is told that it was held, and its node was gone", kind_name(c),
+                 (unsigned long long)c->tag, c->host->machine.id);
 }
 
 static void check_hold(const sim_caller *c) {
@@ -106,6 +123,8 @@ static void go_on(sim_event *event) {
             check_hold(c);
         release(c);
         sim_after(event, sim_some(200 * SIM_MS));
+    } else if (c->is_doubtful) {
+        sim_after(event, ZKL_SECOND); /* it is told in the end */
     } else if (!waits(c)) {
         forget(c);
     }
@@ -165,8 +184,11 @@ static void hear_of(sim_caller *c, const zkl_event *event) {
             (unsigned long long)c->tag);
         SIM_CHECK(c->is_granted && c->losses++ == 0);
         SIM_CHECK(event->token == c->token);
+        c->is_doubtful = false;
         sim_counted.losses++;
         sim_after(&c->turn, sim_some(50 * SIM_MS));
+    } else if (event->kind == ZKL_EVENT_FAILED && event->status == ZKL_OK) {
+        hear_confirmed(c);
     } else {
         hear_answer(c, event);
     }

@@ -41,7 +41,9 @@ typedef struct sim_caller {
     bool is_shared;  /* on a node that others of this client use in turn */
     unsigned answers, losses;
     bool is_granted, is_released;
-    bool is_judged; /* the hold has been looked at (judge) */
+    bool is_doubtful; /* its release was answered ZKL_UNKNOWN, and one more event is to come */
+    bool was_held;    /* at its release, as far as the judge can see */
+    bool is_judged;   /* the hold has been looked at (judge) */
     zkl_status status;
     int64_t token;
     zkl_nanos deadline; /* by the host's clock; ZKL_NEVER: none, or a single try */

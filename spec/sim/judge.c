@@ -218,6 +218,30 @@ static void check_hold(sim_caller *c) {
         check_alone(c);
 }
 
+/* Of one that the host believes in. */
+static bool has_leases(const sim_caller *c) {
+    zkl_contender *part;
+    for (size_t i = 0; (part = c->contender->call->part(c->contender, i)); i++) {
+        char node[160];
+        snprintf(node, sizeof node, "%s/%s", part->line->path, part->name);
+        if (!fake_find(sim_tree, node, FAKE_LATEST) && !was_robbed(part->token))
+            return false;
+    }
+    return true;
+}
+
+bool sim_judge_is_held(const sim_caller *c) {
+    if (c->contender->phase != ZKL_HELD || is_forced(c->host) || was_robbed(c->contender->token) ||
+        behind(c)->borrowed)
+        return true;
+    if (c->kind == ZKL_KIND_LEASE)
+        return has_leases(c);
+    for (int p = 0; p < PLACES; p++)
+        if (c->places >> p & 1 && !node_of(c, sim_place_path((sim_place)p)))
+            return false;
+    return true;
+}
+
 /* ---- what became of nodes ---- */
 
 /* All directories in which locks' nodes are; NULL: no more. */

@@ -13,4 +13,8 @@ bool sim_judge_none_left(void);
 /* Nobody of us has anything any more. */
 void sim_judge_end(void);
 
+/* Is everything there that it holds with? True also of what the promise does not cover: a session
+ * that an operator has ended, a node that somebody else has deleted. */
+bool sim_judge_is_held(const sim_caller *caller);
+
 #endif

@@ -357,8 +357,15 @@ fake_caller *fake_join_crowd_under(fake_caller *write, const char *path, size_t 
 
 zkl_status fake_release(fake_caller *caller) {
     const zkl_status status = caller->contender->call->release(caller->contender);
+    caller->doubts |= status == ZKL_UNKNOWN;
     fake_leave(caller->client);
     return status;
+}
+
+void fake_release_in_doubt(fake_caller *caller) {
+    CHECK(zkl_contender_trusted_until(caller->contender) <= fake_now);
+    CHECK_INT(fake_release(caller), ZKL_UNKNOWN);
+    CHECK(!fake_held(caller));
 }
 
 bool fake_rest(fake_caller *caller) {
@@ -371,6 +378,7 @@ bool fake_take_again(fake_caller *caller) {
 
 zkl_status fake_give_up(fake_caller *caller) {
     const zkl_status status = caller->contender->call->give_up(caller->contender);
+    caller->doubts |= status == ZKL_UNKNOWN;
     fake_leave(caller->client);
     return status;
 }
@@ -419,6 +427,7 @@ static void hear(fake_client *client, const zkl_event *event) {
     client->events++;
     if (event->kind == ZKL_EVENT_LOST) {
         CHECK(caller->granted && caller->losses == 0);
+        CHECK(!caller->doubts || caller->rests == 0);
         CHECK_INT(event->status, ZKL_LOST);
         CHECK_INT(event->token, caller->token);
         caller->losses++;
@@ -434,6 +443,7 @@ static void hear(fake_client *client, const zkl_event *event) {
     }
     if (event->kind == ZKL_EVENT_FAILED && event->status == ZKL_OK) {
         CHECK(caller->granted && !fake_held(caller));
+        CHECK(!caller->doubts || (caller->rests == 0 && caller->losses == 0));
         caller->rests++;
         return;
     }

@@ -28,6 +28,7 @@ typedef struct fake_caller {
     int64_t token;
     unsigned note; /* the test's own */
     bool shares;   /* a place */
+    bool doubts;   /* its release answered ZKL_UNKNOWN */
 } fake_caller;
 
 #define FAKE_ERRANDS 128
@@ -112,6 +113,8 @@ fake_caller *fake_share_read_for(fake_client *client, const char *path, double m
 fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting);
 zkl_status fake_release(fake_caller *caller);
 zkl_status fake_give_up(fake_caller *caller);
+/* A release with validity 0. */
+void fake_release_in_doubt(fake_caller *caller);
 /* The short way. */
 bool fake_rest(fake_caller *caller);
 bool fake_take_again(fake_caller *caller);

@@ -300,7 +300,7 @@ static void one_that_somebody_waits_to_read_on_stays(void) {
     fake_wait(zk, 31);
     fake_caller *second = reads();
     CHECK(fake_waits(second));
-    place_release(first);
+    fake_release_in_doubt(first);
     CHECK(fake_waits(second));
     fake_beat(one, 20);
     fake_still(one);

@@ -190,7 +190,7 @@ static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *first = place_holder(one), *second = place_settled(one);
     fake_wait(zk, 31);
-    place_release(first);
+    fake_release_in_doubt(first);
     CHECK(fake_waits(second)); /* for trust */
     fake_caller *fair = fake_join(one, LINE, 1e12);
     zkl_query_free(fake_flush(one));

@@ -98,7 +98,7 @@ static void who_waits_for_a_place_leaves_with_it(void) {
     CHECK(fake_held(held) || held->losses == 0);
     CHECK(fake_waits(c)); /* a holder is there, who does not know better */
     one->context.trusted_until = 0;
-    place_release(held);
+    fake_release_in_doubt(held);
     CHECK(fake_waits(c));
     unsure(T - 1);
     CHECK(fake_waits(c));

@@ -197,6 +197,7 @@ function Hold:event(kind, err, token)
     return self:tell_revoked()
   end
   if self.state == "held" and kind == "failed" then return self:end_rest() end
+  if self.state == "released" then return self.holds.client.dispatcher:unkeep(self) end -- it was held until then
   if self.state == "waiting" and kind == "granted" then
     self.state, self.token = "held", token
     self.holds:granted(self)
@@ -225,6 +226,7 @@ function Hold:tell_loss(err, token)
   local dispatcher = client.dispatcher
   if self.state == "held" then self:lose() end
   if not dispatcher.kept:has(self) then return end -- told already
+  self.state = "lost" -- also when its release could not say so
   if on_lost then
     self.loss = self.loss or new_loss()
     if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end
@@ -247,9 +249,14 @@ end
 -- ---- the end ------------------------------------------------------------------------------------------------------
 
 --- It is not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
-function Hold:leave(state)
+---@param doubtful boolean? nobody can say whether it was still held: one more event tells
+function Hold:leave(state, doubtful)
   local holds, client, who = self.holds, self.holds.client, self.whose[1]
-  if state ~= "lost" then client.dispatcher:unkeep(self) end
+  if doubtful then
+    client.dispatcher:keep(self)
+  elseif state ~= "lost" then
+    client.dispatcher:unkeep(self)
+  end
   client.ledger:remove(self)
   holds:remove(who, self)
   if not rawequal(who, nil) then client.mortals:unnote(who, self, self.keeps) end
@@ -273,26 +280,39 @@ function Hold:end_rest()
   return ended
 end
 
+--- Gives back one of several counts, and answers for this moment.
+---@return boolean? ok nil without an error: it is the last count, or max_hold is over
+---@return string? err "unknown"
+local function release_one(contender)
+  if contender:count() == 1 or not contender:held() then return nil end
+  local ok, err = contender:would_release()
+  if err == "lost" then return nil end
+  contender:add(-1)
+  return ok, err
+end
+
 --- Gives back one count, and with the last one the lock.
 ---@param failed boolean? what was done under it may still be under way: nobody here takes its place over
----@return boolean? ok, string? err
+---@return boolean? ok
+---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it was still held;
+---  "lost", or as of the engine's `release`
 function Hold:release(failed)
-  local contender = self.contender
-  if contender:count() > 1 and contender:held() then
-    contender:add(-1)
-    return true
-  end
-  local ok, err
+  local contender, dispatcher = self.contender, self.holds.client.dispatcher
+  local ok, err = release_one(contender)
+  if ok or err then return ok, err end
+  if contender:validity() == 0 then dispatcher:keep(self) end -- before anything is done that memory may lack for
   if failed then
     ok, err = contender:give_up()
   else
     ok, err = contender:release()
   end
-  if ok then
-    self:leave("released")
-    self.holds.client.dispatcher:take_early()
+  if ok or err == "unknown" then
+    self:leave("released", err ~= nil)
+    dispatcher:take_early()
   elseif err == "lost" then
     self:lose()
+  else
+    dispatcher:unkeep(self)
   end
   return ok, err
 end
