@@ -54,7 +54,8 @@ typedef struct zkl_config {
     zkl_acl acl;
     const char *identifier; /* data of the lock nodes */
     const char *tls;        /* "ca,cert,key,password", none empty, or NULL; needs zkl_has_tls() */
-    bool log;               /* keep the log lines for zkl_log_take */
+    bool log;               /* keep libzookeeper's log lines and our own for zkl_log_take */
+    bool notes;             /* keep our own */
 } zkl_config;
 
 zkl_nanos zkl_now(void);
@@ -126,8 +127,9 @@ void zkl_wake(zkl_client *client);
 /* Makes it readable at that moment, unless the client is closed by then. There is one such moment:
  * the latest call says which; ZKL_NEVER: none. */
 void zkl_wake_at(zkl_client *client, zkl_nanos moment);
-/* Takes the oldest log line; `level` is "error" or "warn". false: there is none. */
-bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size);
+/* Takes the oldest log line; `level` is "error" or "warn"; `own`: it is not libzookeeper's. false:
+ * there is none. */
+bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line, size_t size);
 
 /* ---- a notifier: for a host like nginx, whose loop connects to sockets by name and watches no
  * descriptor that it has not made ---- */

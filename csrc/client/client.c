@@ -231,11 +231,11 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
     session->answered = answered;
     session->watched = watched;
     session->ctx = client;
-    if (config->log) {
+    if (config->log || config->notes) {
         client->log = malloc(sizeof *client->log);
         if (!client->log)
             return ZKL_NO_MEMORY;
-        zkl_log_open(client->log, &client->context.events);
+        zkl_log_open(client->log, &client->context.events, config->log);
         session->log = client->log;
     }
     if (config->tls)
@@ -424,7 +424,9 @@ void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
     zkl_client_unlock(client);
 }
 
-bool zkl_log_take(zkl_client *client, const char **level, char *line, size_t size) {
-    return !zkl_client_forked(client) && client->log &&
-           zkl_log_next(client->log, level, line, size);
+bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line, size_t size) {
+    if (zkl_client_forked(client) || !client->log || !zkl_log_next(client->log, level, line, size))
+        return false;
+    *own = *level == zkl_log_own;
+    return true;
 }

@@ -76,8 +76,8 @@ static const char *lacking(int why) {
     return why == EAGAIN ? "no threads left" : NULL;
 }
 
-/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log= } -> client, or nil
- * and what the process has none left of; the table is lua/zklock's, checked there. */
+/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log=, notes= } -> client,
+ * or nil and what the process has none left of; the table is lua/zklock's, checked there. */
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {
@@ -88,6 +88,8 @@ int zkl_lua_connect(lua_State *L) {
     };
     lua_getfield(L, 1, "log");
     config.log = lua_toboolean(L, -1);
+    lua_getfield(L, 1, "notes");
+    config.notes = lua_toboolean(L, -1);
     config.auths = auths_of(L, &config.auth_count);
     zkl_client *client = NULL;
     void **box = zkl_new_box(L, ZKL_CLIENT);

@@ -53,11 +53,13 @@ int zkl_lua_forget(lua_State *L) {
 int zkl_lua_take_log(lua_State *L) {
     const char *level;
     char text[1024];
-    if (!zkl_log_take(zkl_check_client(L, 1), &level, text, sizeof text))
+    bool own;
+    if (!zkl_log_take(zkl_check_client(L, 1), &level, &own, text, sizeof text))
         return 0;
     lua_pushstring(L, level);
     lua_pushstring(L, text);
-    return 2;
+    lua_pushboolean(L, own);
+    return 3;
 }
 
 void zkl_keep_event_texts(lua_State *L) {

@@ -9,6 +9,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static zkl_list logs;
+const char zkl_log_own[] = "warn";
 
 /* The parent's logs are not the child's; and a thread that the child does not have may hold the
  * mutex. */
@@ -21,8 +22,9 @@ static void prepare(void) {
     pthread_atfork(NULL, NULL, in_child);
 }
 
-void zkl_log_open(zkl_log *log, zkl_events *events) {
+void zkl_log_open(zkl_log *log, zkl_events *events, bool all) {
     memset(log, 0, sizeof *log);
+    log->all = all;
     log->events = events;
     log->event.kind = ZKL_EVENT_LOG;
     pthread_once(&once, prepare);
@@ -72,7 +74,7 @@ void zkl_log_warn(zkl_log *log, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     pthread_mutex_lock(&mutex);
-    append(log, "warn", text);
+    append(log, zkl_log_own, text);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -82,7 +84,8 @@ void zkl_log_library(const char *message) {
     pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
     ZKL_EACH (zkl_log, log, &logs, item) {
-        append(log, level, message);
+        if (log->all)
+            append(log, level, message);
     }
     pthread_mutex_unlock(&mutex);
 }

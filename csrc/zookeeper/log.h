@@ -12,6 +12,7 @@ typedef struct zkl_log {
     zkl_list_item item; /* all logs of the process */
     zkl_events *events;
     zkl_event event;
+    bool all; /* libzookeeper's lines, too; else only our own */
     struct {
         const char *level;
         char text[ZKL_LOG_LINE];
@@ -19,10 +20,15 @@ typedef struct zkl_log {
     size_t first, count;
 } zkl_log;
 
-/* From now on it receives lines. Its lock is a leaf but for that of `events`. */
-void zkl_log_open(zkl_log *log, zkl_events *events);
+/* From now on it receives lines; of libzookeeper's only with `all`. Its lock is a leaf but for that
+ * of `events`. */
+void zkl_log_open(zkl_log *log, zkl_events *events, bool all);
 void zkl_log_close(zkl_log *log);
 bool zkl_log_next(zkl_log *log, const char **level, char *text, size_t size);
+
+/* The level of our own lines is this very text; libzookeeper's have another one that may read the
+ * same. */
+extern const char zkl_log_own[];
 
 /* One line of our own, to one log (NULL: nobody listens). */
 void zkl_log_warn(zkl_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));

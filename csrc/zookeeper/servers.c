@@ -13,6 +13,7 @@
 #include <sys/random.h>
 
 #define DEFAULT_PORT "2181"
+#define WHITE_SPACE " \t\n\v\f\r"
 #define CHROOT_MOST 4096 /* bytes, as a path */
 #define CHROOT_LEVELS_MOST 128
 #define LEVEL_MOST 255 /* bytes */
@@ -55,7 +56,7 @@ static bool parse_server(struct zkl_server *server, char *text, char *why, size_
         return refuse(why, size, "empty host name before port", server->port);
     for (const char *p = host; *p; p++)
         if ((unsigned char)*p <= ' ')
-            return refuse(why, size, "white space in host name", host);
+            return refuse(why, size, "control character in host name", host);
     return true;
 }
 
@@ -97,7 +98,10 @@ bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t
         return false;
     }
     memcpy(servers->text, text, length + 1);
-    const char *wrong = strstr(text, "://")   ? "no URL, but host:port,host:port/chroot is wanted:"
+    const size_t hosts = strcspn(text, "/");
+    const char *wrong = strstr(text, "://") ? "no URL, but host:port,host:port/chroot is wanted:"
+                        : strcspn(text, WHITE_SPACE) < hosts
+                            ? "servers are parted by commas alone, and there is white space in"
                         : strpbrk(text, ";|") ? "servers are parted by commas:"
                                               : NULL;
     if (wrong) {

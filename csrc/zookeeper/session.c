@@ -8,6 +8,7 @@
 #include "zookeeper/tls.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
@@ -123,9 +124,57 @@ static void unsure(zkl_heart *heart) {
     session->warned = true;
 }
 
+/* ---- what the log says ---- */
+
+/* locked. What the host hears of a state is its name alone. */
+static void set_state_for(zkl_session *session, zkl_state state) {
+    if (session->state == ZKL_STATE_CONNECTED)
+        session->away = zkl_context_now(session->context);
+    set_state(session, state);
+}
+
+static void log_suspended(zkl_session *session) {
+    char why[ZKL_TROUBLE_TEXT];
+    const bool known = zkl_trouble_of(session->tried, session->met, why, sizeof why);
+    zkl_log_warn(session->log, "suspended: %s", known ? why : "the connection has broken");
+}
+
+/* With what the servers and the heart have said before they are forgotten. */
+static void log_expired(zkl_session *session) {
+    const zkl_context *context = session->context;
+    const zkl_nanos now = zkl_context_now(context);
+    zkl_log_warn(session->log,
+                 "session expired after %.1f s without an answer; locks held: %" PRIu64,
+                 zkl_clock_seconds(session->heart.heard ? now - session->heart.heard : 0),
+                 context->counters.held);
+    if (context->trusted_until > now)
+        zkl_log_warn(session->log,
+                     "the session was valid for another %.1f s: its timeout of %g s is less than "
+                     "two ticks of the servers, or somebody has ended it",
+                     zkl_clock_seconds(context->trusted_until - now),
+                     zkl_clock_seconds(session->timeout));
+}
+
+static void log_connected(zkl_session *session) {
+    if (session->away)
+        zkl_log_warn(session->log, "connected again after %.1f s",
+                     zkl_clock_seconds(zkl_context_now(session->context) - session->away));
+    session->away = 0;
+}
+
+static void overdue(zkl_timer *timer) {
+    zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, overdue);
+    char why[ZKL_TROUBLE_TEXT] = "no answer";
+    if (!zkl_trouble_of(session->tried, 0, why, sizeof why) && session->unresolved[0])
+        snprintf(why, sizeof why, "%s", session->unresolved);
+    zkl_log_warn(session->log, "no server was reached for %g s: %s",
+                 zkl_clock_seconds(session->timeout), why);
+}
+
 /* locked: from now on requests are made, and what is read is believed. */
 static void resume(zkl_session *session) {
     session->carried = false;
+    log_connected(session);
     set_stage(session, ZKL_STAGE_LINKED);
     session->context->port = zkl_link_port(session->link);
     set_state(session, ZKL_STATE_CONNECTED);
@@ -212,15 +261,17 @@ static void link_dead(zkl_session *session, zkl_nanos pause) {
 static void refused(zkl_session *session) {
     const zkl_nanos pause = zkl_backoff(&session->refused_pause, REFUSED_FIRST, REFUSED_MOST);
     link_dead(session, pause);
-    set_state(session, ZKL_STATE_AUTH_FAILED);
+    set_state_for(session, ZKL_STATE_AUTH_FAILED);
+    zkl_log_warn(session->log, "auth failed: the servers refuse the credentials");
     session->tell(session->ctx, ZKL_SESSION_REFUSED);
 }
 
 /* locked */
 static void expired(zkl_session *session) {
     const bool was_brief = zkl_context_now(session->context) - session->met < BRIEF;
+    log_expired(session);
     link_dead(session, was_brief ? BRIEF_PAUSE : 0);
-    set_state(session, ZKL_STATE_EXPIRED);
+    set_state_for(session, ZKL_STATE_EXPIRED);
     session->tell(session->ctx, ZKL_SESSION_EXPIRED);
 }
 
@@ -274,6 +325,7 @@ static void connected(zkl_session *session) {
     session->remembers = true;
     session->carried = session->carried && !fresh;
     zkl_timer_clear(&context->timers, &session->look);
+    zkl_timer_clear(&context->timers, &session->overdue);
     context->counters.sessions += fresh;
     if (!session->ending)
         zkl_heart_started(&session->heart, zkl_link_port(session->link));
@@ -298,7 +350,8 @@ static void suspended(zkl_session *session) {
         zkl_worker_send(session->worker, &session->look_again);
     if (!resumed)
         return;
-    set_state(session, ZKL_STATE_SUSPENDED);
+    set_state_for(session, ZKL_STATE_SUSPENDED);
+    log_suspended(session);
     session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
 }
 
@@ -441,8 +494,9 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
     if (zkl_link_part(former, session->addresses, identity))
         return true;
     session->enter(session->ctx);
+    log_expired(session);
     forget_session(session);
-    set_state(session, ZKL_STATE_EXPIRED);
+    set_state_for(session, ZKL_STATE_EXPIRED);
     session->tell(session->ctx, ZKL_SESSION_EXPIRED);
     session->leave(session->ctx);
     return false;
@@ -542,6 +596,8 @@ static void renew(zkl_job *job) {
 }
 
 void zkl_session_start(zkl_session *session) {
+    zkl_timer_set(&session->context->timers, &session->overdue,
+                  zkl_context_now(session->context) + session->timeout);
     zkl_worker_send(session->worker, &session->renew);
 }
 
@@ -550,6 +606,7 @@ void zkl_session_ending(zkl_session *session) {
     session->heart.port = NULL; /* no more heartbeats: nobody holds or waits */
     zkl_timer_clear(&session->context->timers, &session->reopen);
     zkl_timer_clear(&session->context->timers, &session->look);
+    zkl_timer_clear(&session->context->timers, &session->overdue);
     set_state(session, ZKL_STATE_CLOSED);
 }
 
@@ -590,6 +647,7 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     session->timeout = zkl_link_asked(config);
     session->reopen.fire = reopen;
     session->look.fire = look;
+    session->overdue.fire = overdue;
     session->renew.run = renew;
     session->look_again.run = look_again;
     session->heart.context = session->context;

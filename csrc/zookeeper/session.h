@@ -66,6 +66,8 @@ struct zkl_session {
     zkl_nanos seeking;     /* since when the link has been without a server */
     zkl_nanos look_pause;  /* before names are looked up again */
     zkl_timer reopen, look;
+    zkl_timer overdue; /* no server was ever reached when it fires */
+    zkl_nanos away;    /* since when it has not been connected as far as the host knows */
     zkl_job renew, look_again;
     char *addresses;                   /* of the link; worker thread */
     char *tried;                       /* a copy, for the host's questions */

@@ -1,6 +1,7 @@
 #include "zookeeper/trouble.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,8 @@ void zkl_trouble_note(const char *line) {
     if (strtol(number, NULL, 10) == 0 ||
         !between(strstr(line, "errno="), "(", ")", why, sizeof why))
         snprintf(why, sizeof why, "no answer");
+    if (strstr(line, "failed while receiving") && strtol(number, NULL, 10) == EHOSTDOWN)
+        snprintf(why, sizeof why, "the server closed the connection"); /* libzookeeper's number */
     why[0] = (char)tolower((unsigned char)why[0]);
     const size_t length = strlen(address);
     const bool brackets = length > 2 && address[0] == '[' && address[length - 1] == ']';

@@ -53,6 +53,7 @@ function Client.new(native, options)
     on_state = options.on_state,
     log = options.log,
     note = options.log ~= false and loop.note,
+    chroot = options.chroot,
   })
   self.ledger, self.paths = Ledger.new(self, mortals), Paths.new(self)
   if loop.watch then self.unwatch, self.finalizer = watch(self) end

@@ -176,6 +176,7 @@ function zklock.connect(hosts, options)
     identifier = check_identifier(options.identifier),
     tls = tls,
     log = (check.listener(options.log or nil, "options.log")) ~= nil,
+    notes = options.log ~= false and adapter.note ~= nil,
   }
   local client_options = {
     loop = adapter,

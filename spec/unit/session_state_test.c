@@ -7,6 +7,7 @@
 
 static void each_change_of_the_state_is_told_once(void) {
     zkl_event event;
+    world.session.log = NULL; /* its lines are events, too */
     world_come_up();
     world_happens(world_link(), ZKL_LINK_SUSPENDED);
     world_happens(world_link(), ZKL_LINK_SUSPENDED);
@@ -35,6 +36,7 @@ static void check_told(zkl_state expected) {
 
 /* However often it comes to that. */
 static void a_state_that_stays_is_not_told_again(void) {
+    world.session.log = NULL; /* its lines are events, too */
     world_work();
     for (int i = 0; i < 3; i++) {
         world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
@@ -67,6 +69,7 @@ static void while_it_rests_no_name_is_looked_up(void) {
 /* A host that does not poll. */
 static void of_many_changes_the_latest_are_told(void) {
     zkl_event event;
+    world.session.log = NULL;
     world_come_up();
     for (int i = 0; i < ZKL_STATES_KEPT; i++) {
         world_happens(world_link(), ZKL_LINK_SUSPENDED);
@@ -169,8 +172,84 @@ static void refused_credentials_are_shown_again_later_and_later(void) {
     CHECK_INT(world.made, before + 1);
 }
 
+/* ---- the log ---- */
+
+/* The oldest line; "": there is none. */
+static const char *line(void) {
+    static char text[ZKL_LOG_LINE];
+    const char *level;
+    return zkl_log_next(&world.said, &level, text, sizeof text) ? text : "";
+}
+
+static void the_log_says_why_it_is_suspended_and_for_how_long(void) {
+    world_come_up();
+    CHECK_TEXT(line(), "");
+    char broken[256];
+    snprintf(broken, sizeof broken,
+             "Socket %.13s zk retcode=-4, errno=112(Host is down): failed while receiving a server "
+             "response",
+             world_link()->addresses);
+    world.session.met = 0; /* the trouble is noted by another clock */
+    zkl_trouble_note(broken);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(line(), "suspended: the server closed the connection: 10.0.0.1:2181");
+    world_pass(2.5);
+    world_connect(7);
+    CHECK_TEXT(line(), "connected again after 2.5 s");
+    CHECK_TEXT(line(), "");
+}
+
+static void the_log_says_how_long_an_expired_session_had_no_answer(void) {
+    world_come_up();
+    world_answer(ZKL_PROOF_QUORUM);
+    world_pass(1);
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    line();
+    world_pass(11);
+    world.context.counters.held = 3;
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    world.context.counters.held = 0;
+    CHECK_TEXT(line(), "session expired after 12.0 s without an answer; locks held: 3");
+    CHECK_TEXT(line(), "");
+    world_work();
+    world_connect(8);
+    CHECK_TEXT(line(), "connected again after 11.0 s");
+}
+
+/* Its timeout may be less than two ticks, which no server tells. */
+static void the_log_says_that_a_session_ended_while_it_was_believed_in(void) {
+    world_come_up();
+    world_answer(ZKL_PROOF_QUORUM);
+    world_pass(4);
+    world_happens(world_link(), ZKL_LINK_EXPIRED);
+    CHECK_TEXT(line(), "session expired after 4.0 s without an answer; locks held: 0");
+    CHECK_TEXT(line(), "the session was valid for another 1.9 s: its timeout of 6 s is less than "
+                       "two ticks of the servers, or somebody has ended it");
+}
+
+static void the_log_says_once_that_no_server_was_ever_reached(void) {
+    world_work();
+    zkl_nanos until = world.now + SESSION_TIMEOUT * ZKL_SECOND;
+    while (world.now < until - ZKL_SECOND)
+        world_pass(0.5);
+    CHECK_TEXT(line(), "");
+    for (int i = 0; i < 100; i++)
+        world_pass(0.5);
+    const char *said = line();
+    CHECK(strncmp(said, "no server was reached for 10 s: ", 32) == 0);
+    CHECK_TEXT(line(), "");
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
+        {"the log says why it is suspended, and for how long",
+         the_log_says_why_it_is_suspended_and_for_how_long},
+        {"the log says how long an expired session had no answer",
+         the_log_says_how_long_an_expired_session_had_no_answer},
+        {"the log says that a session ended while it was believed in",
+         the_log_says_that_a_session_ended_while_it_was_believed_in},
+        {"the log says once that no server was ever reached",
+         the_log_says_once_that_no_server_was_ever_reached},
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
         {"each change of the state is told once", each_change_of_the_state_is_told_once},

@@ -61,7 +61,7 @@ static const char *advice_on(const char *what, mode_t mode) {
     zkl_events events;
     zkl_log log;
     CHECK(zkl_events_init(&events));
-    zkl_log_open(&log, &events);
+    zkl_log_open(&log, &events, true);
     CHECK_INT(chmod(good, mode), 0);
     snprintf(files, sizeof files, "ca.pem,client.pem,%s,sesame", good);
     zkl_tls_advise(files, &log);

@@ -6,8 +6,6 @@ local text = require "zklock.base.text"
 
 local quietly = core.quietly
 
---- States that are told in the host's log.
-local WORSE = { suspended = true, expired = true, ["auth failed"] = true }
 --- More owners than this are not looked at before the first, short wait.
 local MANY = 64
 --- How long that one is; seconds.
@@ -21,7 +19,17 @@ local NAP = 0.05
 local Dispatcher = {}
 Dispatcher.__index = Dispatcher
 
----@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil
+local clients = 0
+
+--- Tells one client of this Lua state from the others.
+local function sign(chroot)
+  clients = clients + 1
+  if chroot == "" then return (" (client %d)"):format(clients) end
+  return (" (client %d, chroot %s)"):format(clients, text.escape(chroot))
+end
+
+---@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil; and `chroot`, ""
+---  or the client's
 function Dispatcher.new(native, waits, callbacks, mortals, listeners)
   return setmetatable({
     native = native,
@@ -31,6 +39,7 @@ function Dispatcher.new(native, waits, callbacks, mortals, listeners)
     on_state = listeners.on_state or false,
     on_log = listeners.log or false,
     on_note = listeners.note or false,
+    signature = sign(listeners.chroot),
     subjects = setmetatable({}, { __mode = "v" }),
     kept = Bag.new("_kept"),
     endings = {},
@@ -68,24 +77,25 @@ function Dispatcher:listen(on_state)
   self.on_state = on_state or false
 end
 
---- A line for the host's own log, where it has one and that was not refused.
+--- A line for the host's own log, where it has one and that was not refused. It ends with which of the process's
+--- clients says so: not with the session's id, which is as good as a password.
 function Dispatcher:note(...)
-  if self.on_note then self.on_note("zklock: " .. table.concat({ ... }, ": ")) end
+  if self.on_note then self.on_note("zklock: " .. table.concat({ ... }, ": ") .. self.signature) end
 end
 
 local function state_changed(self, state)
   if state == self.told_state then return end
   if self.on_state then self.callbacks:later(self.on_state, state) end
   self.told_state = state
-  if WORSE[state] then self:note(state, self.native:trouble()) end
 end
 
---- Takes the lines of libzookeeper's log. If there is no memory to tell one, that one is not told.
+--- Takes the lines of libzookeeper's log and of our own. If there is no memory to tell one, that one is not told.
 local function log_arrived(self)
   while true do
-    local level, line = self.native:take_log()
+    local level, line, own = self.native:take_log()
     if not level then return end
-    self.callbacks:later(self.on_log, level, text.escape(line))
+    if own then self:note(text.escape(line)) end
+    if self.on_log then self.callbacks:later(self.on_log, level, text.escape(line)) end
   end
 end
 

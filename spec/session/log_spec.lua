@@ -1,0 +1,79 @@
+--- What the log says of a session: for people who look after the machine.
+
+local proxy = require "spec.support.proxy"
+local server = require "spec.support.server"
+local wait = require "spec.support.wait"
+local zklock = require "zklock"
+
+local PATIENCE = 20
+
+describe("the log #once", function()
+  local client, link, lines
+
+  local function connect(hosts, options)
+    lines = {}
+    options.log = function(_, line) lines[#lines + 1] = line end
+    client = assert(zklock.connect(hosts, options))
+    return client
+  end
+
+  local function says(pattern)
+    wait.eventually(function()
+      client:poll(0.05)
+      for _, line in ipairs(lines) do
+        if line:find(pattern) then return true end
+      end
+    end, PATIENCE)
+  end
+
+  before_each(function() link = proxy.start(server.shared().hosts) end)
+
+  after_each(function()
+    client:close()
+    link:close()
+  end)
+
+  it("says that the server closed the connection, and after how long there was one again", function()
+    connect(link.hosts, { session_timeout = 4 })
+    link:cut()
+    says("^suspended: the server closed the connection: 127%.0%.0%.1:%d+$")
+    says("^connected again after %d+%.%d s$")
+  end)
+
+  it("says how long an expired session had no answer, and how many locks it held", function()
+    connect(link.hosts, { session_timeout = 4 })
+    assert(client:mutex("/log/held"):acquire(PATIENCE))
+    link:refuse()
+    link:cut()
+    wait.eventually(function() return client:state() == "suspended" end, PATIENCE)
+    link:expire_session(client:session_id())
+    link:heal()
+    says("^session expired after %d+%.%d s without an answer; locks held: 1$")
+    says("^connected again after %d+%.%d s$")
+  end)
+
+  it("says once that no server was reached for a session timeout", function()
+    connect("127.0.0.1:1", { session_timeout = 1, connect_timeout = 0 })
+    says("^no server was reached for 1 s: connection refused: 127%.0%.0%.1:1$")
+  end)
+
+  it("never has the session's id, which is as good as its password", function()
+    connect(link.hosts, { session_timeout = 4 })
+    local id = client:session_id():sub(3)
+    link:cut()
+    says("^connected again after")
+    for _, line in ipairs(lines) do
+      if not line:find("ZOO_", 1, true) then assert.is_nil(line:find(id, 1, true), line) end
+    end
+  end)
+
+  it("is told by name why a list of servers with spaces is refused", function()
+    connect(link.hosts, { session_timeout = 4 })
+    for _, hosts in ipairs { "zk1:2181, zk2:2181", "zk1:2181 zk2:2181" } do
+      local ok, err = pcall(zklock.connect, hosts)
+      assert.is_false(ok)
+      assert.truthy(err:find("bad argument 'hosts' (servers are parted by commas alone, and there is white space in '"
+        .. hosts, 1, true), err)
+    end
+  end)
+end)
