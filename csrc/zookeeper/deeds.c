@@ -217,10 +217,14 @@ static bool add(transaction *t, size_t i, const zkl_op *op) {
 /* One that succeeded tells each create's path as it was asked for. */
 static bool is_whole(const transaction *t) {
     for (size_t i = 0; i < t->count; i++)
-        if (t->results[i].err != ZOK ||
-            (t->asked[i] && !zkl_outgoing_is_made(t->made[i], t->asked[i], t->sequence[i])))
+        if (t->asked[i] && !zkl_outgoing_is_made(t->made[i], t->asked[i], t->sequence[i]))
             return false;
-    return true;
+    return zkl_outgoing_are_done(t->results, t->count);
+}
+
+/* An operation that the answer leaves out is not the one that failed. */
+static int outcome_of(const zoo_op_result_t *result) {
+    return result->err == ZKL_UNTOLD ? ZOK : result->err;
 }
 
 static void on_transaction(int rc, const void *data) {
@@ -229,7 +233,7 @@ static void on_transaction(int rc, const void *data) {
     zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
     for (size_t i = 0; i < t->count; i++)
         t->outcomes[i] = (zkl_op_result){
-            .rc = t->results[i].err,
+            .rc = outcome_of(&t->results[i]),
             .path = t->made[i],
             .stat = zkl_outgoing_stat(&t->stats[i]),
         };

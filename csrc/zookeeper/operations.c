@@ -14,14 +14,18 @@ typedef zkl_outgoing request;
 typedef struct batch {
     zoo_op_t *ops;
     zoo_op_result_t *results;
-    char **asked; /* the paths that were asked for ... */
-    char **names; /* ... and behind each, in the same piece of memory, the one that was made */
-    size_t count;
-    char *mark;
+    char **asked;     /* the paths that were asked for ... */
+    char **names;     /* ... and behind each, in the same piece of memory, the one that was made */
+    size_t count;     /* of the nodes; behind them the operations on the mark come */
+    char *mark;       /* NULL: there is none */
     struct Stat stat; /* the mark's */
 } batch;
 
 enum { MARK_OPS = 3 };
+
+static size_t batch_ops(const batch *b) {
+    return b->count + (b->mark ? MARK_OPS : 0);
+}
 
 static void batch_free(void *load) {
     batch *b = load;
@@ -143,7 +147,7 @@ static bool all_made(const batch *b) {
     for (size_t i = 0; i < b->count; i++)
         if (!zkl_outgoing_is_made(b->names[i], b->asked[i], true))
             return false;
-    return true;
+    return zkl_outgoing_are_done(b->results, batch_ops(b));
 }
 
 static void on_batch(int rc, const void *data) {
@@ -219,8 +223,7 @@ static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, 
         return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
     r->load = b;
     r->unload = batch_free;
-    return zkl_outgoing_transact(r, (int)(asked->count + (asked->mark ? MARK_OPS : 0)), b->ops,
-                                 b->results, on_batch);
+    return zkl_outgoing_transact(r, (int)batch_ops(b), b->ops, b->results, on_batch);
 }
 
 static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {

@@ -56,6 +56,8 @@ int zkl_outgoing_sent(zkl_outgoing *r, int rc) {
 int zkl_outgoing_transact(zkl_outgoing *r, int count, const zoo_op_t *ops, zoo_op_result_t *results,
                           void_completion_t done) {
     zhandle_t *handle = r->link->handle;
+    for (int i = 0; i < count; i++)
+        results[i].err = ZKL_UNTOLD;
     const bool has_server = zoo_state(handle) == ZOO_CONNECTED_STATE;
     return zkl_outgoing_sent(r, has_server ? zoo_amulti(handle, count, ops, results, done, r)
                                            : ZINVALIDSTATE);
@@ -75,6 +77,13 @@ void zkl_outgoing_forget(zkl_link *link) {
     ZKL_EACH (zkl_outgoing, r, &link->requests, item) {
         free_memory(r);
     }
+}
+
+bool zkl_outgoing_are_done(const zoo_op_result_t *results, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (results[i].err != ZOK)
+            return false;
+    return true;
 }
 
 /* Exactly as the servers print one. */

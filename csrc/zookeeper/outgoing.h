@@ -40,6 +40,12 @@ void zkl_outgoing_forget(zkl_link *link);
  * the request. */
 #define ZKL_CORRUPT ZMARSHALLINGERROR
 
+/* What each result of a transaction says until the answer tells of that operation. The servers'
+ * answer may leave some out, and 0 would mean that they are done. */
+#define ZKL_UNTOLD INT32_MIN
+
+/* Does the answer say of each operation that it is done? */
+bool zkl_outgoing_are_done(const zoo_op_result_t *results, size_t count);
 /* Is it the path of what was asked for? */
 bool zkl_outgoing_is_made(const char *made, const char *asked, bool sequence);
 /* Are these names of children? */

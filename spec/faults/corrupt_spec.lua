@@ -90,6 +90,19 @@ describe("a corrupt answer #once", function()
     check_holds(("multilock:%s/a+%s/b"):format(path, path), "/a", "/b")
   end
 
+  it("to a transaction: fewer results than operations", function()
+    local client = here:connect_to(faulty.hosts, { session_timeout = SESSION })
+    local checked = wire.int(wire.ops.check) .. wire.bool(false) .. wire.int(0)
+    local over = wire.int(-1) .. wire.bool(true) .. wire.int(-1)
+    for _, body in ipairs { over, checked .. over } do
+      faulty:forge_reply("multi", body)
+      local ops = { { "check", path }, { "check", path .. "/a" } }
+      assert.same({ nil, "unknown" }, { client:multi(ops, PATIENCE) })
+      assert.equal(0, faulty:pending())
+      assert.same({ true, true }, (client:multi(ops, PATIENCE)))
+    end
+  end)
+
   it("to a transaction: no paths", function() check_survives_batch(made()) end)
   it("to a transaction: one path too few", function() check_survives_batch(made(path .. "/a/x-lock-0000000000")) end)
   it("to a transaction: empty paths", function() check_survives_batch(made("", "")) end)
