@@ -6,14 +6,12 @@
 #include "zookeeper/log.h"
 #include "zookeeper/operations.h"
 #include "zookeeper/outgoing.h"
-#include "zookeeper/servers.h"
+#include "zookeeper/socket.h"
 #include "zookeeper/tls.h"
 #include "zookeeper/watchdog.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +74,6 @@ static bool add_auths(zkl_link *link) {
     return true;
 }
 
-/* A session is confirmed on some socket of the process to that server. */
 static void confirmed(zkl_link *link, zhandle_t *handle) {
     struct sockaddr_storage server;
     socklen_t length = sizeof server;
@@ -84,7 +81,7 @@ static void confirmed(zkl_link *link, zhandle_t *handle) {
     const struct sockaddr *at =
         zookeeper_get_connected_host(handle, (struct sockaddr *)&server, &length);
     if (at)
-        zkl_descriptors_mark_sockets(at, length);
+        zkl_socket_confirmed(handle, at, length);
     if (link->watchdog)
         zkl_watchdog_rest(link->watchdog, at, length, zkl_link_timeout(link));
 }
@@ -307,18 +304,6 @@ bool zkl_link_connected(zkl_link *link) {
     return connected;
 }
 
-/* A socket that no session is confirmed on yet: those that are have been marked for exec. */
-static void hang_up_if_new(int fd, void *ctx) {
-    struct sockaddr_storage peer;
-    socklen_t length = sizeof peer;
-    memset(&peer, 0, sizeof peer);
-    if (getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
-        (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
-        !(fcntl(fd, F_GETFD) & FD_CLOEXEC) &&
-        zkl_servers_listed(ctx, (struct sockaddr *)&peer, length))
-        shutdown(fd, SHUT_RDWR);
-}
-
 static bool is_connected(zhandle_t *handle) {
     const int state = zoo_state(handle);
     return state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE;
@@ -327,14 +312,14 @@ static bool is_connected(zhandle_t *handle) {
 /* The library has no way to let go of a session, and tells the servers to end it when it closes a
  * handle that is connected. On each connection it asks for the session whose id is written in the
  * handle, or for a new one if that is 0. A connection on which it has asked for ours already is
- * cut, so that nothing more goes out on it; that of another client which asks at this moment is cut
- * as well, and tries again. */
-bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity) {
+ * cut, so that nothing more goes out on it. */
+bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
     clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
     *identity = (zkl_identity){.id = session->client_id};
     memcpy(identity->password, session->passwd, sizeof identity->password);
     memset(session, 0, sizeof *session);
-    zkl_descriptors_each(hang_up_if_new, (void *)addresses);
+    if (!is_connected(link->handle))
+        zkl_socket_hang_up(link->handle);
     nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
     return !is_connected(link->handle) || zkl_link_session(link) != identity->id;
 }

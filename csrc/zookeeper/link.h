@@ -39,10 +39,10 @@ zkl_nanos zkl_link_root(zkl_link *link);
 /* Has it a server? Perhaps one that has not taken the credentials yet. */
 bool zkl_link_connected(zkl_link *link);
 /* Takes the session off a link that has no server, so that another one can carry it on: what this
- * one finds from now on is a session of its own, and closing it does not end the other.
- * `addresses`: the link's. false: it has found a server at this very moment, and closing it ends
- * the session. Takes a moment; not under the client's mutex. */
-bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity);
+ * one finds from now on is a session of its own, and closing it does not end the other. false: it
+ * has found a server at this very moment, and closing it ends the session. Takes a moment; not
+ * under the client's mutex. */
+bool zkl_link_part(zkl_link *link, zkl_identity *identity);
 
 /* Waits until no request is on its way, or until `deadline`. Not under the client's mutex. */
 void zkl_link_drain(zkl_link *link, zkl_nanos deadline);

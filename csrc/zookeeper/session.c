@@ -491,7 +491,7 @@ static void look(zkl_timer *timer) {
  * false: the link has found a server just now, and closing it ends the session; as the servers may
  * hear of that much later, nobody carries it on. */
 static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
-    if (zkl_link_part(former, session->addresses, identity))
+    if (zkl_link_part(former, identity))
         return true;
     session->enter(session->ctx);
     log_expired(session);

@@ -3,6 +3,8 @@
  * from what the real one does; spec/recorder compares. */
 #include "handle.h"
 
+#include "zookeeper/socket.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -143,10 +145,16 @@ int zoo_set_servers_resolution_delay(zhandle_t *zh, int delay) {
     return ZOK;
 }
 
-void sim_hang_up_new(const sim_machine *machine) {
-    for (zhandle_t *zh = sim_handle_first; zh; zh = zh->next)
-        if (zh->machine == machine && zh->is_asking)
-            sim_lose(zh, ZCONNECTIONLOSS);
+/* There are no descriptors: what is done to a handle's own is done to the handle. */
+void zkl_socket_confirmed(const zhandle_t *zh, const struct sockaddr *server, socklen_t length) {
+    (void)zh;
+    (void)server;
+    (void)length;
+}
+
+void zkl_socket_hang_up(const zhandle_t *zh) {
+    if (zh->is_asking)
+        sim_lose((zhandle_t *)zh, ZCONNECTIONLOSS);
 }
 
 size_t sim_handles(void) {

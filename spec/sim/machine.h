@@ -41,8 +41,4 @@ bool sim_is_at_work(const zkl_worker *worker);
 /* Will the thread of those timers wake up? */
 bool sim_is_to_wake(const zkl_timer_thread *timer_thread);
 
-/* What looking for new sockets among the process's descriptors comes to: those connections of the
- * machine's that no session is confirmed on are cut (library.c). */
-void sim_hang_up_new(const sim_machine *machine);
-
 #endif

@@ -95,8 +95,7 @@ zkl_nanos zkl_link_root(zkl_link *link) {
 bool zkl_link_connected(zkl_link *link) {
     return link->has_server;
 }
-bool zkl_link_part(zkl_link *link, const char *addresses, zkl_identity *identity) {
-    CHECK_TEXT(addresses, link->addresses);
+bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
     CHECK(!world.is_locked);
     link->is_parted = true;
     *identity = (zkl_identity){.id = link->session};
