@@ -7,6 +7,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <signal.h>
 
 #if LUA_VERSION_NUM < 502
 #define lua_rawlen lua_objlen
@@ -153,6 +154,11 @@ int zkl_lua_connect(lua_State *L);
 int zkl_lua_spare_handlers(lua_State *L);
 /* core.interrupt_on(name) -> true; nothing: this is not the main program */
 int zkl_lua_interrupt_on(lua_State *L);
+
+/* The caller, which has blocked all signals, waits: those that the state has asked for are taken out
+ * of the set of blocked ones, also if the host has blocked them in this thread. One that came to
+ * another thread while none was in this one sets the hook. Does not raise. */
+void zkl_interrupt_listen(lua_State *L, sigset_t *blocked);
 
 /* Pushes the query, or raises: 1 result. */
 int zkl_push_query(lua_State *L, void **box, zkl_query *query);

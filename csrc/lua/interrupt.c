@@ -1,9 +1,15 @@
 /* interrupt: signals that raise an error in the main program, as Ctrl-C does in lua(1). A process
- * may have several Lua states: the one that asked last is told. */
+ * may have several Lua states: the one that asked last is told. A signal may come to any thread;
+ * only the one in which that state runs touches it: every other one passes the signal on. */
 #include "binding.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -12,14 +18,21 @@ static const struct {
 
 #define SIGNALS (sizeof signals / sizeof *signals)
 
-/* A state that asked for signals, until it is closed. */
+/* A state that asked for signals. It is never freed, for a handler may look at it at any time; one
+ * whose state is closed serves the next one that asks. */
 struct program {
-    lua_State *main;
-    struct program *former;
+    _Atomic(lua_State *) main; /* NULL: its state is closed */
+    atomic_uint turn;          /* the highest of all asked last */
+    _Atomic(pthread_t) thread; /* the one in which it runs, as far as is known */
+    atomic_int tid;            /* the same for the kernel, which notices one that has ended */
+    atomic_int passed;         /* a signal that some other thread got for it; 0: none */
+    struct program *next;      /* never changes */
 };
 
-static struct program *volatile latest; /* it hears of them; NULL: every state is closed */
-static volatile sig_atomic_t arrived;
+static _Atomic(struct program *) programs; /* all that there ever were */
+static atomic_uint turns;
+static atomic_int arrived;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of changes; handlers do without */
 
 static const char *name_of(int number) {
     for (size_t i = 0; i < SIGNALS; i++)
@@ -28,67 +41,143 @@ static const char *name_of(int number) {
     return "?";
 }
 
-/* In a coroutine, too, if that waits: csrc/lua/client.c gives it this hook. */
+/* In a coroutine, too, if that waits: csrc/lua/wait.c gives it this hook. */
 static void hook(lua_State *L, lua_Debug *frame) {
     (void)frame;
     lua_sethook(L, NULL, 0, 0);
     luaL_error(L, "interrupted: %s", name_of(arrived));
 }
 
-/* A signal handler: the hook runs before the program's next instruction. */
-static void handle(int number) {
-    const struct program *program = latest;
-    arrived = number;
-    if (program) {
-        lua_sethook(program->main, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
-    } else {
+/* In the thread in which it runs: the hook runs before the program's next instruction. */
+static void interrupt(struct program *program) {
+    lua_State *main = program->main;
+    if (main)
+        lua_sethook(main, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+/* NULL: every state is closed. */
+static struct program *latest(void) {
+    struct program *found = NULL;
+    for (struct program *each = programs; each; each = each->next)
+        if (each->main && (!found || each->turn > found->turn))
+            found = each;
+    return found;
+}
+
+static bool runs_here(struct program *program) {
+    return pthread_equal(program->thread, pthread_self());
+}
+
+/* A thread that has ended takes no signal: then the state finds it in its next wait. */
+static void pass_on(struct program *program, int number) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = number;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = program;
+    program->passed = number;
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), program->tid, number, &info);
+}
+
+/* A signal handler. One that was passed on may have been heard of meanwhile. */
+static void handle(int number, siginfo_t *info, void *context) {
+    struct program *program = latest();
+    const bool passed = program && info->si_code == SI_QUEUE && info->si_value.sival_ptr == program;
+    (void)context;
+    if (!passed)
+        arrived = number;
+    if (!program) {
         signal(number, SIG_DFL);
         raise(number);
+    } else if (!runs_here(program)) {
+        pass_on(program, number);
+    } else if (!passed || atomic_exchange(&program->passed, 0)) {
+        interrupt(program);
     }
 }
 
-static void unlink_program(const struct program *program) {
-    struct program *volatile *at = &latest;
-    while (*at && *at != program)
-        at = (struct program *volatile *)&(*at)->former;
-    if (*at)
-        *at = program->former;
-}
-
 static int forget_program(lua_State *L) {
-    unlink_program(luaL_checkudata(L, 1, "zklock.program"));
+    struct program **box = luaL_checkudata(L, 1, "zklock.program");
+    if (*box)
+        (*box)->main = NULL;
     return 0;
 }
 
-/* The state's own, made if need be. */
+/* locked. One that nobody has; NULL: no memory. */
+static struct program *take_program(void) {
+    for (struct program *each = programs; each; each = each->next)
+        if (!each->main)
+            return each;
+    struct program *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->next = programs;
+    programs = made;
+    return made;
+}
+
+static const char program_key = 'p';
+
+/* The state's own; NULL: it has never asked. */
 static struct program *program_of(lua_State *L) {
-    static const luaL_Reg methods[] = {{"__gc", forget_program}, {NULL, NULL}};
-    static const char key = 'p';
-    lua_pushlightuserdata(L, (void *)&key);
+    lua_pushlightuserdata(L, (void *)&program_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
-    struct program *program = lua_touserdata(L, -1);
+    struct program **box = lua_touserdata(L, -1);
     lua_pop(L, 1);
-    if (program)
-        return program;
+    return box ? *box : NULL;
+}
+
+/* Room for the state's own, which is empty so far. */
+static struct program **new_box(lua_State *L) {
+    static const luaL_Reg methods[] = {{"__gc", forget_program}, {NULL, NULL}};
     zkl_metatable(L, "zklock.program", methods);
-    lua_pushlightuserdata(L, (void *)&key);
-    program = lua_newuserdata(L, sizeof *program);
-    *program = (struct program){NULL, NULL};
+    lua_pushlightuserdata(L, (void *)&program_key);
+    struct program **box = lua_newuserdata(L, sizeof *box);
+    *box = NULL;
     luaL_getmetatable(L, "zklock.program");
     lua_setmetatable(L, -2);
     lua_rawset(L, LUA_REGISTRYINDEX);
-    return program;
+    return box;
+}
+
+static void note_thread(struct program *program) {
+    if (runs_here(program) && program->tid)
+        return;
+    program->thread = pthread_self();
+    program->tid = (int)syscall(SYS_gettid);
 }
 
 /* Until its state is closed `main` is the program; from then on the one before it. */
 static void set_program(lua_State *L, lua_State *main) {
     struct program *program = program_of(L);
-    if (program == latest)
-        return; /* no signal finds nobody meanwhile */
-    unlink_program(program);
-    program->main = main;
-    program->former = latest;
-    latest = program;
+    struct program **box = program ? NULL : new_box(L);
+    pthread_mutex_lock(&mutex);
+    if (box)
+        *box = program = take_program();
+    if (program) {
+        note_thread(program);
+        program->turn = ++turns;
+        program->main = main;
+    }
+    pthread_mutex_unlock(&mutex);
+    if (!program)
+        luaL_error(L, "not enough memory");
+}
+
+void zkl_interrupt_listen(lua_State *L, sigset_t *blocked) {
+    struct program *program = programs ? program_of(L) : NULL;
+    if (!program)
+        return;
+    note_thread(program);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        struct sigaction action;
+        if (sigaction(signals[i].number, NULL, &action) == 0 && action.sa_sigaction == handle)
+            sigdelset(blocked, signals[i].number);
+    }
+    if (atomic_exchange(&program->passed, 0))
+        interrupt(program);
 }
 
 /* The main coroutine; NULL: this Lua (5.1, LuaJIT) tells only whether it is the running one, and it
@@ -112,7 +201,8 @@ int zkl_lua_interrupt_on(lua_State *L) {
     set_program(L, main);
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = handle; /* what it interrupts returns: the program is to hear of it now */
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = handle; /* what it interrupts returns: the program is to hear of it now */
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < SIGNALS; i++)
         if (strcmp(name, signals[i].name) == 0)

@@ -60,6 +60,8 @@ int zkl_lua_wait(lua_State *L) {
     sigset_t all, usual;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &usual);
+    sigset_t blocked = usual;
+    zkl_interrupt_listen(L, &blocked);
     int rc = 0;
     if (lua_gethook(L) == before && !take_hook(L, main, false)) {
         struct timespec left, *timeout = NULL;
@@ -68,7 +70,7 @@ int zkl_lua_wait(lua_State *L) {
             left = (struct timespec){nanos / ZKL_SECOND, nanos % ZKL_SECOND};
             timeout = &left;
         }
-        rc = ppoll(fds, 1 + others, timeout, &usual) < 0 ? errno : 0;
+        rc = ppoll(fds, 1 + others, timeout, &blocked) < 0 ? errno : 0;
     }
     pthread_sigmask(SIG_SETMASK, &usual, NULL);
     if (rc == EINTR)

@@ -174,4 +174,56 @@ describe("a Lua state that is closed", function()
     assert.same({ 0, ("interrupted: TERM\n"):rep(4) .. "nil\tloudly\n", "" },
       { result.code, result.stdout, result.stderr })
   end)
+
+  describe("in another thread than the main one", function()
+    local WAITING = PROLOGUE .. [[
+      zklock.interrupt_on("TERM", "HUP")
+      local lock = client:mutex(path)
+      for _, wait in ipairs {
+        function() lock:acquire() end,
+        function() client:sleep(math.huge) end,
+        function() client:poll(math.huge) end,
+      } do
+        local _, err = pcall(function()
+          print("waits")
+          io.stdout:flush()
+          wait()
+        end)
+        print(err:match("interrupted: %u+$"))
+        io.stdout:flush()
+      end
+      client:close()
+    ]]
+    for how, title in pairs { yes = "the state", blocked = "the state, also where the host blocks signals," } do
+      it(title .. " is interrupted out of a wait by a signal that the main thread gets", function()
+        assert(client:mutex(path):acquire(PATIENCE))
+        program = host.spawn({ WAITING }, { zk.hosts, path }, { env = { HOST_THREAD = how } })
+        for turn = 1, 3 do
+          assert.equal("waits", program:read_line(PATIENCE))
+          program:signal(turn % 2 == 0 and "sigterm" or "sighup")
+          assert.equal("interrupted: " .. (turn % 2 == 0 and "TERM" or "HUP"), program:read_line(PATIENCE))
+        end
+        assert.equal(0, (program:wait(PATIENCE)))
+        assert.equal("", program:stderr())
+      end)
+    end
+
+    it("the state is interrupted while it counts", function()
+      if rawget(_G, "jit") then return pending("compiled code does not look for the hook") end
+      program = host.spawn({ PROLOGUE .. [[
+        zklock.interrupt_on("TERM")
+        client:close()
+        local _, err = pcall(function()
+          print("counts")
+          io.stdout:flush()
+          while true do end
+        end)
+        print(err:match("interrupted: %u+$"))
+      ]] }, { zk.hosts, path }, { env = { HOST_THREAD = "yes" } })
+      assert.equal("counts", program:read_line(PATIENCE))
+      program:signal("sigterm")
+      assert.equal("interrupted: TERM", program:read_line(PATIENCE))
+      assert.equal(0, (program:wait(PATIENCE)))
+    end)
+  end)
 end)

@@ -7,8 +7,12 @@
  * Each script runs in a new state, with the arguments as its `arg`; the state is closed before the
  * next is opened. A script may leave `handlers`, a list of { NAME, FUNCTION }: they are called
  * afterwards, one after the other, each on the thread of that name, "main" or another one, which
- * lies idle in between. */
+ * lies idle in between.
+ *
+ * With HOST_THREAD in the environment all of that is done in a thread of its own, which blocks all
+ * signals if it is "blocked". */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -216,6 +220,31 @@ static bool run(const char *script, char **arguments) {
     return good;
 }
 
+struct job {
+    char **argv;
+    int scripts;
+    bool good;
+};
+
+static void *run_all(void *arg) {
+    struct job *job = arg;
+    job->good = true;
+    for (int i = 1; i < job->scripts; i++)
+        job->good = run(job->argv[i], job->argv + job->scripts + 1) && job->good;
+    return NULL;
+}
+
+/* The main thread, which has no Lua, gets the signals of the process. */
+static bool run_in_thread(struct job *job, bool blocked) {
+    pthread_t thread;
+    sigset_t all, usual;
+    sigfillset(&all);
+    pthread_sigmask(blocked ? SIG_SETMASK : SIG_UNBLOCK, &all, &usual);
+    const bool began = pthread_create(&thread, NULL, run_all, job) == 0;
+    pthread_sigmask(SIG_SETMASK, &usual, NULL);
+    return began && pthread_join(thread, NULL) == 0 && job->good;
+}
+
 int main(int argc, char **argv) {
     int scripts = 1;
     while (scripts < argc && strcmp(argv[scripts], "--") != 0)
@@ -224,8 +253,10 @@ int main(int argc, char **argv) {
         fputs("usage: host SCRIPT... -- ARGUMENT...\n", stderr);
         return 2;
     }
-    bool good = true;
-    for (int i = 1; i < scripts; i++)
-        good = run(argv[i], argv + scripts + 1) && good;
-    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+    struct job job = {.argv = argv, .scripts = scripts};
+    const char *thread = getenv("HOST_THREAD");
+    if (thread)
+        return run_in_thread(&job, strcmp(thread, "blocked") == 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+    run_all(&job);
+    return job.good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

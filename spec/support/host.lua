@@ -11,6 +11,9 @@
 -- A script may leave `handlers`, a list of { NAME, FUNCTION }, as a program with an event loop in C has them: they are
 -- called after it, one after the other, each on the thread of that name ("main", or another), idle in between.
 
+-- With HOST_THREAD in `options.env` they run in another thread than the main one, which has no Lua; with "blocked" that
+-- thread blocks all signals.
+
 local uv = require "luv"
 local folder = require "spec.support.folder"
 local process = require "spec.support.process"
