@@ -117,7 +117,9 @@ function acts.request(world)
     if maybe(3) then raised.any() end
     if maybe(2) then request:release() end
     if maybe(20) then acts.acquire(world) end
-    if maybe(40) then world.client:poll() end
+    if maybe(40) then world.client:poll(seconds()) end
+    if maybe(20) then acts.rival(world) end
+    if maybe(20) then acts.sleep(world) end
   end
   local request = any_lock(world):request(seconds(), callback)
   if maybe(2) then keep(world, request) end
@@ -156,12 +158,28 @@ function acts.poll(world)
   world.client:poll(seconds())
 end
 
---- Somebody else takes it meanwhile.
+function acts.sleep(world)
+  local client = maybe(2) and world.client or world.rival
+  client:sleep(seconds())
+end
+
+--- Somebody else takes it meanwhile. In a callback it waits for another client.
 function acts.rival(world)
   local lock = maybe(2) and world.rival:mutex(path(world, "lock"))
     or world.rival:mutex(path(world, "hot"), HOT)
-  if lock:acquire(0) then keep(world, lock) end
+  if lock:acquire(seconds()) then keep(world, lock) end
   if maybe(2) then lock:release() end
+end
+
+--- A callback of somebody else's, which waits for both.
+function acts.spawn(world)
+  world.rival:spawn(function()
+    acts.acquire(world)
+    acts.sleep(world)
+    if maybe(3) then acts.rival(world) end
+    if maybe(5) then raised.any() end
+  end)
+  if maybe(2) then world.rival:poll(seconds()) end
 end
 
 function acts.collect()

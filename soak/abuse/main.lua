@@ -70,7 +70,7 @@ local function holders(client)
 end
 
 local function is_at_rest(client)
-  client:poll()
+  for _, each in ipairs { world.client, world.rival } do each:poll() end -- each has callbacks that wait for both
   acts.release_all(world) -- callbacks may have taken something in an owner's name
   local stats = client:stats()
   return stats.held == 0 and stats.waiting == 0, stats

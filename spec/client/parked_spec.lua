@@ -185,6 +185,38 @@ describe("a callback in plain Lua", function()
     polls_until(b, function() return got end)
   end)
 
+  it_parks("that has closed its own client goes on there, too, and does not hold up the caller", function()
+    local lock, got = b:mutex(path), nil
+    assert(lock:acquire(PATIENCE))
+    a:spawn(function()
+      a:close()
+      got = { lock:acquire(1) }
+    end)
+    a:poll()
+    assert.is_nil(got)
+    assert(lock:release())
+    polls_until(b, function() return got end)
+    assert.is_number(got[1])
+  end)
+
+  it_parks("that polls is woken once by a callback, and not by others that poll", function()
+    local woken = { 0, 0 }
+    for i = 1, 2 do
+      a:spawn(function()
+        repeat
+          a:poll(PATIENCE)
+          woken[i] = woken[i] + 1
+        until woken[i] > 2
+      end)
+    end
+    assert.equal(2, a:poll())
+    while a:poll() + a:poll() > 0 do end
+    woken = { 0, 0 }
+    a:spawn(function() end)
+    for _ = 1, 10 do a:poll() end
+    assert.same({ 1, 1 }, woken)
+  end)
+
   it_parks("may close another client, and its own", function()
     local closed = {}
     a:spawn(function()

@@ -208,7 +208,7 @@ describe("a Lua state that is closed", function()
       end)
     end
 
-    it("the state is interrupted while it counts", function()
+    it("the state is interrupted while it counts #bare", function()
       if rawget(_G, "jit") then return pending("compiled code does not look for the hook") end
       program = host.spawn({ PROLOGUE .. [[
         zklock.interrupt_on("TERM")
