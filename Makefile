@@ -49,7 +49,7 @@ help:
 	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
 	@echo '  make sim     whole clients on simulated servers for a minute, other seeds each time: SECONDS=20; SEED=7 tells one'
 	@echo '  make costs   what the simulation asks the servers for, written down anew: for whoever has changed it'
-	@echo '  make fuzz    names, connect strings, directories of strangers, servers that lie, calls, with libFuzzer: MINUTES=60'
+	@echo '  make fuzz    names, connect strings, log lines and ACLs, directories of strangers, servers that lie, calls, with libFuzzer: MINUTES=60'
 	@echo '  make recorder  the simulation'\''s servers against a real one, operation by operation: COUNT=300'
 	@echo '  make coverage  which lines and changes of state the unit tests and the simulation do not come by: for two minutes'
 	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/queue/answer.c'

@@ -8,7 +8,7 @@ build=$1
 minutes=$2
 shift 2
 targets=("$@")
-[ $# -gt 0 ] || targets=(names servers directory stream arguments)
+[ $# -gt 0 ] || targets=(names servers texts directory stream arguments)
 cc=${CLANG:-clang}
 
 # How long an input may be. What is quick with short ones finds more in a minute.
@@ -93,51 +93,6 @@ link() { # link TARGET
     esac
 }
 
-# The function in which a program has died, by the log of a run: the first on the stack that is neither libc's nor the
-# sanitizer's. Nothing, if it is a function of ours (they have a line).
-library_function() { # library_function LOG
-    awk '
-        / #[0-9]+ 0x[0-9a-f]+ in / {
-            if (/\/(csrc|fuzz)\/[a-z_\/]*\.c:/) exit
-            if (/ in (__interceptor_|__asan|__sanitizer|__ubsan|__lsan|fuzzer::)/) next
-            if (/libc\.so|nptl\/|signal\/|stdlib\/|assert\//) next
-            print $4
-            exit
-        }' "$1"
-}
-
-# The function of ours in which it has died of a pointer to nowhere, if libzookeeper has called us with an answer.
-called_function() { # called_function LOG
-    awk '
-        /ERROR: AddressSanitizer: SEGV on unknown address/ { wild = 1 }
-        / #[0-9]+ 0x[0-9a-f]+ in / {
-            if (!name && /\/csrc\/[a-z_\/]*\.c:/) name = $4
-            if (wild && name && / in deserialize_response/) {
-                print name
-                exit
-            }
-            if (/ #[0-9]+ .* in start_thread/) exit
-        }' "$1"
-}
-
-# The function of libzookeeper whose assertion has failed while another thread died, too: of that one there is no stack.
-asserting_function() { # asserting_function LOG
-    grep -q ' #0 0x' "$1" ||
-        sed -n 's/.*zookeeper-client-c\/src\/[a-z_]*\.c:[0-9]*: \([a-z_]*\): Assertion .*/\1/p' "$1" | head -n 1
-}
-
-# Who was dying, if it is known of libzookeeper.
-known_death() { # known_death LOG
-    local name
-    for name in "$(library_function "$1")" "$(called_function "$1")" "$(asserting_function "$1")"; do
-        if [ -n "$name" ] && grep -q "^${name%%.*} " fuzz/libzookeeper.known; then
-            echo "$name"
-            return 0
-        fi
-    done
-    return 1
-}
-
 # Runs a target, again when libzookeeper has died in a known way. Its inputs then are not kept.
 run() { # run TARGET SECONDS OPTION...
     local target=$1 end=$((SECONDS + $2)) log="$build/$1.log" asan=$ASAN_OPTIONS death
@@ -151,7 +106,7 @@ run() { # run TARGET SECONDS OPTION...
             return 0
         fi
         cat "$log.last" >>"$log"
-        death=$(known_death "$log.last") || return 1
+        death=$(fuzz/known.sh "$log.last") || return 1
         echo "known of libzookeeper: $death" >>"$log"
         [ $SECONDS -lt $end ] || return 0
     done

@@ -3,7 +3,7 @@
 -- They are taken from below the range from which the kernel serves outgoing connections: else a client that keeps
 -- reconnecting could sit on the port of a server that is about to come back, or even connect to itself.
 --
--- A user of a port binds it some time later. So that no other process of the specs draws it in between, each process has
+-- A user of a port binds it some time later. So that no other process of the specs draws it in between, each has
 -- slots of its own: it keeps a UDP socket bound to the first number of a slot, and gives out the others for TCP.
 
 local uv = require "luv"

@@ -19,7 +19,7 @@ FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 SESSION_WORLD_O = $(SESSION_WORLD_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
 # Those beside the unit tests' fakes, those with libzookeeper itself, and those in Lua 5.4 besides.
-FUZZ_FAKE = names servers directory
+FUZZ_FAKE = names servers texts directory
 FUZZ_REAL = stream
 FUZZ_LUA = $(if $(filter 5.4,$(LUAS)),arguments)
 FUZZ = $(FUZZ_FAKE) $(FUZZ_REAL) $(FUZZ_LUA)
