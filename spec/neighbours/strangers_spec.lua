@@ -18,7 +18,10 @@ describe("who may not share a path #neighbours", function()
       neighbour.regulars(there.zk.hosts, "curator", "golang", "kazoo", "kazoo-plain", "lua")
   end)
 
+  --- A release of ours returns when it is on its way, and an acquire that fails gives its node up in the same way: the
+  --- servers may delete the node after that.
   after_each(function()
+    assert.is_true(ours:flush(PATIENCE))
     assert.same({}, there:nodes())
     there:close()
   end)
