@@ -71,7 +71,7 @@ static void log_lines(input *in) {
     for (unsigned i = 0; i < count; i++)
         lines[i] = take_log_line(in);
     CHECK(zkl_events_init(&events));
-    zkl_log_open(&log, &events);
+    zkl_log_open(&log, &events, true);
     for (unsigned i = 0; i < told; i++)
         zkl_log_library(lines[i % count]);
     const char *level;
