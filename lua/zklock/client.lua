@@ -86,11 +86,11 @@ end
 
 --- The session's id, as ZooKeeper's own tools print it.
 ---@return string? id hexadecimal with 0x; nil while there is none
----@return string? err "forked", or the state there is none in
+---@return string? err "closed", "forked", or another state in which there is none, as of `state`
 function Client:session_id()
   check.self(self, Client, "client:session_id")
   local id = self.native:session_id()
-  if id then return id end
+  if id and not self.native:unusable() then return id end
   return nil, self.native:state()
 end
 

@@ -44,7 +44,7 @@ local function check_credential(entry, name)
     error(("bad argument '%s' (table with scheme and credential expected, got %s)")
       :format(name, type(entry)), CALLER + 1)
   end
-  check.options(entry, name, { scheme = true, credential = true }, CHECK + 1)
+  check.options(entry, name, { scheme = true, credential = true }, CHECK + 1, true)
   local scheme = check.text(entry.scheme, name .. ".scheme", CHECK + 1)
   local credential = check.text(entry.credential, name .. ".credential", CHECK + 1)
   if #scheme + #credential > CREDENTIAL_MOST then
@@ -61,10 +61,11 @@ local function check_auth(auth)
     error(("bad argument 'options.auth' (table or nil expected, got %s)"):format(type(auth)), CALLER)
   end
   if auth[1] == nil then auth = { auth } end
-  local flat = {}
-  for i, entry in ipairs(auth) do
-    local name = #auth > 1 and ("options.auth[%d]"):format(i) or "options.auth"
-    flat[2 * i - 1], flat[2 * i] = check_credential(entry, name)
+  local flat, count = {}, 0
+  for _ in pairs(auth) do count = count + 1 end
+  for i = 1, count do
+    local name = count > 1 and ("options.auth[%d]"):format(i) or "options.auth"
+    flat[2 * i - 1], flat[2 * i] = check_credential(auth[i], name)
   end
   return flat
 end
@@ -87,7 +88,7 @@ local function check_tls(tls)
   if not zklock.features.tls then
     error("bad argument 'options.tls' (the linked libzookeeper was built without TLS)", CALLER)
   end
-  check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, CHECK)
+  check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, CHECK, true)
   local ca = check_tls_part(tls.ca, "options.tls.ca")
   local cert = check_tls_part(tls.cert, "options.tls.cert")
   local key = check_tls_part(tls.key, "options.tls.key")

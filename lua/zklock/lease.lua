@@ -69,7 +69,7 @@ end
 --- Writes done only if it is still held when the servers do them; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
----@return table[]? results
+---@return (string|zklock.Stat|true)[]? results as of `client:multi`
 ---@return string? err "not owner", "lost", or as of `client:multi`
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Lease:multi(list, timeout)
@@ -109,7 +109,7 @@ end
 
 --- Sets the listener for its loss, or removes it. It keeps what it refers to: a lease that its own listener refers to
 --- is not collected.
----@param fn fun(err: string, lease: nil, token: integer)?
+---@param fn fun(err: "lost", lease: nil, token: integer)? nil: nobody listens
 function Lease:on_lost(fn)
   check.self(self, Lease, "lease:on_lost")
   self.listener.handle_lost = check.listener(fn, "fn")

@@ -279,7 +279,7 @@ end
 ---@param list table[] as of `client:multi`; not on the lock's own node
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
----@return table[]? results
+---@return (string|zklock.Stat|true)[]? results as of `client:multi`
 ---@return string? err "not owner"; "lost": it is held no more, and nothing was written; or as of `client:multi`
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Lock:multi(list, timeout, who)
@@ -329,17 +329,20 @@ local function end_with(lock, kept, who, failed)
 end
 
 --- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again, a text with its traceback.
----@param timeout number|function? seconds, may be left out
----@param fn function
----@return boolean? ok true and fn's results
+---@overload fun(self: zklock.Lock, fn: (fun(token: integer, ...: any): ...: any), ...: any): true?, any, ...: any
+---@param timeout number? seconds, may be left out
+---@param fn fun(token: integer, ...: any): ...: any
+---@param ... any its arguments behind the token, as many as are given here
+---@return true? ok and fn's results
 ---@return string? err not acquired: as `acquire`, with its third result; or "lost" and fn's results, when it was lost
 ---  meanwhile; or "unknown" and fn's results, when nobody can say whether it was
-function Lock:with(timeout, fn, ...)
+function Lock:with(timeout, ...)
   check.self(self, Lock, "lock:with")
-  if type(timeout) == "function" then return self:with(nil, timeout, fn, ...) end
+  local fn, first = (...), 2
+  if type(timeout) == "function" then timeout, fn, first = nil, timeout, 1 end
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
-  local who, args = owner_or_current(self), pack(...)
+  local who, args = owner_or_current(self), pack(select(first, ...))
   local kept, err
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
   kept, err = self:guard(timeout, who)
@@ -386,7 +389,7 @@ end
 
 --- Sets this handle's listener for losses: a session that expired, a node that was deleted. Once per loss of a hold
 --- that was taken through this handle; `close` is not a loss.
----@param fn fun(err: string, owner: any, token: integer)?
+---@param fn fun(err: "lost", owner: any, token: integer)? `owner` is nil when it was collected; nil: nobody listens
 function Lock:on_lost(fn)
   check.self(self, Lock, "lock:on_lost")
   self.handle_lost = check.listener(fn, "fn")
@@ -427,7 +430,8 @@ function Lock:participants(timeout)
   return participants(self.client, self.holds.paths or { self.holds.path }, deadline, once)
 end
 
---- The path it was made with, without the chroot; of a multilock all its paths, sorted.
+--- The path it was made with, without the chroot; of a multilock all its paths, sorted. Lua 5.1 and LuaJIT return no
+--- more than some 8,000 values: with more paths it raises there.
 ---@return string ...
 function Lock:path()
   check.self(self, Lock, "lock:path")
@@ -436,7 +440,7 @@ function Lock:path()
 end
 
 function Lock:__tostring()
-  return ("zklock.Lock (%s)"):format(text.shown(table.concat({ self:path() }, ", ")))
+  return ("zklock.Lock (%s)"):format(text.shown(table.concat(self.holds.paths or { self.holds.path }, ", ")))
 end
 
 return Lock

@@ -88,7 +88,7 @@ end
 ---@private
 function Request:answered(hold)
   local late = self.cancelled and hold.token -- for the engine, not for the caller
-  if late then hold:cancelled() end
+  if self.cancelled then hold:cancelled() end -- it answered that it was, whatever the engine had decided before
   if self.call then -- not told already
     self:tell(hold.err, not hold.err and (self.lease or hold.token) or nil)
     self.client.dispatcher:unkeep(self)
@@ -104,8 +104,9 @@ local function cancel(self)
   return true
 end
 
---- Ends the wait: the callback hears "cancelled". Without effect once it was answered.
----@return boolean cancelled
+--- Ends the wait.
+---@return boolean cancelled true: the callback hears "cancelled", also when the wait was just over; false: the callback
+---  has its answer, or gets "closed", and nothing changes
 function Request:cancel()
   check.self(self, Request, "request:cancel")
   return quietly(cancel, self)
@@ -171,7 +172,7 @@ end
 --- Writes done only if it still holds when the servers do them; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
----@return table[]? results
+---@return (string|zklock.Stat|true)[]? results as of `client:multi`
 ---@return string? err "not owner", "lost", or as of `client:multi`
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Request:multi(list, timeout)

@@ -50,6 +50,7 @@ describe("the end of a client", function()
       local id = client:session_id()
       assert.is_truthy(zk:four_letter("dump"):find(id, 1, true))
       client:close()
+      assert.same({ nil, "closed" }, { client:session_id() })
       wait.eventually(function() return not zk:four_letter("dump"):find(id, 1, true) end)
     end)
 

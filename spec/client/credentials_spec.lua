@@ -6,6 +6,7 @@ local proxy = require "spec.support.proxy"
 local socket = require "socket"
 local wait = require "spec.support.wait"
 local wire = require "spec.support.wire"
+local zklock = require "zklock"
 
 local PATIENCE = 20
 
@@ -41,6 +42,34 @@ describe("connect", function()
       assert.same({}, tree:children(path .. "/a/b"))
       return list
     end
+
+    it("that are not as they should be are refused, and no message repeats a secret", function()
+      local SECRET = "tiger:scott"
+      local OF_ONE = "(unknown option, expected only 'credential', 'scheme')"
+      local OF_TLS = "(unknown option, expected only 'ca', 'cert', 'key', 'password')"
+      for _, case in ipairs {
+        { { auth = { [SECRET] = "digest" } }, "'options.auth' " .. OF_ONE },
+        { { auth = { scheme = "digest", [SECRET] = true } }, "'options.auth' " .. OF_ONE },
+        { { auth = { AUTH, { [SECRET] = "digest" } } }, "'options.auth[2]' " .. OF_ONE },
+        { { auth = { AUTH, nil, AUTH } }, "'options.auth[2]' (table with scheme and credential expected, got nil)" },
+        { { auth = { AUTH, [SECRET] = AUTH } }, "'options.auth[2]' (table with scheme and credential expected, got nil)" },
+        { { auth = SECRET }, "'options.auth' (table or nil expected, got string)" },
+        { { auth = { SECRET } }, "'options.auth' (table with scheme and credential expected, got string)" },
+        { { auth = { "digest", SECRET } }, "'options.auth[1]' (table with scheme and credential expected, got string)" },
+        { { auth = { scheme = "digest", credential = SECRET .. "\0" } },
+          "'options.auth.credential' (string without NUL expected, got one with NUL)" },
+        { { auth = { scheme = "digest", credential = SECRET:rep(7000) } },
+          "'options.auth' (at most 65536 bytes expected, got 77006)" },
+        { { tls = { [SECRET] = "x" } }, OF_TLS },
+        { { tls = { ca = "x", cert = "x", key = "x", password = SECRET .. "," } }, "" },
+      } do
+        local ok, err = pcall(connect, zk.hosts, case[1])
+        assert.is_false(ok)
+        local no_tls = not zklock.features.tls and case[1].tls
+        assert.truthy(no_tls or err:find("bad argument " .. case[2], 1, true) or err:find(case[2], 1, true), err)
+        assert.is_nil(err:find("tiger", 1, true), err)
+      end
+    end)
 
     local anybody, creator = "world:anyone:" .. ALL, "digest:user:" .. ALL
 

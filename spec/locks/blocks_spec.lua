@@ -46,6 +46,16 @@ describe("a mutex", function()
       assert.is_false(called)
     end)
 
+    it("gives the function the token, and as many arguments as it was called with", function()
+      local lock = client:mutex(path)
+      local function count(...) return select("#", ...) end
+      assert.same({ true, 1 }, { lock:with(count) })
+      assert.same({ true, 2 }, { lock:with(count, nil) })
+      assert.same({ true, 4 }, { lock:with(count, nil, 1, nil) })
+      assert.same({ true, 1 }, { lock:with(PATIENCE, count) })
+      assert.same({ true, 3 }, { lock:with(PATIENCE, count, nil, nil) })
+    end)
+
     it("releases when the function raises, and raises the same; a text with the way to where it was raised", function()
       local lock, problem = client:mutex(path), {}
       local ok, err = pcall(lock.with, lock, PATIENCE, function() error(problem) end)

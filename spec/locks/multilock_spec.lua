@@ -67,6 +67,16 @@ describe("a multilock", function()
     empty()
   end)
 
+  it("may have more paths than Lua 5.1 and LuaJIT pass in a call", function()
+    local many = {}
+    for i = 1, 8010 do many[i] = ("%s/%d"):format(base, i) end
+    local all = client:multilock(many)
+    assert.matches("^zklock.Lock %(" .. base, tostring(all))
+    local ok, first = pcall(all.path, all)
+    if ok then assert.equal(base .. "/1", first) else assert.matches("too many results to unpack", first) end
+    assert.same({ nil, "not owner" }, { all:release() })
+  end)
+
   it("is known by its set of paths, whatever legal characters they have", function()
     local odd = { " ", "  ", ",", ", ", ": ", "|", "\\0", "%s", "all ", "\194\160", "'\"", " /", "/ " }
     local handles, by_set = {}, {}

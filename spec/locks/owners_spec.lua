@@ -272,6 +272,16 @@ describe("owners", function()
     end)
   end
 
+  it("that are false are told as such when they lose it", function()
+    local lock, heard, callback = client:mutex(path), here.notes()
+    lock:on_lost(callback)
+    local token = assert(lock:acquire(PATIENCE, false))
+    here.tree:delete(here:only_node())
+    here:eventually(function() return #heard > 0 end)
+    assert.same({ { "lost", false, token } }, heard)
+    assert.same({ nil, "lost" }, { lock:release(false) })
+  end)
+
   it("that are the main program are the same under the name that Lua has for it", function()
     local main, is_main = coroutine.running()
     if not is_main then return pending("this Lua has none") end

@@ -234,7 +234,29 @@ describe("a semaphore", function()
     end
     assert.has_error(function() ours:acquire(0, 4) end,
       "bad argument 'count' (a whole number from 1 to 3 expected, got 4)")
+    assert.has_error(function() client:semaphore(path .. "-bad", 2 ^ 31) end,
+      "bad argument 'permits' (a whole number from 1 to 2147483647 expected, got 2147483648)")
     assert.is_false(pcall(client.semaphore, client, path .. "-bad"))
+  end)
+
+  it("shares its lines, which are below its path, with no other lock of the client", function()
+    local taken = "bad argument 'path' ('%s' is in use as a %s, whose lines are '/locks' and '/leases' below its path)"
+    for _, ending in ipairs { "/locks", "/leases" } do
+      local message = taken:format(path, "semaphore")
+      assert.has_error(function() client:mutex(path .. ending) end, message)
+      assert.has_error(function() client:rwlock(path .. ending) end, message)
+      assert.has_error(function() client:semaphore(path .. ending, 1) end, message)
+      assert.has_error(function() client:multilock { path .. "-other", path .. ending } end, message)
+      assert(client:mutex(path .. ending .. "-not"))
+      assert(client:mutex(path .. "/deeper" .. ending))
+      local free = path .. "-free-" .. ending:sub(2)
+      local lock = client:mutex(free .. ending)
+      assert.has_error(function() client:semaphore(free, 1) end,
+        ("bad argument 'path' ('%s' is in use as a mutex, which has the place of one of the semaphore's lines)")
+          :format(lock:path()))
+      assert(lock:acquire(PATIENCE))
+      assert(lock:release())
+    end
   end)
 
   it("takes no more than a thousand leases together", function()

@@ -84,12 +84,11 @@ function check.short_deadline(seconds, name, most, level)
 end
 
 --- A whole number in a range.
----@param most integer?
+---@param most integer? default 2147483647
 function check.integer(value, name, least, most, level)
-  if type(value) ~= "number" or value ~= math.floor(value) or value < least or value > (most or 2 ^ 31 - 1) then
-    local range = most and ("a whole number from %d to %d"):format(least, most)
-      or ("a whole number of at least %d"):format(least)
-    refuse(name, range, show(value), level)
+  most = most or 2 ^ 31 - 1
+  if type(value) ~= "number" or value ~= math.floor(value) or value < least or value > most then
+    refuse(name, ("a whole number from %d to %d"):format(least, most), show(value), level)
   end
   return value
 end
@@ -177,14 +176,25 @@ function check.paths(value, name, level, chroot)
   return value
 end
 
+local function words_of(known)
+  local words = {}
+  for word in pairs(known) do words[#words + 1] = "'" .. word .. "'" end
+  table.sort(words)
+  return words
+end
+
 --- A table of options, none of whose names is unknown.
 ---@param known table<string, any>
-function check.options(options, name, known, level)
+---@param is_secret boolean? its values are secrets, one of which may stand where a name should: no message repeats it
+function check.options(options, name, known, level, is_secret)
   if options == nil then return {} end
   level = level or CALLER
   if type(options) ~= "table" then refuse(name, "table or nil", type(options), level) end
   for key in pairs(options) do
-    if known[key] == nil then
+    if known[key] == nil and is_secret then
+      local names = table.concat(words_of(known), ", ")
+      error(("bad argument '%s' (unknown option, expected only %s)"):format(name, names), level)
+    elseif known[key] == nil then
       error(("bad argument '%s' (unknown option '%s')"):format(name, text.shown(key)), level)
     end
   end
@@ -195,9 +205,7 @@ end
 function check.word(value, name, known, level)
   local found = type(value) == "string" and known[value]
   if not found then
-    local words = {}
-    for word in pairs(known) do words[#words + 1] = "'" .. word .. "'" end
-    table.sort(words)
+    local words = words_of(known)
     local got = type(value) == "string" and "'" .. text.shown(value) .. "'" or type(value)
     refuse(name, table.concat(words, " or "), got, level)
   end

@@ -217,7 +217,8 @@ end
 
 --- The owner, as listeners are told who he is: nobody owns a lease.
 local function named_owner(self)
-  return not self.listener.semaphore and self.whose[1] or nil
+  if self.listener.semaphore then return nil end
+  return self.whose[1]
 end
 
 ---@private

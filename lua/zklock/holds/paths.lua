@@ -2,8 +2,6 @@
 local kinds = require "zklock.holds.kinds"
 local text = require "zklock.base.text"
 
-local unpack = table.unpack or unpack -- luacheck: ignore 113
-
 ---@class zklock.Paths
 ---@field private known table<string, zklock.Holds> by path; weak
 local Paths = {}
@@ -24,12 +22,35 @@ function Paths:has(path)
   return holds ~= nil and holds.path == path -- a multilock is known by another name
 end
 
+--- A semaphore's callers stand in lines of their own below its path: no other lock may be there.
+local OF_SEMAPHORES = { "/locks", "/leases" }
+
+--- What of this client would meet the lines of a semaphore.
+---@return string? path of the semaphore, or of what is below one
+---@return string? kind of that
+local function in_the_way(paths, path, kind)
+  for _, ending in ipairs(OF_SEMAPHORES) do
+    local above = path:sub(-#ending) == ending and paths.known[path:sub(1, -#ending - 1)]
+    if above and above.kind == "semaphore" then return above.path, "semaphore" end
+    local below = kind == "semaphore" and paths.known[path .. ending]
+    if below then return below.path, below.kind end
+  end
+  return nil
+end
+
 --- What is known of that kind at `path`.
 ---@param settings table? nil: whatever the others have
 ---@param level integer of the public function's caller, seen from here
 ---@return zklock.Holds
 function Paths:at(path, kind, settings, level)
   local holds = self.known[path]
+  local other, its_kind
+  if not holds then other, its_kind = in_the_way(self, path, kind) end
+  if other then
+    refuse("'path' ('%s' is in use as a %s, %s)", level, text.shown(other), its_kind, #other < #path
+      and "whose lines are '/locks' and '/leases' below its path"
+      or "which has the place of one of the semaphore's lines")
+  end
   if not holds then
     holds = kinds[kind](self.client, path, settings)
     self.known[path] = holds
@@ -45,7 +66,8 @@ end
 ---@param level integer likewise
 ---@return zklock.Holds
 function Paths:of_all(paths, settings, level)
-  local sorted = { unpack(paths) }
+  local sorted = {}
+  for i, path in ipairs(paths) do sorted[i] = path end -- unpack() takes no more than some 8,000 in Lua 5.1
   table.sort(sorted)
   local key = "all\0" .. table.concat(sorted, "\0") -- no path has a NUL
   local parts = {}

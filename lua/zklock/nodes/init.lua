@@ -139,7 +139,7 @@ end
 ---@param list table[] `{ "set", path, data, version }`, `{ "create", path, data, options }`,
 ---  `{ "delete", path, version }`, `{ "check", path, version }`
 ---@param timeout number? seconds
----@return table[]? results of `create` the path, of `set` the stat, of the others true
+---@return (string|zklock.Stat|true)[]? results of `create` the path, of `set` the stat, of the others true
 ---@return string? err "no node", "node exists", "bad version", "not empty", "too big", "unknown", or as of `get`
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Client:multi(list, timeout)
