@@ -19,7 +19,9 @@ describe("under strict globals", function()
   ]]
 
   local function passes(code, loop)
-    local result = script.run(PROLOGUE .. code, here.zk.hosts, here.path, loop or "blocking")
+    local child = script.spawn(PROLOGUE .. code, { here.zk.hosts, here.path, loop or "blocking" },
+      { env = { LUA_PATH = package.path, LUA_CPATH = package.cpath } }) -- other specs add to them
+    local result = script.finish(child)
     assert.same({ 0, "", "good\n" }, { result.code, result.stderr, result.stdout })
   end
 
