@@ -134,6 +134,29 @@ describe("a process that is stopped #slow", function()
     faulty:close()
   end)
 
+  it("inside `with` past its session timeout does not answer true when another one held meanwhile", function()
+    start([[
+      local answer = { lock:with(30, function()
+        say("inside")
+        host.stop()
+        return "done"
+      end) }
+      say(answer[1], answer[2], answer[3])
+      while #losses == 0 do client:poll(1) end
+      say(#losses, client:stats().lost)
+    ]], here.zk.hosts, 2)
+    sleeps()
+    local leave = overtake()
+    leave()
+    sleeper:continue()
+    local said = sleeper:read_line(PATIENCE) or sleeper:stderr()
+    -- The client may have found out by then.
+    assert.is_true(said == "nil\tunknown\tdone" or said == "nil\tlost\tdone", said)
+    says("1\t1")
+    assert.equal(0, (sleeper:wait(PATIENCE)))
+    nothing_left()
+  end)
+
   it("for less than its session timeout still holds", function()
     start([[
       local token = goes_in()
