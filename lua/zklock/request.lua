@@ -147,8 +147,8 @@ end
 
 --- Gives back what it holds.
 ---@return boolean? ok
----@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held; "not
----  owner", "lost" (once), "closed", "forked"
+---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held;
+---  "not owner", "lost" (once), "closed", "forked"
 function Request:release()
   check.self(self, Request, "request:release")
   return quietly(release, self)
