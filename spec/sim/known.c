@@ -16,7 +16,6 @@ const sim_known sim_known_histories[] = {
     {"pauses between lists of who is in line while servers throttle", 20, "27,52"},
     {"waits with a multilock while servers throttle creates of directories", 49, "110,115"},
     {"waits with a lease while servers throttle creates of directories", 87, "181,189"},
-    {"counts both watches that a view of children leaves", 23, "300"},
     {"comes back to servers that take fewer watches than it has", 1, NULL},
     {"does not say that leases were held when their session had ended", 67, "406,427,456,459"},
     {"does not say that a multilock was held when its session had ended", 204,
