@@ -1,6 +1,7 @@
 #include "zookeeper/session.h"
 
 #include "base/backoff.h"
+#include "base/clock.h"
 #include "base/event.h"
 #include "base/moves.h"
 #include "base/timer.h"
