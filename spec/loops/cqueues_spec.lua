@@ -309,8 +309,8 @@ describe("with cqueues", function()
     end)
 
     it("begins its callbacks outside of all controllers", function()
-      controller:wrap(function() home:poll() end) -- has the home begin it in its next step
-      while not next(home.host.pending) do controller:step(0) end
+      controller:wrap(function() home:poll() end) -- has the home begin it in its next step; plain 5.1 begins it at once
+      while not (next(home.host.pending) or begun[1]) do controller:step(0) end
       controller:close()
       home:spawn(function() begun[#begun + 1] = "later" end)
       home:poll()
