@@ -19,7 +19,7 @@ end
 
 -- Not public; or the client's end; or what would run what it is given.
 local LEFT_OUT = { new = true, join = true, tell = true, answered = true, bind = true, abandon = true, give_up = true,
-  is_open = true, event = true, remind = true, fail = true, close = true, spawn = true }
+  undo = true, is_open = true, event = true, remind = true, fail = true, close = true, spawn = true }
 
 -- How a message about misuse begins.
 local EXPECTED = { "^bad argument ", "^call it with a colon, ", "attempt to yield" }
