@@ -89,8 +89,8 @@ void zkl_open_often(lua_State *L);
 
 /* Methods of a client, each in the room of what it is about. */
 /* client:wait(moment, others): until it or one of the clients in the table `others`, which may be
- * nil, has something to take, or the moment, or a signal: the caller looks which. A signal must get back to Lua, where its hook runs, also one that came just before
- * the wait. */
+ * nil, has something to take, or the moment, or a signal: the caller looks which. A signal must get
+ * back to Lua, where its hook runs, also one that came just before the wait. */
 int zkl_lua_wait(lua_State *L);
 /* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
  * state instead of the tag; nothing when there is none */
@@ -155,9 +155,9 @@ int zkl_lua_spare_handlers(lua_State *L);
 /* core.interrupt_on(name) -> true; nothing: this is not the main program */
 int zkl_lua_interrupt_on(lua_State *L);
 
-/* The caller, which has blocked all signals, waits: those that the state has asked for are taken out
- * of the set of blocked ones, also if the host has blocked them in this thread. One that came to
- * another thread while none was in this one sets the hook. Does not raise. */
+/* The caller, which has blocked all signals, waits. Those that the state has asked for leave the set
+ * of blocked ones, also if the host has blocked them in this thread. One that came to another
+ * thread while none was in this one sets the hook. Does not raise. */
 void zkl_interrupt_listen(lua_State *L, sigset_t *blocked);
 
 /* Pushes the query, or raises: 1 result. */

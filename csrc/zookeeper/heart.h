@@ -47,8 +47,8 @@ void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving);
 void zkl_heart_unlinked(zkl_heart *heart);
 /* Does one connection after the other end without an answer? Servers hang up on a link that sends
  * more watches than jute.maxbuffer allows, each time, and each try keeps the session alive. A new
- * link has no watches. If the first new link does not help, the next one follows after four times as
- * many connections. */
+ * link has no watches. If the first new link does not help, the next one follows after four times
+ * as many connections. */
 bool zkl_heart_in_vain(const zkl_heart *heart);
 /* The session has ended, or the link is about to go, and with it perhaps the session: nothing is
  * believed any more. */

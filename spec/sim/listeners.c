@@ -13,7 +13,8 @@ void sim_listeners_free(sim_listener *l) {
     }
 }
 
-/* In the packet that tells a server of all of them: the library has a list of paths for each kind. */
+/* In the packet that tells a server of all of them. The library has a list of paths for each
+ * kind. */
 static size_t size_of(const sim_listener *l) {
     return 4 + strlen(l->path);
 }
