@@ -26,7 +26,8 @@ function crew.new(testbed, cast, seed, options)
   options = options or {}
   local self = setmetatable({
     testbed = testbed, cast = cast, seed = seed, slots = {}, shifts = 0, working = true, granted = 0, longest = 0,
-    longest_close = 0, losses = 0, guarded = 0, read_on = 0, told = 0, hired = 0, failed = {}, lost_waiters = {},
+    longest_close = 0, losses = 0, guarded = 0, read_on = 0, told = 0, unknown = 0, hired = 0, failed = {},
+    lost_waiters = {},
     complaints = {}, lags = {},
     patience = options.patience or PATIENCE, slack = options.slack or SLACK, how = options.worker,
   }, crew)
@@ -120,7 +121,7 @@ end
 
 local function note(self, slot, report)
   self.granted, self.losses = self.granted + report.granted, self.losses + report.losses
-  for _, what in ipairs { "guarded", "read_on", "told" } do self[what] = self[what] + (report[what] or 0) end
+  for _, what in ipairs { "guarded", "read_on", "told", "unknown" } do self[what] = self[what] + (report[what] or 0) end
   self.longest = math.max(self.longest, report.longest)
   self.longest_close = math.max(self.longest_close, report.longest_close)
   for err, n in pairs(report.failed) do self.failed[err] = (self.failed[err] or 0) + n end

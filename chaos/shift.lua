@@ -21,6 +21,9 @@ local CONNECT = 5 -- seconds; a worker that gets no session tries again in its n
 local BETWEEN = 0.02 -- seconds between two writes of a sentry
 local CALM = 60 -- seconds within which everybody gets in when nothing is broken
 
+-- By these much validity must have outlasted a release, for an "unknown" to be wrong.
+local MARGIN = 0.001
+
 local ALONE = { enter = "enter", write = "write", leave = "leave" }
 local SHARED = { enter = "join", write = "read", leave = "part" }
 
@@ -184,11 +187,6 @@ local function ended(wait, token, err)
   end
 end
 
---- Who held may hear that it does no more.
-local function released(ok, err)
-  if not ok and err ~= "lost" then complain("a release answered %s", tostring(err)) end
-end
-
 ---------------------------------------------------------------------------------------------------------------
 -- At the resource
 
@@ -262,6 +260,27 @@ local function fence_of(lock, who, token)
   return fence.of(token, turn)
 end
 
+--- Releases. The owner may hear that it does not hold any more, or that nobody can say so. After `true` it tells the
+--- resources that it held when the call began: the judge knows of everybody who came in earlier.
+---@param hold table { way =, lane =, fence = }
+---@param held table lock, lease or request
+---@param may_close boolean? the client may be closed meanwhile; `close` has given it back then
+local function give_back(hold, held, who, may_close)
+  local before, validity = micros(), held:validity(who)
+  local ok, err = held:release(who)
+  local took = (micros() - before) / 1e6
+  if ok then
+    for _, writer in ipairs(hold.way.writers) do writer:freed(hold.fence, hold.lane, before) end
+  elseif err == "unknown" then
+    me.report.unknown = me.report.unknown + 1
+    if validity - took > MARGIN then
+      complain("a release of %s answered unknown, %.3f s after a validity of %.3f s", hold.way.name, took, validity)
+    end
+  elseif err ~= "lost" and not (may_close and err == "closed") then
+    complain("a release answered %s", tostring(err))
+  end
+end
+
 local function sleep(seconds)
   local began = now()
   socket.sleep(seconds)
@@ -282,17 +301,20 @@ local function visit(hold)
 end
 
 --- A turn with what was granted: a token, or a lease, which may be lost by now.
----@return integer? token
+---@return table hold { way =, lane =, token = false when it was lost already, fence = }
 ---@return boolean? done as of `visit`
 local function visit_with(way, got, who, lane)
-  local lock, token = way.lock, got
+  local hold = { way = way, lock = way.lock, who = who, lane = lane, token = got }
   if way.leases then
     got:on_lost(lost_by(way.name))
-    lock, token, who = got, got:token(), nil
+    hold.lock, hold.token, hold.who = got, got:token() or false, nil
   end
-  if not token then return quit_at(way, lane) end
-  local fenced = fence_of(lock, who, token)
-  return token, visit { way = way, lock = lock, who = who, lane = lane, token = token, fence = fenced }
+  if not hold.token then
+    quit_at(way, lane)
+    return hold
+  end
+  hold.fence = fence_of(hold.lock, hold.who, hold.token)
+  return hold, visit(hold)
 end
 
 ---------------------------------------------------------------------------------------------------------------
@@ -310,23 +332,26 @@ end
 
 --- Whoever has written, and holds it still, goes on as a reader: takes read, gives back write, visits. Nobody who
 --- waited may have written in between: he would have the larger token.
-local function read_on(way, token, who, lane)
+local function read_on(writing)
+  local way, who, lane = writing.way, writing.who, writing.lane
   local reading = way.reading
   local got, err = reading.lock:acquire(me.draw:number(0, 1), who)
   if not got then
     if not ANSWERS[err] then complain("a read under a write answered %s", tostring(err)) end
-    return released(way.lock:release(who))
+    return give_back(writing, way.lock, who)
   end
   -- It was lost meanwhile, if it is another hold.
-  local number = got == token and fence_of(reading.lock, who, got)
-  local known = number and name_node(reading, who, lane, number)
-  released(way.lock:release(who))
+  local is_same = got == writing.token
+  local hold = { way = reading, lock = reading.lock, who = who, lane = lane, token = got,
+    fence = fence_of(reading.lock, who, got) }
+  local known = is_same and name_node(reading, who, lane, hold.fence)
+  give_back(writing, way.lock, who)
   if known then
     me.report.read_on = me.report.read_on + 1
     ask_at(reading, lane)
-    visit { way = reading, lock = reading.lock, who = who, lane = lane, token = got, fence = number }
+    visit(hold)
   end
-  released(reading.lock:release(who))
+  give_back(hold, reading.lock, who)
 end
 
 ---------------------------------------------------------------------------------------------------------------
@@ -388,7 +413,9 @@ local function take_post(way, lane, timeout)
 end
 
 --- Acquires and visits, in whatever coroutine this runs.
----@return any? got what is to be released
+---@return any? held what is to be released
+---@return any? hold as of `visit_with`; an error if nothing is held
+---@return boolean? done likewise
 local function take(way, timeout, lane)
   local count, name = some_count(way, lane)
   local wait = { began = now(), asleep = me.asleep, timeout = timeout, lane = name }
@@ -405,21 +432,22 @@ end
 local turns = {}
 
 --- Reentrant: the same token, and one more release; but if it was lost meanwhile, a later hold.
-local function acquire_again(lock, token)
+local function acquire_again(hold)
+  local lock, token = hold.lock, hold.token
   local again, err = lock:acquire(me.draw:number(0, 1))
   if err and not ANSWERS[err] then complain("a reentrant acquire answered %s", err) end
   if again and again < token then complain("a reentrant acquire gave %d after %d", again, token) end
-  if again == token then released(lock:release()) end
+  if again == token then give_back(hold, lock) end
 end
 
 function turns.plain()
   local way = some_way()
-  local held, token, done = take(way, some_timeout(), me.name .. "/0")
+  local held, hold, done = take(way, some_timeout(), me.name .. "/0")
   if not held then return end
-  if not way.leases and me.draw:chance(0.1) then acquire_again(held, token) end
+  if not way.leases and me.draw:chance(0.1) then acquire_again(hold) end
   if way.counter and me.draw:chance(0.3) then count_up(way) end
-  if way.reading and done and me.draw:chance(0.5) then return read_on(way, token, nil, me.name .. "/0") end
-  released(held:release())
+  if way.reading and done and me.draw:chance(0.5) then return read_on(hold) end
+  give_back(hold, held)
 end
 
 --- A coroutine that ends without giving back what it holds; a lease that is dropped.
@@ -448,16 +476,14 @@ local function ask(crowd, lane, may_close)
     ended(wait, got, err)
     if not got then return quit_at(way, name) end
     if wait.cancelled then complain("a cancelled request was granted") end
-    local token, done = visit_with(way, got, wait.request, name)
+    local hold, done = visit_with(way, got, wait.request, name)
     if way.reading and done and not may_close and me.draw:chance(0.5) then
       crowd.left = crowd.left + 1 -- it waits once more: the crowd goes on polling for it
-      read_on(way, token, wait.request, name)
+      read_on(hold)
       crowd.left = crowd.left - 1
       return
     end
-    local ok, why = (way.leases and got or wait.request):release()
-    -- A client that was closed meanwhile has given it back.
-    if not (may_close and why == "closed") then released(ok, why) end
+    give_back(hold, way.leases and got or wait.request, nil, may_close)
   end, count)
 end
 
@@ -531,7 +557,7 @@ function tasks.hold(order)
       socket.sleep(BETWEEN)
       verb = now() < over and "write" or "leave"
     end
-    released(way.lock:release())
+    give_back(hold, way.lock)
   end
   close()
 end
@@ -556,11 +582,11 @@ end
 function tasks.calm()
   if not me.client then return end -- it has complained
   for _, way in ipairs(me.ways) do
-    local held, err = take(way, CALM, me.name .. "/0")
+    local held, hold = take(way, CALM, me.name .. "/0")
     if held then
-      released(held:release())
+      give_back(hold, held)
     else
-      me.report.unserved[#me.report.unserved + 1] = ("%s at %s: %s"):format(me.name, way.name, err)
+      me.report.unserved[#me.report.unserved + 1] = ("%s at %s: %s"):format(me.name, way.name, hold)
     end
   end
   for _, one in ipairs(me.followers) do one:catch_up(CALM) end
@@ -585,11 +611,12 @@ end
 ---  seed =, seconds =, stay =, patience =,
 ---  places = { { path =, kind =, permits =, address = of its resource } } }
 ---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
----  guarded =, read_on = reads that were what was left of a write, told = calls of watches, complaints = }
+---  guarded =, read_on = reads that were what was left of a write, told = calls of watches, unknown = releases without
+---  certainty, complaints = }
 return function(order)
   if not me then begin(order) end
   me.report = { granted = 0, failed = {}, longest = 0, longest_close = 0, losses = 0, late = {}, unserved = {},
-    guarded = 0, read_on = 0, told = 0, complaints = {} }
+    guarded = 0, read_on = 0, told = 0, unknown = 0, complaints = {} }
   tasks[order.task](order)
   return me.report
 end

@@ -102,6 +102,10 @@ describe("the judge", function()
     assert_sound("7 w void +;" .. reads_on .. "9 b enter + 15 30;5 w/1 lost +;9 b leave +;", { faults = true })
     assert_sound("5 w void +;5 w/1*2 join + 10 20;9 b*2 join + 15 20;5 w/1*2 lost +;9 b*2 part + 16 20;", POOL)
     assert_sound("5 a join + 10 20;9 b enter + 21 30;5 a read - 22 20;9 b leave + 23 30;", FAULTS)
+    assert_sound("5 a enter + 10 12;5 a leave + 11 12;9 b enter + 15 30;5 a freed + 16 14;9 b leave +;", FAULTS)
+    assert_sound("5 a join + 10 12;9 b join + 13 30;5 a part + 14 15;5 a freed + 16 15;9 b part +;", FAULTS)
+    assert_sound("5 a void +;5 a enter + 10 12;9 b enter + 15 30;5 a freed + 20 17;9 b leave +;5 a lost +;", FAULTS)
+    assert_sound("5 a enter + 10 12;5 a leave + 11 12;9 a join + 13 30;5 a freed + 16 14;9 a part +;", FAULTS)
     assert_sound("9 b void +;" .. sure .. "5 a/1 lost +;9 b/1 leave + 17 30;", { faults = true })
   end)
 
@@ -166,6 +170,16 @@ describe("the judge", function()
     { "leases too many that are sure",
       "5 a*2 join + 10 20;9 b join + 11 12;12 c join + 12 20;9 b read + 13 20;5 a*2 part +;9 b part +;12 c part +;",
       "read of b with token 9 while 4 leases of 3 are sure", POOL },
+    { "a release as held after another one came in",
+      "5 a enter + 10 12;9 b enter + 13 30;9 b leave + 15 30;5 a lost +;5 a freed + 20 14;",
+      "a released token 5 as held, but b had come in before with 9", FAULTS },
+    { "a release as held after a reader came in beside a writer",
+      "5 a enter + 10 12;5 a leave + 11 12;9 b join + 13 30;9 b part + 15 30;5 a freed + 20 14;",
+      "a released token 5 as held, but b had", FAULTS },
+    { "a reader's release as held after a writer came in, and one more reader",
+      "5 a join + 10 12;5 a part + 11 12;9 b enter + 13 30;9 b leave + 15 30;12 c join + 16 30;12 c part +;"
+        .. "5 a freed + 20 17;",
+      "a released token 5 as held, but b had", FAULTS },
     { "a clock that goes back", "5 a enter + 10 20;5 a leave + 9 20;", "clock went back" },
     { "half of a claim", "5 a enter + 10;5 a leave +;", "not a log line" },
     { "the end of a session with a token", "3 a ending +;", "ending of a with token 3" },

@@ -4,8 +4,9 @@
 -- live holder is refused, and everybody who asked is served or answered. In a run with injected faults a holder may
 -- be overtaken, if it could know (its session ended, its validity was over): then the resource must refuse all it
 -- still tries. Where steps say until when their owner is sure to hold, no two may be sure at the same moment, but for
--- those who share and those whose lock an operator took away. The log is read as a stream; the judge trusts nothing
--- that the resource decided.
+-- those who share and those whose lock an operator took away. A release that says that it was still held is
+-- wrong if another owner came in before it with a larger token, unless both share. The log is read as a stream; the
+-- judge trusts nothing that the resource decided.
 --
 -- Readers and holders of leases may be inside together, but never beside one who is there alone, and never more of
 -- them than there are permits. An owner whose name ends in "*N" has N leases.
@@ -14,7 +15,8 @@ local judge = {}
 
 local MOST = 100 -- violations that are described; all are counted
 local VERBS = { ask = true, quit = true, enter = true, write = true, leave = true, lost = true, live = true,
-  gone = true, join = true, read = true, part = true, void = true, ending = true, ended = true, under = true }
+  gone = true, join = true, read = true, part = true, void = true, ending = true, ended = true, under = true,
+  freed = true }
 local DIGITS = math.maxinteger and 18 or 15 -- as many as are exact in this Lua
 local WITHOUT_TOKEN = { ask = true, quit = true, ending = true }
 local NOBODYS_TOKEN = { gone = true, void = true, ending = true, ended = true }
@@ -34,7 +36,7 @@ local function new_state(options)
   return setmetatable({
     options = options or {}, line = 0, largest = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0,
     now = 0, violations = {}, owner_of = {}, inside = {}, asking = {}, lost = {}, gone = {}, granted = {}, voids = {},
-    joined = {}, under = {}, written = 0,
+    joined = {}, under = {}, written = 0, entries = {},
   }, state)
 end
 
@@ -113,6 +115,26 @@ local function refuse(self, token, owner, verb, sure)
   check_refused(self, token, owner, verb, sure)
 end
 
+--- Notes who came in when, and whose tokens are the largest so far.
+local function note_entry(self, token, owner, is_alone)
+  local list, one = self.entries, { token = token, owner = owner, now = self.now }
+  local last = list[#list] or { any = one, alone = { token = 0 } }
+  one.any = token > last.any.token and one or last.any
+  one.alone = is_alone and token > last.alone.token and one or last.alone
+  list[#list + 1] = one
+end
+
+--- The latest entry before that moment.
+local function entry_before(self, moment)
+  local list = self.entries
+  local low, high = 0, #list
+  while low < high do
+    local middle = math.ceil((low + high) / 2)
+    if list[middle].now < moment then low = middle else high = middle - 1 end
+  end
+  return list[low]
+end
+
 local on = {}
 
 function on.ask(self, _, owner)
@@ -135,6 +157,7 @@ function on.enter(self, token, owner, verdict, _, sure)
     self:violation("token %d serves a second grant", token)
   end
   self.granted[token] = true
+  note_entry(self, token, owner, true)
   self.grants = self.grants + 1
   for other, visit in pairs(self.inside) do
     if other == owner then
@@ -190,6 +213,7 @@ function on.join(self, token, owner, verdict, _, sure)
     self:violation("token %d serves a second grant", token)
   end
   self.joined[token] = true
+  note_entry(self, token, owner, false)
   self.grants = self.grants + 1
   local leases = leases_of(owner)
   for other, visit in pairs(self.inside) do
@@ -230,6 +254,16 @@ end
 function on.live(self, token, owner)
   if is_void(self, token, owner) then return end
   self:violation("live holder %s refused with token %d", owner, token)
+end
+
+function on.freed(self, token, owner, _, _, moment)
+  local before = entry_before(self, moment)
+  -- Of a hold that never came in nobody knows whether it shares.
+  local other = before and (self.granted[token] and not self.joined[token] and before.any or before.alone)
+  if not other or other.token <= token or other.owner == owner then return end
+  if is_void(self, token, owner) or is_void(self, other.token, other.owner) then return end
+  overlap(self, "%s released token %d as held, but %s had come in before with %d", owner, token, other.owner,
+    other.token)
 end
 
 function on.under(self, token, _, _, _, node)

@@ -9,6 +9,7 @@
 --   enter  it was granted the lock and goes in              write a step inside
 --   leave  it goes out, still holding                       lost  it says that it was told of its loss
 --   join, read, part: the same as enter, write, leave for one who lets others in beside it: a reader, a lease
+--   freed  a release that began at UNTIL answered `true`: it was still held at that moment
 --   live   it was refused although it still was sure to hold (validity above 0): always a violation
 --   gone   its process ended (written by the resource itself)
 --
@@ -66,7 +67,7 @@ writer.step = step
 function writer:ask(owner, sure) return step(self, "ask", 0, owner, sure) end
 function writer:quit(owner, sure) return step(self, "quit", 0, owner, sure) end
 
-for _, verb in ipairs { "enter", "write", "leave", "join", "read", "part", "lost", "live" } do
+for _, verb in ipairs { "enter", "write", "leave", "join", "read", "part", "lost", "live", "freed" } do
   writer[verb] = function(self, token, owner, sure) return step(self, verb, token, owner, sure) end
 end
 
