@@ -455,6 +455,9 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
         return;
     }
     session->link = NULL;
+    session->inherits = carried && session->context->session != 0;
+    if (session->inherits)
+        session->identity = *carried;
     if (!session->ending) /* else zkl_session_end comes */
         try_again_later(session);
     session->leave(session->ctx);

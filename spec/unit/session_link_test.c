@@ -280,6 +280,44 @@ static void a_session_survives_a_spoiled_link(void) {
     CHECK_INT(world.context.counters.sessions, 1);
 }
 
+/* The servers still have the session: its locks would be lost for want of a thread here. */
+static void a_session_survives_a_link_that_cannot_be_started(bool spoiled) {
+    world_come_up();
+    if (spoiled) {
+        world_happens(world_link(), ZKL_LINK_SPOILED);
+        world_work();
+        world.starts = false;
+        world_pass(world_pause());
+        world_work();
+    } else {
+        world.starts = false;
+        world_move_on();
+    }
+    CHECK_INT(world.made, 2);
+    CHECK(world.links[1].is_closed);
+    world.has_memory = false; /* nor is there memory for the next one */
+    world_pass(world_pause());
+    world_work();
+    CHECK_INT(world.made, 2);
+    world.starts = world.has_memory = true;
+    world_pass(world_pause());
+    world_work();
+    CHECK_INT(world.made, 3);
+    CHECK_INT(world_link()->carried, 7);
+    world_connect(7);
+    world_answer(ZKL_PROOF_QUORUM);
+    CHECK_INT(world.session.state, ZKL_STATE_CONNECTED);
+    CHECK_INT(world.context.counters.sessions, 1);
+}
+
+static void a_session_survives_a_move_to_a_link_that_cannot_be_started(void) {
+    a_session_survives_a_link_that_cannot_be_started(false);
+}
+
+static void a_session_survives_a_spoiled_link_whose_heir_cannot_be_started(void) {
+    a_session_survives_a_link_that_cannot_be_started(true);
+}
+
 static void a_link_that_is_spoiled_while_it_is_used_is_suspended(void) {
     world_come_up();
     world_happens(world_link(), ZKL_LINK_SPOILED);
@@ -457,6 +495,10 @@ int main(int argc, char **argv) {
         {"a spoiled link is replaced, and the next begins elsewhere",
          a_spoiled_link_is_replaced_and_the_next_begins_elsewhere},
         {"a session survives a spoiled link", a_session_survives_a_spoiled_link},
+        {"a session survives a move to a link that cannot be started",
+         a_session_survives_a_move_to_a_link_that_cannot_be_started},
+        {"a session survives a spoiled link when the next one cannot be started",
+         a_session_survives_a_spoiled_link_whose_heir_cannot_be_started},
         {"a link that is spoiled while it is used is suspended",
          a_link_that_is_spoiled_while_it_is_used_is_suspended},
         {"a spoiled link is not replaced while the client ends",
