@@ -15,6 +15,7 @@
 #include "nodes/view.h"
 #include "port/receiver.h"
 #include "query/query.h"
+#include "queue/compound.h"
 #include "queue/line.h"
 #include "queue/lines.h"
 #include "queue/unwatched.h"
@@ -98,6 +99,7 @@ static void told(void *ctx, zkl_session_news news) {
         break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
+        zkl_compounds_dismiss(&client->lines.queue, ZKL_AUTH_FAILED);
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
         zkl_errands_dismiss(&client->nodes, ZKL_AUTH_FAILED);
         zkl_errands_unlink(&client->nodes);
@@ -307,6 +309,7 @@ void zkl_close(zkl_client *client) {
         client->closing = true;
         zkl_session_ending(&client->session);
         zkl_lines_each(&client->lines, close_line);
+        zkl_compounds_dismiss(&client->lines.queue, ZKL_CLOSED);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
         zkl_errands_dismiss(&client->nodes, ZKL_CLOSED);
         zkl_views_close(&client->nodes);

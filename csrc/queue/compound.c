@@ -39,7 +39,8 @@ struct compound_lock {
     zkl_list_item item;
     bool wanted;      /* the parts' nodes have to be created */
     unsigned entries; /* how often the whole has entered its lines again */
-    zkl_timer again;  /* it is in no line before this fires */
+    zkl_timer again;  /* it is in no line, but in queue->pausing, before this fires */
+    zkl_list_item pause;
     bool unmarked;    /* the transaction makes no mark: in the first directory we may not delete */
 };
 
@@ -108,12 +109,18 @@ static void settle_at(compound_lock *lock, const char *path) {
         zkl_line_settle(line);
 }
 
+static void end_pause(compound_lock *lock) {
+    if (lock->again.at)
+        zkl_list_remove(&lock->head.queue->pausing, &lock->pause);
+    zkl_timer_clear(&lock->head.context->timers, &lock->again);
+}
+
 /* All leave before a line is settled: no part is granted because another part has left. */
 static void all_have_left(compound_lock *lock) {
     for (size_t i = 0; i < lock->path_count; i++)
         settle_at(lock, lock->paths[i]);
     zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
-    zkl_timer_clear(&lock->head.context->timers, &lock->again);
+    end_pause(lock);
 }
 
 static void let_all_go(compound_lock *lock) {
@@ -203,18 +210,25 @@ static void enter_or_fail(compound_lock *lock) {
 }
 
 static void pause_over(zkl_timer *timer) {
-    enter_or_fail(ZKL_CONTAINER_OF(timer, compound_lock, again));
+    compound_lock *lock = ZKL_CONTAINER_OF(timer, compound_lock, again);
+    zkl_list_remove(&lock->head.queue->pausing, &lock->pause);
+    enter_or_fail(lock);
+}
+
+static void begin_pause(compound_lock *lock) {
+    zkl_context *context = lock->head.context;
+    zkl_list_append(&lock->head.queue->pausing, &lock->pause);
+    zkl_timer_set(&context->timers, &lock->again, zkl_context_now(context) + AGAIN_PAUSE);
 }
 
 /* At once, unless it has lost its nodes too often. */
 static void enter_again(compound_lock *lock) {
-    zkl_context *context = lock->head.context;
     let_all_go(lock);
     lock->wanted = false;
     if (lock->entries++ < ZKL_AT_ONCE)
         enter_or_fail(lock);
     else
-        zkl_timer_set(&context->timers, &lock->again, zkl_context_now(context) + AGAIN_PAUSE);
+        begin_pause(lock);
 }
 
 static void set_timer(compound_lock *lock, zkl_nanos at) {
@@ -405,6 +419,12 @@ void zkl_compounds_step(zkl_queue *queue) {
         }
     }
     queue->restless = later;
+}
+
+void zkl_compounds_dismiss(zkl_queue *queue, zkl_status status) {
+    ZKL_EACH (compound_lock, lock, &queue->pausing, pause) {
+        fail(lock, status);
+    }
 }
 
 /* ---- the host's side ---- */

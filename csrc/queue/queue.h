@@ -29,6 +29,7 @@ typedef struct zkl_queue {
      * are */
     zkl_list idle;
     zkl_list restless; /* compound: those to which something has happened in this step */
+    zkl_list pausing;  /* compound: those in no line that enter theirs again after a pause */
     zkl_list stirred;  /* place: likewise */
     zkl_list doubtful; /* doubt: those in no line that do not know whether they had lost */
     bool hurried;      /* place: from now on none is kept that nobody uses */

@@ -84,6 +84,51 @@ static void who_waits_when_the_client_closes_is_told_so(void) {
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
+/* Its nodes were deleted so often that it pauses, and is in no line meanwhile. */
+static fake_caller *pausing(void) {
+    settled(fake_join(two, B, 1e12));
+    fake_caller *p = settled(both(one, ab));
+    char path[256];
+    for (int i = 0; i <= ZKL_AT_ONCE; i++) {
+        CHECK_INT((int64_t)fake_children(zk, B), 2);
+        snprintf(path, sizeof path, "%s/%s", B, p->contender->call->part(p->contender, 1)->name);
+        CHECK_INT(fake_remove(zk, path), ZOK);
+        fake_settle_all(zk);
+        CHECK(fake_waits(p));
+    }
+    CHECK_INT((int64_t)fake_children(zk, A), 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    return p;
+}
+
+static void a_pause_ends(void) {
+    fake_caller *p = pausing();
+    fake_wait(zk, 1);
+    fake_settle_all(zk);
+    CHECK(fake_waits(p));
+    CHECK_INT((int64_t)fake_children(zk, A), 1);
+    fake_cancel(p);
+    fake_settle_all(zk);
+}
+
+static void who_pauses_when_the_client_closes_is_told_so(void) {
+    fake_caller *p = pausing();
+    zkl_compounds_dismiss(&one->lines.queue, ZKL_CLOSED);
+    fake_leave(one);
+    CHECK_FAILED(p, ZKL_CLOSED);
+    fake_wait(zk, 1);
+    fake_settle_all(zk);
+    CHECK_INT((int64_t)fake_children(zk, A), 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+static void who_pauses_when_the_session_is_refused_is_told_so(void) {
+    fake_caller *p = pausing();
+    zkl_compounds_dismiss(&one->lines.queue, ZKL_AUTH_FAILED);
+    refuse(one);
+    CHECK_FAILED(p, ZKL_AUTH_FAILED);
+}
+
 static void a_single_try_has_no_deadline(void) {
     fake_caller *p = fake_join_all(one, ab, 2, 0), *q = fake_lease_within(one, POOL, 1, 1, 0);
     fake_wait(zk, 1);
@@ -302,6 +347,11 @@ int main(int argc, char **argv) {
         {"a refused session is told at an open gate", a_refused_session_is_told_at_an_open_gate},
         {"who waits when the client closes is told so",
          who_waits_when_the_client_closes_is_told_so},
+        {"a multilock that has lost its nodes too often enters again after a pause", a_pause_ends},
+        {"a multilock that pauses when the client closes is told so",
+         who_pauses_when_the_client_closes_is_told_so},
+        {"a multilock that pauses when the session is refused is told so",
+         who_pauses_when_the_session_is_refused_is_told_so},
         {"a single try has no deadline", a_single_try_has_no_deadline},
         {"what waits cannot be released", what_waits_cannot_be_released},
         {"what is held has so many parts", what_is_held_has_so_many_parts},
