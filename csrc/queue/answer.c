@@ -107,6 +107,15 @@ static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_
     return NULL;
 }
 
+/* A list has shown it, so it was deleted since. By now it may be known to be one of ours, which does
+ * not stay without a node until the answer about its own comes. */
+static void blocker_missing(zkl_line *line, const zkl_child *child) {
+    if (child->mine && child->mine->node == ZKL_NODE_THERE)
+        zkl_leave_missing(child->mine);
+    else
+        zkl_blocker_missing(line, child->name);
+}
+
 static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_reply *reply) {
     zkl_child *child = child_of_request(line, asked, ZKL_WATCH_ASKED);
     if (child)
@@ -114,7 +123,7 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
     if (child && reply->rc == ZOK)
         line->vain_lists = 0;
     if (reply->rc == ZNONODE && child)
-        zkl_blocker_missing(line, child->name); /* a list has shown it, so it was deleted since */
+        blocker_missing(line, child);
     else if (zkl_status_passes(reply->rc))
         zkl_line_retry_later(line);
     else if (reply->rc != ZOK && child)

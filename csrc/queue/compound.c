@@ -41,7 +41,7 @@ struct compound_lock {
     unsigned entries; /* how often the whole has entered its lines again */
     zkl_timer again;  /* it is in no line, but in queue->pausing, before this fires */
     zkl_list_item pause;
-    bool unmarked;    /* the transaction makes no mark: in the first directory we may not delete */
+    bool unmarked; /* the transaction makes no mark: in the first directory we may not delete */
 };
 
 static compound_lock *lock_of(zkl_contender *head) {

@@ -225,6 +225,31 @@ static void what_a_list_takes_is_counted(void) {
     CHECK_INT(zkl_lines_find(&one->lines, LINE)->listed_bytes, 2 * (4 + name));
 }
 
+/* A waiter of ours asks about the node before the client knows that it is its own. The node is gone
+ * when that question arrives. */
+static void an_own_node_that_a_waiter_here_misses_is_made_again(void) {
+    fake_caller *first = fake_holder(two), *second = fake_waiter(two);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_carry(one);
+    fake_cut(one); /* p's create is to be looked for */
+    fake_caller *behind = fake_join(one, LINE, 1e12);
+    fake_connect(one);
+    while (!fake_pending(one, FAKE_GET, NULL))
+        CHECK(fake_deliver(one) || fake_carry(one));
+    CHECK(fake_answer(one)); /* it is p's */
+    CHECK_INT(fake_remove(zk, fake_node_of(p)), ZOK);
+    CHECK(fake_answer(one)); /* what the waiter behind it had asked */
+    fake_settle_all(zk);
+    CHECK(fake_waits(p) && fake_waits(behind));
+    fake_caller *const turns[] = {first, second, behind, p};
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(fake_held(turns[i]));
+        CHECK_INT(fake_release(turns[i]), ZOK);
+        fake_settle_all(zk);
+    }
+    CHECK_CLEAN();
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"an answer about a blocker that is gone changes nothing",
@@ -252,6 +277,8 @@ int main(int argc, char **argv) {
          a_write_that_is_refused_is_not_sent_again_at_once},
         {"trust alone does not grant", trust_alone_does_not_grant},
         {"what a list takes is counted", what_a_list_takes_is_counted},
+        {"an own node that a waiter here misses is made again",
+         an_own_node_that_a_waiter_here_misses_is_made_again},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }
