@@ -311,17 +311,17 @@ static bool is_connected(zhandle_t *handle) {
 
 /* The library has no way to let go of a session, and tells the servers to end it when it closes a
  * handle that is connected. On each connection it asks for the session whose id is written in the
- * handle, or for a new one if that is 0. A connection on which it has asked for ours already is
- * cut, so that nothing more goes out on it. */
+ * handle, or for a new one if that is 0; the answer writes the id anew. So a connection on which it
+ * has asked for ours already is cut. Without an id a connected handle still has that one. */
 bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
     clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
     *identity = (zkl_identity){.id = session->client_id};
     memcpy(identity->password, session->passwd, sizeof identity->password);
     memset(session, 0, sizeof *session);
-    if (!is_connected(link->handle))
-        zkl_socket_hang_up(link->handle);
+    zkl_socket_hang_up(link->handle);
     nanosleep(&(struct timespec){.tv_nsec = PARTING}, NULL);
-    return !is_connected(link->handle) || zkl_link_session(link) != identity->id;
+    const int64_t id = zkl_link_session(link);
+    return !is_connected(link->handle) || (id != 0 && id != identity->id);
 }
 
 int64_t zkl_link_session(zkl_link *link) {
