@@ -264,9 +264,9 @@ static void take_node(zkl_contender *c, const zkl_reply *reply) {
         zkl_send_erase(c);
 }
 
+/* The node is ASKED until this answer: a contender that creates another node has a new number, and
+ * no answer of a handle that is gone arrives. */
 static void created(zkl_contender *c, const zkl_reply *reply) {
-    if (c->node != ZKL_NODE_ASKED)
-        return;
     if (reply->rc == ZOK) {
         take_node(c, reply);
     } else if (reply->rc == ZNONODE) {
@@ -302,9 +302,8 @@ static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + pause);
 }
 
+/* The node is ERASING until this answer, as in created(). */
 static void erased(zkl_contender *c, const zkl_reply *reply) {
-    if (c->node != ZKL_NODE_ERASING)
-        return;
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
         zkl_doubt_end(c, reply->rc == ZNONODE && c->erases == 1);
