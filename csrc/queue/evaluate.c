@@ -213,8 +213,7 @@ static bool take_list(zkl_line *line, const char *const *names, size_t count) {
     const size_t watched = zkl_line_watched_bytes(line);
     zkl_followers_clear(&line->followers);
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
-        line->stale = line->list_wanted = true;
-        zkl_line_retry_later(line);
+        line->stale = line->list_wanted = true; /* the end of the step asks for another one */
         return false;
     }
     line->queue->watches.bytes += zkl_line_watched_bytes(line) - watched;
