@@ -1,6 +1,8 @@
 /* Places of readers and writers: who writes goes on as a reader, on the same node. */
 #include "place_world.h"
 
+#include <stdio.h>
+
 static void a_read_under_a_write_has_its_token_and_turn(void) {
     fake_caller *first = place_writer(one);
     place_release(first);
@@ -169,6 +171,32 @@ static void after_a_downgrade_of_a_revoked_read_others_keep_their_place(void) {
     CHECK(fake_waits(theirs) && fake_held(waiter));
 }
 
+/* A stranger makes a write's node with a number that has gone by, so the read waits. A list after
+ * the write has it queue anew, behind those that have come since. */
+static void after_a_downgrade_of_a_read_that_waits_others_keep_their_place(void) {
+    char path[256];
+    fake_share_as(64, 1e9, 1);
+    snprintf(path, sizeof path, "%s", fake_stranger(zk, LINE, "_c_%s-__WRIT__"));
+    CHECK_INT(fake_remove(zk, path), ZOK);
+    fake_caller *write = place_writer(one), *waiter = place_answered(place_reads(one));
+    fake_caller *theirs = fake_write_lock(two, LINE);
+    fake_node *stranger;
+    CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xbad, &stranger), ZOK);
+    fake_caller *read = place_answered(fake_share_under(write, LINE));
+    CHECK(fake_waits(read) && fake_waits(waiter));
+    place_release(write);
+    fake_settle_all(zk);
+    fake_cut(one);
+    fake_connect(one); /* with a list */
+    fake_settle_all(zk);
+    CHECK_INT(fake_remove(zk, path), ZOK);
+    fake_settle_all(zk);
+    CHECK(fake_held(waiter) && fake_waits(theirs));
+    place_release(waiter);
+    fake_settle_all(zk);
+    CHECK(fake_held(theirs) && fake_waits(read));
+}
+
 /* What was written may still be under way: who reads next has a larger token. */
 static void after_a_write_that_was_not_released_nobody_reads_beside(void) {
     fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
@@ -269,6 +297,8 @@ int main(int argc, char **argv) {
          after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_place},
         {"after a downgrade of a revoked read others keep their place",
          after_a_downgrade_of_a_revoked_read_others_keep_their_place},
+        {"after a downgrade of a read that waits others keep their place",
+         after_a_downgrade_of_a_read_that_waits_others_keep_their_place},
         {"a single try under a write does not wait for a link",
          a_single_try_under_a_write_does_not_wait_for_a_link},
         {"a read under a write that is over queues", a_read_under_a_write_that_is_over_queues},

@@ -263,6 +263,22 @@ static void readers_here_wait_for_so_many_writers(void) {
     CHECK(fake_held(held));
 }
 
+/* The host is to have time to hear of more callers before the place goes; readers do not keep each
+ * other out. */
+static void the_last_writer_is_told_in_the_next_turn_and_a_reader_at_once(void) {
+    fake_share_as(3, 1000, 1);
+    fake_caller *held = place_writer(one), *read = place_answered(place_reads(one));
+    fake_caller *last = place_writes(one);
+    place_release(held);
+    CHECK(fake_held(last) && last->contender->answer.unhurried);
+    place_release(last);
+    fake_settle_all(zk);
+    CHECK(fake_held(read));
+    place_answered(place_writes(one)); /* stands behind those who read */
+    fake_caller *more = place_reads(one);
+    CHECK(fake_held(more) && !more->contender->answer.unhurried);
+}
+
 static void an_idle_place_of_the_other_kind_makes_way(void) {
     fake_share_as(64, 1, 100);
     place_release(place_reader(one));
@@ -390,6 +406,8 @@ int main(int argc, char **argv) {
         {"idle it stays when others read", idle_it_stays_when_others_read},
         {"writers here take turns", writers_here_take_turns},
         {"readers here wait for so many writers", readers_here_wait_for_so_many_writers},
+        {"the last writer is told in the next turn, and a reader at once",
+         the_last_writer_is_told_in_the_next_turn_and_a_reader_at_once},
         {"an idle place of the other kind makes way", an_idle_place_of_the_other_kind_makes_way},
         {"a reader that is dropped ends his hold only",
          a_reader_that_is_dropped_ends_his_hold_only},

@@ -183,8 +183,10 @@ static void two_of_one_number_are_told_apart(void) {
     CHECK(fake_held(p));
 }
 
-/* One of ours stands behind it, and watches it like anybody's: its create's answer was lost. */
-static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **first) {
+/* One of ours stands behind it, and watches it like anybody's: its create's answer was lost.
+ * Returns when that watch has come so far. */
+static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, zkl_watch until,
+                                                  fake_caller **first) {
     char path[256];
     *first = fake_join(one, LINE, 1e12);
     fake_carry(one);
@@ -196,7 +198,7 @@ static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **fir
     fake_connect(one);
     fake_caller *behind = fake_join(one, LINE, 1e12);
     const zkl_snapshot *snapshot = &zkl_lines_find(&one->lines, LINE)->snapshot;
-    for (unsigned i = 0; !snapshot->count || snapshot->children[0].watch != ZKL_WATCH_ARMED; i++) {
+    for (unsigned i = 0; !snapshot->count || snapshot->children[0].watch != until; i++) {
         CHECK(i < 1000);
         if (!fake_answer(one))
             fake_wait(zk, 0.1);
@@ -206,7 +208,7 @@ static fake_caller *one_of_ours_behind_a_lost_one(bool wanted, fake_caller **fir
 
 static void one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells(void) {
     for (unsigned wanted = 0; wanted < 2; wanted++) {
-        fake_caller *p, *q = one_of_ours_behind_a_lost_one(wanted, &p);
+        fake_caller *p, *q = one_of_ours_behind_a_lost_one(wanted, ZKL_WATCH_ARMED, &p);
         watch_wait(1);
         if (wanted) {
             CHECK(fake_held(p) && fake_waits(q));
@@ -253,12 +255,18 @@ static void one_that_the_library_does_not_know_keeps_no_line(void) {
     CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
 }
 
-/* The directory's: the library had no memory for the request. */
-static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
+/* The servers refuse the create, and the library has a watch on the directory as soon as it
+ * delivers what has arrived. */
+static void directory_with_a_watch_to_take_back(void) {
     fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 1);
     CHECK(fake_waits(fake_share(one, LINE, 1e12)));
     while (fake_carry(one))
         continue;
+}
+
+/* The directory's: the library had no memory for the request. */
+static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
+    directory_with_a_watch_to_take_back();
     one->deaf = ZMARSHALLINGERROR;
     while (fake_deliver(one))
         continue;
@@ -268,6 +276,105 @@ static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
     watch_wait(1);
     CHECK_INT(fake_watched(one), 0);
     CHECK_INT((int64_t)one->lines.count, 0);
+}
+
+/* The library refuses the request, so its watch stays, and a view relies on it. */
+static void a_view_is_not_read_again_before_its_watch_is_taken_back(void) {
+    zkl_view *view = NULL;
+    CHECK_INT(zkl_view_open(&one->nodes, LINE, true, 0, &view), ZKL_OK);
+    fake_leave(one);
+    fake_settle(one);
+    directory_with_a_watch_to_take_back();
+    const unsigned reads = one->counts[FAKE_PERFORM];
+    one->deaf = ZMARSHALLINGERROR;
+    while (fake_deliver(one))
+        continue;
+    one->deaf = ZOK;
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_PERFORM], reads);
+    watch_wait(1);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 1);
+    CHECK_INT(one->counts[FAKE_PERFORM], reads + 1);
+    zkl_view_quit(view);
+    fake_leave(one);
+    fake_settle(one);
+    CHECK_INT(fake_watched(one), 0);
+}
+
+static void a_directory_that_the_library_does_not_know_keeps_no_line(void) {
+    fake_share_as(64, 1, 0);
+    fake_caller *p = fake_share(one, LINE, 1e12);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    CHECK(fake_watched(one) > 0);
+    fake_watches_free(&one->listeners);
+    CHECK_INT(fake_release(p), ZKL_OK);
+    fake_settle(one);
+    CHECK_INT(one->counts[FAKE_UNWATCH], 0);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+}
+
+/* The server has removed the watch when it fired, so it answers that there is none. */
+static void a_directory_that_tells_while_it_is_taken_back_is_not_counted(void) {
+    directory_with_a_watch_to_take_back();
+    while (fake_deliver(one))
+        continue;
+    CHECK_INT(fake_pending(one, FAKE_UNWATCH, LINE), 1);
+    fake_join(one, LINE, 1e12); /* keeps the line */
+    fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOWATCHER, 1);
+    fake_settle(one);
+    CHECK_INT((int64_t)one->lines.queue.watches.left, 0);
+    watch_check_counted();
+}
+
+/* The waiter is found to own the node, leaves it, and has no room for a watch of its own. */
+static void one_that_is_left_on_a_node_of_ours_is_counted_until_it_tells(void) {
+    fake_caller *p, *q = one_of_ours_behind_a_lost_one(true, ZKL_WATCH_ASKED, &p);
+    one->lines.queue.watches.most = one->lines.queue.watches.bytes; /* no room for another one */
+    watch_wait(1);
+    CHECK(fake_held(p) && fake_waits(q));
+    CHECK_INT(fake_release(p), ZKL_OK);
+    CHECK(one->lines.queue.watches.left > 0);
+    fake_settle(one);
+    CHECK_INT((int64_t)one->lines.queue.watches.left, 0);
+    watch_check_counted();
+}
+
+/* The watch fires on a link that the client has given up, and is not set again at once. */
+static void a_watch_that_tells_without_a_link_is_set_again_with_the_next_one(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_waiter(one);
+    fake_cut(one);
+    fake_watch_remove(fake_watch_at(&one->listeners, stranger, false));
+    zkl_lines_watch(&one->lines, stranger, ZKL_CHANGE_OTHER);
+    fake_leave(one);
+    fake_connect(one);
+    fake_settle(one);
+    watch_check_counted();
+    fake_remove(zk, stranger);
+    fake_settle(one);
+    CHECK(fake_held(p));
+}
+
+/* The list is sent before the client takes the watch back, and does not show the node. */
+static void an_answer_about_a_node_that_a_list_misses_is_nobodys(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_cancel(fake_waiter(one));
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNOAUTH, 1);
+    fake_caller *refused = fake_join(one, LINE, 1e12);
+    CHECK_TEXT(fake_batch(one), "DCL");
+    CHECK(fake_answer(one) && fake_answer(one));
+    CHECK_FAILED(refused, ZKL_ACCESS_DENIED);
+    CHECK_TEXT(fake_batch(one), "LU");
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    fake_remove(zk, stranger);
+    CHECK(fake_answer(one));
+    CHECK_INT((int64_t)zkl_lines_find(&one->lines, LINE)->snapshot.count, 0);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    watch_check_counted();
 }
 
 int main(int argc, char **argv) {
@@ -294,6 +401,18 @@ int main(int argc, char **argv) {
          one_that_the_library_does_not_know_keeps_no_line},
         {"a directory that cannot be taken back is taken back later",
          a_directory_that_cannot_be_taken_back_is_taken_back_later},
+        {"a view is not read again before its watch is taken back",
+         a_view_is_not_read_again_before_its_watch_is_taken_back},
+        {"a directory that the library does not know keeps no line",
+         a_directory_that_the_library_does_not_know_keeps_no_line},
+        {"a directory that tells while it is taken back is not counted",
+         a_directory_that_tells_while_it_is_taken_back_is_not_counted},
+        {"one that is left on a node of ours is counted until it tells",
+         one_that_is_left_on_a_node_of_ours_is_counted_until_it_tells},
+        {"a watch that tells without a link is set again with the next one",
+         a_watch_that_tells_without_a_link_is_set_again_with_the_next_one},
+        {"an answer about a node that a list misses is nobody's",
+         an_answer_about_a_node_that_a_list_misses_is_nobodys},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }
