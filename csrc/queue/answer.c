@@ -296,6 +296,8 @@ static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     if (!zkl_status_throttled(reply->rc)) {
         zkl_doubt_end(c, false); /* the session lives */
         zkl_contender_refused(c, zkl_status_of(reply->rc));
+    } else if (c->erases == 1) {
+        c->erases = 0; /* no server has carried it out */
     }
     zkl_send_watch_own(c);
     const zkl_nanos pause = zkl_backoff(&c->patience, PATIENCE_FIRST, PATIENCE_MOST);

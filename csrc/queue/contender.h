@@ -159,7 +159,7 @@ struct zkl_contender {
      * (zkl_context_gives_up); else 0. */
     zkl_nanos patience;
     zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
-    uint8_t erases;     /* how many deletes of its node were sent; 2: or more */
+    uint8_t erases;     /* how many deletes of its node may have been done; 2: or more */
     bool doubtful;      /* over: its release answered ZKL_UNKNOWN, and one more event is to come */
     bool witness;       /* what becomes of its node ends a doubt: its own, or that of others */
     zkl_event answer;

@@ -251,6 +251,20 @@ static void one_that_the_servers_put_off_tells_nothing_yet(void) {
     CHECK_INT(p->rests, 1);
 }
 
+/* The servers never carried a delete out: somebody else deleted it, or the session's end did. */
+static void a_node_that_goes_while_its_delete_is_put_off_tells_of_a_loss(void) {
+    fake_caller *p = mutex();
+    doubt_all_kinds();
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 1);
+    fake_release_in_doubt(p);
+    fake_settle_all(zk);
+    fake_remove(zk, fake_node_of(p));
+    fake_wait(zk, 10);
+    fake_settle_all(zk);
+    CHECK_INT(p->rests, 0);
+    CHECK_INT(p->losses, 1);
+}
+
 /* ---- places ---- */
 
 static void the_node_stays_with_those_who_wait_here(void) {
@@ -346,6 +360,8 @@ int main(int argc, char **argv) {
         {"a delete that is refused tells of none", a_delete_that_is_refused_tells_of_none},
         {"a delete that the servers put off tells nothing yet",
          one_that_the_servers_put_off_tells_nothing_yet},
+        {"a node that goes while the servers put its delete off tells of a loss",
+         a_node_that_goes_while_its_delete_is_put_off_tells_of_a_loss},
         {"the node stays with those who wait here", the_node_stays_with_those_who_wait_here},
         {"all who gave a place back in doubt have lost", all_who_gave_it_back_in_doubt_have_lost},
         {"an operator who takes the node of a place tells of a loss",
