@@ -228,6 +228,14 @@ describe("a callback in plain Lua", function()
     assert.same({ "closed", "closed" }, { a:state(), b:state() })
   end)
 
+  it_parks("may close its own client, which another one's callback has closed just before", function()
+    local closed = {}
+    a:spawn(function() closed.b = b:close() end)
+    b:spawn(function() closed.a = a:close() end)
+    a:poll()
+    assert.same({ a = true, b = true }, closed)
+  end)
+
   it_parks("makes the descriptor readable at its deadline, for a select of the program's own", function()
     local ended
     a:spawn(function() ended = a:sleep(0.05) end)

@@ -238,13 +238,13 @@ function Dispatcher:is_end_awaited()
   return next(self.endings) ~= nil
 end
 
---- Waits for the session's end, until the deadline. A callback of this client's blocks: nobody need run callbacks of a
---- client that is closed.
+--- Waits for the session's end, until the deadline. A callback that would be parked here blocks: nobody need run the
+--- callbacks of a client that is closed.
 function Dispatcher:await_end(deadline)
   if self.native:ended() then return end
   local waiter, waits = Waits.new_waiter(deadline), self.waits
   self.endings[waiter] = true
-  if waits:is_home() then waits:suspend(waiter) else waits:wait_alone(waiter) end
+  if waits:parks_here() then waits:suspend(waiter) else waits:wait_alone(waiter) end
   if self.endings[waiter] then self.endings[waiter] = nil end
 end
 

@@ -203,10 +203,10 @@ function Waits:parkable()
   return nil
 end
 
---- Is this the home of the running coroutine?
-function Waits:is_home()
-  local thread = coroutine.running()
-  return thread ~= nil and made[thread] == self.reference
+--- Would the running coroutine be parked here: as a callback of this client, or of one that is closed?
+function Waits:parks_here()
+  local _, home = self:parkable()
+  return home == self
 end
 
 --- Waits in the way of the loop. The coroutine of a callback that this library has made is unknown to the loop: it
