@@ -83,7 +83,7 @@ static void confirmed(zkl_link *link, zhandle_t *handle) {
     if (at)
         zkl_socket_confirmed(handle, at, length);
     if (link->watchdog)
-        zkl_watchdog_rest(link->watchdog, at, length, zkl_link_timeout(link));
+        zkl_watchdog_rest(link->watchdog);
 }
 
 /* The library computes two thirds of it as an int. With a result of 0 or less it hangs up on every
@@ -240,8 +240,10 @@ static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
     zhandle_t *handle = zookeeper_init_ssl(addresses, link->config->tls, on_session, timeout,
                                            session, link, ZOO_NO_LOG_CLIENTENV);
     pthread_mutex_unlock(&tls_start);
-    if (handle)
+    if (handle) {
         zoo_set_log_callback(handle, log_with_reason);
+        zkl_watchdog_watch(link->watchdog, handle);
+    }
     return handle;
 }
 
@@ -356,7 +358,7 @@ void zkl_link_drain(zkl_link *link, zkl_nanos deadline) {
 
 void zkl_link_close(zkl_link *link) {
     if (link->watchdog)
-        zkl_watchdog_duty(link->watchdog);
+        zkl_watchdog_closing(link->watchdog);
     if (link->handle)
         zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
     zkl_watchdog_stop(link->watchdog);

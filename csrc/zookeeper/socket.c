@@ -12,13 +12,13 @@
 /* Handles of 3.5 begin with the descriptor itself: no address is as low as these numbers. */
 #define NUMBERS (1 << 22)
 
-/* Has a handle shown that its descriptor is where `presumed` looks for it? All handles of the
- * process are of one library. */
+/* Has a handle shown that its descriptor is where `zkl_socket_presumed` looks for it? All handles
+ * of the process are of one library. */
 static atomic_bool known;
 
 /* Since 3.6 a handle begins with the address of its socket, which begins with the descriptor. -1:
  * it has none now, or it does not begin so. */
-static int presumed(const zhandle_t *handle) {
+int zkl_socket_presumed(const zhandle_t *handle) {
     const volatile int *socket;
     memcpy(&socket, handle, sizeof socket);
     const uintptr_t address = (uintptr_t)socket;
@@ -35,7 +35,7 @@ static bool is_connected_to(int fd, const struct sockaddr *server, socklen_t len
 
 void zkl_socket_confirmed(const zhandle_t *handle, const struct sockaddr *server,
                           socklen_t length) {
-    const int fd = presumed(handle);
+    const int fd = zkl_socket_presumed(handle);
     if (fd >= 0 && is_connected_to(fd, server, length)) {
         known = true;
         fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -47,11 +47,11 @@ void zkl_socket_confirmed(const zhandle_t *handle, const struct sockaddr *server
 /* The library's thread may close the descriptor at any time, and its number be somebody else's. So
  * a copy is hung up, and only if the number was still the handle's when the copy was there. */
 void zkl_socket_hang_up(const zhandle_t *handle) {
-    const int fd = known ? presumed(handle) : -1;
+    const int fd = known ? zkl_socket_presumed(handle) : -1;
     const int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (copy < 0)
         return;
-    if (presumed(handle) == fd)
+    if (zkl_socket_presumed(handle) == fd)
         shutdown(copy, SHUT_RDWR);
     close(copy);
 }

@@ -1,9 +1,9 @@
 #include "zookeeper/watchdog.h"
 
 #include "base/descriptors.h"
-#include "base/list.h"
 #include "base/process.h"
 #include "zookeeper/servers.h"
+#include "zookeeper/socket.h"
 
 #include <fcntl.h>
 #include <linux/tcp.h>
@@ -13,8 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Times the patience: for so long a handshake may stop half way. A session that is healthy can be
- * quiet for longer, but not for its timeout, as the library gives it up before. */
+/* Times the patience: for so long a handshake may stop half way. */
 #define HALFWAY 20
 
 struct zkl_watchdog {
@@ -25,110 +24,74 @@ struct zkl_watchdog {
     pthread_mutex_t mutex; /* a leaf; for what follows */
     pthread_cond_t changed;
     bool on_duty, stopping;
-
-    zkl_list_item item;             /* in `all`; this and the following under its mutex */
-    struct sockaddr_storage server; /* that a session is confirmed at */
-    socklen_t server_length;        /* 0: there is none */
-    zkl_nanos timeout;              /* the session's */
+    const zhandle_t *handle; /* NULL: not there yet, or being closed */
+    zkl_nanos closing;       /* since when it is being closed; 0: it is not */
+    int last;                /* the handle's descriptor then, -1: none */
 };
 
-static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
-static pthread_once_t all_once = PTHREAD_ONCE_INIT;
-static zkl_list all;
-
-/* The watchdogs that a child inherits look after the parent's links. */
-static void in_child(void) {
-    pthread_mutex_init(&all_mutex, NULL);
-    all = (zkl_list){0};
+static zkl_nanos now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * ZKL_SECOND + t.tv_nsec;
 }
 
-static void prepare(void) {
-    pthread_atfork(NULL, NULL, in_child);
+/* May it be the connection of the handle that is being closed? That was made before, or it has sent
+ * something since. */
+static bool is_candidate(const zkl_watchdog *watchdog, int number, zkl_nanos sent) {
+    return !watchdog->closing || number == watchdog->last || sent <= now() - watchdog->closing;
 }
 
-static void enlist(zkl_watchdog *watchdog) {
-    pthread_once(&all_once, prepare);
-    pthread_mutex_lock(&all_mutex);
-    zkl_list_append(&all, &watchdog->item);
-    pthread_mutex_unlock(&all_mutex);
-}
-
-static void delist(zkl_watchdog *watchdog) {
-    pthread_mutex_lock(&all_mutex);
-    ZKL_EACH (const zkl_watchdog, w, &all, item) {
-        if (w == watchdog) /* otherwise it is the parent's */
-            zkl_list_remove(&all, &watchdog->item);
-    }
-    pthread_mutex_unlock(&all_mutex);
-}
-
-static void set_session(zkl_watchdog *watchdog, const struct sockaddr *server, socklen_t length,
-                        zkl_nanos timeout) {
-    pthread_mutex_lock(&all_mutex);
-    watchdog->server_length = server && length <= sizeof watchdog->server ? length : 0;
-    if (watchdog->server_length)
-        memcpy(&watchdog->server, server, length);
-    watchdog->timeout = timeout;
-    pthread_mutex_unlock(&all_mutex);
-}
-
-/* The longest that a healthy session of this process at that server may be quiet. */
-static zkl_nanos longest_session(const struct sockaddr *server, socklen_t length) {
-    zkl_nanos longest = 0;
-    pthread_mutex_lock(&all_mutex);
-    ZKL_EACH (const zkl_watchdog, w, &all, item) {
-        if (w->server_length == length && memcmp(&w->server, server, length) == 0 &&
-            w->timeout > longest)
-            longest = w->timeout;
-    }
-    pthread_mutex_unlock(&all_mutex);
-    return longest;
-}
-
-/* Has it had no byte of an answer, for longer than the patience since we wrote? A session's socket
- * has had one, and like it a handshake that stopped half way: these are told apart by time
- * alone. */
-static bool silent(int fd, zkl_nanos patience, zkl_nanos session) {
-    const zkl_nanos ms = ZKL_SECOND / 1000, limit = patience / ms,
-                    halfway = session > HALFWAY * patience ? session / ms : HALFWAY * limit;
+/* Has it had no byte of an answer, for longer than the patience since we wrote? A handshake that
+ * stopped half way has had one: there time alone tells. */
+static bool is_silent(const zkl_watchdog *watchdog, int fd, int number) {
+    const zkl_nanos ms = ZKL_SECOND / 1000, limit = watchdog->patience / ms;
     struct tcp_info info;
     socklen_t length = sizeof info;
     memset(&info, 0, sizeof info);
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_data_segs_out == 0)
         return false;
-    return info.tcpi_bytes_received == 0 ? info.tcpi_last_data_sent >= limit
-                                         : info.tcpi_last_data_recv >= halfway;
+    const bool is_late = info.tcpi_bytes_received == 0
+                             ? info.tcpi_last_data_sent >= limit
+                             : info.tcpi_last_data_recv >= HALFWAY * limit;
+    return is_late && is_candidate(watchdog, number, info.tcpi_last_data_sent * ms);
 }
 
-static bool is_to_be_hung_up(const zkl_watchdog *watchdog, int fd) {
+static bool is_to_be_hung_up(const zkl_watchdog *watchdog, int fd, int number) {
     struct sockaddr_storage peer;
     socklen_t length = sizeof peer;
     memset(&peer, 0, sizeof peer);
     return getpeername(fd, (struct sockaddr *)&peer, &length) == 0 &&
            (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) &&
            zkl_servers_listed(watchdog->addresses, (struct sockaddr *)&peer, length) &&
-           silent(fd, watchdog->patience, longest_session((struct sockaddr *)&peer, length));
+           is_silent(watchdog, fd, number);
 }
 
 /* Another thread may close the descriptor at any time, and its number be somebody else's: so what
  * is hung up on is a copy, and that is looked at. */
 static void hang_up_if_silent(int fd, void *ctx) {
     const zkl_watchdog *watchdog = ctx;
-    if (!is_to_be_hung_up(watchdog, fd))
+    if (!is_to_be_hung_up(watchdog, fd, fd))
         return;
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
         return; /* none is left: later */
-    if (is_to_be_hung_up(watchdog, copy))
+    if (is_to_be_hung_up(watchdog, copy, fd) &&
+        (!watchdog->handle || zkl_socket_presumed(watchdog->handle) == fd))
         shutdown(copy, SHUT_RDWR); /* the handshake fails, and the library tries the next server */
     close(copy);
 }
 
+/* locked. The library frees a handle while it closes it: then its socket is looked for among all. */
+static void look(zkl_watchdog *watchdog) {
+    if (watchdog->closing)
+        zkl_descriptors_each(hang_up_if_silent, watchdog);
+    else if (watchdog->handle && zkl_socket_presumed(watchdog->handle) >= 0)
+        hang_up_if_silent(zkl_socket_presumed(watchdog->handle), watchdog);
+}
+
 /* locked. false: something has changed meanwhile. */
 static bool pause_for(zkl_watchdog *watchdog, zkl_nanos pause) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const zkl_nanos at = now.tv_sec * ZKL_SECOND + now.tv_nsec + pause;
+    const zkl_nanos at = now() + pause;
     return pthread_cond_timedwait(&watchdog->changed, &watchdog->mutex,
                                   &(struct timespec){at / ZKL_SECOND, at % ZKL_SECOND}) != 0;
 }
@@ -140,9 +103,7 @@ static void *watch(void *ctx) {
         if (!watchdog->on_duty) {
             pthread_cond_wait(&watchdog->changed, &watchdog->mutex);
         } else if (pause_for(watchdog, watchdog->patience / 4)) {
-            pthread_mutex_unlock(&watchdog->mutex);
-            zkl_descriptors_each(hang_up_if_silent, watchdog);
-            pthread_mutex_lock(&watchdog->mutex);
+            look(watchdog);
         }
     }
     pthread_mutex_unlock(&watchdog->mutex);
@@ -163,6 +124,7 @@ zkl_watchdog *zkl_watchdog_start(const char *addresses, zkl_nanos patience) {
     watchdog->addresses = strdup(addresses);
     watchdog->patience = patience;
     watchdog->on_duty = true;
+    watchdog->last = -1;
     pthread_mutex_init(&watchdog->mutex, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -173,7 +135,6 @@ zkl_watchdog *zkl_watchdog_start(const char *addresses, zkl_nanos patience) {
         release_memory(watchdog);
         return NULL;
     }
-    enlist(watchdog);
     return watchdog;
 }
 
@@ -184,14 +145,27 @@ static void set_duty(zkl_watchdog *watchdog, bool on) {
     pthread_mutex_unlock(&watchdog->mutex);
 }
 
-void zkl_watchdog_rest(zkl_watchdog *watchdog, const struct sockaddr *server, socklen_t length,
-                       zkl_nanos timeout) {
-    set_session(watchdog, server, length, timeout);
+void zkl_watchdog_watch(zkl_watchdog *watchdog, const zhandle_t *handle) {
+    pthread_mutex_lock(&watchdog->mutex);
+    watchdog->handle = handle;
+    pthread_mutex_unlock(&watchdog->mutex);
+}
+
+void zkl_watchdog_rest(zkl_watchdog *watchdog) {
     set_duty(watchdog, false);
 }
 
 void zkl_watchdog_duty(zkl_watchdog *watchdog) {
-    set_session(watchdog, NULL, 0, 0);
+    set_duty(watchdog, true);
+}
+
+void zkl_watchdog_closing(zkl_watchdog *watchdog) {
+    pthread_mutex_lock(&watchdog->mutex);
+    if (watchdog->handle)
+        watchdog->last = zkl_socket_presumed(watchdog->handle);
+    watchdog->handle = NULL;
+    watchdog->closing = now();
+    pthread_mutex_unlock(&watchdog->mutex);
     set_duty(watchdog, true);
 }
 
@@ -203,6 +177,5 @@ void zkl_watchdog_stop(zkl_watchdog *watchdog) {
     pthread_cond_signal(&watchdog->changed);
     pthread_mutex_unlock(&watchdog->mutex);
     pthread_join(watchdog->thread, NULL);
-    delist(watchdog);
     release_memory(watchdog);
 }

@@ -157,6 +157,11 @@ void zkl_socket_hang_up(const zhandle_t *zh) {
         sim_lose((zhandle_t *)zh, ZCONNECTIONLOSS);
 }
 
+int zkl_socket_presumed(const zhandle_t *zh) {
+    (void)zh;
+    return -1;
+}
+
 size_t sim_handles(void) {
     size_t n = 0;
     for (const zhandle_t *zh = sim_handle_first; zh; zh = zh->next)

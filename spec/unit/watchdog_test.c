@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PATIENCE (ZKL_SECOND / 20)
-#define MOST 20000 /* ms to wait for what should come at once */
+#define MOST 10000 /* ms to wait for what should come at once */
 
 /* A server that the kernel accepts connections for, and nobody else. */
 typedef struct listener {
@@ -21,6 +21,14 @@ typedef struct listener {
     struct sockaddr_in at;
     char address[32];
 } listener;
+
+/* As handles of libzookeeper begin since 3.6. */
+static struct {
+    _Atomic int fd;
+    void *tls;
+} its_socket;
+
+static struct { const void *socket; } handle = {&its_socket};
 
 static listener ours, other;
 static zkl_watchdog *watchdog;
@@ -46,6 +54,7 @@ static void listen_at(listener *host) {
 
 static void begin(void) {
     open_count = 0;
+    its_socket.fd = -1;
     watchdog = NULL;
     listen_at(&ours);
     listen_at(&other);
@@ -79,64 +88,88 @@ static bool hung_up(int fd, int wait) {
     return poll(&p, 1, wait) == 1 && p.revents & POLLRDHUP;
 }
 
+/* The watchdog of a handle with this connection. */
+static void watch_over(int fd, const char *addresses, zkl_nanos patience) {
+    its_socket.fd = fd;
+    watchdog = zkl_watchdog_start(addresses, patience);
+    CHECK(watchdog != NULL);
+    zkl_watchdog_watch(watchdog, (const zhandle_t *)(const void *)&handle);
+}
+
 static void hangs_up_on_a_server_that_says_nothing(void) {
     char list[80];
     snprintf(list, sizeof list, "%s,%s", other.address, ours.address);
-    watchdog = zkl_watchdog_start(list, PATIENCE);
-    CHECK(watchdog != NULL);
-    CHECK(hung_up(call(&ours), MOST));
-    CHECK(hung_up(call(&other), MOST));
+    const int fd = call(&ours);
+    watch_over(fd, list, PATIENCE);
+    CHECK(hung_up(fd, MOST));
+    const int next = call(&other);
+    its_socket.fd = next;
+    CHECK(hung_up(next, MOST));
 }
 
 static void hangs_up_on_a_server_that_says_no_more(void) {
     const int fd = call(&ours);
     answer(&ours);
-    watchdog = zkl_watchdog_start(ours.address, PATIENCE);
+    watch_over(fd, ours.address, PATIENCE);
     CHECK(hung_up(fd, MOST));
 }
 
-static void leaves_all_others_alone(void) {
+static void waits_for_a_server_that_has_time_to_answer(void) {
     const int answered = call(&ours);
     answer(&ours);
-    const int quiet = connect_to(&ours), elsewhere = call(&other), silent = call(&ours);
-    watchdog = zkl_watchdog_start(ours.address, ZKL_SECOND / 2);
-    CHECK(hung_up(silent, MOST));
-    CHECK(!hung_up(answered, 0));
-    CHECK(!hung_up(quiet, 0));
-    CHECK(!hung_up(elsewhere, 0));
+    watch_over(answered, ours.address, PATIENCE);
+    CHECK(!hung_up(answered, 5 * PATIENCE / (ZKL_SECOND / 1000)));
+    const int quiet = connect_to(&ours);
+    its_socket.fd = quiet;
+    CHECK(!hung_up(quiet, 5 * PATIENCE / (ZKL_SECOND / 1000)));
+    const int elsewhere = call(&other);
+    its_socket.fd = elsewhere;
+    CHECK(!hung_up(elsewhere, 5 * PATIENCE / (ZKL_SECOND / 1000)));
 }
 
-/* Another client's, whose session may be quiet for longer than any handshake. */
-static void leaves_a_quiet_session_alone(void) {
-    const int session = call(&ours), handshake = call(&other);
-    answer(&ours);
-    answer(&other);
-    zkl_watchdog *healthy = zkl_watchdog_start(ours.address, ZKL_SECOND);
-    CHECK(healthy != NULL);
-    zkl_watchdog_rest(healthy, (struct sockaddr *)&ours.at, sizeof ours.at, 3600 * ZKL_SECOND);
-    char list[80];
-    snprintf(list, sizeof list, "%s,%s", ours.address, other.address);
-    watchdog = zkl_watchdog_start(list, PATIENCE);
-    const bool meanwhile = hung_up(handshake, MOST), early = hung_up(session, 0);
-    zkl_watchdog_duty(healthy); /* the session's link is gone: what is there now is none */
-    const bool later = hung_up(session, MOST);
-    zkl_watchdog_stop(healthy);
-    CHECK(meanwhile);
-    CHECK(!early);
-    CHECK(later);
+/* Other libraries' of this process, or other clients'. */
+static void leaves_silent_connections_of_others_alone(void) {
+    const int before = call(&ours), own = call(&ours), after = call(&ours);
+    watch_over(own, ours.address, PATIENCE);
+    CHECK(hung_up(own, MOST));
+    its_socket.fd = -1;
+    CHECK(!hung_up(before, 5 * PATIENCE / (ZKL_SECOND / 1000)));
+    CHECK(!hung_up(after, 0));
+}
+
+static void hangs_up_on_nobody_without_a_handle(void) {
+    const int silent = call(&ours);
+    watchdog = zkl_watchdog_start(ours.address, PATIENCE);
+    CHECK(!hung_up(silent, 5 * PATIENCE / (ZKL_SECOND / 1000)));
+    its_socket.fd = silent;
+    zkl_watchdog_watch(watchdog, (const zhandle_t *)(const void *)&handle);
+    CHECK(hung_up(silent, MOST));
+}
+
+/* Its handle may be freed then: the last connection is known, and later ones are looked for. */
+static void ends_what_keeps_a_handle_from_being_closed(void) {
+    const int own = call(&ours), foreign = call(&ours);
+    watch_over(own, ours.address, ZKL_SECOND / 5);
+    CHECK(hung_up(own, MOST)); /* by then the foreign one is silent for as long */
+    const int last = call(&ours);
+    its_socket.fd = last;
+    zkl_watchdog_closing(watchdog);
+    its_socket.fd = -1;
+    const int later = call(&ours);
+    CHECK(hung_up(last, MOST));
+    CHECK(hung_up(later, MOST));
+    CHECK(!hung_up(foreign, 0));
 }
 
 static void does_nothing_off_duty(void) {
+    const int silent = call(&ours);
     watchdog = zkl_watchdog_start(ours.address, PATIENCE);
-    zkl_watchdog_rest(watchdog, NULL, 0, 0);
-    const int left = call(&ours), silent = call(&other);
-    zkl_watchdog *longer = zkl_watchdog_start(other.address, 6 * PATIENCE);
-    const bool meanwhile = hung_up(silent, MOST), early = hung_up(left, 0);
-    zkl_watchdog_stop(longer);
-    CHECK(meanwhile);
-    CHECK(!early);
+    zkl_watchdog_rest(watchdog);
+    its_socket.fd = silent;
+    zkl_watchdog_watch(watchdog, (const zhandle_t *)(const void *)&handle);
+    CHECK(!hung_up(silent, 5 * PATIENCE / (ZKL_SECOND / 1000)));
     zkl_watchdog_duty(watchdog);
-    CHECK(hung_up(left, MOST));
+    CHECK(hung_up(silent, MOST));
 }
 
 static atomic_int swapped_for = -1;
@@ -160,10 +193,14 @@ static void leaves_alone_who_got_the_number_of_a_silent_one(void) {
     const int other_one = connect_to(&other);
     swapped = call(&ours);
     atomic_store(&swapped_for, other_one);
-    const int later = call(&ours);
-    watchdog = zkl_watchdog_start(ours.address, PATIENCE);
-    CHECK(hung_up(later, MOST)); /* they are looked at in turn */
+    watch_over(swapped, ours.address, PATIENCE);
+    const int deadline = MOST / 10;
+    for (int i = 0; i < deadline && atomic_load(&swapped_for) >= 0; i++)
+        CHECK(!hung_up(other_one, 10));
     CHECK(atomic_load(&swapped_for) == -1);
+    const int later = call(&ours);
+    its_socket.fd = later;
+    CHECK(hung_up(later, MOST));
     CHECK(!hung_up(other_one, 0));
 }
 
@@ -171,8 +208,10 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"hangs up on a server that says nothing", hangs_up_on_a_server_that_says_nothing},
         {"hangs up on a server that says no more", hangs_up_on_a_server_that_says_no_more},
-        {"leaves all others alone", leaves_all_others_alone},
-        {"leaves another client's quiet session alone", leaves_a_quiet_session_alone},
+        {"waits for a server that has time to answer", waits_for_a_server_that_has_time_to_answer},
+        {"leaves silent connections of others alone", leaves_silent_connections_of_others_alone},
+        {"hangs up on nobody without a handle", hangs_up_on_nobody_without_a_handle},
+        {"ends what keeps a handle from being closed", ends_what_keeps_a_handle_from_being_closed},
         {"does nothing off duty", does_nothing_off_duty},
         {"leaves alone who got the number of a silent one",
          leaves_alone_who_got_the_number_of_a_silent_one},
