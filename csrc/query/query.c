@@ -77,6 +77,8 @@ static void check_revoke(zkl_query *query) {
     zkl_revocation_step(&query->revocation, &query->listing);
     if (query->revocation.done)
         resolve(query, query->revocation.status);
+    else if (query->once && !query->all->context->port)
+        resolve(query, ZKL_DISCONNECTED);
 }
 
 static void check(zkl_query *query) {

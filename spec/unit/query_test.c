@@ -417,6 +417,18 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
     CHECK_INT(q->revocations, 1);
 }
 
+/* It has no deadline: it would wait for the next link. */
+static void a_single_revocation_ends_with_the_link(void) {
+    fake_caller *p = fake_holder(two);
+    ask(ZKL_QUERY_REVOKE, 1e12);
+    query->once = true;
+    fake_leave(one);
+    fake_answer(one);
+    CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
+    fake_cut(one);
+    check_answered(ZKL_DISCONNECTED);
+}
+
 /* Those that were there have been asked: it does not begin anew for one that was not. */
 static void of_several_one_may_leave_just_then(void) {
     fill(1, "_c_%s-__READ__");
@@ -734,6 +746,7 @@ int main(int argc, char **argv) {
         {"asks again after a cut", asks_again_after_a_cut},
         {"of the next link all is asked anew", of_the_next_link_all_is_asked_anew},
         {"asked once, it ends with the link", asked_once_it_ends_with_the_link},
+        {"a single revocation ends with the link", a_single_revocation_ends_with_the_link},
         {"a refusal is told", a_refusal_is_told},
         {"a deadline ends it", a_deadline_ends_it},
         {"refused credentials end what asks the servers",
