@@ -115,10 +115,13 @@ static void explain_doubt(zkl_session *session) {
 
 static void unsure(zkl_heart *heart) {
     zkl_session *session = ZKL_CONTAINER_OF(heart, zkl_session, heart);
-    const uint64_t before = session->context->given_up;
     session->tell(session->ctx, ZKL_SESSION_UNSURE);
-    if (session->context->given_up == before)
+}
+
+void zkl_session_step(zkl_session *session) {
+    if (session->context->given_up == session->explained)
         return;
+    session->explained = session->context->given_up;
     explain_doubt(session);
     if (!session->warned)
         zkl_log_warn(session->log, "a lock was not granted: %s", session->doubt);

@@ -74,8 +74,9 @@ struct zkl_session {
     char unresolved[ZKL_TROUBLE_TEXT]; /* which name had no address; "": all have */
     /* why callers have given up on a link that has a server; "": none has, on this connection */
     char doubt[ZKL_TROUBLE_TEXT];
-    bool warned;   /* of that, since anything was believed of the session */
-    zkl_nanos met; /* when there was a server last; 0: never */
+    uint64_t explained; /* of context->given_up: for so many it was said why */
+    bool warned;        /* of that, since anything was believed of the session */
+    zkl_nanos met;      /* when there was a server last; 0: never */
 
     zkl_event states[ZKL_STATES_KEPT]; /* changes the host has not heard of yet */
     size_t state_next;
@@ -89,6 +90,9 @@ void zkl_session_destroy(zkl_session *session);
 
 /* locked: starts connecting */
 void zkl_session_start(zkl_session *session);
+/* locked: the end of every step. If callers have given their places up in it (context->given_up),
+ * the host can ask why, and the log gets one warning. */
+void zkl_session_step(zkl_session *session);
 /* locked: no new link from now on; events say closed */
 void zkl_session_ending(zkl_session *session);
 /* worker thread, not locked: drains what is open, until the deadline, and closes it, which blocks

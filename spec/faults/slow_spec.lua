@@ -95,6 +95,22 @@ describe("a link that is too slow for the session timeout #once", function()
     assert.truthy(why:find(REASON), why)
   end)
 
+  it("is told to a caller whose client has the node and cannot hand it on, and warned of", function()
+    local lock = slow:mutex("/slow/handed", { fair = false })
+    assert(lock:acquire(PATIENCE))
+    local answer
+    lock:request(600, function(...) answer = table.pack(...) end)
+    slow_down()
+    wait.eventually(function() return lock:validity() == 0 end, PATIENCE)
+    assert.same({ nil, "unknown" }, { lock:release() })
+    wait.eventually(function()
+      slow:poll(0.1)
+      return answer
+    end, PATIENCE)
+    assert.same({ nil, "disconnected" }, { answer[1], answer[2] })
+    assert.equal(1, warnings())
+  end)
+
   it("has a latency of 0 before the first answer", function()
     local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
     assert.equal(0, client:stats().latency)

@@ -243,6 +243,32 @@ static void the_log_says_once_that_no_server_was_ever_reached(void) {
     CHECK_TEXT(line(), "");
 }
 
+static void give_up_one(void) {
+    world_enter();
+    world.context.given_up++;
+    world_leave();
+}
+
+/* Also those who leave after everybody was asked: a place does at the end of the step. */
+static void the_host_can_ask_why_a_place_was_given_up_and_the_log_says_so_once(void) {
+    static const char why[] = "answers come, but none shows that the session of 6 s is alive";
+    char warning[160];
+    world_come_up();
+    CHECK_TEXT(world.session.doubt, "");
+    give_up_one();
+    CHECK_TEXT(world.session.doubt, why);
+    snprintf(warning, sizeof warning, "a lock was not granted: %s", why);
+    CHECK_TEXT(line(), warning);
+    give_up_one();
+    CHECK_TEXT(line(), "");
+    world_happens(world_link(), ZKL_LINK_SUSPENDED);
+    CHECK_TEXT(world.session.doubt, "");
+    world_connect(7);
+    CHECK_TEXT(world.session.doubt, "");
+    give_up_one();
+    CHECK_TEXT(world.session.doubt, why);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"the log says why it is suspended, and for how long",
@@ -253,6 +279,8 @@ int main(int argc, char **argv) {
          the_log_says_that_a_session_ended_while_it_was_believed_in},
         {"the log says once that no server was ever reached",
          the_log_says_once_that_no_server_was_ever_reached},
+        {"the host can ask why a place was given up, and the log says so once",
+         the_host_can_ask_why_a_place_was_given_up_and_the_log_says_so_once},
         {"refused credentials are shown again, later and later",
          refused_credentials_are_shown_again_later_and_later},
         {"each change of the state is told once", each_change_of_the_state_is_told_once},

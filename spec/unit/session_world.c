@@ -50,6 +50,7 @@ static void check_goes_on(void) {
 
 static void leave(void *ctx) {
     CHECK(ctx == &world.session && world.is_locked);
+    zkl_session_step(&world.session);
     zkl_heart_tend(&world.session.heart);
     if (!world.session.ending)
         check_goes_on();
