@@ -517,6 +517,15 @@ static void set_up_host(int i) {
         host->chroot = SIM_ROOT;
 }
 
+/* An answer takes about a third of the session timeout: the connection stays, and no validity comes
+ * once the first one is over. That holds until the end. */
+static void set_up_distance(void) {
+    sim_host *host = any_host();
+    host->machine.distance = history.timeout / 200 * (30 + sim_any(16));
+    SAY("network: what host %d says and hears takes %.3f s", host->machine.id,
+        zkl_clock_seconds(host->machine.distance));
+}
+
 static void set_up(const sim_plan *plan) {
     memset(&history, 0, sizeof history);
     history.plan = plan;
@@ -547,6 +556,8 @@ static void set_up(const sim_plan *plan) {
         history.hosts[i].is_robbed = history.faults & OPERATORS;
         history.hosts[i].watches_most = is_narrow ? watches_most : 0;
     }
+    if (plan->seed % 13 == 6)
+        set_up_distance();
     SAY("seed %llu: %d hosts, sessions of %.0f s, %u deeds, faults %x",
         (unsigned long long)plan->seed, history.host_count, zkl_clock_seconds(history.timeout),
         history.deeds, history.faults);

@@ -171,6 +171,7 @@ static void hear_answer(sim_caller *c, const zkl_event *event) {
         SIM_CHECK(event->token > 0 && event->status == ZKL_OK);
     else
         check_failure(c, event->status);
+    SIM_CHECK(!c->is_given_up || event->status == ZKL_DISCONNECTED);
     sim_counted.grants += c->is_granted;
     sim_after(&c->turn, c->host->is_resting ? sim_some(20 * SIM_MS) : some_hold(c->host));
 }
@@ -369,6 +370,7 @@ void sim_host_join(sim_host *host) {
     c->host = host;
     c->tag = ++host->tags;
     c->turn.run = go_on;
+    c->joined = after(host, 0);
     zkl_terms terms = {.deadline = some_deadline(host)};
     terms.once = sim_once_in(10);
     if (terms.once)

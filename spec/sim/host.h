@@ -43,9 +43,11 @@ typedef struct sim_caller {
     bool is_granted, is_released;
     bool is_doubtful; /* its release was answered ZKL_UNKNOWN, and one more event is to come */
     bool was_held;    /* at its release, as far as the judge can see */
+    bool is_given_up; /* its place was given up: it hears ZKL_DISCONNECTED (slow) */
     bool is_judged;   /* the hold has been looked at (judge) */
     zkl_status status;
     int64_t token;
+    zkl_nanos joined;   /* by the host's clock */
     zkl_nanos deadline; /* by the host's clock; ZKL_NEVER: none, or a single try */
     sim_event turn;     /* when the script goes on with it */
 } sim_caller;

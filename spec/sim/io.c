@@ -200,6 +200,7 @@ static void connect_now(zhandle_t *zh) {
         sim_lose(zh, ZCONNECTIONLOSS);
         return;
     }
+    sim_socket_distance(zh->socket, zh->machine->distance);
     zh->is_asking = true;
     zh->state = ZOO_ASSOCIATING_STATE;
     sim_send_connect(zh->socket, zh->id.client_id, zh->recv_timeout * SIM_MS, zh->seen,

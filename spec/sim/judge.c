@@ -2,8 +2,10 @@
 
 #include "ensemble.h"
 #include "library.h"
+#include "nodes.h"
 #include "queue/place_state.h"
 #include "recipe/verdict.h"
+#include "slow.h"
 
 #include "client/client_state.h"
 
@@ -51,30 +53,6 @@ static const char *text_of(const sim_caller *c) {
 
 /* ---- nodes ---- */
 
-static zkl_child child_of(const fake_node *node) {
-    zkl_child child = {.name = (char *)fake_name(node)};
-    child.kind = zkl_znode_parse(child.name, &child.sequence);
-    return child;
-}
-
-static const zkl_contender *contender_of(const sim_host *host, const char *path,
-                                         const fake_node *node) {
-    const zkl_line *line = host->client ? zkl_lines_find(&host->client->lines, path) : NULL;
-    if (!line)
-        return NULL;
-    ZKL_EACH (const zkl_contender, c, &line->members, member) {
-        if (c->name && strcmp(c->name, fake_name(node)) == 0)
-            return c;
-    }
-    return NULL;
-}
-
-/* Who gave the node to the host by whose session it is; NULL: a stranger's. */
-static sim_host *host_of(const fake_node *node) {
-    const sim_session *session = node->owner ? sim_session_find(node->owner) : NULL;
-    return session ? sim_session_owner(session) : NULL;
-}
-
 /* Who has the node that it holds with: itself, or its place, which has a borrowed one after a write
  * has gone on as a read. */
 static const zkl_contender *behind(const sim_caller *c) {
@@ -102,20 +80,20 @@ static bool came_too_late(const fake_node *other, const zkl_child *child, const 
 
 /* On its way out: its delete goes before whatever the next one of the same client asks. */
 static bool is_leaving(const sim_host *host, const char *path, const fake_node *node) {
-    const zkl_contender *c = contender_of(host, path, node);
+    const zkl_contender *c = sim_node_contender(host, path, node);
     return c && (c->phase == ZKL_OVER || c->node == ZKL_NODE_ERASING ||
                  (node->mode == ZKL_EPHEMERAL && c->phase != ZKL_HELD));
 }
 
 static void check_first(const sim_caller *c, const char *path, const fake_node *own) {
     const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
-    const zkl_child mine = child_of(own);
+    const zkl_child mine = sim_node_child(own);
     for (fake_node *n = NULL; (n = fake_child_before(directory, n, FAKE_LATEST));) {
-        const zkl_child other = child_of(n);
+        const zkl_child other = sim_node_child(n);
         if (!other.kind || other.sequence >= mine.sequence ||
             !zkl_verdict_blocks(&other, mine.kind) || came_too_late(n, &other, own))
             continue;
-        const sim_host *host = host_of(n);
+        const sim_host *host = sim_node_host(n);
         if (host == c->host && is_leaving(host, path, n))
             continue;
         sim_fail("%s holds with %s, and %s is before it", text_of(c), own->path, fake_name(n));
@@ -153,7 +131,7 @@ static unsigned strangers_inside(const char *path) {
     const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
     unsigned n = 0;
     for (fake_node *c = NULL; directory && (c = fake_child_before(directory, c, FAKE_LATEST));)
-        n += c->owner && !host_of(c);
+        n += c->owner && !sim_node_host(c);
     return n;
 }
 
@@ -244,29 +222,16 @@ bool sim_judge_is_held(const sim_caller *c) {
 
 /* ---- what became of nodes ---- */
 
-/* All directories in which locks' nodes are; NULL: no more. */
-static const char *directory(int i) {
-    static char path[64];
-    if (i > PLACES)
-        return NULL;
-    const bool is_pool = i >= PLACE_POOL;
-    snprintf(path, sizeof path, "%s%s", sim_place_path(is_pool ? PLACE_POOL : (sim_place)i),
-             !is_pool          ? ""
-             : i == PLACE_POOL ? "/locks"
-                               : "/leases");
-    return path;
-}
-
 /* A lock's node that a host's session has and its lines do not, with that token; 0: any. NULL:
  * there is none. */
 static const fake_node *forgotten_node(const sim_host *host, int64_t token) {
     const int64_t session = host->client->context.session;
     const char *path;
-    for (int i = 0; session && (path = directory(i)); i++) {
+    for (int i = 0; session && (path = sim_node_directory(i)); i++) {
         const fake_node *above = fake_find(sim_tree, path, FAKE_LATEST);
         for (fake_node *n = NULL; above && (n = fake_child_before(above, n, FAKE_LATEST));)
             if (n->owner == session && (!token || n->czxid == token) &&
-                !contender_of(host, path, n))
+                !sim_node_contender(host, path, n))
                 return n;
     }
     return NULL;
@@ -321,7 +286,7 @@ static void on_end(const sim_session *session) {
 static void on_deleted(const fake_node *node, const sim_request *by) {
     if (!node->owner || by->op == OP_CLOSE_SESSION)
         return;
-    sim_host *host = host_of(node);
+    sim_host *host = sim_node_host(node);
     if (!by->from) {
         judge.robbed[judge.robbed_count++ % ROBBED] = node->czxid;
         return;
@@ -329,7 +294,7 @@ static void on_deleted(const fake_node *node, const sim_request *by) {
     if (!host || !host->client || host->client->context.session != node->owner)
         return;
     for (int p = 0; p < PLACES; p++) {
-        const zkl_contender *c = contender_of(host, sim_place_path((sim_place)p), node);
+        const zkl_contender *c = sim_node_contender(host, sim_place_path((sim_place)p), node);
         if (c && c->phase == ZKL_HELD && c->token == node->czxid)
             sim_fail("%s is deleted, and host %d holds with it", node->path, host->machine.id);
     }
@@ -387,6 +352,7 @@ void sim_judge(sim_host *host) {
         return;
     check_goes_on(host);
     check_watches(host);
+    sim_slow_judge(host);
     const zkl_stats *count = &host->client->context.counters;
     check_trust(host);
     if (count->lost != host->lost) {
@@ -423,6 +389,7 @@ static void on_throttled(const sim_session *session) {
     sim_host *host = sim_session_owner(session);
     if (!host)
         return;
+    sim_slow_throttled(host);
     if (host->throttled_since + ZKL_SECOND < sim_now) {
         host->throttled_since = sim_now;
         host->throttled = 0;
@@ -436,6 +403,7 @@ void sim_judge_begin(sim_host *hosts, int count) {
     memset(&judge, 0, sizeof judge);
     judge.hosts = hosts;
     judge.count = count;
+    sim_slow_begin();
     sim_session_ended = on_end;
     sim_deleted = on_deleted;
     sim_throttled = on_throttled;

@@ -13,6 +13,7 @@ typedef struct sim_machine {
     int id;
     zkl_nanos stopped_until; /* nothing of it runs before */
     zkl_nanos cut_off_until; /* no connection of its is taken before */
+    zkl_nanos distance;      /* of the servers: so long takes what is said, each way, at least */
     int drift;               /* its clock's, millionths */
     bool no_names;           /* look-ups fail */
     zkl_nanos names_from;    /* a look-up takes until then */

@@ -123,6 +123,10 @@ sim_socket *sim_connect(int i, void *client, sim_hear *hear, zkl_nanos (*busy_un
     return s;
 }
 
+void sim_socket_distance(sim_socket *socket, zkl_nanos distance) {
+    socket->up.distance = socket->down.distance = distance;
+}
+
 void sim_send_connect(sim_socket *socket, int64_t session, zkl_nanos timeout, int64_t zxid,
                       void *owner) {
     sim_message *m = sim_put(&socket->up, SAY_CONNECT);

@@ -121,7 +121,7 @@ void sim_queue_init(sim_queue *q, void *of, void (*take)(void *, sim_message *),
 
 sim_message *sim_put(sim_queue *q, sim_message_kind kind) {
     sim_message *m = message_new(kind);
-    m->at = sim_now + q->latency / 8 + sim_some(q->latency);
+    m->at = sim_now + q->distance + q->latency / 8 + sim_some(q->latency);
     if (m->at < q->slow_until)
         m->at = q->slow_until;
     if (q->first && m->at < q->last->at)
@@ -172,7 +172,7 @@ void sim_queue_slow(sim_queue *q, zkl_nanos until) {
 void sim_queue_hurry(sim_queue *q) {
     q->slow_until = 0;
     for (sim_message *m = q->first; m; m = m->next)
-        if (m->at > sim_now + q->latency)
-            m->at = sim_now + q->latency;
+        if (m->at > sim_now + q->distance + q->latency)
+            m->at = sim_now + q->distance + q->latency;
     wake(q);
 }

@@ -135,6 +135,7 @@ typedef struct sim_queue {
     sim_event event;
     sim_message *first, *last;
     zkl_nanos latency;    /* at most */
+    zkl_nanos distance;   /* and that besides */
     zkl_nanos slow_until; /* nothing arrives before */
     /* false: not now: the queue is run again by sim_queue_run, or at the moment in *again */
     void (*take)(void *of, sim_message *message);

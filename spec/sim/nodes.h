@@ -1,0 +1,24 @@
+/* nodes: the nodes of locks as the servers have them, and whose they are. */
+#ifndef NODES_H
+#define NODES_H
+
+#include "host.h"
+#include "recipe/verdict.h"
+#include "tree.h"
+
+#include "queue/contender.h"
+
+/* As a line's list shows it. Its name is the node's. */
+zkl_child sim_node_child(const fake_node *node);
+/* The host whose session has it. NULL: it is a stranger's. */
+sim_host *sim_node_host(const fake_node *node);
+/* That of the host's client. NULL: the client does not know the node. */
+const zkl_contender *sim_node_contender(const sim_host *host, const char *path,
+                                        const fake_node *node);
+
+/* The directories in which locks' nodes are, from 0 on. */
+enum { SIM_DIRECTORIES = PLACES + 1 };
+/* NULL: there are no more. */
+const char *sim_node_directory(int i);
+
+#endif
