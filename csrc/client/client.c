@@ -96,6 +96,7 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_queries_suspend(&client->queries);
         zkl_errands_unlink(&client->nodes);
         zkl_views_unlink(&client->nodes);
+        zkl_lines_unlink(&client->lines);
         break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
@@ -104,6 +105,7 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_errands_dismiss(&client->nodes, ZKL_AUTH_FAILED);
         zkl_errands_unlink(&client->nodes);
         zkl_views_unlink(&client->nodes);
+        zkl_lines_unlink(&client->lines);
         zkl_lines_each(&client->lines, zkl_line_expire);
         break;
     case ZKL_SESSION_EXPIRED:
@@ -111,6 +113,7 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_queries_suspend(&client->queries);
         zkl_errands_unlink(&client->nodes);
         zkl_views_unlink(&client->nodes);
+        zkl_lines_unlink(&client->lines);
         break;
     case ZKL_SESSION_REFRESHED:
         zkl_lines_each(&client->lines, zkl_line_refreshed);
@@ -135,9 +138,7 @@ static void unwatched(zkl_context *context, const char *path, bool list) {
 static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_client *client = ctx;
     const bool seen = zkl_views_told(&client->nodes, path, change);
-    if (!seen || zkl_lines_watching(&client->lines, path, false) ||
-        zkl_lines_watching(&client->lines, path, true))
-        zkl_lines_watch(&client->lines, path, change);
+    zkl_lines_watch(&client->lines, path, change, seen);
 }
 
 /* locked. Is a node left that will be gone as soon as the servers hear of it? One that they refuse
@@ -170,6 +171,7 @@ static void end(zkl_job *job) {
     zkl_client_enter(client);
     zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
     zkl_views_unlink(&client->nodes);
+    zkl_lines_unlink(&client->lines);
     client->context.timers.sooner = NULL;
     zkl_client_leave(client);
     zkl_timer_thread_stop(&client->timer_thread);

@@ -19,7 +19,7 @@ typedef struct zkl_nodes {
     zkl_nanos pause;  /* errand: the latest pause before that */
 
     zkl_view **views; /* view: by path; NULL: there never was one */
-    const zkl_lines *lines;
+    zkl_lines *lines;
     zkl_watches watches;  /* view: how many bytes they take */
     zkl_list due;         /* view: to be read, or to be taken back */
     size_t reading;       /* view: how many are being read */

@@ -186,11 +186,18 @@ static void leave(zkl_view *view) {
         *watch_of(view, list) = false;
 }
 
+/* A watch that the servers refuse to take back stays with the library, and counts on. */
 static void unwatched(zkl_view *view, bool list, const zkl_reply *reply) {
-    if (!zkl_status_passes(reply->rc))
+    zkl_watches *left = &view->nodes->lines->queue.watches;
+    if (!zkl_status_passes(reply->rc)) {
         *watch_of(view, list) = false;
-    else if (view->nodes->context->port) /* it is armed as before: once more */
+        if (reply->rc == ZOK)
+            zkl_watches_told(left, view->path, list);
+        else
+            zkl_watches_leave(left, view->path, NULL, list);
+    } else if (view->nodes->context->port) { /* it is armed as before: once more */
         wait_a_moment(view->nodes);
+    }
     set_stage(view, DUE);
 }
 
@@ -422,7 +429,7 @@ void zkl_views_unwatched(zkl_nodes *nodes, const char *path, bool list) {
 
 /* ---- life ---- */
 
-void zkl_views_init(zkl_nodes *nodes, const zkl_lines *lines) {
+void zkl_views_init(zkl_nodes *nodes, zkl_lines *lines) {
     nodes->lines = lines;
     nodes->watches.most = BYTES_MOST;
     nodes->look.fire = look;

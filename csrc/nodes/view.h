@@ -12,7 +12,7 @@
 #include "nodes/nodes.h"
 #include "queue/lines.h"
 
-void zkl_views_init(zkl_nodes *nodes, const zkl_lines *lines);
+void zkl_views_init(zkl_nodes *nodes, zkl_lines *lines);
 void zkl_views_destroy(zkl_nodes *nodes);
 
 /* `path` is full. ZKL_OK, and the view is the host's until zkl_view_quit; ZKL_TOO_MANY_WATCHES,

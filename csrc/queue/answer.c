@@ -107,8 +107,8 @@ static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_
     return NULL;
 }
 
-/* A list has shown it, so it was deleted since. By now it may be known to be one of ours, which does
- * not stay without a node until the answer about its own comes. */
+/* A list has shown it, so it was deleted since. By now it may be known to be one of ours, which
+ * does not stay without a node until the answer about its own comes. */
 static void blocker_missing(zkl_line *line, const zkl_child *child) {
     if (child->mine && child->mine->node == ZKL_NODE_THERE)
         zkl_leave_missing(child->mine);
@@ -130,31 +130,30 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
         fail_behind(line, child->sequence, zkl_status_of(reply->rc));
 }
 
-/* A watch was to be taken back from a path of that length. If the request was cut off, the watch is
- * armed as before, and zkl_line_quit asks again; if it was refused, the watch stays with the
- * library. */
-static zkl_watch unwatched(zkl_line *line, size_t length, const zkl_reply *reply) {
+/* A watch was to be taken back: from the child of that name; NULL: from the directory. If the
+ * request was cut off, the watch is armed as before, and zkl_line_quit asks again; if it was
+ * refused, the watch stays with the library. */
+static zkl_watch unwatched(zkl_line *line, const char *name, const zkl_reply *reply) {
     if (zkl_status_passes(reply->rc)) {
         if (line->context->port)
             zkl_line_retry_later(line); /* otherwise zkl_line_resume comes to it */
         return ZKL_WATCH_ARMED;
     }
     if (reply->rc != ZOK)
-        zkl_watches_leave(&line->queue->watches, length);
+        zkl_watches_leave(&line->queue->watches, line->path, name, !name);
     return ZKL_WATCH_NONE;
 }
 
 static void child_unwatched(zkl_line *line, const zkl_return *asked, const zkl_reply *reply) {
     zkl_child *child = child_of_request(line, asked, ZKL_WATCH_LEAVING);
     if (child)
-        zkl_line_set_child_watch(line, child,
-                                 unwatched(line, zkl_line_length(line, child->name), reply));
+        zkl_line_set_child_watch(line, child, unwatched(line, child->name, reply));
 }
 
 static void directory_unwatched(zkl_line *line, const zkl_reply *reply) {
     if (line->directory_watch ==
         ZKL_WATCH_LEAVING) /* otherwise it has told meanwhile, and is gone */
-        zkl_line_set_directory_watch(line, unwatched(line, strlen(line->path), reply));
+        zkl_line_set_directory_watch(line, unwatched(line, NULL, reply));
 }
 
 void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
@@ -339,7 +338,7 @@ static void own_found(zkl_contender *c, const zkl_reply *reply) {
 /* A session that is about to end has made it: it is not ours. */
 static void own_of_other_session(zkl_contender *c) {
     if (c->watch != ZKL_WATCH_NONE)
-        zkl_watches_leave(&c->queue->watches, zkl_line_length(c->line, c->name));
+        zkl_watches_leave(&c->queue->watches, c->line->path, c->name, false);
     zkl_send_erase_stray(c->line, c->name);
     zkl_leave_missing(c);
 }
@@ -420,13 +419,13 @@ void zkl_line_own_missing(zkl_contender *c) {
 
 /* Our own node was deleted, by us or by an operator, or somebody has written to it. If one of ours
  * stood behind it before we knew whose it is, that watch was on the child, which may have left the
- * snapshot since. */
+ * snapshot since. The answer to a request for a watch that is on its way shows what has happened
+ * before, and leaves a watch. */
 static void own_changed(zkl_contender *c, zkl_child *child, zkl_change change) {
     if (child && child->watch == ZKL_WATCH_ARMED)
         zkl_line_set_child_watch(c->line, child, ZKL_WATCH_NONE);
-    else if (c->watch == ZKL_WATCH_NONE)
-        zkl_watches_told(&c->queue->watches, zkl_line_length(c->line, c->name));
-    zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
+    if (c->watch == ZKL_WATCH_ARMED)
+        zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     if (c->node != ZKL_NODE_THERE)
         return; /* our own delete, whose answer is coming */
     if (change == ZKL_CHANGE_DELETED)
@@ -436,13 +435,15 @@ static void own_changed(zkl_contender *c, zkl_child *child, zkl_change change) {
 }
 
 /* If somebody has written to the blocker, the watch is gone, for a watch tells only once: without a
- * new one the list says how whoever waits is looked after. */
+ * new one the list says how whoever waits is looked after. The answer to a request that is on its
+ * way leaves a new one, unless the node is gone. */
 static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
-    const bool armed = child->watch == ZKL_WATCH_ARMED;
-    zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
+    const zkl_watch watch = child->watch;
+    if (watch != ZKL_WATCH_ASKED)
+        zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
     if (change == ZKL_CHANGE_OTHER)
         line->list_wanted |= !zkl_send_watch_blocker(line, child);
-    else if (armed)
+    else if (watch == ZKL_WATCH_ARMED)
         zkl_blocker_gone(line, child->name);
     else
         line->list_wanted = true;
@@ -465,8 +466,6 @@ void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
         own_changed(c, child, change);
     else if (child)
         blocker_changed(line, child, change);
-    else
-        zkl_watches_told(&line->queue->watches, zkl_line_length(line, name));
     zkl_line_settle(line);
 }
 

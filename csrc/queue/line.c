@@ -303,7 +303,6 @@ void zkl_line_resume(zkl_line *line) {
 /* The library's handle is gone, and with it its watches and all that was on its way. */
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
-    zkl_watches_lost(&line->queue->watches);
     line->queue->watches.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
     zkl_vetting_forget(line);

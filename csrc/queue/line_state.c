@@ -151,10 +151,11 @@ void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
 }
 
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
-    /* of one of ours that is watched for itself, too, the library has one watch */
-    const bool has_another = child->mine && child->mine->watch != ZKL_WATCH_NONE;
+    /* Of one of ours that is watched for itself, too, the library has one watch. While that is only
+     * asked for, the request may fail, and this watch stays. */
+    const bool has_another = child->mine && child->mine->watch == ZKL_WATCH_ARMED;
     if (child->watch != ZKL_WATCH_NONE && !has_another)
-        zkl_watches_leave(&line->queue->watches, zkl_line_length(line, child->name));
+        zkl_watches_leave(&line->queue->watches, line->path, child->name, false);
     zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
 }
 

@@ -39,6 +39,7 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
 
 void zkl_lines_destroy(zkl_lines *lines) {
     zkl_vetted_clear(&lines->queue.vetted);
+    zkl_watches_lost(&lines->queue.watches);
     free(lines->buckets);
 }
 
@@ -85,19 +86,6 @@ zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char 
     return find(lines, path, (size_t)(slash - path));
 }
 
-void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change) {
-    const char *name;
-    zkl_line *around = change == ZKL_CHANGE_CHILDREN ? NULL : zkl_lines_around(lines, path, &name);
-    /* A directory that is deleted takes the watch on its children along. */
-    zkl_line *directory = change == ZKL_CHANGE_OTHER ? NULL : zkl_lines_find(lines, path);
-    if (around)
-        zkl_line_watch(around, name, change);
-    else if (!directory)
-        zkl_watches_told(&lines->queue.watches, strlen(path));
-    if (directory)
-        zkl_line_children_changed(directory);
-}
-
 bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
     const char *name;
     const zkl_line *line =
@@ -105,6 +93,27 @@ bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
     if (!line)
         return false;
     return list ? line->directory_watch != ZKL_WATCH_NONE : zkl_line_watching(line, name);
+}
+
+void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool viewed) {
+    if (change != ZKL_CHANGE_CHILDREN)
+        zkl_watches_told(&lines->queue.watches, path, false);
+    if (change != ZKL_CHANGE_OTHER)
+        zkl_watches_told(&lines->queue.watches, path, true);
+    if (viewed && !zkl_lines_watching(lines, path, false) && !zkl_lines_watching(lines, path, true))
+        return;
+    const char *name;
+    zkl_line *around = change == ZKL_CHANGE_CHILDREN ? NULL : zkl_lines_around(lines, path, &name);
+    /* A directory that is deleted takes the watch on its children along. */
+    zkl_line *directory = change == ZKL_CHANGE_OTHER ? NULL : zkl_lines_find(lines, path);
+    if (around)
+        zkl_line_watch(around, name, change);
+    if (directory)
+        zkl_line_children_changed(directory);
+}
+
+void zkl_lines_unlink(zkl_lines *lines) {
+    zkl_watches_lost(&lines->queue.watches);
 }
 
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {

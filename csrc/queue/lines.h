@@ -21,8 +21,12 @@ zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 /* The line whose directory holds the node at `path`, and the node's name in it; NULL: none of ours
  * is there. */
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
-/* A watch has told of the path: a directory, or a node in one. */
-void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change);
+/* A watch has told of the path: a directory, or a node in one. `viewed`: the host looks at the
+ * path, so that the watch may be the host's alone. */
+void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool viewed);
+/* The library's handle is gone, and with it the watches that no line knows. Each line hears of it
+ * itself. */
+void zkl_lines_unlink(zkl_lines *lines);
 /* Does a line have a watch on the path, or need the one that it asks for: `list`: on its children?
  */
 bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list);

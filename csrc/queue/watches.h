@@ -1,7 +1,7 @@
 /* watches: how many bytes of watches the library holds for a client. After a reconnect it sends all
  * of them in one packet, and servers that refuse it for its size refuse the next one, too: the
  * client would never come back, while each try keeps its session alive. So there is a budget. Who
- * finds no room is looked after by reads: see patrol.h. Pure. */
+ * finds no room is looked after by reads: see patrol.h. */
 #ifndef ZKL_WATCHES_H
 #define ZKL_WATCHES_H
 
@@ -15,11 +15,14 @@
  * megabyte. */
 #define ZKL_WATCHED_NAME_MOST 1024
 
+/* A watch that the library has and that no line knows any more. */
+typedef struct zkl_left zkl_left;
+
 typedef struct zkl_watches {
     size_t bytes; /* of those that are asked for or armed, or on their way to be taken back */
-    /* of these, those on nodes that no line knows any more: they count until such a node goes */
-    size_t left;
+    size_t left;  /* of these, those that no line knows any more */
     size_t most;
+    zkl_left **buckets; /* these, by path; without memory for its path one counts to the end */
 } zkl_watches;
 
 /* What a watch is for, which says how much of the budget may be taken for it to find room. */
@@ -40,12 +43,15 @@ bool zkl_watches_room(const zkl_watches *watches, size_t length, zkl_claim claim
 size_t zkl_watches_size(size_t length);
 void zkl_watches_add(zkl_watches *watches, size_t length);
 void zkl_watches_remove(zkl_watches *watches, size_t length);
-/* A line forgets a watch, and takes it off by zkl_watches_remove, but the library still has it: it
- * is counted until its node goes. */
-void zkl_watches_leave(zkl_watches *watches, size_t length);
-/* A watch has told of a node that no line knows. */
-void zkl_watches_told(zkl_watches *watches, size_t length);
-/* The library has no watches any more. The lines take theirs off themselves. */
+/* A line, or a view of the host's, forgets a watch and takes it off by zkl_watches_remove, but the
+ * library may still have it: it counts until it tells. It is on the directory's child of that name;
+ * NULL: on the directory itself. `list`: on its children. */
+void zkl_watches_leave(zkl_watches *watches, const char *directory, const char *name, bool list);
+/* The library has no watch of this kind on the path any more: it has told, or the servers have
+ * taken it back. `list`: on its children. */
+void zkl_watches_told(zkl_watches *watches, const char *path, bool list);
+/* The library has no watches any more: frees those that were left. The lines take theirs off
+ * themselves. */
 void zkl_watches_lost(zkl_watches *watches);
 
 #endif

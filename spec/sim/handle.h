@@ -71,6 +71,9 @@ void sim_deliver_closing(zhandle_t *zh);
 /* ---- listeners ---- */
 
 void sim_listeners_free(sim_listener *l);
+/* In the packet that tells a server of all of them: the library has a list of paths for each
+ * kind. */
+size_t sim_listener_bytes(const sim_listener *l);
 /* Those that hear such an event there: the caller's. One that is told twice of one event hears
  * it once. */
 sim_listener *sim_listeners_take(zhandle_t *zh, const char *path, int type);

@@ -17,6 +17,8 @@ const sim_known sim_known_histories[] = {
     {"waits with a multilock while servers throttle creates of directories", 49, "110,115"},
     {"waits with a lease while servers throttle creates of directories", 87, "181,189"},
     {"comes back to servers that take fewer watches than it has", 1, NULL},
+    {"counts a watch on its own node while a request for another one is cut off", 7731930062, NULL},
+    {"counts both watches that a view of children may leave", 61, "96"},
     {"does not say that leases were held when their session had ended", 67, "406,427,456,459"},
     {"does not say that a multilock was held when its session had ended", 204,
      "12,13,14,15,18,20,24"},

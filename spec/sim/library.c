@@ -169,11 +169,26 @@ size_t sim_handles(void) {
     return n;
 }
 
+static const zhandle_t *handle_of(const void *ctx) {
+    const zhandle_t *zh = sim_handle_first;
+    while (zh && (zh->ctx != ctx || sim_is_unrecoverable(zh->state)))
+        zh = zh->next;
+    return zh;
+}
+
 size_t sim_watched_bytes(const void *ctx) {
-    for (const zhandle_t *zh = sim_handle_first; zh; zh = zh->next)
-        if (zh->ctx == ctx && !sim_is_unrecoverable(zh->state))
-            return zh->watched;
-    return 0;
+    const zhandle_t *zh = handle_of(ctx);
+    return zh ? zh->watched : 0;
+}
+
+size_t sim_watched_below(const void *ctx, const char *path) {
+    const zhandle_t *zh = handle_of(ctx);
+    const size_t length = strlen(path);
+    size_t bytes = 0;
+    for (const sim_listener *l = zh ? zh->listeners : NULL; l; l = l->next)
+        if (strncmp(l->path, path, length) == 0)
+            bytes += sim_listener_bytes(l);
+    return bytes;
 }
 
 size_t sim_listeners_below(const sim_machine *machine, const char *path) {

@@ -16,6 +16,8 @@ size_t sim_handles(void);
 /* How many bytes the watches take of the handle with that context: 0 if it is closed, or finds no
  * server any more. */
 size_t sim_watched_bytes(const void *ctx);
+/* The same of those at paths that begin so. */
+size_t sim_watched_below(const void *ctx, const char *path);
 /* Watches that the machine's handles have at paths that begin so. */
 size_t sim_listeners_below(const sim_machine *machine, const char *path);
 

@@ -13,9 +13,7 @@ void sim_listeners_free(sim_listener *l) {
     }
 }
 
-/* In the packet that tells a server of all of them. The library has a list of paths for each
- * kind. */
-static size_t size_of(const sim_listener *l) {
+size_t sim_listener_bytes(const sim_listener *l) {
     return 4 + strlen(l->path);
 }
 
@@ -46,7 +44,7 @@ sim_listener *sim_listeners_take(zhandle_t *zh, const char *path, int type) {
             continue;
         }
         *p = l->next;
-        zh->watched -= size_of(l);
+        zh->watched -= sim_listener_bytes(l);
         sim_listener **to = is_among(taken, l) ? &doubled : &taken;
         l->next = *to;
         *to = l;
@@ -66,7 +64,7 @@ void sim_listen(zhandle_t *zh, const sim_request *r) {
     sim_listener *l = sim_new(sizeof *l);
     *l = (sim_listener){zh->listeners, sim_copy(r->part.path), kind, r->watcher, r->watcher_ctx};
     zh->listeners = l;
-    zh->watched += size_of(l);
+    zh->watched += sim_listener_bytes(l);
 }
 
 void sim_stop_listening(zhandle_t *zh, const char *path, int kind) {
@@ -79,7 +77,7 @@ void sim_stop_listening(zhandle_t *zh, const char *path, int kind) {
             continue;
         }
         *p = l->next;
-        zh->watched -= size_of(l);
+        zh->watched -= sim_listener_bytes(l);
         l->next = NULL;
         sim_listeners_free(l);
     }

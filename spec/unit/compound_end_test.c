@@ -245,7 +245,7 @@ static void all_are_made_again_when_what_is_found_has_to_wait(void) {
 
 static size_t lists_for(zkl_change change) {
     const unsigned before = one->counts[FAKE_LIST];
-    zkl_lines_watch(&one->lines, POOL "/leases", change);
+    zkl_lines_watch(&one->lines, POOL "/leases", change, false);
     fake_leave(one);
     return one->counts[FAKE_LIST] - before;
 }

@@ -104,6 +104,7 @@ void fake_relink(fake_client *client) {
     zkl_queries_suspend(&client->queries);
     zkl_errands_unlink(&client->nodes);
     zkl_views_unlink(&client->nodes);
+    zkl_lines_unlink(&client->lines);
     fake_leave(client);
 }
 
@@ -131,6 +132,7 @@ void fake_expire(fake_client *client) {
     zkl_queries_suspend(&client->queries);
     zkl_errands_unlink(&client->nodes);
     zkl_views_unlink(&client->nodes);
+    zkl_lines_unlink(&client->lines);
     fake_leave(client);
 }
 

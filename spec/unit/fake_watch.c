@@ -90,9 +90,7 @@ void fake_hand_watch(fake_client *client, const fake_item *item) {
         return;
     fake_watch_remove(listener);
     const bool seen = zkl_views_told(&client->nodes, item->path, item->change);
-    if (!seen || zkl_lines_watching(&client->lines, item->path, false) ||
-        zkl_lines_watching(&client->lines, item->path, true))
-        zkl_lines_watch(&client->lines, item->path, item->change);
+    zkl_lines_watch(&client->lines, item->path, item->change, seen);
 }
 
 size_t fake_watched_bytes(const fake_client *client) {

@@ -274,6 +274,45 @@ static void what_was_stopped_leaves_no_watch_and_no_bytes(void) {
     }
 }
 
+/* The library keeps it, and has it set again over each connection. */
+static void a_watch_that_the_servers_do_not_take_back_counts_on(void) {
+    make(NODE, "1");
+    for (unsigned children = 0; children < 2; children++) {
+        const size_t i = look(NODE, children);
+        fake_settle(one);
+        fake_refuse(zk, FAKE_UNWATCH, NODE, ZNOAUTH, 1);
+        quit(i);
+        fake_settle(one);
+        CHECK_INT(fake_watched(one), 1);
+        CHECK_INT(one->lines.queue.watches.left, 4 + strlen(NODE));
+        const size_t again = look(NODE, children);
+        fake_settle(one);
+        quit(again); /* which takes back what was left, too */
+        fake_settle(one);
+        CHECK_INT(fake_watched(one), 0);
+        CHECK_INT(one->lines.queue.watches.bytes, 0);
+    }
+}
+
+/* A view's watch tells of another path than that of the watch that a line has left. */
+static void one_that_tells_leaves_the_lines_theirs(void) {
+    make(NODE, "1");
+    fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
+    fake_cancel(fake_waiter(one));
+    fake_settle(one);
+    const size_t left = one->lines.queue.watches.left;
+    const size_t i = look(NODE, false);
+    fake_settle(one);
+    fake_refuse(zk, FAKE_UNWATCH, NODE, ZNOAUTH, 1);
+    quit(i);
+    fake_settle(one);
+    fake_write(zk, NODE, "2");
+    fake_settle(one);
+    CHECK_INT(fake_watched(one), 1);
+    CHECK_INT(one->lines.queue.watches.left, left);
+}
+
 /* The second one relies on a watch that its own read of a missing node does not leave. */
 static void one_that_is_stopped_while_it_asks_takes_back_what_another_has_left_it(void) {
     const size_t a = look(NODE, false);
@@ -421,6 +460,9 @@ int main(int argc, char **argv) {
          what_was_not_taken_is_told_again_within_a_minute},
         {"what was stopped leaves no watch and no bytes",
          what_was_stopped_leaves_no_watch_and_no_bytes},
+        {"a watch that the servers do not take back counts on",
+         a_watch_that_the_servers_do_not_take_back_counts_on},
+        {"one that tells leaves the lines theirs", one_that_tells_leaves_the_lines_theirs},
         {"one that is stopped while it asks takes back what another has left it",
          one_that_is_stopped_while_it_asks_takes_back_what_another_has_left_it},
         {"one that is stopped leaves the others their watch",

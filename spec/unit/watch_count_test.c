@@ -223,6 +223,96 @@ static void one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells(vo
     }
 }
 
+/* Until the contender asks for a watch on its own node. */
+static void until_its_node_is_asked_about(fake_caller *p) {
+    for (unsigned i = 0; fake_member(p)->watch != ZKL_WATCH_ASKED; i++) {
+        CHECK(i < 1000);
+        if (!fake_answer(one))
+            fake_wait(zk, 0.1);
+    }
+}
+
+static void give_up(fake_caller *p) {
+    if (fake_held(p))
+        CHECK_INT(fake_release(p), ZKL_OK);
+    else
+        fake_cancel(p);
+    fake_settle(one);
+}
+
+/* Everybody leaves, and nothing is counted any more. */
+static void all_leave(fake_caller *p, fake_caller *q) {
+    fake_connect(one);
+    watch_wait(1);
+    give_up(p);
+    give_up(q);
+    CHECK_INT((int64_t)fake_watched(one), 0);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+}
+
+/* The library has had a watch there since somebody stood behind the node. fake_leave compares what
+ * is counted with what the library has, here and below. */
+static void one_on_a_node_of_ours_counts_when_a_request_for_another_is_cut_off(void) {
+    fake_caller *p, *q = one_of_ours_behind_a_lost_one(true, ZKL_WATCH_ARMED, &p);
+    until_its_node_is_asked_about(p);
+    fake_cancel(p);
+    fake_cut(one);
+    all_leave(p, q);
+}
+
+/* The answer to the request that is on its way shows the change, and leaves a watch. */
+static void a_watch_that_is_asked_for_counts_when_an_earlier_one_tells(void) {
+    fake_caller *p, *q = one_of_ours_behind_a_lost_one(true, ZKL_WATCH_ARMED, &p);
+    until_its_node_is_asked_about(p);
+    fake_write(zk, fake_node_of(p), "2");
+    while (fake_member(p)->watch == ZKL_WATCH_ASKED)
+        CHECK(fake_answer(one));
+    CHECK_INT(fake_member(p)->watch, ZKL_WATCH_ARMED);
+    fake_cut(one);
+    all_leave(p, q);
+}
+
+static zkl_child *first_child(void) {
+    zkl_line *line = zkl_lines_find(&one->lines, LINE);
+    return line && line->snapshot.count ? line->snapshot.children : NULL;
+}
+
+/* A stranger's node that the servers did not take a watch back from is watched again. */
+static void a_watch_on_a_blocker_counts_when_one_that_was_left_tells(void) {
+    const char *stranger = fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
+    fake_cancel(fake_waiter(one));
+    fake_settle(one);
+    CHECK(one->lines.queue.watches.left > 0);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    while (!first_child() || first_child()->watch != ZKL_WATCH_ASKED)
+        CHECK(fake_answer(one));
+    fake_write(zk, stranger, "2");
+    while (fake_deliver(one))
+        continue;
+    CHECK_INT(fake_pending(one, FAKE_GET, stranger), 1);
+    while (first_child()->watch == ZKL_WATCH_ASKED)
+        CHECK(fake_answer(one));
+    CHECK_INT(first_child()->watch, ZKL_WATCH_ARMED);
+    CHECK_INT((int64_t)one->lines.queue.watches.left, 0);
+    fake_cut(one);
+    all_leave(p, p);
+}
+
+/* Nobody is in a line that would hear of it. */
+static void one_that_is_left_goes_with_the_handle_of_a_client_without_lines(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
+    fake_cancel(fake_waiter(one));
+    fake_settle(one);
+    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK(one->lines.queue.watches.left > 0);
+    fake_cut(one);
+    fake_relink(one);
+    CHECK_INT((int64_t)one->lines.queue.watches.bytes, 0);
+    fake_connect(one);
+}
+
 /* What has the number of the write stays, and what was the read's is gone before it is watched. */
 static void of_two_of_one_number_the_other_one_may_go(void) {
     fake_caller *write = fake_write_lock(two, LINE);
@@ -348,7 +438,7 @@ static void a_watch_that_tells_without_a_link_is_set_again_with_the_next_one(voi
     fake_caller *p = fake_waiter(one);
     fake_cut(one);
     fake_watch_remove(fake_watch_at(&one->listeners, stranger, false));
-    zkl_lines_watch(&one->lines, stranger, ZKL_CHANGE_OTHER);
+    zkl_lines_watch(&one->lines, stranger, ZKL_CHANGE_OTHER, false);
     fake_leave(one);
     fake_connect(one);
     fake_settle(one);
@@ -396,6 +486,14 @@ int main(int argc, char **argv) {
         {"two of one number are told apart", two_of_one_number_are_told_apart},
         {"one on a node that was found to be ours is counted until it tells",
          one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells},
+        {"one on a node of ours counts when a request for another is cut off",
+         one_on_a_node_of_ours_counts_when_a_request_for_another_is_cut_off},
+        {"a watch that is asked for counts when an earlier one tells",
+         a_watch_that_is_asked_for_counts_when_an_earlier_one_tells},
+        {"a watch on a blocker counts when one that was left tells",
+         a_watch_on_a_blocker_counts_when_one_that_was_left_tells},
+        {"one that is left goes with the handle of a client without lines",
+         one_that_is_left_goes_with_the_handle_of_a_client_without_lines},
         {"of two of one number the other one may go", of_two_of_one_number_the_other_one_may_go},
         {"one that the library does not know keeps no line",
          one_that_the_library_does_not_know_keeps_no_line},

@@ -3,6 +3,7 @@
 #include "base/round.h"
 #include "queue/watches.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the budget ---- */
@@ -41,24 +42,43 @@ static void none_fits_that_is_longer_than_all(void) {
 }
 
 static void one_that_is_left_counts_until_it_tells(void) {
-    zkl_watches_add(&watches, 96);
-    zkl_watches_leave(&watches, 96);
-    zkl_watches_remove(&watches, 96);
-    CHECK_INT(watches.bytes, 100);
-    zkl_watches_told(&watches, 97); /* another one's */
-    CHECK_INT(watches.bytes, 100);
-    zkl_watches_told(&watches, 96);
+    zkl_watches_add(&watches, strlen("/locks/x/y"));
+    zkl_watches_leave(&watches, "/locks/x", "y", false);
+    zkl_watches_remove(&watches, strlen("/locks/x/y"));
+    CHECK_INT(watches.bytes, 14);
+    zkl_watches_told(&watches, "/locks/x/z", false); /* another one's, of the same length */
+    zkl_watches_told(&watches, "/a", false);
+    zkl_watches_told(&watches, "/locks/x/y", true);
+    CHECK_INT(watches.bytes, 14);
+    zkl_watches_told(&watches, "/locks/x/y", false);
     CHECK_INT(watches.bytes, 0);
-    zkl_watches_told(&watches, 96);
+    zkl_watches_told(&watches, "/locks/x/y", false);
     CHECK_INT(watches.bytes, 0);
+}
+
+static void one_that_is_left_twice_counts_once(void) {
+    zkl_watches_leave(&watches, "/locks/x", "y", false);
+    zkl_watches_leave(&watches, "/locks/x", "y", false);
+    CHECK_INT(watches.bytes, 14);
+    zkl_watches_leave(&watches, "/locks/x/y", NULL, true); /* on children: another one */
+    CHECK_INT(watches.bytes, 28);
+    zkl_watches_told(&watches, "/locks/x/y", false);
+    CHECK_INT(watches.bytes, 14);
+    zkl_watches_told(&watches, "/locks/x/y", true);
+    CHECK_INT(watches.bytes, 0);
+    CHECK_INT(watches.left, 0);
 }
 
 static void those_that_are_left_go_with_the_handle(void) {
     zkl_watches_add(&watches, 46);
-    zkl_watches_leave(&watches, 96);
+    for (unsigned i = 0; i < 1000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        zkl_watches_leave(&watches, "/locks/x", name, false);
+    }
     zkl_watches_lost(&watches);
     CHECK_INT(watches.bytes, 50);
-    zkl_watches_told(&watches, 96);
+    zkl_watches_told(&watches, "/locks/x/1", false);
     CHECK_INT(watches.bytes, 50);
 }
 
@@ -97,6 +117,7 @@ static zkl_nanos visit(zkl_post *post) {
 }
 
 static void begin(void) {
+    zkl_watches_lost(&watches);
     memset(&watches, 0, sizeof watches);
     memset(&timers, 0, sizeof timers);
     memset(members, 0, sizeof members);
@@ -112,6 +133,7 @@ static void end(void) {
         zkl_round_leave(&members[i].post);
     CHECK_INT(round_.count, 0);
     CHECK_INT(zkl_timers_next(&timers), ZKL_NEVER);
+    zkl_watches_lost(&watches);
 }
 
 static void add(size_t count) {
@@ -216,6 +238,7 @@ int main(int argc, char **argv) {
         {"none fits that is longer than all together", none_fits_that_is_longer_than_all},
         {"one that is left with the library counts until it tells",
          one_that_is_left_counts_until_it_tells},
+        {"one that is left twice counts once", one_that_is_left_twice_counts_once},
         {"those that are left go with the handle", those_that_are_left_go_with_the_handle},
         {"each is visited about once in a period", each_is_visited_once_in_a_period},
         {"many are visited at a pace, and in turn", many_are_visited_at_a_pace},
