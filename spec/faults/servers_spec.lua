@@ -206,10 +206,8 @@ describe("an ensemble #slow", function()
     wait.eventually(function() return three:role(stopped) end, PATIENCE)
     mine:close()
     assert.is_true(tree:sync())
-    if not kept_session then -- on such a machine `close` may not have had its answers: then it goes with its session
-      wait.eventually(function() return #nodes(tree, "/servers/short") == 0 and tree:sync() end, PATIENCE, "its end")
-    end
-    assert.same({}, nodes(tree, "/servers/short"))
+    -- On a slow machine `close` may give up before its answers come: then the node goes with its session.
+    wait.eventually(function() return #nodes(tree, "/servers/short") == 0 and tree:sync() end, PATIENCE, "its end")
     all_is_well()
   end)
 end)
