@@ -25,6 +25,8 @@
 /* Pauses between deletes of one node that the servers refuse. */
 #define PATIENCE_FIRST (ZKL_SECOND / 2)
 #define PATIENCE_MOST (30 * ZKL_SECOND)
+/* Servers that are only busy may do it soon, and others wait for the lock. */
+#define PATIENCE_BUSY (5 * ZKL_SECOND)
 /* How often the parents may vanish as soon as they are created, before it is told that somebody
  * deletes them on purpose. */
 #define ROUNDS_MOST 50
@@ -292,14 +294,16 @@ void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
 /* The delete is tried again for as long as the session lives, unless somebody else deletes the
  * node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
-    if (!zkl_status_throttled(reply->rc)) {
+    const bool busy = zkl_status_throttled(reply->rc);
+    if (!busy) {
         zkl_doubt_end(c, false); /* the session lives */
         zkl_contender_refused(c, zkl_status_of(reply->rc));
     } else if (c->erases == 1) {
         c->erases = 0; /* no server has carried it out */
     }
     zkl_send_watch_own(c);
-    const zkl_nanos pause = zkl_backoff(&c->patience, PATIENCE_FIRST, PATIENCE_MOST);
+    const zkl_nanos pause =
+        zkl_backoff(&c->patience, PATIENCE_FIRST, busy ? PATIENCE_BUSY : PATIENCE_MOST);
     zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + pause);
 }
 

@@ -301,6 +301,20 @@ static void a_throttled_delete_is_repeated(void) {
     CHECK_CLEAN();
 }
 
+static void a_delete_that_is_throttled_for_long_is_repeated_every_five_seconds(void) {
+    fake_caller *p = fake_holder(one);
+    fake_refuse(zk, FAKE_ERASE, LINE, ZTHROTTLEDOP, 0);
+    fake_release(p);
+    for (int seconds = 0; seconds < 100; seconds++) {
+        fake_settle(one);
+        fake_wait(zk, 1);
+    }
+    fake_allow(zk);
+    fake_wait(zk, 6);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
 static void a_delete_the_port_does_not_take_is_repeated(void) {
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     one->deaf = ZINVALIDSTATE;
@@ -455,6 +469,8 @@ int main(int argc, char **argv) {
         {"a refused delete is repeated with growing pauses",
          a_refused_delete_is_repeated_with_growing_pauses},
         {"a throttled delete is repeated", a_throttled_delete_is_repeated},
+        {"a delete that is throttled for long is repeated every five seconds",
+         a_delete_that_is_throttled_for_long_is_repeated_every_five_seconds},
         {"a delete that cannot be sent hands nothing over and is repeated",
          a_delete_the_port_does_not_take_is_repeated},
         {"when an operator does the delete that was refused to us, the next gets in at once",
