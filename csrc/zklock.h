@@ -232,7 +232,7 @@ zkl_status zkl_release(zkl_contender *contender);
 /* The same, where something of the holder's may still be under way: nobody of this client takes its
  * place over, and the next one has a larger token. */
 zkl_status zkl_give_up(zkl_contender *contender);
-/* What zkl_release would say now. Gives nothing back. */
+/* The answer of zkl_release at this moment. Gives nothing back. */
 zkl_status zkl_would_release(zkl_contender *contender);
 /* A short way, for a caller who takes a place again and again: zkl_rest releases, as zkl_release
  * does, and zkl_take_again acquires with the same contender; its token stays, its turn grows. Both

@@ -88,7 +88,7 @@ while wait.now() - began < MINUTES * 60 do
 end
 load:wait(PATIENCE)
 
---- What nginx says of each timer that it drops, and of each socket error of the load's.
+--- The lines of nginx about timers that it drops, and about socket errors of the load.
 local function is_expected(line)
   return line:find("lua_max_running_timers are not enough", 1, true) ~= nil
 end
@@ -96,7 +96,7 @@ for _, line in ipairs(web:errors()) do
   if not is_expected(line) then complain("nginx: %s", line) end
 end
 
--- What an old worker or a request had is gone before its session could time out on a server that nobody told.
+-- The nodes of an old worker or a request are gone before its session could time out.
 local function sessions() return zk:mntr().num_alive_connections - 1 end -- the last is the tree's
 if not loop.poll(function() return sessions() == WORKERS end, PATIENCE) then
   complain("%d sessions are left, of %d workers", sessions(), WORKERS)

@@ -32,7 +32,7 @@ local WRITERS = {
 }
 --- The adapter's own; docs/loops.md says so. Of a waiter, too, which an adapter keeps things in.
 local OPEN = { ["client.host"] = true }
---- What is set where a call could raise: after an error there may be no memory for one, but an assignment takes none.
+--- Fields that are set where a call could raise: after an error there may be no memory for a call.
 for field in ("ledger.to_undo claim.hold claim.token claim.open claim.next_undo"):gmatch("%S+") do
   OPEN[field] = true
 end

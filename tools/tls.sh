@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds a libzookeeper_mt with TLS from the distribution's own source package, of which the distribution's binary is
 # built without, and with tls.patch, which says who is trusted. Nothing is installed: the library stays in DIR, for
-# LD_LIBRARY_PATH. What was built so before is kept. It is hardened as Debian's own packages are.
+# LD_LIBRARY_PATH. A library that was built so before is kept. It is hardened as Debian's own packages are.
 # usage: tools/tls.sh DIR        status 3: the source package is not to be had here
 set -u
 

@@ -113,8 +113,8 @@ static void clear_content(zkl_view *view) {
     view->content = NULL;
 }
 
-/* How many of the library's watches it may have. What is asked about children when the node was
- * missing leaves a watch on the data as well, if the node has come meanwhile. */
+/* How many of the library's watches it may have. A question about the children of a missing node
+ * leaves a watch on its data as well, if the node has come meanwhile. */
 static unsigned watches_most(bool children) {
     return children ? 2 : 1;
 }

@@ -130,8 +130,8 @@ static void let_all_go(compound_lock *lock) {
     all_have_left(lock);
 }
 
-/* The same of one that was held. What becomes of its nodes says whether it had lost: `heard` takes
- * them out. */
+/* The same of one that was held. The end of its nodes shows whether it had lost: `heard` takes them
+ * out. */
 static void let_go_in_doubt(compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];

@@ -51,7 +51,7 @@ typedef enum zkl_search {
     ZKL_SEARCH_NEXT     /* children up to `candidate` are known not to be ours */
 } zkl_search;
 
-/* What the end of a witness is to one in doubt (doubt.h). */
+/* The meaning that the end of a witness has for a contender in doubt (doubt.h). */
 typedef enum zkl_testimony {
     ZKL_TESTIMONY_NONE, /* it did not hold with that node */
     ZKL_TESTIMONY_ONE,  /* it did, and with others of which nothing is known yet */

@@ -45,7 +45,7 @@ zkl_proof zkl_proof_of(zkl_reach reach, int rc);
 #define ZKL_TRUST_KEPT 64
 #define ZKL_TRUST_GRAIN(timeout) ((timeout) / 48)
 
-/* What a connection starts with. */
+/* The terms of a connection. */
 typedef struct zkl_grant {
     zkl_nanos root;     /* before the servers took the connection, as late as is known */
     zkl_nanos granted;  /* the session timeout that the server says */

@@ -40,7 +40,7 @@ void zkl_outgoing_forget(zkl_link *link);
  * the request. */
 #define ZKL_CORRUPT ZMARSHALLINGERROR
 
-/* What each result of a transaction says until the answer tells of that operation. The servers'
+/* Each result of a transaction has this value until the answer tells of that operation. A server's
  * answer may leave some out, and 0 would mean that they are done. */
 #define ZKL_UNTOLD INT32_MIN
 

@@ -544,8 +544,8 @@ static zkl_link *give_up_link(zkl_session *session, char *addresses) {
 }
 
 /* worker thread. A server has misled the former link, and may mislead the next one: after a pause
- * that one begins with another server. What the former link says of the session since is not
- * believed. */
+ * the next link begins with another server. The client no longer believes what the former link
+ * says of the session. */
 static void move_later(zkl_session *session, bool carried) {
     session->enter(session->ctx);
     session->inherits = carried;

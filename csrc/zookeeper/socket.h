@@ -16,8 +16,8 @@
 void zkl_socket_confirmed(const zhandle_t *handle, const struct sockaddr *server, socklen_t length);
 /* Hangs up the handle's connection, if there is one and its descriptor is known. */
 void zkl_socket_hang_up(const zhandle_t *handle);
-/* What may be the descriptor of the handle's connection: the caller has to look at it. -1: there is
- * none. */
+/* The number that may be the descriptor of the handle's connection: the caller has to check it. -1:
+ * there is none. */
 int zkl_socket_presumed(const zhandle_t *handle);
 
 #endif

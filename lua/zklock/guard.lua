@@ -10,7 +10,7 @@ Guard.__name = "zklock.Guard"
 
 local guard = {}
 
---- What a guard has, in a table of its own: its finalizer can refer to that.
+--- The hold of a guard, in a table of its own: its finalizer can refer to that.
 ---@field next_undo table|false of the ledger
 local Claim = {}
 Claim.__index = Claim

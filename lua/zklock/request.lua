@@ -211,7 +211,8 @@ function Request:validity()
   return hold and hold:validity() or 0
 end
 
---- What is known so far. It changes from "released" to "lost" when the session turns out to have ended before.
+--- The state as far as it is known. It changes from "released" to "lost" when the session turns out to have ended
+--- before.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")

@@ -43,7 +43,7 @@ local function files(folder, list)
   return list
 end
 
---- What nginx has decoded, or a handler can decode: a line feed in it begins a line of its own in a log.
+--- Values that nginx has decoded, or that a handler can decode: a line feed in one begins a new line of a log.
 local DECODED = { "ngx%.var%.uri%f[%W]", "ngx%.var%.document_uri%f[%W]", "get_uri_args", "get_post_args",
   "unescape_uri" }
 

@@ -1,4 +1,4 @@
---- What docs/openresty.md shows for those who operate nginx: an outage, a hot cache entry, health, old workers, and the
+--- The blocks of docs/openresty.md for operators of nginx: an outage, a hot cache entry, health, old workers, and the
 --- plugins for Kong and APISIX.
 
 local inspector = require "spec.support.inspector"

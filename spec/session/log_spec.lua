@@ -1,4 +1,4 @@
---- What the log says of a session: for people who look after the machine.
+--- The log lines about a session, for people who look after the machine.
 
 local proxy = require "spec.support.proxy"
 local server = require "spec.support.server"

@@ -21,7 +21,7 @@ describe("a session that moves to another handle #once", function()
     assert.is_true(host:connect(NAME .. ":2181", { session_timeout = SESSION, connect_timeout = PATIENCE }))
   end)
 
-  --- What a library does that opens its sockets without CLOEXEC, as LuaSocket does.
+  --- A library that opens its sockets without CLOEXEC, as LuaSocket does.
   local function connect_another()
     assert.is_true(host:eval([[
       foreign = assert(require "socket".connect("127.0.0.1", ...))

@@ -30,7 +30,7 @@ typedef void sim_hear(void *client, const sim_message *message);
 /* NULL: refused. The server hears of it with the first message. */
 sim_socket *sim_connect(int server, void *client, sim_hear *hear,
                         zkl_nanos (*busy_until)(void *client));
-/* What is said on it from now on takes so long, each way, at least. */
+/* From now on each message on it takes so long, each way, at least. */
 void sim_socket_distance(sim_socket *socket, zkl_nanos distance);
 void sim_send_connect(sim_socket *socket, int64_t session, zkl_nanos timeout, int64_t zxid,
                       void *owner);

@@ -89,7 +89,7 @@ static void release(sim_caller *c) {
     c->is_doubtful = status == ZKL_UNKNOWN;
 }
 
-/* What its release could not say. */
+/* The answer that its release could not give. */
 static void hear_confirmed(sim_caller *c) {
     SAY("host %d hears: %s %llu was held", c->host->machine.id, kind_name(c),
         (unsigned long long)c->tag);

@@ -41,7 +41,7 @@ void sim_ledger_parted(const sim_host *host);
 
 /* ---- reads ---- */
 
-/* A read begins. What became of the host's unknown writes of before is settled when it ends. */
+/* A read begins. Its end settles the outcome of the host's earlier unknown writes. */
 unsigned sim_ledger_asks(void);
 /* The read that began as `asked` was answered. Those unknown writes that are not done yet never may
  * be; the others are shown: returns the floor raised to them. */

@@ -55,7 +55,7 @@ int counted_asprintf(char **text, const char *format, ...) {
     return length;
 }
 
-/* What asprintf becomes where buffers are checked (_FORTIFY_SOURCE). */
+/* The name of asprintf where buffers are checked (_FORTIFY_SOURCE). */
 int counted___asprintf_chk(char **text, int flag, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int counted___asprintf_chk(char **text, int flag, const char *format, ...) {

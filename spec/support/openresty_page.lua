@@ -10,7 +10,7 @@ local read, write, replace = files.read, files.write, files.replace
 
 local page = {}
 
---- What each block is, in the page's order.
+--- A name for each block, in the page's order.
 local NAMES = {
   nginx = { "http", "orders", "buy", "checkout", "page", "health", "main" },
   lua = { "locks", "kong", "apisix" },

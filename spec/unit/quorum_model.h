@@ -48,7 +48,7 @@ typedef struct model_outcome {
     zkl_nanos lasted; /* how long the session lived */
 } model_outcome;
 
-/* What differs from one ensemble to the next; MODEL_TIMEOUT is what its servers grant. */
+/* The differences from one ensemble to the next. Its servers grant MODEL_TIMEOUT. */
 typedef struct model_ensemble {
     zkl_nanos tick;
     zkl_nanos believed; /* how much of the timeout the client believes */

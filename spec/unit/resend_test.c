@@ -193,7 +193,7 @@ typedef struct script {
     void (*does)(void);
 } script;
 
-/* What the servers say to all requests of a kind. */
+/* The servers' answer to all requests of a kind. */
 typedef struct refusal {
     fake_op op;
     int rc;

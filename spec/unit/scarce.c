@@ -53,7 +53,7 @@ int scarce_asprintf(char **text, const char *format, ...) {
     return length;
 }
 
-/* What asprintf becomes where buffers are checked (_FORTIFY_SOURCE). */
+/* The name of asprintf where buffers are checked (_FORTIFY_SOURCE). */
 int scarce___asprintf_chk(char **text, int flag, const char *format, ...) {
     va_list args;
     (void)flag;

@@ -33,7 +33,7 @@ void explicit_bzero(void *memory, size_t size) {
     wiped += size;
 }
 
-/* What it becomes where buffers are checked (_FORTIFY_SOURCE). */
+/* Its name where buffers are checked (_FORTIFY_SOURCE). */
 void __explicit_bzero_chk(void *memory, size_t size, size_t room);
 void __explicit_bzero_chk(void *memory, size_t size, size_t room) {
     CHECK(size <= room);

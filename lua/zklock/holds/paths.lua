@@ -25,7 +25,7 @@ end
 --- A semaphore's callers stand in lines of their own below its path: no other lock may be there.
 local OF_SEMAPHORES = { "/locks", "/leases" }
 
---- What of this client would meet the lines of a semaphore.
+--- Finds a lock of this client that would meet the lines of a semaphore.
 ---@return string? path of the semaphore, or of what is below one
 ---@return string? kind of that
 local function in_the_way(paths, path, kind)

@@ -122,7 +122,8 @@ function adapter.spawn(client, fn)
   return ok
 end
 
---- What its home has not begun is begun here; outside of all controllers in coroutines that nothing resumes.
+--- Begins here the callbacks that its home has not begun; outside of all controllers in coroutines that nothing
+--- resumes.
 local function adopt(host, controller)
   local numbers = {}
   for number in pairs(host.pending) do numbers[#numbers + 1] = number end

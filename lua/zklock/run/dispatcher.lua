@@ -155,8 +155,8 @@ local function settle_descriptor(self)
   self.waits:set_alarm()
 end
 
---- The session has ended: the loop need not watch the descriptor any more. Whichever dispatch finds that says so, for
---- the descriptor may never be readable again. Whoever waits for the end may have been looked for just before it came:
+--- The session has ended: the loop need not watch the descriptor any more. The dispatch that finds this says so,
+--- for the descriptor may never be readable again. A caller may have begun to wait for the end just before it came:
 --- then there is still an event of it.
 local function end_watch(self)
   if not self.native:ended() or self:is_end_awaited() then return end

@@ -150,7 +150,7 @@ function Waits:cannot_wait()
   return not ok and err or nil
 end
 
---- What the loop advises instead of a wait that it has refused with this error.
+--- The advice of the loop that has refused a wait with this error.
 local function advice(loop, err)
   if not err or not loop.can_wait then return nil end
   local _, refused, why = loop.can_wait()
