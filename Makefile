@@ -96,7 +96,7 @@ test: deps
 	@$(if $(CHAOS),$(call checked,build/checked/5.4/zklock/core.so))
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
-	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 900 -o build/test \
+	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 1500 -o build/test \
 		$(if $(filter 5.4,$(LUAS)),'5.4=$(call specs,5.4,build)') \
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call specs,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbour_specs)') \

@@ -50,8 +50,10 @@ end
 function port.free()
   repeat
     if not kept.last or kept.last == kept.limit then
-      kept.last = next_slot()
-      kept.limit = kept.last + SIZE - 1
+      local first = next_slot()
+      -- Somewhere in it: a process that lives shortly draws one port, and that is to be another one each time.
+      kept.last = first + uv.random(1):byte() % (SIZE - 1)
+      kept.limit = first + SIZE - 1
     end
     kept.last = kept.last + 1
   until is_free(kept.last)
