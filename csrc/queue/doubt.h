@@ -7,8 +7,9 @@
 
 #include "queue/contender.h"
 
-/* The answer that the release of a holder would get now. ZKL_OK: nobody else can have held meanwhile;
- * ZKL_UNKNOWN: somebody may have; ZKL_LOST: its max_hold is over, and the caller ends the hold. */
+/* The answer that the release of a holder would get now. ZKL_OK: nobody else can have held
+ * meanwhile; ZKL_UNKNOWN: somebody may have; ZKL_LOST: its max_hold is over, and the caller ends
+ * the hold. */
 zkl_status zkl_doubt_about(const zkl_contender *c);
 
 /* `c` was released, its release answers ZKL_UNKNOWN, and it held with that node; a compound says so
