@@ -155,8 +155,8 @@ int zkl_lua_spare_handlers(lua_State *L);
 /* core.interrupt_on(name) -> true; nothing: this is not the main program */
 int zkl_lua_interrupt_on(lua_State *L);
 
-/* The caller, which has blocked all signals, waits. Those that the state has asked for leave the set
- * of blocked ones, also if the host has blocked them in this thread. One that came to another
+/* The caller, which has blocked all signals, waits. Those that the state has asked for leave the
+ * set of blocked ones, also if the host has blocked them in this thread. One that came to another
  * thread while none was in this one sets the hook. Does not raise. */
 void zkl_interrupt_listen(lua_State *L, sigset_t *blocked);
 

@@ -81,7 +81,7 @@ static void hang_up_if_silent(int fd, void *ctx) {
     close(copy);
 }
 
-/* locked. The library frees a handle while it closes it: then its socket is looked for among all. */
+/* locked. The library frees a handle while it closes it: then all sockets are looked at. */
 static void look(zkl_watchdog *watchdog) {
     if (watchdog->closing)
         zkl_descriptors_each(hang_up_if_silent, watchdog);

@@ -1,7 +1,7 @@
 /* watchdog: gets libzookeeper out of a TLS handshake that nobody answers. Its IO thread waits there
  * without a limit, deaf to all other servers and to zookeeper_close, and does not say which socket
- * it waits for. So a thread of ours looks at the handle's socket, and hangs up. Other connections of
- * the process to the same servers are left alone. */
+ * it waits for. So a thread of ours looks at the handle's socket, and hangs up. It leaves other
+ * connections of the process to the same servers alone. */
 #ifndef ZKL_WATCHDOG_H
 #define ZKL_WATCHDOG_H
 
@@ -21,9 +21,9 @@ void zkl_watchdog_watch(zkl_watchdog *watchdog, const zhandle_t *handle);
 void zkl_watchdog_rest(zkl_watchdog *watchdog);
 /* The link is gone: back on duty. Likewise. */
 void zkl_watchdog_duty(zkl_watchdog *watchdog);
-/* The handle is about to be closed and freed. The library waits for its thread then, which may be in
- * a handshake: the thread hangs up on the handle's last connection, and on those to `addresses` that
- * have sent something since and had no answer. */
+/* The handle is about to be closed and freed. The library waits for its thread then, which may be
+ * in a handshake: the watchdog hangs up on the handle's last connection, and on those to
+ * `addresses` that have sent something since and had no answer. */
 void zkl_watchdog_closing(zkl_watchdog *watchdog);
 /* Joins the thread, frees everything. NULL is fine. */
 void zkl_watchdog_stop(zkl_watchdog *watchdog);

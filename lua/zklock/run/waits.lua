@@ -57,7 +57,7 @@ end
 ---@field is_asleep boolean whether it does
 ---@field timer any and what tells that the time is over
 ---@field private _place integer|false of a bag that the adapter may have
---- nginx adds its semaphore later: a table of 16 fields takes half the memory of one of 17.
+-- nginx adds its semaphore later: a table of 16 fields takes half the memory of one of 17.
 local Waiter = { semaphore = false }
 Waiter.__index = Waiter
 
