@@ -130,7 +130,7 @@ void zkl_session_step(zkl_session *session) {
 
 /* ---- what the log says ---- */
 
-/* locked. What the host hears of a state is its name alone. */
+/* locked. The host hears only the name of a state. */
 static void set_state_for(zkl_session *session, zkl_state state) {
     if (session->state == ZKL_STATE_CONNECTED)
         session->away = zkl_context_now(session->context);
