@@ -32,7 +32,7 @@ SANITIZE =
 Q = @
 
 .PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench
-.PHONY: deps build hosts unit rock neighbour_programs libzookeeper format clean
+.PHONY: deps build hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -66,6 +66,7 @@ help:
 	@echo '  make neighbour_programs  for the specs: the programs that use other languages'\'' libraries'
 	@echo '  make contest-spec  for the specs: the one of the contest'\''s programs that they use'
 	@echo '  make rock    the module for the Lua whose headers are in LUA_INCDIR, in build/rock: LuaRocks runs it'
+	@echo '  make rockspec  writes the list of Lua modules and the version into the rockspecs'
 	@echo '  make libzookeeper  for the specs: a libzookeeper with TLS, if its source package can be had'
 	@echo '  make format  what lint wants of the C sources'
 	@echo '  make clean   remove build/'
@@ -235,6 +236,9 @@ lint: deps
 
 format:
 	@find csrc spec bench fuzz -name '*.[ch]' -exec clang-format -i {} +
+
+rockspec:
+	@$(LUA_5.4) tools/rockspec.lua --write
 
 demo: deps
 	@$(submake) $(B)/5.4/zklock/core.so

@@ -1,3 +1,4 @@
+rockspec_format = "3.0"
 package = "zklock"
 version = "scm-1"
 source = {
@@ -6,13 +7,32 @@ source = {
 description = {
   summary = "Distributed locks over ZooKeeper",
   detailed = [[
-Locks that processes on many machines share through ZooKeeper: fair, reentrant, with fencing tokens, freed when their
-holder dies. They exclude, and are excluded by, Apache Curator's.]],
+Locks that processes on many machines share through ZooKeeper: fair, reentrant, with fencing tokens,
+freed when their holder dies. They exclude, and are excluded by, Apache Curator's.]],
   license = "MIT",
+  homepage = "https://github.com/zklock/zklock",
+  issues_url = "https://github.com/zklock/zklock/issues",
+  maintainer = "the zklock authors",
+  labels = { "zookeeper", "lock", "mutex", "distributed", "concurrency", "openresty", "nginx" },
 }
 supported_platforms = { "linux" }
 dependencies = {
   "lua >= 5.1, < 5.5",
+}
+-- For `luarocks test`, together with the programs that the README lists for `make test`.
+test_dependencies = {
+  "busted >= 2.0",
+  "copas >= 2.0",
+  "cqueues",
+  "dkjson >= 2.5",
+  "luafilesystem",
+  "luasocket >= 3.0",
+  "luasql-sqlite3",
+  "luv",
+}
+test = {
+  type = "command",
+  command = "make DEPS= test", -- `luarocks test -- LUAS=5.4` appends its arguments
 }
 external_dependencies = {
   ZOOKEEPER = { header = "zookeeper/zookeeper.h", library = "zookeeper_mt" },
@@ -31,7 +51,7 @@ build = {
     lib = {
       ["zklock.core"] = "build/rock/lua/zklock/core.so",
     },
-    lua = {
+    lua = { -- `make rockspec` writes this list
       ["zklock"] = "lua/zklock/init.lua",
       ["zklock.client"] = "lua/zklock/client.lua",
       ["zklock.guard"] = "lua/zklock/guard.lua",

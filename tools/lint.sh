@@ -64,7 +64,7 @@ for rockspec in rockspec/*.rockspec; do
 done
 step 'Lua modules know what is below them, and write their own fields' lua5.4 tools/rooms.lua lua
 step 'no owner is compared by its __eq' lua5.4 tools/owners.lua lua
-step 'the rockspec lists every source' lua5.4 tools/rockspec.lua rockspec/zklock-scm-1.rockspec
+step 'the rockspecs are in step with the tree' lua5.4 tools/rockspec.lua
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

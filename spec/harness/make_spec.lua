@@ -8,7 +8,7 @@ local INSTALL = { "demo", "test", "neighbours", "tls", "chaos", "soak", "soak-lu
   "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint", "asan", "tsan", "bench", "contest" }
 -- Those that do what they say, and what single files are.
 local LEAVE_ALONE = { "help", "build", "hosts", "unit", "neighbour_programs", "contest-spec", "libzookeeper", "format",
-  "rock", "clean", "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test",
+  "rock", "rockspec", "clean", "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test",
   "build/asan/5.4/zklock/core.so" }
 
 local function make(...)

@@ -1,0 +1,111 @@
+rockspec_format = "3.0"
+package = "zklock"
+version = "0.1.0-1"
+source = {
+  url = "git+https://github.com/zklock/zklock.git",
+  tag = "v0.1.0",
+}
+description = {
+  summary = "Distributed locks over ZooKeeper",
+  detailed = [[
+Locks that processes on many machines share through ZooKeeper: fair, reentrant, with fencing tokens,
+freed when their holder dies. They exclude, and are excluded by, Apache Curator's.]],
+  license = "MIT",
+  homepage = "https://github.com/zklock/zklock",
+  issues_url = "https://github.com/zklock/zklock/issues",
+  maintainer = "the zklock authors",
+  labels = { "zookeeper", "lock", "mutex", "distributed", "concurrency", "openresty", "nginx" },
+}
+supported_platforms = { "linux" }
+dependencies = {
+  "lua >= 5.1, < 5.5",
+}
+-- For `luarocks test`, together with the programs that the README lists for `make test`.
+test_dependencies = {
+  "busted >= 2.0",
+  "copas >= 2.0",
+  "cqueues",
+  "dkjson >= 2.5",
+  "luafilesystem",
+  "luasocket >= 3.0",
+  "luasql-sqlite3",
+  "luv",
+}
+test = {
+  type = "command",
+  command = "make DEPS= test", -- `luarocks test -- LUAS=5.4` appends its arguments
+}
+external_dependencies = {
+  ZOOKEEPER = { header = "zookeeper/zookeeper.h", library = "zookeeper_mt" },
+}
+build = {
+  type = "make", -- tools/make/compile.mk has the flags, and which sources there are
+  build_target = "rock",
+  build_variables = {
+    CFLAGS = "$(CFLAGS)",
+    CPPFLAGS = "-I$(ZOOKEEPER_INCDIR)",
+    LDFLAGS = "-L$(ZOOKEEPER_LIBDIR)",
+    LUA_INCDIR = "$(LUA_INCDIR)",
+  },
+  install_pass = false,
+  install = {
+    lib = {
+      ["zklock.core"] = "build/rock/lua/zklock/core.so",
+    },
+    lua = { -- `make rockspec` writes this list
+      ["zklock"] = "lua/zklock/init.lua",
+      ["zklock.client"] = "lua/zklock/client.lua",
+      ["zklock.guard"] = "lua/zklock/guard.lua",
+      ["zklock.lease"] = "lua/zklock/lease.lua",
+      ["zklock.lock"] = "lua/zklock/lock.lua",
+      ["zklock.options"] = "lua/zklock/options.lua",
+      ["zklock.participants"] = "lua/zklock/participants.lua",
+      ["zklock.request"] = "lua/zklock/request.lua",
+      ["zklock.revoke"] = "lua/zklock/revoke.lua",
+      ["zklock.rwlock"] = "lua/zklock/rwlock.lua",
+      ["zklock.semaphore"] = "lua/zklock/semaphore.lua",
+      ["zklock.version"] = "lua/zklock/version.lua",
+      ["zklock.base.acl"] = "lua/zklock/base/acl.lua",
+      ["zklock.base.bag"] = "lua/zklock/base/bag.lua",
+      ["zklock.base.check"] = "lua/zklock/base/check.lua",
+      ["zklock.base.errors"] = "lua/zklock/base/errors.lua",
+      ["zklock.base.fifo"] = "lua/zklock/base/fifo.lua",
+      ["zklock.base.finalizer"] = "lua/zklock/base/finalizer.lua",
+      ["zklock.base.protected"] = "lua/zklock/base/protected.lua",
+      ["zklock.base.text"] = "lua/zklock/base/text.lua",
+      ["zklock.base.yieldable"] = "lua/zklock/base/yieldable.lua",
+      ["zklock.holds.hold"] = "lua/zklock/holds/hold.lua",
+      ["zklock.holds.holds"] = "lua/zklock/holds/holds.lua",
+      ["zklock.holds.kinds"] = "lua/zklock/holds/kinds.lua",
+      ["zklock.holds.ledger"] = "lua/zklock/holds/ledger.lua",
+      ["zklock.holds.losses"] = "lua/zklock/holds/losses.lua",
+      ["zklock.holds.paths"] = "lua/zklock/holds/paths.lua",
+      ["zklock.loop"] = "lua/zklock/loop/init.lua",
+      ["zklock.loop.blocking"] = "lua/zklock/loop/blocking.lua",
+      ["zklock.loop.copas"] = "lua/zklock/loop/copas.lua",
+      ["zklock.loop.cqueues"] = "lua/zklock/loop/cqueues.lua",
+      ["zklock.loop.luv"] = "lua/zklock/loop/luv.lua",
+      ["zklock.loop.openresty"] = "lua/zklock/loop/openresty.lua",
+      ["zklock.nodes"] = "lua/zklock/nodes/init.lua",
+      ["zklock.nodes.errands"] = "lua/zklock/nodes/errands.lua",
+      ["zklock.nodes.ops"] = "lua/zklock/nodes/ops.lua",
+      ["zklock.nodes.watch"] = "lua/zklock/nodes/watch.lua",
+      ["zklock.openresty.caretaker"] = "lua/zklock/openresty/caretaker.lua",
+      ["zklock.openresty.host"] = "lua/zklock/openresty/host.lua",
+      ["zklock.openresty.notifier"] = "lua/zklock/openresty/notifier.lua",
+      ["zklock.openresty.runner"] = "lua/zklock/openresty/runner.lua",
+      ["zklock.openresty.subrequests"] = "lua/zklock/openresty/subrequests.lua",
+      ["zklock.openresty.timer"] = "lua/zklock/openresty/timer.lua",
+      ["zklock.openresty.visits"] = "lua/zklock/openresty/visits.lua",
+      ["zklock.owners.mortals"] = "lua/zklock/owners/mortals.lua",
+      ["zklock.owners.owner"] = "lua/zklock/owners/owner.lua",
+      ["zklock.run.callbacks"] = "lua/zklock/run/callbacks.lua",
+      ["zklock.run.deadlines"] = "lua/zklock/run/deadlines.lua",
+      ["zklock.run.dispatcher"] = "lua/zklock/run/dispatcher.lua",
+      ["zklock.run.query"] = "lua/zklock/run/query.lua",
+      ["zklock.run.reporter"] = "lua/zklock/run/reporter.lua",
+      ["zklock.run.waits"] = "lua/zklock/run/waits.lua",
+      ["zklock.run.watcher"] = "lua/zklock/run/watcher.lua",
+    },
+  },
+}
