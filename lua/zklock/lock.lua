@@ -378,7 +378,8 @@ end
 --- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it
 --- ends with that one.
 ---@param timeout number? seconds
----@param callback fun(token: integer?, err: string?, request: zklock.Request) called once, from `poll`
+---@param callback fun(token: integer?, err: string?, request: zklock.Request, why: string?) called once, from `poll`;
+---  `why` is the reason of "disconnected", the third result of `acquire`
 ---@return zklock.Request
 function Lock:request(timeout, callback)
   check.self(self, Lock, "lock:request")

@@ -76,12 +76,13 @@ function Request:undo()
   self.client.dispatcher:unkeep(self)
 end
 
---- Allocates nothing.
+--- Queues the callback. Only the reason of an error allocates.
 ---@private
 function Request:tell(err, got)
-  local call = self.call
+  local call, client = self.call, self.client
   if not err then Callbacks.keep_with(call, self) end
-  self.client.callbacks:tell(call, call.fn, got, err or nil, self)
+  local _, _, why = client.waits:failure(err)
+  client.callbacks:tell(call, call.fn, got, err or nil, self, why)
   self.call, self.lease = false, false
 end
 

@@ -66,7 +66,8 @@ end
 
 --- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.
 ---@param timeout number? seconds
----@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request) called once, from `poll`
+---@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request, why: string?) called once, from
+---  `poll`; `why` is the reason of "disconnected", the third result of `acquire`
 ---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Request
 function Semaphore:request(timeout, callback, count)

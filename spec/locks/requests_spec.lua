@@ -43,6 +43,29 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
+    it("gives its callback the reason when no server is in reach, behind the request", function()
+      local nowhere = here:connect_to("127.0.0.1:1", { connect_timeout = 0 })
+      wait.eventually(function() return select(3, nowhere:mutex(path):acquire(0.01)) ~= nil end, PATIENCE)
+      local heard, callback = here.notes()
+      local request = nowhere:mutex(path):request(0.1, callback)
+      local lease = nowhere:semaphore(path .. "-leases", 1):request(0.1, callback)
+      here:hear(heard, 2)
+      for _, answer in ipairs(heard) do
+        local is_of_lock = answer[3] == request
+        assert.same({ nil, "disconnected", is_of_lock and request or lease, "connection refused: 127.0.0.1:1" }, answer)
+      end
+      assert.not_equal(heard[1][3], heard[2][3])
+    end)
+
+    it("gives its callback three arguments when there is no reason to tell", function()
+      local counts = {}
+      local function callback(...) counts[#counts + 1] = select("#", ...) end
+      client:mutex(path):request(PATIENCE, callback)
+      client:mutex(path):request(0, callback)
+      here:hear(counts, 2)
+      assert.same({ 3, 3 }, counts)
+    end)
+
     it("is what its callback gets", function()
       local seen = {}
       local lock, semaphore = client:mutex(path), client:semaphore(path .. "-leases", 1)

@@ -71,11 +71,13 @@ function Callbacks.revoke(call)
   call.begun = true
 end
 
---- The next turn calls it, with these arguments. Allocates nothing.
+--- The next turn calls it, with these arguments. Allocates nothing unless there is a fourth argument.
 ---@param fn function
-function Callbacks:tell(call, fn, a, b, c)
+---@param d any a fourth argument, of a call with room for three; nil: the callback gets three
+function Callbacks:tell(call, fn, a, b, c, d)
   call.fn, call[1], call[2] = fn, a, b
   if call.count > 2 then call[3] = c end
+  if not rawequal(d, nil) then call[4], call.count = d, 4 end
   self.fifo:append(call)
 end
 
