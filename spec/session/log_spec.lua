@@ -18,10 +18,10 @@ describe("the log #once", function()
   end
 
   local function says(pattern)
-    wait.eventually(function()
+    return wait.eventually(function()
       client:poll(0.05)
       for _, line in ipairs(lines) do
-        if line:find(pattern) then return true end
+        if line:find(pattern) then return true, line:match(pattern) end
       end
     end, PATIENCE)
   end
@@ -50,6 +50,18 @@ describe("the log #once", function()
     link:heal()
     says("^session expired after %d+%.%d s without an answer; locks held: 1$")
     says("^connected again after %d+%.%d s$")
+  end)
+
+  it("warns when somebody ends a session whose validity is still above 0", function()
+    connect(link.hosts, { session_timeout = 10 })
+    local lock = client:mutex("/log/valid")
+    assert(lock:acquire(PATIENCE))
+    assert.is_true(lock:validity() > 5)
+    link:expire_session(client:session_id())
+    local _, seconds = says("^the session was valid for another (%d+%.%d) s: its timeout of 10 s is less than two ticks"
+      .. " of the servers, or somebody has ended it$")
+    assert.is_true(tonumber(seconds) > 0 and tonumber(seconds) < 10, seconds)
+    assert.same({ nil, "lost" }, { lock:release() })
   end)
 
   it("says once that no server was reached for a session timeout", function()
