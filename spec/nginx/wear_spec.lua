@@ -139,6 +139,39 @@ describe("a worker of nginx that has served many", function()
       assert.is_true(nginx.await_end(web:reload()))
     end)
 
+    local USES = [[
+      location /keep { content_by_lua_block {
+        package.loaded.late = package.loaded.late or assert(require("zklock").connect("@hosts@"))
+        ngx.say(package.loaded.late:mutex("/nginx-wear/ended"):acquire(10) ~= nil)
+      } }
+      location /is_held { content_by_lua_block {
+        ngx.say(package.loaded.late:mutex("/nginx-wear/other"):is_held())
+      } }
+      location /request { content_by_lua_block {
+        package.loaded.late:mutex("/nginx-wear/other"):request(10, function() end)
+      } }
+      location /log { return 200; log_by_lua_block {
+        package.loaded.late:mutex("/nginx-wear/other"):request(10, function() end)
+      } }
+      location /spawn { return 200; log_by_lua_block { package.loaded.late:spawn(function() end) } }
+      location /watch { return 200; log_by_lua_block {
+        package.loaded.watch = package.loaded.late:watch("/nginx-wear", function() end)
+      } }
+    ]]
+
+    it("gives back what an ended request held when the next request uses the client, in whatever way", function()
+      web = here:nginx { workers = 1, http = FEW, server = BUSY .. USES }
+      web:get("/busy?3")
+      for _, way in ipairs { "/is_held", "/request", "/log", "/spawn", "/watch" } do
+        assert.same({ 200, "true\n" }, { web:get("/keep") })
+        assert.equal(1, #here:nodes("/nginx-wear/ended"))
+        assert.equal(200, (web:get(way)))
+        here:becomes(0, "/nginx-wear/ended")
+      end
+      web:get("/go")
+      check_errors(web)
+    end)
+
     it("has those that it needs, when the client was made at its start", function()
       start(FEW .. [[ init_worker_by_lua_block {
         client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))

@@ -115,18 +115,17 @@ local SERVING = { set = true, server_rewrite = true, rewrite = true, access = tr
 function openresty.tie(client, request)
   local host = client.host
   if SERVING[ngx.get_phase()] then host.visits:here():tie(request) end
-  host.notifier:listen()
+  host:help_if_unheard()
 end
 
 --- In a worker that leaves, nobody asks again for a timer that nginx has dropped. A request that only looks, again and
 --- again, would never see an answer.
 function openresty.look(client)
-  local host = client.host
-  if not host.notifier:is_heard() then host:help() end
+  client.host:help_if_unheard()
 end
 
 function openresty.attend(client)
-  client.host.notifier:listen()
+  client.host:help_if_unheard()
 end
 
 function openresty.note(line)

@@ -20,7 +20,7 @@ function Host.new(client, ready)
   local self = setmetatable({ native = client.native, ready = ready, removed = false }, Host)
   self.visits = Visits.new(client, function()
     if may_last() then self:keep() end
-  end)
+  end, function() self:help_if_unheard() end)
   self.runner = Runner.new(self.visits, function() self:notice_exit() end)
   self.notifier = Notifier.new(client.native, self.visits, self)
   local phase = ngx.get_phase()
@@ -56,10 +56,16 @@ function Host:take()
   return ok
 end
 
---- For who waits or looks, while nobody listens to the notifier: what the notifier's reader does.
+--- Does what the notifier's reader does: for a caller that waits or looks while nobody listens to the notifier.
 function Host:help()
   self.notifier:listen()
   self:take()
+end
+
+--- For each use of the client that does not wait: in a worker whose timers are used up nothing else learns that a
+--- former request has ended.
+function Host:help_if_unheard()
+  if not self.notifier:is_heard() then self:help() end
 end
 
 --- Its timers are there from now on, until the worker is told to leave: nginx stays for as long as something runs.

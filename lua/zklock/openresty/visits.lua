@@ -44,10 +44,11 @@ local Visits = {}
 Visits.__index = Visits
 
 ---@param on_second fun() called when a second request is seen, timers left aside
-function Visits.new(client, on_second)
+---@param on_begin fun() called when a request uses the client for the first time
+function Visits.new(client, on_second, on_begin)
   local back = setmetatable({ client }, { __mode = "v" })
-  return setmetatable({ back = back, native = client.native, on_second = on_second, list = {}, spare = {}, seen = 0,
-    guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
+  return setmetatable({ back = back, native = client.native, on_second = on_second, on_begin = on_begin, list = {},
+    spare = {}, seen = 0, guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
 --- Is there no request but our own timers? Nobody tells of their ends once the client was collected: then
@@ -142,6 +143,7 @@ local function begin(visits, address, request)
   if visit.is_guest then visits.guests = visits.guests + 1 end
   if ngx.get_phase() ~= "timer" then visits.seen = visits.seen + 1 end
   if visits.seen == 2 then visits.on_second() end
+  visits.on_begin()
   return visit
 end
 
