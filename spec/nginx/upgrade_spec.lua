@@ -70,6 +70,54 @@ describe("an upgrade inside nginx", function()
     end)
   end
 
+  describe("with USR2, in the tree that the master has loaded,", function()
+    local tree, prefix, web
+
+    local function get(path) return (select(2, web:get(path))) end
+
+    before_each(function()
+      tree, prefix = install(folder.new("tree"), OLDER), folder.new("nginx")
+      file.write(prefix .. "/tree.conf", path_of(tree))
+      web = here:nginx { prefix = prefix, workers = 1, orphan = true, package_path = "include @prefix@/tree.conf;",
+        package_cpath = "", http = [[
+          init_by_lua_block { require "zklock" }
+          init_worker_by_lua_block {
+            client = assert(require("zklock").connect("@hosts@", { session_timeout = 6 }))
+          }
+        ]], server = [[
+          location / { content_by_lua_block { ngx.print(require("zklock")._VERSION) } }
+          location /hold { content_by_lua_block {
+            local lock = client:mutex("@path@")
+            assert(lock:acquire(30))
+            ngx.print(require("zklock")._VERSION)
+            ngx.flush(true)
+            ngx.sleep(0.5)
+            ngx.print(" ", lock:is_held())
+          } }
+        ]] }
+      assert.equal("zklock " .. OLDER, get("/"))
+    end)
+
+    it("takes place, and the requests of the old workers are granted and finish", function()
+      local other = here:second_process()
+      assert(other:acquire(here.path, here.patience))
+      local first = web:begin("/hold")
+      here:becomes(2)
+      install(tree, NEWER)
+      local old = web:upgrade()
+      uv.kill(old, "sigquit")
+      here:eventually(function() return get("/") == "zklock " .. NEWER end, "the new version alone")
+      local second = web:begin("/hold")
+      here:becomes(3)
+      assert(other:release(here.path))
+      assert.same({ 200, "zklock " .. OLDER .. " true" }, { first:finish() })
+      assert.same({ 200, "zklock " .. NEWER .. " true" }, { second:finish() })
+      assert.is_true(nginx.await_end { old })
+      here:becomes(0)
+      assert.same({}, web:errors())
+    end)
+  end)
+
   it("in a tree that the master has loaded fails at a reload, and the old workers go on", function()
     local tree = install(folder.new("tree"), OLDER)
     local web = start(tree, [[ init_by_lua_block { require "zklock" } ]])

@@ -28,6 +28,22 @@ kill -TERM "$!"
 wait "$!"
 ]]
 
+--- The same for a master whose parent ends once nginx runs, as a daemon's does: otherwise nginx ignores USR2. The pid
+--- files name the masters, of which an upgrade makes a second one.
+local GUARD_OF_ORPHAN = [[
+trap '' HUP INT TERM
+(
+  "$@" &
+  echo "$!"
+  sh -c 'echo "$PPID"'
+  until [ -s nginx.pid ]; do kill -0 "$!" && sleep 0.05 || exit; done
+)
+while read -r line; do :; done
+for file in nginx.pid*; do
+  read -r pid <"$file" && kill -TERM "$pid"
+done
+]]
+
 local CONFIG = [[
 daemon off;
 worker_processes @workers@;
@@ -75,6 +91,15 @@ function nginx.build() return os.getenv("NGINX_BUILD") or uv.cwd() .. "/build/lu
 local function preload()
   local library = os.getenv("NGINX_PRELOAD")
   return library and "LD_PRELOAD=" .. library or "NGINX_PRELOAD="
+end
+
+--- nginx's file: at an upgrade nginx starts the program by the name that it was started by, and looks at no PATH.
+local function program()
+  for folder_name in os.getenv("PATH"):gmatch("[^:]+") do
+    local path = folder_name .. "/nginx"
+    if lfs.attributes(path, "mode") == "file" then return path end
+  end
+  return "nginx"
 end
 
 local function read_file(path)
@@ -132,6 +157,7 @@ end
 ---@field user string? who the workers are; root, if we are
 ---@field package_path string? instead of what finds zklock's Lua
 ---@field package_cpath string? instead of what finds its module
+---@field orphan boolean? its master's parent ends: it can be upgraded
 ---@field conf string? the whole configuration; then `prefix` and `port` belong to it
 ---@field tree string? where lua/ is
 ---@field build string? where zklock/core.so is
@@ -143,10 +169,12 @@ function nginx.start(options)
     port = options.port or port.free() }, nginx)
   self.url = "http://127.0.0.1:" .. self.port
   configure(self)
-  self.guard = process.spawn { "sh", "-c", GUARD, "nginx", "env", preload(), "nginx", "-p", self.prefix,
+  local guard = options.orphan and GUARD_OF_ORPHAN or GUARD
+  self.guard = process.spawn { "sh", "-c", guard, "nginx", "env", preload(), program(), "-p", self.prefix,
     "-c", self.prefix .. "/nginx.conf", "-e", self.prefix .. "/error.log", "-g", options.globals or "",
     survive = true, detached = true, cwd = self.prefix, env = options.env }
   self.pid = tonumber((self.guard:read_line(PATIENCE)))
+  if options.orphan then nginx.await_end { tonumber((self.guard:read_line(PATIENCE))) } end
   local serves = loop.poll(function()
     local link = socket.connect("127.0.0.1", self.port)
     if link then link:close() end
@@ -200,6 +228,20 @@ function nginx:reload()
     return count >= (self.options.workers or 2)
   end, PATIENCE)
   assert(fresh, "no new workers")
+  return old
+end
+
+--- SIGUSR2; returns when a second master has its workers. From now on this is the second one.
+---@return integer old the pid of the first master
+function nginx:upgrade()
+  local old, path = self.pid, self.prefix .. "/nginx.pid"
+  signal(old, "sigusr2")
+  local fresh = loop.poll(function()
+    local pid = tonumber((read_file(path):match("%d+")))
+    if pid and pid ~= old then self.pid = pid end
+    return self.pid ~= old and #self:workers() >= (self.options.workers or 2)
+  end, PATIENCE)
+  assert(fresh, "no second master: " .. self:log())
   return old
 end
 
