@@ -174,20 +174,132 @@ end)
 
 -- ---- what there is to call ------------------------------------------------------------------------------------------
 
-describe("docs/api.md #once", function()
-  it("names no method that there is not, and each counter of stats()", function()
-    local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
-    local semaphore = client:semaphore("/interface/semaphore", 1)
-    local things = { client = client, lock = client:mutex("/interface"), semaphore = semaphore,
-      request = client:mutex("/interface"):request(0, function() end), lease = require "zklock.lease" }
-    for thing, name in api:gmatch("`(%l+):([%l_]+)%(") do
-      local one = things[thing]
-      if one then assert.is_function(one[name], ("%s:%s() is in %s and not there"):format(thing, name, API)) end
+describe("a public function #once", function()
+  --- Each public table: how a page writes it, the file that defines it, and its name in there.
+  local PUBLIC = {
+    { "zklock", "lua/zklock/init.lua", "zklock" }, { "client", "lua/zklock/client.lua", "Client" },
+    { "lock", "lua/zklock/lock.lua", "Lock" }, { "rwlock", "lua/zklock/rwlock.lua", "RwLock" },
+    { "guard", "lua/zklock/guard.lua", "Guard" }, { "request", "lua/zklock/request.lua", "Request" },
+    { "semaphore", "lua/zklock/semaphore.lua", "Semaphore" }, { "lease", "lua/zklock/lease.lua", "Lease" },
+    { "watch", "lua/zklock/nodes/watch.lua", "Watch" },
+  }
+  local classes, headings = {}, {}
+
+  --- The functions of a file that an annotation calls private.
+  local function private_of(where, class)
+    local found, is_private = {}, false
+    for line in io.lines(where) do
+      local name = line:match("^function " .. class .. "[.:]([%w_]+)")
+      if name and is_private then found[name] = true end
+      if not line:find("^%-%-%-") then is_private = false end
+      if line == "---@private" then is_private = true end
     end
+    return found
+  end
+
+  --- The functions of a public table as api.md writes them: "lock:acquire", "zklock.connect".
+  local function functions_of(name, where, class)
+    local found, private = {}, private_of(where, class)
+    for key, value in pairs(classes[name]) do
+      local is_public = type(value) == "function" and not key:find("^__") and key ~= "new" and not private[key]
+      if is_public then found[name .. (name == "zklock" and "." or ":") .. key] = true end
+    end
+    return found
+  end
+
+  --- The text below each heading that names a function.
+  local function sections()
+    local found, name = {}, nil
+    for line in (api .. "\n"):gmatch("([^\n]*)\n") do
+      if line:find("^##") then
+        name = line:match("^### `([%w_]+[.:][%w_]+)`$")
+        if name then found[name] = "" end
+      elseif name then
+        found[name] = found[name] .. line .. "\n"
+      end
+    end
+    return found
+  end
+
+  setup(function()
+    local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
+    classes = { zklock = zklock, lease = require "zklock.lease", watch = require "zklock.nodes.watch",
+      guard = getmetatable(require("zklock.guard").new()) }
+    for name, object in pairs { client = client, lock = client:mutex("/interface"),
+      rwlock = client:rwlock("/interface/rwlock"), semaphore = client:semaphore("/interface/semaphore", 1),
+      request = client:mutex("/interface"):request(0, function() end) } do
+      classes[name] = getmetatable(object)
+    end
+    client:close()
+    headings = sections()
+  end)
+
+  it("has a heading in docs/api.md", function()
+    for _, one in ipairs(PUBLIC) do
+      are_among(functions_of(one[1], one[2], one[3]), headings, "is public and has no heading in " .. API)
+    end
+  end)
+
+  it("is behind each heading of docs/api.md that names one", function()
+    local all = {}
+    for _, one in ipairs(PUBLIC) do
+      for name in pairs(functions_of(one[1], one[2], one[3])) do all[name] = true end
+    end
+    are_among(headings, all, "has a heading in " .. API .. " and is no public function")
+  end)
+
+  it("has its signature in the first line below its heading", function()
+    for name, body in pairs(headings) do
+      local first = body:match("^\n([^\n]*)")
+      assert.equal("`" .. name .. "(", first:sub(1, #name + 2), "the first line below the heading " .. name)
+    end
+  end)
+
+  it("returns errors that are in the table of errors", function()
+    local known = {}
+    for _, row in ipairs(rows_of "err |") do
+      for text in row[1]:gmatch("`([^`]+)`") do known[text] = true end
+    end
+    for name, body in pairs(headings) do
+      local listed = {}
+      local line = (body .. "\n\n"):match("\nErrors[^:\n]*:(.-)\n\n") or ""
+      for text in line:gmatch("`([^`]+)`") do listed[text:gsub("%s+", " ")] = true end
+      are_among(listed, known, "is an error of " .. name .. " and not in the table of errors in " .. API)
+    end
+  end)
+
+  it("is named in docs/api.md only if it is there", function()
+    for name, method in api:gmatch("`(%l+):([%l_]+)%(") do
+      local class = classes[name]
+      if class then
+        assert.is_function(class[method], ("%s:%s() is in %s and not there"):format(name, method, API))
+      end
+    end
+  end)
+
+  it("stats() returns the counters that docs/api.md lists", function()
+    local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
     local counters = {}
-    for name in assert(api:match("%- `client:stats%(%)`(.-)\n%- ")):gmatch("`([%l_]+)`") do counters[name] = true end
+    for line in headings["client:stats"]:gmatch("[^\n]+") do
+      for name in (line:match("^| (`[^|]*)|") or ""):gmatch("`([%l_]+)`") do counters[name] = true end
+    end
     are_among(client:stats(), counters, "is in client:stats() and not in " .. API)
     are_among(counters, client:stats(), "is a counter in " .. API .. " and not in client:stats()")
     client:close()
+  end)
+end)
+
+describe("the table of contents of docs/api.md #once", function()
+  --- As GitHub makes the anchor of a heading.
+  local function anchor_of(title) return (title:lower():gsub("[^%w_ %-]", ""):gsub(" ", "-")) end
+
+  it("leads to each function and each section", function()
+    local contents = assert(api:match("\n(%- .-)\n## "), "a list before the first section")
+    local linked, titles = {}, {}
+    for anchor in contents:gmatch("%]%(#([^)]+)%)") do linked[anchor] = true end
+    for level, title in api:gmatch("\n(##+) ([^\n]*)") do
+      if level == "##" or title:find("^`") then titles[anchor_of(title)] = true end
+    end
+    are_among(titles, linked, "is a heading and not in the table of contents of " .. API)
   end)
 end)

@@ -62,6 +62,7 @@ end
 local call
 
 --- For the dispatcher: there is something new. May be told again.
+---@private
 function Watch:event()
   if is_running(self) or is_over(self) then return end
   self.client.callbacks:tell_again(self.record, call, self)
@@ -69,11 +70,13 @@ end
 
 --- For the dispatcher: fn's coroutine may have come to its end without a word.
 ---@param is_unsure boolean? also before it has begun
+---@private
 function Watch:remind(is_unsure)
   if (is_unsure or self.running) and not is_running(self) then self:event() end
 end
 
 --- The callback has ended by an error that was not fn's (no memory, a hook): another one tells what it had to tell.
+---@private
 function Watch:fail()
   self.running, self.called = false, false
   self:event()
