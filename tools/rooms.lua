@@ -23,17 +23,18 @@ local KNOWS = {
 local WRITERS = {
   call = "run/callbacks.lua", callbacks = "run/callbacks.lua", claim = "guard.lua", client = "client.lua",
   crew = "openresty/runner.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua", hold = "holds/hold.lua",
-  holder = "holds/hold.lua", holds = "holds/holds.lua", lease = "lease.lua", ledger = "holds/ledger.lua",
-  lock = "lock.lua", losses = "holds/losses.lua", mortals = "owners/mortals.lua", multilock = "holds/holds.lua",
-  notifier = "openresty/notifier.lua", part = "holds/holds.lua", paths = "holds/paths.lua", read = "holds/holds.lua",
+  holder = "holds/hold.lua", holds = "holds/client_holds.lua", lease = "lease.lua",
+  lifetimes = "owners/owner_lifetimes.lua", lock = "lock.lua", lock_path = "holds/lock_path.lua",
+  losses = "holds/losses.lua", multilock = "holds/lock_path.lua", notifier = "openresty/notifier.lua",
+  part = "holds/lock_path.lua", paths = "holds/paths.lua", read = "holds/lock_path.lua",
   reporter = "run/reporter.lua", request = "request.lua", semaphore = "semaphore.lua", runner = "openresty/runner.lua",
   visit = "openresty/visits.lua", visits = "openresty/visits.lua", waits = "run/waits.lua",
-  write = "holds/holds.lua",
+  write = "holds/lock_path.lua",
 }
 --- The adapter's own; docs/loops.md says so. Of a waiter, too, which an adapter keeps things in.
 local OPEN = { ["client.host"] = true }
 --- Fields that are set where a call could raise: after an error there may be no memory for a call.
-for field in ("ledger.to_undo claim.hold claim.token claim.open claim.next_undo"):gmatch("%S+") do
+for field in ("holds.to_undo claim.hold claim.token claim.open claim.next_undo"):gmatch("%S+") do
   OPEN[field] = true
 end
 

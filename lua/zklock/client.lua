@@ -2,9 +2,9 @@
 --- is in run/ (events, callbacks, waits), holds/ (who holds what) and owners/ (who may hold).
 local Callbacks = require "zklock.run.callbacks"
 local Dispatcher = require "zklock.run.dispatcher"
-local Ledger = require "zklock.holds.ledger"
+local ClientHolds = require "zklock.holds.client_holds"
 local Lock = require "zklock.lock"
-local Mortals = require "zklock.owners.mortals"
+local OwnerLifetimes = require "zklock.owners.owner_lifetimes"
 local Paths = require "zklock.holds.paths"
 local Reporter = require "zklock.run.reporter"
 local RwLock = require "zklock.rwlock"
@@ -26,11 +26,11 @@ local CLOSE_ROUNDS = 1000
 ---@class zklock.Client
 ---@field package native userdata the engine's client
 ---@field package loop table the adapter
----@field package mortals zklock.Mortals
+---@field package lifetimes zklock.OwnerLifetimes
 ---@field package waits zklock.Waits
 ---@field package callbacks zklock.Callbacks
 ---@field package dispatcher zklock.Dispatcher
----@field package ledger zklock.Ledger
+---@field package holds zklock.ClientHolds
 ---@field package paths zklock.Paths
 ---@field host any the adapter's own
 local Client = {}
@@ -43,19 +43,19 @@ Client.__name = "zklock.Client"
 ---   log: function|false|nil }
 ---@return zklock.Client
 function Client.new(native, options)
-  local loop, queue, mortals = options.loop, fifo.new(), Mortals.new()
+  local loop, queue, lifetimes = options.loop, fifo.new(), OwnerLifetimes.new()
   local reporter = Reporter.new(options.on_error, loop)
   local self = setmetatable({ native = native, loop = loop, chroot = options.chroot, is_known = options.is_known,
-    mortals = mortals, host = false, unwatch = false, finalizer = false }, Client)
-  self.waits = Waits.new(self, native, loop, mortals, queue, reporter)
-  self.callbacks = Callbacks.new(self, loop, self.waits, queue, mortals, reporter)
-  self.dispatcher = Dispatcher.new(native, self.waits, self.callbacks, mortals, {
+    lifetimes = lifetimes, host = false, unwatch = false, finalizer = false }, Client)
+  self.waits = Waits.new(self, native, loop, lifetimes, queue, reporter)
+  self.callbacks = Callbacks.new(self, loop, self.waits, queue, lifetimes, reporter)
+  self.dispatcher = Dispatcher.new(native, self.waits, self.callbacks, lifetimes, {
     on_state = options.on_state,
     log = options.log,
     note = options.log ~= false and loop.note,
     chroot = options.chroot,
   })
-  self.ledger, self.paths = Ledger.new(self, mortals), Paths.new(self)
+  self.holds, self.paths = ClientHolds.new(self, lifetimes), Paths.new(self)
   if loop.watch then self.unwatch, self.finalizer = watch(self) end
   return self
 end
@@ -183,7 +183,7 @@ function Client:poll(timeout)
   local deadline = timeout == nil and 0 or check.deadline(timeout, "timeout")
   local callbacks, refused = self.callbacks, nil
   local before, turns = callbacks.begun, callbacks.begun + callbacks.resumed
-  self.ledger:recall()
+  self.holds:recall()
   if self.waits:parkable() then
     refused = callbacks:await(deadline)
   else
@@ -206,7 +206,7 @@ end
 function Client:sleep(seconds)
   check.self(self, Client, "client:sleep")
   local moment = core.now() + check.span(seconds, "seconds")
-  self.ledger:recall()
+  self.holds:recall()
   return self.waits:sleep(moment)
 end
 
@@ -268,7 +268,7 @@ end
 function Client:stats()
   check.self(self, Client, "client:stats")
   if self.native:unusable() == "forked" then return nil, "forked" end
-  self.ledger:recall()
+  self.holds:recall()
   return self.native:stats()
 end
 

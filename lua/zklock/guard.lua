@@ -11,7 +11,7 @@ Guard.__name = "zklock.Guard"
 local guard = {}
 
 --- The hold of a guard, in a table of its own: its finalizer can refer to that.
----@field next_undo table|false of the ledger
+---@field next_undo table|false of `zklock.ClientHolds`
 local Claim = {}
 Claim.__index = Claim
 
@@ -47,7 +47,7 @@ local function release(claim, failed)
   return nil, err
 end
 
---- For the ledger: an error was raised into the release.
+--- `ClientHolds:undo` calls this: an error was raised into the release.
 function Claim:undo()
   release(self, true)
 end

@@ -17,7 +17,7 @@ owner.declare_weak_class(Lease)
 ---@param semaphore zklock.Semaphore
 ---@return zklock.Lease
 function Lease.new(semaphore)
-  return setmetatable({ hold = false, open = true, listener = { semaphore = semaphore }, _mortals = false,
+  return setmetatable({ hold = false, open = true, listener = { semaphore = semaphore }, _lifetimes = false,
     _number = false, _finalizer = false }, Lease)
 end
 
@@ -51,7 +51,7 @@ end
 ---@private
 function Lease:abandon()
   local hold = self.hold
-  if self.open and hold and hold.state == "held" and not hold.holds.client.native:unusable() then hold:abandon() end
+  if self.open and hold and hold.state == "held" and not hold.lock_path.client.native:unusable() then hold:abandon() end
 end
 
 ---@private
@@ -75,7 +75,7 @@ end
 function Lease:multi(list, timeout)
   check.self(self, Lease, "lease:multi")
   local hold = self.hold
-  local client = hold.holds.client
+  local client = hold.lock_path.client
   list = ops.list(client, list, 3)
   local deadline, once = check.deadline(timeout, "timeout")
   local err = hold:is_over() or client.waits:cannot_wait()
@@ -121,7 +121,7 @@ function Lease:__close()
 end
 
 function Lease:__tostring()
-  return ("zklock.Lease (%s)"):format(text.shown(self.hold.holds.path))
+  return ("zklock.Lease (%s)"):format(text.shown(self.hold.lock_path.path))
 end
 
 return Lease

@@ -25,11 +25,11 @@ Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
 --- A handle on what is known of a path.
----@param holds zklock.Holds
+---@param lock_path zklock.LockPath
 ---@param by_thread boolean? whose calls that name no owner are the host's light thread's
 ---@return zklock.Lock
-function Lock.new(client, holds, by_thread)
-  return setmetatable({ holds, client = client, holds = holds, by_thread = by_thread or false }, Lock)
+function Lock.new(client, lock_path, by_thread)
+  return setmetatable({ lock_path, client = client, lock_path = lock_path, by_thread = by_thread or false }, Lock)
 end
 
 -- ---- what is asked often ------------------------------------------------------------------------------------------
@@ -52,10 +52,10 @@ end
 ---@return number? seconds of validity
 local function seen_standing(self)
   if not (self and self == latest[1] or is_lock(self)) then return nil end
-  local holds = self[1]
-  local contender = holds[1]
+  local lock_path = self[1]
+  local contender = lock_path[1]
   if not contender then return nil end
-  return standing(contender, holds[2])
+  return standing(contender, lock_path[2])
 end
 
 -- -------------------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ end
 local function await_validity(hold, deadline, here)
   local contender = hold.contender
   if contender:validity() > 0 then return hold, here end
-  local ok, answer = query(hold.holds.client, function(tag) return contender:ask_validity(tag, deadline) end)
+  local ok, answer = query(hold.lock_path.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
     if answer == "lost" and hold.state == "held" then quietly(hold.lose, hold) end
     return nil, answer
@@ -84,8 +84,8 @@ end
 --- The same owner waits already, in another coroutine: waits for the end of that.
 ---@return zklock.Hold? hold nil without an error: it has ended, and he does not hold
 ---@return string|thread|table|nil err_or_here
-local function await_other(holds, hold, deadline, once, who, here)
-  local client = holds.client
+local function await_other(lock_path, hold, deadline, once, who, here)
+  local client = lock_path.client
   while hold do
     if once then return nil, "timeout" end
     hold:await(deadline)
@@ -93,7 +93,7 @@ local function await_other(holds, hold, deadline, once, who, here)
       local unusable = client.native:unusable()
       return nil, unusable or (client.native:state() == "connected" and "timeout" or "disconnected")
     end
-    hold = holds:of(who)
+    hold = lock_path:of(who)
     if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
   end
   return nil
@@ -104,34 +104,34 @@ end
 ---@return zklock.Hold? hold
 ---@return string|thread|table err_or_here or the running coroutine, or what stands for the main program
 local function seek(lock, deadline, once, who, caller)
-  local holds, client = lock.holds, lock.client
+  local lock_path, client = lock.lock_path, lock.client
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
-  local here = client.ledger:recall()
+  local here = client.holds:recall()
   if not rawequal(who, here) then owner.look(who) end
-  local hold = holds:of(who)
+  local hold = lock_path:of(who)
   if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
-  if hold then client.mortals:reap(math.huge) else client.mortals:glance() end
-  quietly(holds.reap, holds)
-  hold = hold and holds:of(who)
+  if hold then client.lifetimes:reap(math.huge) else client.lifetimes:glance() end
+  quietly(lock_path.reap, lock_path)
+  hold = hold and lock_path:of(who)
   if hold then
     local err
-    hold, err = await_other(holds, hold, deadline, once, who, here)
+    hold, err = await_other(lock_path, hold, deadline, once, who, here)
     if hold or err then return hold, err end
   end
-  hold = Hold.new(holds, lock, who)
-  local err = holds:forbids(who) or hold:acquire(deadline, once, here, caller)
+  hold = Hold.new(lock_path, lock, who)
+  local err = lock_path:forbids(who) or hold:acquire(deadline, once, here, caller)
   if hold.state == "held" then return hold, here end
-  if err == "lost" then holds:forgive(who) end -- told here
+  if err == "lost" then lock_path:forgive(who) end -- told here
   return nil, err
 end
 
 --- Hands out the hold, to a guard or as a token; or nil, the error, and what is known of it besides. If this raises
---- before the hold counts as handed out, the ledger takes it back: so nothing that could raise comes after that.
+--- before the hold counts as handed out, `ClientHolds` takes it back: so nothing that could raise comes after that.
 local function hand_out(lock, who, made, hold, err_or_here)
   if not hold then return lock.client.waits:failure(err_or_here) end
   if hold.state == "failed" then return nil, hold.err end -- a hook has called us meanwhile
-  lock.holds:forgive(who)
+  lock.lock_path:forgive(who)
   if not made then
     hold:hand_out(err_or_here)
     return hold.token
@@ -156,15 +156,15 @@ end
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
-    local holds = self[1]
-    local contender = holds[1]
-    local token = contender and again(contender, timeout, holds[2], holds[3], self)
+    local lock_path = self[1]
+    local contender = lock_path[1]
+    local token = contender and again(contender, timeout, lock_path[2], lock_path[3], self)
     if token then return token end
   end
   check.self(self, Lock, "lock:acquire")
   local is_named = not rawequal(who, nil)
   who = owner_or_current(self, check.owner(who))
-  local known = self.holds:handed_to(who)
+  local known = self.lock_path:handed_to(who)
   local token = known and again(known.contender, timeout, true)
   if token then return token end
   local deadline, once = check.deadline(timeout, "timeout")
@@ -173,16 +173,16 @@ function Lock:acquire(timeout, who)
 end
 
 local function release(lock, who, failed)
-  local holds = lock.holds
-  local hold = holds:of(who)
+  local lock_path = lock.lock_path
+  local hold = lock_path:of(who)
   if hold and hold.state == "held" then
     local ok, err = hold:release(failed)
     if ok then return true end
-    if err == "lost" then holds:forgive(who) end
+    if err == "lost" then lock_path:forgive(who) end
     return nil, err
   end
-  if holds:loss_of(who) then
-    holds:forgive(who)
+  if lock_path:loss_of(who) then
+    lock_path:forgive(who)
     return nil, "lost"
   end
   return nil, "not owner"
@@ -196,17 +196,17 @@ end
 ---  "not owner"; "lost": it was held, and is not any more; "closed", "forked"
 function Lock:release(who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
-    local holds = self[1]
-    local contender = holds[1]
-    if contender and once_less(contender, holds[2], true) then return true end
+    local lock_path = self[1]
+    local contender = lock_path[1]
+    if contender and once_less(contender, lock_path[2], true) then return true end
   end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))
-  local known, client = self.holds:handed_to(who), self.client
+  local known, client = self.lock_path:handed_to(who), self.client
   if known and once_less(known.contender, true) then return true end
   local unusable = client.native:unusable()
   if unusable then return nil, unusable end
-  client.ledger:recall()
+  client.holds:recall()
   return quietly(release, self, who)
 end
 
@@ -214,14 +214,14 @@ end
 local function held(lock, who)
   local client = lock.client
   who = owner_or_current(lock, check.owner(who, 4))
-  local known = lock.holds:handed_to(who)
+  local known = lock.lock_path:handed_to(who)
   if known then
     local token, seconds = standing(known.contender, true)
     if token then return known, seconds end
   end
   if client.native:unusable() then return nil end
-  client.ledger:recall()
-  local hold = lock.holds:of(who)
+  client.holds:recall()
+  local hold = lock.lock_path:of(who)
   if not hold or hold.state ~= "held" then return nil end
   return hold, hold:validity()
 end
@@ -290,9 +290,9 @@ function Lock:multi(list, timeout, who)
   who = owner_or_current(self, check.owner(who))
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
-  client.ledger:recall()
-  local hold = self.holds:of(who)
-  if not hold or hold.state ~= "held" then return nil, self.holds:loss_of(who) and "lost" or "not owner" end
+  client.holds:recall()
+  local hold = self.lock_path:of(who)
+  if not hold or hold.state ~= "held" then return nil, self.lock_path:loss_of(who) and "lost" or "not owner" end
   local results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
   return results, err, index
 end
@@ -351,11 +351,11 @@ function Lock:with(timeout, ...)
   local ended, released
   ended, released, err = pcall(end_with, self, kept, who, not ok)
   if not ended then
-    local claim, ledger = kept.claim, self.client.ledger
-    claim.next_undo, ledger.to_undo = ledger.to_undo, claim -- the next call of this client releases it
+    local claim, holds = kept.claim, self.client.holds
+    claim.next_undo, holds.to_undo = holds.to_undo, claim -- the next call of this client releases it
     error(ok and released or results, 0)
   end
-  if err == "lost" then self.holds:forgive(who) end -- told here
+  if err == "lost" then self.lock_path:forgive(who) end -- told here
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
   return nil, err, unpack(results, 1, results.n)
@@ -402,7 +402,7 @@ end
 function Lock:on_revoke(fn)
   check.self(self, Lock, "lock:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  quietly(self.holds.tell_revoked, self.holds)
+  quietly(self.lock_path.tell_revoked, self.lock_path)
 end
 
 --- Asks whoever holds it to give it back, in whatever process or language: a writer or all readers, and of a multilock
@@ -415,7 +415,7 @@ end
 function Lock:revoke(timeout)
   check.self(self, Lock, "lock:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
-  return revoke(self.client, self.holds.paths or { self.holds.path }, deadline, once, false)
+  return revoke(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once, false)
 end
 
 --- Who is in the line, in order; of a multilock: in one line after the other. `kind` is "lock", "read" or "write";
@@ -428,7 +428,7 @@ end
 function Lock:participants(timeout)
   check.self(self, Lock, "lock:participants")
   local deadline, once = check.deadline(timeout, "timeout")
-  return participants(self.client, self.holds.paths or { self.holds.path }, deadline, once)
+  return participants(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once)
 end
 
 --- The path it was made with, without the chroot; of a multilock all its paths, sorted. Lua 5.1 and LuaJIT return no
@@ -436,12 +436,12 @@ end
 ---@return string ...
 function Lock:path()
   check.self(self, Lock, "lock:path")
-  if self.holds.paths then return unpack(self.holds.paths) end
-  return self.holds.path
+  if self.lock_path.paths then return unpack(self.lock_path.paths) end
+  return self.lock_path.path
 end
 
 function Lock:__tostring()
-  return ("zklock.Lock (%s)"):format(text.shown(table.concat(self.holds.paths or { self.holds.path }, ", ")))
+  return ("zklock.Lock (%s)"):format(text.shown(table.concat(self.lock_path.paths or { self.lock_path.path }, ", ")))
 end
 
 return Lock

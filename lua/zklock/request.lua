@@ -26,7 +26,7 @@ local function new(handle, deadline, once, callback, lease, count)
   local call = Callbacks.new_call(callback, nil, nil, false)
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
     told_lost = false, called = setmetatable({ call }, WEAK_VALUES), next_undo = false, _kept = false,
-    _mortals = false, _number = false, _finalizer = false }, Request)
+    _lifetimes = false, _number = false, _finalizer = false }, Request)
   if client.loop.tie then client.loop.tie(client, request) end
   local err = client.native:unusable() or request:join(handle, deadline, once, count)
   if err then
@@ -40,17 +40,17 @@ end
 --- Asks; the callback is told exactly once, also when nothing could be asked.
 ---@param handle zklock.Lock|zklock.Semaphore
 function Request.new(handle, ...)
-  handle.client.ledger:recall()
+  handle.client.holds:recall()
   return core.hand_over(new, handle, ...)
 end
 
 ---@private
 function Request:join(handle, deadline, once, count)
-  local client, holds, lease = self.client, handle.holds, self.lease
+  local client, lock_path, lease = self.client, handle.lock_path, self.lease
   local back = owner.reference(self)
-  client.mortals:glance()
-  holds:reap()
-  local hold = Hold.new(holds, lease and lease.listener or handle, lease or self, count, function(hold)
+  client.lifetimes:glance()
+  lock_path:reap()
+  local hold = Hold.new(lock_path, lease and lease.listener or handle, lease or self, count, function(hold)
     local request = back[1]
     if request then request:answered(hold) end
   end)
@@ -63,13 +63,13 @@ function Request:join(handle, deadline, once, count)
     client.dispatcher:unkeep(self)
     return err
   end
-  local ledger = client.ledger
-  self.next_undo, ledger.to_undo = ledger.to_undo, self
-  quietly(ledger.undo, ledger)
+  local holds = client.holds
+  self.next_undo, holds.to_undo = holds.to_undo, self
+  quietly(holds.undo, holds)
   error(err, 0)
 end
 
---- For the ledger: an error was raised into `join`.
+--- `ClientHolds:undo` calls this: an error was raised into `join`.
 ---@private
 function Request:undo()
   self.hold:quit()

@@ -11,10 +11,10 @@ RwLock.__index = RwLock
 RwLock.__name = "zklock.RwLock"
 
 --- A handle on what is known of a path.
----@param holds zklock.Holds of the writers
+---@param lock_path zklock.LockPath of the writers
 ---@return zklock.RwLock
-function RwLock.new(client, holds, by_thread)
-  local read, write = Lock.new(client, holds.read, by_thread), Lock.new(client, holds, by_thread)
+function RwLock.new(client, lock_path, by_thread)
+  local read, write = Lock.new(client, lock_path.read, by_thread), Lock.new(client, lock_path, by_thread)
   return setmetatable({ read = read, write = write }, RwLock)
 end
 

@@ -15,8 +15,8 @@ Semaphore.__name = "zklock.Semaphore"
 
 --- A handle on what is known of a path.
 ---@return zklock.Semaphore
-function Semaphore.new(client, holds)
-  return setmetatable({ client = client, holds = holds }, Semaphore)
+function Semaphore.new(client, lock_path)
+  return setmetatable({ client = client, lock_path = lock_path }, Semaphore)
 end
 
 --- Each lease is a node, and who takes some looks at all of them for each that comes or goes: a release of 1,000 takes
@@ -50,14 +50,14 @@ end
 function Semaphore:acquire(timeout, count)
   check.self(self, Semaphore, "semaphore:acquire")
   local deadline, once = check.deadline(timeout, "timeout")
-  local client, holds = self.client, self.holds
-  count = check_count(count, holds.settings.permits)
+  local client, lock_path = self.client, self.lock_path
+  count = check_count(count, lock_path.settings.permits)
   local refused = client.waits:cannot_wait()
   if refused then return client.waits:failure(refused) end
-  local here = client.ledger:recall()
-  client.mortals:glance()
+  local here = client.holds:recall()
+  client.lifetimes:glance()
   local lease = new_lease(self)
-  local hold = Hold.new(holds, lease.listener, lease, count)
+  local hold = Hold.new(lock_path, lease.listener, lease, count)
   lease:bind(hold)
   local err = hold:acquire(deadline, once, here)
   if hold.state ~= "held" then return client.waits:failure(err) end
@@ -74,7 +74,7 @@ function Semaphore:request(timeout, callback, count)
   check.self(self, Semaphore, "semaphore:request")
   local deadline, once = check.deadline(timeout, "timeout")
   check.func(callback, "callback")
-  count = check_count(count, self.holds.settings.permits)
+  count = check_count(count, self.lock_path.settings.permits)
   return Request.new(self, deadline, once, callback, new_lease(self), count)
 end
 
@@ -84,7 +84,7 @@ end
 function Semaphore:on_revoke(fn)
   check.self(self, Semaphore, "semaphore:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
-  core.quietly(self.holds.tell_revoked, self.holds)
+  core.quietly(self.lock_path.tell_revoked, self.lock_path)
 end
 
 --- Asks whoever has a lease to give it back.
@@ -95,7 +95,7 @@ end
 function Semaphore:revoke(timeout)
   check.self(self, Semaphore, "semaphore:revoke")
   local deadline, once = check.deadline(timeout, "timeout")
-  return revoke(self.client, { self.holds.path .. "/leases" }, deadline, once, true)
+  return revoke(self.client, { self.lock_path.path .. "/leases" }, deadline, once, true)
 end
 
 --- Who holds leases, then who waits for some, in order.
@@ -106,7 +106,7 @@ end
 function Semaphore:participants(timeout)
   check.self(self, Semaphore, "semaphore:participants")
   local deadline, once = check.deadline(timeout, "timeout")
-  local path = self.holds.path
+  local path = self.lock_path.path
   local list, err, why = participants(self.client, { path .. "/locks" }, deadline, once, path .. "/leases")
   if not list then return nil, err, why end
   for _, participant in ipairs(list) do
@@ -119,11 +119,11 @@ end
 ---@return string
 function Semaphore:path()
   check.self(self, Semaphore, "semaphore:path")
-  return self.holds.path
+  return self.lock_path.path
 end
 
 function Semaphore:__tostring()
-  return ("zklock.Semaphore (%s)"):format(text.shown(self.holds.path))
+  return ("zklock.Semaphore (%s)"):format(text.shown(self.lock_path.path))
 end
 
 return Semaphore

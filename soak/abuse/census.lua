@@ -5,7 +5,7 @@ local census = {}
 --- By how many entries one table may have grown, and all of them together.
 local SLACK, SLACK_OF_ALL = 32, 128
 --- Those that have a bound of their own, and come to it.
-local BOUNDED = { holds = 1000, names = 1000 } -- of zklock.holds.losses
+local BOUNDED = { lock_paths = 1000, names = 1000 } -- of zklock.holds.losses
 
 local function is_ours(name)
   return type(name) == "string" and name:find("^zklock") ~= nil

@@ -60,9 +60,9 @@ end
 --- Who holds, as far as the module knows.
 local function holders(client)
   local list = {}
-  for _, hold in ipairs(client.ledger.all.list) do
+  for _, hold in ipairs(client.holds.all.list) do
     local owner = hold.whose[1]
-    list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.holds.path, hold.state, hold.contender:count(),
+    list[#list + 1] = ("%s (%s, count %d, of %s)"):format(hold.lock_path.path, hold.state, hold.contender:count(),
       type(owner) == "thread" and "a coroutine that is " .. coroutine.status(owner)
         or pcall(tostring, owner) and tostring(owner) or "a table with traps")
   end

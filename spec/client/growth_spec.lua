@@ -57,7 +57,7 @@ describe("how much work there is", function()
     it("keeps nothing of a hold that was given back #once", function()
       local lock = client:mutex("/given/back")
       assert(lock:acquire(PATIENCE))
-      local contender = setmetatable({ lock.holds.holder.contender }, { __mode = "v" })
+      local contender = setmetatable({ lock.lock_path.holder.contender }, { __mode = "v" })
       assert.truthy(contender[1])
       assert(lock:release())
       kib()
@@ -96,8 +96,8 @@ describe("how much work there is", function()
         end)
         assert(coroutine.resume(threads[i]))
       end
-      local whos = client.mortals.whos
-      client.mortals.whos = setmetatable({}, {
+      local whos = client.lifetimes.whos
+      client.lifetimes.whos = setmetatable({}, {
         __index = function(_, number)
           looks = looks + 1
           return whos[number]

@@ -100,7 +100,7 @@ describe("a multilock", function()
     for _ in pairs(by_set) do sets = sets + 1 end
     local known = {}
     for _, lock in ipairs(handles) do
-      if not known[lock.holds] then known[lock.holds], seen = true, seen + 1 end
+      if not known[lock.lock_path] then known[lock.lock_path], seen = true, seen + 1 end
     end
     assert.equal(sets, seen)
   end)

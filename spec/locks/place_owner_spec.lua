@@ -129,7 +129,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     place:settles(lock)
     assert(lock:acquire(PATIENCE))
     assert(lock:release())
-    local holds = setmetatable({ lock.holds }, { __mode = "v" })
+    local holds = setmetatable({ lock.lock_path }, { __mode = "v" })
     here:becomes(0)
     lock = nil -- luacheck: ignore 311
     here:eventually(function()

@@ -248,7 +248,7 @@ describe("above the engine", function()
   it("owners that are texts and lose, and never ask again, are not remembered for ever", function()
     local lock, held = client:mutex(path), 0
     for i = 1, 1100 do
-      client.ledger.losses:note(lock.holds, "owner " .. i)
+      client.holds.losses:note(lock.lock_path, "owner " .. i)
     end
     for i = 1, 1100 do
       local released, err = lock:release("owner " .. i)

@@ -10,7 +10,7 @@ local NO_MEMORY = "not enough memory" -- as Lua itself says it
 local NONE = {}
 
 ---@class zklock.Hold
----@field holds zklock.Holds
+---@field lock_path zklock.LockPath
 ---@field listener table whose `handle_lost` and `handle_revoke` are told: the handle it was taken through, or a lease's
 ---@field whose any[] a reference to the owner, that does not keep a coroutine alive
 ---@field handed boolean its owner was handed it
@@ -28,9 +28,9 @@ local NONE = {}
 ---@field private joiner zklock.Waiter|false of the acquire that is underway
 ---@field private is_missed boolean the joiner was found to be gone after the grant
 ---@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
----@field private keeps boolean its owner keeps his number among the mortals himself
----@field next_undo table|false with `undo`: of the ledger
----@field private _place integer|false the ledger's
+---@field private keeps boolean its owner has a field for its number in `zklock.OwnerLifetimes`
+---@field next_undo table|false with `undo`: of `zklock.ClientHolds`
+---@field private _place integer|false of `zklock.ClientHolds`
 local Hold = { loss = false, revocation = false, bound = false, joiner = false, is_missed = false }
 Hold.__index = Hold
 
@@ -55,9 +55,9 @@ end
 --- who listens from later on only, the call is made when there is something to tell.
 ---@param answered (fun(hold: zklock.Hold))? called when it was granted, or failed
 ---@return zklock.Hold
-function Hold.new(holds, listener, who, leases, answered)
-  local hold = setmetatable({ holds = holds, listener = listener, whose = owner.reference(who), handed = false,
-    state = "waiting", contender = holds.client.native:contender(), token = false, err = false,
+function Hold.new(lock_path, listener, who, leases, answered)
+  local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = owner.reference(who), handed = false,
+    state = "waiting", contender = lock_path.client.native:contender(), token = false, err = false,
     waiters = false, answered = answered or false, underway = false, asked_for = false, dropped = false, _place = false,
     next_undo = false, keeps = owner.keeps_number(who) }, Hold)
   if leases then hold.leases = leases end
@@ -72,10 +72,10 @@ end
 ---@param at_once boolean? what is granted at once is known when this returns, and no event tells
 ---@return string? err
 function Hold:join(deadline, once, at_once)
-  local holds, client = self.holds, self.holds.client
-  client.ledger:add(self)
-  holds:add(self.whose[1], self)
-  local ok, more = holds.enter(self, client.dispatcher:enter(self), deadline, once, at_once)
+  local lock_path, client = self.lock_path, self.lock_path.client
+  client.holds:add(self)
+  lock_path:add(self.whose[1], self)
+  local ok, more = lock_path.enter(self, client.dispatcher:enter(self), deadline, once, at_once)
   if not ok then
     self:leave("failed")
     return more
@@ -85,7 +85,7 @@ function Hold:join(deadline, once, at_once)
 end
 
 local function join_for_caller(self, deadline, once, here, caller)
-  self.holds.client.ledger:expect(self, here, caller)
+  self.lock_path.client.holds:expect(self, here, caller)
   return self:join(deadline, once, true)
 end
 
@@ -111,25 +111,25 @@ end
 ---@param caller any the owner of a call that names none; nil: not known yet
 ---@return string? err
 function Hold:acquire(deadline, once, here, caller)
-  local client = self.holds.client
+  local client = self.lock_path.client
   caller = caller or client.loop.owner and owner.of_call(client) or here
   local ok, err = client.waits.protected(join_and_wait, self, deadline, once, here, caller)
   if ok and self.state == "held" then return nil end
   if ok and self.err == NO_MEMORY then ok, err = false, NO_MEMORY end
-  local ledger = client.ledger
+  local holds = client.holds
   if not ok then
     self.underway = false
-    self.next_undo, ledger.to_undo = ledger.to_undo, self
-    quietly(ledger.undo, ledger, here, caller)
+    self.next_undo, holds.to_undo = holds.to_undo, self
+    quietly(holds.undo, holds, here, caller)
     error(err, 0)
   end
-  quietly(ledger.dismiss, ledger, self, here, caller)
+  quietly(holds.dismiss, holds, self, here, caller)
   return err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
 end
 
 --- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it, which is `due`).
 function Hold:await(deadline, due)
-  local waits, waiter = self.holds.client.waits, Waits.new_waiter(deadline, due)
+  local waits, waiter = self.lock_path.client.waits, Waits.new_waiter(deadline, due)
   local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
   self.waiters = waiters
   waiters[waiter] = true
@@ -146,22 +146,22 @@ end
 --- The caller is handed it: a first time what he waited for, later once more what he holds.
 ---@param here thread|table the running coroutine, or what stands for the main program
 function Hold:hand_out(here)
-  local client = self.holds.client
+  local client = self.lock_path.client
   self.contender:hand(self.token)
   self.handed = true
-  self.holds:show(self, owner.seen_by_core(client, self.whose))
-  if not client.ledger:hand_out(self, here) then self.contender:add(1) end -- the last step: after it nothing raises
+  self.lock_path:show(self, owner.seen_by_core(client, self.whose))
+  if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: after it nothing raises
 end
 
 --- An error was raised before the caller was handed it: the hold ends. If other coroutines have acquired it in the same
 --- owner's name meanwhile, it only counts one less. An error may be raised into this function, too: after an error Lua
---- 5.4 frees most of its room for nested calls, and there may be no memory for new room. Then the ledger's `undo` calls
---- it again. So each step can be repeated, and the last one makes the ledger forget the hold.
+--- 5.4 frees most of its room for nested calls, and there may be no memory for new room. Then `ClientHolds:undo` calls
+--- this again. So each step can be repeated, and the last one makes `ClientHolds` forget the hold.
 ---@param here thread|table the coroutine that waited
 ---@param caller any the owner of a call that names none; nil: not known
 function Hold:take_back(here, caller)
-  local client = self.holds.client
-  local ledger, waits = client.ledger, client.waits
+  local client = self.lock_path.client
+  local holds, waits = client.holds, client.waits
   local counts_back = self.state == "held" and self.contender:count() > 1
   if not counts_back and (self.state == "held" or self.state == "waiting") then
     self.contender:quit()
@@ -172,18 +172,18 @@ function Hold:take_back(here, caller)
     for waiter in pairs(self.waiters or NONE) do waits:wake(waiter) end
   end
   waits:unpark(here)
-  ledger:unbind(self, caller)
-  local unhanded = ledger.unhanded
+  holds:unbind(self, caller)
+  local unhanded = holds.unhanded
   if unhanded[here] ~= self then return end
   if counts_back then self.contender:add(-1) end
   unhanded[here] = false
 end
 
---- For the ledger: a call that waited for it has raised.
+--- `ClientHolds:undo` calls this: a call that waited for the hold has raised.
 ---@param here thread|table the running coroutine
 ---@param caller any the owner of its calls that name none
 function Hold:undo(here, caller)
-  local waited = self.holds.client.ledger:coroutine_of(self) or here
+  local waited = self.lock_path.client.holds:coroutine_of(self) or here
   self:take_back(waited, waited == here and caller or nil)
 end
 
@@ -197,10 +197,10 @@ function Hold:event(kind, err, token)
     return self:tell_revoked()
   end
   if self.state == "held" and kind == "failed" then return self:end_rest() end
-  if self.state == "released" then return self.holds.client.dispatcher:unkeep(self) end -- it was held until then
+  if self.state == "released" then return self.lock_path.client.dispatcher:unkeep(self) end -- it was held until then
   if self.state == "waiting" and kind == "granted" then
     self.state, self.token = "held", token
-    self.holds:granted(self)
+    self.lock_path:granted(self)
     if self:is_deserted() then return self:abandon() end
   elseif self.state == "waiting" then
     self.err = err
@@ -212,7 +212,7 @@ end
 
 --- Ends the waits for it: it is not waiting any more.
 function Hold:wake()
-  if self.waiters then self.holds.client.waits:wake_all(self.waiters) end
+  if self.waiters then self.lock_path.client.waits:wake_all(self.waiters) end
 end
 
 --- The owner, as listeners are told who he is: nobody owns a lease.
@@ -223,7 +223,7 @@ end
 
 ---@private
 function Hold:tell_loss(err, token)
-  local client, on_lost = self.holds.client, lost_listener(self)
+  local client, on_lost = self.lock_path.client, lost_listener(self)
   local dispatcher = client.dispatcher
   if self.state == "held" then self:lose() end
   if not dispatcher.kept:has(self) then return end -- told already
@@ -233,14 +233,14 @@ function Hold:tell_loss(err, token)
     if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end
   end
   dispatcher:unkeep(self)
-  dispatcher:note("lost", ("%s (token %d)"):format(self.holds.path, token))
+  dispatcher:note("lost", ("%s (token %d)"):format(self.lock_path.path, token))
 end
 
 --- Somebody asks for it back: told once, as soon as there is a listener.
 function Hold:tell_revoked()
   local on_revoke = revoked_listener(self)
   if self.asked_for ~= "asked" or not on_revoke then return end
-  local callbacks = self.holds.client.callbacks
+  local callbacks = self.lock_path.client.callbacks
   self.revocation = self.revocation or new_revocation()
   callbacks.only_while_held(self.revocation, self)
   callbacks:tell(self.revocation, on_revoke, self.whose[1], self.token)
@@ -252,23 +252,23 @@ end
 --- It is not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
 ---@param doubtful boolean? nobody can say whether it was still held: one more event tells
 function Hold:leave(state, doubtful)
-  local holds, client, who = self.holds, self.holds.client, self.whose[1]
+  local lock_path, client, who = self.lock_path, self.lock_path.client, self.whose[1]
   if doubtful then
     client.dispatcher:keep(self)
   elseif state ~= "lost" then
     client.dispatcher:unkeep(self)
   end
-  client.ledger:remove(self)
-  holds:remove(who, self)
-  if not rawequal(who, nil) then client.mortals:unnote(who, self, self.keeps) end
+  client.holds:remove(self)
+  lock_path:remove(who, self)
+  if not rawequal(who, nil) then client.lifetimes:unnote(who, self, self.keeps) end
   self.state = state
 end
 
 --- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
 function Hold:lose()
-  local holds, client, who = self.holds, self.holds.client, self.whose[1]
+  local lock_path, client, who = self.lock_path, self.lock_path.client, self.whose[1]
   client.dispatcher:keep(self)
-  if not rawequal(who, nil) then client.ledger.losses:note(holds, who) end
+  if not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
   self:leave("lost")
 end
 
@@ -298,7 +298,7 @@ end
 ---@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it was still held;
 ---  "lost", or as of the engine's `release`
 function Hold:release(failed)
-  local contender, dispatcher = self.contender, self.holds.client.dispatcher
+  local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
   local ok, err = release_one(contender)
   if ok or err then return ok, err end
   if contender:validity() == 0 then dispatcher:keep(self) end -- before anything is done that memory may lack for
@@ -327,7 +327,7 @@ end
 --- For who has a hold as a value, a guard or a lease: what its release would answer that is none any more.
 ---@return string? err "closed", "forked", "lost", "not owner"
 function Hold:is_over()
-  local unusable = self.holds.client.native:unusable()
+  local unusable = self.lock_path.client.native:unusable()
   if unusable then return unusable end
   if self.state == "held" then return nil end
   return self.state == "lost" and "lost" or "not owner"
@@ -335,7 +335,7 @@ end
 
 --- Likewise: is it held, as far as is known?
 function Hold:is_open()
-  return self.state == "held" and not self.holds.client.native:unusable() and self.contender:held()
+  return self.state == "held" and not self.lock_path.client.native:unusable() and self.contender:held()
 end
 
 --- Ends it, whatever it was: nobody wants it any more, and no event is told.
@@ -379,7 +379,7 @@ end
 --- The host has ended the coroutine that acquires it, without an error: nobody will be handed it.
 ---@private
 function Hold:is_deserted()
-  local is_gone = self.holds.client.loop.is_gone
+  local is_gone = self.lock_path.client.loop.is_gone
   return self.joiner and is_gone and is_gone(self.joiner) or false
 end
 

@@ -1,58 +1,59 @@
 --- kinds: how each kind of lock is entered. For each there is a function that makes what is known of a path.
-local Holds = require "zklock.holds.holds"
+local LockPath = require "zklock.holds.lock_path"
 
 local function enter_line(hold, tag, deadline, once, at_once)
-  local holds = hold.holds
-  local settings = holds.settings
-  return holds.client.native:join(hold.contender, holds.path, holds.node, tag, deadline, once, settings.max_hold,
-    holds:under(hold.whose[1]), settings.max_waiting, settings.handoffs, settings.stint, settings.linger,
+  local lock_path = hold.lock_path
+  local native, settings = lock_path.client.native, lock_path.settings
+  return native:join(hold.contender, lock_path.path, lock_path.node, tag, deadline, once, settings.max_hold,
+    lock_path:under(hold.whose[1]), settings.max_waiting, settings.handoffs, settings.stint, settings.linger,
     at_once)
 end
 
 local function enter_lines(hold, tag, deadline, once)
-  local holds = hold.holds
-  return holds.client.native:join_all(hold.contender, holds.paths, tag, deadline, once, holds.settings.max_hold)
+  local lock_path = hold.lock_path
+  local native, settings = lock_path.client.native, lock_path.settings
+  return native:join_all(hold.contender, lock_path.paths, tag, deadline, once, settings.max_hold)
 end
 
 local function enter_leases(hold, tag, deadline, once)
-  local holds = hold.holds
-  local settings = holds.settings
-  return holds.client.native:join_leases(hold.contender, holds.path, hold.leases, settings.permits, tag, deadline,
+  local lock_path = hold.lock_path
+  local native, settings = lock_path.client.native, lock_path.settings
+  return native:join_leases(hold.contender, lock_path.path, hold.leases, settings.permits, tag, deadline,
     once, settings.max_hold)
 end
 
-local Mutex = Holds.class { kind = "mutex", node = "lock", enter = enter_line }
-local Write = Holds.class { kind = "rwlock", node = "write", enter = enter_line }
-local Read = Holds.class { kind = "rwlock", node = "read", enter = enter_line }
-local Semaphore = Holds.class { kind = "semaphore", enter = enter_leases }
-local Multilock = Holds.class { kind = "multilock", enter = enter_lines }
+local Mutex = LockPath.class { kind = "mutex", node = "lock", enter = enter_line }
+local Write = LockPath.class { kind = "rwlock", node = "write", enter = enter_line }
+local Read = LockPath.class { kind = "rwlock", node = "read", enter = enter_line }
+local Semaphore = LockPath.class { kind = "semaphore", enter = enter_leases }
+local Multilock = LockPath.class { kind = "multilock", enter = enter_lines }
 
 local kinds = {}
 
 ---@param settings table? nil: it is a part of a multilock so far
----@return zklock.Holds
+---@return zklock.LockPath
 function kinds.mutex(client, path, settings)
-  return Holds.new(Mutex, { client = client, path = path, settings = settings or false })
+  return LockPath.new(Mutex, { client = client, path = path, settings = settings or false })
 end
 
----@return zklock.Holds of the writers; `read` has the readers
+---@return zklock.LockPath of the writers; `read` has the readers
 function kinds.rwlock(client, path, settings)
-  local write = Holds.new(Write, { client = client, path = path, settings = settings or false, read = false })
-  local read = Holds.new(Read, { client = client, path = path, settings = settings or false, write = false })
-  Holds.pair(write, read)
+  local write = LockPath.new(Write, { client = client, path = path, settings = settings or false, read = false })
+  local read = LockPath.new(Read, { client = client, path = path, settings = settings or false, write = false })
+  LockPath.pair(write, read)
   return write
 end
 
----@return zklock.Holds
+---@return zklock.LockPath
 function kinds.semaphore(client, path, settings)
-  return Holds.new(Semaphore, { client = client, path = path, settings = settings or false })
+  return LockPath.new(Semaphore, { client = client, path = path, settings = settings or false })
 end
 
 ---@param paths string[] sorted
----@param parts zklock.Holds[] the mutexes there
----@return zklock.Holds
+---@param parts zklock.LockPath[] the mutexes there
+---@return zklock.LockPath
 function kinds.multilock(client, path, settings, paths, parts)
-  return Holds.new(Multilock,
+  return LockPath.new(Multilock,
     { client = client, path = path, settings = settings or false, paths = paths, parts = parts })
 end
 

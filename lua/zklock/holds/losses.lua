@@ -10,7 +10,7 @@ Losses.__index = Losses
 local LEAST = 1000
 
 function Losses.new()
-  return setmetatable({ first = 1, last = 0, holds = {}, names = {}, most = LEAST }, Losses)
+  return setmetatable({ first = 1, last = 0, lock_paths = {}, names = {}, most = LEAST }, Losses)
 end
 
 --- So many hold or wait at once: all of them may lose at once.
@@ -19,7 +19,7 @@ function Losses:make_room(count)
   if count > self.most then self.most = count end
 end
 
---- Owners that the collector finds leave the weak table of `Holds` by themselves.
+--- Owners that the collector finds leave the weak table of `LockPath` by themselves.
 local function is_collected(who)
   local kind = type(who)
   return kind ~= "string" and kind ~= "number" and kind ~= "boolean"
@@ -27,21 +27,21 @@ end
 
 local function forget_oldest(losses)
   local number = losses.first
-  local holds, who = losses.holds[number], losses.names[number]
-  if not rawequal(who, nil) and holds:loss_of(who) == number then holds:forgive(who) end
-  losses.holds[number] = nil
+  local lock_path, who = losses.lock_paths[number], losses.names[number]
+  if not rawequal(who, nil) and lock_path:loss_of(who) == number then lock_path:forgive(who) end
+  losses.lock_paths[number] = nil
   if not rawequal(who, nil) then losses.names[number] = nil end
   losses.first = number + 1
 end
 
 --- Once for each loss; again when an error was raised into it.
----@param holds zklock.Holds
-function Losses:note(holds, who)
-  if holds:loss_of(who) then return end
+---@param lock_path zklock.LockPath
+function Losses:note(lock_path, who)
+  if lock_path:loss_of(who) then return end
   local number = self.last + 1
-  self.holds[number] = holds
+  self.lock_paths[number] = lock_path
   if not is_collected(who) then self.names[number] = who end
-  holds:note_loss(who, number)
+  lock_path:note_loss(who, number)
   self.last = number
   if number - self.first >= self.most then forget_oldest(self) end
 end

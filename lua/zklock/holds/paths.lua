@@ -3,7 +3,7 @@ local kinds = require "zklock.holds.kinds"
 local text = require "zklock.base.text"
 
 ---@class zklock.Paths
----@field private known table<string, zklock.Holds> by path; weak
+---@field private known table<string, zklock.LockPath> by path; weak
 local Paths = {}
 Paths.__index = Paths
 
@@ -18,8 +18,8 @@ end
 
 --- Is it in use? Then it was looked at when it came to be.
 function Paths:has(path)
-  local holds = self.known[path]
-  return holds ~= nil and holds.path == path -- a multilock is known by another name
+  local lock_path = self.known[path]
+  return lock_path ~= nil and lock_path.path == path -- a multilock is known by another name
 end
 
 --- A semaphore's callers stand in lines of their own below its path: no other lock may be there.
@@ -41,30 +41,30 @@ end
 --- What is known of that kind at `path`.
 ---@param settings table? nil: whatever the others have
 ---@param level integer of the public function's caller, seen from here
----@return zklock.Holds
+---@return zklock.LockPath
 function Paths:at(path, kind, settings, level)
-  local holds = self.known[path]
+  local lock_path = self.known[path]
   local other, its_kind
-  if not holds then other, its_kind = in_the_way(self, path, kind) end
+  if not lock_path then other, its_kind = in_the_way(self, path, kind) end
   if other then
     refuse("'path' ('%s' is in use as a %s, %s)", level, text.shown(other), its_kind, #other < #path
       and "whose lines are '/locks' and '/leases' below its path"
       or "which has the place of one of the semaphore's lines")
   end
-  if not holds then
-    holds = kinds[kind](self.client, path, settings)
-    self.known[path] = holds
-  elseif holds.kind ~= kind then
-    refuse("'path' ('%s' is in use as a %s)", level, text.shown(path), holds.kind)
-  elseif settings and not holds:adopt(settings) then
+  if not lock_path then
+    lock_path = kinds[kind](self.client, path, settings)
+    self.known[path] = lock_path
+  elseif lock_path.kind ~= kind then
+    refuse("'path' ('%s' is in use as a %s)", level, text.shown(path), lock_path.kind)
+  elseif settings and not lock_path:adopt(settings) then
     refuse("'options' (other handles of '%s' have other ones)", level, text.shown(path))
   end
-  return holds
+  return lock_path
 end
 
 --- What is known of the multilock of these paths, in whatever order.
 ---@param level integer likewise
----@return zklock.Holds
+---@return zklock.LockPath
 function Paths:of_all(paths, settings, level)
   local sorted = {}
   for i, path in ipairs(paths) do sorted[i] = path end -- unpack() takes no more than some 8,000 in Lua 5.1
@@ -72,14 +72,14 @@ function Paths:of_all(paths, settings, level)
   local key = "all\0" .. table.concat(sorted, "\0") -- no path has a NUL
   local parts = {}
   for i, path in ipairs(sorted) do parts[i] = self:at(path, "mutex", nil, level + 1) end
-  local holds = self.known[key]
-  if not holds then
-    holds = kinds.multilock(self.client, paths[1], settings, sorted, parts)
-    self.known[key] = holds
-  elseif not holds:adopt(settings) then
+  local lock_path = self.known[key]
+  if not lock_path then
+    lock_path = kinds.multilock(self.client, paths[1], settings, sorted, parts)
+    self.known[key] = lock_path
+  elseif not lock_path:adopt(settings) then
     refuse("'options' (other handles of these paths have other ones)", level)
   end
-  return holds
+  return lock_path
 end
 
 return Paths

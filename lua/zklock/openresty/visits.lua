@@ -65,7 +65,7 @@ local function address_of(request)
 end
 
 local function new_request()
-  return setmetatable({ _mortals = false, _number = false, _finalizer = false }, REQUEST)
+  return setmetatable({ _lifetimes = false, _number = false, _finalizer = false }, REQUEST)
 end
 
 local function new_thread()
@@ -214,7 +214,7 @@ end
 function Visit:end_threads()
   local client = self.visits.back[1]
   for thread, owner in pairs(self.owners or NONE) do
-    if client then client.mortals:abandon(owner) end
+    if client then client.lifetimes:abandon(owner) end
     self.owners[thread] = nil
   end
 end
@@ -232,10 +232,10 @@ function Visits:end_threads()
   for visit in pairs(client and self.threaded or {}) do
     for thread, owner in pairs(visit.owners) do
       if is_over(visit, thread, owner) then
-        client.mortals:abandon(owner)
+        client.lifetimes:abandon(owner)
         visit.owners[thread] = nil
       else
-        more = more or client.mortals:has(owner)
+        more = more or client.lifetimes:has(owner)
       end
     end
   end
@@ -245,7 +245,7 @@ end
 --- Ends the waits of light threads that were killed: nobody tells of that either.
 function Visits:desert()
   local client = self.back[1]
-  if client then client.ledger:desert() end
+  if client then client.holds:desert() end
 end
 
 --- A lock's request that ends with it.
@@ -260,8 +260,8 @@ function Visit:finish()
   if visits.list[self.address] ~= self then return end
   local client = visits.back[1]
   if client then
-    if self.owner then client.mortals:abandon(self.owner) end
-    for _, owner in pairs(self.owners or NONE) do client.mortals:abandon(owner) end
+    if self.owner then client.lifetimes:abandon(self.owner) end
+    for _, owner in pairs(self.owners or NONE) do client.lifetimes:abandon(owner) end
     for request in pairs(self.requests or NONE) do request:abandon() end
   end
   visits.list[self.address] = nil

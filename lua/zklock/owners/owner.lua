@@ -27,8 +27,8 @@ function owner.declare_weak(object)
   weak[object] = true
 end
 
---- Classes all of whose objects are such owners. They have the fields `_mortals`, `_number` and `_finalizer` (false),
---- which belong to the mortals.
+--- Classes all of whose objects are such owners. They have the fields `_lifetimes`, `_number` and `_finalizer` (false),
+--- which belong to `zklock.OwnerLifetimes`.
 local weak_classes = {}
 
 function owner.declare_weak_class(class)
@@ -54,8 +54,8 @@ function owner.keeps_number(value)
   return weak_classes[metatable_of(value)] == true
 end
 
---- May it come to its end while it holds?
-function owner.is_mortal(value)
+--- Can this owner end while it holds?
+function owner.can_end(value)
   return type(value) == "thread" or weak[value] == true or owner.keeps_number(value)
 end
 
@@ -130,12 +130,12 @@ local WEAK_VALUES = { __mode = "v" }
 --- One for each coroutine: most take more than one lock.
 local references = setmetatable({}, { __mode = "k" })
 
---- A reference that does not keep a mortal owner alive: its first entry is the owner, or nil once it is collected.
+--- A reference to an owner. If the owner can end, its first entry is nil once the owner is collected.
 ---@return any[]
 function owner.reference(value)
   local known = references[value]
   if known then return known end
-  if owner.is_kept(value) or not owner.is_mortal(value) then return { value } end
+  if owner.is_kept(value) or not owner.can_end(value) then return { value } end
   local reference = setmetatable({ value }, WEAK_VALUES)
   if type(value) == "thread" then references[value] = reference end
   return reference
@@ -144,7 +144,8 @@ end
 --- A reference to nobody.
 local NOBODY = {}
 
---- Those owners of whom core can see whether it is they who run (`Holds:show`): a reference to him, or else to nobody.
+--- A reference to the owner if core can see whether this owner is the one that runs (`LockPath:show`); else a reference
+--- to nobody.
 ---@param client zklock.Client
 ---@param reference any[] to the owner
 ---@return any[]

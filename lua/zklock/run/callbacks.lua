@@ -29,13 +29,13 @@ local Callbacks = {}
 Callbacks.__index = Callbacks
 
 ---@param fifo table the queue, in which the waits put the callbacks that may go on
-function Callbacks.new(client, loop, waits, fifo, mortals, reporter)
+function Callbacks.new(client, loop, waits, fifo, lifetimes, reporter)
   return setmetatable({
     client = client,
     loop = loop,
     waits = waits,
     fifo = fifo,
-    mortals = mortals,
+    lifetimes = lifetimes,
     reporter = reporter,
     begun = 0,
     resumed = 0,
@@ -214,7 +214,7 @@ local function spawn(self, call)
       fail(self, call, err)
     end
     self:tell_pollers()
-    self.mortals:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
+    self.lifetimes:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
   end
   local inside = true
   local function run()

@@ -30,12 +30,12 @@ end
 
 ---@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil; and `chroot`, ""
 ---  or the client's
-function Dispatcher.new(native, waits, callbacks, mortals, listeners)
+function Dispatcher.new(native, waits, callbacks, lifetimes, listeners)
   return setmetatable({
     native = native,
     waits = waits,
     callbacks = callbacks,
-    mortals = mortals,
+    lifetimes = lifetimes,
     on_state = listeners.on_state or false,
     on_log = listeners.log or false,
     on_note = listeners.note or false,
@@ -139,7 +139,7 @@ local function take(self)
   self.taking = true -- after an error it stays so until all was taken
   while quietly(take_one, self) do end
   self.taking = false
-  self.mortals:reap()
+  self.lifetimes:reap()
   if next(self.endings) and self.native:ended() then quietly(self.waits.wake_all, self.waits, self.endings) end
 end
 
@@ -172,7 +172,7 @@ function Dispatcher:dispatch()
   take(self)
   self.waits:wake_due()
   -- What the callbacks' coroutines have left is found before anybody sleeps.
-  if self.callbacks:run() then self.mortals:reap() end
+  if self.callbacks:run() then self.lifetimes:reap() end
   quietly(settle_descriptor, self)
   if self.on_end then end_watch(self) end
 end
@@ -200,9 +200,9 @@ end
 
 --- How long a first sleep is before all owners were looked at.
 local function nap(dispatcher, moment, is_first)
-  local naps = is_first and dispatcher.mortals.count > MANY
+  local naps = is_first and dispatcher.lifetimes.count > MANY
   if naps then return math.min(moment, core.now() + NAP) end
-  dispatcher.mortals:reap(math.huge)
+  dispatcher.lifetimes:reap(math.huge)
   return moment
 end
 

@@ -16,12 +16,12 @@ function Pending:event(_, err)
   self.waits:wake(self.waiter)
 end
 
---- For the mortals: the coroutine that waits for the answer was collected.
+--- `OwnerLifetimes` calls this when the coroutine that waits for the answer was collected.
 function Pending:drop()
   if self.result then self.result:drop() end
 end
 
---- For the mortals: the coroutine that waits for the answer has come to its end.
+--- `OwnerLifetimes` calls this when the coroutine that waits for the answer has ended.
 function Pending:abandon()
   self:drop()
   self.waits:wake(self.waiter)
@@ -29,11 +29,11 @@ end
 
 --- It ends with the coroutine that asks. Where the loop says who is an owner, coroutines are the host's to look after.
 local function bind_to_caller(client, pending)
-  if not client.loop.owner then client.mortals:bind(owner.current(), pending) end
+  if not client.loop.owner then client.lifetimes:bind(owner.current(), pending) end
 end
 
 local function unbind_from_caller(client, pending, here)
-  if not client.loop.owner then client.mortals:unnote(here, pending) end
+  if not client.loop.owner then client.lifetimes:unnote(here, pending) end
 end
 
 local function send_and_wait(client, pending, start)

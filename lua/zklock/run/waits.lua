@@ -93,12 +93,12 @@ end
 
 ---@param client zklock.Client what the loop's adapter is given
 ---@param fifo table the queue of what the next turn goes on with
-function Waits.new(client, native, loop, mortals, fifo, reporter)
+function Waits.new(client, native, loop, lifetimes, fifo, reporter)
   local self = setmetatable({
     client = client,
     native = native,
     loop = loop,
-    mortals = mortals,
+    lifetimes = lifetimes,
     fifo = fifo,
     reporter = reporter,
     protected = Waits.protector(loop),
@@ -237,7 +237,7 @@ local function add_deadline(self, waiter, moment)
 end
 
 local function park(home, thread, waiter, waits)
-  home.mortals:note(thread, home)
+  home.lifetimes:note(thread, home)
   if waiter.deadline then add_deadline(home, waiter, waiter.deadline) end
   home.parked[thread] = waiter
   count_abroad(home, waits, 1)
@@ -256,13 +256,13 @@ local function unpark(home, thread)
   local waiter = home.parked[thread]
   if not waiter then return end
   take_away(home, thread, waiter)
-  home.mortals:unnote(thread, home)
+  home.lifetimes:unnote(thread, home)
 end
 
---- For the mortals: a parked coroutine was collected.
+--- `OwnerLifetimes` calls this when a parked coroutine was collected.
 function Waits:drop() end -- luacheck: ignore 212
 
---- For the mortals: somebody has closed a parked coroutine.
+--- `OwnerLifetimes` calls this when somebody has closed a parked coroutine.
 function Waits:abandon(thread)
   local waiter = self.parked[thread]
   if waiter then take_away(self, thread, waiter) end

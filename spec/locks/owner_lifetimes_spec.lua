@@ -1,6 +1,6 @@
 --- Who has what, and what becomes of it when a finalizer interferes.
 
-local mortals = require "zklock.owners.mortals"
+local lifetimes = require "zklock.owners.owner_lifetimes"
 local owner = require "zklock.owners.owner"
 
 local function subject()
@@ -11,7 +11,7 @@ describe("those who may come to their end", function()
   local all
 
   before_each(function()
-    all = mortals.new()
+    all = lifetimes.new()
   end)
 
   --- Runs fn once, when the next of them enters: as a collection would that begins with one of the allocations there.

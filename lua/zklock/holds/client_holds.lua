@@ -1,4 +1,5 @@
---- ledger: what all owners of one client hold and wait for, and who of them has still to be told.
+--- client_holds: everything that the owners of one client hold and wait for, and the owners that have lost a hold and
+--- have not heard of it.
 local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
 local core = require "zklock.core"
@@ -6,35 +7,35 @@ local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
----@class zklock.Ledger
+---@class zklock.ClientHolds
 ---@field private all table those that have joined a line and not left it
 ---@field losses table
 ---@field unhanded table<thread|table, zklock.Hold|false> by coroutine: what it waits for, or has waited for
 ---  and was not handed; weak
 ---@field to_undo table|false calls that have raised, and whose effects are still there: a list of objects with `undo`,
 ---  linked by `next_undo`. To put one in takes no memory and calls no function
-local Ledger = {}
-Ledger.__index = Ledger
+local ClientHolds = {}
+ClientHolds.__index = ClientHolds
 
 ---@param client zklock.Client
-function Ledger.new(client, mortals)
-  return setmetatable({ client = client, mortals = mortals, all = Bag.new("_place"), losses = Losses.new(),
-    unhanded = setmetatable({}, { __mode = "k" }), to_undo = false }, Ledger)
+function ClientHolds.new(client, lifetimes)
+  return setmetatable({ client = client, lifetimes = lifetimes, all = Bag.new("_place"), losses = Losses.new(),
+    unhanded = setmetatable({}, { __mode = "k" }), to_undo = false }, ClientHolds)
 end
 
 --- A hold joins: it is not collected before it leaves. If it were, what tells that its owner is gone would go as well.
-function Ledger:add(hold)
+function ClientHolds:add(hold)
   local all = self.all
   all:add(hold)
   self.losses:make_room(all.count)
 end
 
-function Ledger:remove(hold)
+function ClientHolds:remove(hold)
   self.all:remove(hold)
 end
 
 --- Ends those whose acquire was ended by the host without a word.
-function Ledger:desert()
+function ClientHolds:desert()
   local list = self.all.list
   for place = self.all.count, 1, -1 do
     if list[place] then quietly(list[place].desert, list[place]) end
@@ -45,27 +46,27 @@ end
 --- else would be told that it was granted.
 ---@param here thread|table the running coroutine, or what stands for the main program
 ---@param caller any the owner of a call that names none
-function Ledger:expect(hold, here, caller)
+function ClientHolds:expect(hold, here, caller)
   self.unhanded[here] = hold
   if not rawequal(caller, hold.whose[1]) then
     hold:bind()
-    self.mortals:bind(caller, hold)
+    self.lifetimes:bind(caller, hold)
   end
 end
 
 --- The running coroutine is handed what it waited for.
 ---@return boolean was_expected false: it did not wait for that; or it does so still, and a finalizer or a debug hook
 ---  has come in between, which has got it besides
-function Ledger:hand_out(hold, here)
+function ClientHolds:hand_out(hold, here)
   if hold.underway or self.unhanded[here] ~= hold then return false end
-  if hold.bound then self.mortals:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
+  if hold.bound then self.lifetimes:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
   self.unhanded[here] = false -- most wait again
   return true
 end
 
 --- The coroutine that waits for it, or has waited without being handed it.
 ---@return thread|table|nil
-function Ledger:coroutine_of(hold)
+function ClientHolds:coroutine_of(hold)
   for here, expected in pairs(self.unhanded) do
     if expected == hold then return here end
   end
@@ -73,23 +74,23 @@ function Ledger:coroutine_of(hold)
 end
 
 --- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
-function Ledger:dismiss(hold, here, caller)
+function ClientHolds:dismiss(hold, here, caller)
   self:unbind(hold, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = false end
 end
 
 --- It does not end with its caller any more.
 ---@param caller any nil: not known
-function Ledger:unbind(hold, caller)
+function ClientHolds:unbind(hold, caller)
   if rawequal(caller, nil) or rawequal(caller, hold.whose[1]) then return end
-  self.mortals:unnote(caller, hold, owner.keeps_number(caller))
+  self.lifetimes:unnote(caller, hold, owner.keeps_number(caller))
 end
 
 --- Undoes what the calls have done that have raised. When an error is raised into this, the next call of any owner goes
 --- on with it.
 ---@param here thread|table the running coroutine, or what stands for the main program
 ---@param caller any the owner of a call that names none
-function Ledger:undo(here, caller)
+function ClientHolds:undo(here, caller)
   while self.to_undo do
     local first = self.to_undo
     first:undo(here, caller)
@@ -101,7 +102,7 @@ end
 --- that is given back, at its next call that core does not answer alone. An acquire that is underway (a finalizer may
 --- call us meanwhile) goes on.
 ---@return thread|table here the running coroutine, or what stands for the main program
-function Ledger:recall()
+function ClientHolds:recall()
   local here = owner.current()
   if self.to_undo then quietly(self.undo, self, here, owner.of_call(self.client)) end
   local hold = self.unhanded[here]
@@ -109,4 +110,4 @@ function Ledger:recall()
   return here
 end
 
-return Ledger
+return ClientHolds

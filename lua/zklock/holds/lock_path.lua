@@ -1,4 +1,4 @@
---- holds: what the owners of one client hold or wait for at one path. All handles with that path share it, so that
+--- lock_path: what the owners of one client hold or wait for at one path. All handles of that path share it, so
 --- reentrancy and exclusion span them.
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
@@ -14,7 +14,7 @@ local function weak()
   return setmetatable({}, WEAK_KEYS)
 end
 
----@class zklock.Holds
+---@class zklock.LockPath
 ---@field client zklock.Client
 ---@field path string of a multilock the first
 ---@field paths string[]? of a multilock
@@ -23,56 +23,56 @@ end
 ---@field enter fun(hold: zklock.Hold, tag: integer, deadline: number, once: boolean, at_once: boolean?): boolean?,
 ---  any joins; true, and the token of what is held already; or nil, err
 ---@field settings table|false the options; false: nobody has said, for it was only a part of multilocks so far
----@field parts zklock.Holds[]? of a multilock: the mutexes that it is all of
----@field read zklock.Holds|false of writers: the readers at the same path
----@field write zklock.Holds|false and the reverse
+---@field parts zklock.LockPath[]? of a multilock: the mutexes that it is all of
+---@field read zklock.LockPath|false of writers: the readers at the same path
+---@field write zklock.LockPath|false and the reverse
 ---@field private by_owner table<any, zklock.Hold>
----@field private by_mortal table<any, zklock.Hold> of owners that may come to their end; weak
+---@field private by_ending_owner table<any, zklock.Hold> of owners that may come to their end; weak
 ---@field private present table<zklock.Hold, boolean> those that have joined and not left
 ---@field private holder zklock.Hold|false the one of them that holds, or held last; of several, one
 ---@field [1] userdata|false where no more than one can hold: the contender of the one who was handed it. It stands here
 ---  by number, as do the next two, and this in a lock's handle, for it is looked up often
 ---@field [2] any[]|false a reference to him, if core can see whether it is he who runs; else to nobody
 ---@field [3] table|false the handle through which he took it
----@field private multilocks table<zklock.Holds, boolean> of a mutex: those that it is a part of; weak
+---@field private multilocks table<zklock.LockPath, boolean> of a mutex: those that it is a part of; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
-local Holds = {
-  by_owner = NONE, by_mortal = NONE, present = NONE, holder = false, false, false, false,
+local LockPath = {
+  by_owner = NONE, by_ending_owner = NONE, present = NONE, holder = false, false, false, false,
   multilocks = NONE, losers = NONE, read = false, write = false,
 }
-Holds.__index = Holds
+LockPath.__index = LockPath
 
 --- What all of one kind have in common. A path that nobody asks for has nothing but what tells it from others: there
 --- may be many.
 ---@param common { kind: string, node: string?, enter: function }
-function Holds.class(common)
+function LockPath.class(common)
   common.__index = common
-  return setmetatable(common, Holds)
+  return setmetatable(common, LockPath)
 end
 
 ---@param class table
 ---@param fields table what is to be known of it: `client`, `path`, `settings`, ...
----@return zklock.Holds
-function Holds.new(class, fields)
-  local holds = setmetatable(fields, class)
+---@return zklock.LockPath
+function LockPath.new(class, fields)
+  local lock_path = setmetatable(fields, class)
   -- From here on others call it, also when an error is raised into this.
   for _, part in ipairs(fields.parts or NONE) do
     if part.multilocks == NONE then part.multilocks = weak() end
-    part.multilocks[holds] = true
+    part.multilocks[lock_path] = true
   end
-  return holds
+  return lock_path
 end
 
 --- Somebody asks for it: room for all that will be noted until he has left, for then nothing is allocated.
-local function open(holds)
-  if holds.present ~= NONE then return end
-  holds.by_owner, holds.by_mortal = {}, weak()
-  holds.holder, holds[1], holds[2], holds[3] = false, false, false, false
-  holds.present = {}
+local function open(lock_path)
+  if lock_path.present ~= NONE then return end
+  lock_path.by_owner, lock_path.by_ending_owner = {}, weak()
+  lock_path.holder, lock_path[1], lock_path[2], lock_path[3] = false, false, false, false
+  lock_path.present = {}
 end
 
 --- Writers and readers at one path know each other.
-function Holds.pair(write, read)
+function LockPath.pair(write, read)
   write.read, read.write = read, write
 end
 
@@ -91,7 +91,7 @@ end
 
 --- Options bind while somebody of this client holds or waits there; else the newest ones are those of all handles.
 ---@return boolean adopted false: other ones bind
-function Holds:adopt(settings)
+function LockPath:adopt(settings)
   local former, read = self.settings, self.read
   if former and same(former, settings) then return true end
   for hold in pairs(self.present) do hold:end_rest() end
@@ -105,8 +105,8 @@ end
 
 --- The owner's hold, or wait, as the engine sees it now: a loss counts before its event was taken.
 ---@return zklock.Hold?
-function Holds:of(who)
-  local hold = self.by_owner[who] or self.by_mortal[who]
+function LockPath:of(who)
+  local hold = self.by_owner[who] or self.by_ending_owner[who]
   if hold and hold.dropped then
     quietly(hold.abandon, hold)
     return nil
@@ -120,31 +120,31 @@ end
 
 --- What the owner has been handed, however it stands with that now.
 ---@return zklock.Hold?
-function Holds:handed_to(who)
-  local hold = self.by_owner[who] or self.by_mortal[who]
+function LockPath:handed_to(who)
+  local hold = self.by_owner[who] or self.by_ending_owner[who]
   return hold and hold.handed and hold or nil
 end
 
 --- A hold is its owner's until it leaves.
-function Holds:add(who, hold)
+function LockPath:add(who, hold)
   open(self)
   self.present[hold] = true
-  if owner.is_mortal(who) then
-    self.by_mortal[who] = hold
-    self.client.mortals:note(who, hold)
+  if owner.can_end(who) then
+    self.by_ending_owner[who] = hold
+    self.client.lifetimes:note(who, hold)
   else
     self.by_owner[who] = hold
   end
 end
 
 --- One of those that have joined was granted.
-function Holds:granted(hold)
+function LockPath:granted(hold)
   self.holder = hold
 end
 
 --- Its owner was handed it: he is found at once when he comes again.
 ---@param whose any[] a reference to him, or to nobody
-function Holds:show(hold, whose)
+function LockPath:show(hold, whose)
   if self.holder ~= hold or self.node == "read" then return end
   self[1], self[2], self[3] = hold.contender, whose, hold.listener
 end
@@ -152,17 +152,17 @@ end
 --- It leaves. An error may be raised into this: then it is done again. To set a field to nil that is nil already may
 --- allocate.
 ---@param who any nil: the owner was collected
-function Holds:remove(who, hold)
+function LockPath:remove(who, hold)
   if self.present[hold] then self.present[hold] = nil end
   if self.holder == hold then self.holder, self[1], self[2], self[3] = false, false, false, false end
   if rawequal(who, nil) then return end
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
-  if self.by_mortal[who] == hold then self.by_mortal[who] = nil end
+  if self.by_ending_owner[who] == hold then self.by_ending_owner[who] = nil end
 end
 
 --- Somebody listens to those who ask for it back: he is told what has been asked so far.
-function Holds:tell_revoked()
-  for _, holds in ipairs { self.by_owner, self.by_mortal } do
+function LockPath:tell_revoked()
+  for _, holds in ipairs { self.by_owner, self.by_ending_owner } do
     for _, hold in pairs(holds) do hold:tell_revoked() end
   end
 end
@@ -170,7 +170,7 @@ end
 local function give_back_of_dead(hold)
   if not hold or hold.state ~= "held" then return end
   local who = hold.whose[1]
-  if rawequal(who, nil) or owner.is_mortal(who) and owner.is_dead(who) then hold:abandon() end
+  if rawequal(who, nil) or owner.can_end(who) and owner.is_dead(who) then hold:abandon() end
 end
 
 --- Of many readers no more are looked at by each who comes: all of them are before anybody sleeps for long.
@@ -186,7 +186,7 @@ local function reap_readers(read)
 end
 
 --- Gives back what is held there by who has come to his end: whoever queues now is not to wait for him.
-function Holds:reap()
+function LockPath:reap()
   if self.holder then give_back_of_dead(self.holder) end
   if self.read then reap_readers(self.read) end
   if self.write then give_back_of_dead(self.write.holder) end
@@ -200,7 +200,7 @@ end
 
 -- ---- what an owner may not do to himself --------------------------------------------------------------------------
 
-function Holds:is_held_by(who)
+function LockPath:is_held_by(who)
   local hold = self:of(who)
   return hold ~= nil and hold.state == "held"
 end
@@ -215,7 +215,7 @@ end
 
 --- Who holds read and asks for write would wait for himself, and so would he who holds a path of a multilock.
 ---@return string? err
-function Holds:forbids(who)
+function LockPath:forbids(who)
   if self.read and self.read:is_held_by(who) then return "deadlock" end
   if is_held_in_others(self, who) then return "deadlock" end
   if not self.parts then return nil end
@@ -226,7 +226,7 @@ function Holds:forbids(who)
 end
 
 --- The contender of the write under which an owner takes read.
-function Holds:under(who)
+function LockPath:under(who)
   local write = self.write
   return write and write:is_held_by(who) and write:of(who).contender or nil
 end
@@ -235,20 +235,20 @@ end
 
 --- The owner has lost what he held here; his next release tells him.
 ---@param number integer of the loss
-function Holds:note_loss(who, number)
+function LockPath:note_loss(who, number)
   if self.losers == NONE then self.losers = weak() end
   self.losers[who] = number
 end
 
 --- The number of the loss that this owner was not told of yet.
 ---@return integer?
-function Holds:loss_of(who)
+function LockPath:loss_of(who)
   return self.losers[who]
 end
 
 --- He has been told.
-function Holds:forgive(who)
+function LockPath:forgive(who)
   if self.losers[who] then self.losers[who] = nil end
 end
 
-return Holds
+return LockPath
