@@ -116,7 +116,7 @@ describe("a neighbour #once", function()
     end,
   }
 
-  local rows = table_of("he may")
+  local rows = table_of("the neighbour may")
   for i = 2, #rows do
     local perms = 0
     for name in rows[i][1]:gmatch("%u+") do perms = perms + PERMS[name] end
@@ -195,7 +195,7 @@ describe("on a client's machine #once", function()
     ["the same user"] = {},
   }
 
-  local rows = table_of("he is")
+  local rows = table_of("the attacker is")
   for i = 2, #rows do
     for column = 2, #rows[1] do
       local who, what, expected = rows[i][1], rows[1][column], rows[i][column]
