@@ -108,7 +108,7 @@ static int errand_drop(lua_State *L) {
 
 static const zkl_content *content(lua_State *L) {
     const zkl_content *found = zkl_errand_content(check(L), (size_t)luaL_optinteger(L, 2, 1) - 1);
-    luaL_argcheck(L, found, 2, "there is no such op");
+    luaL_argcheck(L, found, 2, "no such operation");
     return found;
 }
 

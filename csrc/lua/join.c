@@ -10,7 +10,7 @@ int zkl_lua_contender(lua_State *L) {
 /* Argument 2: such a contender. */
 static void **check_box(lua_State *L) {
     void **box = luaL_checkudata(L, 2, ZKL_CONTENDER);
-    luaL_argcheck(L, !*box, 2, "it has joined already");
+    luaL_argcheck(L, !*box, 2, "the contender has already joined");
     return box;
 }
 
@@ -28,7 +28,7 @@ static zkl_nanos check_max_hold(lua_State *L, int arg) {
     if (lua_isnoneornil(L, arg))
         return 0;
     const lua_Number seconds = luaL_checknumber(L, arg);
-    luaL_argcheck(L, seconds > 0, arg, "a hold has a length above 0");
+    luaL_argcheck(L, seconds > 0, arg, "seconds > 0 expected");
     return zkl_clock_duration(seconds);
 }
 

@@ -6,7 +6,7 @@
 
 static zkl_notifier *check(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_NOTIFIER);
-    luaL_argcheck(L, *box, 1, "it has hung up");
+    luaL_argcheck(L, *box, 1, "the notifier is closed");
     return *box;
 }
 

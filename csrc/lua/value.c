@@ -69,7 +69,7 @@ int zkl_push_error(lua_State *L, zkl_status status) {
 
 zkl_nanos zkl_check_moment(lua_State *L, int arg) {
     const lua_Number seconds = luaL_checknumber(L, arg);
-    luaL_argcheck(L, !isnan(seconds), arg, "NaN is no moment");
+    luaL_argcheck(L, !isnan(seconds), arg, "the deadline must not be NaN");
     return zkl_clock_after(0, seconds > 0 ? seconds : 0);
 }
 

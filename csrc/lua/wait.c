@@ -76,6 +76,6 @@ int zkl_lua_wait(lua_State *L) {
     if (rc == EINTR)
         take_hook(L, main, true);
     else if (rc)
-        return luaL_error(L, "cannot wait for the client's descriptor: error %d", rc);
+        return luaL_error(L, "waiting for the client's descriptor failed: error %d", rc);
     return 0;
 }

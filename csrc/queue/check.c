@@ -20,7 +20,7 @@ typedef struct subject {
 static void must(subject of, bool good, const char *row) {
     if (good)
         return;
-    fprintf(stderr, "zklock: not legal: %s", row);
+    fprintf(stderr, "zklock: invariant violated: %s", row);
     if (of.line)
         fprintf(stderr, "; line %s", of.line->path);
     if (of.c)

@@ -41,14 +41,14 @@ local CALLER, CHECK = 3, 4
 
 local function check_credential(entry, name)
   if type(entry) ~= "table" then
-    error(("bad argument '%s' (table with scheme and credential expected, got %s)")
+    error(("bad argument '%s': table with scheme and credential expected, got %s")
       :format(name, type(entry)), CALLER + 1)
   end
   check.options(entry, name, { scheme = true, credential = true }, CHECK + 1, true)
   local scheme = check.text(entry.scheme, name .. ".scheme", CHECK + 1)
   local credential = check.text(entry.credential, name .. ".credential", CHECK + 1)
   if #scheme + #credential > CREDENTIAL_MOST then
-    error(("bad argument '%s' (at most %d bytes expected, got %d)")
+    error(("bad argument '%s': at most %d bytes expected, got %d")
       :format(name, CREDENTIAL_MOST, #scheme + #credential), CALLER + 1)
   end
   return scheme, credential
@@ -58,7 +58,7 @@ end
 local function check_auth(auth)
   if auth == nil then return {} end
   if type(auth) ~= "table" then
-    error(("bad argument 'options.auth' (table or nil expected, got %s)"):format(type(auth)), CALLER)
+    error(("bad argument 'options.auth': table or nil expected, got %s"):format(type(auth)), CALLER)
   end
   if auth[1] == nil then auth = { auth } end
   local flat, count = {}, 0
@@ -73,9 +73,11 @@ end
 --- One of the parts that libzookeeper takes as a list with commas, in which it passes over empty ones.
 local function check_tls_part(value, name)
   check.text(value, name, CHECK + 1)
-  if value == "" then error(("bad argument '%s' (it is empty)"):format(name), CALLER + 1) end
+  if value == "" then
+    error(("bad argument '%s': non-empty string expected, got an empty one"):format(name), CALLER + 1)
+  end
   if value:find(",", 1, true) then
-    error(("bad argument '%s' (libzookeeper takes no comma in it)"):format(name), CALLER + 1)
+    error(("bad argument '%s': string without commas expected, got one with a comma"):format(name), CALLER + 1)
   end
   return value
 end
@@ -83,10 +85,10 @@ end
 local function check_tls(tls)
   if tls == nil then return nil end
   if type(tls) ~= "table" then
-    error(("bad argument 'options.tls' (table or nil expected, got %s)"):format(type(tls)), CALLER)
+    error(("bad argument 'options.tls': table or nil expected, got %s"):format(type(tls)), CALLER)
   end
   if not zklock.features.tls then
-    error("bad argument 'options.tls' (the linked libzookeeper was built without TLS)", CALLER)
+    error("bad argument 'options.tls': the linked libzookeeper was built without TLS", CALLER)
   end
   check.options(tls, "options.tls", { ca = true, cert = true, key = true, password = true }, CHECK, true)
   local ca = check_tls_part(tls.ca, "options.tls.ca")
@@ -95,7 +97,7 @@ local function check_tls(tls)
   -- A key that is not encrypted takes any password; without one libzookeeper would use no key, or ask on the terminal.
   local password = tls.password == nil and "none" or check_tls_part(tls.password, "options.tls.password")
   local wrong, why = core.check_tls(ca, cert, key, password)
-  if wrong then error(("bad argument 'options.tls.%s' (%s)"):format(wrong, text.escape(why)), CALLER) end
+  if wrong then error(("bad argument 'options.tls.%s': %s"):format(wrong, text.escape(why)), CALLER) end
   return { ca, cert, key, password } -- not as one string, which would stay in Lua's memory
 end
 
@@ -110,7 +112,7 @@ local function check_identifier(identifier)
   if identifier == nil then return core.identity() end
   check.text(identifier, "options.identifier", CHECK)
   if #identifier > IDENTIFIER_MOST then
-    error(("bad argument 'options.identifier' (at most %d bytes expected, got %d)")
+    error(("bad argument 'options.identifier': at most %d bytes expected, got %d")
       :format(IDENTIFIER_MOST, #identifier), CALLER)
   end
   return identifier
@@ -138,14 +140,14 @@ local SIGNALS = { TERM = "TERM", HUP = "HUP", INT = "INT", QUIT = "QUIT" }
 ---@param ... "TERM"|"HUP"|"INT"|"QUIT"
 function zklock.interrupt_on(name, ...)
   if loop.default() == "openresty" then
-    error("zklock.interrupt_on does not work inside nginx, whose workers give back what they have when they leave", 2)
+    error("zklock.interrupt_on does not work inside nginx: workers release their locks when they exit", 2)
   end
   local names = { name, ... }
   for i = 1, math.max(1, select("#", name, ...)) do
     check.word(names[i], i == 1 and "name" or "name " .. i, SIGNALS)
   end
   for _, each in ipairs(names) do
-    if not core.interrupt_on(each) then error("zklock.interrupt_on wants to be called in the main program", 2) end
+    if not core.interrupt_on(each) then error("zklock.interrupt_on must be called from the main thread", 2) end
   end
 end
 
@@ -159,7 +161,7 @@ end
 function zklock.connect(hosts, options)
   check.text(hosts, "hosts")
   local wrong = core.check_hosts(hosts)
-  if wrong then error(("bad argument 'hosts' (%s)"):format(text.escape(wrong)), 2) end
+  if wrong then error(("bad argument 'hosts': %s"):format(text.escape(wrong)), 2) end
   options = check.options(options, "options", known_options.connect)
   local session_timeout = options.session_timeout == nil and 10
     or check.seconds(options.session_timeout, "options.session_timeout", nil, TIMEOUT_MOST)

@@ -60,7 +60,7 @@ local LINGER, HANDOFFS, STINT = 1, 64, 1
 local function check_place(given, settings, level)
   for _, name in ipairs(OF_PLACES) do
     if settings.fair and given[name] ~= nil then
-      error(("bad argument 'options.%s' (it is for fair = false)"):format(name), level - 1)
+      error(("bad argument 'options.%s': only valid with fair = false"):format(name), level - 1)
     end
   end
   if settings.fair then return end

@@ -45,22 +45,22 @@ describe("connect", function()
 
     it("that are not as they should be are refused, and no message repeats a secret", function()
       local SECRET = "tiger:scott"
-      local OF_ONE = "(unknown option, expected only 'credential', 'scheme')"
-      local NO_TABLE = " (table with scheme and credential expected, got %s)"
-      local OF_TLS = "(unknown option, expected only 'ca', 'cert', 'key', 'password')"
+      local OF_ONE = ": unknown option; expected: 'credential', 'scheme'"
+      local NO_TABLE = ": table with scheme and credential expected, got %s"
+      local OF_TLS = ": unknown option; expected: 'ca', 'cert', 'key', 'password'"
       for _, case in ipairs {
-        { { auth = { [SECRET] = "digest" } }, "'options.auth' " .. OF_ONE },
-        { { auth = { scheme = "digest", [SECRET] = true } }, "'options.auth' " .. OF_ONE },
-        { { auth = { AUTH, { [SECRET] = "digest" } } }, "'options.auth[2]' " .. OF_ONE },
+        { { auth = { [SECRET] = "digest" } }, "'options.auth'" .. OF_ONE },
+        { { auth = { scheme = "digest", [SECRET] = true } }, "'options.auth'" .. OF_ONE },
+        { { auth = { AUTH, { [SECRET] = "digest" } } }, "'options.auth[2]'" .. OF_ONE },
         { { auth = { AUTH, nil, AUTH } }, "'options.auth[2]'" .. NO_TABLE:format("nil") },
         { { auth = { AUTH, [SECRET] = AUTH } }, "'options.auth[2]'" .. NO_TABLE:format("nil") },
-        { { auth = SECRET }, "'options.auth' (table or nil expected, got string)" },
+        { { auth = SECRET }, "'options.auth': table or nil expected, got string" },
         { { auth = { SECRET } }, "'options.auth'" .. NO_TABLE:format("string") },
         { { auth = { "digest", SECRET } }, "'options.auth[1]'" .. NO_TABLE:format("string") },
         { { auth = { scheme = "digest", credential = SECRET .. "\0" } },
-          "'options.auth.credential' (string without NUL expected, got one with NUL)" },
+          "'options.auth.credential': string without NUL expected, got a string with NUL" },
         { { auth = { scheme = "digest", credential = SECRET:rep(7000) } },
-          "'options.auth' (at most 65536 bytes expected, got 77006)" },
+          "'options.auth': at most 65536 bytes expected, got 77006" },
         { { tls = { [SECRET] = "x" } }, OF_TLS },
         { { tls = { ca = "x", cert = "x", key = "x", password = SECRET .. "," } }, "" },
       } do

@@ -75,7 +75,7 @@ describe("max_hold", function()
   it("belongs to the path", function()
     assert(client:mutex(path, { max_hold = 0.5 }):acquire(PATIENCE))
     assert.has_error(function() client:mutex(path) end,
-      "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+      "bad argument 'options': other handles of '" .. path .. "' have different options")
     assert.equal(path, client:mutex(path, { max_hold = 0.5 }):path())
   end)
 end)

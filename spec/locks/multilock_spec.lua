@@ -258,13 +258,13 @@ describe("a multilock", function()
     local all = client:multilock(paths, { max_hold = 1 })
     assert(all:acquire(PATIENCE))
     assert.has_error(function() client:multilock(paths) end,
-      "bad argument 'options' (other handles of these paths have other ones)")
+      "bad argument 'options': other handles of these paths have different options")
     assert.is_true(all:validity() <= 1)
     all:release()
     assert.equal(paths[1], mutex:path())
     local rw = client:rwlock(base .. "/rw")
     assert.has_error(function() client:multilock { paths[1], base .. "/rw" } end,
-      "bad argument 'path' ('" .. base .. "/rw' is in use as a rwlock)")
+      "bad argument 'path': '" .. base .. "/rw' is in use as a rwlock")
     assert.equal(base .. "/rw", rw:path())
   end)
 

@@ -226,14 +226,14 @@ describe("a read-write lock", function()
   it("has options that belong to the path", function()
     assert(ours.read:acquire(PATIENCE))
     assert.has_error(function() client:rwlock(path, { max_hold = 1 }) end,
-      "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+      "bad argument 'options': other handles of '" .. path .. "' have different options")
     assert(ours.read:release())
     assert.has_error(function() client:mutex(path) end,
-      "bad argument 'path' ('" .. path .. "' is in use as a rwlock)")
+      "bad argument 'path': '" .. path .. "' is in use as a rwlock")
     assert.has_error(function() client:rwlock("no slash") end)
     local mutex = client:mutex(path .. "-mutex")
     assert.has_error(function() client:rwlock(path .. "-mutex") end,
-      "bad argument 'path' ('" .. path .. "-mutex' is in use as a mutex)")
+      "bad argument 'path': '" .. path .. "-mutex' is in use as a mutex")
     assert.equal(path .. "-mutex", mutex:path())
   end)
 

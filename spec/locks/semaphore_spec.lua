@@ -214,10 +214,10 @@ describe("a semaphore", function()
     assert.equal(path, client:semaphore(path, 3):path())
     local lease = assert(ours:acquire(PATIENCE))
     assert.has_error(function() client:semaphore(path, 4) end,
-      "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+      "bad argument 'options': other handles of '" .. path .. "' have different options")
     assert(lease:release())
     assert.has_error(function() client:mutex(path) end,
-      "bad argument 'path' ('" .. path .. "' is in use as a semaphore)")
+      "bad argument 'path': '" .. path .. "' is in use as a semaphore")
   end)
 
   it("raises for numbers that are none", function()
@@ -233,14 +233,14 @@ describe("a semaphore", function()
       assert.matches("bad argument 'count'", err)
     end
     assert.has_error(function() ours:acquire(0, 4) end,
-      "bad argument 'count' (a whole number from 1 to 3 expected, got 4)")
+      "bad argument 'count': integer from 1 to 3 expected, got 4")
     assert.has_error(function() client:semaphore(path .. "-bad", 2 ^ 31) end,
-      "bad argument 'permits' (a whole number from 1 to 2147483647 expected, got 2147483648)")
+      "bad argument 'permits': integer from 1 to 2147483647 expected, got 2147483648")
     assert.is_false(pcall(client.semaphore, client, path .. "-bad"))
   end)
 
   it("shares its lines, which are below its path, with no other lock of the client", function()
-    local taken = "bad argument 'path' ('%s' is in use as a %s, whose lines are '/locks' and '/leases' below its path)"
+    local taken = "bad argument 'path': '%s' is in use as a %s, which uses '/locks' and '/leases' below its path"
     for _, ending in ipairs { "/locks", "/leases" } do
       local message = taken:format(path, "semaphore")
       assert.has_error(function() client:mutex(path .. ending) end, message)
@@ -252,7 +252,7 @@ describe("a semaphore", function()
       local free = path .. "-free-" .. ending:sub(2)
       local lock = client:mutex(free .. ending)
       assert.has_error(function() client:semaphore(free, 1) end,
-        ("bad argument 'path' ('%s' is in use as a mutex, which has the place of one of the semaphore's lines)")
+        ("bad argument 'path': '%s' is in use as a mutex, and the semaphore uses that path")
           :format(lock:path()))
       assert(lock:acquire(PATIENCE))
       assert(lock:release())
@@ -261,7 +261,7 @@ describe("a semaphore", function()
 
   it("takes no more than a thousand leases together", function()
     local many, message = client:semaphore(path .. "-many", 2 ^ 31 - 1),
-      "bad argument 'count' (a whole number from 1 to 1000 expected, got 1001)"
+      "bad argument 'count': integer from 1 to 1000 expected, got 1001"
     assert.has_error(function() many:acquire(0, 1001) end, message)
     assert.has_error(function() many:request(0, print, 1001) end, message)
     local lease = assert(many:acquire(PATIENCE, 1000))

@@ -208,7 +208,7 @@ describe("above the engine", function()
       local pool = client:semaphore(path, 4)
       local leases = assert(pool:acquire(PATIENCE, 4))
       assert.has_error(function() client:semaphore(path, 5) end,
-        "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+        "bad argument 'options': other handles of '" .. path .. "' have different options")
       assert.is_true(leases:release())
       local newer = client:semaphore(path, 5)
       assert.is_true(assert(pool:acquire(PATIENCE, 5)):release()) -- the newest count, for all handles
@@ -220,7 +220,7 @@ describe("above the engine", function()
       local told
       local request = client:mutex(path, { max_hold = 5 }):request(PATIENCE, function(...) told = { ... } end)
       assert.has_error(function() client:mutex(path, { max_hold = 6 }) end,
-        "bad argument 'options' (other handles of '" .. path .. "' have other ones)")
+        "bad argument 'options': other handles of '" .. path .. "' have different options")
       request:cancel()
       wait.eventually(function()
         client:poll(0.01)

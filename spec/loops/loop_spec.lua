@@ -42,7 +42,7 @@ describe("a loop's adapter", function()
       for value, got in pairs(cases) do
         local ok, err = connect(copy { [field] = value })
         assert.is_false(ok)
-        assert.matches("bad argument 'options.loop' %(the adapter's field '" .. field .. "' must be a ", err)
+        assert.matches("bad argument 'options.loop': the adapter's field '" .. field .. "' must be a ", err)
         assert.matches("is " .. got, err, 1, true)
         assert.matches("^spec/loops/loop_spec.lua:", err)
       end

@@ -432,7 +432,7 @@ describe("with TLS", function()
         return client
       end)
       assert.is_false(ok, "it does not raise")
-      assert.is_truthy(message:find("bad argument 'options.tls." .. name .. "' (", 1, true), message)
+      assert.is_truthy(message:find("bad argument 'options.tls." .. name .. "': ", 1, true), message)
       assert.is_truthy(message:find("tls_spec.lua:", 1, true), message)
       assert.is_nil(message:find(PASSWORD, 1, true), message)
       return message

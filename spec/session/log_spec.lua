@@ -84,7 +84,7 @@ describe("the log #once", function()
     for _, hosts in ipairs { "zk1:2181, zk2:2181", "zk1:2181 zk2:2181" } do
       local ok, err = pcall(zklock.connect, hosts)
       assert.is_false(ok)
-      assert.truthy(err:find("bad argument 'hosts' (servers are parted by commas alone, and there is white space in '"
+      assert.truthy(err:find("bad argument 'hosts': servers are parted by commas alone, and there is white space in '"
         .. hosts, 1, true), err)
     end
   end)

@@ -59,7 +59,7 @@ void sim_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Something that must never be has come to be: tells what, and ends the process. */
 _Noreturn void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define SIM_CHECK(condition)                                                                       \
-    ((condition) ? (void)0 : sim_fail("not so: %s (%s:%d)", #condition, __FILE__, __LINE__))
+    ((condition) ? (void)0 : sim_fail("check failed: %s (%s:%d)", #condition, __FILE__, __LINE__))
 
 /* Forgets all events: time, counts and chance begin anew. */
 void sim_begin(uint64_t seed);

@@ -26,7 +26,7 @@ void check_int(const char *file, int line, const char *what, int64_t is, int64_t
 void check_text(const char *file, int line, const char *what, const char *is, const char *should);
 
 #define CHECK(condition)                                                                           \
-    ((condition) ? (void)0 : check_fail(__FILE__, __LINE__, "not so: %s", #condition))
+    ((condition) ? (void)0 : check_fail(__FILE__, __LINE__, "check failed: %s", #condition))
 #define CHECK_INT(is, should) check_int(__FILE__, __LINE__, #is, (int64_t)(is), (int64_t)(should))
 #define CHECK_TEXT(is, should) check_text(__FILE__, __LINE__, #is, (is), (should))
 #define CHECK_CASES(cases) (cases), sizeof(cases) / sizeof *(cases)

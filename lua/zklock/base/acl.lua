@@ -15,7 +15,7 @@ local NAMES = { open = "open", creator = "creator", read = "read" }
 function acl.check(value, name, is_known, level)
   local word = check.word(value, name, NAMES, level + 1)
   if word ~= "open" and not is_known then
-    error(("bad argument '%s' ('%s' needs options.auth or options.tls: without them there is no creator)")
+    error(("bad argument '%s': '%s' needs options.auth or options.tls: without them there is no creator")
       :format(name, word), level)
   end
   return NUMBERS[word]

@@ -9,7 +9,7 @@ local check = {}
 local CALLER = 3
 
 local function refuse(name, expected, got, level)
-  error(("bad argument '%s' (%s expected, got %s)"):format(name, expected, got), (level or CALLER) + 1)
+  error(("bad argument '%s': %s expected, got %s"):format(name, expected, got), (level or CALLER) + 1)
 end
 
 local function show(value)
@@ -29,7 +29,7 @@ end
 function check.deadline(seconds, name, level)
   if seconds == nil then return math.huge, false end
   if type(seconds) ~= "number" or seconds ~= seconds or seconds < 0 then
-    refuse(name, "seconds as a number of at least 0, or nil", show(seconds), level)
+    refuse(name, "seconds >= 0", show(seconds), level)
   end
   return core.now() + seconds, seconds == 0
 end
@@ -47,7 +47,7 @@ end
 
 function check.text(value, name, level)
   if type(value) ~= "string" then refuse(name, "string", type(value), level) end
-  if value:find("\0", 1, true) then refuse(name, "string without NUL", "one with NUL", level) end
+  if value:find("\0", 1, true) then refuse(name, "string without NUL", "a string with NUL", level) end
   return value
 end
 
@@ -61,7 +61,7 @@ end
 function check.seconds(value, name, level, most)
   most = most or 2e6
   if type(value) ~= "number" or not (value > 0 and value <= most) then
-    refuse(name, ("seconds above 0 and up to %d"):format(most), show(value), level)
+    refuse(name, ("seconds > 0 and <= %d"):format(most), show(value), level)
   end
   return value
 end
@@ -69,7 +69,7 @@ end
 --- A number of seconds of at least 0; math.huge is for ever.
 function check.span(value, name, level)
   if type(value) ~= "number" or value ~= value or value < 0 then
-    refuse(name, "seconds as a number of at least 0", show(value), level)
+    refuse(name, "seconds >= 0", show(value), level)
   end
   return value
 end
@@ -88,7 +88,7 @@ end
 function check.integer(value, name, least, most, level)
   most = most or 2 ^ 31 - 1
   if type(value) ~= "number" or value ~= math.floor(value) or value < least or value > most then
-    refuse(name, ("a whole number from %d to %d"):format(least, most), show(value), level)
+    refuse(name, ("integer from %d to %d"):format(least, most), show(value), level)
   end
   return value
 end
@@ -120,7 +120,7 @@ function check.path_error(path, chroot, use)
     return stays and "it must name a node below '/'" or nil
   end
   if path:sub(-1) == "/" then return "it must not end with '/'" end
-  if path:find("[%z\1-\31\127]") then return "it must not hold control characters" end
+  if path:find("[%z\1-\31\127]") then return "it must not contain control characters" end
   for component in path:gmatch("/([^/]*)") do
     if component == "" then return "it has an empty component" end
     if component == "." or component == ".." then return "it has the component '" .. component .. "'" end
@@ -128,13 +128,13 @@ function check.path_error(path, chroot, use)
       return ("it has a component of more than %d bytes"):format(COMPONENT_BYTES)
     end
     if (not use or use == "create") and core.is_node(component) then
-      return "a lock's node could be called '" .. text.shown(component) .. "'"
+      return "'" .. text.shown(component) .. "' could be the name of a lock's node"
     end
   end
   if use ~= "read" and (path == "/zookeeper" or path:find("^/zookeeper/")) then
-    return "/zookeeper belongs to the servers"
+    return "/zookeeper is reserved for the servers"
   end
-  if not core.is_spelled(path) then return "it has a character that ZooKeeper takes in no path" end
+  if not core.is_spelled(path) then return "it contains a character that ZooKeeper rejects" end
   return too_long(path, chroot)
 end
 
@@ -146,7 +146,7 @@ function check.path(value, name, level, chroot, use)
   check.text(value, name, level + 1)
   local wrong = check.path_error(value, chroot or "", use)
   if not wrong then return value end
-  error(("bad argument '%s' (path '%s': %s)"):format(name, text.shown(value), wrong), level)
+  error(("bad argument '%s': path '%s': %s"):format(name, text.shown(value), wrong), level)
 end
 
 --- Several paths, none of which is another's, or lies below it.
@@ -156,21 +156,21 @@ function check.paths(value, name, level, chroot)
   local count = 0
   for _ in pairs(value) do count = count + 1 end
   if count == 0 or count ~= #value then
-    refuse(name, "list of paths", count == 0 and "an empty one" or "a table that is none", level)
+    refuse(name, "list of paths", count == 0 and "an empty table" or "a table that is not a list", level)
   end
   for i, path in ipairs(value) do check.path(path, ("%s[%d]"):format(name, i), level + 1, chroot) end
   local known = {}
   local function refuse_path(path, wrong)
-    error(("bad argument '%s' (path '%s' %s)"):format(name, text.shown(path), wrong), level + 1)
+    error(("bad argument '%s': path '%s' %s"):format(name, text.shown(path), wrong), level + 1)
   end
   for _, path in ipairs(value) do
-    if known[path] then refuse_path(path, "is there twice") end
+    if known[path] then refuse_path(path, "is listed twice") end
     known[path] = true
   end
   for _, path in ipairs(value) do
     for above in path:gmatch("()/") do
       local parent = path:sub(1, above - 1)
-      if known[parent] then refuse_path(path, "lies below '" .. text.shown(parent) .. "'") end
+      if known[parent] then refuse_path(path, "is below '" .. text.shown(parent) .. "'") end
     end
   end
   return value
@@ -193,9 +193,9 @@ function check.options(options, name, known, level, is_secret)
   for key in pairs(options) do
     if known[key] == nil and is_secret then
       local names = table.concat(words_of(known), ", ")
-      error(("bad argument '%s' (unknown option, expected only %s)"):format(name, names), level)
+      error(("bad argument '%s': unknown option; expected: %s"):format(name, names), level)
     elseif known[key] == nil then
-      error(("bad argument '%s' (unknown option '%s')"):format(name, text.shown(key)), level)
+      error(("bad argument '%s': unknown option '%s'"):format(name, text.shown(key)), level)
     end
   end
   return options

@@ -47,17 +47,17 @@ function Paths:at(path, kind, settings, level)
   local other, its_kind
   if not lock_path then other, its_kind = in_the_way(self, path, kind) end
   if other then
-    refuse("'path' ('%s' is in use as a %s, %s)", level, text.shown(other), its_kind, #other < #path
-      and "whose lines are '/locks' and '/leases' below its path"
-      or "which has the place of one of the semaphore's lines")
+    refuse("'path': '%s' is in use as a %s, %s", level, text.shown(other), its_kind, #other < #path
+      and "which uses '/locks' and '/leases' below its path"
+      or "and the semaphore uses that path")
   end
   if not lock_path then
     lock_path = kinds[kind](self.client, path, settings)
     self.known[path] = lock_path
   elseif lock_path.kind ~= kind then
-    refuse("'path' ('%s' is in use as a %s)", level, text.shown(path), lock_path.kind)
+    refuse("'path': '%s' is in use as a %s", level, text.shown(path), lock_path.kind)
   elseif settings and not lock_path:adopt(settings) then
-    refuse("'options' (other handles of '%s' have other ones)", level, text.shown(path))
+    refuse("'options': other handles of '%s' have different options", level, text.shown(path))
   end
   return lock_path
 end
@@ -77,7 +77,7 @@ function Paths:of_all(paths, settings, level)
     lock_path = kinds.multilock(self.client, paths[1], settings, sorted, parts)
     self.known[key] = lock_path
   elseif not lock_path:adopt(settings) then
-    refuse("'options' (other handles of these paths have other ones)", level)
+    refuse("'options': other handles of these paths have different options", level)
   end
   return lock_path
 end

@@ -68,7 +68,7 @@ function loop.default()
 end
 
 local function refuse(why, level)
-  error(("bad argument 'options.loop' (%s)"):format(why), level + 1)
+  error(("bad argument 'options.loop': %s"):format(why), level + 1)
 end
 
 local function names()

@@ -3,7 +3,7 @@
 ---
 --- Owners are requests: nginx uses coroutines again for the next request.
 local ngx = rawget(_G, "ngx")
-if not ngx then error("it works inside nginx only", 0) end
+if not ngx then error("only valid inside nginx", 0) end
 
 local Host = require "zklock.openresty.host"
 local core = require "zklock.core"
@@ -47,7 +47,7 @@ function openresty.unfit()
     return "zklock.connect cannot be called in init_by_lua, where nginx has not forked its workers yet: "
       .. "call it in init_worker_by_lua, or when a request first needs it"
   elseif phase == "exit_worker" then
-    return "zklock.connect cannot be called in exit_worker_by_lua: the worker is at its end"
+    return "zklock.connect cannot be called in exit_worker_by_lua: the worker is exiting"
   end
   return nil
 end

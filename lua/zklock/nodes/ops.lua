@@ -18,7 +18,7 @@ local FLAGS = { ephemeral = "e", sequential = "s", container = "c", parents = "p
 
 --- `level` is that of the function that calls this.
 local function refuse(name, why, level)
-  error(("bad argument '%s' (%s)"):format(name, why), level + 1)
+  error(("bad argument '%s': %s"):format(name, why), level + 1)
 end
 
 --- What reads a node: "get", "exists" or "children".
@@ -47,8 +47,11 @@ end
 --- Can what the servers make of the path of a sequential node be one?
 local function check_numbered(client, path, name, level)
   local wrong = check.path_error(path .. LONGEST_SEQUENCE, client.chroot, "read")
-  if not wrong and core.is_node(path:match("[^/]*$") .. A_SEQUENCE) then wrong = "a lock's node could be called so" end
-  if wrong then refuse(name, ("path '%s': with a number behind it %s"):format(text.shown(path), wrong), level) end
+  if not wrong and core.is_node(path:match("[^/]*$") .. A_SEQUENCE) then
+    wrong = "it could be the name of a lock's node"
+  end
+  if not wrong then return end
+  refuse(name, ("path '%s': with the sequence number appended, %s"):format(text.shown(path), wrong), level)
 end
 
 ---@param list string? the op's own name in a list of several
@@ -77,11 +80,11 @@ local function create_options(client, options, name, among, level)
     if value ~= nil and check.bool(value, name .. "." .. option, level + 1) then flags = flags .. flag end
   end
   if options.container and (options.ephemeral or options.sequential) then
-    refuse(name .. ".container", "a container is neither ephemeral nor sequential", level)
+    refuse(name .. ".container", "a container cannot be ephemeral or sequential", level)
   end
   for _, option in ipairs(among and { "container", "parents" } or {}) do
     if options[option] then
-      refuse(name .. "." .. option, "it cannot be made in one transaction with others", level)
+      refuse(name .. "." .. option, "not valid in a transaction", level)
     end
   end
   if options.acl == nil then return flags, nil end
@@ -120,7 +123,7 @@ function ops.list(client, value, level)
   if type(value) ~= "table" then refuse("ops", ("list expected, got %s"):format(type(value)), level) end
   local count, list = 0, {}
   for _ in pairs(value) do count = count + 1 end
-  if count ~= #value then refuse("ops", "list expected, got a table that is none", level) end
+  if count ~= #value then refuse("ops", "list expected, got a table that is not a list", level) end
   for i = 1, count do
     local op, name = value[i], ("ops[%d]"):format(i)
     if type(op) ~= "table" then refuse(name, ("table expected, got %s"):format(type(op)), level) end
@@ -135,7 +138,7 @@ function ops.spare(list, paths, level)
   for _, path in ipairs(paths) do own[path] = true end
   for i, op in ipairs(list) do
     if own[op[2]] then
-      refuse(("ops[%d]"):format(i), ("path '%s' is the node that the lock is held with"):format(text.shown(op[2])),
+      refuse(("ops[%d]"):format(i), ("path '%s' is the lock's own node"):format(text.shown(op[2])),
         level)
     end
   end
