@@ -13,8 +13,8 @@ local report = {}
 
 local OURS = "zklock"
 local QUICK_CAUTION = "**These figures are of a quick run, and the load says how much else the machine had to do. "
-  .. "Requests and round trips are to be relied on, and what was sold twice has happened; times, rates, hand-overs and "
-  .. "cells like \"and then nobody\" may be the load's, until a full run on a quiet machine replaces them.**"
+  .. "You can rely on requests, round trips and items sold twice. Times, rates, hand-overs and cells like "
+  .. "\"and then nobody\" may come from the load, until a full run on a quiet machine replaces them.**"
 
 -- ---- cells ----------------------------------------------------------------------------------------------------------
 
@@ -258,11 +258,12 @@ function report.write(results, path, folder)
       math.floor(results.seconds / 60 + 0.5)),
   }
   local times = results.plan.plays
-  filled.plays = times == 1 and "once" or ("%d times; what was not so in all of them says in how many"):format(times)
+  filled.plays = times == 1 and "once"
+    or ("%d times; a cell that differs between the plays says in how many it is so"):format(times)
   filled.caution = results.quick and QUICK_CAUTION or ""
   filled.versions = machine.versions:gsub("\n", ", ")
   filled.beats = text.list(beats(results))
-  filled.problems = #results.problems > 0 and "To be known of this run:\n\n" .. text.list(results.problems) or ""
+  filled.problems = #results.problems > 0 and "In this run:\n\n" .. text.list(results.problems) or ""
   filled.manuals = text.manuals(peers.list)
   local page = assert(io.open("bench/contest/page.md"))
   local body = page:read("a"):gsub("{{(%l+)}}", filled)
