@@ -30,6 +30,9 @@
 #define STREAK 5
 #define STREAK_PAUSE (ZKL_SECOND / 10)
 #define STREAK_PAUSE_MOST (2 * ZKL_SECOND / 5)
+/* The library waits two thirds of the timeout for a server. One that it leaves as timed out sooner
+ * than this granted less than TIMEOUT_LEAST. */
+#define HASTY (TIMEOUT_LEAST / 3)
 /* Until what the library was just doing with a handle shows: some lines of code. */
 #define PARTING (ZKL_SECOND / 20)
 
@@ -167,17 +170,25 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
-/* IO thread. The library comes back at once to a server that takes sessions and hangs up on them:
- * thousands of times a second, and whoever hears of the state as often. So many in a row, each
- * within a second, are no accident. */
+/* Has the library left a server for want of an answer, before any server could have answered? It
+ * does so with each connection once a server has granted some milliseconds, or no time at all. */
+static bool is_hasty(const char *message, zkl_nanos since) {
+    return since < HASTY && strstr(message, " zk retcode=-7,");
+}
+
+/* IO thread. The library connects again at once to a server that takes a connection and then hangs
+ * up: thousands of times a second. Each time it queues a change of the state for its other thread.
+ * So many failures in a row, each within a second, are no accident. */
 static void pace(const char *message) {
     static _Thread_local zkl_nanos last;
     static _Thread_local unsigned streak;
     if (!strstr(message, " zk retcode=") || strstr(message, "server refused to accept"))
         return;
-    const zkl_nanos now = zkl_clock_boot.now();
-    streak = now - last < ZKL_SECOND ? streak + 1 : 0;
+    const zkl_nanos now = zkl_clock_boot.now(), since = now - last;
+    streak = since < ZKL_SECOND ? streak + 1 : 0;
     last = now;
+    if (streak < STREAK && is_hasty(message, since))
+        streak = STREAK;
     if (streak < STREAK)
         return;
     const zkl_nanos pause = STREAK_PAUSE * (streak / STREAK);

@@ -206,8 +206,6 @@ static zkl_nanos sought_with_tls(const zkl_session *session) {
  * has had a server refuses those whose data is older, even if all servers were set up anew; the
  * next link takes any of them. */
 static zkl_nanos sought_until(const zkl_session *session) {
-    if (session->misled)
-        return session->seeking;
     if (session->config.tls)
         return sought_with_tls(session);
     const zkl_nanos patience = session->timeout < SEEK_SOON ? SEEK_SOON : session->timeout;
@@ -509,11 +507,15 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
     return false;
 }
 
-/* locked. Is a new link to be opened for these addresses? Yes if they are others than those of the
- * link; or if the link has had its time, or connects in vain, and then the new one begins with
- * another server than the link did. */
+/* locked. Is another link to take over from the one that looks for a server? Yes if a server has
+ * misled the link; if `addresses` are others than those of the link; or if the link has had its
+ * time, or connects in vain, and then the new one begins with another server than the link did. */
 static bool is_to_be_moved(zkl_session *session, char *addresses) {
-    if (!is_seeking(session) || !addresses || zkl_link_connected(session->link))
+    if (!is_seeking(session) || zkl_link_connected(session->link))
+        return false;
+    if (session->misled)
+        return true;
+    if (!addresses)
         return false;
     if (!zkl_servers_same(addresses, session->addresses))
         return true;
@@ -524,9 +526,9 @@ static bool is_to_be_moved(zkl_session *session, char *addresses) {
     return true;
 }
 
-/* worker thread. Takes the link off the session, if another one is to be opened for these
- * addresses: nobody hears it any more, and nobody trusts in the session. NULL: the link stays, and
- * names are looked up again later. */
+/* worker thread. Takes the link off the session if another one is to take over: then nothing hears
+ * the link any more, and nothing trusts in the session. NULL: the link stays, and names are looked
+ * up again later. */
 static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     zkl_link *former = NULL;
     session->enter(session->ctx);
@@ -572,10 +574,18 @@ static void move_session(zkl_session *session, zkl_link *former, char *addresses
     }
 }
 
-/* worker thread: no server has been in reach for a while */
+static bool is_misled(zkl_session *session) {
+    session->enter(session->ctx);
+    const bool misled = session->misled;
+    session->leave(session->ctx);
+    return misled;
+}
+
+/* worker thread: no server has been in reach for a while, or one has misled the link. Such a link
+ * may connect again and again until it is closed: no lookup of names comes before that. */
 static void look_again(zkl_job *job) {
     zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, look_again);
-    char *addresses = resolve(session);
+    char *addresses = is_misled(session) ? NULL : resolve(session);
     zkl_link *former = give_up_link(session, addresses);
     if (former)
         move_session(session, former, addresses);

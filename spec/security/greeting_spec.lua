@@ -76,7 +76,7 @@ describe("a server that grants a session timeout of #once", function()
     end)
   end
 
-  for timeout, most in pairs { [2147483647] = 25, [0] = 50, [-1] = 50, [1] = 50, [20] = 50 } do
+  for timeout, most in pairs { [2147483647] = 25, [0] = 25, [-1] = 25, [1] = 40, [20] = 40 } do
     it(("%d ms is asked less and less often when there is no other"):format(timeout), function()
       client = assert(zklock.connect(forge(timeout), { session_timeout = 4, connect_timeout = 0 }))
       assert.is_nil((client:mutex("/greeting/alone"):acquire(5)))

@@ -318,6 +318,19 @@ static void a_session_survives_a_spoiled_link_whose_heir_cannot_be_started(void)
     a_session_survives_a_link_that_cannot_be_started(true);
 }
 
+/* The library connects with it again and again until it is closed, and names may take seconds. */
+static void a_spoiled_link_is_closed_before_names_are_looked_up(void) {
+    world_work();
+    const int lookups = world.lookups;
+    world_happens(world_link(), ZKL_LINK_SPOILED);
+    world_work();
+    CHECK(world.links[0].is_closed);
+    CHECK_INT(world.lookups, lookups);
+    world_pass(world_pause());
+    world_work();
+    CHECK(world.lookups > lookups);
+}
+
 static void a_link_that_is_spoiled_while_it_is_used_is_suspended(void) {
     world_come_up();
     world_happens(world_link(), ZKL_LINK_SPOILED);
@@ -499,6 +512,8 @@ int main(int argc, char **argv) {
          a_session_survives_a_move_to_a_link_that_cannot_be_started},
         {"a session survives a spoiled link when the next one cannot be started",
          a_session_survives_a_spoiled_link_whose_heir_cannot_be_started},
+        {"a spoiled link is closed before names are looked up",
+         a_spoiled_link_is_closed_before_names_are_looked_up},
         {"a link that is spoiled while it is used is suspended",
          a_link_that_is_spoiled_while_it_is_used_is_suspended},
         {"a spoiled link is not replaced while the client ends",

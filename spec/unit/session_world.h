@@ -37,6 +37,7 @@ typedef struct session_world {
     int job_count;
     bool at_work, is_locked;
     const char *addresses; /* of the host "zk": "10.0.0.7 10.0.0.8"; "": it has none */
+    int lookups;           /* of any host */
 } session_world;
 
 extern session_world world;

@@ -29,6 +29,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
                 struct addrinfo **found) {
     char addresses[128], *rest = NULL;
     CHECK(!world.is_locked && hints != NULL); /* it takes seconds */
+    world.lookups++;
     snprintf(addresses, sizeof addresses, "%s", strcmp(host, "zk") == 0 ? world.addresses : host);
     *found = NULL;
     for (char *p = strtok_r(addresses, " ", &rest); p; p = strtok_r(NULL, " ", &rest))
