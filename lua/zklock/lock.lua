@@ -73,7 +73,7 @@ local function await_validity(hold, deadline, here)
   if contender:validity() > 0 then return hold, here end
   local ok, answer = query(hold.lock_path.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
-    if answer == "lost" and hold.state == "held" then quietly(hold.lose, hold) end
+    if answer == "lost" and hold.state == "held" then quietly(hold.finish, hold, "lost") end
     return nil, answer
   end
   answer:drop()

@@ -72,7 +72,7 @@ end
 --- `ClientHolds:undo` calls this: an error was raised into `join`.
 ---@private
 function Request:undo()
-  self.hold:quit()
+  self.hold:finish("cancelled")
   self.client.dispatcher:unkeep(self)
 end
 
@@ -94,7 +94,7 @@ function Request:answered(hold)
     self:tell(hold.err, not hold.err and (self.lease or hold.token) or nil)
     self.client.dispatcher:unkeep(self)
   end
-  if late then hold:decline() end
+  if late then hold:finish("declined") end
 end
 
 local function cancel(self)
@@ -120,7 +120,7 @@ function Request:abandon()
   local hold, call = self.hold, self.called[1]
   if not hold or self.client.native:unusable() then return end
   if hold.state == "waiting" then
-    hold:give_up("failed")
+    hold:finish("deserted")
   elseif hold.state == "held" then
     hold:abandon()
   end

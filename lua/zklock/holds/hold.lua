@@ -68,7 +68,7 @@ end
 
 -- ---- the way down: to acquire -------------------------------------------------------------------------------------
 
---- Joins the line; the answer comes to `event`. When an error is raised into it, `quit` undoes it.
+--- Joins the line; the answer comes to `event`. When an error is raised into it, `finish` undoes it.
 ---@param at_once boolean? what is granted at once is known when this returns, and no event tells
 ---@return string? err
 function Hold:join(deadline, once, at_once)
@@ -77,7 +77,7 @@ function Hold:join(deadline, once, at_once)
   lock_path:add(self.whose[1], self)
   local ok, more = lock_path.enter(self, client.dispatcher:enter(self), deadline, once, at_once)
   if not ok then
-    self:leave("failed")
+    self:finish("refused")
     return more
   end
   if more then self:event("granted", nil, more) end
@@ -164,9 +164,7 @@ function Hold:take_back(here, caller)
   local holds, waits = client.holds, client.waits
   local counts_back = self.state == "held" and self.contender:count() > 1
   if not counts_back and (self.state == "held" or self.state == "waiting") then
-    self.contender:quit()
-    self.err = "cancelled"
-    self:leave("failed")
+    self:finish("taken_back")
   end
   if self.state == "failed" then
     for waiter in pairs(self.waiters or NONE) do waits:wake(waiter) end
@@ -204,7 +202,7 @@ function Hold:event(kind, err, token)
     if self:is_deserted() then return self:abandon() end
   elseif self.state == "waiting" then
     self.err = err
-    self:leave("failed")
+    self:finish("refused")
   end
   if self.answered then self:answered() end
   self:wake()
@@ -225,7 +223,7 @@ end
 function Hold:tell_loss(err, token)
   local client, on_lost = self.lock_path.client, lost_listener(self)
   local dispatcher = client.dispatcher
-  if self.state == "held" then self:lose() end
+  if self.state == "held" then self:finish("lost") end
   if not dispatcher.kept:has(self) then return end -- told already
   self.state = "lost" -- also when its release could not say so
   if on_lost then
@@ -249,27 +247,52 @@ end
 
 -- ---- the end ------------------------------------------------------------------------------------------------------
 
---- It is not this owner's any more. An error that is raised into it leaves the state as it was: it is done again.
----@param doubtful boolean? nobody can say whether it was still held: one more event tells
-function Hold:leave(state, doubtful)
-  local lock_path, client, who = self.lock_path, self.lock_path.client, self.whose[1]
-  if doubtful then
-    client.dispatcher:keep(self)
-  elseif state ~= "lost" then
-    client.dispatcher:unkeep(self)
-  end
+--- How a hold ends, by reason. The engine knows already unless `drops` or `quits` is set.
+---@class zklock.Ending
+---@field state "failed"|"released"|"lost" the hold's state from then on
+---@field quits boolean? the engine is told first, and sends no event
+---@field quits_last boolean? the engine is told last of all: with the contender goes the event that is being told
+---@field drops boolean? the engine is told that the owner has ended, and counts that
+---@field err string? for those who wait for the hold
+---@field wakes boolean? those who wait for the hold go on
+---@field is_loss boolean? the owner's next release answers "lost", and one more event tells the listener
+---@field is_doubtful boolean? nobody can say whether it was still held: one more event tells
+
+---@type table<string, zklock.Ending>
+local ENDINGS = {
+  refused = { state = "failed" },
+  released = { state = "released" },
+  uncertain = { state = "released", is_doubtful = true },
+  lost = { state = "lost", is_loss = true },
+  cancelled = { state = "failed", quits = true, err = "cancelled", wakes = true },
+  taken_back = { state = "failed", quits = true, err = "cancelled" },
+  declined = { state = "failed", quits_last = true },
+  deserted = { state = "failed", drops = true, err = "cancelled", wakes = true },
+  abandoned = { state = "released", drops = true, err = "cancelled", wakes = true },
+}
+
+--- Ends the hold: from then on it is not its owner's. After an error that is raised into this the state is as it was,
+--- and the caller calls this again.
+---
+--- `refused`: the engine answered an error. `released`, `uncertain`: given back, the latter with validity 0.
+--- `lost`: the session ended, or the node is gone. `cancelled`: nobody wants it any more. `taken_back`: an error was
+--- raised before the caller was handed it. `declined`: it was granted after its request was cancelled. `deserted`: the
+--- coroutine or the request that waits has ended. `abandoned`: the owner has ended without giving it back.
+---@param reason "refused"|"released"|"uncertain"|"lost"|"cancelled"|"taken_back"|"declined"|"deserted"|"abandoned"
+function Hold:finish(reason)
+  local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
+  local client, who = lock_path.client, self.whose[1]
+  if how.drops then self:drop() end
+  if how.quits then contender:quit() end
+  if how.err then self.err = how.err end
+  if how.is_loss or how.is_doubtful then client.dispatcher:keep(self) else client.dispatcher:unkeep(self) end
+  if how.is_loss and not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
   client.holds:remove(self)
   lock_path:remove(who, self)
   if not rawequal(who, nil) then client.lifetimes:unnote(who, self, self.keeps) end
-  self.state = state
-end
-
---- It was held and is not any more, without its owner's doing; the event of it is here or on its way.
-function Hold:lose()
-  local lock_path, client, who = self.lock_path, self.lock_path.client, self.whose[1]
-  client.dispatcher:keep(self)
-  if not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
-  self:leave("lost")
+  self.state = how.state
+  if how.quits_last then contender:quit() end
+  if how.wakes then self:wake() end
 end
 
 --- It was given back, and core alone knows: the short way (`lock.lua`), or by a release into which an error was raised,
@@ -277,7 +300,7 @@ end
 ---@return boolean ended
 function Hold:end_rest()
   local ended = self.state == "held" and self.contender:given_back()
-  if ended then self:leave("released") end
+  if ended then self:finish("released") end
   return ended
 end
 
@@ -308,10 +331,10 @@ function Hold:release(failed)
     ok, err = contender:release()
   end
   if ok or err == "unknown" then
-    self:leave("released", err ~= nil)
+    self:finish(err and "uncertain" or "released")
     dispatcher:take_early()
   elseif err == "lost" then
-    self:lose()
+    self:finish("lost")
   else
     dispatcher:unkeep(self)
   end
@@ -338,42 +361,20 @@ function Hold:is_open()
   return self.state == "held" and not self.lock_path.client.native:unusable() and self.contender:held()
 end
 
---- Ends it, whatever it was: nobody wants it any more, and no event is told.
-function Hold:quit()
-  self.contender:quit()
-  self.err = "cancelled"
-  self:leave("failed")
-  self:wake()
-end
-
 --- It was granted and cancelled at the same time: its owner is told that it was cancelled, and `decline` gives it back.
 function Hold:cancelled()
   self.err = "cancelled"
 end
 
---- Gives back what was granted late. The contender goes last of all: with it goes the event.
-function Hold:decline()
-  self:leave("failed")
-  self.contender:quit()
-end
-
---- Its owner has come to its end without giving it back; the engine counts it. The rest is left to `abandon`.
+--- The finalizer's path: the owner was collected, and the engine tells the servers at once. `abandon` does the rest.
 function Hold:drop()
   self.dropped = true
   self.contender:drop()
 end
 
---- The same, to the end.
----@param state "failed"|"released" what it is then
-function Hold:give_up(state)
-  self:drop()
-  self.err = "cancelled" -- for whoever waits in the owner's name
-  self:leave(state)
-  self:wake()
-end
-
+--- The owner has ended. Does nothing to a hold that is over.
 function Hold:abandon()
-  if self.state == "waiting" or self.state == "held" then self:give_up("released") end
+  if self.state == "waiting" or self.state == "held" then self:finish("abandoned") end
 end
 
 --- The host has ended the coroutine that acquires it, without an error: nobody will be handed it.
@@ -388,7 +389,7 @@ end
 function Hold:desert()
   if not self:is_deserted() then return end
   if self.state == "waiting" then
-    self:give_up("failed")
+    self:finish("deserted")
   elseif self.is_missed then
     self:abandon()
   end

@@ -57,7 +57,7 @@ end
 function errands.guarded(client, hold, list, deadline, once, level)
   node_ops.spare(list, hold.contender:nodes(), level + 1)
   local results, err, index = errands.all(client, list, deadline, once, hold.contender)
-  if err == "lost" and hold.state == "held" then core.quietly(hold.lose, hold) end
+  if err == "lost" and hold.state == "held" then core.quietly(hold.finish, hold, "lost") end
   return results, err, index
 end
 
