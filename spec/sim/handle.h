@@ -40,6 +40,7 @@ struct _zhandle {
     bool is_closing;
     int64_t seen;
     zkl_nanos last_heard, last_sent, waits_until;
+    zkl_nanos proven; /* the leader answered through its server */
     sim_event io, completion;
     sim_request *waiting, *last_waiting; /* to be sent when there is a server; kept */
     sim_request *asked, *last_asked;     /* sent; kept */

@@ -152,6 +152,8 @@ static void hear_reply(zhandle_t *zh, const sim_message *m) {
         : r->part.path ? r->part.path
                        : "",
         rc);
+    if (rc != ZTHROTTLEDOP && (r->op <= OP_LAST_WRITE || r->op == OP_SYNC))
+        zh->proven = sim_now;
     if (r->watcher && (rc == ZOK || (r->op == OP_EXISTS && rc == ZNONODE)))
         sim_listen(zh, r);
     if (r->op == OP_UNWATCH && rc == ZOK)

@@ -169,6 +169,14 @@ size_t sim_handles(void) {
     return n;
 }
 
+zkl_nanos sim_proven_at(const sim_machine *machine) {
+    zkl_nanos latest = 0;
+    for (const zhandle_t *zh = sim_handle_first; zh; zh = zh->next)
+        if (zh->machine == machine && zh->proven > latest)
+            latest = zh->proven;
+    return latest;
+}
+
 static const zhandle_t *handle_of(const void *ctx) {
     const zhandle_t *zh = sim_handle_first;
     while (zh && (zh->ctx != ctx || sim_is_unrecoverable(zh->state)))

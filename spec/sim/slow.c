@@ -1,5 +1,6 @@
 #include "slow.h"
 
+#include "library.h"
 #include "nodes.h"
 #include "queue/place_state.h"
 
@@ -7,19 +8,36 @@
 
 #include <string.h>
 
-/* Session timeouts. The client gives a place up after one of connected time that ended with
- * answers; it hears of that time with answers alone, and its delete has to arrive. */
+/* Session timeouts T of answered time, for which a node may keep others out. A round trip L of the
+ * slow link takes 0.45 T at most, heartbeats follow each other without a pause, and the client
+ * looks at its waiters with an answer, each T/24:
+ *   1.5 L         the client learns that its node is first: an event, then a list
+ *   L + T/24      the next answer, with which it begins to count
+ *   T             it waits
+ *   L + T/24      the next answer, with which it gives up
+ *   L/2           the delete arrives
+ * That is T + 4 L + T/12, or 2.9 T. */
 #define TIMEOUTS_MOST 3
+
+/* A gap between two answers counts as half of T at most. With a longer one the servers are silent:
+ * then the client learns nothing, and no limit of its own applies. */
+#define GAP_MOST(timeout) ((timeout) / 2)
+
+/* The client repeats a request that a server has throttled after a pause of at most so long
+ * (RETRY_MOST in line_state.c, PATIENCE_BUSY in answer.c). */
+#define PAUSE_MOST (5 * ZKL_SECOND)
 
 /* A node of the host keeps others out, and nobody holds with it. */
 typedef struct front {
     int64_t czxid; /* 0: there is no such node */
     zkl_nanos since;
+    zkl_nanos kept; /* answered time since then */
 } front;
 
 static struct {
     front fronts[SIM_DIRECTORIES];
-    zkl_nanos looked;
+    zkl_nanos proven;       /* the latest answer of a leader that was counted */
+    zkl_nanos pauses_until; /* a server has throttled a request, and the client may pause */
     uint64_t given_up;
 } slow;
 
@@ -81,27 +99,43 @@ static const fake_node *node_in_vain(const sim_host *host, int i) {
 
 /* ---- for how long ---- */
 
-/* Only time counts in which it is connected, gets answers and believes nothing of its session. */
+/* The host is connected, and believes nothing of its session. */
 static bool is_unsure(const sim_host *host) {
     const zkl_context *context = &host->client->context;
-    return context->port && sim_now - slow.looked < context->patience &&
-           context->trusted_until <= sim_clock(&host->machine);
+    return context->port && context->trusted_until <= sim_clock(&host->machine);
 }
 
-static void look_at_front(const sim_host *host, int i, bool unsure) {
+/* The time that has ended with an answer since the last look. */
+static zkl_nanos answered_time(const sim_host *host) {
+    const zkl_nanos proven = sim_proven_at(&host->machine), gap = proven - slow.proven,
+                    most = GAP_MOST(host->client->context.patience);
+    slow.proven = proven;
+    return gap < most ? gap : most;
+}
+
+static void begin_front(front *f, const fake_node *node) {
+    f->czxid = node ? node->czxid : 0;
+    f->since = sim_now > slow.pauses_until ? sim_now : slow.pauses_until;
+    f->kept = 0;
+}
+
+static void look_at_front(const sim_host *host, int i, bool unsure, zkl_nanos answered) {
     front *f = &slow.fronts[i];
     const fake_node *node = node_in_vain(host, i);
     if (!node || node->czxid != f->czxid || !unsure)
-        f->since = sim_now;
-    f->czxid = node ? node->czxid : 0;
-    if (sim_now - f->since > TIMEOUTS_MOST * host->client->context.patience)
+        begin_front(f, node);
+    else if (sim_now > f->since)
+        f->kept += answered < sim_now - f->since ? answered : sim_now - f->since;
+    if (f->kept > TIMEOUTS_MOST * host->client->context.patience)
         sim_fail("%s of host %d keeps others out for %.3f s, and its answers never come in time",
-                 node->path, host->machine.id, zkl_clock_seconds(sim_now - f->since));
+                 node->path, host->machine.id, zkl_clock_seconds(f->kept));
 }
 
 void sim_slow_throttled(const sim_host *host) {
-    if (host->machine.distance)
-        memset(slow.fronts, 0, sizeof slow.fronts);
+    if (!host->machine.distance)
+        return;
+    slow.pauses_until = sim_now + host->machine.distance + PAUSE_MOST;
+    memset(slow.fronts, 0, sizeof slow.fronts);
 }
 
 /* ---- what it is told ---- */
@@ -150,9 +184,9 @@ void sim_slow_judge(sim_host *host) {
         return;
     look_at_given_up(host);
     const bool unsure = is_unsure(host);
+    const zkl_nanos answered = answered_time(host);
     for (int i = 0; i < SIM_DIRECTORIES; i++)
-        look_at_front(host, i, unsure);
-    slow.looked = sim_now;
+        look_at_front(host, i, unsure, answered);
 }
 
 void sim_slow_begin(void) {
