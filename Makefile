@@ -169,7 +169,7 @@ sim: deps
 	@$(if $(filter command%,$(firstword $(origin SEED))),exec $(B)/sim/simulation seed $(SEED) $(KEEP),\
 		exec $(B)/sim/simulation $(SECONDS) $(SEED)000)
 
-# What the first histories ask for is known exactly: whoever changes it looks at what it costs.
+# spec/sim/costs.txt has the exact number of requests that the simulation sends.
 costs: deps
 	@$(submake) $(B)/sim/simulation
 	@$(B)/sim/simulation costs >$(B)/costs && mv $(B)/costs spec/sim/costs.txt && tail -n 1 spec/sim/costs.txt

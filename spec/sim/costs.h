@@ -4,10 +4,12 @@
 #ifndef COSTS_H
 #define COSTS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-/* Tells what they ask, as spec/sim/costs.txt has it. */
-void sim_costs_tell(FILE *to);
+/* Tells what they ask, as spec/sim/costs.txt has it: the sum of all, and the first ones alone; or
+ * each of them alone. */
+void sim_costs_tell(FILE *to, bool each);
 /* Holds them to what was told: says what differs. Returns what main does. */
 int sim_costs_check(FILE *told);
 

@@ -6,6 +6,7 @@
  *   simulation seed N [KEEP]          one seed, told step by step; of its deeds only those in KEEP:
  *                                     3,17,40
  *   simulation costs [FILE]           what the first histories ask for; held to what FILE says
+ *   simulation costs each             the same, with a line for each history
  * Before it runs many it runs the histories that failed once (known.c). */
 #include "costs.h"
 #include "history.h"
@@ -247,7 +248,11 @@ static void run_known(void) {
 
 static int run_costs(const char *path) {
     if (!path) {
-        sim_costs_tell(stdout);
+        sim_costs_tell(stdout, false);
+        return 0;
+    }
+    if (strcmp(path, "each") == 0) {
+        sim_costs_tell(stdout, true);
         return 0;
     }
     FILE *told = fopen(path, "r");
@@ -301,7 +306,7 @@ int main(int argc, char **argv) {
         return run_costs(argc > 2 ? argv[2] : NULL);
     const double seconds = argc > 1 ? strtod(argv[1], NULL) : 0;
     if (seconds <= 0) {
-        fprintf(stderr, "usage: %s SECONDS [FIRST [stop]] | seed N [KEEP] | costs [FILE]\n",
+        fprintf(stderr, "usage: %s SECONDS [FIRST [stop]] | seed N [KEEP] | costs [each|FILE]\n",
                 argv[0]);
         return 2;
     }
