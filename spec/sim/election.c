@@ -14,8 +14,10 @@ void sim_leave_quorum(sim_server *at) {
     at->rests_until = sim_now + sim_some(sim_ensemble.tick);
 }
 
-static void step_down(sim_server *at) {
-    SAY("server %d %s", at->id + 1, sim_leads(at) ? "leads no more" : "looks for a leader");
+void sim_step_down(sim_server *at) {
+    SAY("server %d %s", at->id + 1, at->role == LEADING ? "leads no more" : "looks for a leader");
+    if (at->role == LEADING)
+        sim_peers_part(at);
     if (sim_leads(at))
         sim_ensemble.leader = -1;
     at->role = LOOKING;
@@ -57,7 +59,7 @@ static void part_from_former_followers(const sim_server *leader) {
     for (int i = 0; i < SERVERS; i++) {
         sim_server *at = &sim_ensemble.servers[i];
         if (at->role == FOLLOWING && at->leader == leader->id)
-            step_down(at);
+            sim_step_down(at);
     }
 }
 
@@ -111,7 +113,7 @@ void sim_keep_pace(sim_event *event) {
     sim_after(event, sim_ensemble.tick / 2 + sim_some(sim_ensemble.tick / 24));
     if ((at->role == FOLLOWING || at->role == LEADING) &&
         sim_now > at->heard + sim_ensemble.patience) {
-        step_down(at);
+        sim_step_down(at);
         return;
     }
     for (int i = 0; i < SERVERS && at->role == LEADING; i++)

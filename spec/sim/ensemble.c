@@ -8,11 +8,13 @@
 sim_servers sim_ensemble;
 size_t sim_packet_most;
 
-void sim_server_crash(int i) {
+void sim_server_crash(int i, bool machine) {
     sim_server *at = &sim_ensemble.servers[i];
     if (at->role == DOWN)
         return;
-    SAY("server %d crashes", i + 1);
+    SAY("server %d crashes%s", i + 1, machine ? ", and its machine" : "");
+    if (at->role == LEADING && !machine)
+        sim_peers_part(at);
     if (sim_leads(at))
         sim_ensemble.leader = -1;
     at->role = DOWN;

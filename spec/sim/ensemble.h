@@ -43,7 +43,9 @@ void sim_hang_up(sim_socket *socket, bool whole);
 void sim_ensemble_begin(zkl_nanos tick);
 void sim_ensemble_end(void);
 
-void sim_server_crash(int server);
+/* A process: its machine closes the connections that it had. With its machine they end when it has
+ * started again, or when the other side gives up. */
+void sim_server_crash(int server, bool machine);
 void sim_server_restart(int server);
 void sim_server_stop(int server, zkl_nanos until);
 void sim_server_isolate(int server, zkl_nanos until);

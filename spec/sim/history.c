@@ -95,7 +95,7 @@ static void some_crash(void) {
     if (sim_once_in(2))
         sim_server_restart((int)sim_any(SERVERS));
     else
-        sim_server_crash(server);
+        sim_server_crash(server, server != sim_leader() || sim_once_in(2));
 }
 
 static void some_stop(void) {

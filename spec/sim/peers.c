@@ -32,6 +32,9 @@ static void carry_out_in_turn(sim_server *at, sim_message *m) {
 static void hear_leader(void *of, sim_message *m) {
     sim_server *at = of;
     switch (m->kind) {
+    case SAY_END:
+        sim_step_down(at);
+        break;
     case SAY_PING: {
         at->heard = sim_now;
         sim_message *pong = sim_put(&at->up, SAY_PONG);
@@ -58,9 +61,19 @@ static void hear_leader(void *of, sim_message *m) {
     }
 }
 
+/* A machine that has started again, or whose server leads no more, resets a connection that it does
+ * not know. One that is down sends nothing. */
+static bool is_connected(sim_server *leader, sim_server *follower) {
+    if (leader->role == LOOKING || leader->role == FOLLOWING)
+        sim_put(&follower->down, SAY_END);
+    return leader->role == LEADING;
+}
+
 static void hear_follower(void *of, sim_message *m) {
     sim_server *follower = of;
     sim_server *at = &sim_ensemble.servers[follower->leader];
+    if (!is_connected(at, follower))
+        return;
     switch (m->kind) {
     case SAY_PONG:
         at->heard = sim_now;
@@ -95,6 +108,14 @@ void sim_peers_begin(sim_server *at) {
     sim_queue_init(&at->up, at, hear_follower, leader_busy_until);
     sim_queue_init(&at->down, at, hear_leader, follower_busy_until);
     sim_queue_init(&at->backlog, at, carry_out, follower_busy_until);
+}
+
+void sim_peers_part(const sim_server *leader) {
+    for (int i = 0; i < SERVERS; i++) {
+        sim_server *f = &sim_ensemble.servers[i];
+        if (f->role == FOLLOWING && f->leader == leader->id)
+            sim_put(&f->down, SAY_END);
+    }
 }
 
 void sim_peers_forget(sim_server *at) {

@@ -138,12 +138,17 @@ bool sim_revalidate(const sim_server *leader, sim_session *s, int at);
 
 /* It hears its leader, and its leader hears it. */
 void sim_peers_begin(sim_server *at);
+/* Its connections to its followers end. A follower that hears of that closes its clients'
+ * connections and looks for a leader. */
+void sim_peers_part(const sim_server *leader);
 /* What was on its way between them is lost, and nothing is slow any more. */
 void sim_peers_forget(sim_server *at);
 
 /* ---- election ---- */
 
 void sim_leave_quorum(sim_server *at);
+/* It leads, or follows, no more: its clients' connections end, and it looks for a leader. */
+void sim_step_down(sim_server *at);
 void sim_elect(const int *voters, int count);
 /* Events, again and again. */
 void sim_look_for_leader(sim_event *event);
