@@ -1,5 +1,5 @@
---- client: one session with the servers, and what is made from it. Here is what a script calls; what works behind that
---- is in run/ (events, callbacks, waits), holds/ (who holds what) and owners/ (who may hold).
+--- client: one session with the servers, and the locks that a script makes from it. The rest is in run/ (events,
+--- callbacks, waits), holds/ (what each owner holds) and owners/ (who can hold).
 local Callbacks = require "zklock.run.callbacks"
 local Dispatcher = require "zklock.run.dispatcher"
 local ClientHolds = require "zklock.holds.client_holds"
@@ -75,8 +75,8 @@ function Client:on_state(fn)
   self.dispatcher:listen(check.listener(fn, "fn"))
 end
 
---- How long the servers keep a session that they hear nothing from.
----@return number? seconds what they granted; before there is a session, what was asked
+--- How long the servers keep a session from which they hear nothing.
+---@return number? seconds that the servers granted; before there is a session, seconds that the client asks for
 ---@return string? err "forked"
 function Client:session_timeout()
   check.self(self, Client, "client:session_timeout")
@@ -111,8 +111,8 @@ function Client:mutex(path, options)
   return (Lock.new(self, self.paths:at(path, "mutex", settings, 3), by_thread))
 end
 
---- A read-write lock: many readers or one writer, across all processes, in order of arrival. Who holds write may take
---- read and keep it when it gives write back; who holds read and asks for write gets "deadlock". No traffic.
+--- A read-write lock: many readers or one writer, across all processes, in order of arrival. A writer may take
+--- read and keep it when it releases write; a reader that asks for write gets "deadlock". No traffic.
 ---@param path string as for `mutex`
 ---@param options zklock.LockOptions?
 ---@return zklock.RwLock
@@ -123,9 +123,10 @@ function Client:rwlock(path, options)
   return (RwLock.new(self, self.paths:at(path, "rwlock", settings, 3), by_thread))
 end
 
---- Several locks that are held all or none. They are asked for in one transaction, so that two multilocks never wait
---- for each other; a path that its owner holds otherwise answers "deadlock". Mixes with mutexes at the same paths.
----@param paths string[] each as for `mutex`; none twice, none below another
+--- Several locks that are held all or none. The client enters them in one transaction, so two multilocks never wait for
+--- each other. A path that the owner already holds in another way answers "deadlock". Mixes with mutexes at the same
+--- paths.
+---@param paths string[] each as for `mutex`; no path twice, no path below another
 ---@param options zklock.MultilockOptions?
 ---@return zklock.Lock
 function Client:multilock(paths, options)
@@ -135,8 +136,8 @@ function Client:multilock(paths, options)
   return (Lock.new(self, self.paths:of_all(paths, settings, 3), by_thread))
 end
 
---- So many leases, across all processes, in order of arrival. Every process should say the same number: whoever takes a
---- lease goes by his own. No traffic.
+--- A number of leases, across all processes, in order of arrival. Every process should pass the same number: each
+--- client counts by its own. No traffic.
 ---@param path string as for `mutex`
 ---@param permits integer at least 1
 ---@param options zklock.SemaphoreOptions?
@@ -150,7 +151,7 @@ function Client:semaphore(path, permits, options)
   return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3)))
 end
 
---- Waits in the way of the loop until a callback has begun.
+--- Waits as the loop does until a callback has begun.
 ---@return string? err
 local function await_callback(self, deadline, before)
   local callbacks, settle = self.callbacks, self.loop.settle
@@ -198,8 +199,8 @@ function Client:poll(timeout)
   return callbacks.begun - before
 end
 
---- Waits, and lets others run meanwhile: in a loop and inside nginx it suspends the coroutine; in plain Lua callbacks
---- run, and a callback that sleeps lets the others go on, except in plain Lua 5.1.
+--- Waits while others run: in a loop and inside nginx it suspends the coroutine; in plain Lua callbacks run meanwhile,
+--- and a callback that sleeps lets the others go on, except in plain Lua 5.1.
 ---@param seconds number at least 0; 0 gives the others one turn, math.huge sleeps until `close`
 ---@return boolean? ok
 ---@return string? err "closed", "forked", "cannot wait in phase NAME"
@@ -214,11 +215,11 @@ end
 local jit = rawget(_G, "jit")
 if jit then jit.off(turn_until) end
 
---- Calls fn in a coroutine of its own, in order with the others: in plain Lua from the next `poll`, in a loop or inside
---- nginx soon, without a poll. It may wait, and owns what it takes. Its errors go to `on_error`. One that has not begun
---- at `close` runs there, and hears "closed".
+--- Calls fn in a coroutine of its own, in order with the other callbacks: in plain Lua from the next `poll`, in a loop
+--- or inside nginx soon, without a poll. fn may wait, and owns what it takes. Its errors go to `on_error`. If it has
+--- not begun by `close`, it runs there and gets "closed".
 ---@param fn function
----@param ... any its arguments
+---@param ... any fn's arguments
 function Client:spawn(fn, ...)
   check.self(self, Client, "client:spawn")
   check.func(fn, "fn")

@@ -1,4 +1,4 @@
---- guard: a hold as a value, given back when its block or its life ends.
+--- guard: a hold as a value, given back when its block ends or when Lua collects it.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
@@ -52,16 +52,16 @@ function Claim:undo()
   release(self, true)
 end
 
---- Gives it back; twice is fine.
+--- Gives it back; calling it twice is fine.
 ---@return boolean? ok
----@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held; "lost",
+---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
 ---  "closed", "forked"
 function Guard:release()
   check.self(self, Guard, "guard:release")
   return core.quietly(release, self.claim)
 end
 
---- The same, after an error: what was done under it may still be under way.
+--- The same, after an error: work under the lock may still be under way.
 ---@private
 function Guard:give_up()
   return core.quietly(release, self.claim, true)
@@ -73,20 +73,20 @@ function Guard:is_open()
   return claim.open and claim.hold:is_open()
 end
 
----@return integer? token the fencing token, nil when it does not hold any more
+---@return integer? token the fencing token, nil when it no longer holds
 function Guard:token()
   check.self(self, Guard, "guard:token")
   return self:is_open() and self.claim.token or nil
 end
 
---- Which grant it is on the place that this client's callers share, from 1; 0 with a fair lock.
----@return integer? turn nil when it does not hold any more
+--- The number of this grant on the place that the client's callers share, from 1; 0 with a fair lock.
+---@return integer? turn nil when it no longer holds
 function Guard:turn()
   check.self(self, Guard, "guard:turn")
   return self:is_open() and self.claim.hold.contender:turn() or nil
 end
 
---- Does it hold, with validity above 0?
+--- True while it holds and validity is above 0.
 ---@return boolean
 function Guard:is_held()
   check.self(self, Guard, "guard:is_held")

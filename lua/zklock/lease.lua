@@ -1,5 +1,5 @@
---- lease: what a semaphore gives. Whoever has it, has it: it is its own owner. Dropped, it is given back when that is
---- found; one that was taken while a host serves somebody (a request of nginx's) ends with that.
+--- lease: what a semaphore gives. A lease is its own owner. A lease that is dropped is given back when Lua collects it;
+--- a lease that is taken while a host serves a request (nginx) ends with that request.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local errands = require "zklock.nodes.errands"
@@ -38,16 +38,16 @@ local function release(lease)
   return nil, err
 end
 
---- Gives it back; twice is fine.
+--- Gives it back; calling it twice is fine.
 ---@return boolean? ok
----@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held; "lost",
+---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
 ---  "closed", "forked"
 function Lease:release()
   check.self(self, Lease, "lease:release")
   return core.quietly(release, self)
 end
 
---- Whom it was taken for (a request of nginx's) is at its end: so is it.
+--- The host's request that it was taken for has ended: so does the lease.
 ---@private
 function Lease:abandon()
   local hold = self.hold
@@ -60,13 +60,13 @@ function Lease:is_open()
 end
 
 --- The fencing token: grows with every lease of this semaphore. Of a count, that of the first.
----@return integer? token nil when it is not held any more
+---@return integer? token nil when it is no longer held
 function Lease:token()
   check.self(self, Lease, "lease:token")
   return self:is_open() and self.hold.token or nil
 end
 
---- Writes done only if it is still held when the servers do them; as `lock:multi`.
+--- Writes that the servers do only if the lease is still held; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
 ---@return (string|zklock.Stat|true)[]? results as of `client:multi`
@@ -85,22 +85,22 @@ function Lease:multi(list, timeout)
   return results, err, index
 end
 
---- The nodes that it is held with; as `lock:nodes`.
----@return string[]? paths nil when it is not held any more
+--- The lease's own nodes; as `lock:nodes`.
+---@return string[]? paths nil when it is no longer held
 function Lease:nodes()
   check.self(self, Lease, "lease:nodes")
   local nodes = self:is_open() and self.hold.contender:nodes()
   return nodes and nodes[1] and nodes or nil
 end
 
---- Is it held, with `validity` above 0?
+--- True while it is held and `validity` is above 0.
 ---@return boolean
 function Lease:is_held()
   check.self(self, Lease, "lease:is_held")
   return self:validity() > 0
 end
 
---- For how long the servers cannot have given it to somebody else; read from the clock at the moment of asking.
+--- Seconds for which the servers cannot give it to another owner, read from the clock at the time of the call.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
   check.self(self, Lease, "lease:validity")
@@ -109,7 +109,7 @@ end
 
 --- Sets the listener for its loss, or removes it. It keeps what it refers to: a lease that its own listener refers to
 --- is not collected.
----@param fn fun(err: "lost", lease: nil, token: integer)? nil: nobody listens
+---@param fn fun(err: "lost", lease: nil, token: integer)? nil removes the listener
 function Lease:on_lost(fn)
   check.self(self, Lease, "lease:on_lost")
   self.listener.handle_lost = check.listener(fn, "fn")

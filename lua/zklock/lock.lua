@@ -1,4 +1,4 @@
---- lock: the handle of what one owner holds at a time: a mutex, or one side of a read-write lock.
+--- lock: the handle of a mutex, a multilock, or one side of a read-write lock.
 local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
@@ -24,22 +24,22 @@ local Lock = {}
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
---- A handle on what is known of a path.
+--- A handle of a path.
 ---@param lock_path zklock.LockPath
----@param by_thread boolean? whose calls that name no owner are the host's light thread's
+---@param by_thread boolean? true: a call without an owner belongs to the host's light thread
 ---@return zklock.Lock
 function Lock.new(client, lock_path, by_thread)
   return setmetatable({ lock_path, client = client, lock_path = lock_path, by_thread = by_thread or false }, Lock)
 end
 
--- ---- what is asked often ------------------------------------------------------------------------------------------
--- Who holds it already, and is the one who runs: one call of core tells, which takes no lock and allocates nothing.
--- There is more to it when it was lost, when no validity is left, when a debug hook is set (which could raise before
--- the caller has what was counted), or when he is not known by that: then there is the long way.
+-- ---- the fast path ------------------------------------------------------------------------------------------------
+-- If the caller already holds the lock, one call of core answers. It takes no C lock and allocates nothing. The slow
+-- path handles the rest: a loss, no validity, a debug hook (which could raise before the caller has what was counted),
+-- and an owner that core cannot recognize.
 --
 -- `not who and who == nil` is rawequal(who, nil) without a call: it compares no value that has an `__eq`.
 
---- The handle that was used last: to look what an object is takes longer than all the rest.
+--- The handle that was used last: checking the type of an object takes longer than all the rest.
 local latest = setmetatable({ false }, { __mode = "v" })
 
 local function is_lock(self)
@@ -65,7 +65,7 @@ local function owner_or_current(lock, who)
   return owner.named(who)
 end
 
---- The owner holds it already. With validity 0 it waits for the session.
+--- The owner already holds it. With validity 0 the call waits until the session is known to be alive.
 ---@return zklock.Hold? hold
 ---@return string|thread|table err_or_here
 local function await_validity(hold, deadline, here)
@@ -81,8 +81,8 @@ local function await_validity(hold, deadline, here)
   return hold, here
 end
 
---- The same owner waits already, in another coroutine: waits for the end of that.
----@return zklock.Hold? hold nil without an error: it has ended, and he does not hold
+--- The same owner already waits in another coroutine: waits until that wait has ended.
+---@return zklock.Hold? hold nil without an error: the wait has ended, and the owner does not hold it
 ---@return string|thread|table|nil err_or_here
 local function await_other(lock_path, hold, deadline, once, who, here)
   local client = lock_path.client
@@ -99,10 +99,10 @@ local function await_other(lock_path, hold, deadline, once, who, here)
   return nil
 end
 
---- Comes to hold, waiting for it. What the owner is given counts when it is handed out.
----@param caller any the owner of a call that names none, where that is who it is; else nil
+--- Waits until the owner holds the lock. The hold counts once it is handed out.
+---@param caller any the owner of a call that names no owner, if that is the owner here; else nil
 ---@return zklock.Hold? hold
----@return string|thread|table err_or_here or the running coroutine, or what stands for the main program
+---@return string|thread|table err_or_here or the running coroutine, or `owner.main`
 local function seek(lock, deadline, once, who, caller)
   local lock_path, client = lock.lock_path, lock.client
   local unusable = client.waits:cannot_wait()
@@ -122,15 +122,15 @@ local function seek(lock, deadline, once, who, caller)
   hold = Hold.new(lock_path, lock, who)
   local err = lock_path:forbids(who) or hold:acquire(deadline, once, here, caller)
   if hold.state == "held" then return hold, here end
-  if err == "lost" then lock_path:forgive(who) end -- told here
+  if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
   return nil, err
 end
 
---- Hands out the hold, to a guard or as a token; or nil, the error, and what is known of it besides. If this raises
---- before the hold counts as handed out, `ClientHolds` takes it back: so nothing that could raise comes after that.
+--- Hands out the hold, to a guard or as a token; or returns nil, the error and its reason. If this raises before the
+--- hold counts as handed out, `ClientHolds` takes the hold back. So nothing that can raise comes after that.
 local function hand_out(lock, who, made, hold, err_or_here)
   if not hold then return lock.client.waits:failure(err_or_here) end
-  if hold.state == "failed" then return nil, hold.err end -- a hook has called us meanwhile
+  if hold.state == "failed" then return nil, hold.err end -- a debug hook has called zklock meanwhile
   lock.lock_path:forgive(who)
   if not made then
     hold:hand_out(err_or_here)
@@ -143,14 +143,14 @@ local function hand_out(lock, who, made, hold, err_or_here)
   return made
 end
 
---- Acquires the lock, waiting for it in order of arrival.
+--- Acquires the lock. Callers are served in order of arrival.
 ---
 --- Reentrant: an owner that holds it gets the same token at once, without traffic, and must release as often.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once: it waits for the servers' answer,
 ---  never for a holder
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return integer? token fencing token: grows with every new holder of this path
----@return string? err "timeout", "disconnected", "cancelled" (the owner came to its end), "closed", "lost", "deadlock",
+---@return string? err "timeout", "disconnected", "cancelled" (the owner ended), "closed", "lost", "deadlock",
 ---  "wrong kind", "access denied", "auth failed", "forked", "too big", "busy", "cannot wait in phase NAME",
 ---  "zookeeper: NAME"
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
@@ -188,12 +188,12 @@ local function release(lock, who, failed)
   return nil, "not owner"
 end
 
---- Gives the lock back, or one of several acquires of it. Returns when the release is on its way; it is repeated behind
---- the scenes until the servers confirm it (`client:flush` waits for that).
+--- Releases the lock, or one of several acquires. Returns once the release is on its way. The client repeats it in the
+--- background until the servers confirm it (`client:flush` waits for that).
 ---@param who any? the owner; default the running coroutine, or the main program
 ---@return boolean? ok
----@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it was still held;
----  "not owner"; "lost": it was held, and is not any more; "closed", "forked"
+---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
+---  "not owner"; "lost": it was held, and no longer is; "closed", "forked"
 function Lock:release(who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local lock_path = self[1]
@@ -210,7 +210,7 @@ function Lock:release(who)
   return quietly(release, self, who)
 end
 
---- What an owner holds, and its validity in seconds; or nil.
+--- The owner's hold and its validity in seconds; or nil.
 local function held(lock, who)
   local client = lock.client
   who = owner_or_current(lock, check.owner(who, 4))
@@ -226,7 +226,7 @@ local function held(lock, who)
   return hold, hold:validity()
 end
 
---- Does this owner hold it, with `validity` above 0?
+--- True while this owner holds the lock and `validity` is above 0.
 ---@param who any?
 ---@return boolean
 function Lock:is_held(who)
@@ -239,7 +239,7 @@ function Lock:is_held(who)
   return hold ~= nil and left > 0
 end
 
---- The fencing token, for the resource to refuse a smaller one than it has seen. Print it with %d.
+--- The fencing token: the resource refuses a smaller one than it has seen. Print it with %d.
 ---@param who any?
 ---@return integer? token nil when this owner does not hold it
 function Lock:token(who)
@@ -250,8 +250,8 @@ function Lock:token(who)
   return hold and hold.token or nil
 end
 
---- With `fair = false`: which grant it is on the place that this client's callers share, from 1. Those of one token are
---- told apart by it, so a resource stores both. 0 with a fair lock.
+--- With `fair = false`: the number of this grant on the place that the client's callers share, from 1. Grants with the
+--- same token differ in their turn, so a resource stores both. 0 with a fair lock.
 ---@param who any?
 ---@return integer? turn nil when this owner does not hold it
 function Lock:turn(who)
@@ -260,7 +260,7 @@ function Lock:turn(who)
   return hold and hold.contender:turn() or nil
 end
 
---- For how long the servers cannot have given the lock to somebody else. Read from the clock at the moment of asking: a
+--- Seconds for which the servers cannot give the lock to another owner, read from the clock at the time of the call: a
 --- process that was stopped wakes up with 0.
 ---@param who any?
 ---@return number seconds 0 when this owner does not hold it
@@ -274,13 +274,13 @@ function Lock:validity(who)
   return hold and left or 0
 end
 
---- Does all of several writes or none, as `client:multi`, and only if the lock is still held when the servers do it:
---- never after somebody else has come to hold it.
+--- Does all of several writes or none, as `client:multi`. The servers do them only if this owner still holds the lock:
+--- never after another owner was granted it.
 ---@param list table[] as of `client:multi`; not on the lock's own node
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
 ---@return (string|zklock.Stat|true)[]? results as of `client:multi`
----@return string? err "not owner"; "lost": it is held no more, and nothing was written; or as of `client:multi`
+---@return string? err "not owner"; "lost": it is no longer held, and nothing was written; or as of `client:multi`
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Lock:multi(list, timeout, who)
   check.self(self, Lock, "lock:multi")
@@ -297,9 +297,9 @@ function Lock:multi(list, timeout, who)
   return results, err, index
 end
 
---- The nodes that this owner holds with, for writes of one's own to be guarded by.
+--- The lock's own nodes: guard your own transactions by them.
 ---@param who any?
----@return string[]? paths full, without the chroot; nil when he does not hold it
+---@return string[]? paths full, without the chroot; nil when the owner does not hold it
 function Lock:nodes(who)
   check.self(self, Lock, "lock:nodes")
   local hold = held(self, who)
@@ -307,14 +307,14 @@ function Lock:nodes(who)
   return nodes and nodes[1] and nodes or nil
 end
 
---- With where it was raised: whoever raises it again leaves that behind.
+--- The error with its traceback, which is lost when the error is raised again.
 local function with_traceback(err)
   if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
   local ok, trace = pcall(debug.traceback, err, 2)
   return ok and trace or err
 end
 
---- After an error what fn has begun may still be under way: nobody here takes its place over.
+--- Releases after fn. After an error fn's work may still be under way, so no caller of this client takes over its node.
 local function end_with(lock, kept, who, failed)
   local released, err
   if failed then
@@ -328,14 +328,15 @@ local function end_with(lock, kept, who, failed)
   return quietly(release, lock, who, failed) -- fn has released it, and perhaps taken it again
 end
 
---- Acquires, calls `fn(token, ...)`, releases. An error in fn releases and is raised again, a text with its traceback.
+--- Acquires, calls `fn(token, ...)`, releases. An error in fn releases the lock and is raised again; a text gets its
+--- traceback.
 ---@overload fun(self: zklock.Lock, fn: (fun(token: integer, ...: any): ...: any), ...: any): true?, any, ...: any
----@param timeout number? seconds, may be left out
+---@param timeout number? seconds; optional
 ---@param fn fun(token: integer, ...: any): ...: any
----@param ... any its arguments behind the token, as many as are given here
+---@param ... any fn's arguments after the token
 ---@return true? ok and fn's results
----@return string? err not acquired: as `acquire`, with its third result; or "lost" and fn's results, when it was lost
----  meanwhile; or "unknown" and fn's results, when nobody can say whether it was
+---@return string? err not acquired: as `acquire`, with its third result; or "lost" and fn's results: the lock was lost
+---  while fn ran; or "unknown" and fn's results: nobody can say whether it was lost
 function Lock:with(timeout, ...)
   check.self(self, Lock, "lock:with")
   local fn, first = (...), 2
@@ -347,7 +348,7 @@ function Lock:with(timeout, ...)
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
   kept, err = self:guard(timeout, who)
   if not kept then return self.client.waits:failure(err) end
-  local ok, results = xpcall(call, with_traceback) -- what is allocated from here on is allocated in there
+  local ok, results = xpcall(call, with_traceback) -- allocations from here on happen inside this call
   local ended, released
   ended, released, err = pcall(end_with, self, kept, who, not ok)
   if not ended then
@@ -355,13 +356,14 @@ function Lock:with(timeout, ...)
     claim.next_undo, holds.to_undo = holds.to_undo, claim -- the next call of this client releases it
     error(ok and released or results, 0)
   end
-  if err == "lost" then self.lock_path:forgive(who) end -- told here
+  if err == "lost" then self.lock_path:forgive(who) end -- the caller hears of it now
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
   return nil, err, unpack(results, 1, results.n)
 end
 
---- Acquires for a block: `local g <close> = assert(lock:guard(5))`. Dropped while held, it releases when collected.
+--- Acquires for a block: `local g <close> = assert(lock:guard(5))`. A guard that is dropped releases when Lua collects
+--- it.
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
 ---@return zklock.Guard? guard
@@ -375,8 +377,8 @@ function Lock:guard(timeout, who)
   return hand_over(hand_out, self, who, made, seek(self, deadline, once, who))
 end
 
---- Asks for the lock without waiting. The request is the owner of what it gets. Made while nginx serves a request, it
---- ends with that one.
+--- Asks for the lock without waiting. The request is the owner of what it gets. A request that is made while nginx
+--- serves an HTTP request ends with that HTTP request.
 ---@param timeout number? seconds
 ---@param callback fun(token: integer?, err: string?, request: zklock.Request, why: string?) called once, from `poll`;
 ---  `why` is the reason of "disconnected", the third result of `acquire`
@@ -388,27 +390,28 @@ function Lock:request(timeout, callback)
   return Request.new(self, deadline, once, callback)
 end
 
---- Sets this handle's listener for losses: a session that expired, a node that was deleted. Once per loss of a hold
---- that was taken through this handle; `close` is not a loss.
----@param fn fun(err: "lost", owner: any, token: integer)? `owner` is nil when it was collected; nil: nobody listens
+--- Sets this handle's listener for losses: the session expired, or the node was deleted. It is called once for each
+--- hold that was taken through this handle and lost; `close` is not a loss.
+---@param fn fun(err: "lost", owner: any, token: integer)? `owner` is nil if it was collected; nil removes the listener
 function Lock:on_lost(fn)
   check.self(self, Lock, "lock:on_lost")
   self.handle_lost = check.listener(fn, "fn")
 end
 
---- Makes it revocable: sets this handle's listener for those who ask for the lock back. Once per hold that was taken
---- through this handle, also if they asked before. It is up to the listener: `lock:release(owner)` gives it back.
----@param fn fun(owner: any, token: integer)? nil: nobody listens
+--- Makes the lock revocable: sets this handle's listener for revocations. It is called once for each hold that was
+--- taken through this handle, also if the revocation came first. The listener decides: `lock:release(owner)` gives the
+--- lock back, doing nothing keeps it.
+---@param fn fun(owner: any, token: integer)? nil removes the listener
 function Lock:on_revoke(fn)
   check.self(self, Lock, "lock:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
   quietly(self.lock_path.tell_revoked, self.lock_path)
 end
 
---- Asks whoever holds it to give it back, in whatever process or language: a writer or all readers, and of a multilock
---- the holders of any of its paths.
+--- Asks the holders to give the lock back, in whatever process or language: a writer or all readers, and the holders
+--- of each path of a multilock.
 ---@param timeout number? seconds
----@return boolean? asked true once the servers have it; false: nobody holds it
+---@return boolean? asked true once the servers have stored the request; false: nobody holds it
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
 ---  "zookeeper: NAME"
 ---@return string? why of "disconnected", as of `acquire`
@@ -418,8 +421,8 @@ function Lock:revoke(timeout)
   return revoke(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once, false)
 end
 
---- Who is in the line, in order; of a multilock: in one line after the other. `kind` is "lock", "read" or "write";
---- `created` is seconds since 1970 by the servers' clock; `mine`: this client's.
+--- The nodes in the line, in order; of a multilock one line after the other. `kind` is "lock", "read" or "write";
+--- `created` is seconds since 1970 by the servers' clock; `mine` is true for this client's nodes.
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
@@ -431,8 +434,8 @@ function Lock:participants(timeout)
   return participants(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once)
 end
 
---- The path it was made with, without the chroot; of a multilock all its paths, sorted. Lua 5.1 and LuaJIT return no
---- more than some 8,000 values: with more paths it raises there.
+--- The path of the lock, without the chroot; of a multilock all its paths, sorted. Lua 5.1 and LuaJIT return at most
+--- some 8,000 values: with more paths the call raises there.
 ---@return string ...
 function Lock:path()
   check.self(self, Lock, "lock:path")

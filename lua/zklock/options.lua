@@ -1,10 +1,10 @@
---- options: which there are, of `zklock.connect` and of each kind of lock. spec/docs/interface_spec.lua compares them
---- with docs/api.md.
+--- options: the options of `zklock.connect` and of each kind of lock. spec/docs/interface_spec.lua compares them with
+--- docs/api.md.
 local check = require "zklock.base.check"
 
 local options = {}
 
---- What `zklock.connect` and each kind of lock know.
+--- The names that `zklock.connect` and each kind of lock accept.
 options.known = {
   connect = {
     session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
@@ -24,39 +24,40 @@ options.known = {
 ---@field connect_timeout number? seconds to wait here for the session; default `session_timeout`, inside nginx 0; at
 ---  most 3600, or math.huge; 0 returns a client that is still connecting
 ---@field auth table? `{ scheme = "digest", credential = "user:password" }`, or a list of them
----@field acl "open"|"creator"|"read"|nil of the nodes that are made; default "open", with `auth` or `tls` "creator"
+---@field acl "open"|"creator"|"read"|nil of the nodes that the client creates; default "open", with `auth` or `tls`
+---  "creator"
 ---@field identifier string? text for people, in the lock's node; default "HOST:PID"; at most 1024 bytes
----@field loop string|table|nil who waits: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an
+---@field loop string|table|nil the event loop: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an
 ---  adapter table, see docs/loops.md
 ---@field on_state fun(state: string)?
 ---@field on_error fun(message: string)? for errors in callbacks; default prints to stderr
----@field log fun(level: string, message: string)|false|nil libzookeeper's warnings and errors, which it does not tell
----  apart by client; false: no lines in nginx's error log either
+---@field log fun(level: string, message: string)|false|nil libzookeeper's warnings and errors, of all clients of the
+---  process; false: no lines in nginx's error log either
 ---@field tls { ca: string, cert: string, key: string, password: string? }? paths of files in PEM form, and the key's
 ---  password if it has one
 
---- These belong to the path, but for `owner`, which is the handle's: other ones for the same path raise.
+--- These belong to the path, except `owner`, which belongs to the handle: different options for the same path raise.
 ---@class zklock.SemaphoreOptions
----@field max_hold number? seconds after which a hold is lost, also when the script never comes back to look
+---@field max_hold number? seconds after which a hold is lost, whatever the script does
 
 ---@class zklock.MultilockOptions: zklock.SemaphoreOptions
----@field owner "thread"|nil inside nginx the light thread owns what it takes, not the request
+---@field owner "thread"|nil inside nginx the light thread owns what it takes, instead of the request
 
 ---@class zklock.LockOptions: zklock.MultilockOptions
----@field max_waiting integer? how many of this client's callers may wait for somebody; one more gets "busy"
+---@field max_waiting integer? how many callers of this client may wait; one more gets "busy"
 ---@field fair boolean? default true: strict order of arrival; false: this client's callers take turns on one node, its
 ---  place in the line, without traffic; those of a read-write lock on one for writers, and together on one for readers
----@field linger number? with `fair = false`: seconds for which the place is kept at most when nobody here wants it;
----  default 1
----@field handoffs integer? with `fair = false`: how many grants in a row those wait for who stand behind the place;
+---@field linger number? with `fair = false`: seconds for which the client keeps the place at most when no caller wants
+---  it; default 1
+---@field handoffs integer? with `fair = false`: how many grants in a row the waiters behind the place wait for;
 ---  default 64
----@field stint number? with `fair = false`: for how many seconds they wait, besides the last hold; default 1,
----  math.huge: no bound
+---@field stint number? with `fair = false`: seconds for which they wait at most, besides the last hold; default
+---  1; math.huge: no bound
 
 local OF_PLACES = { "linger", "handoffs", "stint" }
 local LINGER, HANDOFFS, STINT = 1, 64, 1
 
---- How callers share a place; nothing of that for those who queue one by one.
+--- The options of a shared place, which are not valid with a fair lock.
 local function check_place(given, settings, level)
   for _, name in ipairs(OF_PLACES) do
     if settings.fair and given[name] ~= nil then
@@ -70,10 +71,10 @@ local function check_place(given, settings, level)
     or check.integer(given.handoffs, "options.handoffs", 1, nil, level)
 end
 
---- What a lock without options has: one table for all of them, which nobody changes.
+--- The settings of a lock without options: one table for all of them, which nobody changes.
 local USUAL = { fair = true }
 
---- Those of a lock, which are not to be changed.
+--- Checks the options of a lock. Nobody changes the result.
 ---@param kind string
 ---@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, handoffs: integer?,
 ---   stint: number? }

@@ -1,5 +1,5 @@
---- request: a wait for a lock without a waiter: its callback is called from `poll`. It is the owner of what it gets.
---- Made while a host serves somebody (a request of nginx's), it ends with that.
+--- request: asks for a lock without waiting; `poll` calls its callback. The request is the owner of what it gets. If it
+--- is made while a host serves a request (nginx), it ends with that request.
 local Callbacks = require "zklock.run.callbacks"
 local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
@@ -37,7 +37,7 @@ local function new(handle, deadline, once, callback, lease, count)
   return request
 end
 
---- Asks; the callback is told exactly once, also when nothing could be asked.
+--- Asks for the lock. The callback is called exactly once, also when the client could not ask.
 ---@param handle zklock.Lock|zklock.Semaphore
 function Request.new(handle, ...)
   handle.client.holds:recall()
@@ -106,15 +106,15 @@ local function cancel(self)
 end
 
 --- Ends the wait.
----@return boolean cancelled true: the callback hears "cancelled", also when the wait was just over; false: the callback
+---@return boolean cancelled true: the callback gets "cancelled", also when the wait was just over; false: the callback
 ---  has its answer, or gets "closed", and nothing changes
 function Request:cancel()
   check.self(self, Request, "request:cancel")
   return quietly(cancel, self)
 end
 
---- Whom it was made for is at its end: so is it. Its callback is not called any more: nginx may have ended the
---- coroutine that its variables are in, and then they are anything.
+--- The host's request that it was made for has ended: so does this one. Its callback is no longer called: nginx may
+--- have ended the coroutine that the callback's variables are in, and their values are undefined then.
 ---@private
 function Request:abandon()
   local hold, call = self.hold, self.called[1]
@@ -146,9 +146,9 @@ local function release(self)
   return nil, "not owner"
 end
 
---- Gives back what it holds.
+--- Releases what it holds.
 ---@return boolean? ok
----@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it still held;
+---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "not owner", "lost" (once), "closed", "forked"
 function Request:release()
   check.self(self, Request, "request:release")
@@ -170,7 +170,7 @@ function Request:turn()
   return self:state() == "held" and self.hold.contender:turn() or nil
 end
 
---- Writes done only if it still holds when the servers do them; as `lock:multi`.
+--- Writes that the servers do only if the request still holds the lock; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
 ---@return (string|zklock.Stat|true)[]? results as of `client:multi`
@@ -188,7 +188,7 @@ function Request:multi(list, timeout)
   return results, err, index
 end
 
---- The nodes that it holds with; as `lock:nodes`.
+--- The request's own nodes; as `lock:nodes`.
 ---@return string[]? paths nil when it does not hold
 function Request:nodes()
   check.self(self, Request, "request:nodes")
@@ -196,15 +196,15 @@ function Request:nodes()
   return nodes and nodes[1] and nodes or nil
 end
 
---- Does it hold, with `validity` above 0?
+--- True while it holds and `validity` is above 0.
 ---@return boolean
 function Request:is_held()
   check.self(self, Request, "request:is_held")
   return self:validity() > 0
 end
 
---- For how long the servers cannot have given it to somebody else, read from the clock at the moment of asking: a
---- process that was stopped wakes up with 0. `state` says "held" until the loss is known.
+--- Seconds for which the servers cannot give it to another owner, read from the clock at the time of the call: a
+--- process that was stopped wakes up with 0. `state` says "held" until the client knows of the loss.
 ---@return number seconds 0 when it does not hold
 function Request:validity()
   check.self(self, Request, "request:validity")
@@ -212,8 +212,8 @@ function Request:validity()
   return hold and hold:validity() or 0
 end
 
---- The state as far as it is known. It changes from "released" to "lost" when the session turns out to have ended
---- before.
+--- The state as far as the client knows. It changes from "released" to "lost" if the session turns out to have ended
+--- before the release.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")

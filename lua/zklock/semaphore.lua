@@ -1,4 +1,4 @@
---- semaphore: the handle of so many leases at a path.
+--- semaphore: the handle of a semaphore at a path.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local Hold = require "zklock.holds.hold"
@@ -13,14 +13,14 @@ local Semaphore = {}
 Semaphore.__index = Semaphore
 Semaphore.__name = "zklock.Semaphore"
 
---- A handle on what is known of a path.
+--- A handle of a path.
 ---@return zklock.Semaphore
 function Semaphore.new(client, lock_path)
   return setmetatable({ client = client, lock_path = lock_path }, Semaphore)
 end
 
---- Each lease is a node, and who takes some looks at all of them for each that comes or goes: a release of 1,000 takes
---- some hundredths of a second, one of 10,000 holds up its process for more than one.
+--- Each lease is a node, and a caller looks at all of them whenever one comes or goes: a release of 1,000 takes some
+--- hundredths of a second, a release of 10,000 blocks the process for more than a second.
 local COUNT_MOST = 1000
 
 local function check_count(count, permits)
@@ -28,7 +28,7 @@ local function check_count(count, permits)
   return check.integer(count, "count", 1, math.min(permits, COUNT_MOST), 4)
 end
 
---- What is leased here ends with whom a host serves here.
+--- A lease that is taken while a host serves a request ends with that request.
 local function new_lease(semaphore)
   local client, lease = semaphore.client, Lease.new(semaphore)
   if client.loop.tie then client.loop.tie(client, lease) end
@@ -40,8 +40,8 @@ local function hand_out(lease, here)
   return lease
 end
 
---- Waits for leases, in order of arrival: all of them or none. 0 answers "timeout" also while somebody else is just
---- taking one. Taken while nginx serves a request, it ends with that one.
+--- Waits for leases, in order of arrival: all of them or none. A timeout of 0 also answers "timeout" while another
+--- caller is just taking one. A lease that is taken while nginx serves a request ends with that request.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
 ---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Lease? lease of all of them
@@ -64,7 +64,7 @@ function Semaphore:acquire(timeout, count)
   return core.hand_over(hand_out, lease, here)
 end
 
---- Asks for leases without waiting. Made while nginx serves a request, it ends with that one.
+--- Asks for leases without waiting. If nginx serves an HTTP request meanwhile, the lock request ends with it.
 ---@param timeout number? seconds
 ---@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request, why: string?) called once, from
 ---  `poll`; `why` is the reason of "disconnected", the third result of `acquire`
@@ -78,18 +78,18 @@ function Semaphore:request(timeout, callback, count)
   return Request.new(self, deadline, once, callback, new_lease(self), count)
 end
 
---- Makes leases taken through this handle revocable: sets its listener for those who ask for them back, once per lease.
---- It is up to the listener: `lease:release()` gives it back.
----@param fn fun(lease: zklock.Lease?, token: integer)? nil: nobody listens
+--- Makes leases that are taken through this handle revocable: sets its listener for revocations, called once for each
+--- lease. The listener decides: `lease:release()` gives the lease back, doing nothing keeps it.
+---@param fn fun(lease: zklock.Lease?, token: integer)? nil removes the listener
 function Semaphore:on_revoke(fn)
   check.self(self, Semaphore, "semaphore:on_revoke")
   self.handle_revoke = check.listener(fn, "fn")
   core.quietly(self.lock_path.tell_revoked, self.lock_path)
 end
 
---- Asks whoever has a lease to give it back.
+--- Asks the holders of all leases to give them back.
 ---@param timeout number? seconds
----@return boolean? asked true once the servers have it; false: there is no lease
+---@return boolean? asked true once the servers have stored the request; false: there is no lease
 ---@return string? err as of a lock's `revoke`
 ---@return string? why likewise
 function Semaphore:revoke(timeout)
@@ -98,7 +98,7 @@ function Semaphore:revoke(timeout)
   return revoke(self.client, { self.lock_path.path .. "/leases" }, deadline, once, true)
 end
 
---- Who holds leases, then who waits for some, in order.
+--- The holders of leases, then the waiters, in order.
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
 ---@return string? err as of a lock's `participants`
@@ -115,7 +115,7 @@ function Semaphore:participants(timeout)
   return list
 end
 
---- The path it was made with, without the chroot.
+--- The path of the semaphore, without the chroot.
 ---@return string
 function Semaphore:path()
   check.self(self, Semaphore, "semaphore:path")

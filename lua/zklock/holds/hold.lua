@@ -1,4 +1,4 @@
---- hold: one owner's wait for what is at a path, and then his hold of it.
+--- hold: one owner's wait for a lock, and then its hold of it.
 local Callbacks = require "zklock.run.callbacks"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
@@ -11,17 +11,17 @@ local NONE = {}
 
 ---@class zklock.Hold
 ---@field lock_path zklock.LockPath
----@field listener table whose `handle_lost` and `handle_revoke` are told: the handle it was taken through, or a lease's
----@field whose any[] a reference to the owner, that does not keep a coroutine alive
----@field handed boolean its owner was handed it
+---@field listener table with `handle_lost` and `handle_revoke`: the handle it was taken through, or a lease's
+---@field whose any[] a reference to the owner, which does not keep a coroutine alive
+---@field handed boolean the owner has received it
 ---@field state "waiting"|"held"|"failed"|"released"|"lost"
 ---@field leases integer? of a semaphore: how many
----@field contender userdata collected, it gives back what it holds; empty until it joins; counts how often its owner
----  has it
+---@field contender userdata gives its hold back when it is collected; empty until it joins; counts the owner's
+---  acquires
 ---@field token integer|false
----@field err string|false why it failed
----@field underway boolean an acquire of it has begun and not ended
----@field bound boolean while it is waited for, it also ends with whoever called, who is not its owner
+---@field err string|false the error that ended it
+---@field underway boolean an acquire of it has begun and has not ended
+---@field bound boolean while it waits, it also ends with the caller, which is not its owner
 ---@field dropped boolean its owner was collected, and the engine knows
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
@@ -51,9 +51,9 @@ local function new_revocation()
   return Callbacks.new_call(false, false, false)
 end
 
---- One that has not joined a line yet. It has room for all that there will be to tell: to end it allocates nothing. For
---- who listens from later on only, the call is made when there is something to tell.
----@param answered (fun(hold: zklock.Hold))? called when it was granted, or failed
+--- A hold that has not joined a line yet. It already has room for every callback, so that ending it allocates nothing.
+--- For a listener that is set later, the room is made when there is something to tell.
+---@param answered (fun(hold: zklock.Hold))? called when the hold is granted or fails
 ---@return zklock.Hold
 function Hold.new(lock_path, listener, who, leases, answered)
   local hold = setmetatable({ lock_path = lock_path, listener = listener, whose = owner.reference(who), handed = false,
@@ -69,7 +69,7 @@ end
 -- ---- the way down: to acquire -------------------------------------------------------------------------------------
 
 --- Joins the line; the answer comes to `event`. When an error is raised into it, `finish` undoes it.
----@param at_once boolean? what is granted at once is known when this returns, and no event tells
+---@param at_once boolean? true: a grant without traffic is known when this returns, and no event follows
 ---@return string? err
 function Hold:join(deadline, once, at_once)
   local lock_path, client = self.lock_path, self.lock_path.client
@@ -89,7 +89,7 @@ local function join_for_caller(self, deadline, once, here, caller)
   return self:join(deadline, once, true)
 end
 
---- Finalizers and hooks may call us between its steps: what is underway they leave alone.
+--- Finalizers and debug hooks may call zklock between its steps: they leave alone a hold that is `underway`.
 local function join_and_wait(self, deadline, once, here, caller)
   self.underway = true
   local ok, err = pcall(quietly, join_for_caller, self, deadline, once, here, caller)
@@ -99,16 +99,15 @@ local function join_and_wait(self, deadline, once, here, caller)
   return err
 end
 
---- Somebody else than its owner waits for it.
+--- The coroutine that waits for it is not its owner.
 function Hold:bind()
   self.bound = true
 end
 
---- Joins and waits. An error that is raised into that (Ctrl-C, a hook), wherever it is, ends the hold and is raised
---- again. What was granted is the caller's with `hand_out`; until then it is taken back when he calls again.
----@param here thread|table the running coroutine, or what stands for the main program: what kind of coroutine it is
----  does not show below `quietly`
----@param caller any the owner of a call that names none; nil: not known yet
+--- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is raised again. A grant
+--- belongs to the caller from `hand_out` on; until then the caller's next call takes it back.
+---@param here thread|table the running coroutine, or `owner.main`; below `quietly` nobody can see what kind it is
+---@param caller any the owner of a call that names no owner; nil: not known yet
 ---@return string? err
 function Hold:acquire(deadline, once, here, caller)
   local client = self.lock_path.client
@@ -127,7 +126,7 @@ function Hold:acquire(deadline, once, here, caller)
   return err or self.err or (self.state == "lost" and "lost") or client.native:unusable()
 end
 
---- Waits until it is not waiting any more, or until `deadline` (nil: the engine keeps it, which is `due`).
+--- Waits until the hold no longer waits, or until `deadline` (nil: the engine ends the wait, at `due`).
 function Hold:await(deadline, due)
   local waits, waiter = self.lock_path.client.waits, Waits.new_waiter(deadline, due)
   local waiters = self.waiters or waits:take_set() -- a waiter lives as long as its coroutine waits
@@ -143,8 +142,8 @@ function Hold:await(deadline, due)
   end
 end
 
---- The caller is handed it: a first time what he waited for, later once more what he holds.
----@param here thread|table the running coroutine, or what stands for the main program
+--- The caller receives the hold: the first time after the wait, later once more for each acquire.
+---@param here thread|table the running coroutine, or `owner.main`
 function Hold:hand_out(here)
   local client = self.lock_path.client
   self.contender:hand(self.token)
@@ -153,12 +152,12 @@ function Hold:hand_out(here)
   if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: after it nothing raises
 end
 
---- An error was raised before the caller was handed it: the hold ends. If other coroutines have acquired it in the same
---- owner's name meanwhile, it only counts one less. An error may be raised into this function, too: after an error Lua
+--- An error was raised before the caller received the hold: the hold ends. If other coroutines have acquired it in the
+--- name of the same owner, it only counts one less. An error may be raised into this function, too: after an error Lua
 --- 5.4 frees most of its room for nested calls, and there may be no memory for new room. Then `ClientHolds:undo` calls
 --- this again. So each step can be repeated, and the last one makes `ClientHolds` forget the hold.
 ---@param here thread|table the coroutine that waited
----@param caller any the owner of a call that names none; nil: not known
+---@param caller any the owner of a call that names no owner; nil: not known
 function Hold:take_back(here, caller)
   local client = self.lock_path.client
   local holds, waits = client.holds, client.waits
@@ -179,7 +178,7 @@ end
 
 --- `ClientHolds:undo` calls this: a call that waited for the hold has raised.
 ---@param here thread|table the running coroutine
----@param caller any the owner of its calls that name none
+---@param caller any the owner of its calls that name no owner
 function Hold:undo(here, caller)
   local waited = self.lock_path.client.holds:coroutine_of(self) or here
   self:take_back(waited, waited == here and caller or nil)
@@ -187,7 +186,7 @@ end
 
 -- ---- the way up: what the engine says -----------------------------------------------------------------------------
 
---- An event. May be told again.
+--- An event of the engine. The same event may come again.
 function Hold:event(kind, err, token)
   if kind == "lost" then return self:tell_loss(err, token) end
   if kind == "revoked" then
@@ -208,12 +207,12 @@ function Hold:event(kind, err, token)
   self:wake()
 end
 
---- Ends the waits for it: it is not waiting any more.
+--- Ends the waits for this hold.
 function Hold:wake()
   if self.waiters then self.lock_path.client.waits:wake_all(self.waiters) end
 end
 
---- The owner, as listeners are told who he is: nobody owns a lease.
+--- The owner, as listeners get it: nobody owns a lease.
 local function named_owner(self)
   if self.listener.semaphore then return nil end
   return self.whose[1]
@@ -224,7 +223,7 @@ function Hold:tell_loss(err, token)
   local client, on_lost = self.lock_path.client, lost_listener(self)
   local dispatcher = client.dispatcher
   if self.state == "held" then self:finish("lost") end
-  if not dispatcher.kept:has(self) then return end -- told already
+  if not dispatcher.kept:has(self) then return end -- the listener knows
   self.state = "lost" -- also when its release could not say so
   if on_lost then
     self.loss = self.loss or new_loss()
@@ -234,7 +233,7 @@ function Hold:tell_loss(err, token)
   dispatcher:note("lost", ("%s (token %d)"):format(self.lock_path.path, token))
 end
 
---- Somebody asks for it back: told once, as soon as there is a listener.
+--- A revocation: the listener hears of it once, as soon as there is one.
 function Hold:tell_revoked()
   local on_revoke = revoked_listener(self)
   if self.asked_for ~= "asked" or not on_revoke then return end
@@ -256,7 +255,7 @@ end
 ---@field err string? for those who wait for the hold
 ---@field wakes boolean? those who wait for the hold go on
 ---@field is_loss boolean? the owner's next release answers "lost", and one more event tells the listener
----@field is_doubtful boolean? nobody can say whether it was still held: one more event tells
+---@field is_doubtful boolean? nobody can say whether it was still held: one more event says it
 
 ---@type table<string, zklock.Ending>
 local ENDINGS = {
@@ -295,8 +294,8 @@ function Hold:finish(reason)
   if how.wakes then self:wake() end
 end
 
---- It was given back, and core alone knows: the short way (`lock.lua`), or by a release into which an error was raised,
---- or a finalizer came. Then the rest is done now.
+--- Core has given it back, and Lua does not know yet: on the fast path (`lock.lua`), or in a release that an error or a
+--- finalizer interrupted. Does the rest.
 ---@return boolean ended
 function Hold:end_rest()
   local ended = self.state == "held" and self.contender:given_back()
@@ -304,7 +303,7 @@ function Hold:end_rest()
   return ended
 end
 
---- Gives back one of several counts, and answers for this moment.
+--- Gives back one of several counts, and answers for the present moment.
 ---@return boolean? ok nil without an error: it is the last count, or max_hold is over
 ---@return string? err "unknown"
 local function release_one(contender)
@@ -316,15 +315,15 @@ local function release_one(contender)
 end
 
 --- Gives back one count, and with the last one the lock.
----@param failed boolean? what was done under it may still be under way: nobody here takes its place over
+---@param failed boolean? true: work under the lock may still be under way, so no caller here takes over its node
 ---@return boolean? ok
----@return string? err "unknown": it was given back, and with validity 0 nobody can say whether it was still held;
+---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "lost", or as of the engine's `release`
 function Hold:release(failed)
   local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
   local ok, err = release_one(contender)
   if ok or err then return ok, err end
-  if contender:validity() == 0 then dispatcher:keep(self) end -- before anything is done that memory may lack for
+  if contender:validity() == 0 then dispatcher:keep(self) end -- first, because memory may lack later
   if failed then
     ok, err = contender:give_up()
   else
@@ -341,13 +340,13 @@ function Hold:release(failed)
   return ok, err
 end
 
---- For how long the servers cannot have given it to somebody else; 0 when it is not held. One call of core.
+--- Seconds for which the servers cannot give it to another owner; 0 when it is not held. One call of core.
 ---@return number seconds
 function Hold:validity()
   return self.state == "held" and self.contender:validity() or 0
 end
 
---- For who has a hold as a value, a guard or a lease: what its release would answer that is none any more.
+--- For a guard or a lease: the error that its release returns when the hold is over; nil: it is not over.
 ---@return string? err "closed", "forked", "lost", "not owner"
 function Hold:is_over()
   local unusable = self.lock_path.client.native:unusable()
@@ -356,12 +355,12 @@ function Hold:is_over()
   return self.state == "lost" and "lost" or "not owner"
 end
 
---- Likewise: is it held, as far as is known?
+--- For a guard or a lease: true while it is held, as far as the client knows.
 function Hold:is_open()
   return self.state == "held" and not self.lock_path.client.native:unusable() and self.contender:held()
 end
 
---- It was granted and cancelled at the same time: its owner is told that it was cancelled, and `decline` gives it back.
+--- It was granted and cancelled at the same time: the owner hears "cancelled", and `finish "declined"` gives it back.
 function Hold:cancelled()
   self.err = "cancelled"
 end
@@ -377,15 +376,15 @@ function Hold:abandon()
   if self.state == "waiting" or self.state == "held" then self:finish("abandoned") end
 end
 
---- The host has ended the coroutine that acquires it, without an error: nobody will be handed it.
+--- True if the host has ended the coroutine that acquires it, without an error: nobody would receive the hold.
 ---@private
 function Hold:is_deserted()
   local is_gone = self.lock_path.client.loop.is_gone
   return self.joiner and is_gone and is_gone(self.joiner) or false
 end
 
---- Ends it if the coroutine that acquires it is gone. Others of the same owner who wait for it queue anew. A coroutine
---- that was woken just now looks as if it were gone, so after a grant it takes two looks.
+--- Ends the hold if the coroutine that acquires it is gone. Other coroutines of the same owner queue anew. A coroutine
+--- that has just been woken looks as if it were gone, so after a grant it takes two checks.
 function Hold:desert()
   if not self:is_deserted() then return end
   if self.state == "waiting" then
