@@ -53,6 +53,10 @@ luacheck_all() {
     luacheck --quiet --codes "$@"
 }
 
+prose() {
+    find . -name '*.md' ! -path './build/*' ! -path './.git/*' -printf '%P\0' | xargs -0 lua5.4 tools/prose.lua
+}
+
 step 'clang-format' formatted
 step 'no line of C past column 100' narrow
 step 'clang-tidy' tidy
@@ -64,6 +68,7 @@ for rockspec in rockspec/*.rockspec; do
 done
 step 'Lua modules know what is below them, and write their own fields' lua5.4 tools/rooms.lua lua
 step 'no owner is compared by its __eq' lua5.4 tools/owners.lua lua
+step 'Markdown has lines of 100 columns and cells of 160' prose
 step 'the rockspecs are in step with the tree' lua5.4 tools/rockspec.lua
 
 echo "$passed passed, $failed failed"
