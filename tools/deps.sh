@@ -28,7 +28,7 @@ wanted=
 [ $# -gt 0 ] || set -- build test tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench
 for goal; do
     case $goal in
-    test) wanted="$wanted $cc $luas $specs $nginx luarocks $mutants" ;;
+    test) wanted="$wanted $cc $luas $specs $nginx luarocks git|/usr/bin/git $mutants" ;;
     tls) wanted="$wanted $cc $lua54 $specs $tls" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
@@ -46,7 +46,7 @@ for goal; do
     fuzz) wanted="$wanted $cc $lua54 clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;
     bare) wanted="$wanted debootstrap git" ;;
-    lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck" ;;
+    lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck git|/usr/bin/git" ;;
     *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac
 done
