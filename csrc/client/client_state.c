@@ -34,7 +34,7 @@ void zkl_client_enter(zkl_client *client) {
 void zkl_client_leave(zkl_client *client) {
     do
         zkl_compounds_step(&client->lines.queue);
-    while (zkl_places_step(&client->lines.queue));
+    while (zkl_shared_nodes_step(&client->lines.queue));
     zkl_session_step(&client->session);
     zkl_errands_step(&client->nodes);
     zkl_views_step(&client->nodes);

@@ -9,10 +9,10 @@
 #include "queue/compound.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
+#include "queue/guest.h"
 #include "queue/line.h"
 #include "queue/lines.h"
-#include "queue/guest.h"
-#include "queue/place.h"
+#include "queue/shared_node.h"
 #include "zklock.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
     for (size_t i = 0; !j->terms->sharing && i < j->path_count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, j->paths[i]);
         if (line)
-            zkl_place_make_way(line);
+            zkl_shared_node_make_way(line);
     }
     if (j->all)
         return zkl_compound_join_all(&client->lines, (const char *const *)j->paths, j->path_count,
@@ -51,7 +51,7 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
     zkl_line *line = zkl_lines_at(&client->lines, j->paths[0]);
     if (!line)
         return NULL;
-    return j->terms->sharing ? zkl_place_join(line, j->tag, j->terms)
+    return j->terms->sharing ? zkl_shared_node_join(line, j->tag, j->terms)
                              : zkl_line_join(line, j->tag, j->terms);
 }
 
@@ -229,7 +229,7 @@ void zkl_hurry(zkl_client *client) {
     if (zkl_client_forked(client))
         return;
     zkl_client_enter(client);
-    zkl_places_hurry(&client->lines);
+    zkl_shared_nodes_hurry(&client->lines);
     zkl_client_leave(client);
 }
 

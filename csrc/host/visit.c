@@ -69,7 +69,7 @@ static zkl_visit *visit_of(const zkl_visit_handler *handler) {
 
 /* Each client has a visit of its own in the same slot: the latest one's handler is in there, the
  * others' are the former ones of each other. NULL: this one's is not among them. */
-static zkl_visit_handler **place_of(zkl_visit *visit) {
+static zkl_visit_handler **shared_of(zkl_visit *visit) {
     zkl_visit_handler **at = visit->slot;
     zkl_visit *found;
     while ((found = visit_of(*at)) && found != visit)
@@ -79,7 +79,7 @@ static zkl_visit_handler **place_of(zkl_visit *visit) {
 
 /* It may be called again, when the visit is gone. */
 static void leave_slot(zkl_visit *visit) {
-    zkl_visit_handler **at = place_of(visit);
+    zkl_visit_handler **at = shared_of(visit);
     *(at ? at : visit->slot) = visit->former;
     visit->slot = NULL;
 }

@@ -116,7 +116,7 @@ static int contender_token(lua_State *L) {
     return 1;
 }
 
-/* contender:turn() -> which grant on its place it is; 0: it shares none; nil when it does not
+/* contender:turn() -> which grant on its shared node it is; 0: it shares none; nil when it does not
  * hold */
 static int contender_turn(lua_State *L) {
     uint64_t turn;

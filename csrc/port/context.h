@@ -39,8 +39,8 @@ typedef struct zkl_context {
      * for others may have some there. NULL: nobody has. */
     void (*unwatched)(struct zkl_context *context, const char *path, bool list);
 
-    size_t idle_places; /* nobody holds them, but somebody may at any moment */
-    uint64_t guid;      /* the client's half of the GUIDs in the names of its nodes */
+    size_t idle_shared_nodes; /* nobody holds them, but somebody may at any moment */
+    uint64_t guid;            /* the client's half of the GUIDs in the names of its nodes */
     const char *identifier;
     zkl_acl acl;
     size_t chroot;      /* bytes at the front of every path that are the chroot */

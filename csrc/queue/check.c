@@ -4,7 +4,7 @@
 
 #include "port/wire.h"
 #include "queue/line_state.h"
-#include "queue/place_state.h"
+#include "queue/shared_node_state.h"
 #include "recipe/snapshot.h"
 
 #include <stdio.h>
@@ -235,86 +235,90 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
     }
 }
 
-/* ---- a place ---- */
+/* ---- a shared node ---- */
 
-static bool is_idle(const zkl_place *place) {
-    return place->node->phase == ZKL_HELD && !place->holders.first && !place->waiting.first;
+static bool is_idle(const zkl_shared_node *shared) {
+    return shared->contender->phase == ZKL_HELD && !shared->holders.first && !shared->waiting.first;
 }
 
 /* It is held, by nobody yet for whom some wait. */
-static bool is_handed_on_soon(const zkl_place *place) {
-    const zkl_context *context = place->context;
-    return !context->port || place->line->list_sent || place->node->watch == ZKL_WATCH_ASKED ||
+static bool is_handed_on_soon(const zkl_shared_node *shared) {
+    const zkl_context *context = shared->context;
+    return !context->port || shared->line->list_sent ||
+           shared->contender->watch == ZKL_WATCH_ASKED ||
            context->trusted_until <= zkl_context_now(context);
 }
 
-static void check_guests(subject of, const zkl_place *place) {
-    must(of, place->kind == ZKL_KIND_READ || place->holders.first == place->holders.last,
-         "only readers hold a place together");
-    ZKL_EACH (const zkl_contender, c, &place->holders, member) {
+static void check_guests(subject of, const zkl_shared_node *shared) {
+    must(of, shared->kind == ZKL_KIND_READ || shared->holders.first == shared->holders.last,
+         "only readers hold a shared node together");
+    ZKL_EACH (const zkl_contender, c, &shared->holders, member) {
         must(of,
-             c->phase == ZKL_HELD && c->turn && c->turn <= place->before + place->turn &&
-                 c->token == place->node->token && !c->line &&
-                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
-             "who holds a place has a turn on it");
+             c->phase == ZKL_HELD && c->turn && c->turn <= shared->before + shared->turn &&
+                 c->token == shared->contender->token && !c->line &&
+                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->shared == shared,
+             "who holds a shared node has a turn on it");
     }
-    ZKL_EACH (const zkl_contender, c, &place->resting, member) {
+    ZKL_EACH (const zkl_contender, c, &shared->resting, member) {
         const zkl_guest *guest = ZKL_CONTAINER_OF(c, const zkl_guest, contender);
-        must(of, c->phase == ZKL_OVER && guest->place == place && guest->rested,
-             "who rests on a place has given it back");
+        must(of, c->phase == ZKL_OVER && guest->shared == shared && guest->rested,
+             "who rests on a shared node has given it back");
     }
     size_t waiters = 0, impatient = 0, bounded = 0;
-    ZKL_EACH (const zkl_contender, c, &place->waiting, member) {
+    ZKL_EACH (const zkl_contender, c, &shared->waiting, member) {
         waiters++;
         impatient += c->terms.once;
         bounded += c->terms.crowd != 0;
         must(of,
              c->phase == ZKL_WAITING && !c->line && !c->turn &&
-                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->place == place,
-             "who waits for a place has no turn yet");
+                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->shared == shared,
+             "who waits for a shared node has no turn yet");
     }
     must(of,
-         waiters == place->waiters && impatient == place->impatient &&
-             bounded == count_list(&place->bounded),
-         "those who wait for a place are counted");
-    must(of, !place->impatient || place->context->port, "a single try does not wait for a link");
+         waiters == shared->waiters && impatient == shared->impatient &&
+             bounded == count_list(&shared->bounded),
+         "those who wait for a shared node are counted");
+    must(of, !shared->impatient || shared->context->port, "a single try does not wait for a link");
 }
 
-static void check_place(const zkl_line *line, const zkl_place *place) {
-    const zkl_contender *node = place->node;
-    must((subject){line, NULL}, node && place->line == line && !place->stirred,
-         "a place has a node, and was looked at");
+static void check_shared_node(const zkl_line *line, const zkl_shared_node *shared) {
+    const zkl_contender *node = shared->contender;
+    must((subject){line, NULL}, node && shared->line == line && !shared->stirred,
+         "a shared node has a node, and was looked at");
     const subject of = {line, node};
     const bool held = node->phase == ZKL_HELD;
     must(of,
-         node->line == line && node->compound == &place->compound &&
+         node->line == line && node->compound == &shared->compound &&
              (held || node->phase == ZKL_WAITING),
-         "a place's node is in its line");
-    must(of, held == place->entered, "a place is entered when its node is held");
-    must(of, held || (!place->holders.first && !place->turn), "nobody holds a place that queues");
-    must(of, held || place->waiting.first, "a place that nobody waits for does not queue");
-    must(of, held || !place->timer.at, "a place that queues has no time to keep");
-    must(of, place->idle == is_idle(place), "a place is idle when nobody here wants it");
-    must(of, !place->idle || (!place->sealed && !node->revoked && place->context->port),
-         "an idle place is open");
+         "a shared node's node is in its line");
+    must(of, held == shared->entered, "a shared node is entered when its node is held");
+    must(of, held || (!shared->holders.first && !shared->turn),
+         "nobody holds a shared node that queues");
+    must(of, held || shared->waiting.first, "a shared node that nobody waits for does not queue");
+    must(of, held || !shared->timer.at, "a shared node that queues has no time to keep");
+    must(of, shared->idle == is_idle(shared), "a shared node is idle when nobody here wants it");
+    must(of, !shared->idle || (!shared->sealed && !node->revoked && shared->context->port),
+         "an idle shared node is open");
     must(of,
-         !place->idle || place->company == ZKL_COMPANY_NONE ||
-             (place->company == ZKL_COMPANY_UNKNOWN && line->list_sent),
-         "an idle place goes when somebody stands behind it");
+         !shared->idle || shared->company == ZKL_COMPANY_NONE ||
+             (shared->company == ZKL_COMPANY_UNKNOWN && line->list_sent),
+         "an idle shared node goes when somebody stands behind it");
     must(of,
-         place->company != ZKL_COMPANY_NONE ||
-             (!place->counted && (line->current || (place->kind == ZKL_KIND_READ && !place->idle))),
-         "that nobody is behind a place is known by the watch on the directory");
-    must(of, place->counted <= place->sharing.handoffs,
-         "those behind a place wait for so many grants at most");
-    must(of, !held || place->holders.first || !place->waiting.first || is_handed_on_soon(place),
-         "who waits for a place that nobody holds gets it");
+         shared->company != ZKL_COMPANY_NONE ||
+             (!shared->counted &&
+              (line->current || (shared->kind == ZKL_KIND_READ && !shared->idle))),
+         "that nobody is behind a shared node is known by the watch on the directory");
+    must(of, shared->counted <= shared->sharing.handoffs,
+         "those behind a shared node wait for so many grants at most");
+    must(of, !held || shared->holders.first || !shared->waiting.first || is_handed_on_soon(shared),
+         "who waits for a shared node that nobody holds gets it");
     must(of,
-         !place->under || (place->kind == ZKL_KIND_READ && place->under->lent == place &&
-                           place->under->holders.first && place->under->sealed),
-         "a place under a write has it lent");
-    must(of, !place->lent || place->lent->under == place, "a place that is lent is under a write");
-    check_guests(of, place);
+         !shared->under || (shared->kind == ZKL_KIND_READ && shared->under->lent == shared &&
+                            shared->under->holders.first && shared->under->sealed),
+         "a shared node under a write has it lent");
+    must(of, !shared->lent || shared->lent->under == shared,
+         "a shared node that is lent is under a write");
+    check_guests(of, shared);
 }
 
 /* ---- a line ---- */
@@ -357,7 +361,7 @@ static void check_line(const zkl_line *line) {
          "a current snapshot is watched");
     check_snapshot(of, line);
     ZKL_EACH (const zkl_listener, listener, &line->listeners, item) {
-        check_place(line, ZKL_CONTAINER_OF(listener, zkl_place, listener));
+        check_shared_node(line, ZKL_CONTAINER_OF(listener, zkl_shared_node, listener));
     }
     check_followers(of, line);
     check_tally(of, line);

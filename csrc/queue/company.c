@@ -19,14 +19,14 @@ static bool is_lender(const zkl_child *child, const zkl_contender *node) {
     return node->borrowed && child->mine && child->sequence == node->sequence;
 }
 
-/* A place that is held has nobody before it but our own nodes that are on their way out. */
-static bool is_anybody_there(const zkl_place *place) {
-    const zkl_snapshot *snapshot = &place->line->snapshot;
-    const zkl_child own = {.kind = place->node->terms.kind};
+/* A shared node that is held has nobody before it but our own nodes that are on their way out. */
+static bool is_anybody_there(const zkl_shared_node *shared) {
+    const zkl_snapshot *snapshot = &shared->line->snapshot;
+    const zkl_child own = {.kind = shared->contender->terms.kind};
     for (size_t i = 0; i < snapshot->count; i++) {
         const zkl_child *child = &snapshot->children[i];
-        if (child->mine != place->node && zkl_verdict_blocks(&own, child->kind) &&
-            !is_lender(child, place->node))
+        if (child->mine != shared->contender && zkl_verdict_blocks(&own, child->kind) &&
+            !is_lender(child, shared->contender))
             return true;
     }
     return false;
@@ -34,44 +34,45 @@ static bool is_anybody_there(const zkl_place *place) {
 
 /* Readers that share it have no watch on the directory, for others come and go: what is behind them
  * is asked now and then. */
-static bool is_read(const zkl_place *place) {
-    return place->kind == ZKL_KIND_READ && (zkl_place_holder(place) || zkl_place_waiter(place));
+static bool is_read(const zkl_shared_node *shared) {
+    return shared->kind == ZKL_KIND_READ &&
+           (zkl_shared_node_holder(shared) || zkl_shared_node_waiter(shared));
 }
 
 /* Those who read were to have asked, and have been answered, long ago: somebody may have come just
  * after the latest list, and have waited for as long as he is to. */
-static bool is_overdue(const zkl_place *place) {
-    const zkl_nanos stint = place->sharing.stint;
-    return zkl_place_now(place) - place->line->known >=
+static bool is_overdue(const zkl_shared_node *shared) {
+    const zkl_nanos stint = shared->sharing.stint;
+    return zkl_shared_node_now(shared) - shared->line->known >=
            (stint > 2 * PAUSE_LEAST ? stint : 2 * PAUSE_LEAST);
 }
 
-static zkl_company company_of(const zkl_place *place) {
-    const zkl_line *line = place->line;
-    const bool listed = place->lists != line->lists;
-    if (place->company == ZKL_COMPANY_NONE && line->current && !listed)
+static zkl_company company_of(const zkl_shared_node *shared) {
+    const zkl_line *line = shared->line;
+    const bool listed = shared->lists != line->lists;
+    if (shared->company == ZKL_COMPANY_NONE && line->current && !listed)
         return ZKL_COMPANY_NONE; /* who comes is shown by a new list */
-    if (line->current || (is_read(place) && listed))
-        return is_anybody_there(place) ? ZKL_COMPANY_SOME : ZKL_COMPANY_NONE;
-    if (place->company == ZKL_COMPANY_NONE &&
-        (line->unsynced || !is_read(place) || is_overdue(place)))
+    if (line->current || (is_read(shared) && listed))
+        return is_anybody_there(shared) ? ZKL_COMPANY_SOME : ZKL_COMPANY_NONE;
+    if (shared->company == ZKL_COMPANY_NONE &&
+        (line->unsynced || !is_read(shared) || is_overdue(shared)))
         return ZKL_COMPANY_UNKNOWN; /* the watch has told of something, or it is time to ask */
-    return place->company;
+    return shared->company;
 }
 
-void zkl_company_look(zkl_place *place) {
-    const zkl_line *line = place->line;
-    const zkl_company found = company_of(place);
+void zkl_company_look(zkl_shared_node *shared) {
+    const zkl_line *line = shared->line;
+    const zkl_company found = company_of(shared);
     if (found == ZKL_COMPANY_NONE)
-        place->counted = 0;
+        shared->counted = 0;
     if (line->current && found == ZKL_COMPANY_NONE)
-        place->since = zkl_place_now(place);
+        shared->since = zkl_shared_node_now(shared);
     else if (found == ZKL_COMPANY_NONE ||
-             (place->company == ZKL_COMPANY_NONE && place->lists == line->lists))
-        place->since = line->known;
-    place->lists = line->lists;
-    zkl_place_set_company(place, found);
-    place->listener.attends = found == ZKL_COMPANY_UNKNOWN && !is_read(place);
+             (shared->company == ZKL_COMPANY_NONE && shared->lists == line->lists))
+        shared->since = line->known;
+    shared->lists = line->lists;
+    zkl_shared_node_set_company(shared, found);
+    shared->listener.attends = found == ZKL_COMPANY_UNKNOWN && !is_read(shared);
 }
 
 /* Is there, or will there be, room for the watch without which a list says little? */
@@ -80,9 +81,9 @@ static bool may_watch(const zkl_line *line) {
            zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
-bool zkl_company_ask(zkl_place *place) {
-    zkl_line *line = place->line;
-    if (!place->context->port || line->retry.at || (!is_read(place) && !may_watch(line)))
+bool zkl_company_ask(zkl_shared_node *shared) {
+    zkl_line *line = shared->line;
+    if (!shared->context->port || line->retry.at || (!is_read(shared) && !may_watch(line)))
         return line->list_sent;
     if (!line->list_sent) {
         line->list_wanted = true;
@@ -91,34 +92,34 @@ bool zkl_company_ask(zkl_place *place) {
     return line->list_sent;
 }
 
-bool zkl_company_awaited(zkl_place *place) {
-    return place->company == ZKL_COMPANY_UNKNOWN && zkl_company_ask(place);
+bool zkl_company_awaited(zkl_shared_node *shared) {
+    return shared->company == ZKL_COMPANY_UNKNOWN && zkl_company_ask(shared);
 }
 
-bool zkl_company_waited(const zkl_place *place) {
-    return place->company != ZKL_COMPANY_NONE &&
-           (place->counted >= place->sharing.handoffs ||
-            zkl_place_now(place) - place->since >= place->sharing.stint);
+bool zkl_company_waited(const zkl_shared_node *shared) {
+    return shared->company != ZKL_COMPANY_NONE &&
+           (shared->counted >= shared->sharing.handoffs ||
+            zkl_shared_node_now(shared) - shared->since >= shared->sharing.stint);
 }
 
 /* When readers ask again who is behind them: half a stint after they did, for whoever comes in
  * between waits for one in all. Not all clients at once. */
-static zkl_nanos next_moment(const zkl_place *place) {
-    zkl_nanos pause = place->sharing.stint < ZKL_NEVER ? place->sharing.stint / 2 : ZKL_SECOND;
+static zkl_nanos next_moment(const zkl_shared_node *shared) {
+    zkl_nanos pause = shared->sharing.stint < ZKL_NEVER ? shared->sharing.stint / 2 : ZKL_SECOND;
     pause = pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
     pause = pause < PAUSE_MOST ? pause : PAUSE_MOST;
-    return place->since + pause - place->since % (pause / 4);
+    return shared->since + pause - shared->since % (pause / 4);
 }
 
 /* The answer comes back here, as does the link, or the line's retry, if it cannot be asked now. */
-void zkl_company_patrol(zkl_place *place) {
-    if (place->company == ZKL_COMPANY_UNKNOWN)
-        zkl_company_ask(place);
-    if (place->company != ZKL_COMPANY_NONE || place->timer.at)
+void zkl_company_patrol(zkl_shared_node *shared) {
+    if (shared->company == ZKL_COMPANY_UNKNOWN)
+        zkl_company_ask(shared);
+    if (shared->company != ZKL_COMPANY_NONE || shared->timer.at)
         return;
-    const zkl_nanos at = next_moment(place);
-    if (at > zkl_place_now(place))
-        zkl_timer_set(&place->context->timers, &place->timer, at);
+    const zkl_nanos at = next_moment(shared);
+    if (at > zkl_shared_node_now(shared))
+        zkl_timer_set(&shared->context->timers, &shared->timer, at);
     else
-        zkl_company_ask(place);
+        zkl_company_ask(shared);
 }

@@ -127,7 +127,7 @@ struct zkl_contender {
     bool hosted;   /* the host still has it */
     bool mute;     /* the host is in the call that joins, and sees what becomes of it */
     bool revoked;  /* somebody has asked for it back */
-    uint64_t turn; /* on a place that it shares: which grant it is; else 0 */
+    uint64_t turn; /* on a shared node: which grant it is; else 0 */
     zkl_post post; /* in a round of those who are not watched (unwatched.h) */
 
     zkl_position position : 8;

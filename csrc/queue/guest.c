@@ -10,13 +10,13 @@
 
 /* The end of max_hold. */
 static void overstay(zkl_contender *c) {
-    zkl_place *place = zkl_guest_of(c)->place;
-    place->sealed = true;
-    zkl_turns_leave(place, c);
+    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    shared->sealed = true;
+    zkl_turns_leave(shared, c);
     zkl_contender_lost(c);
 }
 
-/* The node stays: it is the place's, which hands it on when the session is trusted again. */
+/* The node stays: it is the shared node's, which hands it on when the session is trusted again. */
 static void doubt(zkl_contender *c, zkl_contender *node) {
     zkl_guest_of(c)->witness = node;
     zkl_doubt_begin(c, node);
@@ -33,13 +33,13 @@ static zkl_status end_hold(zkl_contender *c, bool sealing) {
         overstay(c);
         return ZKL_LOST;
     }
-    zkl_place *place = zkl_guest_of(c)->place;
-    place->sealed |= sealing && place->kind != ZKL_KIND_READ;
-    zkl_turns_downgrade(place, !sealing);
-    zkl_turns_leave(place, c);
+    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    shared->sealed |= sealing && shared->kind != ZKL_KIND_READ;
+    zkl_turns_downgrade(shared, !sealing);
+    zkl_turns_leave(shared, c);
     zkl_contender_released(c);
     if (status == ZKL_UNKNOWN)
-        doubt(c, place->node);
+        doubt(c, shared->contender);
     return status;
 }
 
@@ -62,7 +62,7 @@ static void drop(zkl_contender *c) {
     c->hosted = false;
     cancel(c, ZKL_CANCELLED);
     give_up(c);
-    zkl_place *rests_on = zkl_guest_of(c)->place;
+    zkl_shared_node *rests_on = zkl_guest_of(c)->shared;
     if (rests_on)
         zkl_turns_leave_resting(rests_on, c);
     zkl_doubt_drop(c);
@@ -70,13 +70,13 @@ static void drop(zkl_contender *c) {
 }
 
 /* Whoever writes with the node as a guard may do so after the hold, when another caller has it: so
- * the node goes with this hold, whose end looks at the place. */
+ * the node goes with this hold, whose end looks at the shared node. */
 static zkl_contender *part(zkl_contender *c, size_t index) {
-    zkl_place *place = zkl_guest_of(c)->place;
+    zkl_shared_node *shared = zkl_guest_of(c)->shared;
     if (index > 0)
         return NULL;
-    place->sealed = true;
-    return place->node;
+    shared->sealed = true;
+    return shared->contender;
 }
 
 static void free_guest(zkl_contender *c) {
@@ -98,15 +98,15 @@ static zkl_testimony heard(zkl_contender *c, const zkl_contender *witness) {
 
 static const zkl_contender_table guests = {release, give_up, cancel, drop, free_guest, part, heard};
 
-zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *terms) {
+zkl_contender *zkl_guest_new(zkl_shared_node *shared, uint64_t tag, const zkl_terms *terms) {
     zkl_guest *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     zkl_contender *c = &made->contender;
-    zkl_contender_init(c, place->line->queue, tag, terms, NULL);
+    zkl_contender_init(c, shared->line->queue, tag, terms, NULL);
     c->call = &guests;
     c->timer.fire = guest_timer;
-    zkl_turns_wait(place, c);
+    zkl_turns_wait(shared, c);
     return c;
 }
 
@@ -114,39 +114,39 @@ zkl_contender *zkl_guest_new(zkl_place *place, uint64_t tag, const zkl_terms *te
 
 /* Does nothing of it concern others, for now? That nobody stands behind it is known only while
  * there is a link, and a list that was made since it came. */
-static bool is_quiet(const zkl_place *place) {
-    return place->kind != ZKL_KIND_READ && place->company == ZKL_COMPANY_NONE &&
-           !zkl_place_sealed(place) && !zkl_place_waiter(place) && !place->line->queue->hurried &&
-           place->sharing.linger > 0;
+static bool is_quiet(const zkl_shared_node *shared) {
+    return shared->kind != ZKL_KIND_READ && shared->company == ZKL_COMPANY_NONE &&
+           !zkl_shared_node_sealed(shared) && !zkl_shared_node_waiter(shared) &&
+           !shared->line->queue->hurried && shared->sharing.linger > 0;
 }
 
 bool zkl_guest_rest(zkl_contender *c) {
     if (c->call != &guests || c->phase != ZKL_HELD || zkl_doubt_about(c) != ZKL_OK)
         return false;
-    zkl_place *place = zkl_guest_of(c)->place;
-    if (!is_quiet(place))
+    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    if (!is_quiet(shared))
         return false;
-    zkl_list_remove(&place->holders, &c->member);
-    zkl_list_append(&place->resting, &c->member);
+    zkl_list_remove(&shared->holders, &c->member);
+    zkl_list_append(&shared->resting, &c->member);
     zkl_guest_of(c)->rested = true;
     zkl_contender_released(c);
-    zkl_stay_idle(place);
+    zkl_stay_idle(shared);
     return true;
 }
 
 bool zkl_guest_take_again(zkl_contender *c) {
     if (c->call != &guests || !zkl_guest_of(c)->rested)
         return false;
-    zkl_place *place = zkl_guest_of(c)->place;
-    if (!place || !place->idle || !is_quiet(place) || zkl_turns_may_hand_over(place) != ZKL_MAY)
+    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    if (!shared || !shared->idle || !is_quiet(shared) || zkl_turns_may_hand_over(shared) != ZKL_MAY)
         return false;
-    zkl_list_remove(&place->resting, &c->member);
-    zkl_list_append(&place->holders, &c->member);
+    zkl_list_remove(&shared->resting, &c->member);
+    zkl_list_append(&shared->holders, &c->member);
     zkl_guest_of(c)->rested = false;
-    zkl_stay_no_more(place);
-    c->turn = ++place->turn;
-    place->context->counters.handed++;
+    zkl_stay_no_more(shared);
+    c->turn = ++shared->turn;
+    shared->context->counters.handed++;
     zkl_contender_held_again(c);
-    zkl_timer_set(&place->context->timers, &c->timer, c->hold_until);
+    zkl_timer_set(&shared->context->timers, &c->timer, c->hold_until);
     return true;
 }

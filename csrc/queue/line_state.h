@@ -11,8 +11,8 @@
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
 
-/* Who is told what happens in a line without being a member: a place (place.h), which is above it.
- * There it is only noted; the end of the step does what follows. */
+/* Who is told what happens in a line without being a member: a shared node (shared_node.h), which
+ * is above it. There it is only noted; the end of the step does what follows. */
 typedef struct zkl_listener zkl_listener;
 struct zkl_listener {
     zkl_list_item item; /* line->listeners */

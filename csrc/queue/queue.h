@@ -30,9 +30,9 @@ typedef struct zkl_queue {
     zkl_list idle;
     zkl_list restless; /* compound: those to which something has happened in this step */
     zkl_list pausing;  /* compound: those in no line that enter theirs again after a pause */
-    zkl_list stirred;  /* place: likewise */
+    zkl_list stirred;  /* shared_node: likewise */
     zkl_list doubtful; /* doubt: those in no line that do not know whether they had lost */
-    bool hurried;      /* place: from now on none is kept that nobody uses */
+    bool hurried;      /* shared_node: from now on none is kept that nobody uses */
 } zkl_queue;
 
 #endif

@@ -2,8 +2,8 @@
 
 #include "base/timer.h"
 #include "queue/company.h"
-#include "queue/doubt.h"
 #include "queue/contender.h"
+#include "queue/doubt.h"
 #include "queue/line.h"
 #include "queue/send.h"
 #include "queue/stay.h"
@@ -15,94 +15,94 @@
 
 /* The list that goes out with the create sets the watch on the directory: if nobody is there, no
  * other one is needed. */
-static void queue_up(zkl_place *place) {
-    const zkl_terms terms = {.kind = place->kind,
+static void queue_up(zkl_shared_node *shared) {
+    const zkl_terms terms = {.kind = shared->kind,
                              .deadline = ZKL_NEVER,
-                             .once = zkl_turns_tried_once(place),
-                             .under = place->under ? place->under->node : NULL};
-    place->listener.attends = place->kind != ZKL_KIND_READ;
-    place->lists = place->line->lists;
-    zkl_place_set_company(place, ZKL_COMPANY_UNKNOWN);
-    place->counted = 0;
-    place->node = zkl_line_join_part(place->line, &terms, &place->compound);
-    if (!place->node)
-        zkl_turns_fail_all(place, ZKL_NO_MEMORY);
+                             .once = zkl_turns_tried_once(shared),
+                             .under = shared->under ? shared->under->contender : NULL};
+    shared->listener.attends = shared->kind != ZKL_KIND_READ;
+    shared->lists = shared->line->lists;
+    zkl_shared_node_set_company(shared, ZKL_COMPANY_UNKNOWN);
+    shared->counted = 0;
+    shared->contender = zkl_line_join_part(shared->line, &terms, &shared->compound);
+    if (!shared->contender)
+        zkl_turns_fail_all(shared, ZKL_NO_MEMORY);
 }
 
 /* The node's end was none of our doing. Who held it has heard when it came. */
-static void node_ended(zkl_place *place) {
-    const zkl_status why = place->node->outcome;
-    zkl_stay_end(place);
+static void node_ended(zkl_shared_node *shared) {
+    const zkl_status why = shared->contender->outcome;
+    zkl_stay_end(shared);
     if (why != ZKL_LOST) /* released: the client is closing */
-        zkl_turns_fail_all(place, why == ZKL_OK ? ZKL_CLOSED : why);
+        zkl_turns_fail_all(shared, why == ZKL_OK ? ZKL_CLOSED : why);
 }
 
 /* It queues. false: nobody waits for it any more. */
-static bool tend_queue(zkl_place *place) {
-    zkl_contender *node = place->node;
-    if (!place->context->port)
-        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
+static bool tend_queue(zkl_shared_node *shared) {
+    zkl_contender *node = shared->contender;
+    if (!shared->context->port)
+        zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
     if (node->queued) {
-        place->listener.attends = false; /* who comes behind it is of no interest yet */
-        zkl_turns_fail_impatient(place, ZKL_TIMEOUT);
-        zkl_turns_thin(place);
+        shared->listener.attends = false; /* who comes behind it is of no interest yet */
+        zkl_turns_fail_impatient(shared, ZKL_TIMEOUT);
+        zkl_turns_thin(shared);
     }
-    node->terms.once = zkl_turns_tried_once(place);
-    return zkl_place_waiter(place) != NULL;
+    node->terms.once = zkl_turns_tried_once(shared);
+    return zkl_shared_node_waiter(shared) != NULL;
 }
 
-static void watch_own(zkl_place *place) {
-    if (place->watch_own)
+static void watch_own(zkl_shared_node *shared) {
+    if (shared->watch_own)
         return;
-    place->watch_own = true;
-    zkl_send_watch_own(place->node);
+    shared->watch_own = true;
+    zkl_send_watch_own(shared->contender);
 }
 
 /* ---- one at a time ---- */
 
 /* Nobody of those who wait for it can be granted it, and others may stand behind it. */
-static bool gives_up(zkl_place *place) {
-    if (!place->context->port || !zkl_context_gives_up(place->context, &place->patience))
+static bool gives_up(zkl_shared_node *shared) {
+    if (!shared->context->port || !zkl_context_gives_up(shared->context, &shared->patience))
         return false;
-    place->patience = 0;
-    zkl_turns_fail_all(place, ZKL_DISCONNECTED);
+    shared->patience = 0;
+    zkl_turns_fail_all(shared, ZKL_DISCONNECTED);
     return true;
 }
 
 /* It is held, and by no caller. false: it is to go. */
-static bool tend_free(zkl_place *place, bool fresh) {
-    if (fresh && zkl_place_waiter(place)) {
-        zkl_turns_grant(place, false);
+static bool tend_free(zkl_shared_node *shared, bool fresh) {
+    if (fresh && zkl_shared_node_waiter(shared)) {
+        zkl_turns_grant(shared, false);
         return true;
     }
-    if (!zkl_place_waiter(place))
-        place->patience = 0;
-    else if (gives_up(place))
+    if (!zkl_shared_node_waiter(shared))
+        shared->patience = 0;
+    else if (gives_up(shared))
         return false;
-    if (zkl_place_sealed(place))
+    if (zkl_shared_node_sealed(shared))
         return false;
-    if (!place->context->port)
-        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
-    if (!zkl_place_waiter(place))
-        return zkl_stay_on(place);
-    zkl_stay_no_more(place);
-    if (zkl_company_waited(place))
-        return zkl_company_awaited(place);
-    const zkl_may may = zkl_turns_may_hand_over(place);
+    if (!shared->context->port)
+        zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
+    if (!zkl_shared_node_waiter(shared))
+        return zkl_stay_on(shared);
+    zkl_stay_no_more(shared);
+    if (zkl_company_waited(shared))
+        return zkl_company_awaited(shared);
+    const zkl_may may = zkl_turns_may_hand_over(shared);
     if (may == ZKL_MAY)
-        zkl_turns_grant(place, true);
+        zkl_turns_grant(shared, true);
     return may != ZKL_MAY_NOT;
 }
 
 /* false: it is to go. */
-static bool tend_single(zkl_place *place, bool fresh) {
-    if (zkl_place_holder(place))
-        place->patience = 0;
-    if (!zkl_place_holder(place) && !tend_free(place, fresh))
+static bool tend_single(zkl_shared_node *shared, bool fresh) {
+    if (zkl_shared_node_holder(shared))
+        shared->patience = 0;
+    if (!zkl_shared_node_holder(shared) && !tend_free(shared, fresh))
         return false;
     /* The sooner it is asked, the less does anybody here wait for the answer. */
-    if (zkl_place_holder(place) && place->company == ZKL_COMPANY_UNKNOWN)
-        zkl_company_ask(place);
+    if (zkl_shared_node_holder(shared) && shared->company == ZKL_COMPANY_UNKNOWN)
+        zkl_company_ask(shared);
     return true;
 }
 
@@ -110,114 +110,114 @@ static bool tend_single(zkl_place *place, bool fresh) {
 
 /* Lets in who waits, as long as those behind it need not wait for too much. false: it takes no new
  * callers, and whoever waits waits for the next one. */
-static bool let_in(zkl_place *place, bool fresh) {
-    for (bool first = fresh; zkl_place_waiter(place); first = false) {
-        const bool anyway = first || place->under; /* who writes does not wait for himself */
-        if (!anyway && zkl_place_sealed(place))
+static bool let_in(zkl_shared_node *shared, bool fresh) {
+    for (bool first = fresh; zkl_shared_node_waiter(shared); first = false) {
+        const bool anyway = first || shared->under; /* who writes does not wait for himself */
+        if (!anyway && zkl_shared_node_sealed(shared))
             return false;
-        if (!anyway && zkl_company_waited(place))
-            return zkl_company_awaited(place);
-        const zkl_may may = fresh ? ZKL_MAY : zkl_turns_may_hand_over(place);
+        if (!anyway && zkl_company_waited(shared))
+            return zkl_company_awaited(shared);
+        const zkl_may may = fresh ? ZKL_MAY : zkl_turns_may_hand_over(shared);
         if (may != ZKL_MAY)
             return may == ZKL_MAY_SOON;
-        zkl_turns_grant(place, !first);
+        zkl_turns_grant(shared, !first);
     }
     return true;
 }
 
 /* Somebody here reads. */
-static void tend_readers(zkl_place *place) {
-    if (zkl_place_sealed(place)) { /* whoever waits has to wait for those who hold */
-        zkl_turns_fail_impatient(place, ZKL_TIMEOUT);
-        zkl_turns_thin(place);
+static void tend_readers(zkl_shared_node *shared) {
+    if (zkl_shared_node_sealed(shared)) { /* whoever waits has to wait for those who hold */
+        zkl_turns_fail_impatient(shared, ZKL_TIMEOUT);
+        zkl_turns_thin(shared);
     }
-    zkl_company_patrol(place);
+    zkl_company_patrol(shared);
 }
 
 /* false: it is to go. */
-static bool tend_shared(zkl_place *place, bool fresh) {
-    if (zkl_place_waiter(place))
-        zkl_stay_no_more(place);
-    if (zkl_place_holder(place) || !zkl_place_waiter(place))
-        place->patience = 0;
-    else if (!fresh && gives_up(place))
+static bool tend_shared(zkl_shared_node *shared, bool fresh) {
+    if (zkl_shared_node_waiter(shared))
+        zkl_stay_no_more(shared);
+    if (zkl_shared_node_holder(shared) || !zkl_shared_node_waiter(shared))
+        shared->patience = 0;
+    else if (!fresh && gives_up(shared))
         return false;
-    if (!let_in(place, fresh))
-        place->sealed = true;
-    if (!place->context->port)
-        zkl_turns_fail_impatient(place, ZKL_DISCONNECTED);
-    if (zkl_place_holder(place)) {
-        tend_readers(place);
+    if (!let_in(shared, fresh))
+        shared->sealed = true;
+    if (!shared->context->port)
+        zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
+    if (zkl_shared_node_holder(shared)) {
+        tend_readers(shared);
         return true;
     }
-    if (zkl_place_sealed(place) || (place->under && !zkl_place_waiter(place)))
+    if (zkl_shared_node_sealed(shared) || (shared->under && !zkl_shared_node_waiter(shared)))
         return false;
-    return zkl_place_waiter(place) || zkl_stay_on(place);
+    return zkl_shared_node_waiter(shared) || zkl_stay_on(shared);
 }
 
 /* ---- all of it ---- */
 
 /* Is its node there, as far as can be known without asking? */
-static bool is_certain(const zkl_place *place) {
-    const zkl_context *context = place->context;
-    return context->port && !place->line->stale && place->node->watch == ZKL_WATCH_ARMED &&
+static bool is_certain(const zkl_shared_node *shared) {
+    const zkl_context *context = shared->context;
+    return context->port && !shared->line->stale && shared->contender->watch == ZKL_WATCH_ARMED &&
            context->trusted_until > zkl_context_now(context);
 }
 
 /* false: it is to go. */
-static bool tend_held(zkl_place *place) {
-    const bool fresh = !place->entered;
+static bool tend_held(zkl_shared_node *shared) {
+    const bool fresh = !shared->entered;
     if (fresh)
-        place->since = zkl_place_now(place);
-    place->entered = true;
-    zkl_company_look(place);
-    watch_own(place);
-    if (place->node->witness && is_certain(place))
-        zkl_doubt_end(place->node, false);
-    return place->kind == ZKL_KIND_READ ? tend_shared(place, fresh) : tend_single(place, fresh);
+        shared->since = zkl_shared_node_now(shared);
+    shared->entered = true;
+    zkl_company_look(shared);
+    watch_own(shared);
+    if (shared->contender->witness && is_certain(shared))
+        zkl_doubt_end(shared->contender, false);
+    return shared->kind == ZKL_KIND_READ ? tend_shared(shared, fresh) : tend_single(shared, fresh);
 }
 
 /* It has no node, and with that its timer has gone. */
-static void free_place(zkl_place *place) {
-    if (place->under)
-        place->under->lent = NULL;
-    zkl_list_remove(&place->line->listeners, &place->listener.item);
-    if (place->stirred)
-        zkl_list_remove(&place->line->queue->stirred, &place->item);
-    free(place);
+static void free_shared_node(zkl_shared_node *shared) {
+    if (shared->under)
+        shared->under->lent = NULL;
+    zkl_list_remove(&shared->line->listeners, &shared->listener.item);
+    if (shared->stirred)
+        zkl_list_remove(&shared->line->queue->stirred, &shared->item);
+    free(shared);
 }
 
-void zkl_tend(zkl_place *place) {
+void zkl_tend(zkl_shared_node *shared) {
     for (;;) {
-        if (!place->node && !zkl_place_waiter(place)) {
-            free_place(place);
+        if (!shared->contender && !zkl_shared_node_waiter(shared)) {
+            free_shared_node(shared);
             return;
         }
-        if (!place->node)
-            queue_up(place);
-        else if (place->node->phase == ZKL_OVER)
-            node_ended(place);
-        else if (place->node->phase == ZKL_HELD ? !tend_held(place) : !tend_queue(place))
-            zkl_stay_end(place);
+        if (!shared->contender)
+            queue_up(shared);
+        else if (shared->contender->phase == ZKL_OVER)
+            node_ended(shared);
+        else if (shared->contender->phase == ZKL_HELD ? !tend_held(shared) : !tend_queue(shared))
+            zkl_stay_end(shared);
         else
             return;
     }
 }
 
 /* The next one to be looked at; NULL: none is left. */
-static zkl_place *take_stirred(zkl_queue *queue) {
+static zkl_shared_node *take_stirred(zkl_queue *queue) {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is in the list no more */
-    zkl_place *place = ZKL_FIRST(&queue->stirred, zkl_place, item);
-    if (!place)
+    zkl_shared_node *shared = ZKL_FIRST(&queue->stirred, zkl_shared_node, item);
+    if (!shared)
         return NULL;
-    zkl_list_remove(&queue->stirred, &place->item);
-    place->stirred = false;
-    return place;
+    zkl_list_remove(&queue->stirred, &shared->item);
+    shared->stirred = false;
+    return shared;
 }
 
-bool zkl_places_step(zkl_queue *queue) {
+bool zkl_shared_nodes_step(zkl_queue *queue) {
     bool any = false;
-    for (zkl_place *place; (place = take_stirred(queue)); any = true)
-        zkl_tend(place);
+    for (zkl_shared_node *shared; (shared = take_stirred(queue)); any = true)
+        zkl_tend(shared);
     return any;
 }

@@ -1,14 +1,14 @@
-/* tend: goes on with a place until there is nothing to do: queues, grants, keeps it, or lets it go.
- * Under the client's mutex. */
+/* tend: goes on with a shared node until there is nothing to do: queues, grants, keeps it, or lets
+ * it go. Under the client's mutex. */
 #ifndef ZKL_TEND_H
 #define ZKL_TEND_H
 
-#include "queue/place_state.h"
+#include "queue/shared_node_state.h"
 
-/* The place may be gone then. */
-void zkl_tend(zkl_place *place);
+/* The shared node may be gone then. */
+void zkl_tend(zkl_shared_node *shared);
 /* The same with those to which something has happened: near the end of every step. false: there
  * were none. */
-bool zkl_places_step(zkl_queue *queue);
+bool zkl_shared_nodes_step(zkl_queue *queue);
 
 #endif

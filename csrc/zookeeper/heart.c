@@ -37,7 +37,7 @@ static void publish(zkl_heart *heart) {
 
 static bool is_wanted(const zkl_heart *heart) {
     const zkl_stats *count = &heart->context->counters;
-    return count->waiting + count->held + heart->context->idle_places > 0;
+    return count->waiting + count->held + heart->context->idle_shared_nodes > 0;
 }
 
 /* With nobody there a heartbeat each third of the timeout: that is enough for the next acquire to

@@ -4,7 +4,7 @@
 #include "ledger.h"
 #include "library.h"
 #include "nodes.h"
-#include "queue/place_state.h"
+#include "queue/shared_node_state.h"
 #include "recipe/verdict.h"
 #include "slow.h"
 
@@ -54,11 +54,11 @@ static const char *text_of(const sim_caller *c) {
 
 /* ---- nodes ---- */
 
-/* Who has the node that it holds with: itself, or its place, which has a borrowed one after a write
- * has gone on as a read. */
+/* Who has the node that it holds with: itself, or its shared node, which has a borrowed one after a
+ * write has gone on as a read. */
 static const zkl_contender *behind(const sim_caller *c) {
-    const zkl_place *place = c->is_shared ? zkl_guest_of(c->contender)->place : NULL;
-    return place && place->node ? place->node : c->contender;
+    const zkl_shared_node *shared = c->is_shared ? zkl_guest_of(c->contender)->shared : NULL;
+    return shared && shared->contender ? shared->contender : c->contender;
 }
 
 /* Its node at that path, by who made it when; NULL: it is not there. */

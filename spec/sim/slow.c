@@ -2,7 +2,7 @@
 
 #include "library.h"
 #include "nodes.h"
-#include "queue/place_state.h"
+#include "queue/shared_node_state.h"
 
 #include "client/client_state.h"
 
@@ -43,14 +43,14 @@ static struct {
 
 /* ---- the node that keeps others out ---- */
 
-/* A place (fair = false) has its node, and its callers still wait for trust. */
-static bool is_place_in_vain(const sim_host *host, const zkl_contender *node) {
+/* A shared node (fair = false) has its node, and its callers still wait for trust. */
+static bool is_shared_node_in_vain(const sim_host *host, const zkl_contender *node) {
     for (const sim_caller *c = host->callers; c; c = c->next) {
         if (!c->is_shared || c->answers || c->contender->phase != ZKL_WAITING)
             continue;
-        const zkl_place *place = zkl_guest_of(c->contender)->place;
-        if (place && place->node == node)
-            return !zkl_place_holder(place);
+        const zkl_shared_node *shared = zkl_guest_of(c->contender)->shared;
+        if (shared && shared->contender == node)
+            return !zkl_shared_node_holder(shared);
     }
     return false;
 }
@@ -58,7 +58,7 @@ static bool is_place_in_vain(const sim_host *host, const zkl_contender *node) {
 static bool is_in_vain(const sim_host *host, const char *path, const fake_node *node) {
     const zkl_contender *c =
         sim_node_host(node) == host ? sim_node_contender(host, path, node) : NULL;
-    return c && (c->phase == ZKL_WAITING || is_place_in_vain(host, c));
+    return c && (c->phase == ZKL_WAITING || is_shared_node_in_vain(host, c));
 }
 
 static const fake_node *first_in(const fake_node *directory) {

@@ -1,6 +1,6 @@
 /* A release with validity 0: it gives back, answers ZKL_UNKNOWN, and one more event tells what
  * became of the hold. */
-#include "place_world.h"
+#include "shared_node_world.h"
 
 #define B "/locks/b"
 #define POOL "/pool"
@@ -43,11 +43,11 @@ static fake_caller *leases(void) {
 }
 
 static fake_caller *turn(void) {
-    return place_holder(one);
+    return shared_holder(one);
 }
 
 static fake_caller *shared_read(void) {
-    return place_reader(one);
+    return shared_reader(one);
 }
 
 static fake_caller *(*const kinds[])(void) = {mutex,  reader, reader_under_write, multilock,
@@ -265,13 +265,13 @@ static void a_node_that_goes_while_its_delete_is_put_off_tells_of_a_loss(void) {
     CHECK_INT(p->losses, 1);
 }
 
-/* ---- places ---- */
+/* ---- shared nodes ---- */
 
 static void the_node_stays_with_those_who_wait_here(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     doubt_all_kinds();
     fake_release_in_doubt(first);
-    CHECK(fake_waits(second) && place_nodes() == 1);
+    CHECK(fake_waits(second) && shared_nodes() == 1);
     CHECK_INT(first->rests, 0);
     fake_beat(one, 20);
     CHECK(fake_held(second));
@@ -280,7 +280,7 @@ static void the_node_stays_with_those_who_wait_here(void) {
 }
 
 static void all_who_gave_it_back_in_doubt_have_lost(void) {
-    fake_caller *first = place_reader(one), *second = place_answered(place_reads(one));
+    fake_caller *first = shared_reader(one), *second = shared_answered(shared_reads(one));
     doubt_all_kinds();
     fake_release_in_doubt(first);
     fake_release_in_doubt(second);
@@ -291,8 +291,8 @@ static void all_who_gave_it_back_in_doubt_have_lost(void) {
     CHECK_INT(second->losses, 1);
 }
 
-static void an_operator_who_takes_the_node_of_a_place_tells_of_a_loss(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+static void an_operator_who_takes_the_node_of_a_shared_node_tells_of_a_loss(void) {
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     doubt_all_kinds();
     fake_release_in_doubt(first);
     fake_remove(zk, fake_node_of(second));
@@ -302,7 +302,7 @@ static void an_operator_who_takes_the_node_of_a_place_tells_of_a_loss(void) {
 
 /* Not the short way. */
 static void it_does_not_rest_without_validity(void) {
-    fake_caller *p = place_holder(one);
+    fake_caller *p = shared_holder(one);
     doubt_all_kinds();
     CHECK(!fake_rest(p));
     CHECK(fake_held(p));
@@ -363,10 +363,11 @@ int main(int argc, char **argv) {
         {"a node that goes while the servers put its delete off tells of a loss",
          a_node_that_goes_while_its_delete_is_put_off_tells_of_a_loss},
         {"the node stays with those who wait here", the_node_stays_with_those_who_wait_here},
-        {"all who gave a place back in doubt have lost", all_who_gave_it_back_in_doubt_have_lost},
-        {"an operator who takes the node of a place tells of a loss",
-         an_operator_who_takes_the_node_of_a_place_tells_of_a_loss},
-        {"a place does not rest without validity", it_does_not_rest_without_validity},
+        {"all who gave a shared node back in doubt have lost",
+         all_who_gave_it_back_in_doubt_have_lost},
+        {"an operator who takes the node of a shared node tells of a loss",
+         an_operator_who_takes_the_node_of_a_shared_node_tells_of_a_loss},
+        {"a shared node does not rest without validity", it_does_not_rest_without_validity},
         {"a max_hold that is over is lost, and not unknown",
          a_max_hold_that_is_over_is_lost_and_not_unknown},
         {"validity that is back answers ok", validity_that_is_back_answers_ok},

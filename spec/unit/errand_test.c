@@ -499,7 +499,7 @@ static void all_nodes_of_a_multilock_are_its_guard(void) {
 }
 
 /* The end of the step checks that nothing is left to be looked at (csrc/queue/check.h). */
-static void a_guarded_write_ends_the_place_that_callers_share(void) {
+static void a_guarded_write_ends_the_shared_node_that_callers_share(void) {
     make(NODE, "1");
     fake_caller *first = fake_share(one, LINE, LATER), *second = fake_share(one, LINE, LATER);
     fake_settle(one);
@@ -576,8 +576,8 @@ int main(int argc, char **argv) {
         {"a guarded write that waits when its holder releases is lost",
          a_guarded_write_that_waits_when_its_holder_releases_is_lost},
         {"all nodes of a multilock are its guard", all_nodes_of_a_multilock_are_its_guard},
-        {"a guarded write ends the place that callers share",
-         a_guarded_write_ends_the_place_that_callers_share},
+        {"a guarded write ends the node that callers share",
+         a_guarded_write_ends_the_shared_node_that_callers_share},
         {"an op that fails is told apart from the guard",
          an_op_that_fails_is_told_apart_from_the_guard},
         {"a sync is a sync and a write", a_sync_is_a_sync_and_a_write},

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "queue/check.h"
 #include "queue/guest.h"
-#include "queue/place.h"
+#include "queue/shared_node.h"
 #include "queue/tend.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void must(bool good) {
 void fake_leave(fake_client *client) {
     do
         zkl_compounds_step(&client->lines.queue);
-    while (zkl_places_step(&client->lines.queue));
+    while (zkl_shared_nodes_step(&client->lines.queue));
     zkl_errands_step(&client->nodes);
     zkl_views_step(&client->nodes);
     zkl_queries_check(&client->queries);
@@ -116,7 +116,7 @@ void fake_client_free(fake_client *client) {
         p->contender->call->drop(p->contender);
         free(p);
     }
-    zkl_places_step(&client->lines.queue);
+    zkl_shared_nodes_step(&client->lines.queue);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
     zkl_lines_destroy(&client->lines);
@@ -167,9 +167,9 @@ static fake_caller *join(fake_client *client, const char *path, zkl_terms terms)
     if (fake_at_once && caller->shares)
         terms.at_once = &token;
     if (line && terms.sharing) {
-        caller->contender = zkl_place_join(line, caller->tag, &terms);
+        caller->contender = zkl_shared_node_join(line, caller->tag, &terms);
     } else if (line) {
-        zkl_place_make_way(line);
+        zkl_shared_node_make_way(line);
         caller->contender = zkl_line_join(line, caller->tag, &terms);
     }
     if (token) { /* no event tells of it */
@@ -263,7 +263,7 @@ static fake_caller *join_all(fake_client *client, const char *const *paths, size
     for (size_t i = 0; i < count; i++) {
         zkl_line *line = zkl_lines_find(&client->lines, paths[i]);
         if (line)
-            zkl_place_make_way(line);
+            zkl_shared_node_make_way(line);
     }
     caller->deadline = terms.deadline;
     caller->contender = zkl_compound_join_all(&client->lines, paths, count, caller->tag, &terms);

@@ -8,7 +8,7 @@ const zkl_contender *fake_member(const fake_caller *caller) {
     if (!caller->shares)
         return caller->contender;
     const zkl_guest *guest = (const zkl_guest *)caller->contender;
-    return guest->place ? guest->place->node : NULL;
+    return guest->shared ? guest->shared->contender : NULL;
 }
 
 const char *fake_node_of(const fake_caller *caller) {

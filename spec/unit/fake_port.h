@@ -9,10 +9,10 @@
 #include "fake_servers.h"
 #include "nodes/errand.h"
 #include "nodes/view.h"
-#include "queue/compound.h"
-#include "queue/place_state.h"
-#include "zookeeper/heart.h"
 #include "query/query.h"
+#include "queue/compound.h"
+#include "queue/shared_node_state.h"
+#include "zookeeper/heart.h"
 
 /* What the host has: a contender, and what it was told of it. */
 typedef struct fake_caller {
@@ -27,7 +27,7 @@ typedef struct fake_caller {
     zkl_status status; /* of the answer */
     int64_t token;
     unsigned note; /* the test's own */
-    bool shares;   /* a place */
+    bool shares;   /* a shared node */
     bool doubts;   /* its release answered ZKL_UNKNOWN */
 } fake_caller;
 
@@ -95,15 +95,15 @@ fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, si
 fake_caller *fake_lease(fake_client *client, const char *path, size_t count, uint32_t permits);
 fake_caller *fake_lease_within(fake_client *client, const char *path, size_t count,
                                uint32_t permits, double seconds);
-/* How the callers of a place share it from now on: handoffs, stint and linger in seconds. */
+/* How the callers of a shared node share it from now on: handoffs, stint and linger in seconds. */
 void fake_share_as(uint64_t handoffs, double stint, double linger);
 extern zkl_sharing fake_sharing;
 /* What is granted at once is known when the call that joins returns, and no event tells of it. */
 extern bool fake_at_once;
-/* On the client's place; 0 seconds: once. */
+/* On the client's shared node; 0 seconds: once. */
 fake_caller *fake_share(fake_client *client, const char *path, double seconds);
 fake_caller *fake_share_kind(fake_client *client, const char *path, zkl_kind kind, double seconds);
-/* READ, under a write that shares a place. */
+/* READ, under a write that shares a node. */
 fake_caller *fake_share_under(fake_caller *write, const char *path);
 fake_caller *fake_try_under(fake_caller *write, const char *path);                   /* once */
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold); /* seconds */
@@ -124,7 +124,8 @@ bool fake_held(const fake_caller *caller);
 bool fake_waits(const fake_caller *caller); /* not answered yet */
 /* Asks for a flush; the query is the caller's until zkl_query_free. */
 zkl_query *fake_flush(fake_client *client);
-/* Takes all events: each place hears what it was told. Called by the functions above and below. */
+/* Takes all events: each shared node hears what it was told. Called by the functions above and
+ * below. */
 void fake_hear(fake_client *client);
 
 /* ---- the schedule ---- */
@@ -187,7 +188,7 @@ void fake_port_done(fake_client *client);
 
 /* ---- looking ---- */
 
-/* Who is in the line for it: itself, or the place that it shares; NULL: nobody. */
+/* Who is in the line for it: itself, or the shared node; NULL: nobody. */
 const zkl_contender *fake_member(const fake_caller *caller);
 /* The path of the node that it has at the servers; NULL: none. */
 const char *fake_node_of(const fake_caller *caller);

@@ -152,7 +152,7 @@ static void a_hand_over_among_strangers(void) {
     check_flat(&(course){queue_up_in_turns, hand_over});
 }
 
-/* ---- a place (fair = false) ---- */
+/* ---- a shared node (fair = false) ---- */
 
 static void share_with(size_t others, fake_caller *(*wait)(void)) {
     fake_share_as(1000000, 1e12, 1);
@@ -183,16 +183,16 @@ static void share_among(size_t others) {
     share_with(others, wait_among);
 }
 
-static void come_to_a_place(void) {
+static void come_to_a_shared_node(void) {
     CHECK(fake_waits(wait_here()));
     CHECK(fake_waits(wait_among()));
 }
 
-static void try_a_place(void) {
+static void try_a_shared_node(void) {
     CHECK_INT(fake_share(one, LINE, 0)->status, ZKL_TIMEOUT);
 }
 
-static void revoke_a_place(void) {
+static void revoke_a_shared_node(void) {
     fake_write(zk, fake_node_of(first), ZKL_REVOKE);
     fake_settle_all(zk);
 }
@@ -205,21 +205,21 @@ static void be_passed(void) {
     fake_settle_all(zk);
 }
 
-static void a_place_with_many(void (*prepare)(size_t others)) {
+static void a_shared_node_with_many(void (*prepare)(size_t others)) {
     check_flat(&(course){prepare, hand_over});
     check_flat(&(course){prepare, leave_middle});
-    check_flat(&(course){prepare, come_to_a_place});
-    check_flat(&(course){prepare, try_a_place});
-    check_flat(&(course){prepare, revoke_a_place});
+    check_flat(&(course){prepare, come_to_a_shared_node});
+    check_flat(&(course){prepare, try_a_shared_node});
+    check_flat(&(course){prepare, revoke_a_shared_node});
     check_flat(&(course){prepare, be_passed});
 }
 
-static void a_place(void) {
-    a_place_with_many(share);
+static void a_shared_node(void) {
+    a_shared_node_with_many(share);
 }
 
-static void a_place_among_so_many(void) {
-    a_place_with_many(share_among);
+static void a_shared_node_among_so_many(void) {
+    a_shared_node_with_many(share_among);
 }
 
 /* Their node waits for another client's. */
@@ -241,11 +241,11 @@ static void queue_among(size_t others) {
     share_behind(others, wait_among);
 }
 
-static void a_place_that_queues(void) {
-    check_flat(&(course){queue_here, come_to_a_place});
+static void a_shared_node_that_queues(void) {
+    check_flat(&(course){queue_here, come_to_a_shared_node});
     check_flat(&(course){queue_here, leave_middle});
     check_flat(&(course){queue_here, hand_over});
-    check_flat(&(course){queue_among, come_to_a_place});
+    check_flat(&(course){queue_among, come_to_a_shared_node});
     check_flat(&(course){queue_among, leave_middle});
     check_flat(&(course){queue_among, hand_over});
 }
@@ -279,7 +279,7 @@ static void read_once_more(void) {
     fake_settle_all(zk);
 }
 
-static void a_place_of_readers(void) {
+static void a_shared_node_of_readers(void) {
     check_flat(&(course){read_together, read_once_more});
     check_flat(&(course){read_together, hand_over});
     check_flat(&(course){read_beside, read_once_more});
@@ -401,10 +401,10 @@ static const check_case cases[] = {
     {"so does a revocation", a_revocation},
     {"so does a hand-over from another client", a_hand_over_from_another_client},
     {"so does a hand-over among strangers", a_hand_over_among_strangers},
-    {"a place costs the same among many who wait for it", a_place},
-    {"so does one whose callers are let in only among so many", a_place_among_so_many},
-    {"so does one that queues", a_place_that_queues},
-    {"so does one of readers", a_place_of_readers},
+    {"a shared node costs the same among many who wait for it", a_shared_node},
+    {"so does one whose callers are let in only among so many", a_shared_node_among_so_many},
+    {"so does one that queues", a_shared_node_that_queues},
+    {"so does one of readers", a_shared_node_of_readers},
     {"so does a reader that leaves", a_reader_that_leaves},
     {"each of many readers that are let in costs the same", readers_that_are_let_in},
     {"each of many who leave together costs the same, also while a flush waits for them",

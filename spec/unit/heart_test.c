@@ -75,19 +75,19 @@ static void without_trust_a_twelfth(void) {
     CHECK_INT(pause_of(one), 2500);
 }
 
-/* Whoever waits, holds, or keeps a place, however many of each. */
+/* Whoever waits, holds, or keeps a shared node, however many of each. */
 static void each_of_them_is_somebody(void) {
     zkl_context *context = &one->context;
     beats_of(60);
     for (unsigned n = 0; n < 27; n++) {
         context->counters.waiting = n % 3;
         context->counters.held = n / 3 % 3;
-        context->idle_places = n / 9;
+        context->idle_shared_nodes = n / 9;
         zkl_timer_clear(&context->timers, &one->heart.timer);
         zkl_heart_tend(&one->heart);
         CHECK((pause_of(one) == 10000) == (n == 0));
     }
-    context->counters.waiting = context->counters.held = context->idle_places = 0;
+    context->counters.waiting = context->counters.held = context->idle_shared_nodes = 0;
 }
 
 static unsigned refreshes;

@@ -45,35 +45,36 @@ static void check_exclusion(void) {
             check_pair(holders[i], holders[j]);
 }
 
-/* ---- places: how long those behind one wait ---- */
+/* ---- shared nodes: how long those behind one wait ---- */
 
-/* What is seen of a client's place, by somebody who knows the tree, and what the client was told.
- */
+/* What is seen of a client's shared node, by somebody who knows the tree, and what the client was
+ * told.
+ * */
 typedef struct watcher {
-    int64_t place, behind; /* the czxids of its node, and of one that stands behind it */
-    bool told;             /* the client must know of that one by now */
-    uint64_t turn;         /* when it was told */
-    zkl_nanos since;       /* when that was */
-    uint64_t latest;       /* turn, at the latest check */
-    zkl_nanos now;         /* when that was */
+    int64_t shared, behind; /* the czxids of its node, and of one that stands behind it */
+    bool told;              /* the client must know of that one by now */
+    uint64_t turn;          /* when it was told */
+    zkl_nanos since;        /* when that was */
+    uint64_t latest;        /* turn, at the latest check */
+    zkl_nanos now;          /* when that was */
 } watcher;
 
 static watcher watchers[2];
 
-static const zkl_place *place_of(const fake_client *client, zkl_kind kind) {
+static const zkl_shared_node *shared_of(const fake_client *client, zkl_kind kind) {
     const zkl_line *line = zkl_lines_find(&client->lines, LINE);
     const zkl_list none = {NULL, NULL};
     ZKL_EACH (const zkl_listener, listener, line ? &line->listeners : &none, item) {
-        const zkl_place *place = ZKL_CONTAINER_OF(listener, const zkl_place, listener);
-        if (place->kind == kind)
-            return place;
+        const zkl_shared_node *shared = ZKL_CONTAINER_OF(listener, const zkl_shared_node, listener);
+        if (shared->kind == kind)
+            return shared;
     }
     return NULL;
 }
 
 /* One of another session's, the first to come behind that node of those whom it blocks; NULL:
  * none. */
-static const fake_node *behind(const fake_node *place, zkl_kind kind) {
+static const fake_node *behind(const fake_node *shared, zkl_kind kind) {
     const zkl_child own = {.kind = kind};
     const fake_node *first = NULL;
     zkl_child other;
@@ -84,7 +85,7 @@ static const fake_node *behind(const fake_node *place, zkl_kind kind) {
             return first;
         snprintf(path, sizeof path, "%s/%s", LINE, name);
         const fake_node *node = fake_find(zk, path, FAKE_LATEST);
-        if (node->owner != place->owner && node->czxid > place->czxid &&
+        if (node->owner != shared->owner && node->czxid > shared->czxid &&
             zkl_verdict_blocks(&own, random_parse(name, &other)) &&
             (!first || node->czxid < first->czxid))
             first = node;
@@ -92,46 +93,46 @@ static const fake_node *behind(const fake_node *place, zkl_kind kind) {
 }
 
 static void check_patience(const fake_client *client, watcher *w) {
-    const zkl_place *place = place_of(client, ZKL_KIND_LOCK);
-    const fake_node *node = place ? random_node(place->node) : NULL;
+    const zkl_shared_node *shared = shared_of(client, ZKL_KIND_LOCK);
+    const fake_node *node = shared ? random_node(shared->contender) : NULL;
     const fake_node *other = node ? behind(node, ZKL_KIND_LOCK) : NULL;
     const bool quiet = !client->sent && !client->inbound && !client->late &&
                        client->view == FAKE_LATEST && client->context.port;
-    if (!other || w->place != node->czxid || w->behind != other->czxid)
-        *w = (watcher){.place = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
-    if (w->told && place->turn > w->turn) {
-        CHECK(place->turn - w->turn <= fake_sharing.handoffs);
+    if (!other || w->shared != node->czxid || w->behind != other->czxid)
+        *w = (watcher){.shared = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
+    if (w->told && shared->turn > w->turn) {
+        CHECK(shared->turn - w->turn <= fake_sharing.handoffs);
         if (!w->latest) /* until now others have made them wait */
             w->since = fake_now;
-        CHECK(place->turn == w->latest || fake_now != w->now ||
+        CHECK(shared->turn == w->latest || fake_now != w->now ||
               fake_now - w->since < fake_sharing.stint);
     } else if (other && !w->told && quiet) {
         w->told = true;
-        w->turn = place->turn;
+        w->turn = shared->turn;
         w->since = fake_now;
     }
-    w->latest = place ? place->turn : 0;
+    w->latest = shared ? shared->turn : 0;
     w->now = fake_now;
 }
 
 /* Nobody tells readers of a writer behind them, and they ask as late as they like: but a stint
  * after he came none gets in any more, unless others have made all of them wait until now. */
 static void check_readers_patience(const fake_client *client, watcher *w) {
-    const zkl_place *place = place_of(client, ZKL_KIND_READ);
-    const fake_node *node = place ? random_node(place->node) : NULL;
+    const zkl_shared_node *shared = shared_of(client, ZKL_KIND_READ);
+    const fake_node *node = shared ? random_node(shared->contender) : NULL;
     const fake_node *other = node ? behind(node, ZKL_KIND_READ) : NULL;
-    if (!other || w->place != node->czxid || w->behind != other->czxid)
-        *w = (watcher){.place = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
-    if (w->told && place->turn > w->latest && !w->latest)
+    if (!other || w->shared != node->czxid || w->behind != other->czxid)
+        *w = (watcher){.shared = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
+    if (w->told && shared->turn > w->latest && !w->latest)
         w->since = fake_now;
-    if (w->told && place->turn > w->latest && fake_now == w->now)
+    if (w->told && shared->turn > w->latest && fake_now == w->now)
         CHECK(fake_now - w->since < fake_sharing.stint);
     if (other && !w->told && !client->inbound && !client->late && client->view == FAKE_LATEST &&
         client->context.port) {
         w->told = true;
         w->since = fake_now;
     }
-    w->latest = place ? place->turn : 0;
+    w->latest = shared ? shared->turn : 0;
     w->now = fake_now;
 }
 

@@ -82,7 +82,8 @@ static void several_leases_and_the_link_goes(void) {
     memory_release(p);
 }
 
-/* A place that is given up queues anew with others: if it cannot, those who wait for it hear so. */
+/* A shared node that is given up queues anew with others: if it cannot, those who wait for it hear
+ * so. */
 static void callers_take_turns(void) {
     memory.several = true;
     fake_share_as(2, 1, 1);

@@ -20,7 +20,7 @@ enum {
     SHARED = 128, /* the test's own: readers and writers in the place of a mutex */
     QUORUM = 256, /* the servers end sessions by the leader's clock, and leaders are deposed */
     NARROW = 512, /* there is room for very few watches */
-    TURNS = 1024, /* the test's own: callers share places */
+    TURNS = 1024, /* the test's own: callers share nodes */
 };
 
 typedef struct random_play {
@@ -67,7 +67,7 @@ zkl_kind random_parse(const char *name, zkl_child *child);
 
 /* The client of a holder: it does not trust a session that is over. */
 void random_check_trust(const fake_client *client);
-/* The node of a place that is held, or NULL, if an operator or the end of the session took it
+/* The node of a shared node that is held, or NULL, if an operator or the end of the session took it
  * unheard. */
 fake_node *random_check_node(const fake_client *client, const zkl_contender *held);
 /* Nobody is before that node but nodes of its own session that are on their way out, and those that

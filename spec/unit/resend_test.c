@@ -88,7 +88,7 @@ static void do_lease(void) {
     fake_lease(one, LINE, 1, 3);
 }
 
-static void do_place(void) {
+static void do_shared_node(void) {
     fake_share(one, LINE, 60);
     fake_share(one, LINE, 60);
     fake_share_kind(one, LINE, ZKL_KIND_READ, 60);
@@ -277,7 +277,7 @@ static const script scripts[] = {
     {"a read under a write", written, do_read_under_write},
     {"multilocks", NULL, do_multilock},
     {"leases", NULL, do_lease},
-    {"a place that callers share", NULL, do_place},
+    {"a node that callers share", NULL, do_shared_node},
     {"get", NULL, do_get},
     {"exists", NULL, do_exists},
     {"children", NULL, do_children},

@@ -1,7 +1,7 @@
 /* A client whose answers come too late to show that its session is alive: whoever stands first
  * leaves, and lets others have the lock. The session timeout is 30 seconds. */
 #include "fake_world.h"
-#include "place_world.h"
+#include "shared_node_world.h"
 
 #include "queue/line.h"
 
@@ -90,8 +90,8 @@ static void after_a_moment_of_trust_it_is_counted_anew(void) {
     CHECK(zkl_context_gives_up(context, &since));
 }
 
-static void who_waits_for_a_place_leaves_with_it(void) {
-    fake_caller *held = place_holder(one), *c = place_settled(one), *d = place_settled(one);
+static void who_waits_for_a_shared_node_leaves_with_it(void) {
+    fake_caller *held = shared_holder(one), *c = shared_settled(one), *d = shared_settled(one);
     doubt(one);
     for (int i = 0; i < 3; i++)
         unsure(T);
@@ -109,9 +109,9 @@ static void who_waits_for_a_place_leaves_with_it(void) {
     CHECK_CLEAN();
 }
 
-static void a_place_that_is_still_to_be_held_leaves_too(void) {
+static void a_shared_node_that_is_still_to_be_held_leaves_too(void) {
     doubt(one);
-    fake_caller *c = place_settled(one);
+    fake_caller *c = shared_settled(one);
     one->context.trusted_until = 0;
     CHECK(fake_waits(c));
     unsure(1);
@@ -205,8 +205,10 @@ int main(int argc, char **argv) {
         {"the caller of another client behind it is granted", the_next_one_behind_it_is_granted},
         {"a caller that stands behind another one stays", who_stands_behind_somebody_stays},
         {"after a moment of trust it is counted anew", after_a_moment_of_trust_it_is_counted_anew},
-        {"callers that wait for a place leave with it", who_waits_for_a_place_leaves_with_it},
-        {"a place that waits to be held leaves, too", a_place_that_is_still_to_be_held_leaves_too},
+        {"callers that wait for a shared node leave with it",
+         who_waits_for_a_shared_node_leaves_with_it},
+        {"a shared node that waits to be held leaves, too",
+         a_shared_node_that_is_still_to_be_held_leaves_too},
         {"time counts that ends with an answer", time_counts_that_ends_with_an_answer},
         {"latency is smoothed, and slow answers weigh more",
          latency_is_smoothed_and_slow_answers_weigh_more},

@@ -1,6 +1,6 @@
-/* When those who share a place ask who is behind them, and from when on they count for how long
+/* When those who share a node ask who is behind them, and from when on they count for how long
  * somebody has waited there. */
-#include "place_world.h"
+#include "shared_node_world.h"
 
 static fake_caller *reads(void) {
     return fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
@@ -78,7 +78,7 @@ static void without_a_bound_on_time_they_ask_about_once_a_second(void) {
 /* It was set while nobody read there. */
 static void while_a_watch_would_tell_they_do_not_ask(void) {
     fake_share_as(64, 2, 100);
-    place_release(reader());
+    shared_release(reader());
     fake_settle_all(zk);
     CHECK(zkl_lines_find(&one->lines, LINE)->current);
     fake_caller *mine = reads();
@@ -91,10 +91,10 @@ static void while_a_watch_would_tell_they_do_not_ask(void) {
     CHECK(fake_held(mine) && fake_waits(theirs));
 }
 
-/* How long the place was to be kept has nothing to do with it. */
+/* How long the shared node was to be kept has nothing to do with it. */
 static void when_the_watch_has_told_they_ask_within_half_their_time(void) {
     fake_share_as(64, 2, 100);
-    place_release(reader());
+    shared_release(reader());
     fake_settle_all(zk);
     reads();
     fake_settle(two);
@@ -127,29 +127,29 @@ static void a_writer_has_waited_since_they_last_asked_in_vain(void) {
 /* Nothing was done here for long: nobody waited. */
 static void a_stint_does_not_begin_before_somebody_comes(void) {
     fake_share_as(64, 1, 1);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     fake_wait(zk, 20);
     fake_waiter(two);
-    fake_caller *next = place_join(one);
-    place_release(mine);
+    fake_caller *next = shared_join(one);
+    shared_release(mine);
     CHECK(fake_held(next));
     fake_wait(zk, 1.1);
-    fake_caller *late = place_join(one);
-    place_release(next);
+    fake_caller *late = shared_join(one);
+    shared_release(next);
     CHECK(fake_waits(late));
 }
 
 /* With so little room left that the watch would take what is kept for whoever's turn it is. */
 static void without_room_for_the_watch_they_do_not_ask(void) {
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     zkl_watches *watches = &one->lines.queue.watches;
     const size_t most = watches->most;
     watches->most = watches->bytes;
-    place_forget_counts(one);
+    shared_forget_counts(one);
     fake_caller *theirs = fake_waiter(two);
     CHECK_INT(lists(), 0);
     watches->most = most;
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
 }
@@ -202,11 +202,11 @@ static void a_read_under_a_write_is_not_one_too_many(void) {
     fake_cut(one);
     fake_caller *read = fake_share_crowd_under(write, LINE, 0);
     CHECK(fake_waits(read));
-    place_release(write);
+    shared_release(write);
     fake_connect(one);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(read));
-    place_release(theirs);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(read));
 }
@@ -219,11 +219,11 @@ static void who_is_let_in_where_it_is_wanted_back_hears_so(void) {
     fake_settle_all(zk);
     fake_write(zk, fake_node_of(first), "__REVOKE__");
     fake_settle_all(zk);
-    place_release(theirs);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(first) && fake_waits(second));
     CHECK_INT(first->revocations, 1);
-    place_release(first);
+    shared_release(first);
     fake_settle_all(zk);
     CHECK(fake_held(second));
     CHECK_INT(second->revocations, 0);
@@ -241,7 +241,7 @@ static void other_options_do_not_end_a_hold(void) {
 
 /* They have queued before a writer of somebody else's, of whom nobody here has heard, for the
  * servers are slow: whether he has waited long enough is not known. */
-static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_place(void) {
+static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_shared_node(void) {
     fake_share_as(64, 1, 1);
     fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
     fake_settle_all(zk);
@@ -258,14 +258,14 @@ static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_p
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle(two);
     fake_wait(zk, 2);
-    place_release(write);
+    shared_release(write);
     CHECK(fake_held(waiter) && waiter->token > write->token); /* by his own node */
     fake_settle_all(zk);
     CHECK(fake_held(waiter) && fake_waits(theirs));
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_waits(theirs));
-    place_release(waiter);
+    shared_release(waiter);
     fake_settle_all(zk);
     CHECK_INT(waiter->losses + read->losses, 0);
 }
@@ -283,14 +283,14 @@ static void who_comes_when_their_time_is_over_waits_for_the_answer(void) {
 /* The watch that it has is enough, whatever others have taken up since. */
 static void who_is_behind_is_asked_under_the_watch_that_there_is(void) {
     fake_share_as(64, 1, 100);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     one->lines.queue.watches.most = one->lines.queue.watches.bytes;
     fake_cut(one);
     fake_connect(one);
     fake_settle_all(zk);
-    place_release(mine);
-    CHECK_INT(place_nodes(), 1);
-    CHECK_INT(place_handed(one)->token, mine->token);
+    shared_release(mine);
+    CHECK_INT(shared_nodes(), 1);
+    CHECK_INT(shared_handed(one)->token, mine->token);
 }
 
 /* Nobody reads there, and somebody waits for trust. */
@@ -315,11 +315,11 @@ static void what_a_writer_has_read_on_lingers(void) {
     fake_settle_all(zk);
     fake_caller *read = fake_share_under(write, LINE);
     fake_settle_all(zk);
-    place_release(write);
+    shared_release(write);
     fake_settle_all(zk);
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
     CHECK_INT(reader()->token, write->token);
 }
 
@@ -341,7 +341,7 @@ static void who_gives_up_when_his_turn_comes_leaves_it_free(void) {
 }
 
 static void a_wait_without_a_link_ends_at_its_deadline(void) {
-    place_holder(one);
+    shared_holder(one);
     fake_caller *p = fake_share(one, LINE, 5);
     CHECK(fake_waits(p));
     fake_cut(one);
@@ -352,12 +352,12 @@ static void a_wait_without_a_link_ends_at_its_deadline(void) {
 }
 
 /* Whoever is patient waits for trust, and is not in a hurry to ask anew. */
-static void who_waits_for_trust_gets_the_place_that_is_there(void) {
+static void who_waits_for_trust_gets_the_shared_node_that_is_there(void) {
     fake_share_as(64, 1000, 100);
-    fake_caller *first = place_holder(one);
-    place_release(first);
+    fake_caller *first = shared_holder(one);
+    shared_release(first);
     fake_wait(zk, 31);
-    fake_caller *p = place_join(one);
+    fake_caller *p = shared_join(one);
     CHECK(fake_waits(p));
     fake_beat(one, 20);
     fake_still(one);
@@ -391,7 +391,7 @@ int main(int argc, char **argv) {
          who_is_let_in_where_it_is_wanted_back_hears_so},
         {"other options do not end a hold", other_options_do_not_end_a_hold},
         {"after a downgrade that nobody answered who waits to read keeps his place",
-         after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_place},
+         after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_shared_node},
         {"who comes when their time is over waits for the answer",
          who_comes_when_their_time_is_over_waits_for_the_answer},
         {"who is behind is asked under the watch that there is",
@@ -401,8 +401,8 @@ int main(int argc, char **argv) {
         {"who gives up when his turn comes leaves it free",
          who_gives_up_when_his_turn_comes_leaves_it_free},
         {"a wait without a link ends at its deadline", a_wait_without_a_link_ends_at_its_deadline},
-        {"who waits for trust gets the place that is there",
-         who_waits_for_trust_gets_the_place_that_is_there},
+        {"who waits for trust gets the shared node that is there",
+         who_waits_for_trust_gets_the_shared_node_that_is_there},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

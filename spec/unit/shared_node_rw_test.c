@@ -1,23 +1,23 @@
-/* Places of readers and writers: callers of one client who read together on one node, or write in
- * turn on another one. */
-#include "place_world.h"
+/* Shared nodes of readers and writers: callers of one client who read together on one node, or
+ * write in turn on another one. */
+#include "shared_node_world.h"
 
 /* ---- readers ---- */
 
 static void readers_here_share_one_node(void) {
-    fake_caller *all[5] = {place_reader(one)};
-    const unsigned before = place_asked(one);
+    fake_caller *all[5] = {shared_reader(one)};
+    const unsigned before = shared_asked(one);
     for (uint64_t i = 1; i < 5; i++) {
-        all[i] = place_reads(one);
+        all[i] = shared_reads(one);
         CHECK(fake_held(all[i]));
         CHECK_INT(all[i]->token, all[0]->token);
-        CHECK_INT(place_turn(all[i]), i + 1);
+        CHECK_INT(shared_turn(all[i]), i + 1);
     }
-    CHECK_INT(place_asked(one), before);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_asked(one), before);
+    CHECK_INT(shared_nodes(), 1);
     CHECK_INT(one->context.counters.handed, 4);
     for (size_t i = 0; i < 5; i++)
-        place_release(all[i]);
+        shared_release(all[i]);
     fake_wait(zk, 1.1);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -26,38 +26,38 @@ static void readers_here_share_one_node(void) {
 static void those_who_waited_together_get_in_together(void) {
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
-    fake_caller *first = place_answered(place_reads(one)),
-                *second = place_answered(place_reads(one));
+    fake_caller *first = shared_answered(shared_reads(one)),
+                *second = shared_answered(shared_reads(one));
     CHECK(fake_waits(first) && fake_waits(second));
-    CHECK_INT(place_nodes(), 2);
-    place_release(theirs);
+    CHECK_INT(shared_nodes(), 2);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(first) && fake_held(second));
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 static void while_somebody_reads_others_who_come_and_go_cost_nothing(void) {
-    place_reader(one);
+    shared_reader(one);
     fake_settle_all(zk);
-    const unsigned before = place_asked(one);
+    const unsigned before = shared_asked(one);
     for (unsigned i = 0; i < 10; i++) {
         fake_caller *theirs = fake_read(two, LINE);
         fake_settle_all(zk);
         CHECK(fake_held(theirs));
-        place_release(theirs);
+        shared_release(theirs);
         fake_settle_all(zk);
     }
-    CHECK_INT(place_asked(one), before);
+    CHECK_INT(shared_asked(one), before);
 }
 
 static void about_twice_in_a_stint_they_ask_who_is_behind(void) {
     fake_share_as(64, 2, 1);
-    place_reader(one);
+    shared_reader(one);
     fake_settle_all(zk);
     const unsigned before = one->counts[FAKE_LIST];
     for (unsigned i = 0; i < 100; i++) {
         fake_wait(zk, 0.2);
-        place_release(place_reads(one)); /* also when readers come all the time */
+        shared_release(shared_reads(one)); /* also when readers come all the time */
         fake_settle_all(zk);
     }
     const unsigned lists = one->counts[FAKE_LIST] - before;
@@ -69,46 +69,46 @@ static void about_twice_in_a_stint_they_ask_who_is_behind(void) {
 /* It is found when they ask; from then on a few get in, and no more. */
 static void a_writer_behind_waits_for_so_many_readers(void) {
     fake_share_as(3, 40, 1);
-    fake_caller *first = place_reader(one), *last = first;
+    fake_caller *first = shared_reader(one), *last = first;
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
     for (unsigned i = 0; i < 10; i++)
-        place_release(place_reads(one)); /* not known yet */
+        shared_release(shared_reads(one)); /* not known yet */
     fake_wait(zk, 20.1);
     fake_settle_all(zk);
     for (unsigned i = 0; i < 3; i++) {
-        last = place_reads(one);
+        last = shared_reads(one);
         CHECK(fake_held(last));
         if (i < 2)
-            place_release(last);
+            shared_release(last);
     }
-    fake_caller *late = place_reads(one);
+    fake_caller *late = shared_reads(one);
     CHECK(fake_waits(late));
-    place_release(first);
+    shared_release(first);
     CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 0);
-    place_release(last);
+    shared_release(last);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(late));
-    place_release(theirs);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(late) && late->token > first->token);
 }
 
 static void a_writer_behind_waits_for_a_stint(void) {
     fake_share_as(64, 1, 1);
-    fake_caller *first = place_reader(one);
-    fake_caller *mine = place_answered(place_writes(one)); /* its list shows it */
+    fake_caller *first = shared_reader(one);
+    fake_caller *mine = shared_answered(shared_writes(one)); /* its list shows it */
     fake_wait(zk, 0.9);
-    fake_caller *second = place_reads(one);
+    fake_caller *second = shared_reads(one);
     CHECK(fake_held(second));
     fake_wait(zk, 0.2);
-    fake_caller *late = place_reads(one);
+    fake_caller *late = shared_reads(one);
     CHECK(fake_waits(late) && fake_waits(mine));
-    place_release(first);
-    place_release(second);
+    shared_release(first);
+    shared_release(second);
     fake_settle_all(zk);
     CHECK(fake_held(mine) && fake_waits(late));
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(late));
 }
@@ -116,14 +116,14 @@ static void a_writer_behind_waits_for_a_stint(void) {
 /* Reads for so many seconds while somebody else here does, each for half a second; until when he
  * holds, at most so many times. */
 static zkl_nanos read_on_until(fake_caller *theirs, unsigned most) {
-    fake_caller *holder = place_reads(one);
+    fake_caller *holder = shared_reads(one);
     for (unsigned i = 0; i < most && !fake_held(theirs); i++) {
         fake_wait(zk, 0.25);
         fake_settle_all(zk);
-        fake_caller *next = fake_held(holder) ? place_reads(one) : NULL;
+        fake_caller *next = fake_held(holder) ? shared_reads(one) : NULL;
         fake_wait(zk, 0.25);
         if (fake_held(holder))
-            place_release(holder);
+            shared_release(holder);
         fake_settle_all(zk);
         holder = next ? next : holder;
     }
@@ -135,11 +135,11 @@ static zkl_nanos read_on_until(fake_caller *theirs, unsigned most) {
 static void behind_readers_who_never_pause_a_writer_waits_for_a_stint_and_a_hold(void) {
     fake_share_as(1000000, 4, 1);
     for (unsigned i = 0; i < 12; i++) {
-        fake_caller *first = place_reader(one);
+        fake_caller *first = shared_reader(one);
         for (unsigned j = 0; j < 20 + i; j++) {
-            fake_caller *next = place_reads(one);
+            fake_caller *next = shared_reads(one);
             CHECK(fake_held(next));
-            place_release(first);
+            shared_release(first);
             fake_wait(zk, 0.17);
             fake_settle_all(zk);
             first = next;
@@ -147,13 +147,13 @@ static void behind_readers_who_never_pause_a_writer_waits_for_a_stint_and_a_hold
         fake_caller *theirs = fake_write_lock(two, LINE);
         fake_settle_all(zk);
         const zkl_nanos came = fake_now;
-        CHECK(fake_waits(theirs) && fake_held(place_reads(one)));
+        CHECK(fake_waits(theirs) && fake_held(shared_reads(one)));
         fake_wait(zk, 0.17);
-        place_release(first);
+        shared_release(first);
         first = one->callers;
-        place_release(first);
+        shared_release(first);
         CHECK(read_on_until(theirs, 100) - came <= zkl_clock_after(0, 4.5));
-        place_release(theirs);
+        shared_release(theirs);
         fake_world_end();
         fake_world_begin();
         fake_share_as(1000000, 4, 1);
@@ -163,13 +163,13 @@ static void behind_readers_who_never_pause_a_writer_waits_for_a_stint_and_a_hold
 /* The servers are slow: a writer may have come since they last said that there is none. */
 static void who_reads_waits_for_an_answer_that_is_late(void) {
     fake_share_as(64, 2, 1);
-    fake_caller *first = place_reader(one);
+    fake_caller *first = shared_reader(one);
     fake_wait(zk, 1.1);
     CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
-    fake_caller *second = place_reads(one);
+    fake_caller *second = shared_reads(one);
     CHECK(fake_held(second));
     fake_wait(zk, 1);
-    fake_caller *third = place_reads(one);
+    fake_caller *third = shared_reads(one);
     CHECK(fake_held(first) && fake_waits(third));
     fake_settle_all(zk);
     CHECK(fake_held(third)); /* nobody was there */
@@ -178,22 +178,22 @@ static void who_reads_waits_for_an_answer_that_is_late(void) {
 
 static void a_late_answer_that_shows_a_writer_lets_nobody_in(void) {
     fake_share_as(64, 2, 1);
-    fake_caller *first = place_reader(one);
+    fake_caller *first = shared_reader(one);
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle(two);
     fake_wait(zk, 2.1);
-    fake_caller *late = place_reads(one);
+    fake_caller *late = shared_reads(one);
     CHECK(fake_waits(late));
     fake_settle_all(zk);
     CHECK(fake_waits(late));
-    place_release(first);
+    shared_release(first);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(late));
 }
 
 static void a_list_from_an_older_server_does_not_let_more_in(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *first = place_reader(one);
+    fake_caller *first = shared_reader(one);
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
     const int64_t before = one->seen;
@@ -202,7 +202,7 @@ static void a_list_from_an_older_server_does_not_let_more_in(void) {
     fake_connect(one);
     fake_settle(one);
     unsigned grants = 0;
-    while (grants < 10 && fake_held(place_reads(one)))
+    while (grants < 10 && fake_held(shared_reads(one)))
         grants++;
     CHECK_INT(grants, 2);
     CHECK(fake_held(first) && fake_waits(theirs));
@@ -210,7 +210,7 @@ static void a_list_from_an_older_server_does_not_let_more_in(void) {
 
 static void idle_it_goes_when_a_writer_stands_behind_it(void) {
     fake_share_as(64, 1, 100);
-    place_release(place_reader(one));
+    shared_release(shared_reader(one));
     fake_settle_all(zk);
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
@@ -219,14 +219,14 @@ static void idle_it_goes_when_a_writer_stands_behind_it(void) {
 
 static void idle_it_stays_when_others_read(void) {
     fake_share_as(64, 1, 100);
-    fake_caller *mine = place_reader(one);
-    place_release(mine);
+    fake_caller *mine = shared_reader(one);
+    shared_release(mine);
     fake_settle_all(zk);
     fake_caller *theirs = fake_read(two, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
-    CHECK_INT(place_nodes(), 2);
-    fake_caller *again = place_reads(one);
+    CHECK_INT(shared_nodes(), 2);
+    fake_caller *again = shared_reads(one);
     CHECK(fake_held(again));
     CHECK_INT(again->token, mine->token);
 }
@@ -234,23 +234,23 @@ static void idle_it_stays_when_others_read(void) {
 /* ---- writers ---- */
 
 static void writers_here_take_turns(void) {
-    fake_caller *first = place_writer(one), *second = place_answered(place_writes(one));
-    const unsigned before = place_asked(one);
-    place_release(first);
+    fake_caller *first = shared_writer(one), *second = shared_answered(shared_writes(one));
+    const unsigned before = shared_asked(one);
+    shared_release(first);
     CHECK(fake_held(second));
-    CHECK_INT(place_turn(second), 2);
+    CHECK_INT(shared_turn(second), 2);
     CHECK_INT(second->token, first->token);
-    CHECK_INT(place_asked(one), before);
+    CHECK_INT(shared_asked(one), before);
 }
 
 static void readers_here_wait_for_so_many_writers(void) {
     fake_share_as(3, 1000, 1);
-    fake_caller *held = place_writer(one), *mine = place_answered(place_reads(one));
-    CHECK_INT(place_nodes(), 2);
+    fake_caller *held = shared_writer(one), *mine = shared_answered(shared_reads(one));
+    CHECK_INT(shared_nodes(), 2);
     unsigned grants = 0;
     for (;; grants++) {
-        fake_caller *next = place_writes(one);
-        place_release(held);
+        fake_caller *next = shared_writes(one);
+        shared_release(held);
         held = next;
         if (!fake_held(next) || grants == 10)
             break;
@@ -258,66 +258,66 @@ static void readers_here_wait_for_so_many_writers(void) {
     CHECK_INT(grants, 3);
     fake_settle_all(zk);
     CHECK(fake_held(mine) && fake_waits(held));
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(held));
 }
 
-/* The host is to have time to hear of more callers before the place goes; readers do not keep each
- * other out. */
+/* The host is to have time to hear of more callers before the shared node goes; readers do not keep
+ * each other out. */
 static void the_last_writer_is_told_in_the_next_turn_and_a_reader_at_once(void) {
     fake_share_as(3, 1000, 1);
-    fake_caller *held = place_writer(one), *read = place_answered(place_reads(one));
-    fake_caller *last = place_writes(one);
-    place_release(held);
+    fake_caller *held = shared_writer(one), *read = shared_answered(shared_reads(one));
+    fake_caller *last = shared_writes(one);
+    shared_release(held);
     CHECK(fake_held(last) && last->contender->answer.unhurried);
-    place_release(last);
+    shared_release(last);
     fake_settle_all(zk);
     CHECK(fake_held(read));
-    place_answered(place_writes(one)); /* stands behind those who read */
-    fake_caller *more = place_reads(one);
+    shared_answered(shared_writes(one)); /* stands behind those who read */
+    fake_caller *more = shared_reads(one);
     CHECK(fake_held(more) && !more->contender->answer.unhurried);
 }
 
-static void an_idle_place_of_the_other_kind_makes_way(void) {
+static void an_idle_shared_node_of_the_other_kind_makes_way(void) {
     fake_share_as(64, 1, 100);
-    place_release(place_reader(one));
+    shared_release(shared_reader(one));
     fake_settle_all(zk);
-    fake_caller *write = place_answered(place_try(one, ZKL_KIND_WRITE));
+    fake_caller *write = shared_answered(shared_try(one, ZKL_KIND_WRITE));
     CHECK(fake_held(write));
-    place_release(write);
-    fake_caller *read = place_answered(place_try(one, ZKL_KIND_READ));
+    shared_release(write);
+    fake_caller *read = shared_answered(shared_try(one, ZKL_KIND_READ));
     CHECK(fake_held(read));
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 /* ---- how holds end ---- */
 
 static void a_reader_that_is_dropped_ends_his_hold_only(void) {
-    fake_caller *first = place_reader(one), *second = place_reads(one);
+    fake_caller *first = shared_reader(one), *second = shared_reads(one);
     const int64_t token = first->token;
     fake_drop(first);
-    fake_caller *third = place_reads(one);
+    fake_caller *third = shared_reads(one);
     CHECK(fake_held(second) && fake_held(third));
     CHECK_INT(third->token, token);
 }
 
-static void the_end_of_max_hold_seals_the_place(void) {
-    fake_caller *first = place_reader(one);
+static void the_end_of_max_hold_seals_the_shared_node(void) {
+    fake_caller *first = shared_reader(one);
     fake_caller *bounded = fake_share_read_for(one, LINE, 5);
     CHECK(fake_held(bounded));
     fake_wait(zk, 5.1);
     CHECK_INT(bounded->losses, 1);
     CHECK(fake_held(first));
-    fake_caller *late = place_reads(one);
+    fake_caller *late = shared_reads(one);
     CHECK(fake_waits(late));
-    place_release(first);
+    shared_release(first);
     fake_settle_all(zk);
     CHECK(fake_held(late) && late->token > first->token);
 }
 
 static void a_loss_is_told_to_all_of_them_once(void) {
-    fake_caller *first = place_reader(one), *second = place_reads(one);
+    fake_caller *first = shared_reader(one), *second = shared_reads(one);
     fake_remove(zk, fake_node_of(first));
     fake_settle_all(zk);
     CHECK_INT(first->losses, 1);
@@ -326,15 +326,15 @@ static void a_loss_is_told_to_all_of_them_once(void) {
 }
 
 static void a_revocation_is_told_to_all_of_them_once(void) {
-    fake_caller *first = place_reader(one), *second = place_reads(one);
+    fake_caller *first = shared_reader(one), *second = shared_reads(one);
     fake_write(zk, fake_node_of(first), "__REVOKE__");
     fake_settle_all(zk);
     CHECK_INT(first->revocations, 1);
     CHECK_INT(second->revocations, 1);
-    fake_caller *late = place_reads(one);
+    fake_caller *late = shared_reads(one);
     CHECK(fake_waits(late));
-    place_release(first);
-    place_release(second);
+    shared_release(first);
+    shared_release(second);
     fake_settle_all(zk);
     CHECK(fake_held(late));
     CHECK_INT(late->revocations, 0);
@@ -343,29 +343,29 @@ static void a_revocation_is_told_to_all_of_them_once(void) {
 /* ---- a single try, and one too many ---- */
 
 static void a_try_gets_in_beside_readers(void) {
-    place_reader(one);
-    const unsigned before = place_asked(one);
-    CHECK(fake_held(place_try(one, ZKL_KIND_READ)));
-    CHECK_FAILED(place_try(one, ZKL_KIND_WRITE), ZKL_TIMEOUT);
-    CHECK(place_asked(one) <= before);
+    shared_reader(one);
+    const unsigned before = shared_asked(one);
+    CHECK(fake_held(shared_try(one, ZKL_KIND_READ)));
+    CHECK_FAILED(shared_try(one, ZKL_KIND_WRITE), ZKL_TIMEOUT);
+    CHECK(shared_asked(one) <= before);
 }
 
-static void a_try_does_not_wait_for_the_next_place(void) {
+static void a_try_does_not_wait_for_the_next_shared_node(void) {
     fake_share_as(1, 1000, 1);
-    fake_caller *first = place_reader(one);
-    place_answered(place_writes(one));
-    CHECK(fake_held(place_reads(one)));
-    CHECK_FAILED(place_try(one, ZKL_KIND_READ), ZKL_TIMEOUT);
-    CHECK_FAILED(place_try(one, ZKL_KIND_READ), ZKL_TIMEOUT);
+    fake_caller *first = shared_reader(one);
+    shared_answered(shared_writes(one));
+    CHECK(fake_held(shared_reads(one)));
+    CHECK_FAILED(shared_try(one, ZKL_KIND_READ), ZKL_TIMEOUT);
+    CHECK_FAILED(shared_try(one, ZKL_KIND_READ), ZKL_TIMEOUT);
     CHECK(fake_held(first));
 }
 
 /* It waits for an answer of the servers, which does not come any more. */
 static void a_try_beside_readers_ends_with_the_link(void) {
-    fake_caller *first = place_reads(one);
+    fake_caller *first = shared_reads(one);
     while (!fake_held(first))
         CHECK(fake_answer(one));
-    fake_caller *tried = place_try(one, ZKL_KIND_READ);
+    fake_caller *tried = shared_try(one, ZKL_KIND_READ);
     CHECK(fake_waits(tried)); /* the watch on the node is not armed yet */
     fake_cut(one);
     CHECK_FAILED(tried, ZKL_DISCONNECTED);
@@ -374,10 +374,10 @@ static void a_try_beside_readers_ends_with_the_link(void) {
 
 static void readers_that_are_let_in_are_never_too_many(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *first = place_answered(fake_share_read_crowd(one, LINE, 0));
+    fake_caller *first = shared_answered(fake_share_read_crowd(one, LINE, 0));
     CHECK(fake_held(first));
     CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
-    place_answered(place_writes(one));
+    shared_answered(shared_writes(one));
     CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
     CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
     CHECK_FAILED(fake_share_read_crowd(one, LINE, 0), ZKL_BUSY);
@@ -408,14 +408,16 @@ int main(int argc, char **argv) {
         {"readers here wait for so many writers", readers_here_wait_for_so_many_writers},
         {"the last writer is told in the next turn, and a reader at once",
          the_last_writer_is_told_in_the_next_turn_and_a_reader_at_once},
-        {"an idle place of the other kind makes way", an_idle_place_of_the_other_kind_makes_way},
+        {"an idle shared node of the other kind makes way",
+         an_idle_shared_node_of_the_other_kind_makes_way},
         {"a reader that is dropped ends his hold only",
          a_reader_that_is_dropped_ends_his_hold_only},
-        {"the end of max_hold seals the place", the_end_of_max_hold_seals_the_place},
+        {"the end of max_hold seals the shared node", the_end_of_max_hold_seals_the_shared_node},
         {"a loss is told to all of them once", a_loss_is_told_to_all_of_them_once},
         {"a revocation is told to all of them once", a_revocation_is_told_to_all_of_them_once},
         {"a try gets in beside readers", a_try_gets_in_beside_readers},
-        {"a try does not wait for the next place", a_try_does_not_wait_for_the_next_place},
+        {"a try does not wait for the next shared node",
+         a_try_does_not_wait_for_the_next_shared_node},
         {"a try beside readers ends with the link", a_try_beside_readers_ends_with_the_link},
         {"readers that are let in are never too many", readers_that_are_let_in_are_never_too_many},
     };

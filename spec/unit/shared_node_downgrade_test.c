@@ -1,104 +1,104 @@
-/* Places of readers and writers: who writes goes on as a reader, on the same node. */
-#include "place_world.h"
+/* Shared nodes of readers and writers: who writes goes on as a reader, on the same node. */
+#include "shared_node_world.h"
 
 #include <stdio.h>
 
 static void a_read_under_a_write_has_its_token_and_turn(void) {
-    fake_caller *first = place_writer(one);
-    place_release(first);
-    fake_caller *write = place_writes(one), *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *first = shared_writer(one);
+    shared_release(first);
+    fake_caller *write = shared_writes(one), *read = shared_answered(fake_share_under(write, LINE));
     CHECK(fake_held(write) && fake_held(read));
     CHECK_INT(read->token, write->token);
-    CHECK_INT(place_turn(read), place_turn(write));
-    CHECK_INT(place_turn(read), 2);
+    CHECK_INT(shared_turn(read), shared_turn(write));
+    CHECK_INT(shared_turn(read), 2);
 }
 
 static void a_write_that_goes_on_as_a_read_is_handed_to_nobody(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
-    fake_caller *next = place_answered(place_writes(one));
-    place_release(write);
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
+    fake_caller *next = shared_answered(shared_writes(one));
+    shared_release(write);
     CHECK(fake_waits(next));
     fake_settle_all(zk);
     CHECK(fake_waits(next) && fake_held(read));
-    fake_caller *beside = place_answered(place_reads(two));
+    fake_caller *beside = shared_answered(shared_reads(two));
     CHECK(fake_waits(beside)); /* a writer came before it */
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_held(next) && next->token > write->token);
-    place_release(next);
+    shared_release(next);
     fake_settle_all(zk);
     CHECK(fake_held(beside));
 }
 
 static void two_reads_under_one_write_have_its_turn(void) {
-    fake_caller *write = place_writer(one);
-    fake_caller *first = place_answered(fake_share_under(write, LINE));
-    fake_caller *second = place_answered(fake_share_under(write, LINE));
+    fake_caller *write = shared_writer(one);
+    fake_caller *first = shared_answered(fake_share_under(write, LINE));
+    fake_caller *second = shared_answered(fake_share_under(write, LINE));
     CHECK(fake_held(first) && fake_held(second));
-    CHECK_INT(place_turn(second), place_turn(write));
-    CHECK_INT(place_nodes(), 2);
+    CHECK_INT(shared_turn(second), shared_turn(write));
+    CHECK_INT(shared_nodes(), 2);
 }
 
 /* However many wait behind: the write would wait for itself. */
 static void who_writes_reads_as_often_as_he_likes(void) {
     fake_share_as(1, 0, 1);
-    fake_caller *write = place_writer(one);
+    fake_caller *write = shared_writer(one);
     fake_write_lock(two, LINE);
     fake_settle_all(zk);
     for (unsigned i = 0; i < 4; i++)
-        CHECK(fake_held(place_answered(fake_share_under(write, LINE))));
+        CHECK(fake_held(shared_answered(fake_share_under(write, LINE))));
 }
 
 /* The write that the read was taken under is nobody who waits behind it. */
 static void after_a_downgrade_readers_who_are_alone_are_not_counted(void) {
     fake_share_as(1, 1000, 1);
-    fake_caller *write = place_writer(one);
-    place_answered(fake_read(two, LINE));
-    place_answered(fake_read(two, LINE)); /* no watch tells of more */
+    fake_caller *write = shared_writer(one);
+    shared_answered(fake_read(two, LINE));
+    shared_answered(fake_read(two, LINE)); /* no watch tells of more */
     CHECK(!zkl_lines_find(&one->lines, LINE)->current);
-    fake_caller *read = place_answered(fake_share_under(write, LINE));
-    place_release(write);
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
+    shared_release(write);
     for (unsigned i = 0; i < 4; i++)
-        CHECK(fake_held(place_reads(one)));
+        CHECK(fake_held(shared_reads(one)));
     CHECK(fake_held(read));
 }
 
 static void while_the_write_is_held_nobody_else_reads(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
-    fake_caller *beside = place_answered(place_reads(one));
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
+    fake_caller *beside = shared_answered(shared_reads(one));
     CHECK(fake_held(read) && fake_waits(beside));
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_held(write) && fake_waits(beside));
-    CHECK_INT(place_nodes(), 2); /* none is kept for a read that is over */
-    place_release(write);
+    CHECK_INT(shared_nodes(), 2); /* none is kept for a read that is over */
+    shared_release(write);
     fake_settle_all(zk);
     CHECK(fake_held(beside) && beside->token > write->token);
 }
 
-/* Its node is the place of all who read here: those who waited, and those who come. */
+/* Its node is the shared node of all who read here: those who waited, and those who come. */
 static void after_a_downgrade_all_here_read_on_its_node(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
-    fake_caller *waiter = place_answered(place_reads(one));
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
+    fake_caller *waiter = shared_answered(shared_reads(one));
     CHECK(fake_waits(waiter));
-    CHECK_INT(place_nodes(), 3);
-    place_release(write);
+    CHECK_INT(shared_nodes(), 3);
+    shared_release(write);
     CHECK(fake_held(waiter));
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 1);
-    const unsigned before = place_asked(one);
-    fake_caller *next = place_reads(one);
+    CHECK_INT(shared_nodes(), 1);
+    const unsigned before = shared_asked(one);
+    fake_caller *next = shared_reads(one);
     CHECK(fake_held(next));
-    CHECK_INT(place_asked(one), before);
+    CHECK_INT(shared_asked(one), before);
     CHECK_INT(next->token, write->token);
-    CHECK_INT(place_turn(read), 1);
-    CHECK_INT(place_turn(waiter), 2);
-    CHECK_INT(place_turn(next), 3);
-    place_release(read);
+    CHECK_INT(shared_turn(read), 1);
+    CHECK_INT(shared_turn(waiter), 2);
+    CHECK_INT(shared_turn(next), 3);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_held(waiter) && fake_held(next));
-    place_release(waiter);
-    place_release(next);
+    shared_release(waiter);
+    shared_release(next);
     fake_wait(zk, 1.1);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -106,12 +106,12 @@ static void after_a_downgrade_all_here_read_on_its_node(void) {
 
 static void after_a_downgrade_a_writer_behind_waits_for_so_many(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *write = place_writer(one), *theirs = fake_write_lock(two, LINE);
-    fake_caller *read = place_answered(fake_share_under(write, LINE));
-    place_release(write);
+    fake_caller *write = shared_writer(one), *theirs = fake_write_lock(two, LINE);
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
+    shared_release(write);
     fake_settle_all(zk);
     unsigned grants = 0;
-    while (grants < 10 && fake_held(place_reads(one)))
+    while (grants < 10 && fake_held(shared_reads(one)))
         grants++;
     CHECK_INT(grants, 2);
     CHECK(fake_held(read) && fake_waits(theirs));
@@ -119,72 +119,72 @@ static void after_a_downgrade_a_writer_behind_waits_for_so_many(void) {
 
 /* They have queued before a writer of somebody else's. The node of the read lets nobody in: they
  * stay where they stand. */
-static void after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_place(void) {
+static void after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_shared_node(void) {
     fake_share_as(64, 1, 1);
-    fake_caller *write = place_writer(one), *first = place_answered(place_reads(one)),
-                *second = place_answered(place_reads(one));
+    fake_caller *write = shared_writer(one), *first = shared_answered(shared_reads(one)),
+                *second = shared_answered(shared_reads(one));
     fake_caller *theirs = fake_write_lock(two, LINE);
-    fake_caller *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
     fake_wait(zk, 2);
-    place_release(write);
+    shared_release(write);
     fake_settle_all(zk);
     CHECK(fake_held(first) && fake_held(second));
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_waits(theirs));
-    place_release(first);
-    place_release(second);
+    shared_release(first);
+    shared_release(second);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
 }
 
-static void after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_place(void) {
+static void after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_shared_node(void) {
     fake_share_as(64, 1, 1);
-    fake_caller *write = place_writer(one), *waiter = place_answered(place_reads(one));
+    fake_caller *write = shared_writer(one), *waiter = shared_answered(shared_reads(one));
     fake_caller *theirs = fake_write_lock(two, LINE);
-    fake_caller *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
     fake_cut(one);
-    place_release(write);
+    shared_release(write);
     fake_wait(zk, 2);
     fake_connect(one);
     fake_settle_all(zk);
     CHECK(fake_held(waiter));
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_waits(theirs));
-    place_release(waiter);
+    shared_release(waiter);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
 }
 
-static void after_a_downgrade_of_a_revoked_read_others_keep_their_place(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
-    fake_caller *waiter = place_answered(place_reads(one)), *theirs = fake_write_lock(two, LINE);
+static void after_a_downgrade_of_a_revoked_read_others_keep_their_shared_node(void) {
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
+    fake_caller *waiter = shared_answered(shared_reads(one)), *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
     fake_write(zk, fake_node_of(read), "__REVOKE__");
     fake_settle_all(zk);
     CHECK_INT(read->revocations, 1);
-    place_release(write);
+    shared_release(write);
     fake_settle_all(zk);
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_waits(theirs) && fake_held(waiter));
 }
 
 /* A stranger makes a write's node with a number that has gone by, so the read waits. A list after
  * the write has it queue anew, behind those that have come since. */
-static void after_a_downgrade_of_a_read_that_waits_others_keep_their_place(void) {
+static void after_a_downgrade_of_a_read_that_waits_others_keep_their_shared_node(void) {
     char path[256];
     fake_share_as(64, 1e9, 1);
     snprintf(path, sizeof path, "%s", fake_stranger(zk, LINE, "_c_%s-__WRIT__"));
     CHECK_INT(fake_remove(zk, path), ZOK);
-    fake_caller *write = place_writer(one), *waiter = place_answered(place_reads(one));
+    fake_caller *write = shared_writer(one), *waiter = shared_answered(shared_reads(one));
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_node *stranger;
     CHECK_INT(fake_make(zk, path, "", ZKL_EPHEMERAL, 0xbad, &stranger), ZOK);
-    fake_caller *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
     CHECK(fake_waits(read) && fake_waits(waiter));
-    place_release(write);
+    shared_release(write);
     fake_settle_all(zk);
     fake_cut(one);
     fake_connect(one); /* with a list */
@@ -192,42 +192,42 @@ static void after_a_downgrade_of_a_read_that_waits_others_keep_their_place(void)
     CHECK_INT(fake_remove(zk, path), ZOK);
     fake_settle_all(zk);
     CHECK(fake_held(waiter) && fake_waits(theirs));
-    place_release(waiter);
+    shared_release(waiter);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(read));
 }
 
 /* What was written may still be under way: who reads next has a larger token. */
 static void after_a_write_that_was_not_released_nobody_reads_beside(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
     CHECK_INT(fake_give_up(write), ZKL_OK);
     fake_settle_all(zk);
-    fake_caller *late = place_answered(place_reads(one));
+    fake_caller *late = shared_answered(shared_reads(one));
     CHECK(fake_held(read) && fake_waits(late));
-    place_release(read);
+    shared_release(read);
     fake_settle_all(zk);
     CHECK(fake_held(late) && late->token > write->token);
 }
 
-/* They have queued for a place that is open. */
+/* They have queued for a shared node that is open. */
 static void after_such_a_write_who_waits_to_read_gets_in_behind_it(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
-    fake_caller *waiter = place_answered(place_reads(one));
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
+    fake_caller *waiter = shared_answered(shared_reads(one));
     CHECK_INT(fake_give_up(write), ZKL_OK);
     fake_settle_all(zk);
     CHECK(fake_held(read) && fake_held(waiter) && waiter->token > write->token);
-    fake_caller *next = place_reads(one);
+    fake_caller *next = shared_reads(one);
     CHECK(fake_held(next));
     CHECK_INT(next->token, waiter->token);
 }
 
 static void a_read_under_a_write_is_lost_with_its_node(void) {
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
     fake_remove(zk, fake_node_of(read));
     fake_settle_all(zk);
     CHECK_INT(read->losses, 1);
     CHECK(fake_held(write));
-    place_release(write);
+    shared_release(write);
     fake_wait(zk, 1.1);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -235,39 +235,39 @@ static void a_read_under_a_write_is_lost_with_its_node(void) {
 
 /* The write is held through the cut, and the read would need the servers. */
 static void a_single_try_under_a_write_does_not_wait_for_a_link(void) {
-    fake_caller *write = place_writer(one);
+    fake_caller *write = shared_writer(one);
     fake_cut(one);
     fake_caller *read = fake_try_under(write, LINE);
     CHECK_FAILED(read, ZKL_DISCONNECTED);
     fake_connect(one);
     fake_settle(one);
     CHECK(fake_held(write));
-    place_release(write);
+    shared_release(write);
     fake_settle(one);
     CHECK_CLEAN();
 }
 
 /* The write it asks for is over: it queues like every other. */
 static void a_read_under_a_write_that_is_over_queues(void) {
-    fake_caller *write = place_writer(one);
-    place_release(write);
-    fake_caller *read = place_answered(fake_share_under(write, LINE));
+    fake_caller *write = shared_writer(one);
+    shared_release(write);
+    fake_caller *read = shared_answered(fake_share_under(write, LINE));
     CHECK(fake_held(read));
     CHECK(read->token > write->token);
-    place_release(read);
+    shared_release(read);
 }
 
 /* Who goes on reading is not alone: somebody of this client waits behind him, too. */
 static void who_goes_on_as_a_reader_sees_those_of_his_own(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *write = place_writer(one), *read = place_answered(fake_share_under(write, LINE));
-    fake_caller *behind = place_answered(fake_write_lock(one, LINE));
+    fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
+    fake_caller *behind = shared_answered(fake_write_lock(one, LINE));
     CHECK(fake_held(read) && fake_waits(behind));
-    place_release(write);
+    shared_release(write);
     fake_settle_all(zk);
     unsigned more = 0;
     for (unsigned i = 0; i < 10; i++)
-        more += fake_held(place_answered(place_reads(one)));
+        more += fake_held(shared_answered(shared_reads(one)));
     CHECK(more <= 2);
 }
 
@@ -292,13 +292,13 @@ int main(int argc, char **argv) {
         {"a write that goes on as a read is handed to nobody",
          a_write_that_goes_on_as_a_read_is_handed_to_nobody},
         {"after a downgrade that took long, who waits to read keeps his place",
-         after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_place},
+         after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_shared_node},
         {"after a downgrade without a link, who waits to read keeps his place",
-         after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_place},
+         after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_shared_node},
         {"after a downgrade of a revoked read others keep their place",
-         after_a_downgrade_of_a_revoked_read_others_keep_their_place},
+         after_a_downgrade_of_a_revoked_read_others_keep_their_shared_node},
         {"after a downgrade of a read that waits others keep their place",
-         after_a_downgrade_of_a_read_that_waits_others_keep_their_place},
+         after_a_downgrade_of_a_read_that_waits_others_keep_their_shared_node},
         {"a single try under a write does not wait for a link",
          a_single_try_under_a_write_does_not_wait_for_a_link},
         {"a read under a write that is over queues", a_read_under_a_write_that_is_over_queues},

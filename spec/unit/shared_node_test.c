@@ -1,118 +1,118 @@
-/* A place: callers of one client who take turns on one node (fair = false). */
-#include "place_world.h"
+/* A shared node: callers of one client who take turns on one node (fair = false). */
 #include "queue/line.h"
+#include "shared_node_world.h"
 
 /* ---- turns ---- */
 
 static void those_here_take_turns_without_traffic(void) {
-    fake_caller *callers[5] = {place_holder(one)};
+    fake_caller *callers[5] = {shared_holder(one)};
     for (size_t i = 1; i < 5; i++)
-        callers[i] = place_join(one);
+        callers[i] = shared_join(one);
     fake_settle_all(zk);
-    place_forget_counts(one);
+    shared_forget_counts(one);
     for (size_t i = 0; i < 5; i++) {
         CHECK(fake_held(callers[i]));
-        CHECK_INT(place_turn(callers[i]), i + 1);
+        CHECK_INT(shared_turn(callers[i]), i + 1);
         CHECK_INT(callers[i]->token, callers[0]->token);
-        place_release(callers[i]);
+        shared_release(callers[i]);
     }
     fake_settle_all(zk);
-    CHECK_INT(place_asked(one), 0);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_asked(one), 0);
+    CHECK_INT(shared_nodes(), 1);
     CHECK_INT(one->context.counters.handed, 4);
     CHECK_INT(one->context.counters.acquired, 5);
 }
 
-static void an_idle_place_is_taken_without_traffic(void) {
-    fake_caller *first = place_holder(one);
-    place_release(first);
-    fake_caller *second = place_handed(one);
-    CHECK_INT(place_turn(second), 2);
+static void an_idle_shared_node_is_taken_without_traffic(void) {
+    fake_caller *first = shared_holder(one);
+    shared_release(first);
+    fake_caller *second = shared_handed(one);
+    CHECK_INT(shared_turn(second), 2);
     CHECK_INT(second->token, first->token);
 }
 
-static void a_new_place_has_a_larger_token_and_new_turns(void) {
-    fake_caller *first = place_holder(one);
+static void a_new_shared_node_has_a_larger_token_and_new_turns(void) {
+    fake_caller *first = shared_holder(one);
     CHECK_INT(fake_give_up(first), ZKL_OK);
-    fake_caller *second = place_holder(one);
+    fake_caller *second = shared_holder(one);
     CHECK(second->token > first->token);
-    CHECK_INT(place_turn(second), 1);
+    CHECK_INT(shared_turn(second), 1);
 }
 
 static void a_fair_hold_has_no_turn(void) {
-    CHECK_INT(place_turn(fake_holder(one)), 0);
+    CHECK_INT(shared_turn(fake_holder(one)), 0);
 }
 
 /* The first list goes out with a watch, so no other one is needed; the own node is watched at
  * once. */
 static void alone_it_takes_four_requests(void) {
-    fake_caller *p = place_holder(one);
+    fake_caller *p = shared_holder(one);
     CHECK_INT(one->counts[FAKE_CREATE], 1);
     CHECK_INT(one->counts[FAKE_LIST], 1);
     CHECK_INT(one->counts[FAKE_GET], 1);
-    place_release(p);
+    shared_release(p);
     fake_wait(zk, 1.01);
     fake_settle_all(zk);
-    CHECK_INT(place_asked(one), 4);
+    CHECK_INT(shared_asked(one), 4);
     CHECK_CLEAN();
 }
 
 static void each_waits_until_his_own_deadline(void) {
-    fake_caller *holder = place_holder(one);
+    fake_caller *holder = shared_holder(one);
     fake_caller *late = fake_share(one, LINE, 9), *soon = fake_share(one, LINE, 5);
-    fake_caller *last = place_join(one);
+    fake_caller *last = shared_join(one);
     fake_wait(zk, 6);
     CHECK_FAILED(soon, ZKL_TIMEOUT);
     CHECK(fake_waits(late));
     fake_wait(zk, 4);
     CHECK_FAILED(late, ZKL_TIMEOUT);
-    place_release(holder);
+    shared_release(holder);
     CHECK(fake_held(last));
 }
 
-static void the_last_who_gives_up_takes_a_queueing_place_along(void) {
+static void the_last_who_gives_up_takes_a_queueing_shared_node_along(void) {
     fake_caller *theirs = fake_holder(two);
     fake_caller *first = fake_share(one, LINE, 5), *second = fake_share(one, LINE, 7);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 2);
+    CHECK_INT(shared_nodes(), 2);
     fake_wait(zk, 6);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 2);
+    CHECK_INT(shared_nodes(), 2);
     CHECK_FAILED(first, ZKL_TIMEOUT);
     fake_wait(zk, 2);
     fake_settle_all(zk);
     CHECK_FAILED(second, ZKL_TIMEOUT);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
     CHECK(fake_held(theirs));
 }
 
-static void a_place_that_was_waited_for_grants_in_order_of_arrival(void) {
-    fake_caller *theirs = fake_holder(two), *first = place_settled(one),
-                *second = place_settled(one);
-    CHECK_INT(place_nodes(), 2);
-    place_release(theirs);
+static void a_shared_node_that_was_waited_for_grants_in_order_of_arrival(void) {
+    fake_caller *theirs = fake_holder(two), *first = shared_settled(one),
+                *second = shared_settled(one);
+    CHECK_INT(shared_nodes(), 2);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(first) && fake_waits(second));
-    place_release(first);
+    shared_release(first);
     CHECK(fake_held(second));
 }
 
 static void its_delete_goes_out_before_the_next_create(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     CHECK_INT(fake_give_up(first), ZKL_OK);
     CHECK(fake_waits(second));
     CHECK_TEXT(fake_batch(one), "DCL");
     fake_settle_all(zk);
     CHECK(fake_held(second));
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 /* ---- what a grant without traffic needs ---- */
 
 static void nobody_is_granted_without_the_watch_on_the_own_node(void) {
     one->lines.queue.watches.most = 1;
-    fake_caller *first = place_holder(one), *second = place_settled(one);
-    place_release(first);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
+    shared_release(first);
     CHECK(fake_waits(second)); /* it asks for a node of its own */
     CHECK_TEXT(fake_batch(one), "DCL");
     fake_settle_all(zk);
@@ -121,11 +121,11 @@ static void nobody_is_granted_without_the_watch_on_the_own_node(void) {
 
 /* An operator has taken the node, and nobody here has heard yet. */
 static void who_waits_for_the_own_watch_is_not_granted_sooner(void) {
-    fake_caller *first = place_join(one), *second = place_join(one);
+    fake_caller *first = shared_join(one), *second = shared_join(one);
     CHECK(fake_answer(one) && fake_answer(one)); /* created, listed */
     CHECK(fake_held(first));
     fake_remove(zk, fake_node_of(first));
-    place_release(first);
+    shared_release(first);
     CHECK(fake_waits(second));
     fake_settle_all(zk);
     CHECK(fake_held(second));
@@ -133,9 +133,9 @@ static void who_waits_for_the_own_watch_is_not_granted_sooner(void) {
 }
 
 static void nobody_is_granted_while_the_link_is_cut(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_cut(one);
-    place_release(first);
+    shared_release(first);
     CHECK(fake_waits(second));
     fake_connect(one);
     CHECK(fake_waits(second)); /* what has happened meanwhile comes first */
@@ -145,10 +145,10 @@ static void nobody_is_granted_while_the_link_is_cut(void) {
 }
 
 static void a_node_that_went_during_the_cut_grants_nobody(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     const char *node = fake_node_of(first);
     fake_cut(one);
-    place_release(first);
+    shared_release(first);
     fake_remove(zk, node);
     fake_connect(one);
     fake_settle_all(zk);
@@ -160,17 +160,17 @@ static void a_node_that_went_during_the_cut_grants_nobody(void) {
 static void nobody_is_granted_in_another_directory(void) {
     one->context.acl = ZKL_ACL_CREATOR;
     fake_find(zk, LINE, FAKE_LATEST)->closed = true;
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_find(zk, LINE, FAKE_LATEST)->aversion++;
     fake_stranger(zk, LINE, NULL);
     fake_settle_all(zk); /* it is listed */
-    place_release(first);
+    shared_release(first);
     CHECK(fake_waits(second));
     CHECK_TEXT(fake_batch(one), "DCL");
 }
 
 static void nobody_is_granted_without_validity(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_wait(zk, 31);
     fake_release_in_doubt(first);
     CHECK(fake_waits(second));
@@ -181,25 +181,25 @@ static void nobody_is_granted_without_validity(void) {
 
 /* ---- a single try ---- */
 
-static void a_try_gets_an_idle_place(void) {
-    place_release(place_holder(one));
-    const unsigned before = place_asked(one);
+static void a_try_gets_an_idle_shared_node(void) {
+    shared_release(shared_holder(one));
+    const unsigned before = shared_asked(one);
     fake_caller *tried = fake_share(one, LINE, 0);
     CHECK(fake_held(tried));
-    CHECK_INT(place_asked(one), before);
+    CHECK_INT(shared_asked(one), before);
 }
 
 static void a_try_fails_at_once_behind_one_of_ours(void) {
-    fake_caller *holder = place_holder(one);
-    place_forget_counts(one);
+    fake_caller *holder = shared_holder(one);
+    shared_forget_counts(one);
     CHECK_FAILED(fake_share(one, LINE, 0), ZKL_TIMEOUT);
     CHECK(fake_held(holder));
-    fake_caller *other = place_join(one), *tried;
-    place_release(holder);
+    fake_caller *other = shared_join(one), *tried;
+    shared_release(holder);
     CHECK(fake_held(other));
     tried = fake_share(one, LINE, 0);
     CHECK_FAILED(tried, ZKL_TIMEOUT);
-    CHECK_INT(place_asked(one), 0);
+    CHECK_INT(shared_asked(one), 0);
 }
 
 static void a_try_fails_when_others_hold(void) {
@@ -207,16 +207,16 @@ static void a_try_fails_when_others_hold(void) {
     fake_caller *tried = fake_share(one, LINE, 0);
     fake_settle_all(zk);
     CHECK_FAILED(tried, ZKL_TIMEOUT);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 static void a_try_does_not_end_the_wait_of_who_came_after_it(void) {
     fake_caller *theirs = fake_holder(two);
-    fake_caller *tried = fake_share(one, LINE, 0), *patient = place_join(one);
+    fake_caller *tried = fake_share(one, LINE, 0), *patient = shared_join(one);
     fake_settle_all(zk);
     CHECK_FAILED(tried, ZKL_TIMEOUT);
     CHECK(fake_waits(patient));
-    place_release(theirs);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(patient));
 }
@@ -227,17 +227,17 @@ static void a_try_without_a_link_fails_at_once(void) {
 }
 
 static void a_try_that_is_cut_off_fails(void) {
-    fake_caller *tried = fake_share(one, LINE, 0), *patient = place_join(one);
+    fake_caller *tried = fake_share(one, LINE, 0), *patient = shared_join(one);
     fake_cut(one);
     CHECK_FAILED(tried, ZKL_DISCONNECTED);
     CHECK(fake_waits(patient));
 }
 
 /* It is idle, and not known to be valid: that is asked by a new node. */
-static void a_try_of_a_place_without_validity_asks_anew(void) {
+static void a_try_of_a_shared_node_without_validity_asks_anew(void) {
     fake_share_as(64, 1, 100);
-    fake_caller *first = place_holder(one);
-    place_release(first);
+    fake_caller *first = shared_holder(one);
+    shared_release(first);
     fake_wait(zk, 31);
     fake_caller *tried = fake_share(one, LINE, 0);
     CHECK(fake_waits(tried));
@@ -257,15 +257,15 @@ static void one_too_many_is_refused(void) {
     fake_caller *holder = crowd(1), *waiter = crowd(1);
     CHECK(fake_held(holder) && fake_waits(waiter));
     CHECK_FAILED(crowd(1), ZKL_BUSY);
-    place_release(holder);
+    shared_release(holder);
     CHECK(fake_held(waiter));
     CHECK(fake_waits(crowd(1)));
 }
 
-static void of_none_an_idle_place_is_free(void) {
+static void of_none_an_idle_shared_node_is_free(void) {
     fake_caller *first = crowd(0);
     CHECK_FAILED(crowd(0), ZKL_BUSY);
-    place_release(first);
+    shared_release(first);
     CHECK(fake_held(crowd(0)));
 }
 
@@ -278,7 +278,7 @@ static void behind_others_the_last_to_come_go(void) {
     CHECK_FAILED(second, ZKL_BUSY);
 }
 
-static void a_new_place_refuses_nobody_who_had_waited(void) {
+static void a_new_shared_node_refuses_nobody_who_had_waited(void) {
     fake_caller *holder = crowd(2), *first = crowd(2), *second = crowd(2);
     fake_caller *theirs = fake_join(two, LINE, 1e12);
     fake_settle_all(zk);
@@ -291,7 +291,7 @@ static void a_new_place_refuses_nobody_who_had_waited(void) {
 
 static void all_fail_with_their_node(void) {
     fake_stranger(zk, LINE, "_c_%s-__READ__");
-    fake_caller *first = place_join(one), *second = place_join(one);
+    fake_caller *first = shared_join(one), *second = shared_join(one);
     fake_settle_all(zk);
     CHECK_FAILED(first, ZKL_WRONG_KIND);
     CHECK_FAILED(second, ZKL_WRONG_KIND);
@@ -302,7 +302,7 @@ static void dismiss(zkl_line *line) {
 }
 
 static void at_the_close_all_are_answered(void) {
-    fake_caller *holder = place_holder(one), *waiter = place_settled(one);
+    fake_caller *holder = shared_holder(one), *waiter = shared_settled(one);
     zkl_lines_each(&one->lines, dismiss);
     fake_leave(one);
     CHECK_FAILED(waiter, ZKL_CLOSED);
@@ -317,16 +317,16 @@ static void dismiss_waiters(zkl_line *line) {
 }
 
 static void who_holds_keeps_it_when_those_who_wait_are_dismissed(void) {
-    fake_caller *holder = place_holder(one), *waiter = place_settled(one);
+    fake_caller *holder = shared_holder(one), *waiter = shared_settled(one);
     zkl_lines_each(&one->lines, dismiss_waiters);
     fake_leave(one);
     CHECK_FAILED(waiter, ZKL_AUTH_FAILED);
     CHECK(fake_held(holder));
-    place_release(holder);
+    shared_release(holder);
 }
 
-static void at_the_close_an_idle_place_goes(void) {
-    place_release(place_holder(one));
+static void at_the_close_an_idle_shared_node_goes(void) {
+    shared_release(shared_holder(one));
     zkl_lines_each(&one->lines, dismiss);
     fake_leave(one);
     fake_settle_all(zk);
@@ -335,7 +335,7 @@ static void at_the_close_an_idle_place_goes(void) {
 
 /* Until the moment, and not at it. */
 static void validity_ends_with_its_moment(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     one->context.trusted_until = fake_now;
     fake_release_in_doubt(first);
     CHECK(fake_waits(second));
@@ -347,7 +347,7 @@ static void validity_ends_with_its_moment(void) {
 
 /* It is asked for once: each answer would have it asked for again. */
 static void an_own_node_that_may_not_be_read_is_read_once(void) {
-    fake_caller *first = place_join(one);
+    fake_caller *first = shared_join(one);
     CHECK(fake_answer(one) && fake_answer(one)); /* created, listed */
     CHECK(fake_held(first));
     fake_refuse(zk, FAKE_GET, fake_node_of(first), ZUNIMPLEMENTED, 0);
@@ -359,16 +359,17 @@ static void an_own_node_that_may_not_be_read_is_read_once(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"those here take turns without traffic", those_here_take_turns_without_traffic},
-        {"an idle place is taken without traffic", an_idle_place_is_taken_without_traffic},
-        {"a new place has a larger token, and new turns",
-         a_new_place_has_a_larger_token_and_new_turns},
+        {"an idle shared node is taken without traffic",
+         an_idle_shared_node_is_taken_without_traffic},
+        {"a new shared node has a larger token, and new turns",
+         a_new_shared_node_has_a_larger_token_and_new_turns},
         {"a fair hold has no turn", a_fair_hold_has_no_turn},
         {"alone it takes four requests", alone_it_takes_four_requests},
         {"each waits until his own deadline", each_waits_until_his_own_deadline},
-        {"the last who gives up takes a queueing place along",
-         the_last_who_gives_up_takes_a_queueing_place_along},
-        {"a place that was waited for grants in order of arrival",
-         a_place_that_was_waited_for_grants_in_order_of_arrival},
+        {"the last who gives up takes a queueing shared node along",
+         the_last_who_gives_up_takes_a_queueing_shared_node_along},
+        {"a shared node that was waited for grants in order of arrival",
+         a_shared_node_that_was_waited_for_grants_in_order_of_arrival},
         {"its delete goes out before the next create", its_delete_goes_out_before_the_next_create},
         {"nobody is granted without the watch on the own node",
          nobody_is_granted_without_the_watch_on_the_own_node},
@@ -379,24 +380,25 @@ int main(int argc, char **argv) {
          a_node_that_went_during_the_cut_grants_nobody},
         {"nobody is granted in another directory", nobody_is_granted_in_another_directory},
         {"nobody is granted without validity", nobody_is_granted_without_validity},
-        {"a try gets an idle place", a_try_gets_an_idle_place},
+        {"a try gets an idle shared node", a_try_gets_an_idle_shared_node},
         {"a try fails at once behind one of ours", a_try_fails_at_once_behind_one_of_ours},
         {"a try fails when others hold", a_try_fails_when_others_hold},
         {"a try does not end the wait of who came after it",
          a_try_does_not_end_the_wait_of_who_came_after_it},
         {"a try without a link fails at once", a_try_without_a_link_fails_at_once},
         {"a try that is cut off fails", a_try_that_is_cut_off_fails},
-        {"a try of a place without validity asks anew",
-         a_try_of_a_place_without_validity_asks_anew},
+        {"a try of a shared node without validity asks anew",
+         a_try_of_a_shared_node_without_validity_asks_anew},
         {"all fail with their node", all_fail_with_their_node},
         {"at the close all are answered", at_the_close_all_are_answered},
         {"who holds keeps it when those who wait are dismissed",
          who_holds_keeps_it_when_those_who_wait_are_dismissed},
-        {"at the close an idle place goes", at_the_close_an_idle_place_goes},
+        {"at the close an idle shared node goes", at_the_close_an_idle_shared_node_goes},
         {"one too many is refused", one_too_many_is_refused},
-        {"of none an idle place is free", of_none_an_idle_place_is_free},
+        {"of none an idle shared node is free", of_none_an_idle_shared_node_is_free},
         {"behind others the last to come go", behind_others_the_last_to_come_go},
-        {"a new place refuses nobody who had waited", a_new_place_refuses_nobody_who_had_waited},
+        {"a new shared node refuses nobody who had waited",
+         a_new_shared_node_refuses_nobody_who_had_waited},
         {"validity ends with its moment", validity_ends_with_its_moment},
         {"an own node that may not be read is read once",
          an_own_node_that_may_not_be_read_is_read_once},

@@ -1,11 +1,11 @@
-/* How long those wait who stand behind a place. */
-#include "place_world.h"
+/* How long those wait who stand behind a shared node. */
+#include "shared_node_world.h"
 
 /* Takes turns until it is given up, most often `most` times; how often it was granted. */
 static unsigned take_turns(fake_caller *holder, unsigned most) {
     for (unsigned grants = 0;; grants++) {
-        fake_caller *next = place_join(one);
-        place_release(holder);
+        fake_caller *next = shared_join(one);
+        shared_release(holder);
         if (!fake_held(next) || grants == most)
             return grants;
         holder = next;
@@ -14,7 +14,7 @@ static unsigned take_turns(fake_caller *holder, unsigned most) {
 
 static void those_behind_wait_for_so_many_grants(void) {
     fake_share_as(5, 1000, 1);
-    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_caller *mine = shared_holder(one), *theirs = fake_join(two, LINE, 1e12);
     fake_settle_all(zk);
     CHECK_INT(take_turns(mine, 100), 5);
     fake_settle_all(zk);
@@ -24,13 +24,13 @@ static void those_behind_wait_for_so_many_grants(void) {
 /* From when this client was told on, and not from when the list has said who it is. */
 static void grants_count_before_the_list_has_come(void) {
     fake_share_as(5, 1000, 1);
-    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_caller *mine = shared_holder(one), *theirs = fake_join(two, LINE, 1e12);
     fake_settle(two);
     CHECK(fake_deliver(one)); /* the watch has told */
     CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
     for (unsigned i = 0; i < 3; i++) {
-        fake_caller *next = place_join(one);
-        place_release(mine);
+        fake_caller *next = shared_join(one);
+        shared_release(mine);
         CHECK(fake_held(next));
         mine = next;
     }
@@ -42,17 +42,17 @@ static void grants_count_before_the_list_has_come(void) {
 
 static void with_the_list_on_its_way_those_here_wait_for_it(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_caller *mine = shared_holder(one), *theirs = fake_join(two, LINE, 1e12);
     fake_settle(two);
     CHECK(fake_deliver(one));
     for (unsigned i = 0; i < 2; i++) {
-        fake_caller *next = place_join(one);
-        place_release(mine);
+        fake_caller *next = shared_join(one);
+        shared_release(mine);
         CHECK(fake_held(next));
         mine = next;
     }
-    fake_caller *waiter = place_join(one);
-    place_release(mine);
+    fake_caller *waiter = shared_join(one);
+    shared_release(mine);
     CHECK(fake_waits(waiter));
     CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 0);
     fake_cancel(theirs);
@@ -64,26 +64,26 @@ static void with_the_list_on_its_way_those_here_wait_for_it(void) {
 
 static void who_goes_again_ends_the_count(void) {
     fake_share_as(5, 1000, 1);
-    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
-    fake_caller *next = place_join(one);
-    place_release(mine);
+    fake_caller *mine = shared_holder(one), *theirs = fake_waiter(two);
+    fake_caller *next = shared_join(one);
+    shared_release(mine);
     fake_cancel(theirs);
     fake_settle_all(zk);
-    place_release(next);
+    shared_release(next);
     fake_settle_all(zk); /* it was given up: somebody had been there */
-    mine = place_holder(one);
+    mine = shared_holder(one);
     CHECK_INT(take_turns(mine, 100), 100);
 }
 
 /* A server that is behind the former one shows nobody, though this client was told of somebody. */
 static void a_list_from_an_older_server_does_not_end_the_count(void) {
     fake_share_as(5, 1000, 1);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     const int64_t before = zk->zxid;
-    fake_caller *theirs = fake_join(two, LINE, 1e12), *next = place_join(one);
+    fake_caller *theirs = fake_join(two, LINE, 1e12), *next = shared_join(one);
     fake_settle(two);
     CHECK(fake_deliver(one)); /* the watch has told; no answer has come since */
-    place_release(mine);
+    shared_release(mine);
     CHECK(fake_held(next));
     fake_cut(one);
     fake_lag(one, before);
@@ -97,14 +97,14 @@ static void a_list_from_an_older_server_does_not_end_the_count(void) {
 
 static void those_behind_wait_for_a_stint_at_most(void) {
     fake_share_as(64, 1, 1);
-    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_caller *mine = shared_holder(one), *theirs = fake_waiter(two);
     fake_wait(zk, 0.9);
-    fake_caller *next = place_join(one);
-    place_release(mine);
+    fake_caller *next = shared_join(one);
+    shared_release(mine);
     CHECK(fake_held(next));
     fake_wait(zk, 0.9); /* one hold more */
-    mine = place_join(one);
-    place_release(next);
+    mine = shared_join(one);
+    shared_release(next);
     CHECK(fake_waits(mine));
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(mine));
@@ -112,10 +112,10 @@ static void those_behind_wait_for_a_stint_at_most(void) {
 
 static void a_stint_begins_when_somebody_comes(void) {
     fake_share_as(64, 1, 1);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     fake_wait(zk, 20);
-    fake_caller *next = place_join(one);
-    place_release(mine);
+    fake_caller *next = shared_join(one);
+    shared_release(mine);
     CHECK(fake_held(next));
     fake_waiter(two);
     CHECK_INT(take_turns(next, 3), 3);
@@ -123,7 +123,7 @@ static void a_stint_begins_when_somebody_comes(void) {
 
 static void without_a_bound_only_handoffs_count(void) {
     fake_share_as(3, 1e300, 1);
-    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_caller *mine = shared_holder(one), *theirs = fake_waiter(two);
     fake_wait(zk, 20);
     CHECK_INT(take_turns(mine, 100), 3);
     fake_settle_all(zk);
@@ -131,17 +131,18 @@ static void without_a_bound_only_handoffs_count(void) {
 }
 
 /* What it waited for is not taken away before anybody had it. */
-static void a_place_that_was_waited_for_gives_one_grant(void) {
+static void a_shared_node_that_was_waited_for_gives_one_grant(void) {
     fake_share_as(1, 0, 0);
-    fake_caller *theirs = fake_holder(two), *mine = place_settled(one), *next = place_settled(one);
+    fake_caller *theirs = fake_holder(two), *mine = shared_settled(one),
+                *next = shared_settled(one);
     fake_caller *last = fake_waiter(two);
-    place_release(theirs);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(mine));
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(last) && fake_waits(next));
-    place_release(last);
+    shared_release(last);
     fake_settle_all(zk);
     CHECK(fake_held(next));
 }
@@ -150,11 +151,11 @@ static void a_place_that_was_waited_for_gives_one_grant(void) {
  * was on its way is known to be lost. */
 static void a_try_that_waits_for_a_list_ends_with_the_link(void) {
     fake_share_as(64, 0, 100);
-    fake_caller *mine = place_holder(one), *theirs = fake_join(two, LINE, 1e12);
+    fake_caller *mine = shared_holder(one), *theirs = fake_join(two, LINE, 1e12);
     fake_settle(two);
     CHECK(fake_deliver(one));
     CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
-    place_release(mine);
+    shared_release(mine);
     fake_caller *tried = fake_share(one, LINE, 0);
     CHECK(fake_waits(tried) && fake_waits(theirs));
     fake_cut_quietly(one);
@@ -167,7 +168,7 @@ static bool tells_at_once(fake_caller *holder) {
     fake_client *client = holder->client;
     zkl_event event;
     client->busy = true;
-    place_release(holder);
+    shared_release(holder);
     const bool told = zkl_events_look(&client->context.events, &event);
     client->busy = false;
     fake_hear(client);
@@ -192,7 +193,7 @@ static void the_last_one_here_is_told_in_the_hosts_next_turn(zkl_kind kind) {
     mine[4] = fake_share_kind(one, LINE, kind, 1e12);
     CHECK(tells_at_once(mine[3]) && fake_held(mine[4])); /* its last grant: then it goes anyway */
     mine[5] = fake_share_kind(one, LINE, kind, 1e12);
-    place_release(mine[4]);
+    shared_release(mine[4]);
     fake_settle_all(zk);
     CHECK(fake_held(theirs) && fake_waits(mine[5]));
 }
@@ -208,15 +209,15 @@ static void so_is_the_last_writer(void) {
 /* Who holds for a while need not wait for the answer then. */
 static void who_is_behind_is_asked_when_the_first_is_granted(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *theirs = fake_holder(two), *mine = place_settled(one);
-    place_forget_counts(one);
-    place_release(theirs);
+    fake_caller *theirs = fake_holder(two), *mine = shared_settled(one);
+    shared_forget_counts(one);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(mine));
     CHECK_INT(one->counts[FAKE_LIST], 1);
-    place_forget_counts(one);
-    place_release(mine);
-    place_handed(one); /* nobody is: that is known by now */
+    shared_forget_counts(one);
+    shared_release(mine);
+    shared_handed(one); /* nobody is: that is known by now */
 }
 
 /* The first one was granted before the other client was there. */
@@ -224,9 +225,9 @@ static void two_clients_take_turns_of_turns(void) {
     fake_share_as(4, 1000, 1);
     fake_caller *all[2][12];
     for (size_t i = 0; i < 12; i++)
-        all[0][i] = place_settled(one);
+        all[0][i] = shared_settled(one);
     for (size_t i = 0; i < 12; i++)
-        all[1][i] = place_settled(two);
+        all[1][i] = shared_settled(two);
     char order[25] = "";
     for (size_t n = 0; n < 24; n++) {
         fake_settle_all(zk);
@@ -235,7 +236,7 @@ static void two_clients_take_turns_of_turns(void) {
             if (!fake_held(p))
                 continue;
             order[n] = p->client == one ? '1' : '2';
-            place_release(p);
+            shared_release(p);
             break;
         }
     }
@@ -273,8 +274,8 @@ int main(int argc, char **argv) {
         {"those behind wait for a stint at most", those_behind_wait_for_a_stint_at_most},
         {"a stint begins when somebody comes", a_stint_begins_when_somebody_comes},
         {"without a bound only handoffs count", without_a_bound_only_handoffs_count},
-        {"a place that was waited for gives one grant",
-         a_place_that_was_waited_for_gives_one_grant},
+        {"a shared node that was waited for gives one grant",
+         a_shared_node_that_was_waited_for_gives_one_grant},
         {"a try that waits for a list ends with the link",
          a_try_that_waits_for_a_list_ends_with_the_link},
         {"the last one here is told in the host's next turn",

@@ -1,19 +1,20 @@
-/* place_state: what a place is made of (place.h), and the few things that every room of it does.
- * Only they change it; check.c looks at it. */
-#ifndef ZKL_PLACE_STATE_H
-#define ZKL_PLACE_STATE_H
+/* shared_node_state: what a shared node is made of (shared_node.h), and the few things that every
+ * room of it does. Only they change it; check.c looks at it. */
+#ifndef ZKL_SHARED_NODE_STATE_H
+#define ZKL_SHARED_NODE_STATE_H
 
 #include "queue/line_state.h"
 
-/* What is known of those who stand behind a place. */
+/* What is known of those who stand behind a shared node. */
 typedef enum zkl_company {
     ZKL_COMPANY_UNKNOWN, /* somebody may be there: a list tells, if there is one */
     ZKL_COMPANY_NONE,    /* the servers will tell when somebody comes, or are asked now and then */
-    ZKL_COMPANY_SOME /* somebody was there: enough to end the place in its time; none asks again */
+    /* somebody was there: enough to end the shared node in its time; none asks again */
+    ZKL_COMPANY_SOME
 } zkl_company;
 
-typedef struct zkl_place zkl_place;
-struct zkl_place {
+typedef struct zkl_shared_node zkl_shared_node;
+struct zkl_shared_node {
     zkl_compound compound; /* hears of the node */
     zkl_listener listener; /* hears of the line */
     zkl_context *context;
@@ -23,13 +24,13 @@ struct zkl_place {
     bool stirred;        /* in queue->stirred */
     zkl_list_item item;
 
-    zkl_contender *node; /* in the line; NULL only inside a step */
-    zkl_list holders;    /* callers that hold it: of READ any number, else one at most */
-    zkl_list waiting;    /* callers, in order of arrival */
-    size_t waiters;      /* how many those are */
-    size_t impatient;    /* of those: how many try only once (terms.once) */
-    zkl_list bounded;    /* guests of those that are let in only among so many (terms.crowd) */
-    zkl_list resting;    /* those who have given it back, and may take it again at once */
+    zkl_contender *contender; /* in the line; NULL only inside a step */
+    zkl_list holders;         /* callers that hold it: of READ any number, else one at most */
+    zkl_list waiting;         /* callers, in order of arrival */
+    size_t waiters;           /* how many those are */
+    size_t impatient;         /* of those: how many try only once (terms.once) */
+    zkl_list bounded;         /* guests of those that are let in only among so many (terms.crowd) */
+    zkl_list resting;         /* those who have given it back, and may take it again at once */
 
     bool sealed;    /* it goes when its holder has ended */
     bool entered;   /* the node was seen to be held: its queue is behind it */
@@ -37,9 +38,9 @@ struct zkl_place {
     bool idle;      /* nobody here wants it: it goes when the timer fires */
     zkl_nanos idle_since;
     uint64_t turn; /* grants on this node */
-    /* READ: the place of the write under which its node was taken, while that is held: nobody else
-     * gets in. WRITE: the other way round. */
-    zkl_place *under, *lent;
+    /* READ: the shared node of the write under which its node was taken, while that is held: nobody
+     * else gets in. WRITE: the other way round. */
+    zkl_shared_node *under, *lent;
     uint64_t before; /* READ: on the node of that write, grants before that one */
     uint32_t lists;  /* READ: the latest list (line->lists) that it has looked at */
     zkl_company company;
@@ -50,28 +51,28 @@ struct zkl_place {
     zkl_timer timer;
 };
 
-/* A caller on a place. */
+/* A caller on a shared node. */
 typedef struct zkl_guest {
     zkl_contender contender;
-    zkl_place *place;             /* NULL: it is over, and does not rest on one */
+    zkl_shared_node *shared;      /* NULL: it is over, and does not rest on one */
     const zkl_contender *witness; /* in doubt: the node with which it held */
-    zkl_list_item bounded;        /* place->bounded */
+    zkl_list_item bounded;        /* shared->bounded */
     bool rested;                  /* the host has it back, and may take it again (zkl_guest_rest) */
 } zkl_guest;
 
 /* Of a contender that is known to be one. */
 zkl_guest *zkl_guest_of(zkl_contender *c);
-zkl_nanos zkl_place_now(const zkl_place *place);
+zkl_nanos zkl_shared_node_now(const zkl_shared_node *shared);
 /* The end of the step goes on with it. */
-void zkl_place_stir(zkl_place *place);
+void zkl_shared_node_stir(zkl_shared_node *shared);
 /* NULL: nobody does. */
-zkl_contender *zkl_place_waiter(const zkl_place *place);
-zkl_contender *zkl_place_holder(const zkl_place *place);
+zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared);
+zkl_contender *zkl_shared_node_holder(const zkl_shared_node *shared);
 /* What is known of those behind it; and only so. */
-void zkl_place_set_company(zkl_place *place, zkl_company company);
-bool zkl_place_sealed(const zkl_place *place);
+void zkl_shared_node_set_company(zkl_shared_node *shared, zkl_company company);
+bool zkl_shared_node_sealed(const zkl_shared_node *shared);
 /* The one of that kind in which everybody here may take part: one that is not sealed, if there is
  * such a one. NULL: there is none. */
-zkl_place *zkl_place_find(const zkl_line *line, zkl_kind kind);
+zkl_shared_node *zkl_shared_node_find(const zkl_line *line, zkl_kind kind);
 
 #endif

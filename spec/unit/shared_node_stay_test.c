@@ -1,17 +1,17 @@
-/* How long a place is kept that nobody of its client wants. */
-#include "place_world.h"
-#include "queue/place.h"
+/* How long a shared node is kept that nobody of its client wants. */
+#include "queue/shared_node.h"
+#include "shared_node_world.h"
 
 static void it_lingers_for_so_long(void) {
     fake_share_as(64, 1, 3);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_wait(zk, 2.9);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 1);
-    place_release(place_handed(one));
+    CHECK_INT(shared_nodes(), 1);
+    shared_release(shared_handed(one));
     fake_wait(zk, 2.9); /* counted anew */
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
     fake_wait(zk, 0.2);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -19,38 +19,38 @@ static void it_lingers_for_so_long(void) {
 
 static void it_need_not_linger(void) {
     fake_share_as(64, 1, 0);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     CHECK_TEXT(fake_batch(one), "D");
 }
 
-/* The timer fires when somebody has just come: his is a place that stays. */
+/* The timer fires when somebody has just come: his is a shared node that stays. */
 static void who_comes_when_it_is_to_go_keeps_it(void) {
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_wait(zk, 0.999);
-    fake_caller *late = place_handed(one);
+    fake_caller *late = shared_handed(one);
     fake_wait(zk, 5);
     CHECK(fake_held(late));
-    CHECK_INT(place_nodes(), 1);
-    place_release(late);
+    CHECK_INT(shared_nodes(), 1);
+    shared_release(late);
     fake_wait(zk, 1.01);
-    fake_caller *later = place_join(one);
+    fake_caller *later = shared_join(one);
     CHECK(fake_waits(later)); /* too late: it is on its way out */
     fake_settle_all(zk);
     CHECK(fake_held(later) && later->token > late->token);
 }
 
 static void idle_it_goes_when_somebody_stands_behind_it(void) {
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_caller *theirs = fake_join(two, LINE, 1e12);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 static void it_goes_at_once_if_somebody_is_known_to_be_behind(void) {
-    fake_caller *mine = place_holder(one), *theirs = fake_waiter(two);
+    fake_caller *mine = shared_holder(one), *theirs = fake_waiter(two);
     fake_settle_all(zk);
-    place_release(mine);
+    shared_release(mine);
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
@@ -59,35 +59,35 @@ static void it_goes_at_once_if_somebody_is_known_to_be_behind(void) {
 static void idle_it_makes_way_for_a_multilock_here(void) {
     static const char *const paths[] = {LINE, "/locks/b"};
     fake_directory(zk, paths[1]);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_caller *both = fake_join_all(one, paths, 2, 0);
     fake_settle_all(zk);
     CHECK(fake_held(both));
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 static void a_multilock_here_that_waits_behind_it_gets_in(void) {
     static const char *const paths[] = {LINE, "/locks/b"};
     fake_directory(zk, paths[1]);
-    fake_caller *mine = place_holder(one), *both = fake_join_all(one, paths, 2, 1e12);
+    fake_caller *mine = shared_holder(one), *both = fake_join_all(one, paths, 2, 1e12);
     fake_settle_all(zk);
     CHECK(fake_waits(both));
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(both));
 }
 
 static void idle_it_makes_way_for_a_fair_lock_here(void) {
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_caller *fair = fake_try(one, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(fair));
-    CHECK_INT(place_turn(fair), 0);
+    CHECK_INT(shared_turn(fair), 0);
 }
 
 static void idle_it_goes_when_the_link_is_cut(void) {
     fake_share_as(64, 1, 100);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_cut(one);
     fake_connect(one);
     CHECK_INT(fake_pending(one, FAKE_ERASE, NULL), 1);
@@ -97,61 +97,61 @@ static void idle_it_goes_when_the_link_is_cut(void) {
 
 static void a_flush_takes_it_along_and_waits_for_it(void) {
     fake_share_as(64, 1, 100);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     zkl_query *query = fake_flush(one);
     CHECK(query->pending);
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle_all(zk);
     CHECK(!query->pending);
-    CHECK_INT(place_nodes(), 0);
+    CHECK_INT(shared_nodes(), 0);
     zkl_query_free(query);
     CHECK_CLEAN();
 }
 
 static void a_flush_leaves_those_who_hold_alone(void) {
-    fake_caller *holder = place_holder(one), *next = place_settled(one);
+    fake_caller *holder = shared_holder(one), *next = shared_settled(one);
     zkl_query *query = fake_flush(one);
     CHECK(!query->pending);
-    place_release(holder);
+    shared_release(holder);
     CHECK(fake_held(next));
     zkl_query_free(query);
 }
 
 static void a_worker_that_leaves_keeps_none(void) {
     fake_share_as(64, 1, 100);
-    place_release(place_holder(one));
-    zkl_places_hurry(&one->lines);
+    shared_release(shared_holder(one));
+    zkl_shared_nodes_hurry(&one->lines);
     fake_leave(one);
     fake_settle_all(zk);
     CHECK_CLEAN();
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
 
-static void other_options_begin_a_new_place(void) {
+static void other_options_begin_a_new_shared_node(void) {
     static const zkl_sharing others[] = {
         {3, ZKL_SECOND, 100 * ZKL_SECOND},
         {3, 2 * ZKL_SECOND, 100 * ZKL_SECOND},
         {3, 2 * ZKL_SECOND, 200 * ZKL_SECOND},
     };
     fake_share_as(64, 1, 100);
-    fake_caller *first = place_holder(one);
-    place_release(first);
+    fake_caller *first = shared_holder(one);
+    shared_release(first);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         fake_sharing = others[i];
-        fake_caller *second = place_holder(one);
+        fake_caller *second = shared_holder(one);
         CHECK(second->token > first->token);
-        place_release(second);
+        shared_release(second);
         first = second;
     }
-    CHECK_INT(place_handed(one)->token, first->token);
+    CHECK_INT(shared_handed(one)->token, first->token);
 }
 
 static void without_room_for_the_watch_it_does_not_linger(void) {
     one->lines.queue.watches.most = 1;
-    fake_caller *mine = place_holder(one);
-    place_release(mine);
+    fake_caller *mine = shared_holder(one);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
@@ -162,11 +162,11 @@ static void readers_leave_it_when_its_time_is_over(void) {
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
     fake_settle_all(zk);
     CHECK(fake_held(p));
-    place_release(p);
-    CHECK_INT(place_nodes(), 1);
+    shared_release(p);
+    CHECK_INT(shared_nodes(), 1);
     fake_wait(zk, 1.1);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 0);
+    CHECK_INT(shared_nodes(), 0);
     CHECK_CLEAN();
 }
 
@@ -174,21 +174,21 @@ static void whoever_comes_by_meanwhile_does_not_make_it_longer(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
     fake_settle_all(zk);
-    place_release(p);
+    shared_release(p);
     fake_wait(zk, 0.6);
     fake_caller *theirs = fake_read(two, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
-    CHECK_INT(place_nodes(), 2);
+    CHECK_INT(shared_nodes(), 2);
     fake_wait(zk, 0.5);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 /* Those who are not fair here still wait for the servers: nobody takes their node from them. */
 static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
     fake_share_as(64, 1000, 1);
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_wait(zk, 31);
     fake_release_in_doubt(first);
     CHECK(fake_waits(second)); /* for trust */
@@ -203,12 +203,12 @@ static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
 /* By the options of those who come, whatever it was that those before had asked for. */
 static void it_lingers_as_the_latest_have_asked(void) {
     fake_share_as(64, 1, 100);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_share_as(64, 1, 2);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_wait(zk, 1.9);
     fake_settle_all(zk);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
     fake_wait(zk, 0.2);
     fake_settle_all(zk);
     CHECK_CLEAN();
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
         {"a flush takes it along, and waits for it", a_flush_takes_it_along_and_waits_for_it},
         {"a flush leaves those who hold alone", a_flush_leaves_those_who_hold_alone},
         {"a worker that leaves keeps none", a_worker_that_leaves_keeps_none},
-        {"other options begin a new place", other_options_begin_a_new_place},
+        {"other options begin a new shared node", other_options_begin_a_new_shared_node},
         {"without room for the watch it does not linger",
          without_room_for_the_watch_it_does_not_linger},
         {"readers leave it when its time is over", readers_leave_it_when_its_time_is_over},

@@ -1,12 +1,12 @@
-/* How holds on a place end. */
-#include "place_world.h"
+/* How holds on a shared node end. */
+#include "shared_node_world.h"
 
 #include <stdio.h>
 
 /* ---- how a hold ends ---- */
 
 static void what_was_dropped_is_handed_to_nobody(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     const int64_t token = first->token;
     fake_drop(first);
     CHECK(fake_waits(second));
@@ -14,10 +14,10 @@ static void what_was_dropped_is_handed_to_nobody(void) {
     CHECK(fake_held(second) && second->token > token);
 }
 
-static void the_end_of_max_hold_ends_the_place(void) {
+static void the_end_of_max_hold_ends_the_shared_node(void) {
     fake_caller *first = fake_share_for(one, LINE, 5);
     fake_settle_all(zk);
-    fake_caller *second = place_settled(one);
+    fake_caller *second = shared_settled(one);
     fake_wait(zk, 5.1);
     CHECK_INT(first->losses, 1);
     CHECK(fake_waits(second));
@@ -27,19 +27,19 @@ static void the_end_of_max_hold_ends_the_place(void) {
 }
 
 static void a_deleted_node_is_a_loss(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_remove(zk, fake_node_of(first));
     fake_settle_all(zk);
     CHECK_INT(first->losses, 1);
     CHECK(fake_held(second) && second->token > first->token);
     CHECK_INT(second->losses, 0);
-    CHECK_INT(place_turn(second), 1);
+    CHECK_INT(shared_turn(second), 1);
 }
 
 /* Without room for watches one list tells of both. */
 static void a_loss_is_told_before_another_one_here_holds(void) {
     one->lines.queue.watches.most = 1;
-    fake_caller *mine = place_holder(one), *fair = fake_waiter(one);
+    fake_caller *mine = shared_holder(one), *fair = fake_waiter(one);
     const char *node = fake_node_of(mine);
     fake_cut(one);
     fake_remove(zk, node);
@@ -51,7 +51,7 @@ static void a_loss_is_told_before_another_one_here_holds(void) {
 }
 
 static void the_end_of_the_session_is_a_loss(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_cut(one);
     fake_bury(one);
     fake_expire(one);
@@ -62,25 +62,25 @@ static void the_end_of_the_session_is_a_loss(void) {
 }
 
 static void who_waits_queues_anew_after_an_expiry(void) {
-    fake_caller *theirs = fake_holder(two), *first = place_settled(one),
-                *second = place_settled(one);
+    fake_caller *theirs = fake_holder(two), *first = shared_settled(one),
+                *second = shared_settled(one);
     fake_cut(one);
     fake_bury(one);
     fake_expire(one);
     fake_connect(one);
     fake_settle_all(zk);
     CHECK(fake_waits(first) && fake_waits(second));
-    CHECK_INT(place_nodes(), 2);
-    place_release(theirs);
+    CHECK_INT(shared_nodes(), 2);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(first));
 }
 
-static void a_place_that_was_lost_while_idle_is_told_to_nobody(void) {
-    fake_caller *mine = place_holder(one);
+static void a_shared_node_that_was_lost_while_idle_is_told_to_nobody(void) {
+    fake_caller *mine = shared_holder(one);
     char node[256];
     snprintf(node, sizeof node, "%s", fake_node_of(mine));
-    place_release(mine);
+    shared_release(mine);
     fake_remove(zk, node);
     fake_settle_all(zk);
     CHECK_INT(mine->losses, 0);
@@ -89,13 +89,13 @@ static void a_place_that_was_lost_while_idle_is_told_to_nobody(void) {
 
 /* ---- revocations ---- */
 
-static void a_revocation_is_told_to_who_holds_and_ends_the_place(void) {
-    fake_caller *first = place_holder(one), *second = place_settled(one);
+static void a_revocation_is_told_to_who_holds_and_ends_the_shared_node(void) {
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
     fake_write(zk, fake_node_of(first), "__REVOKE__");
     fake_settle_all(zk);
     CHECK_INT(first->revocations, 1);
     CHECK_INT(second->revocations, 0);
-    place_release(first);
+    shared_release(first);
     CHECK(fake_waits(second));
     fake_settle_all(zk);
     CHECK(fake_held(second) && second->token > first->token);
@@ -103,25 +103,25 @@ static void a_revocation_is_told_to_who_holds_and_ends_the_place(void) {
 }
 
 static void idle_it_goes_at_a_revocation(void) {
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     char node[256];
     snprintf(node, sizeof node, "%s", fake_node_of(mine));
-    place_release(mine);
+    shared_release(mine);
     fake_write(zk, node, "__REVOKE__");
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
 
-static void who_is_granted_a_revoked_place_hears_of_it(void) {
-    fake_caller *theirs = fake_holder(two), *first = place_settled(one),
-                *second = place_settled(one);
+static void who_is_granted_a_revoked_shared_node_hears_of_it(void) {
+    fake_caller *theirs = fake_holder(two), *first = shared_settled(one),
+                *second = shared_settled(one);
     fake_write(zk, fake_node_of(first), "__REVOKE__");
     fake_settle_all(zk);
-    place_release(theirs);
+    shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(first));
     CHECK_INT(first->revocations, 1);
-    place_release(first);
+    shared_release(first);
     CHECK(fake_waits(second));
     fake_settle_all(zk);
     CHECK(fake_held(second));
@@ -129,8 +129,8 @@ static void who_is_granted_a_revoked_place_hears_of_it(void) {
 }
 
 /* The answer to its create was lost, and nobody wants the node any more when it is found. */
-static void nobody_is_asked_for_a_place_that_was_given_up(void) {
-    fake_caller *p = place_join(one);
+static void nobody_is_asked_for_a_shared_node_that_was_given_up(void) {
+    fake_caller *p = shared_join(one);
     fake_carry(one);
     fake_cut(one);
     fake_cancel(p);
@@ -145,48 +145,49 @@ static void nobody_is_asked_for_a_place_that_was_given_up(void) {
 }
 
 static void who_has_given_it_back_owns_nothing(void) {
-    fake_caller *p = place_holder(one), *q = place_settled(one);
+    fake_caller *p = shared_holder(one), *q = shared_settled(one);
     CHECK_INT(fake_release(p), ZKL_OK);
     CHECK_INT(fake_release(p), ZKL_NOT_OWNER);
     fake_drop(p);
-    fake_caller *r = place_settled(one);
+    fake_caller *r = shared_settled(one);
     CHECK(fake_held(q) && fake_waits(r));
-    place_release(q);
+    shared_release(q);
     CHECK(fake_held(r));
-    place_release(r);
+    shared_release(r);
     fake_wait(zk, 1.1);
     fake_settle(one);
     CHECK_CLEAN();
 }
 
 static void who_gives_up_without_a_bound_leaves_the_others_theirs(void) {
-    fake_caller *holder = place_holder(one), *first = fake_share_crowd(one, LINE, 5),
-                *second = place_settled(one), *third = fake_share_crowd(one, LINE, 5);
+    fake_caller *holder = shared_holder(one), *first = fake_share_crowd(one, LINE, 5),
+                *second = shared_settled(one), *third = fake_share_crowd(one, LINE, 5);
     fake_cancel(second);
     CHECK(fake_waits(first) && fake_waits(third));
     fake_cancel(first);
     CHECK(fake_waits(third));
-    place_release(holder);
+    shared_release(holder);
     CHECK(fake_held(third));
 }
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
-        {"the end of max_hold ends the place", the_end_of_max_hold_ends_the_place},
+        {"the end of max_hold ends the shared node", the_end_of_max_hold_ends_the_shared_node},
         {"a deleted node is a loss", a_deleted_node_is_a_loss},
         {"a loss is told before another one here holds",
          a_loss_is_told_before_another_one_here_holds},
         {"the end of the session is a loss", the_end_of_the_session_is_a_loss},
         {"who waits queues anew after an expiry", who_waits_queues_anew_after_an_expiry},
-        {"a place that was lost while idle is told to nobody",
-         a_place_that_was_lost_while_idle_is_told_to_nobody},
-        {"a revocation is told to who holds, and ends the place",
-         a_revocation_is_told_to_who_holds_and_ends_the_place},
+        {"a shared node that was lost while idle is told to nobody",
+         a_shared_node_that_was_lost_while_idle_is_told_to_nobody},
+        {"a revocation is told to who holds, and ends the shared node",
+         a_revocation_is_told_to_who_holds_and_ends_the_shared_node},
         {"idle it goes at a revocation", idle_it_goes_at_a_revocation},
-        {"who is granted a revoked place hears of it", who_is_granted_a_revoked_place_hears_of_it},
-        {"nobody is asked for a place that was given up",
-         nobody_is_asked_for_a_place_that_was_given_up},
+        {"who is granted a revoked shared node hears of it",
+         who_is_granted_a_revoked_shared_node_hears_of_it},
+        {"nobody is asked for a shared node that was given up",
+         nobody_is_asked_for_a_shared_node_that_was_given_up},
         {"who has given it back owns nothing", who_has_given_it_back_owns_nothing},
         {"who gives up without a bound leaves the others theirs",
          who_gives_up_without_a_bound_leaves_the_others_theirs},

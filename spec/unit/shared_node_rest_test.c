@@ -1,42 +1,42 @@
-/* The short way of one who takes a place again and again. */
-#include "place_world.h"
-#include "queue/place.h"
+/* The short way of one who takes a shared node again and again. */
+#include "queue/shared_node.h"
+#include "shared_node_world.h"
 
 static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
-    fake_caller *mine = place_holder(one);
-    place_forget_counts(one);
+    fake_caller *mine = shared_holder(one);
+    shared_forget_counts(one);
     for (unsigned i = 2; i < 10; i++) {
         CHECK(fake_rest(mine));
         CHECK(!fake_held(mine) && !fake_rest(mine));
         CHECK_INT(one->context.counters.held, 0);
         CHECK(fake_take_again(mine));
         CHECK(fake_held(mine) && !fake_take_again(mine));
-        CHECK_INT(place_turn(mine), i);
+        CHECK_INT(shared_turn(mine), i);
         CHECK_INT(mine->contender->token, mine->token);
     }
-    CHECK_INT(place_asked(one), 0);
+    CHECK_INT(shared_asked(one), 0);
     CHECK_INT(one->context.counters.held, 1);
     CHECK_INT(one->context.counters.acquired, 9);
     CHECK_INT(one->context.counters.released, 8);
     CHECK_INT(one->context.counters.handed, 8);
-    place_release(mine);
+    shared_release(mine);
 }
 
 static void what_is_granted_at_once_is_told_once(void) {
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_at_once = one->busy = true; /* nobody polls: no event tells of it */
-    fake_caller *first = place_join(one);
+    fake_caller *first = shared_join(one);
     CHECK(first->granted && fake_held(first));
     one->busy = false; /* nor does one now, or it would be the second */
     CHECK(first->token > 0);
-    fake_caller *second = place_join(one);
+    fake_caller *second = shared_join(one);
     CHECK(fake_waits(second));
-    place_release(first);
+    shared_release(first);
     CHECK(second->granted && fake_held(second));
 }
 
 static void the_short_way_is_closed_when_others_are_concerned(void) {
-    fake_caller *mine = place_holder(one), *next = place_settled(one);
+    fake_caller *mine = shared_holder(one), *next = shared_settled(one);
     CHECK(!fake_rest(mine)); /* somebody here waits */
     fake_cancel(next);
     fake_caller *theirs = fake_join(two, LINE, 1e12);
@@ -45,20 +45,20 @@ static void the_short_way_is_closed_when_others_are_concerned(void) {
     CHECK(!fake_rest(mine)); /* somebody may be behind */
     fake_settle_all(zk);
     CHECK(!fake_rest(mine)); /* somebody is */
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
 }
 
 static void nor_is_it_taken_again_then(void) {
     fake_share_as(64, 1, 100);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
-    fake_caller *other = place_handed(one);
+    fake_caller *other = shared_handed(one);
     CHECK(!fake_take_again(mine));
-    place_release(other);
+    shared_release(other);
     CHECK(fake_take_again(mine));
-    CHECK_INT(place_turn(mine), 3);
+    CHECK_INT(shared_turn(mine), 3);
     CHECK(fake_rest(mine));
     fake_caller *theirs = fake_join(two, LINE, 1e12);
     fake_settle(two);
@@ -70,31 +70,31 @@ static void nor_is_it_taken_again_then(void) {
     CHECK_INT(mine->rests, 1);
 }
 
-static void what_rests_is_taken_away_with_the_place(void) {
-    fake_caller *mine = place_holder(one), *other = place_settled(one);
-    place_release(mine);
+static void what_rests_is_taken_away_with_the_shared_node(void) {
+    fake_caller *mine = shared_holder(one), *other = shared_settled(one);
+    shared_release(mine);
     CHECK(fake_rest(other));
     zkl_query_free(fake_flush(one));
     CHECK_INT(other->rests, 1);
     CHECK_INT(mine->rests, 0);
     CHECK(!fake_take_again(other));
     fake_settle_all(zk);
-    fake_caller *last = place_holder(one);
+    fake_caller *last = shared_holder(one);
     CHECK(!fake_take_again(other));
-    place_release(last);
+    shared_release(last);
 }
 
 static void without_validity_the_short_way_is_closed(void) {
     fake_share_as(64, 1, 1000);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
     fake_wait(zk, 31);
     CHECK(!fake_take_again(mine));
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
 static void what_rests_lingers_for_so_long(void) {
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     for (unsigned i = 0; i < 5; i++) {
         CHECK(fake_rest(mine));
         fake_wait(zk, 0.7);
@@ -102,7 +102,7 @@ static void what_rests_lingers_for_so_long(void) {
         CHECK(fake_take_again(mine));
         fake_wait(zk, 0.7);
         fake_settle_all(zk);
-        CHECK_INT(place_nodes(), 1);
+        CHECK_INT(shared_nodes(), 1);
     }
     CHECK(fake_rest(mine));
     fake_wait(zk, 0.95);
@@ -115,12 +115,12 @@ static void what_rests_lingers_for_so_long(void) {
 
 static void one_who_rests_may_be_dropped(void) {
     fake_share_as(64, 1, 100);
-    fake_caller *mine = place_holder(one), *other = place_settled(one);
-    place_release(mine);
+    fake_caller *mine = shared_holder(one), *other = shared_settled(one);
+    shared_release(mine);
     CHECK(fake_rest(other));
     fake_drop(other);
     CHECK_INT(one->context.counters.abandoned, 0);
-    place_release(place_handed(one));
+    shared_release(shared_handed(one));
 }
 
 static void max_hold_counts_from_when_it_was_taken_again(void) {
@@ -135,9 +135,9 @@ static void max_hold_counts_from_when_it_was_taken_again(void) {
     CHECK_INT(mine->losses, 1);
 }
 
-static void while_a_place_is_idle_the_heart_beats_for_it(void) {
+static void while_a_shared_node_is_idle_the_heart_beats_for_it(void) {
     fake_share_as(64, 1, 1000);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
     fake_beat(one, 100);
     CHECK(fake_take_again(mine));
@@ -147,9 +147,9 @@ static void while_a_place_is_idle_the_heart_beats_for_it(void) {
 
 static void without_lingering_the_short_way_is_closed(void) {
     fake_share_as(64, 1, 0);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     CHECK(!fake_rest(mine));
-    place_release(mine);
+    shared_release(mine);
 }
 
 static void a_fair_hold_has_no_short_way(void) {
@@ -160,18 +160,18 @@ static void a_fair_hold_has_no_short_way(void) {
 }
 
 /* The heart beats for it as long as it is there. */
-static void a_place_that_has_gone_is_idle_no_more(void) {
-    fake_caller *mine = place_holder(one);
-    CHECK_INT(one->context.idle_places, 0);
+static void a_shared_node_that_has_gone_is_idle_no_more(void) {
+    fake_caller *mine = shared_holder(one);
+    CHECK_INT(one->context.idle_shared_nodes, 0);
     CHECK(fake_rest(mine));
-    CHECK_INT(one->context.idle_places, 1);
+    CHECK_INT(one->context.idle_shared_nodes, 1);
     CHECK(fake_take_again(mine));
-    CHECK_INT(one->context.idle_places, 0);
-    place_release(mine);
-    CHECK_INT(one->context.idle_places, 1);
+    CHECK_INT(one->context.idle_shared_nodes, 0);
+    shared_release(mine);
+    CHECK_INT(one->context.idle_shared_nodes, 1);
     fake_wait(zk, 1.1);
     fake_settle(one);
-    CHECK_INT(one->context.idle_places, 0);
+    CHECK_INT(one->context.idle_shared_nodes, 0);
     CHECK_CLEAN();
 }
 
@@ -180,46 +180,46 @@ static void readers_have_no_short_way(void) {
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
     fake_settle_all(zk);
     CHECK(fake_held(p) && !fake_rest(p));
-    place_release(p);
+    shared_release(p);
 }
 
 static void what_was_dropped_while_it_was_held_is_counted(void) {
-    fake_drop(place_holder(one));
+    fake_drop(shared_holder(one));
     CHECK_INT(one->context.counters.abandoned, 1);
     fake_settle(one);
-    fake_caller *p = place_holder(one);
-    place_release(p);
+    fake_caller *p = shared_holder(one);
+    shared_release(p);
     fake_drop(p);
     CHECK_INT(one->context.counters.abandoned, 1);
 }
 
 static void it_may_linger_for_ever_and_a_day(void) {
     fake_share_as(64, 1, 9.2e9);
-    place_release(place_holder(one));
+    shared_release(shared_holder(one));
     fake_wait(zk, 100);
     fake_settle(one);
-    CHECK_INT(place_nodes(), 1);
+    CHECK_INT(shared_nodes(), 1);
 }
 
-/* Its node has gone, and others have another one on the same place. */
+/* Its node has gone, and others have another one on the same shared node. */
 static void what_has_rested_on_a_former_node_is_not_taken_again(void) {
     fake_share_as(64, 1, 100);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     CHECK(fake_rest(mine));
     fake_share_as(3, 1, 100);
-    fake_caller *other = place_holder(one);
+    fake_caller *other = shared_holder(one);
     CHECK_INT(mine->rests, 1);
-    place_release(other);
+    shared_release(other);
     CHECK(!fake_take_again(mine));
-    place_release(place_handed(one));
+    shared_release(shared_handed(one));
 }
 
 static void when_its_client_leaves_the_short_way_is_closed(void) {
     fake_share_as(64, 1, 100);
-    zkl_places_hurry(&one->lines);
-    fake_caller *mine = place_holder(one);
+    zkl_shared_nodes_hurry(&one->lines);
+    fake_caller *mine = shared_holder(one);
     CHECK(!fake_rest(mine));
-    place_release(mine);
+    shared_release(mine);
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
@@ -227,7 +227,7 @@ static void when_its_client_leaves_the_short_way_is_closed(void) {
 /* Nor when it has come back and the servers have not said yet who is there. */
 static void without_a_link_the_short_way_is_closed(void) {
     fake_share_as(64, 1000, 1000);
-    fake_caller *mine = place_holder(one);
+    fake_caller *mine = shared_holder(one);
     fake_cut(one);
     CHECK(!fake_rest(mine));
     fake_connect(one);
@@ -249,17 +249,19 @@ int main(int argc, char **argv) {
         {"the short way is closed when others are concerned",
          the_short_way_is_closed_when_others_are_concerned},
         {"nor is it taken again then", nor_is_it_taken_again_then},
-        {"what rests is taken away with the place", what_rests_is_taken_away_with_the_place},
+        {"what rests is taken away with the shared node",
+         what_rests_is_taken_away_with_the_shared_node},
         {"without validity the short way is closed", without_validity_the_short_way_is_closed},
         {"what rests lingers for so long", what_rests_lingers_for_so_long},
         {"one who rests may be dropped", one_who_rests_may_be_dropped},
         {"max_hold counts from when it was taken again",
          max_hold_counts_from_when_it_was_taken_again},
-        {"while a place is idle the heart beats for it",
-         while_a_place_is_idle_the_heart_beats_for_it},
+        {"while a shared node is idle the heart beats for it",
+         while_a_shared_node_is_idle_the_heart_beats_for_it},
         {"without lingering the short way is closed", without_lingering_the_short_way_is_closed},
         {"a fair hold has no short way", a_fair_hold_has_no_short_way},
-        {"a place that has gone is idle no more", a_place_that_has_gone_is_idle_no_more},
+        {"a shared node that has gone is idle no more",
+         a_shared_node_that_has_gone_is_idle_no_more},
         {"readers have no short way", readers_have_no_short_way},
         {"what was dropped while it was held is counted",
          what_was_dropped_while_it_was_held_is_counted},

@@ -1,0 +1,60 @@
+#include "queue/shared_node_state.h"
+
+#include "base/moves.h"
+#include "queue/contender.h"
+
+zkl_guest *zkl_guest_of(zkl_contender *c) {
+    return ZKL_CONTAINER_OF(c, zkl_guest, contender);
+}
+
+zkl_nanos zkl_shared_node_now(const zkl_shared_node *shared) {
+    return zkl_context_now(shared->context);
+}
+
+void zkl_shared_node_stir(zkl_shared_node *shared) {
+    if (shared->stirred)
+        return;
+    shared->stirred = true;
+    zkl_list_append(&shared->line->queue->stirred, &shared->item);
+}
+
+zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared) {
+    return ZKL_FIRST(&shared->waiting, zkl_contender, member);
+}
+
+zkl_contender *zkl_shared_node_holder(const zkl_shared_node *shared) {
+    return ZKL_FIRST(&shared->holders, zkl_contender, member);
+}
+
+bool zkl_shared_node_sealed(const zkl_shared_node *shared) {
+    return shared->sealed || (shared->contender && shared->contender->revoked);
+}
+
+static zkl_moves company_moves = {
+    .of = "company of a shared node",
+    .names = {"UNKNOWN", "NONE", "SOME"},
+    .legal =
+        {
+            [ZKL_COMPANY_UNKNOWN] = ZKL_TO(ZKL_COMPANY_NONE) | ZKL_TO(ZKL_COMPANY_SOME),
+            [ZKL_COMPANY_NONE] = ZKL_TO(ZKL_COMPANY_UNKNOWN) | ZKL_TO(ZKL_COMPANY_SOME),
+            [ZKL_COMPANY_SOME] = ZKL_TO(ZKL_COMPANY_UNKNOWN) | ZKL_TO(ZKL_COMPANY_NONE),
+        },
+};
+
+void zkl_shared_node_set_company(zkl_shared_node *shared, zkl_company company) {
+    zkl_moves_make(&company_moves, shared->company, company);
+    shared->company = company;
+}
+
+zkl_shared_node *zkl_shared_node_find(const zkl_line *line, zkl_kind kind) {
+    zkl_shared_node *found = NULL;
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        zkl_shared_node *shared = ZKL_CONTAINER_OF(listener, zkl_shared_node, listener);
+        if (shared->kind != kind || shared->under)
+            continue;
+        if (!zkl_shared_node_sealed(shared))
+            return shared;
+        found = found ? found : shared;
+    }
+    return found;
+}
