@@ -9,10 +9,10 @@
 #include "queue/compound.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
-#include "queue/guest.h"
 #include "queue/line.h"
 #include "queue/lines.h"
 #include "queue/shared_node.h"
+#include "queue/sharer.h"
 #include "zklock.h"
 
 #include <stdio.h>
@@ -159,11 +159,11 @@ static bool shortly(zkl_contender *contender, bool (*move)(zkl_contender *)) {
 }
 
 bool zkl_rest(zkl_contender *contender) {
-    return shortly(contender, zkl_guest_rest);
+    return shortly(contender, zkl_sharer_rest);
 }
 
 bool zkl_take_again(zkl_contender *contender) {
-    return shortly(contender, zkl_guest_take_again);
+    return shortly(contender, zkl_sharer_take_again);
 }
 
 bool zkl_given_back(zkl_contender *contender) {

@@ -249,19 +249,19 @@ static bool is_handed_on_soon(const zkl_shared_node *shared) {
            context->trusted_until <= zkl_context_now(context);
 }
 
-static void check_guests(subject of, const zkl_shared_node *shared) {
+static void check_sharers(subject of, const zkl_shared_node *shared) {
     must(of, shared->kind == ZKL_KIND_READ || shared->holders.first == shared->holders.last,
          "only readers hold a shared node together");
     ZKL_EACH (const zkl_contender, c, &shared->holders, member) {
         must(of,
              c->phase == ZKL_HELD && c->turn && c->turn <= shared->before + shared->turn &&
                  c->token == shared->contender->token && !c->line &&
-                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->shared == shared,
+                 ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
              "who holds a shared node has a turn on it");
     }
     ZKL_EACH (const zkl_contender, c, &shared->resting, member) {
-        const zkl_guest *guest = ZKL_CONTAINER_OF(c, const zkl_guest, contender);
-        must(of, c->phase == ZKL_OVER && guest->shared == shared && guest->rested,
+        const zkl_sharer *sharer = ZKL_CONTAINER_OF(c, const zkl_sharer, contender);
+        must(of, c->phase == ZKL_OVER && sharer->shared == shared && sharer->rested,
              "who rests on a shared node has given it back");
     }
     size_t waiters = 0, impatient = 0, bounded = 0;
@@ -271,7 +271,7 @@ static void check_guests(subject of, const zkl_shared_node *shared) {
         bounded += c->terms.crowd != 0;
         must(of,
              c->phase == ZKL_WAITING && !c->line && !c->turn &&
-                 ZKL_CONTAINER_OF(c, zkl_guest, contender)->shared == shared,
+                 ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
              "who waits for a shared node has no turn yet");
     }
     must(of,
@@ -318,7 +318,7 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
          "a shared node under a write has it lent");
     must(of, !shared->lent || shared->lent->under == shared,
          "a shared node that is lent is under a write");
-    check_guests(of, shared);
+    check_sharers(of, shared);
 }
 
 /* ---- a line ---- */

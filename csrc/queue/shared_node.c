@@ -2,9 +2,9 @@
 
 #include "base/timer.h"
 #include "queue/contender.h"
-#include "queue/guest.h"
 #include "queue/line.h"
 #include "queue/shared_node_state.h"
+#include "queue/sharer.h"
 #include "queue/stay.h"
 #include "queue/tend.h"
 #include "queue/turns.h"
@@ -174,11 +174,11 @@ static zkl_shared_node *lend(const zkl_contender *writer, zkl_shared_node *write
  * counts for the write's turn, until the write ends. The write's shared node is granted to nobody
  * else, who would write beside the read. */
 static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
-    zkl_shared_node *write = zkl_guest_of(terms->under)->shared;
+    zkl_shared_node *write = zkl_sharer_of(terms->under)->shared;
     zkl_shared_node *read = write->lent ? write->lent : lend(terms->under, write);
     zkl_terms own = *terms;
     own.crowd = 0;
-    zkl_contender *c = read ? zkl_guest_new(read, tag, &own) : NULL;
+    zkl_contender *c = read ? zkl_sharer_new(read, tag, &own) : NULL;
     if (!c)
         return NULL;
     read->sharing = *terms->sharing;
@@ -196,7 +196,7 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
     if (!shared)
         return NULL;
     const bool occupied = is_occupied(shared), crowded = is_crowded(shared, terms->crowd);
-    zkl_contender *c = zkl_guest_new(shared, tag, terms);
+    zkl_contender *c = zkl_sharer_new(shared, tag, terms);
     if (!c)
         return NULL; /* the end of the step frees a shared node that nobody wants */
     adopt(shared, terms->sharing);

@@ -1,7 +1,7 @@
 /* shared_node: one node in a line on which several callers of this client take turns (fair =
  * false): a grant from one to the next needs no traffic. The callers are contenders for the host,
- * and in no line (guest.h); the node is a contender in its line like any other, and knows only that
- * it is part of something. Under the client's mutex.
+ * and in no line (sharer.h); the node is a contender in its line like any other, and knows only
+ * that it is part of something. Under the client's mutex.
  *
  * A client has one open shared node in a line. It is kept for a while when nobody here wants it
  * (stay.h), and goes at once when somebody stands behind it. Those who do wait for a bounded number

@@ -3,8 +3,8 @@
 #include "base/moves.h"
 #include "queue/contender.h"
 
-zkl_guest *zkl_guest_of(zkl_contender *c) {
-    return ZKL_CONTAINER_OF(c, zkl_guest, contender);
+zkl_sharer *zkl_sharer_of(zkl_contender *c) {
+    return ZKL_CONTAINER_OF(c, zkl_sharer, contender);
 }
 
 zkl_nanos zkl_shared_node_now(const zkl_shared_node *shared) {

@@ -29,8 +29,9 @@ struct zkl_shared_node {
     zkl_list waiting;         /* callers, in order of arrival */
     size_t waiters;           /* how many those are */
     size_t impatient;         /* of those: how many try only once (terms.once) */
-    zkl_list bounded;         /* guests of those that are let in only among so many (terms.crowd) */
-    zkl_list resting;         /* those who have given it back, and may take it again at once */
+    /* sharers of those that are let in only among so many (terms.crowd) */
+    zkl_list bounded;
+    zkl_list resting; /* those who have given it back, and may take it again at once */
 
     bool sealed;    /* it goes when its holder has ended */
     bool entered;   /* the node was seen to be held: its queue is behind it */
@@ -52,16 +53,17 @@ struct zkl_shared_node {
 };
 
 /* A caller on a shared node. */
-typedef struct zkl_guest {
+typedef struct zkl_sharer {
     zkl_contender contender;
     zkl_shared_node *shared;      /* NULL: it is over, and does not rest on one */
     const zkl_contender *witness; /* in doubt: the node with which it held */
     zkl_list_item bounded;        /* shared->bounded */
-    bool rested;                  /* the host has it back, and may take it again (zkl_guest_rest) */
-} zkl_guest;
+    /* the host has it back, and may take it again (zkl_sharer_rest) */
+    bool rested;
+} zkl_sharer;
 
 /* Of a contender that is known to be one. */
-zkl_guest *zkl_guest_of(zkl_contender *c);
+zkl_sharer *zkl_sharer_of(zkl_contender *c);
 zkl_nanos zkl_shared_node_now(const zkl_shared_node *shared);
 /* The end of the step goes on with it. */
 void zkl_shared_node_stir(zkl_shared_node *shared);

@@ -8,13 +8,13 @@
 /* ---- who waits ---- */
 
 void zkl_turns_wait(zkl_shared_node *shared, zkl_contender *c) {
-    zkl_guest *guest = zkl_guest_of(c);
-    guest->shared = shared;
+    zkl_sharer *sharer = zkl_sharer_of(c);
+    sharer->shared = shared;
     zkl_list_append(&shared->waiting, &c->member);
     shared->waiters++;
     shared->impatient += c->terms.once;
     if (c->terms.crowd)
-        zkl_list_append(&shared->bounded, &guest->bounded);
+        zkl_list_append(&shared->bounded, &sharer->bounded);
 }
 
 static void wait_no_more(zkl_shared_node *shared, zkl_contender *c) {
@@ -22,13 +22,13 @@ static void wait_no_more(zkl_shared_node *shared, zkl_contender *c) {
     shared->waiters--;
     shared->impatient -= c->terms.once;
     if (c->terms.crowd)
-        zkl_list_remove(&shared->bounded, &zkl_guest_of(c)->bounded);
+        zkl_list_remove(&shared->bounded, &zkl_sharer_of(c)->bounded);
 }
 
 void zkl_turns_fail(zkl_contender *c, zkl_status status) {
-    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     wait_no_more(shared, c);
-    zkl_guest_of(c)->shared = NULL;
+    zkl_sharer_of(c)->shared = NULL;
     zkl_shared_node_stir(shared);
     zkl_contender_failed(c, status);
 }
@@ -51,7 +51,7 @@ void zkl_turns_fail_impatient(zkl_shared_node *shared, zkl_status status) {
 
 /* The last to come of those who may be refused. */
 static zkl_contender *last_bounded(const zkl_shared_node *shared) {
-    zkl_guest *last = zkl_list_object(shared->bounded.last, offsetof(zkl_guest, bounded));
+    zkl_sharer *last = zkl_list_object(shared->bounded.last, offsetof(zkl_sharer, bounded));
     return last ? &last->contender : NULL;
 }
 
@@ -101,7 +101,7 @@ void zkl_turns_downgrade(zkl_shared_node *write, bool well) {
 void zkl_turns_leave(zkl_shared_node *shared, zkl_contender *c) {
     zkl_turns_downgrade(shared, false);
     zkl_list_remove(&shared->holders, &c->member);
-    zkl_guest_of(c)->shared = NULL;
+    zkl_sharer_of(c)->shared = NULL;
     zkl_shared_node_stir(shared);
 }
 
@@ -155,5 +155,5 @@ void zkl_turns_grant(zkl_shared_node *shared, bool handed) {
 
 void zkl_turns_leave_resting(zkl_shared_node *shared, zkl_contender *c) {
     zkl_list_remove(&shared->resting, &c->member);
-    zkl_guest_of(c)->shared = NULL;
+    zkl_sharer_of(c)->shared = NULL;
 }

@@ -57,7 +57,7 @@ static const char *text_of(const sim_caller *c) {
 /* Who has the node that it holds with: itself, or its shared node, which has a borrowed one after a
  * write has gone on as a read. */
 static const zkl_contender *behind(const sim_caller *c) {
-    const zkl_shared_node *shared = c->is_shared ? zkl_guest_of(c->contender)->shared : NULL;
+    const zkl_shared_node *shared = c->is_shared ? zkl_sharer_of(c->contender)->shared : NULL;
     return shared && shared->contender ? shared->contender : c->contender;
 }
 

@@ -48,7 +48,7 @@ static bool is_shared_node_in_vain(const sim_host *host, const zkl_contender *no
     for (const sim_caller *c = host->callers; c; c = c->next) {
         if (!c->is_shared || c->answers || c->contender->phase != ZKL_WAITING)
             continue;
-        const zkl_shared_node *shared = zkl_guest_of(c->contender)->shared;
+        const zkl_shared_node *shared = zkl_sharer_of(c->contender)->shared;
         if (shared && shared->contender == node)
             return !zkl_shared_node_holder(shared);
     }

@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "queue/check.h"
-#include "queue/guest.h"
 #include "queue/shared_node.h"
+#include "queue/sharer.h"
 #include "queue/tend.h"
 
 #include <stdio.h>
@@ -369,11 +369,11 @@ void fake_release_in_doubt(fake_caller *caller) {
 }
 
 bool fake_rest(fake_caller *caller) {
-    return zkl_guest_rest(caller->contender);
+    return zkl_sharer_rest(caller->contender);
 }
 
 bool fake_take_again(fake_caller *caller) {
-    return zkl_guest_take_again(caller->contender);
+    return zkl_sharer_take_again(caller->contender);
 }
 
 zkl_status fake_give_up(fake_caller *caller) {

@@ -7,8 +7,8 @@
 const zkl_contender *fake_member(const fake_caller *caller) {
     if (!caller->shares)
         return caller->contender;
-    const zkl_guest *guest = (const zkl_guest *)caller->contender;
-    return guest->shared ? guest->shared->contender : NULL;
+    const zkl_sharer *sharer = (const zkl_sharer *)caller->contender;
+    return sharer->shared ? sharer->shared->contender : NULL;
 }
 
 const char *fake_node_of(const fake_caller *caller) {

@@ -1,4 +1,4 @@
-#include "queue/guest.h"
+#include "queue/sharer.h"
 
 #include "base/timer.h"
 #include "queue/contender.h"
@@ -10,7 +10,7 @@
 
 /* The end of max_hold. */
 static void overstay(zkl_contender *c) {
-    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     shared->sealed = true;
     zkl_turns_leave(shared, c);
     zkl_contender_lost(c);
@@ -18,7 +18,7 @@ static void overstay(zkl_contender *c) {
 
 /* The node stays: it is the shared node's, which hands it on when the session is trusted again. */
 static void doubt(zkl_contender *c, zkl_contender *node) {
-    zkl_guest_of(c)->witness = node;
+    zkl_sharer_of(c)->witness = node;
     zkl_doubt_begin(c, node);
 }
 
@@ -33,7 +33,7 @@ static zkl_status end_hold(zkl_contender *c, bool sealing) {
         overstay(c);
         return ZKL_LOST;
     }
-    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     shared->sealed |= sealing && shared->kind != ZKL_KIND_READ;
     zkl_turns_downgrade(shared, !sealing);
     zkl_turns_leave(shared, c);
@@ -62,7 +62,7 @@ static void drop(zkl_contender *c) {
     c->hosted = false;
     cancel(c, ZKL_CANCELLED);
     give_up(c);
-    zkl_shared_node *rests_on = zkl_guest_of(c)->shared;
+    zkl_shared_node *rests_on = zkl_sharer_of(c)->shared;
     if (rests_on)
         zkl_turns_leave_resting(rests_on, c);
     zkl_doubt_drop(c);
@@ -72,19 +72,19 @@ static void drop(zkl_contender *c) {
 /* Whoever writes with the node as a guard may do so after the hold, when another caller has it: so
  * the node goes with this hold, whose end looks at the shared node. */
 static zkl_contender *part(zkl_contender *c, size_t index) {
-    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     if (index > 0)
         return NULL;
     shared->sealed = true;
     return shared->contender;
 }
 
-static void free_guest(zkl_contender *c) {
-    free(zkl_guest_of(c));
+static void free_sharer(zkl_contender *c) {
+    free(zkl_sharer_of(c));
 }
 
 /* The end of its wait, or of its max_hold. */
-static void guest_timer(zkl_timer *timer) {
+static void sharer_timer(zkl_timer *timer) {
     zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (c->phase == ZKL_WAITING)
         zkl_turns_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
@@ -93,19 +93,20 @@ static void guest_timer(zkl_timer *timer) {
 }
 
 static zkl_testimony heard(zkl_contender *c, const zkl_contender *witness) {
-    return zkl_guest_of(c)->witness == witness ? ZKL_TESTIMONY_LAST : ZKL_TESTIMONY_NONE;
+    return zkl_sharer_of(c)->witness == witness ? ZKL_TESTIMONY_LAST : ZKL_TESTIMONY_NONE;
 }
 
-static const zkl_contender_table guests = {release, give_up, cancel, drop, free_guest, part, heard};
+static const zkl_contender_table sharers = {release,     give_up, cancel, drop,
+                                            free_sharer, part,    heard};
 
-zkl_contender *zkl_guest_new(zkl_shared_node *shared, uint64_t tag, const zkl_terms *terms) {
-    zkl_guest *made = calloc(1, sizeof *made);
+zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_terms *terms) {
+    zkl_sharer *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     zkl_contender *c = &made->contender;
     zkl_contender_init(c, shared->line->queue, tag, terms, NULL);
-    c->call = &guests;
-    c->timer.fire = guest_timer;
+    c->call = &sharers;
+    c->timer.fire = sharer_timer;
     zkl_turns_wait(shared, c);
     return c;
 }
@@ -120,29 +121,29 @@ static bool is_quiet(const zkl_shared_node *shared) {
            !shared->line->queue->hurried && shared->sharing.linger > 0;
 }
 
-bool zkl_guest_rest(zkl_contender *c) {
-    if (c->call != &guests || c->phase != ZKL_HELD || zkl_doubt_about(c) != ZKL_OK)
+bool zkl_sharer_rest(zkl_contender *c) {
+    if (c->call != &sharers || c->phase != ZKL_HELD || zkl_doubt_about(c) != ZKL_OK)
         return false;
-    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     if (!is_quiet(shared))
         return false;
     zkl_list_remove(&shared->holders, &c->member);
     zkl_list_append(&shared->resting, &c->member);
-    zkl_guest_of(c)->rested = true;
+    zkl_sharer_of(c)->rested = true;
     zkl_contender_released(c);
     zkl_stay_idle(shared);
     return true;
 }
 
-bool zkl_guest_take_again(zkl_contender *c) {
-    if (c->call != &guests || !zkl_guest_of(c)->rested)
+bool zkl_sharer_take_again(zkl_contender *c) {
+    if (c->call != &sharers || !zkl_sharer_of(c)->rested)
         return false;
-    zkl_shared_node *shared = zkl_guest_of(c)->shared;
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     if (!shared || !shared->idle || !is_quiet(shared) || zkl_turns_may_hand_over(shared) != ZKL_MAY)
         return false;
     zkl_list_remove(&shared->resting, &c->member);
     zkl_list_append(&shared->holders, &c->member);
-    zkl_guest_of(c)->rested = false;
+    zkl_sharer_of(c)->rested = false;
     zkl_stay_no_more(shared);
     c->turn = ++shared->turn;
     shared->context->counters.handed++;
