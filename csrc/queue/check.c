@@ -300,11 +300,11 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
     must(of, !shared->idle || (!shared->sealed && !node->revoked && shared->context->port),
          "an idle shared node is open");
     must(of,
-         !shared->idle || shared->company == ZKL_COMPANY_NONE ||
-             (shared->company == ZKL_COMPANY_UNKNOWN && line->list_sent),
+         !shared->idle || shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE ||
+             (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && line->list_sent),
          "an idle shared node goes when somebody stands behind it");
     must(of,
-         shared->company != ZKL_COMPANY_NONE ||
+         shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE ||
              (!shared->counted &&
               (line->current || (shared->kind == ZKL_KIND_READ && !shared->idle))),
          "that nobody is behind a shared node is known by the watch on the directory");

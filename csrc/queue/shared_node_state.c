@@ -30,20 +30,24 @@ bool zkl_shared_node_sealed(const zkl_shared_node *shared) {
     return shared->sealed || (shared->contender && shared->contender->revoked);
 }
 
-static zkl_moves company_moves = {
-    .of = "company of a shared node",
+static zkl_moves remote_waiters_moves = {
+    .of = "remote waiters",
     .names = {"UNKNOWN", "NONE", "SOME"},
     .legal =
         {
-            [ZKL_COMPANY_UNKNOWN] = ZKL_TO(ZKL_COMPANY_NONE) | ZKL_TO(ZKL_COMPANY_SOME),
-            [ZKL_COMPANY_NONE] = ZKL_TO(ZKL_COMPANY_UNKNOWN) | ZKL_TO(ZKL_COMPANY_SOME),
-            [ZKL_COMPANY_SOME] = ZKL_TO(ZKL_COMPANY_UNKNOWN) | ZKL_TO(ZKL_COMPANY_NONE),
+            [ZKL_REMOTE_WAITERS_UNKNOWN] =
+                ZKL_TO(ZKL_REMOTE_WAITERS_NONE) | ZKL_TO(ZKL_REMOTE_WAITERS_SOME),
+            [ZKL_REMOTE_WAITERS_NONE] =
+                ZKL_TO(ZKL_REMOTE_WAITERS_UNKNOWN) | ZKL_TO(ZKL_REMOTE_WAITERS_SOME),
+            [ZKL_REMOTE_WAITERS_SOME] =
+                ZKL_TO(ZKL_REMOTE_WAITERS_UNKNOWN) | ZKL_TO(ZKL_REMOTE_WAITERS_NONE),
         },
 };
 
-void zkl_shared_node_set_company(zkl_shared_node *shared, zkl_company company) {
-    zkl_moves_make(&company_moves, shared->company, company);
-    shared->company = company;
+void zkl_shared_node_set_remote_waiters(zkl_shared_node *shared,
+                                        zkl_remote_waiters remote_waiters) {
+    zkl_moves_make(&remote_waiters_moves, shared->remote_waiters, remote_waiters);
+    shared->remote_waiters = remote_waiters;
 }
 
 zkl_shared_node *zkl_shared_node_find(const zkl_line *line, zkl_kind kind) {

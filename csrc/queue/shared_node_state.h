@@ -6,12 +6,13 @@
 #include "queue/line_state.h"
 
 /* What is known of those who stand behind a shared node. */
-typedef enum zkl_company {
-    ZKL_COMPANY_UNKNOWN, /* somebody may be there: a list tells, if there is one */
-    ZKL_COMPANY_NONE,    /* the servers will tell when somebody comes, or are asked now and then */
+typedef enum zkl_remote_waiters {
+    ZKL_REMOTE_WAITERS_UNKNOWN, /* somebody may be there: a list tells, if there is one */
+    /* the servers will tell when somebody comes, or are asked now and then */
+    ZKL_REMOTE_WAITERS_NONE,
     /* somebody was there: enough to end the shared node in its time; none asks again */
-    ZKL_COMPANY_SOME
-} zkl_company;
+    ZKL_REMOTE_WAITERS_SOME
+} zkl_remote_waiters;
 
 typedef struct zkl_shared_node zkl_shared_node;
 struct zkl_shared_node {
@@ -44,8 +45,8 @@ struct zkl_shared_node {
     zkl_shared_node *under, *lent;
     uint64_t before; /* READ: on the node of that write, grants before that one */
     uint32_t lists;  /* READ: the latest list (line->lists) that it has looked at */
-    zkl_company company;
-    uint64_t counted; /* grants since ZKL_COMPANY_NONE was left */
+    zkl_remote_waiters remote_waiters;
+    uint64_t counted; /* grants since ZKL_REMOTE_WAITERS_NONE was left */
     zkl_nanos since;  /* until when nobody was there: a stint is counted from then */
     /* nobody holds it, and somebody waits for trust alone: as in a contender that is first */
     zkl_nanos patience;
@@ -71,7 +72,7 @@ void zkl_shared_node_stir(zkl_shared_node *shared);
 zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared);
 zkl_contender *zkl_shared_node_holder(const zkl_shared_node *shared);
 /* What is known of those behind it; and only so. */
-void zkl_shared_node_set_company(zkl_shared_node *shared, zkl_company company);
+void zkl_shared_node_set_remote_waiters(zkl_shared_node *shared, zkl_remote_waiters remote_waiters);
 bool zkl_shared_node_sealed(const zkl_shared_node *shared);
 /* The one of that kind in which everybody here may take part: one that is not sealed, if there is
  * such a one. NULL: there is none. */

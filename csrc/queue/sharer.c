@@ -116,7 +116,7 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
 /* Does nothing of it concern others, for now? That nobody stands behind it is known only while
  * there is a link, and a list that was made since it came. */
 static bool is_quiet(const zkl_shared_node *shared) {
-    return shared->kind != ZKL_KIND_READ && shared->company == ZKL_COMPANY_NONE &&
+    return shared->kind != ZKL_KIND_READ && shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE &&
            !zkl_shared_node_sealed(shared) && !zkl_shared_node_waiter(shared) &&
            !shared->line->queue->hurried && shared->sharing.linger > 0;
 }

@@ -1,9 +1,9 @@
 #include "queue/stay.h"
 
 #include "base/timer.h"
-#include "queue/company.h"
 #include "queue/contender.h"
 #include "queue/line.h"
+#include "queue/remote_waiters.h"
 #include "queue/turns.h"
 
 static void set_idle(zkl_shared_node *shared, bool idle) {
@@ -37,7 +37,7 @@ void zkl_stay_no_more(zkl_shared_node *shared) {
 static bool may_stay(zkl_shared_node *shared) {
     if (!shared->context->port || shared->line->queue->hurried || shared->sharing.linger == 0)
         return false;
-    return shared->company == ZKL_COMPANY_NONE || zkl_company_awaited(shared);
+    return shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE || zkl_remote_waiters_awaited(shared);
 }
 
 bool zkl_stay_on(zkl_shared_node *shared) {

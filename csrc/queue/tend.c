@@ -1,10 +1,10 @@
 #include "queue/tend.h"
 
 #include "base/timer.h"
-#include "queue/company.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
 #include "queue/line.h"
+#include "queue/remote_waiters.h"
 #include "queue/send.h"
 #include "queue/stay.h"
 #include "queue/turns.h"
@@ -22,7 +22,7 @@ static void queue_up(zkl_shared_node *shared) {
                              .under = shared->under ? shared->under->contender : NULL};
     shared->listener.attends = shared->kind != ZKL_KIND_READ;
     shared->lists = shared->line->lists;
-    zkl_shared_node_set_company(shared, ZKL_COMPANY_UNKNOWN);
+    zkl_shared_node_set_remote_waiters(shared, ZKL_REMOTE_WAITERS_UNKNOWN);
     shared->counted = 0;
     shared->contender = zkl_line_join_part(shared->line, &terms, &shared->compound);
     if (!shared->contender)
@@ -86,8 +86,8 @@ static bool tend_free(zkl_shared_node *shared, bool fresh) {
     if (!zkl_shared_node_waiter(shared))
         return zkl_stay_on(shared);
     zkl_stay_no_more(shared);
-    if (zkl_company_waited(shared))
-        return zkl_company_awaited(shared);
+    if (zkl_remote_waiters_waited(shared))
+        return zkl_remote_waiters_awaited(shared);
     const zkl_may may = zkl_turns_may_hand_over(shared);
     if (may == ZKL_MAY)
         zkl_turns_grant(shared, true);
@@ -101,8 +101,8 @@ static bool tend_single(zkl_shared_node *shared, bool fresh) {
     if (!zkl_shared_node_holder(shared) && !tend_free(shared, fresh))
         return false;
     /* The sooner it is asked, the less does anybody here wait for the answer. */
-    if (zkl_shared_node_holder(shared) && shared->company == ZKL_COMPANY_UNKNOWN)
-        zkl_company_ask(shared);
+    if (zkl_shared_node_holder(shared) && shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN)
+        zkl_remote_waiters_ask(shared);
     return true;
 }
 
@@ -115,8 +115,8 @@ static bool let_in(zkl_shared_node *shared, bool fresh) {
         const bool anyway = first || shared->under; /* who writes does not wait for himself */
         if (!anyway && zkl_shared_node_sealed(shared))
             return false;
-        if (!anyway && zkl_company_waited(shared))
-            return zkl_company_awaited(shared);
+        if (!anyway && zkl_remote_waiters_waited(shared))
+            return zkl_remote_waiters_awaited(shared);
         const zkl_may may = fresh ? ZKL_MAY : zkl_turns_may_hand_over(shared);
         if (may != ZKL_MAY)
             return may == ZKL_MAY_SOON;
@@ -131,7 +131,7 @@ static void tend_readers(zkl_shared_node *shared) {
         zkl_turns_fail_impatient(shared, ZKL_TIMEOUT);
         zkl_turns_thin(shared);
     }
-    zkl_company_patrol(shared);
+    zkl_remote_waiters_poll(shared);
 }
 
 /* false: it is to go. */
@@ -170,7 +170,7 @@ static bool tend_held(zkl_shared_node *shared) {
     if (fresh)
         shared->since = zkl_shared_node_now(shared);
     shared->entered = true;
-    zkl_company_look(shared);
+    zkl_remote_waiters_look(shared);
     watch_own(shared);
     if (shared->contender->witness && is_certain(shared))
         zkl_doubt_end(shared->contender, false);

@@ -1,8 +1,8 @@
 #include "queue/turns.h"
 
 #include "base/timer.h"
-#include "queue/company.h"
 #include "queue/contender.h"
+#include "queue/remote_waiters.h"
 #include "queue/vetting.h"
 
 /* ---- who waits ---- */
@@ -81,8 +81,8 @@ static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
 static bool lets_in(zkl_shared_node *read) {
     if (!read->entered || zkl_shared_node_sealed(read) || zkl_turns_may_hand_over(read) != ZKL_MAY)
         return false;
-    zkl_company_look(read);
-    return !zkl_company_waited(read);
+    zkl_remote_waiters_look(read);
+    return !zkl_remote_waiters_waited(read);
 }
 
 void zkl_turns_downgrade(zkl_shared_node *write, bool well) {
@@ -118,7 +118,7 @@ zkl_may zkl_turns_may_hand_over(zkl_shared_node *shared) {
     if (!context->port)
         return ZKL_MAY_SOON; /* zkl_line_resume comes by */
     if (shared->line->stale) /* what has happened while the link was cut comes first */
-        return zkl_company_ask(shared) ? ZKL_MAY_SOON : ZKL_MAY_NOT;
+        return zkl_remote_waiters_ask(shared) ? ZKL_MAY_SOON : ZKL_MAY_NOT;
     if (!zkl_vetting_stands(shared->line))
         return ZKL_MAY_NOT;
     if (node->watch != ZKL_WATCH_ARMED)
@@ -132,7 +132,7 @@ zkl_may zkl_turns_may_hand_over(zkl_shared_node *shared) {
  * whom the host has not heard yet while one after the other has been granted. So the last of those
  * who wait is not told before the host's next turn, in which it hears of them, too. */
 static bool is_last_for_now(const zkl_shared_node *shared) {
-    return shared->kind != ZKL_KIND_READ && shared->company != ZKL_COMPANY_NONE &&
+    return shared->kind != ZKL_KIND_READ && shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE &&
            shared->counted < shared->sharing.handoffs && !zkl_shared_node_waiter(shared);
 }
 
@@ -146,7 +146,8 @@ void zkl_turns_grant(zkl_shared_node *shared, bool handed) {
     c->token = shared->contender->token;
     c->revoked = shared->contender->revoked;
     shared->counted +=
-        shared->company != ZKL_COMPANY_NONE && !shared->under; /* ... and are one hold */
+        /* ... and are one hold */
+        shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE && !shared->under;
     shared->context->counters.handed += handed;
     c->answer.unhurried = is_last_for_now(shared);
     zkl_contender_granted(c);

@@ -1,4 +1,4 @@
-#include "queue/company.h"
+#include "queue/remote_waiters.h"
 
 #include "base/timer.h"
 #include "queue/contender.h"
@@ -47,32 +47,33 @@ static bool is_overdue(const zkl_shared_node *shared) {
            (stint > 2 * PAUSE_LEAST ? stint : 2 * PAUSE_LEAST);
 }
 
-static zkl_company company_of(const zkl_shared_node *shared) {
+static zkl_remote_waiters remote_waiters_of(const zkl_shared_node *shared) {
     const zkl_line *line = shared->line;
     const bool listed = shared->lists != line->lists;
-    if (shared->company == ZKL_COMPANY_NONE && line->current && !listed)
-        return ZKL_COMPANY_NONE; /* who comes is shown by a new list */
+    if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE && line->current && !listed)
+        return ZKL_REMOTE_WAITERS_NONE; /* who comes is shown by a new list */
     if (line->current || (is_read(shared) && listed))
-        return is_anybody_there(shared) ? ZKL_COMPANY_SOME : ZKL_COMPANY_NONE;
-    if (shared->company == ZKL_COMPANY_NONE &&
+        return is_anybody_there(shared) ? ZKL_REMOTE_WAITERS_SOME : ZKL_REMOTE_WAITERS_NONE;
+    if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE &&
         (line->unsynced || !is_read(shared) || is_overdue(shared)))
-        return ZKL_COMPANY_UNKNOWN; /* the watch has told of something, or it is time to ask */
-    return shared->company;
+        /* the watch has told of something, or it is time to ask */
+        return ZKL_REMOTE_WAITERS_UNKNOWN;
+    return shared->remote_waiters;
 }
 
-void zkl_company_look(zkl_shared_node *shared) {
+void zkl_remote_waiters_look(zkl_shared_node *shared) {
     const zkl_line *line = shared->line;
-    const zkl_company found = company_of(shared);
-    if (found == ZKL_COMPANY_NONE)
+    const zkl_remote_waiters found = remote_waiters_of(shared);
+    if (found == ZKL_REMOTE_WAITERS_NONE)
         shared->counted = 0;
-    if (line->current && found == ZKL_COMPANY_NONE)
+    if (line->current && found == ZKL_REMOTE_WAITERS_NONE)
         shared->since = zkl_shared_node_now(shared);
-    else if (found == ZKL_COMPANY_NONE ||
-             (shared->company == ZKL_COMPANY_NONE && shared->lists == line->lists))
+    else if (found == ZKL_REMOTE_WAITERS_NONE ||
+             (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE && shared->lists == line->lists))
         shared->since = line->known;
     shared->lists = line->lists;
-    zkl_shared_node_set_company(shared, found);
-    shared->listener.attends = found == ZKL_COMPANY_UNKNOWN && !is_read(shared);
+    zkl_shared_node_set_remote_waiters(shared, found);
+    shared->listener.attends = found == ZKL_REMOTE_WAITERS_UNKNOWN && !is_read(shared);
 }
 
 /* Is there, or will there be, room for the watch without which a list says little? */
@@ -81,7 +82,7 @@ static bool may_watch(const zkl_line *line) {
            zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
-bool zkl_company_ask(zkl_shared_node *shared) {
+bool zkl_remote_waiters_ask(zkl_shared_node *shared) {
     zkl_line *line = shared->line;
     if (!shared->context->port || line->retry.at || (!is_read(shared) && !may_watch(line)))
         return line->list_sent;
@@ -92,12 +93,12 @@ bool zkl_company_ask(zkl_shared_node *shared) {
     return line->list_sent;
 }
 
-bool zkl_company_awaited(zkl_shared_node *shared) {
-    return shared->company == ZKL_COMPANY_UNKNOWN && zkl_company_ask(shared);
+bool zkl_remote_waiters_awaited(zkl_shared_node *shared) {
+    return shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && zkl_remote_waiters_ask(shared);
 }
 
-bool zkl_company_waited(const zkl_shared_node *shared) {
-    return shared->company != ZKL_COMPANY_NONE &&
+bool zkl_remote_waiters_waited(const zkl_shared_node *shared) {
+    return shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE &&
            (shared->counted >= shared->sharing.handoffs ||
             zkl_shared_node_now(shared) - shared->since >= shared->sharing.stint);
 }
@@ -112,14 +113,14 @@ static zkl_nanos next_moment(const zkl_shared_node *shared) {
 }
 
 /* The answer comes back here, as does the link, or the line's retry, if it cannot be asked now. */
-void zkl_company_patrol(zkl_shared_node *shared) {
-    if (shared->company == ZKL_COMPANY_UNKNOWN)
-        zkl_company_ask(shared);
-    if (shared->company != ZKL_COMPANY_NONE || shared->timer.at)
+void zkl_remote_waiters_poll(zkl_shared_node *shared) {
+    if (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN)
+        zkl_remote_waiters_ask(shared);
+    if (shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE || shared->timer.at)
         return;
     const zkl_nanos at = next_moment(shared);
     if (at > zkl_shared_node_now(shared))
         zkl_timer_set(&shared->context->timers, &shared->timer, at);
     else
-        zkl_company_ask(shared);
+        zkl_remote_waiters_ask(shared);
 }
