@@ -3,9 +3,9 @@
 #include "base/timer.h"
 #include "queue/contender.h"
 #include "queue/line.h"
+#include "queue/linger.h"
 #include "queue/shared_node_state.h"
 #include "queue/sharer.h"
-#include "queue/stay.h"
 #include "queue/tend.h"
 #include "queue/turns.h"
 
@@ -59,7 +59,7 @@ static bool is_unused(const zkl_shared_node *shared) {
 static void line_hurried(zkl_listener *listener) {
     zkl_shared_node *shared = shared_of(listener);
     if (is_unused(shared)) /* at once: who asks counts what has departed */
-        zkl_stay_end(shared);
+        zkl_linger_end(shared);
     zkl_shared_node_stir(shared);
 }
 
@@ -67,7 +67,7 @@ static void line_hurried(zkl_listener *listener) {
 static void shared_timer(zkl_timer *timer) {
     zkl_shared_node *shared = ZKL_CONTAINER_OF(timer, zkl_shared_node, timer);
     if (shared->idle)
-        zkl_stay_over(shared);
+        zkl_linger_expired(shared);
     zkl_shared_node_stir(shared);
 }
 
@@ -129,7 +129,7 @@ static bool is_crowded(const zkl_shared_node *shared, size_t crowd) {
 static void try_once(zkl_shared_node *shared) {
     if (shared->contender && !zkl_shared_node_holder(shared) &&
         zkl_turns_may_hand_over(shared) != ZKL_MAY)
-        zkl_stay_end(shared);
+        zkl_linger_end(shared);
 }
 
 /* The options are those of the latest caller, who comes with other ones only when nobody else is
@@ -139,7 +139,7 @@ static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
     const bool same = former->handoffs == sharing->handoffs && former->stint == sharing->stint &&
                       former->linger == sharing->linger;
     if (!same && shared->contender && !zkl_shared_node_holder(shared))
-        zkl_stay_end(shared);
+        zkl_linger_end(shared);
     shared->sharing = *sharing;
 }
 

@@ -4,12 +4,12 @@
  * that it is part of something. Under the client's mutex.
  *
  * A client has one open shared node in a line. It is kept for a while when nobody here wants it
- * (stay.h), and goes at once when somebody stands behind it. Those who do wait for a bounded number
- * of grants: each counts from the moment at which the servers told that somebody came, for they are
- * told by a watch on the directory, and only a list under that watch says that nobody is behind
- * (remote_waiters.h). A shared node that is sealed is granted to nobody any more: its node is
- * deleted when its holder has ended, before the next one's is created. A read that was taken under
- * a write has a node of its own: the shared node of all who read here, once the write is
+ * (linger.h), and goes at once when somebody stands behind it. Those who do wait for a bounded
+ * number of grants: each counts from the moment at which the servers told that somebody came, for
+ * they are told by a watch on the directory, and only a list under that watch says that nobody is
+ * behind (remote_waiters.h). A shared node that is sealed is granted to nobody any more: its node
+ * is deleted when its holder has ended, before the next one's is created. A read that was taken
+ * under a write has a node of its own: the shared node of all who read here, once the write is
  * released. */
 #ifndef ZKL_SHARED_NODE_H
 #define ZKL_SHARED_NODE_H

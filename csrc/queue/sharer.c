@@ -3,7 +3,7 @@
 #include "base/timer.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
-#include "queue/stay.h"
+#include "queue/linger.h"
 #include "queue/turns.h"
 
 #include <stdlib.h>
@@ -131,7 +131,7 @@ bool zkl_sharer_rest(zkl_contender *c) {
     zkl_list_append(&shared->resting, &c->member);
     zkl_sharer_of(c)->rested = true;
     zkl_contender_released(c);
-    zkl_stay_idle(shared);
+    zkl_linger_begin(shared);
     return true;
 }
 
@@ -144,7 +144,7 @@ bool zkl_sharer_take_again(zkl_contender *c) {
     zkl_list_remove(&shared->resting, &c->member);
     zkl_list_append(&shared->holders, &c->member);
     zkl_sharer_of(c)->rested = false;
-    zkl_stay_no_more(shared);
+    zkl_linger_cancel(shared);
     c->turn = ++shared->turn;
     shared->context->counters.handed++;
     zkl_contender_held_again(c);

@@ -4,9 +4,9 @@
 #include "queue/contender.h"
 #include "queue/doubt.h"
 #include "queue/line.h"
+#include "queue/linger.h"
 #include "queue/remote_waiters.h"
 #include "queue/send.h"
-#include "queue/stay.h"
 #include "queue/turns.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void queue_up(zkl_shared_node *shared) {
 /* The node's end was none of our doing. Who held it has heard when it came. */
 static void node_ended(zkl_shared_node *shared) {
     const zkl_status why = shared->contender->outcome;
-    zkl_stay_end(shared);
+    zkl_linger_end(shared);
     if (why != ZKL_LOST) /* released: the client is closing */
         zkl_turns_fail_all(shared, why == ZKL_OK ? ZKL_CLOSED : why);
 }
@@ -84,8 +84,8 @@ static bool tend_free(zkl_shared_node *shared, bool fresh) {
     if (!shared->context->port)
         zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
     if (!zkl_shared_node_waiter(shared))
-        return zkl_stay_on(shared);
-    zkl_stay_no_more(shared);
+        return zkl_linger_try(shared);
+    zkl_linger_cancel(shared);
     if (zkl_remote_waiters_waited(shared))
         return zkl_remote_waiters_awaited(shared);
     const zkl_may may = zkl_turns_may_hand_over(shared);
@@ -137,7 +137,7 @@ static void tend_readers(zkl_shared_node *shared) {
 /* false: it is to go. */
 static bool tend_shared(zkl_shared_node *shared, bool fresh) {
     if (zkl_shared_node_waiter(shared))
-        zkl_stay_no_more(shared);
+        zkl_linger_cancel(shared);
     if (zkl_shared_node_holder(shared) || !zkl_shared_node_waiter(shared))
         shared->patience = 0;
     else if (!fresh && gives_up(shared))
@@ -152,7 +152,7 @@ static bool tend_shared(zkl_shared_node *shared, bool fresh) {
     }
     if (zkl_shared_node_sealed(shared) || (shared->under && !zkl_shared_node_waiter(shared)))
         return false;
-    return zkl_shared_node_waiter(shared) || zkl_stay_on(shared);
+    return zkl_shared_node_waiter(shared) || zkl_linger_try(shared);
 }
 
 /* ---- all of it ---- */
@@ -198,7 +198,7 @@ void zkl_tend(zkl_shared_node *shared) {
         else if (shared->contender->phase == ZKL_OVER)
             node_ended(shared);
         else if (shared->contender->phase == ZKL_HELD ? !tend_held(shared) : !tend_queue(shared))
-            zkl_stay_end(shared);
+            zkl_linger_end(shared);
         else
             return;
     }

@@ -1,4 +1,4 @@
-#include "queue/stay.h"
+#include "queue/linger.h"
 
 #include "base/timer.h"
 #include "queue/contender.h"
@@ -19,7 +19,7 @@ static void set_timer(zkl_shared_node *shared) {
         zkl_timer_set(&shared->context->timers, &shared->timer, shared->idle_since + linger);
 }
 
-void zkl_stay_idle(zkl_shared_node *shared) {
+void zkl_linger_begin(zkl_shared_node *shared) {
     if (shared->idle)
         return;
     set_idle(shared, true);
@@ -28,26 +28,26 @@ void zkl_stay_idle(zkl_shared_node *shared) {
         set_timer(shared);
 }
 
-void zkl_stay_no_more(zkl_shared_node *shared) {
+void zkl_linger_cancel(zkl_shared_node *shared) {
     if (shared->idle && shared->kind == ZKL_KIND_READ)
         zkl_timer_clear(&shared->context->timers, &shared->timer);
     set_idle(shared, false);
 }
 
-static bool may_stay(zkl_shared_node *shared) {
+static bool may_linger(zkl_shared_node *shared) {
     if (!shared->context->port || shared->line->queue->hurried || shared->sharing.linger == 0)
         return false;
     return shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE || zkl_remote_waiters_awaited(shared);
 }
 
-bool zkl_stay_on(zkl_shared_node *shared) {
-    const bool may = may_stay(shared);
+bool zkl_linger_try(zkl_shared_node *shared) {
+    const bool may = may_linger(shared);
     if (may)
-        zkl_stay_idle(shared);
+        zkl_linger_begin(shared);
     return may;
 }
 
-void zkl_stay_over(zkl_shared_node *shared) {
+void zkl_linger_expired(zkl_shared_node *shared) {
     if (zkl_shared_node_now(shared) - shared->idle_since < shared->sharing.linger)
         set_timer(shared);
     else
@@ -63,7 +63,7 @@ static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
     (void)part;
 }
 
-void zkl_stay_end(zkl_shared_node *shared) {
+void zkl_linger_end(zkl_shared_node *shared) {
     static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *node = shared->contender;
     shared->contender = NULL;
