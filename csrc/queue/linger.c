@@ -2,9 +2,9 @@
 
 #include "base/timer.h"
 #include "queue/contender.h"
+#include "queue/handoff.h"
 #include "queue/line.h"
 #include "queue/remote_waiters.h"
-#include "queue/turns.h"
 
 static void set_idle(zkl_shared_node *shared, bool idle) {
     if (idle != shared->idle)
@@ -70,7 +70,7 @@ void zkl_linger_end(zkl_shared_node *shared) {
     shared->sealed = shared->entered = shared->watch_own = false;
     set_idle(shared, false);
     ZKL_EACH (zkl_contender, c, &shared->resting, member) {
-        zkl_turns_leave_resting(shared, c);
+        zkl_handoff_leave_resting(shared, c);
         zkl_contender_rested(c);
     }
     shared->turn = shared->before = 0;

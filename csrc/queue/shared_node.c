@@ -2,12 +2,12 @@
 
 #include "base/timer.h"
 #include "queue/contender.h"
+#include "queue/handoff.h"
 #include "queue/line.h"
 #include "queue/linger.h"
 #include "queue/shared_node_state.h"
 #include "queue/sharer.h"
 #include "queue/tend.h"
-#include "queue/turns.h"
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ static zkl_shared_node *shared_around(zkl_compound *compound) {
 /* The host hears of a loss before it hears that another one holds. */
 static void node_changed(zkl_compound *compound) {
     zkl_shared_node *shared = shared_around(compound);
-    zkl_turns_lose(shared); /* nobody holds it before it is granted, or when the client closes */
+    zkl_handoff_lose(shared); /* nobody holds it before it is granted, or when the client closes */
     zkl_shared_node_stir(shared);
 }
 
@@ -43,11 +43,11 @@ static void line_stirred(zkl_listener *listener) {
 
 static void line_dismissed(zkl_listener *listener, zkl_status status, bool give_back) {
     zkl_shared_node *shared = shared_of(listener);
-    zkl_turns_fail_all(shared, status);
+    zkl_handoff_fail_all(shared, status);
     if (!give_back)
         return;
     ZKL_EACH (zkl_contender, c, &shared->holders, member) {
-        zkl_turns_leave(shared, c);
+        zkl_handoff_leave(shared, c);
         zkl_contender_released(c);
     }
 }
@@ -128,7 +128,7 @@ static bool is_crowded(const zkl_shared_node *shared, size_t crowd) {
  * a new one, whose create says all. */
 static void try_once(zkl_shared_node *shared) {
     if (shared->contender && !zkl_shared_node_holder(shared) &&
-        zkl_turns_may_hand_over(shared) != ZKL_MAY)
+        zkl_handoff_may_hand_over(shared) != ZKL_MAY)
         zkl_linger_end(shared);
 }
 
@@ -201,9 +201,9 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
         return NULL; /* the end of the step frees a shared node that nobody wants */
     adopt(shared, terms->sharing);
     if (crowded) {
-        zkl_turns_fail(c, ZKL_BUSY);
+        zkl_handoff_fail(c, ZKL_BUSY);
     } else if (terms->once && occupied) {
-        zkl_turns_fail(c, ZKL_TIMEOUT);
+        zkl_handoff_fail(c, ZKL_TIMEOUT);
     } else {
         zkl_shared_node_make_way(line); /* for those of the other kind he would have to wait */
         if (terms->once)

@@ -3,8 +3,8 @@
 #include "base/timer.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
+#include "queue/handoff.h"
 #include "queue/linger.h"
-#include "queue/turns.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 static void overstay(zkl_contender *c) {
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     shared->sealed = true;
-    zkl_turns_leave(shared, c);
+    zkl_handoff_leave(shared, c);
     zkl_contender_lost(c);
 }
 
@@ -35,8 +35,8 @@ static zkl_status end_hold(zkl_contender *c, bool sealing) {
     }
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     shared->sealed |= sealing && shared->kind != ZKL_KIND_READ;
-    zkl_turns_downgrade(shared, !sealing);
-    zkl_turns_leave(shared, c);
+    zkl_handoff_downgrade(shared, !sealing);
+    zkl_handoff_leave(shared, c);
     zkl_contender_released(c);
     if (status == ZKL_UNKNOWN)
         doubt(c, shared->contender);
@@ -53,7 +53,7 @@ static zkl_status give_up(zkl_contender *c) {
 
 static void cancel(zkl_contender *c, zkl_status status) {
     if (c->phase == ZKL_WAITING)
-        zkl_turns_fail(c, status);
+        zkl_handoff_fail(c, status);
 }
 
 static void drop(zkl_contender *c) {
@@ -64,7 +64,7 @@ static void drop(zkl_contender *c) {
     give_up(c);
     zkl_shared_node *rests_on = zkl_sharer_of(c)->shared;
     if (rests_on)
-        zkl_turns_leave_resting(rests_on, c);
+        zkl_handoff_leave_resting(rests_on, c);
     zkl_doubt_drop(c);
     zkl_contender_unhost(c);
 }
@@ -87,7 +87,7 @@ static void free_sharer(zkl_contender *c) {
 static void sharer_timer(zkl_timer *timer) {
     zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (c->phase == ZKL_WAITING)
-        zkl_turns_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+        zkl_handoff_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (c->phase == ZKL_HELD)
         overstay(c);
 }
@@ -107,7 +107,7 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
     zkl_contender_init(c, shared->line->queue, tag, terms, NULL);
     c->call = &sharers;
     c->timer.fire = sharer_timer;
-    zkl_turns_wait(shared, c);
+    zkl_handoff_wait(shared, c);
     return c;
 }
 
@@ -139,7 +139,8 @@ bool zkl_sharer_take_again(zkl_contender *c) {
     if (c->call != &sharers || !zkl_sharer_of(c)->rested)
         return false;
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
-    if (!shared || !shared->idle || !is_quiet(shared) || zkl_turns_may_hand_over(shared) != ZKL_MAY)
+    if (!shared || !shared->idle || !is_quiet(shared) ||
+        zkl_handoff_may_hand_over(shared) != ZKL_MAY)
         return false;
     zkl_list_remove(&shared->resting, &c->member);
     zkl_list_append(&shared->holders, &c->member);

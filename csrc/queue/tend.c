@@ -3,11 +3,11 @@
 #include "base/timer.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
+#include "queue/handoff.h"
 #include "queue/line.h"
 #include "queue/linger.h"
 #include "queue/remote_waiters.h"
 #include "queue/send.h"
-#include "queue/turns.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 static void queue_up(zkl_shared_node *shared) {
     const zkl_terms terms = {.kind = shared->kind,
                              .deadline = ZKL_NEVER,
-                             .once = zkl_turns_tried_once(shared),
+                             .once = zkl_handoff_tried_once(shared),
                              .under = shared->under ? shared->under->contender : NULL};
     shared->listener.attends = shared->kind != ZKL_KIND_READ;
     shared->lists = shared->line->lists;
@@ -26,7 +26,7 @@ static void queue_up(zkl_shared_node *shared) {
     shared->counted = 0;
     shared->contender = zkl_line_join_part(shared->line, &terms, &shared->compound);
     if (!shared->contender)
-        zkl_turns_fail_all(shared, ZKL_NO_MEMORY);
+        zkl_handoff_fail_all(shared, ZKL_NO_MEMORY);
 }
 
 /* The node's end was none of our doing. Who held it has heard when it came. */
@@ -34,20 +34,20 @@ static void node_ended(zkl_shared_node *shared) {
     const zkl_status why = shared->contender->outcome;
     zkl_linger_end(shared);
     if (why != ZKL_LOST) /* released: the client is closing */
-        zkl_turns_fail_all(shared, why == ZKL_OK ? ZKL_CLOSED : why);
+        zkl_handoff_fail_all(shared, why == ZKL_OK ? ZKL_CLOSED : why);
 }
 
 /* It queues. false: nobody waits for it any more. */
 static bool tend_queue(zkl_shared_node *shared) {
     zkl_contender *node = shared->contender;
     if (!shared->context->port)
-        zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
+        zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (node->queued) {
         shared->listener.attends = false; /* who comes behind it is of no interest yet */
-        zkl_turns_fail_impatient(shared, ZKL_TIMEOUT);
-        zkl_turns_thin(shared);
+        zkl_handoff_fail_impatient(shared, ZKL_TIMEOUT);
+        zkl_handoff_thin(shared);
     }
-    node->terms.once = zkl_turns_tried_once(shared);
+    node->terms.once = zkl_handoff_tried_once(shared);
     return zkl_shared_node_waiter(shared) != NULL;
 }
 
@@ -65,14 +65,14 @@ static bool gives_up(zkl_shared_node *shared) {
     if (!shared->context->port || !zkl_context_gives_up(shared->context, &shared->patience))
         return false;
     shared->patience = 0;
-    zkl_turns_fail_all(shared, ZKL_DISCONNECTED);
+    zkl_handoff_fail_all(shared, ZKL_DISCONNECTED);
     return true;
 }
 
 /* It is held, and by no caller. false: it is to go. */
 static bool tend_free(zkl_shared_node *shared, bool fresh) {
     if (fresh && zkl_shared_node_waiter(shared)) {
-        zkl_turns_grant(shared, false);
+        zkl_handoff_grant(shared, false);
         return true;
     }
     if (!zkl_shared_node_waiter(shared))
@@ -82,15 +82,15 @@ static bool tend_free(zkl_shared_node *shared, bool fresh) {
     if (zkl_shared_node_sealed(shared))
         return false;
     if (!shared->context->port)
-        zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
+        zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (!zkl_shared_node_waiter(shared))
         return zkl_linger_try(shared);
     zkl_linger_cancel(shared);
     if (zkl_remote_waiters_waited(shared))
         return zkl_remote_waiters_awaited(shared);
-    const zkl_may may = zkl_turns_may_hand_over(shared);
+    const zkl_may may = zkl_handoff_may_hand_over(shared);
     if (may == ZKL_MAY)
-        zkl_turns_grant(shared, true);
+        zkl_handoff_grant(shared, true);
     return may != ZKL_MAY_NOT;
 }
 
@@ -117,10 +117,10 @@ static bool let_in(zkl_shared_node *shared, bool fresh) {
             return false;
         if (!anyway && zkl_remote_waiters_waited(shared))
             return zkl_remote_waiters_awaited(shared);
-        const zkl_may may = fresh ? ZKL_MAY : zkl_turns_may_hand_over(shared);
+        const zkl_may may = fresh ? ZKL_MAY : zkl_handoff_may_hand_over(shared);
         if (may != ZKL_MAY)
             return may == ZKL_MAY_SOON;
-        zkl_turns_grant(shared, !first);
+        zkl_handoff_grant(shared, !first);
     }
     return true;
 }
@@ -128,8 +128,8 @@ static bool let_in(zkl_shared_node *shared, bool fresh) {
 /* Somebody here reads. */
 static void tend_readers(zkl_shared_node *shared) {
     if (zkl_shared_node_sealed(shared)) { /* whoever waits has to wait for those who hold */
-        zkl_turns_fail_impatient(shared, ZKL_TIMEOUT);
-        zkl_turns_thin(shared);
+        zkl_handoff_fail_impatient(shared, ZKL_TIMEOUT);
+        zkl_handoff_thin(shared);
     }
     zkl_remote_waiters_poll(shared);
 }
@@ -145,7 +145,7 @@ static bool tend_shared(zkl_shared_node *shared, bool fresh) {
     if (!let_in(shared, fresh))
         shared->sealed = true;
     if (!shared->context->port)
-        zkl_turns_fail_impatient(shared, ZKL_DISCONNECTED);
+        zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (zkl_shared_node_holder(shared)) {
         tend_readers(shared);
         return true;

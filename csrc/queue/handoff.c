@@ -1,4 +1,4 @@
-#include "queue/turns.h"
+#include "queue/handoff.h"
 
 #include "base/timer.h"
 #include "queue/contender.h"
@@ -7,7 +7,7 @@
 
 /* ---- who waits ---- */
 
-void zkl_turns_wait(zkl_shared_node *shared, zkl_contender *c) {
+void zkl_handoff_wait(zkl_shared_node *shared, zkl_contender *c) {
     zkl_sharer *sharer = zkl_sharer_of(c);
     sharer->shared = shared;
     zkl_list_append(&shared->waiting, &c->member);
@@ -25,7 +25,7 @@ static void wait_no_more(zkl_shared_node *shared, zkl_contender *c) {
         zkl_list_remove(&shared->bounded, &zkl_sharer_of(c)->bounded);
 }
 
-void zkl_turns_fail(zkl_contender *c, zkl_status status) {
+void zkl_handoff_fail(zkl_contender *c, zkl_status status) {
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     wait_no_more(shared, c);
     zkl_sharer_of(c)->shared = NULL;
@@ -33,19 +33,19 @@ void zkl_turns_fail(zkl_contender *c, zkl_status status) {
     zkl_contender_failed(c, status);
 }
 
-void zkl_turns_fail_all(zkl_shared_node *shared, zkl_status status) {
+void zkl_handoff_fail_all(zkl_shared_node *shared, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &shared->waiting, member) {
-        zkl_turns_fail(c, status);
+        zkl_handoff_fail(c, status);
     }
 }
 
 /* They come only when nobody waits: those who do are not looked at. */
-void zkl_turns_fail_impatient(zkl_shared_node *shared, zkl_status status) {
+void zkl_handoff_fail_impatient(zkl_shared_node *shared, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &shared->waiting, member) {
         if (!shared->impatient)
             return;
         if (c->terms.once)
-            zkl_turns_fail(c, status);
+            zkl_handoff_fail(c, status);
     }
 }
 
@@ -55,14 +55,14 @@ static zkl_contender *last_bounded(const zkl_shared_node *shared) {
     return last ? &last->contender : NULL;
 }
 
-void zkl_turns_thin(zkl_shared_node *shared) {
+void zkl_handoff_thin(zkl_shared_node *shared) {
     zkl_contender *last;
     while ((last = last_bounded(shared)) && shared->waiters > last->terms.crowd - 1)
-        zkl_turns_fail(last, ZKL_BUSY);
+        zkl_handoff_fail(last, ZKL_BUSY);
 }
 
 /* A single try asks only once; whoever is patient makes the node wait. */
-bool zkl_turns_tried_once(const zkl_shared_node *shared) {
+bool zkl_handoff_tried_once(const zkl_shared_node *shared) {
     return shared->impatient == shared->waiters;
 }
 
@@ -71,7 +71,7 @@ bool zkl_turns_tried_once(const zkl_shared_node *shared) {
 static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
     ZKL_EACH (zkl_contender, c, &from->waiting, member) {
         wait_no_more(from, c);
-        zkl_turns_wait(to, c);
+        zkl_handoff_wait(to, c);
     }
     zkl_shared_node_stir(from); /* nobody wants it any more */
 }
@@ -79,13 +79,14 @@ static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
 /* Are newcomers let in now? Who had to wait there would have given up the node with which he has
  * queued, and would stand behind those who came after him. */
 static bool lets_in(zkl_shared_node *read) {
-    if (!read->entered || zkl_shared_node_sealed(read) || zkl_turns_may_hand_over(read) != ZKL_MAY)
+    if (!read->entered || zkl_shared_node_sealed(read) ||
+        zkl_handoff_may_hand_over(read) != ZKL_MAY)
         return false;
     zkl_remote_waiters_look(read);
     return !zkl_remote_waiters_waited(read);
 }
 
-void zkl_turns_downgrade(zkl_shared_node *write, bool well) {
+void zkl_handoff_downgrade(zkl_shared_node *write, bool well) {
     zkl_shared_node *read = write->lent;
     if (!read)
         return;
@@ -98,21 +99,21 @@ void zkl_turns_downgrade(zkl_shared_node *write, bool well) {
     zkl_shared_node_stir(read);
 }
 
-void zkl_turns_leave(zkl_shared_node *shared, zkl_contender *c) {
-    zkl_turns_downgrade(shared, false);
+void zkl_handoff_leave(zkl_shared_node *shared, zkl_contender *c) {
+    zkl_handoff_downgrade(shared, false);
     zkl_list_remove(&shared->holders, &c->member);
     zkl_sharer_of(c)->shared = NULL;
     zkl_shared_node_stir(shared);
 }
 
-void zkl_turns_lose(zkl_shared_node *shared) {
+void zkl_handoff_lose(zkl_shared_node *shared) {
     ZKL_EACH (zkl_contender, c, &shared->holders, member) {
-        zkl_turns_leave(shared, c);
+        zkl_handoff_leave(shared, c);
         zkl_contender_lost(c);
     }
 }
 
-zkl_may zkl_turns_may_hand_over(zkl_shared_node *shared) {
+zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     const zkl_contender *node = shared->contender;
     if (!context->port)
@@ -136,7 +137,7 @@ static bool is_last_for_now(const zkl_shared_node *shared) {
            shared->counted < shared->sharing.handoffs && !zkl_shared_node_waiter(shared);
 }
 
-void zkl_turns_grant(zkl_shared_node *shared, bool handed) {
+void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
     zkl_contender *c = zkl_shared_node_waiter(shared);
     wait_no_more(shared, c);
     zkl_list_append(&shared->holders, &c->member);
@@ -154,7 +155,7 @@ void zkl_turns_grant(zkl_shared_node *shared, bool handed) {
     zkl_timer_set(&shared->context->timers, &c->timer, c->hold_until);
 }
 
-void zkl_turns_leave_resting(zkl_shared_node *shared, zkl_contender *c) {
+void zkl_handoff_leave_resting(zkl_shared_node *shared, zkl_contender *c) {
     zkl_list_remove(&shared->resting, &c->member);
     zkl_sharer_of(c)->shared = NULL;
 }
