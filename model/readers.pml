@@ -340,7 +340,7 @@ inline let_in(slot) {
     od
 }
 
-inline tend_readers(slot) {
+inline advance_readers(slot) {
     if
     :: node[slot] == NODE_NONE && waiting[slot] != 0 ->
         assert(slot == READ);
@@ -364,7 +364,7 @@ inline tend_readers(slot) {
     fi
 }
 
-inline tend_writer(slot) {
+inline advance_writer(slot) {
     if
     :: node[slot] == NODE_NONE && waiting[slot] != 0 -> queue_up(slot)
     :: node[slot] == NODE_THERE && entered[slot] && waiting[slot] != 0 ->
@@ -383,8 +383,8 @@ inline tend_writer(slot) {
 /* The end of each step. */
 inline settle(s) {
     if
-    :: s == 0 -> tend_readers(LENT); tend_readers(READ); tend_readers(READ); tend_writer(WRITE)
-    :: else -> tend_writer(WRITE + s)
+    :: s == 0 -> advance_readers(LENT); advance_readers(READ); advance_readers(READ); advance_writer(WRITE)
+    :: else -> advance_writer(WRITE + s)
     fi;
     if
     :: wanted[s] && !listing[s] ->

@@ -6,10 +6,10 @@
 #include "nodes/errand.h"
 #include "nodes/view.h"
 #include "port/receiver.h"
+#include "queue/advance.h"
 #include "queue/check.h"
 #include "queue/compound.h"
 #include "queue/contender.h"
-#include "queue/tend.h"
 #include "zookeeper/heart.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ void zkl_client_leave(zkl_client *client) {
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
-    zkl_heart_tend(&client->session.heart);
+    zkl_heart_advance(&client->session.heart);
     zkl_lines_check(&client->lines);
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);

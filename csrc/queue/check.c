@@ -283,7 +283,7 @@ static void check_sharers(subject of, const zkl_shared_node *shared) {
 
 static void check_shared_node(const zkl_line *line, const zkl_shared_node *shared) {
     const zkl_contender *node = shared->contender;
-    must((subject){line, NULL}, node && shared->line == line && !shared->stirred,
+    must((subject){line, NULL}, node && shared->line == line && !shared->dirty,
          "a shared node has a node, and was looked at");
     const subject of = {line, node};
     const bool held = node->phase == ZKL_HELD;
@@ -435,7 +435,7 @@ static void check_sums(const zkl_lines *lines, const sums *sum) {
              c->doubtful && c->hosted && !c->line && c->phase == ZKL_OVER && c->outcome == ZKL_OK,
              "who is in doubt and in no line was released");
     }
-    must(of, !queue->retired.first && !queue->idle.first && !queue->stirred.first,
+    must(of, !queue->retired.first && !queue->idle.first && !queue->dirty_nodes.first,
          "who is retired or idle has gone");
     check_departing(queue, sum->departing);
 }

@@ -35,7 +35,7 @@ struct compound_lock {
     zkl_contender **parts; /* NULL: that part is not in its line yet */
     size_t count;
 
-    bool restless; /* in queue->restless */
+    bool dirty; /* in queue->dirty_compounds */
     zkl_list_item item;
     bool wanted;      /* the parts' nodes have to be created */
     unsigned entries; /* how often the whole has entered its lines again */
@@ -54,10 +54,10 @@ static compound_lock *lock_around(zkl_compound *compound) {
 
 /* Something has happened to a part: the end of the step sees what follows for the whole. */
 static void stir(compound_lock *lock) {
-    if (lock->restless)
+    if (lock->dirty)
         return;
-    lock->restless = true;
-    zkl_list_append(&lock->head.queue->restless, &lock->item);
+    lock->dirty = true;
+    zkl_list_append(&lock->head.queue->dirty_compounds, &lock->item);
 }
 
 static void part_changed(zkl_compound *compound) {
@@ -408,17 +408,17 @@ static bool step_waiting(compound_lock *lock) {
 void zkl_compounds_step(zkl_queue *queue) {
     zkl_list later = {0};
     compound_lock *lock;
-    while ((lock = ZKL_FIRST(&queue->restless, compound_lock, item))) {
-        zkl_list_remove(&queue->restless, &lock->item);
-        lock->restless = false;
+    while ((lock = ZKL_FIRST(&queue->dirty_compounds, compound_lock, item))) {
+        zkl_list_remove(&queue->dirty_compounds, &lock->item);
+        lock->dirty = false;
         if (lock->head.phase == ZKL_HELD) {
             step_held(lock);
-        } else if (lock->head.phase == ZKL_WAITING && !step_waiting(lock) && !lock->restless) {
-            lock->restless = true;
+        } else if (lock->head.phase == ZKL_WAITING && !step_waiting(lock) && !lock->dirty) {
+            lock->dirty = true;
             zkl_list_append(&later, &lock->item);
         }
     }
-    queue->restless = later;
+    queue->dirty_compounds = later;
 }
 
 void zkl_compounds_dismiss(zkl_queue *queue, zkl_status status) {

@@ -29,7 +29,7 @@ void zkl_handoff_fail(zkl_contender *c, zkl_status status) {
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     wait_no_more(shared, c);
     zkl_sharer_of(c)->shared = NULL;
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
     zkl_contender_failed(c, status);
 }
 
@@ -73,7 +73,7 @@ static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
         wait_no_more(from, c);
         zkl_handoff_wait(to, c);
     }
-    zkl_shared_node_stir(from); /* nobody wants it any more */
+    zkl_shared_node_mark_dirty(from); /* nobody wants it any more */
 }
 
 /* Are newcomers let in now? Who had to wait there would have given up the node with which he has
@@ -96,14 +96,14 @@ void zkl_handoff_downgrade(zkl_shared_node *write, bool well) {
         read->sealed = true;
     else if (other)
         move_waiting(other, read);
-    zkl_shared_node_stir(read);
+    zkl_shared_node_mark_dirty(read);
 }
 
 void zkl_handoff_leave(zkl_shared_node *shared, zkl_contender *c) {
     zkl_handoff_downgrade(shared, false);
     zkl_list_remove(&shared->holders, &c->member);
     zkl_sharer_of(c)->shared = NULL;
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
 }
 
 void zkl_handoff_lose(zkl_shared_node *shared) {

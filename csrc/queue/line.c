@@ -259,7 +259,7 @@ void zkl_line_suspend(zkl_line *line) {
         if (c->phase == ZKL_WAITING && c->terms.once)
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
-    zkl_line_stir(line);
+    zkl_line_mark_dirty(line);
 }
 
 /* Sends what a contender needs next, or wants the list that tells. */

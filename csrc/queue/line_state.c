@@ -35,9 +35,9 @@ void zkl_line_idle(zkl_line *line) {
     zkl_list_append(&line->queue->idle, &line->quiet);
 }
 
-void zkl_line_stir(const zkl_line *line) {
+void zkl_line_mark_dirty(const zkl_line *line) {
     ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
-        listener->stirred(listener);
+        listener->dirty(listener);
     }
 }
 

@@ -17,7 +17,7 @@ typedef struct zkl_listener zkl_listener;
 struct zkl_listener {
     zkl_list_item item; /* line->listeners */
     bool attends;       /* wants to know who comes and goes: the directory is watched */
-    void (*stirred)(zkl_listener *listener); /* something may have changed */
+    void (*dirty)(zkl_listener *listener); /* something may have changed */
     void (*dismissed)(zkl_listener *listener, zkl_status status, bool give_back);
     void (*hurried)(zkl_listener *listener); /* what nobody uses is to go */
 };
@@ -106,7 +106,7 @@ void zkl_line_forget_node(zkl_contender *c);
 /* The snapshot is current no more. */
 void zkl_line_outdated(zkl_line *line);
 /* Its listeners look at it at the end of the step. */
-void zkl_line_stir(const zkl_line *line);
+void zkl_line_mark_dirty(const zkl_line *line);
 /* A list is wanted since the snapshot shows some who are gone: at once, but not again and again. */
 void zkl_line_list_anew(zkl_line *line);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */

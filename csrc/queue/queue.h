@@ -28,11 +28,11 @@ typedef struct zkl_queue {
     /* line_state: lines that were seen empty, to be freed at the end of the step if they still
      * are */
     zkl_list idle;
-    zkl_list restless; /* compound: those to which something has happened in this step */
-    zkl_list pausing;  /* compound: those in no line that enter theirs again after a pause */
-    zkl_list stirred;  /* shared_node: likewise */
-    zkl_list doubtful; /* doubt: those in no line that do not know whether they had lost */
-    bool hurried;      /* shared_node: from now on none is kept that nobody uses */
+    zkl_list dirty_compounds; /* compound: those to which something has happened in this step */
+    zkl_list pausing;         /* compound: those in no line that enter theirs again after a pause */
+    zkl_list dirty_nodes;     /* shared_node: likewise */
+    zkl_list doubtful;        /* doubt: those in no line that do not know whether they had lost */
+    bool hurried;             /* shared_node: from now on none is kept that nobody uses */
 } zkl_queue;
 
 #endif

@@ -22,5 +22,5 @@ void zkl_line_settle(zkl_line *line) {
         zkl_send_list(line);
     if (!line->members.first)
         zkl_line_idle(line); /* a watch that was to be taken back may be gone now */
-    zkl_line_stir(line);
+    zkl_line_mark_dirty(line);
 }

@@ -1,13 +1,13 @@
 #include "queue/shared_node.h"
 
 #include "base/timer.h"
+#include "queue/advance.h"
 #include "queue/contender.h"
 #include "queue/handoff.h"
 #include "queue/line.h"
 #include "queue/linger.h"
 #include "queue/shared_node_state.h"
 #include "queue/sharer.h"
-#include "queue/tend.h"
 
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static zkl_shared_node *shared_around(zkl_compound *compound) {
 static void node_changed(zkl_compound *compound) {
     zkl_shared_node *shared = shared_around(compound);
     zkl_handoff_lose(shared); /* nobody holds it before it is granted, or when the client closes */
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
 }
 
 static void node_revoked(zkl_compound *compound, zkl_contender *node) {
@@ -30,15 +30,15 @@ static void node_revoked(zkl_compound *compound, zkl_contender *node) {
     ZKL_EACH (zkl_contender, c, &shared->holders, member) {
         zkl_contender_revoked(c);
     }
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
 }
 
 static zkl_shared_node *shared_of(zkl_listener *listener) {
     return ZKL_CONTAINER_OF(listener, zkl_shared_node, listener);
 }
 
-static void line_stirred(zkl_listener *listener) {
-    zkl_shared_node_stir(shared_of(listener));
+static void line_dirty(zkl_listener *listener) {
+    zkl_shared_node_mark_dirty(shared_of(listener));
 }
 
 static void line_dismissed(zkl_listener *listener, zkl_status status, bool give_back) {
@@ -60,7 +60,7 @@ static void line_hurried(zkl_listener *listener) {
     zkl_shared_node *shared = shared_of(listener);
     if (is_unused(shared)) /* at once: who asks counts what has departed */
         zkl_linger_end(shared);
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
 }
 
 /* The end of its lingering; or it is time to ask who is behind those who read. */
@@ -68,7 +68,7 @@ static void shared_timer(zkl_timer *timer) {
     zkl_shared_node *shared = ZKL_CONTAINER_OF(timer, zkl_shared_node, timer);
     if (shared->idle)
         zkl_linger_expired(shared);
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
 }
 
 /* ---- the client's shared nodes in a line ---- */
@@ -78,14 +78,14 @@ static zkl_shared_node *shared_new(zkl_line *line, zkl_kind kind) {
     if (!shared)
         return NULL;
     shared->compound = (zkl_compound){node_changed, node_revoked, NULL};
-    shared->listener = (zkl_listener){
-        .stirred = line_stirred, .dismissed = line_dismissed, .hurried = line_hurried};
+    shared->listener =
+        (zkl_listener){.dirty = line_dirty, .dismissed = line_dismissed, .hurried = line_hurried};
     shared->context = line->context;
     shared->line = line;
     shared->kind = kind;
     shared->timer.fire = shared_timer;
     zkl_list_append(&line->listeners, &shared->listener.item);
-    zkl_shared_node_stir(shared);
+    zkl_shared_node_mark_dirty(shared);
     return shared;
 }
 
@@ -147,7 +147,7 @@ static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
  * gone then. */
 static void look_at_once(zkl_shared_node *shared, zkl_contender *c, int64_t *token) {
     c->mute = true;
-    zkl_tend(shared);
+    zkl_shared_node_advance(shared);
     c->mute = false;
     *token = c->token; /* 0: it does not hold */
 }
@@ -157,7 +157,7 @@ static void wait_for(zkl_shared_node *shared, zkl_contender *c, const zkl_terms 
     if (terms->at_once)
         look_at_once(shared, c, terms->at_once);
     else
-        zkl_shared_node_stir(shared);
+        zkl_shared_node_mark_dirty(shared);
 }
 
 static zkl_shared_node *lend(const zkl_contender *writer, zkl_shared_node *write) {

@@ -11,11 +11,11 @@ zkl_nanos zkl_shared_node_now(const zkl_shared_node *shared) {
     return zkl_context_now(shared->context);
 }
 
-void zkl_shared_node_stir(zkl_shared_node *shared) {
-    if (shared->stirred)
+void zkl_shared_node_mark_dirty(zkl_shared_node *shared) {
+    if (shared->dirty)
         return;
-    shared->stirred = true;
-    zkl_list_append(&shared->line->queue->stirred, &shared->item);
+    shared->dirty = true;
+    zkl_list_append(&shared->line->queue->dirty_nodes, &shared->item);
 }
 
 zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared) {

@@ -22,7 +22,7 @@ struct zkl_shared_node {
     zkl_line *line;
     zkl_kind kind;       /* LOCK, READ or WRITE */
     zkl_sharing sharing; /* of the latest caller */
-    bool stirred;        /* in queue->stirred */
+    bool dirty;          /* in queue->dirty_nodes */
     zkl_list_item item;
 
     zkl_contender *contender; /* in the line; NULL only inside a step */
@@ -67,7 +67,7 @@ typedef struct zkl_sharer {
 zkl_sharer *zkl_sharer_of(zkl_contender *c);
 zkl_nanos zkl_shared_node_now(const zkl_shared_node *shared);
 /* The end of the step goes on with it. */
-void zkl_shared_node_stir(zkl_shared_node *shared);
+void zkl_shared_node_mark_dirty(zkl_shared_node *shared);
 /* NULL: nobody does. */
 zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared);
 zkl_contender *zkl_shared_node_holder(const zkl_shared_node *shared);

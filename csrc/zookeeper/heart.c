@@ -82,7 +82,7 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
                             : call->sync(heart->port, "/", back)) == ZOK;
 }
 
-void zkl_heart_tend(zkl_heart *heart) {
+void zkl_heart_advance(zkl_heart *heart) {
     if (!heart->port || heart->beating)
         /* the step that its answer ends with (or that it was cut off) calls this again */
         return;
@@ -96,7 +96,7 @@ void zkl_heart_tend(zkl_heart *heart) {
         zkl_timer_set(&heart->context->timers, &heart->timer, next);
 }
 
-/* Every step ends with zkl_heart_tend, this one too. */
+/* Every step ends with zkl_heart_advance, this one too. */
 static void on_time(zkl_timer *timer) {
     (void)timer;
 }

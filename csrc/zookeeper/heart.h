@@ -57,6 +57,6 @@ void zkl_heart_stopped(zkl_heart *heart);
 /* Every answer of the link comes by here before it goes to whom it is for. */
 void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed);
 /* The end of every step: beats if it is time. */
-void zkl_heart_tend(zkl_heart *heart);
+void zkl_heart_advance(zkl_heart *heart);
 
 #endif

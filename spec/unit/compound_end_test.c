@@ -288,12 +288,12 @@ static void nobody_is_looked_at_without_a_cause(void) {
     settled(both(one, ab));
     settled(fake_lease(one, POOL, 1, 1));
     fake_leave(one);
-    CHECK(!one->lines.queue.restless.first);
-    CHECK(!two->lines.queue.restless.first);
+    CHECK(!one->lines.queue.dirty_compounds.first);
+    CHECK(!two->lines.queue.dirty_compounds.first);
     fake_caller *p = fake_join_all(two, (const char *const[]){POOL}, 1, 1e12);
     while (!fake_held(p))
         CHECK(fake_deliver(two) || fake_carry(two));
-    CHECK(!two->lines.queue.restless.first); /* nor once it holds */
+    CHECK(!two->lines.queue.dirty_compounds.first); /* nor once it holds */
 }
 
 /* As much data for each node as one request takes, and `more`. */

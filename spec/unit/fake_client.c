@@ -2,10 +2,10 @@
 #include "fake_port.h"
 
 #include "check.h"
+#include "queue/advance.h"
 #include "queue/check.h"
 #include "queue/shared_node.h"
 #include "queue/sharer.h"
-#include "queue/tend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ void fake_leave(fake_client *client) {
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
     if (client->beats)
-        zkl_heart_tend(&client->heart);
+        zkl_heart_advance(&client->heart);
     zkl_lines_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <=

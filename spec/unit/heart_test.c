@@ -84,7 +84,7 @@ static void each_of_them_is_somebody(void) {
         context->counters.held = n / 3 % 3;
         context->idle_shared_nodes = n / 9;
         zkl_timer_clear(&context->timers, &one->heart.timer);
-        zkl_heart_tend(&one->heart);
+        zkl_heart_advance(&one->heart);
         CHECK((pause_of(one) == 10000) == (n == 0));
     }
     context->counters.waiting = context->counters.held = context->idle_shared_nodes = 0;

@@ -246,7 +246,7 @@ static void run_client(model *m) {
     if (any(m, m->pace) == 0 && m->heart.linked)
         hand_over(m, any(m, 4) != 0, (zkl_return){0});
     zkl_timers_run(&m->context.timers, m->now);
-    zkl_heart_tend(&m->heart);
+    zkl_heart_advance(&m->heart);
 }
 
 /* ---- the servers ---- */

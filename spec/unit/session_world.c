@@ -51,7 +51,7 @@ static void check_goes_on(void) {
 static void leave(void *ctx) {
     CHECK(ctx == &world.session && world.is_locked);
     zkl_session_step(&world.session);
-    zkl_heart_tend(&world.session.heart);
+    zkl_heart_advance(&world.session.heart);
     if (!world.session.ending)
         check_goes_on();
     world.is_locked = false;

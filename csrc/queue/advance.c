@@ -1,4 +1,4 @@
-#include "queue/tend.h"
+#include "queue/advance.h"
 
 #include "base/timer.h"
 #include "queue/contender.h"
@@ -38,7 +38,7 @@ static void node_ended(zkl_shared_node *shared) {
 }
 
 /* It queues. false: nobody waits for it any more. */
-static bool tend_queue(zkl_shared_node *shared) {
+static bool advance_queue(zkl_shared_node *shared) {
     zkl_contender *node = shared->contender;
     if (!shared->context->port)
         zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
@@ -70,7 +70,7 @@ static bool gives_up(zkl_shared_node *shared) {
 }
 
 /* It is held, and by no caller. false: it is to go. */
-static bool tend_free(zkl_shared_node *shared, bool fresh) {
+static bool advance_free(zkl_shared_node *shared, bool fresh) {
     if (fresh && zkl_shared_node_waiter(shared)) {
         zkl_handoff_grant(shared, false);
         return true;
@@ -95,10 +95,10 @@ static bool tend_free(zkl_shared_node *shared, bool fresh) {
 }
 
 /* false: it is to go. */
-static bool tend_single(zkl_shared_node *shared, bool fresh) {
+static bool advance_single(zkl_shared_node *shared, bool fresh) {
     if (zkl_shared_node_holder(shared))
         shared->patience = 0;
-    if (!zkl_shared_node_holder(shared) && !tend_free(shared, fresh))
+    if (!zkl_shared_node_holder(shared) && !advance_free(shared, fresh))
         return false;
     /* The sooner it is asked, the less does anybody here wait for the answer. */
     if (zkl_shared_node_holder(shared) && shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN)
@@ -126,7 +126,7 @@ static bool let_in(zkl_shared_node *shared, bool fresh) {
 }
 
 /* Somebody here reads. */
-static void tend_readers(zkl_shared_node *shared) {
+static void advance_readers(zkl_shared_node *shared) {
     if (zkl_shared_node_sealed(shared)) { /* whoever waits has to wait for those who hold */
         zkl_handoff_fail_impatient(shared, ZKL_TIMEOUT);
         zkl_handoff_thin(shared);
@@ -135,7 +135,7 @@ static void tend_readers(zkl_shared_node *shared) {
 }
 
 /* false: it is to go. */
-static bool tend_shared(zkl_shared_node *shared, bool fresh) {
+static bool advance_shared(zkl_shared_node *shared, bool fresh) {
     if (zkl_shared_node_waiter(shared))
         zkl_linger_cancel(shared);
     if (zkl_shared_node_holder(shared) || !zkl_shared_node_waiter(shared))
@@ -147,7 +147,7 @@ static bool tend_shared(zkl_shared_node *shared, bool fresh) {
     if (!shared->context->port)
         zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (zkl_shared_node_holder(shared)) {
-        tend_readers(shared);
+        advance_readers(shared);
         return true;
     }
     if (zkl_shared_node_sealed(shared) || (shared->under && !zkl_shared_node_waiter(shared)))
@@ -165,7 +165,7 @@ static bool is_certain(const zkl_shared_node *shared) {
 }
 
 /* false: it is to go. */
-static bool tend_held(zkl_shared_node *shared) {
+static bool advance_held(zkl_shared_node *shared) {
     const bool fresh = !shared->entered;
     if (fresh)
         shared->since = zkl_shared_node_now(shared);
@@ -174,7 +174,8 @@ static bool tend_held(zkl_shared_node *shared) {
     watch_own(shared);
     if (shared->contender->witness && is_certain(shared))
         zkl_doubt_end(shared->contender, false);
-    return shared->kind == ZKL_KIND_READ ? tend_shared(shared, fresh) : tend_single(shared, fresh);
+    return shared->kind == ZKL_KIND_READ ? advance_shared(shared, fresh)
+                                         : advance_single(shared, fresh);
 }
 
 /* It has no node, and with that its timer has gone. */
@@ -182,12 +183,12 @@ static void free_shared_node(zkl_shared_node *shared) {
     if (shared->under)
         shared->under->lent = NULL;
     zkl_list_remove(&shared->line->listeners, &shared->listener.item);
-    if (shared->stirred)
-        zkl_list_remove(&shared->line->queue->stirred, &shared->item);
+    if (shared->dirty)
+        zkl_list_remove(&shared->line->queue->dirty_nodes, &shared->item);
     free(shared);
 }
 
-void zkl_tend(zkl_shared_node *shared) {
+void zkl_shared_node_advance(zkl_shared_node *shared) {
     for (;;) {
         if (!shared->contender && !zkl_shared_node_waiter(shared)) {
             free_shared_node(shared);
@@ -197,7 +198,8 @@ void zkl_tend(zkl_shared_node *shared) {
             queue_up(shared);
         else if (shared->contender->phase == ZKL_OVER)
             node_ended(shared);
-        else if (shared->contender->phase == ZKL_HELD ? !tend_held(shared) : !tend_queue(shared))
+        else if (shared->contender->phase == ZKL_HELD ? !advance_held(shared)
+                                                      : !advance_queue(shared))
             zkl_linger_end(shared);
         else
             return;
@@ -205,19 +207,19 @@ void zkl_tend(zkl_shared_node *shared) {
 }
 
 /* The next one to be looked at; NULL: none is left. */
-static zkl_shared_node *take_stirred(zkl_queue *queue) {
+static zkl_shared_node *take_dirty(zkl_queue *queue) {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is in the list no more */
-    zkl_shared_node *shared = ZKL_FIRST(&queue->stirred, zkl_shared_node, item);
+    zkl_shared_node *shared = ZKL_FIRST(&queue->dirty_nodes, zkl_shared_node, item);
     if (!shared)
         return NULL;
-    zkl_list_remove(&queue->stirred, &shared->item);
-    shared->stirred = false;
+    zkl_list_remove(&queue->dirty_nodes, &shared->item);
+    shared->dirty = false;
     return shared;
 }
 
 bool zkl_shared_nodes_step(zkl_queue *queue) {
     bool any = false;
-    for (zkl_shared_node *shared; (shared = take_stirred(queue)); any = true)
-        zkl_tend(shared);
+    for (zkl_shared_node *shared; (shared = take_dirty(queue)); any = true)
+        zkl_shared_node_advance(shared);
     return any;
 }
