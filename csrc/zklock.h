@@ -200,7 +200,7 @@ typedef struct zkl_terms {
     zkl_nanos max_hold;   /* how long it may hold before it loses the hold; 0: no bound */
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
     /* 1 and the number of callers of this client that may wait here; 0: no bound */
-    uint32_t crowd;
+    uint32_t max_waiting;
     const zkl_sharing
         *sharing; /* zkl_join; NULL: each has a node of its own, in order of arrival */
     /* NULL, or receives the token if the caller holds when zkl_join returns, which needs `sharing`:

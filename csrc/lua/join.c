@@ -64,7 +64,7 @@ int zkl_lua_join(lua_State *L) {
     const uint64_t tag = zkl_check_tag(L, 5);
     zkl_terms terms = check_terms(L, 6, kind);
     terms.under = lua_isnoneornil(L, 9) ? NULL : zkl_check_contender(L, 9);
-    terms.crowd = lua_isnoneornil(L, 10) ? 0 : (uint32_t)luaL_checknumber(L, 10) + 1;
+    terms.max_waiting = lua_isnoneornil(L, 10) ? 0 : (uint32_t)luaL_checknumber(L, 10) + 1;
     zkl_sharing sharing;
     terms.sharing = check_sharing(L, 11, &sharing);
     int64_t token = 0;

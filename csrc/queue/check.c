@@ -161,7 +161,7 @@ static void check_tally(subject of, const zkl_line *line) {
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         tally.waiting[c->terms.kind] += c->phase == ZKL_WAITING;
         tally.held[c->terms.kind] += c->phase == ZKL_HELD;
-        tally.bounded += c->phase == ZKL_WAITING && c->terms.crowd;
+        tally.bounded += c->phase == ZKL_WAITING && c->terms.max_waiting;
     }
     must(of, memcmp(&tally, &line->tally, sizeof tally) == 0,
          "a line knows how many of its members wait and hold");
@@ -268,7 +268,7 @@ static void check_sharers(subject of, const zkl_shared_node *shared) {
     ZKL_EACH (const zkl_contender, c, &shared->waiting, member) {
         waiters++;
         impatient += c->terms.once;
-        bounded += c->terms.crowd != 0;
+        bounded += c->terms.max_waiting != 0;
         must(of,
              c->phase == ZKL_WAITING && !c->line && !c->turn &&
                  ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
@@ -346,7 +346,7 @@ static bool has_watches(const zkl_line *line) {
 static void check_line(const zkl_line *line) {
     const subject of = {line, NULL};
     const zkl_context *context = line->context;
-    must(of, !line->followers.marked.first && !line->crowded,
+    must(of, !line->followers.marked.first && !line->too_many,
          "what the step has marked is done at its end");
     must(of, line->directory_watch != ZKL_WATCH_ASKED,
          "the watch on the directory stands as armed when it is sent");

@@ -12,7 +12,7 @@ static void count_waiting(zkl_contender *c, bool waits) {
     if (!c->tally)
         return;
     c->tally->waiting[c->terms.kind] += waits ? 1 : -1;
-    c->tally->bounded += c->terms.crowd ? (waits ? 1 : -1) : 0;
+    c->tally->bounded += c->terms.max_waiting ? (waits ? 1 : -1) : 0;
 }
 
 void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const zkl_terms *terms,
@@ -21,7 +21,7 @@ void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const 
     c->context = queue->context;
     c->compound = compound;
     c->terms =
-        (zkl_demand){terms->kind, terms->once, terms->permits, terms->crowd, terms->max_hold};
+        (zkl_demand){terms->kind, terms->once, terms->permits, terms->max_waiting, terms->max_hold};
     c->hosted = true;
     c->answer.tag = c->news.tag = tag;
     count_waiting(c, true);

@@ -75,7 +75,8 @@ typedef struct zkl_contender_table {
 /* How many of a line's contenders wait and hold, by kind. */
 typedef struct zkl_tally {
     uint32_t waiting[ZKL_KINDS], held[ZKL_KINDS];
-    uint32_t bounded; /* how many of those who wait are let in only among so many (terms.crowd) */
+    /* how many of those who wait are let in only among so many (terms.max_waiting) */
+    uint32_t bounded;
 } zkl_tally;
 
 /* What a contender may be a part of (compound.c): it is told what becomes of its parts, where
@@ -93,7 +94,7 @@ struct zkl_compound {
 typedef struct zkl_demand {
     zkl_kind kind : 8;
     bool once;
-    uint32_t permits, crowd;
+    uint32_t permits, max_waiting;
     zkl_nanos max_hold;
 } zkl_demand;
 
@@ -133,7 +134,7 @@ struct zkl_contender {
     zkl_position position : 8;
     zkl_follows follows : 8;
     bool queued; /* it was seen behind somebody, with the node that it has */
-    /* it has waited before, with an earlier node: it is never one too many (crowd.h) */
+    /* it has waited before, with an earlier node: it is never one too many (max_waiting.h) */
     bool settled;
     int32_t blocker; /* BEHIND: the sequence of the child it waits for */
     /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */

@@ -118,7 +118,7 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
     zkl_followers_leave(&line->followers, c);
     zkl_contender_set_position(c, position_of(verdict.outcome));
     const bool first = c->position == ZKL_POSITION_FIRST;
-    line->crowded |= !first && !c->queued;
+    line->too_many |= !first && !c->queued;
     c->queued = !first;
     if (verdict.outcome == ZKL_VERDICT_TIED)
         zkl_leave_fail(c, ZDATAINCONSISTENCY);

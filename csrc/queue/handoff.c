@@ -13,7 +13,7 @@ void zkl_handoff_wait(zkl_shared_node *shared, zkl_contender *c) {
     zkl_list_append(&shared->waiting, &c->member);
     shared->waiters++;
     shared->impatient += c->terms.once;
-    if (c->terms.crowd)
+    if (c->terms.max_waiting)
         zkl_list_append(&shared->bounded, &sharer->bounded);
 }
 
@@ -21,7 +21,7 @@ static void wait_no_more(zkl_shared_node *shared, zkl_contender *c) {
     zkl_list_remove(&shared->waiting, &c->member);
     shared->waiters--;
     shared->impatient -= c->terms.once;
-    if (c->terms.crowd)
+    if (c->terms.max_waiting)
         zkl_list_remove(&shared->bounded, &zkl_sharer_of(c)->bounded);
 }
 
@@ -57,7 +57,7 @@ static zkl_contender *last_bounded(const zkl_shared_node *shared) {
 
 void zkl_handoff_thin(zkl_shared_node *shared) {
     zkl_contender *last;
-    while ((last = last_bounded(shared)) && shared->waiters > last->terms.crowd - 1)
+    while ((last = last_bounded(shared)) && shared->waiters > last->terms.max_waiting - 1)
         zkl_handoff_fail(last, ZKL_BUSY);
 }
 

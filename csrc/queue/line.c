@@ -4,12 +4,12 @@
 #include "port/receiver.h"
 #include "queue/answer.h"
 #include "queue/contender.h"
-#include "queue/crowd.h"
 #include "queue/doubt.h"
 #include "queue/evaluate.h"
 #include "queue/followers.h"
 #include "queue/leave.h"
 #include "queue/lost.h"
+#include "queue/max_waiting.h"
 #include "queue/parents.h"
 #include "queue/send.h"
 #include "queue/settle.h"
@@ -137,7 +137,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
 static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                            zkl_compound *compound) {
     const bool once = terms->once, vain = once && is_held_here(line, terms);
-    const bool busy = zkl_crowd_refuses(line, terms);
+    const bool busy = zkl_max_waiting_refuses(line, terms);
     zkl_contender *c = new_member(line, tag, terms, compound);
     if (!c)
         return NULL;

@@ -63,7 +63,7 @@ struct zkl_line {
     bool searching; /* somebody's node is LOST, or was */
     bool vetting;   /* the directory's ACL is on its way */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
-    bool crowded;
+    bool too_many;
     bool idle; /* in queue->idle */
     /* for leases and listeners, NONE, ARMED or LEAVING: the servers tell when a child comes or
      * goes */

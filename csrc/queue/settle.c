@@ -1,16 +1,16 @@
 #include "queue/settle.h"
 
-#include "queue/crowd.h"
 #include "queue/evaluate.h"
 #include "queue/followers.h"
+#include "queue/max_waiting.h"
 #include "queue/send.h"
 
 /* Looking at one may mark others. */
 static void look_again(zkl_line *line) {
-    while (line->followers.marked.first || line->crowded) {
+    while (line->followers.marked.first || line->too_many) {
         zkl_contender *c;
-        if (line->crowded)
-            zkl_crowd_thin(line);
+        if (line->too_many)
+            zkl_max_waiting_thin(line);
         while ((c = zkl_followers_next_marked(&line->followers)))
             zkl_evaluate(c, ZKL_BY_NEWS);
     }

@@ -119,9 +119,9 @@ static bool is_occupied(const zkl_shared_node *shared) {
 
 /* The first one waits for the servers as long as they have not said that the node is behind
  * somebody. */
-static bool is_crowded(const zkl_shared_node *shared, size_t crowd) {
+static bool is_full(const zkl_shared_node *shared, size_t max_waiting) {
     const bool queued = is_closed(shared) || (shared->contender && shared->contender->queued);
-    return crowd && shared->waiters >= crowd - queued;
+    return max_waiting && shared->waiters >= max_waiting - queued;
 }
 
 /* Its only caller is not to wait for anybody: what the shared node still has to ask for is asked of
@@ -177,7 +177,7 @@ static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
     zkl_shared_node *write = zkl_sharer_of(terms->under)->shared;
     zkl_shared_node *read = write->lent ? write->lent : lend(terms->under, write);
     zkl_terms own = *terms;
-    own.crowd = 0;
+    own.max_waiting = 0;
     zkl_contender *c = read ? zkl_sharer_new(read, tag, &own) : NULL;
     if (!c)
         return NULL;
@@ -195,12 +195,12 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
         shared = shared_new(line, terms->kind);
     if (!shared)
         return NULL;
-    const bool occupied = is_occupied(shared), crowded = is_crowded(shared, terms->crowd);
+    const bool occupied = is_occupied(shared), too_many = is_full(shared, terms->max_waiting);
     zkl_contender *c = zkl_sharer_new(shared, tag, terms);
     if (!c)
         return NULL; /* the end of the step frees a shared node that nobody wants */
     adopt(shared, terms->sharing);
-    if (crowded) {
+    if (too_many) {
         zkl_handoff_fail(c, ZKL_BUSY);
     } else if (terms->once && occupied) {
         zkl_handoff_fail(c, ZKL_TIMEOUT);

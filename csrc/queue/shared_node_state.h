@@ -30,7 +30,7 @@ struct zkl_shared_node {
     zkl_list waiting;         /* callers, in order of arrival */
     size_t waiters;           /* how many those are */
     size_t impatient;         /* of those: how many try only once (terms.once) */
-    /* sharers of those that are let in only among so many (terms.crowd) */
+    /* sharers of those that are let in only among so many (terms.max_waiting) */
     zkl_list bounded;
     zkl_list resting; /* those who have given it back, and may take it again at once */
 

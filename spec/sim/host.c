@@ -376,7 +376,7 @@ void sim_host_join(sim_host *host) {
     if (terms.once)
         terms.deadline = after(host, 0);
     if (sim_once_in(10))
-        terms.crowd = 1 + sim_any(3);
+        terms.max_waiting = 1 + sim_any(3);
     if (sim_once_in(8))
         terms.max_hold = 1 + sim_some(2 * ZKL_SECOND);
     c->deadline = terms.once ? ZKL_NEVER : terms.deadline;

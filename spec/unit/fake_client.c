@@ -233,26 +233,27 @@ fake_caller *fake_share_read_for(fake_client *client, const char *path, double m
                             .sharing = &fake_sharing});
 }
 
-fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting) {
+fake_caller *fake_share_read_among(fake_client *client, const char *path, size_t max_waiting) {
     return join(client, path,
                 (zkl_terms){.kind = ZKL_KIND_READ,
                             .deadline = ZKL_NEVER,
-                            .crowd = max_waiting + 1,
+                            .max_waiting = max_waiting + 1,
                             .sharing = &fake_sharing});
 }
 
-fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting) {
-    return join(
-        client, path,
-        (zkl_terms){.deadline = ZKL_NEVER, .crowd = max_waiting + 1, .sharing = &fake_sharing});
+fake_caller *fake_share_among(fake_client *client, const char *path, size_t max_waiting) {
+    return join(client, path,
+                (zkl_terms){.deadline = ZKL_NEVER,
+                            .max_waiting = max_waiting + 1,
+                            .sharing = &fake_sharing});
 }
 
-fake_caller *fake_share_crowd_under(fake_caller *write, const char *path, size_t max_waiting) {
+fake_caller *fake_share_among_under(fake_caller *write, const char *path, size_t max_waiting) {
     return join(write->client, path,
                 (zkl_terms){.kind = ZKL_KIND_READ,
                             .deadline = ZKL_NEVER,
                             .under = write->contender,
-                            .crowd = max_waiting + 1,
+                            .max_waiting = max_waiting + 1,
                             .sharing = &fake_sharing});
 }
 
@@ -341,18 +342,18 @@ fake_caller *fake_join_for(fake_client *client, const char *path, double max_hol
                 (zkl_terms){.deadline = ZKL_NEVER, .max_hold = zkl_clock_after(0, max_hold)});
 }
 
-fake_caller *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,
+fake_caller *fake_join_among(fake_client *client, const char *path, zkl_kind kind,
                              size_t max_waiting) {
     return join(client, path,
-                (zkl_terms){.kind = kind, .deadline = ZKL_NEVER, .crowd = max_waiting + 1});
+                (zkl_terms){.kind = kind, .deadline = ZKL_NEVER, .max_waiting = max_waiting + 1});
 }
 
-fake_caller *fake_join_crowd_under(fake_caller *write, const char *path, size_t max_waiting) {
+fake_caller *fake_join_among_under(fake_caller *write, const char *path, size_t max_waiting) {
     return join(write->client, path,
                 (zkl_terms){.kind = ZKL_KIND_READ,
                             .deadline = ZKL_NEVER,
                             .under = write->contender,
-                            .crowd = max_waiting + 1});
+                            .max_waiting = max_waiting + 1});
 }
 
 zkl_status fake_release(fake_caller *caller) {

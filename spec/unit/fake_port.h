@@ -84,9 +84,9 @@ fake_caller *fake_read_under(fake_caller *write, const char *path);
 fake_caller *fake_try_read_under(fake_caller *write, const char *path); /* once */
 fake_caller *fake_write_lock(fake_client *client, const char *path);
 /* Unless `max_waiting` of this client wait there. */
-fake_caller *fake_join_crowd(fake_client *client, const char *path, zkl_kind kind,
+fake_caller *fake_join_among(fake_client *client, const char *path, zkl_kind kind,
                              size_t max_waiting);
-fake_caller *fake_join_crowd_under(fake_caller *write, const char *path, size_t max_waiting);
+fake_caller *fake_join_among_under(fake_caller *write, const char *path, size_t max_waiting);
 fake_caller *fake_join_all(fake_client *client, const char *const *paths, size_t count,
                            double seconds);
 fake_caller *fake_join_all_for(fake_client *client, const char *const *paths, size_t count,
@@ -107,10 +107,10 @@ fake_caller *fake_share_kind(fake_client *client, const char *path, zkl_kind kin
 fake_caller *fake_share_under(fake_caller *write, const char *path);
 fake_caller *fake_try_under(fake_caller *write, const char *path);                   /* once */
 fake_caller *fake_share_for(fake_client *client, const char *path, double max_hold); /* seconds */
-fake_caller *fake_share_crowd(fake_client *client, const char *path, size_t max_waiting);
-fake_caller *fake_share_crowd_under(fake_caller *write, const char *path, size_t max_waiting);
+fake_caller *fake_share_among(fake_client *client, const char *path, size_t max_waiting);
+fake_caller *fake_share_among_under(fake_caller *write, const char *path, size_t max_waiting);
 fake_caller *fake_share_read_for(fake_client *client, const char *path, double max_hold);
-fake_caller *fake_share_read_crowd(fake_client *client, const char *path, size_t max_waiting);
+fake_caller *fake_share_read_among(fake_client *client, const char *path, size_t max_waiting);
 zkl_status fake_release(fake_caller *caller);
 zkl_status fake_give_up(fake_caller *caller);
 /* A release with validity 0. */

@@ -172,7 +172,7 @@ static fake_caller *wait_here(void) {
 }
 
 static fake_caller *wait_among(void) {
-    return fake_share_crowd(one, LINE, 2 * MANY);
+    return fake_share_among(one, LINE, 2 * MANY);
 }
 
 static void share(size_t others) {

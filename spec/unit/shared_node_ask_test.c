@@ -200,7 +200,7 @@ static void a_read_under_a_write_is_not_one_too_many(void) {
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
     fake_cut(one);
-    fake_caller *read = fake_share_crowd_under(write, LINE, 0);
+    fake_caller *read = fake_share_among_under(write, LINE, 0);
     CHECK(fake_waits(read));
     shared_release(write);
     fake_connect(one);

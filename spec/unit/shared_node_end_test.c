@@ -160,8 +160,8 @@ static void who_has_given_it_back_owns_nothing(void) {
 }
 
 static void who_gives_up_without_a_bound_leaves_the_others_theirs(void) {
-    fake_caller *holder = shared_holder(one), *first = fake_share_crowd(one, LINE, 5),
-                *second = shared_settled(one), *third = fake_share_crowd(one, LINE, 5);
+    fake_caller *holder = shared_holder(one), *first = fake_share_among(one, LINE, 5),
+                *second = shared_settled(one), *third = fake_share_among(one, LINE, 5);
     fake_cancel(second);
     CHECK(fake_waits(first) && fake_waits(third));
     fake_cancel(first);

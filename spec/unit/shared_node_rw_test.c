@@ -374,14 +374,14 @@ static void a_try_beside_readers_ends_with_the_link(void) {
 
 static void readers_that_are_let_in_are_never_too_many(void) {
     fake_share_as(2, 1000, 1);
-    fake_caller *first = shared_answered(fake_share_read_crowd(one, LINE, 0));
+    fake_caller *first = shared_answered(fake_share_read_among(one, LINE, 0));
     CHECK(fake_held(first));
-    CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
+    CHECK(fake_held(fake_share_read_among(one, LINE, 0)));
     shared_answered(shared_writes(one));
-    CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
-    CHECK(fake_held(fake_share_read_crowd(one, LINE, 0)));
-    CHECK_FAILED(fake_share_read_crowd(one, LINE, 0), ZKL_BUSY);
-    CHECK_FAILED(fake_share_read_crowd(one, LINE, 0), ZKL_BUSY);
+    CHECK(fake_held(fake_share_read_among(one, LINE, 0)));
+    CHECK(fake_held(fake_share_read_among(one, LINE, 0)));
+    CHECK_FAILED(fake_share_read_among(one, LINE, 0), ZKL_BUSY);
+    CHECK_FAILED(fake_share_read_among(one, LINE, 0), ZKL_BUSY);
 }
 
 int main(int argc, char **argv) {

@@ -247,31 +247,31 @@ static void a_try_of_a_shared_node_without_validity_asks_anew(void) {
 
 /* ---- one too many ---- */
 
-static fake_caller *crowd(size_t most) {
-    fake_caller *caller = fake_share_crowd(one, LINE, most);
+static fake_caller *max_waiting(size_t most) {
+    fake_caller *caller = fake_share_among(one, LINE, most);
     fake_settle_all(zk);
     return caller;
 }
 
 static void one_too_many_is_refused(void) {
-    fake_caller *holder = crowd(1), *waiter = crowd(1);
+    fake_caller *holder = max_waiting(1), *waiter = max_waiting(1);
     CHECK(fake_held(holder) && fake_waits(waiter));
-    CHECK_FAILED(crowd(1), ZKL_BUSY);
+    CHECK_FAILED(max_waiting(1), ZKL_BUSY);
     shared_release(holder);
     CHECK(fake_held(waiter));
-    CHECK(fake_waits(crowd(1)));
+    CHECK(fake_waits(max_waiting(1)));
 }
 
 static void of_none_an_idle_shared_node_is_free(void) {
-    fake_caller *first = crowd(0);
-    CHECK_FAILED(crowd(0), ZKL_BUSY);
+    fake_caller *first = max_waiting(0);
+    CHECK_FAILED(max_waiting(0), ZKL_BUSY);
     shared_release(first);
-    CHECK(fake_held(crowd(0)));
+    CHECK(fake_held(max_waiting(0)));
 }
 
 static void behind_others_the_last_to_come_go(void) {
     fake_holder(two);
-    fake_caller *first = fake_share_crowd(one, LINE, 1), *second = fake_share_crowd(one, LINE, 1);
+    fake_caller *first = fake_share_among(one, LINE, 1), *second = fake_share_among(one, LINE, 1);
     CHECK(fake_waits(second)); /* the first one does not count yet */
     fake_settle_all(zk);
     CHECK(fake_waits(first));
@@ -279,7 +279,7 @@ static void behind_others_the_last_to_come_go(void) {
 }
 
 static void a_new_shared_node_refuses_nobody_who_had_waited(void) {
-    fake_caller *holder = crowd(2), *first = crowd(2), *second = crowd(2);
+    fake_caller *holder = max_waiting(2), *first = max_waiting(2), *second = max_waiting(2);
     fake_caller *theirs = fake_join(two, LINE, 1e12);
     fake_settle_all(zk);
     CHECK_INT(fake_give_up(holder), ZKL_OK);

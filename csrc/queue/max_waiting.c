@@ -1,4 +1,4 @@
-#include "queue/crowd.h"
+#include "queue/max_waiting.h"
 
 #include "queue/leave.h"
 #include "recipe/verdict.h"
@@ -34,7 +34,7 @@ static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
             continue;
         if (!c->compound && !c->borrowed && (c->queued || blocks(ours, c->terms.kind))) {
             waiting++;
-            if (c->terms.crowd && !c->settled)
+            if (c->terms.max_waiting && !c->settled)
                 *last = c;
         }
         ours->kinds[c->terms.kind] = true;
@@ -42,22 +42,22 @@ static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
     return waiting;
 }
 
-bool zkl_crowd_refuses(const zkl_line *line, const zkl_terms *terms) {
+bool zkl_max_waiting_refuses(const zkl_line *line, const zkl_terms *terms) {
     before ours;
     zkl_contender *last;
-    if (!terms->crowd || terms->under)
+    if (!terms->max_waiting || terms->under)
         return false;
     const size_t waiting = count(line, &ours, &last);
-    return blocks(&ours, terms->kind) && waiting >= terms->crowd - 1;
+    return blocks(&ours, terms->kind) && waiting >= terms->max_waiting - 1;
 }
 
-void zkl_crowd_thin(zkl_line *line) {
+void zkl_max_waiting_thin(zkl_line *line) {
     before ours;
     zkl_contender *last;
-    line->crowded = false;
+    line->too_many = false;
     while (line->tally.bounded) {
         const size_t waiting = count(line, &ours, &last);
-        if (!last || waiting <= last->terms.crowd - 1)
+        if (!last || waiting <= last->terms.max_waiting - 1)
             return;
         zkl_leave_fail(last, ZKL_BUSY);
     }

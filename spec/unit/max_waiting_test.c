@@ -5,11 +5,11 @@
 
 /* Joins; nothing is answered yet. */
 static fake_caller *come(size_t max_waiting) {
-    return fake_join_crowd(one, LINE, ZKL_KIND_LOCK, max_waiting);
+    return fake_join_among(one, LINE, ZKL_KIND_LOCK, max_waiting);
 }
 
 static fake_caller *come_for(zkl_kind kind, size_t max_waiting) {
-    fake_caller *p = fake_join_crowd(one, LINE, kind, max_waiting);
+    fake_caller *p = fake_join_among(one, LINE, kind, max_waiting);
     fake_settle_all(zk);
     return p;
 }
@@ -128,15 +128,15 @@ static void a_read_under_a_write_is_not_refused(void) {
     fake_caller *write = come_for(ZKL_KIND_WRITE, 0), *next = fake_write_lock(one, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(write) && fake_waits(next));
-    fake_caller *under = fake_join_crowd_under(write, LINE, 0);
+    fake_caller *under = fake_join_among_under(write, LINE, 0);
     fake_settle_all(zk);
     CHECK(fake_held(under));
 }
 
 static void nor_is_it_counted_on_its_way(void) {
     fake_caller *write = come_for(ZKL_KIND_WRITE, 1);
-    fake_caller *under = fake_join_crowd_under(write, LINE, 1);
-    fake_caller *next = fake_join_crowd(one, LINE, ZKL_KIND_WRITE, 1);
+    fake_caller *under = fake_join_among_under(write, LINE, 1);
+    fake_caller *next = fake_join_among(one, LINE, ZKL_KIND_WRITE, 1);
     CHECK(fake_waits(under) && fake_waits(next));
     fake_settle_all(zk);
     CHECK(fake_held(under) && fake_waits(next));
@@ -222,7 +222,7 @@ static void a_holder_of_any_kind_here_is_enough_to_be_refused(void) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         fake_caller *holder = come_for(kinds[i][0], 1);
         CHECK(fake_held(holder));
-        CHECK_FAILED(fake_join_crowd(one, LINE, kinds[i][1], 0), ZKL_BUSY);
+        CHECK_FAILED(fake_join_among(one, LINE, kinds[i][1], 0), ZKL_BUSY);
         CHECK_TEXT(fake_batch(one), "");
         CHECK_INT(fake_release(holder), ZKL_OK);
         fake_settle_all(zk);
