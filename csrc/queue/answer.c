@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/timer.h"
 #include "port/wire.h"
+#include "queue/acl_check.h"
 #include "queue/blocker.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
@@ -13,7 +14,6 @@
 #include "queue/parents.h"
 #include "queue/send.h"
 #include "queue/settle.h"
-#include "queue/vetting.h"
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -57,11 +57,11 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
     if (reply->rc == ZOK) {
         line->pause = 0;
         note_list(line, reply);
-        zkl_vetting_listed(line, reply->stat);
+        zkl_acl_check_listed(line, reply->stat);
         zkl_evaluate_list(line, reply->names, reply->count);
         note_current(line);
     } else if (reply->rc == ZNONODE) {
-        zkl_vetting_listed(line, NULL);
+        zkl_acl_check_listed(line, NULL);
         zkl_evaluate_list(line, NULL, 0); /* there is no directory, and nobody in it */
     } else if (zkl_status_passes(reply->rc)) {
         zkl_line_retry_later(line);
@@ -73,16 +73,16 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
 
 static void acl_answered(zkl_line *line, const zkl_reply *reply) {
     zkl_status why = ZKL_OK;
-    switch (zkl_vetting_answered(line, reply, &why)) {
-    case ZKL_VETTED_SAFE:
+    switch (zkl_acl_check_answered(line, reply, &why)) {
+    case ZKL_ACL_SAFE:
         ZKL_EACH (zkl_contender, c, &line->members, member) {
             zkl_evaluate_grant(c, ZKL_BY_NEWS);
         }
         break;
-    case ZKL_VETTED_REFUSED:
+    case ZKL_ACL_REFUSED:
         zkl_leave_fail_waiting(line, why);
         break;
-    case ZKL_VETTED_UNKNOWN:
+    case ZKL_ACL_UNKNOWN:
         break;
     }
 }

@@ -198,7 +198,7 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
         break;
     case ZKL_POSITION_FIRST:
         must(of,
-             is_list_coming(line) || line->vetting || c->watch == ZKL_WATCH_ASKED || c->reading ||
+             is_list_coming(line) || line->acl_asked || c->watch == ZKL_WATCH_ASKED || c->reading ||
                  c->context->trusted_until <= zkl_context_now(c->context),
              "who is first waits for the ACL, for its own node, or for trust");
         break;
@@ -355,7 +355,7 @@ static void check_line(const zkl_line *line) {
          "a line that nobody is in stays only for its watches");
     must(of, !line->list_wanted || !context->port || !line->members.first || is_list_coming(line),
          "a list that is wanted is sent");
-    must(of, context->acl != ZKL_ACL_OPEN || (!line->vetting && !line->vetted.czxid),
+    must(of, context->acl != ZKL_ACL_OPEN || (!line->acl_asked && !line->acl_checked.czxid),
          "with OPEN nodes no ACL is read");
     must(of, !line->current || (line->directory_watch == ZKL_WATCH_ARMED && !line->stale),
          "a current snapshot is watched");

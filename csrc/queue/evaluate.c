@@ -1,6 +1,7 @@
 #include "queue/evaluate.h"
 
 #include "base/timer.h"
+#include "queue/acl_check.h"
 #include "queue/blocker.h"
 #include "queue/contender.h"
 #include "queue/followers.h"
@@ -8,7 +9,6 @@
 #include "queue/lost.h"
 #include "queue/send.h"
 #include "queue/unwatched.h"
-#include "queue/vetting.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "recipe/znode.h"
@@ -37,7 +37,7 @@ static bool is_node_there(const zkl_contender *c, zkl_evidence evidence) {
 void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
     if (c->phase != ZKL_WAITING || c->position != ZKL_POSITION_FIRST || c->node != ZKL_NODE_THERE)
         return;
-    if (!zkl_vetting_passed(c->line))
+    if (!zkl_acl_check_passed(c->line))
         return; /* the answer to the ACL comes back here, or ends the wait */
     if (!is_node_there(c, evidence)) {
         zkl_send_watch_own(c); /* its answer comes back here */

@@ -19,9 +19,9 @@ void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count);
 void zkl_evaluate_found(zkl_contender *c);
 /* Looks where a waiter stands in the snapshot, and does what follows. */
 void zkl_evaluate(zkl_contender *c, zkl_evidence evidence);
-/* Grants a waiter that is first, if that is certain: its directory is vetted, its node is there at
- * this moment, and the session is trusted. What is still missing for that is asked for, and comes
- * back here with its answer. */
+/* Grants a waiter that is first, if that is certain: its directory's ACL is checked, its node is
+ * there at this moment, and the session is trusted. What is still missing for that is asked for,
+ * and comes back here with its answer. */
 void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence);
 /* Sets a holder's timer: to the end of its max_hold, and if its own node is not watched yet to when
  * it is to be. */

@@ -1,9 +1,9 @@
 #include "queue/handoff.h"
 
 #include "base/timer.h"
+#include "queue/acl_check.h"
 #include "queue/contender.h"
 #include "queue/remote_waiters.h"
-#include "queue/vetting.h"
 
 /* ---- who waits ---- */
 
@@ -120,7 +120,7 @@ zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
         return ZKL_MAY_SOON; /* zkl_line_resume comes by */
     if (shared->line->stale) /* what has happened while the link was cut comes first */
         return zkl_remote_waiters_ask(shared) ? ZKL_MAY_SOON : ZKL_MAY_NOT;
-    if (!zkl_vetting_stands(shared->line))
+    if (!zkl_acl_check_stands(shared->line))
         return ZKL_MAY_NOT;
     if (node->watch != ZKL_WATCH_ARMED)
         return node->watch == ZKL_WATCH_ASKED ? ZKL_MAY_SOON : ZKL_MAY_NOT;

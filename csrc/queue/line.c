@@ -2,6 +2,7 @@
 
 #include "base/timer.h"
 #include "port/receiver.h"
+#include "queue/acl_check.h"
 #include "queue/answer.h"
 #include "queue/contender.h"
 #include "queue/doubt.h"
@@ -13,7 +14,6 @@
 #include "queue/parents.h"
 #include "queue/send.h"
 #include "queue/settle.h"
-#include "queue/vetting.h"
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
@@ -305,7 +305,7 @@ static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
     line->queue->watches.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
-    zkl_vetting_forget(line);
+    zkl_acl_check_forget(line);
     line->list_sent = false;
     zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
     zkl_receiver_enter(&line->context->receivers, &line->receiver);

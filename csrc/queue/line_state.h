@@ -61,7 +61,7 @@ struct zkl_line {
      * has told of nothing since */
     bool current;
     bool searching; /* somebody's node is LOST, or was */
-    bool vetting;   /* the directory's ACL is on its way */
+    bool acl_asked; /* the directory's ACL is on its way */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
     bool too_many;
     bool idle; /* in queue->idle */
@@ -78,7 +78,8 @@ struct zkl_line {
     zkl_nanos known;
 
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
-    zkl_edition vetted; /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
+    /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
+    zkl_edition acl_checked;
 
     /* what could not be sent, or was refused for now, is sent again when it fires */
     zkl_timer retry;

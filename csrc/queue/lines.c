@@ -1,8 +1,8 @@
 #include "queue/lines.h"
 
+#include "queue/acl_cache.h"
 #include "queue/answer.h"
 #include "queue/patrol.h"
-#include "queue/vetted.h"
 #include "queue/watches.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
 }
 
 void zkl_lines_destroy(zkl_lines *lines) {
-    zkl_vetted_clear(&lines->queue.vetted);
+    zkl_acl_cache_clear(&lines->queue.acl_cache);
     zkl_watches_lost(&lines->queue.watches);
     free(lines->buckets);
 }

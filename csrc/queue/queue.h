@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/round.h"
 #include "port/context.h"
-#include "queue/vetted.h"
+#include "queue/acl_cache.h"
 #include "queue/watches.h"
 
 /* So often in a row a contender, a line or a compound does at once again what was of no use. After
@@ -16,7 +16,7 @@ enum { ZKL_AT_ONCE = 3 };
 
 typedef struct zkl_queue {
     zkl_context *context;
-    zkl_vetted vetted;
+    zkl_acl_cache acl_cache;
     zkl_watches watches;
 
     zkl_list departing;  /* contender: those whose nodes must go, in order of departure */

@@ -1,9 +1,9 @@
 #include "queue/send.h"
 
 #include "port/receiver.h"
+#include "queue/acl_check.h"
 #include "queue/contender.h"
 #include "queue/unwatched.h"
-#include "queue/vetting.h"
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -205,7 +205,7 @@ void zkl_send_list(zkl_line *line) {
     zkl_port *port = line->context->port;
     const bool to_sync = has_lost_create(line) || (line->unsynced && line->listeners.first);
     line->list_synced = to_sync && send_barrier(line);
-    zkl_vetting_before_list(line);
+    zkl_acl_check_before_list(line);
     const bool watch = wants_directory_watch(line);
     const int rc = port->call->list(port, line->path, watch,
                                     (zkl_return){line->receiver.id, ZKL_REQUEST_LIST, watch});
