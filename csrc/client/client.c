@@ -18,7 +18,7 @@
 #include "queue/compound.h"
 #include "queue/line.h"
 #include "queue/lines.h"
-#include "queue/unwatched.h"
+#include "queue/polled.h"
 #include "zklock.h"
 #include "zookeeper/log.h"
 #include "zookeeper/servers.h"
@@ -386,7 +386,7 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
         return;
     zkl_client_enter(client);
     *stats = client->context.counters;
-    stats->unwatched = zkl_unwatched_count(&client->lines.queue);
+    stats->unwatched = zkl_polled_count(&client->lines.queue);
     stats->latency = zkl_clock_seconds(client->session.heart.latency);
     zkl_client_unlock(client);
 }

@@ -129,7 +129,7 @@ struct zkl_contender {
     bool mute;     /* the host is in the call that joins, and sees what becomes of it */
     bool revoked;  /* somebody has asked for it back */
     uint64_t turn; /* on a shared node: which grant it is; else 0 */
-    zkl_post post; /* in a round of those who are not watched (unwatched.h) */
+    zkl_post post; /* in a round of those who are not watched (polled.h) */
 
     zkl_position position : 8;
     zkl_follows follows : 8;

@@ -7,8 +7,8 @@
 #include "queue/followers.h"
 #include "queue/leave.h"
 #include "queue/lost.h"
+#include "queue/polled.h"
 #include "queue/send.h"
-#include "queue/unwatched.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "recipe/znode.h"
@@ -69,9 +69,9 @@ static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
         zkl_followers_wait_any(&line->followers, c);
     }
     if (told)
-        zkl_unwatched_turn_no_more(c);
+        zkl_polled_remove_line(c);
     else
-        zkl_unwatched_turn(c);
+        zkl_polled_add_line(c);
     zkl_send_watch_own(c);
 }
 

@@ -2,7 +2,7 @@
 
 #include "queue/acl_cache.h"
 #include "queue/answer.h"
-#include "queue/patrol.h"
+#include "queue/poll_rounds.h"
 #include "queue/watches.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void insert(zkl_lines *lines, zkl_line *line) {
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
     *lines = (zkl_lines){.queue = {.context = context}, .size = 64};
     lines->queue.watches.most = ZKL_WATCHES_MOST;
-    zkl_patrol_init(&lines->queue);
+    zkl_poll_rounds_init(&lines->queue);
     lines->buckets = calloc(lines->size, sizeof(zkl_line *));
     return lines->buckets != NULL;
 }

@@ -23,8 +23,8 @@ typedef struct zkl_queue {
     uint64_t departures; /* contender: how many have ever departed */
     size_t refusals;     /* contender: of how many of those the servers have refused the delete */
     zkl_list retired;    /* contender: to be freed at the end of the step */
-    zkl_round reads;     /* unwatched: those whose own node is read in turn */
-    zkl_round lists;     /* unwatched: those whose line is listed in turn */
+    zkl_round reads;     /* polled: those whose own node is read in turn */
+    zkl_round lists;     /* polled: those whose line is listed in turn */
     /* line_state: lines that were seen empty, to be freed at the end of the step if they still
      * are */
     zkl_list idle;

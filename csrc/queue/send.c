@@ -3,7 +3,7 @@
 #include "port/receiver.h"
 #include "queue/acl_check.h"
 #include "queue/contender.h"
-#include "queue/unwatched.h"
+#include "queue/polled.h"
 #include "queue/watches.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -107,7 +107,7 @@ static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
 static void do_without_watch(zkl_contender *c) {
     if (c->phase == ZKL_OVER)
         return; /* its timer tries the delete again */
-    zkl_unwatched_own(c);
+    zkl_polled_add_own(c);
     if (c->phase == ZKL_HELD || c->position != ZKL_POSITION_FIRST)
         return;
     if (c->token)
@@ -126,7 +126,7 @@ static void watch_own(zkl_contender *c, zkl_claim claim) {
     if (!get(c->line, c->name, true, (zkl_return){c->receiver.id, ZKL_REQUEST_WATCH_OWN, 0}))
         return;
     zkl_line_set_own_watch(c, ZKL_WATCH_ASKED);
-    zkl_unwatched_own_no_more(c);
+    zkl_polled_remove_own(c);
 }
 
 void zkl_send_watch_own(zkl_contender *c) {

@@ -1,7 +1,7 @@
 /* watches: how many bytes of watches the library holds for a client. After a reconnect it sends all
  * of them in one packet, and servers that refuse it for its size refuse the next one, too: the
  * client would never come back, while each try keeps its session alive. So there is a budget. Who
- * finds no room is looked after by reads: see patrol.h. */
+ * finds no room is looked after by reads: see poll_rounds.h. */
 #ifndef ZKL_WATCHES_H
 #define ZKL_WATCHES_H
 

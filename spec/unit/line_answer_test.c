@@ -3,7 +3,7 @@
 #include "fake_world.h"
 
 #include "queue/answer.h"
-#include "queue/unwatched.h"
+#include "queue/polled.h"
 
 #include <string.h>
 
@@ -101,7 +101,7 @@ static void a_refused_delete_without_room_for_a_watch_is_tried_again(void) {
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
     fake_release(p);
     fake_settle(one);
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
     CHECK_INT(one->counts[FAKE_GET], 0);
     wait_and_settle(1);
     CHECK_CLEAN();

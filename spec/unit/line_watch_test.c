@@ -3,7 +3,7 @@
 #include "fake_watch.h"
 #include "watch_world.h"
 
-#include "queue/unwatched.h"
+#include "queue/polled.h"
 
 #include <string.h>
 
@@ -237,7 +237,7 @@ static void those_who_come_next_are_watched_in_time(void) {
     for (size_t i = 0; i <= WAITERS; i++)
         line[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);
-    CHECK(zkl_unwatched_count(&one->lines.queue) > WAITERS / 2);
+    CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
     const unsigned gets = one->counts[FAKE_GET];
     for (size_t i = 0; i < WAITERS; i++) {
         CHECK_INT(fake_release(line[i]), ZKL_OK);

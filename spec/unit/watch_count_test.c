@@ -2,7 +2,7 @@
 #include "fake_watch.h"
 #include "watch_world.h"
 
-#include "queue/unwatched.h"
+#include "queue/polled.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,10 +50,10 @@ static void is_counted(void) {
     watch_without_room();
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     watch_wait(0.1);
-    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 2);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 2);
     fake_cancel(q);
     CHECK_INT(fake_release(p), ZKL_OK);
-    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 0);
     fake_settle_all(zk);
     CHECK_CLEAN();
 }

@@ -3,8 +3,8 @@
 #include "watch_world.h"
 
 #include "queue/answer.h"
+#include "queue/polled.h"
 #include "queue/request.h"
-#include "queue/unwatched.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void who_is_told_is_not_looked_after(void) {
     fake_caller *q = fake_lease(two, POOL, 1, 1);
     fake_settle_all(zk);
     CHECK(fake_held(p) && fake_waits(q));
-    CHECK_INT(zkl_unwatched_count(&two->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&two->lines.queue), 0);
     CHECK(zkl_lines_watching(&two->lines, POOL "/leases", true));
     CHECK(!zkl_lines_watching(&one->lines, POOL "/leases", true));
     const unsigned lists = two->counts[FAKE_LIST];
@@ -33,24 +33,24 @@ static void one_watch_serves_all_who_wait_for_the_same(void) {
     while (!fake_pending(one, FAKE_GET, theirs) || !fake_node_of(q))
         CHECK(fake_answer(one));
     CHECK_INT(fake_pending(one, FAKE_GET, theirs), 1);
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
     fake_settle(one);
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
     fake_remove(zk, theirs);
     fake_settle(one);
     CHECK(fake_held(p) && fake_held(q));
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
 }
 
 static void who_finds_room_is_looked_after_no_more(void) {
     watch_without_room();
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
-    CHECK(zkl_unwatched_count(&one->lines.queue) > 0);
+    CHECK(zkl_polled_count(&one->lines.queue) > 0);
     one->lines.queue.watches.most = 100000;
     for (unsigned i = 0; i < 15; i++)
         watch_wait(1);
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
     const unsigned lists = one->counts[FAKE_LIST];
     watch_wait(10);
     CHECK_INT(one->counts[FAKE_LIST], lists);
@@ -126,9 +126,9 @@ static void a_line_that_is_listed_in_turn_is_counted(void) {
     watch_without_room();
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
-    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 1);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 1);
     fake_cancel(p);
-    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 0);
 }
 
 static void a_line_is_not_listed_again_before_that_is_answered(void) {
@@ -156,7 +156,7 @@ static void among_strangers_those_who_come_next_are_watched_in_time(void) {
         line[i] = fake_join(one, LINE, 1e12);
         fake_settle(one);
     }
-    CHECK(zkl_unwatched_count(&one->lines.queue) > WAITERS / 2);
+    CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
     watches->most = 100000;
     for (size_t i = 0; i < WAITERS; i++) {
         fake_remove(zk, theirs[i]);
@@ -177,7 +177,7 @@ static void a_short_line_that_comes_next_is_watched_in_time(void) {
     for (size_t i = 0; i < WAITERS; i++)
         line[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);
-    CHECK(zkl_unwatched_count(&one->lines.queue) > WAITERS / 2);
+    CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
     one->lines.queue.watches.most = 100000;
     fake_cut(one);
     fake_remove(zk, theirs);
@@ -185,7 +185,7 @@ static void a_short_line_that_comes_next_is_watched_in_time(void) {
     fake_settle(one);
     CHECK(fake_held(line[0]));
     CHECK_INT(fake_watched(one), WAITERS);
-    CHECK_INT(zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
 }
 
 /* The numbers of the requests begin anew: each is known by its answer. */
@@ -219,12 +219,12 @@ static void a_holder_for_whom_there_is_room_again_is_watched(void) {
     watch_without_room();
     fake_holder(one);
     watch_wait(0.1);
-    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 1);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 1);
     one->lines.queue.watches.most = 1000;
     const unsigned before = one->counts[FAKE_GET];
     watch_wait(10);
     CHECK_INT((int64_t)fake_watched(one), 1);
-    CHECK_INT((int64_t)zkl_unwatched_count(&one->lines.queue), 0);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 0);
     CHECK_INT(one->counts[FAKE_GET], before + 1);
 }
 

@@ -1,4 +1,4 @@
-#include "queue/patrol.h"
+#include "queue/poll_rounds.h"
 
 #include "base/round.h"
 #include "queue/line_state.h"
@@ -44,7 +44,7 @@ static zkl_nanos list_line(zkl_post *post) {
     return (zkl_nanos)line->listed_bytes * BYTE;
 }
 
-void zkl_patrol_init(zkl_queue *queue) {
+void zkl_poll_rounds_init(zkl_queue *queue) {
     zkl_context *context = queue->context;
     zkl_round_init(&queue->reads, &context->timers, context->clock, READ_PERIOD, read_own);
     zkl_round_init(&queue->lists, &context->timers, context->clock, LIST_PERIOD, list_line);
