@@ -20,13 +20,13 @@ typedef struct zkl_nodes {
 
     zkl_view **views; /* view: by path; NULL: there never was one */
     zkl_lines *lines;
-    zkl_watches watches;  /* view: how many bytes they take */
-    zkl_list due;         /* view: to be read, or to be taken back */
-    size_t reading;       /* view: how many are being read */
-    zkl_round round;      /* view: those who are read again in turn */
-    zkl_timer look;       /* view: nothing is read before it fires */
-    zkl_nanos look_pause; /* view: the latest pause before that */
-    bool closed;          /* view: nothing is read any more */
+    zkl_watch_budget watch_budget; /* view: how many bytes they take */
+    zkl_list due;                  /* view: to be read, or to be taken back */
+    size_t reading;                /* view: how many are being read */
+    zkl_round round;               /* view: those who are read again in turn */
+    zkl_timer look;                /* view: nothing is read before it fires */
+    zkl_nanos look_pause;          /* view: the latest pause before that */
+    bool closed;                   /* view: nothing is read any more */
 } zkl_nodes;
 
 #endif

@@ -9,7 +9,7 @@
 #include "nodes/content.h"
 #include "port/receiver.h"
 #include "queue/lines.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 #include "zklock.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include <zookeeper/zookeeper.h>
 
 /* As many bytes of watches as the locks have: together they fit into the servers' packet. */
-#define BYTES_MOST ZKL_WATCHES_MOST
+#define BYTES_MOST ZKL_WATCH_BUDGET_MOST
 /* Each is read again so often: twice in the minute that is promised. */
 #define PERIOD (30 * ZKL_SECOND)
 /* Reads that are on their way at a time. */
@@ -125,7 +125,7 @@ static void free_view(zkl_view *view) {
     zkl_round_leave(&view->post);
     zkl_receiver_leave(&nodes->context->receivers, &view->receiver);
     for (unsigned i = watches_most(view->children); i > 0; i--)
-        zkl_watches_remove(&nodes->watches, strlen(view->path));
+        zkl_watch_budget_remove(&nodes->watch_budget, strlen(view->path));
     zkl_view **p = bucket(nodes, view->path);
     while (*p != view)
         p = &(*p)->chain;
@@ -188,13 +188,13 @@ static void leave(zkl_view *view) {
 
 /* A watch that the servers refuse to take back stays with the library, and counts on. */
 static void unwatched(zkl_view *view, bool list, const zkl_reply *reply) {
-    zkl_watches *left = &view->nodes->lines->queue.watches;
+    zkl_watch_budget *left = &view->nodes->lines->queue.watch_budget;
     if (!zkl_status_passes(reply->rc)) {
         *watch_of(view, list) = false;
         if (reply->rc == ZOK)
-            zkl_watches_told(left, view->path, list);
+            zkl_watch_budget_told(left, view->path, list);
         else
-            zkl_watches_leave(left, view->path, NULL, list);
+            zkl_watch_budget_leave(left, view->path, NULL, list);
     } else if (view->nodes->context->port) { /* it is armed as before: once more */
         wait_a_moment(view->nodes);
     }
@@ -431,7 +431,7 @@ void zkl_views_unwatched(zkl_nodes *nodes, const char *path, bool list) {
 
 void zkl_views_init(zkl_nodes *nodes, zkl_lines *lines) {
     nodes->lines = lines;
-    nodes->watches.most = BYTES_MOST;
+    nodes->watch_budget.most = BYTES_MOST;
     nodes->look.fire = look;
     zkl_round_init(&nodes->round, &nodes->context->timers, nodes->context->clock, PERIOD,
                    read_again);
@@ -461,7 +461,8 @@ zkl_status zkl_view_open(zkl_nodes *nodes, const char *path, bool children, uint
                          zkl_view **out) {
     const size_t length = strlen(path);
     const unsigned watches = watches_most(children);
-    if (nodes->watches.bytes + watches * zkl_watches_size(length) > nodes->watches.most)
+    if (nodes->watch_budget.bytes + watches * zkl_watch_budget_size(length) >
+        nodes->watch_budget.most)
         return ZKL_TOO_MANY_WATCHES;
     zkl_view *view = view_new(nodes, path);
     if (!view)
@@ -471,7 +472,7 @@ zkl_status zkl_view_open(zkl_nodes *nodes, const char *path, bool children, uint
     view->changed.kind = ZKL_EVENT_CHANGED;
     view->changed.tag = tag;
     for (unsigned i = 0; i < watches; i++)
-        zkl_watches_add(&nodes->watches, length);
+        zkl_watch_budget_add(&nodes->watch_budget, length);
     zkl_view **b = bucket(nodes, path);
     view->chain = *b;
     *b = view;

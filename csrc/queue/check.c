@@ -423,7 +423,7 @@ static void check_sums(const zkl_lines *lines, const sums *sum) {
     const zkl_queue *queue = &lines->queue;
     const zkl_stats *counters = &queue->context->counters;
     must(of, sum->lines == lines->count, "lines are counted");
-    must(of, sum->watched + queue->watches.left == queue->watches.bytes,
+    must(of, sum->watched + queue->watch_budget.left == queue->watch_budget.bytes,
          "each watch is counted once");
     must(of, sum->reads == queue->reads.count && sum->lists == queue->lists.count,
          "those who are not watched are counted");

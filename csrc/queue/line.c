@@ -14,7 +14,7 @@
 #include "queue/parents.h"
 #include "queue/send.h"
 #include "queue/settle.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "recipe/znode.h"
@@ -303,7 +303,7 @@ void zkl_line_resume(zkl_line *line) {
 /* The library's handle is gone, and with it its watches and all that was on its way. */
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
-    line->queue->watches.bytes -= zkl_line_watched_bytes(line);
+    line->queue->watch_budget.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
     zkl_acl_check_forget(line);
     line->list_sent = false;

@@ -90,9 +90,9 @@ void zkl_line_list_anew(zkl_line *line) {
 
 static void count(zkl_queue *queue, size_t length, zkl_watch before, zkl_watch now) {
     if (now != ZKL_WATCH_NONE && before == ZKL_WATCH_NONE)
-        zkl_watches_add(&queue->watches, length);
+        zkl_watch_budget_add(&queue->watch_budget, length);
     else if (now == ZKL_WATCH_NONE && before != ZKL_WATCH_NONE)
-        zkl_watches_remove(&queue->watches, length);
+        zkl_watch_budget_remove(&queue->watch_budget, length);
 }
 
 /* The answer to the latest request for a watch may come when an earlier one has told already. */
@@ -155,7 +155,7 @@ void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
      * asked for, the request may fail, and this watch stays. */
     const bool has_another = child->mine && child->mine->watch == ZKL_WATCH_ARMED;
     if (child->watch != ZKL_WATCH_NONE && !has_another)
-        zkl_watches_leave(&line->queue->watches, line->path, child->name, false);
+        zkl_watch_budget_leave(&line->queue->watch_budget, line->path, child->name, false);
     zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
 }
 

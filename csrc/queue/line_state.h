@@ -8,7 +8,7 @@
 #include "queue/contender.h"
 #include "queue/followers.h"
 #include "queue/parents.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 #include "recipe/snapshot.h"
 
 /* Who is told what happens in a line without being a member: a shared node (shared_node.h), which
@@ -113,8 +113,8 @@ void zkl_line_list_anew(zkl_line *line);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
 
-/* The three places where the line knows of a watch. Each watch is counted in queue->watches from
- * the request that sets it until the library has it no more. */
+/* The three places where the line knows of a watch. Each watch is counted in queue->watch_budget
+ * from the request that sets it until the library has it no more. */
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch);
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch);
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch);

@@ -3,7 +3,7 @@
 #include "queue/acl_cache.h"
 #include "queue/answer.h"
 #include "queue/poll_rounds.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void insert(zkl_lines *lines, zkl_line *line) {
 
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
     *lines = (zkl_lines){.queue = {.context = context}, .size = 64};
-    lines->queue.watches.most = ZKL_WATCHES_MOST;
+    lines->queue.watch_budget.most = ZKL_WATCH_BUDGET_MOST;
     zkl_poll_rounds_init(&lines->queue);
     lines->buckets = calloc(lines->size, sizeof(zkl_line *));
     return lines->buckets != NULL;
@@ -39,7 +39,7 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
 
 void zkl_lines_destroy(zkl_lines *lines) {
     zkl_acl_cache_clear(&lines->queue.acl_cache);
-    zkl_watches_lost(&lines->queue.watches);
+    zkl_watch_budget_lost(&lines->queue.watch_budget);
     free(lines->buckets);
 }
 
@@ -97,9 +97,9 @@ bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
 
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool viewed) {
     if (change != ZKL_CHANGE_CHILDREN)
-        zkl_watches_told(&lines->queue.watches, path, false);
+        zkl_watch_budget_told(&lines->queue.watch_budget, path, false);
     if (change != ZKL_CHANGE_OTHER)
-        zkl_watches_told(&lines->queue.watches, path, true);
+        zkl_watch_budget_told(&lines->queue.watch_budget, path, true);
     if (viewed && !zkl_lines_watching(lines, path, false) && !zkl_lines_watching(lines, path, true))
         return;
     const char *name;
@@ -113,7 +113,7 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool
 }
 
 void zkl_lines_unlink(zkl_lines *lines) {
-    zkl_watches_lost(&lines->queue.watches);
+    zkl_watch_budget_lost(&lines->queue.watch_budget);
 }
 
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {

@@ -1,6 +1,6 @@
-/* polled: who finds no room for a watch (watches.h) and is therefore looked after by reads, in turn
- * and at a pace (base/round.h). Only who is in which of the two rounds; poll_rounds.h has what is
- * done when it is somebody's turn. */
+/* polled: who finds no room for a watch (watch_budget.h) and is therefore looked after by reads, in
+ * turn and at a pace (base/round.h). Only who is in which of the two rounds; poll_rounds.h has what
+ * is done when it is somebody's turn. */
 #ifndef ZKL_POLLED_H
 #define ZKL_POLLED_H
 

@@ -8,7 +8,7 @@
 #include "base/round.h"
 #include "port/context.h"
 #include "queue/acl_cache.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 
 /* So often in a row a contender, a line or a compound does at once again what was of no use. After
  * that there is a pause before each time. */
@@ -17,7 +17,7 @@ enum { ZKL_AT_ONCE = 3 };
 typedef struct zkl_queue {
     zkl_context *context;
     zkl_acl_cache acl_cache;
-    zkl_watches watches;
+    zkl_watch_budget watch_budget;
 
     zkl_list departing;  /* contender: those whose nodes must go, in order of departure */
     uint64_t departures; /* contender: how many have ever departed */

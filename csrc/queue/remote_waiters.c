@@ -3,7 +3,7 @@
 #include "base/timer.h"
 #include "queue/contender.h"
 #include "queue/settle.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 
@@ -79,7 +79,7 @@ void zkl_remote_waiters_look(zkl_shared_node *shared) {
 /* Is there, or will there be, room for the watch without which a list says little? */
 static bool may_watch(const zkl_line *line) {
     return line->directory_watch != ZKL_WATCH_NONE ||
-           zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
+           zkl_watch_budget_room(&line->queue->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
 bool zkl_remote_waiters_ask(zkl_shared_node *shared) {

@@ -4,7 +4,7 @@
 #include "queue/acl_check.h"
 #include "queue/contender.h"
 #include "queue/polled.h"
-#include "queue/watches.h"
+#include "queue/watch_budget.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
 
@@ -119,7 +119,7 @@ static void do_without_watch(zkl_contender *c) {
 static void watch_own(zkl_contender *c, zkl_claim claim) {
     if (!c->context->port || c->watch != ZKL_WATCH_NONE)
         return;
-    if (!zkl_watches_room(&c->queue->watches, zkl_line_length(c->line, c->name), claim)) {
+    if (!zkl_watch_budget_room(&c->queue->watch_budget, zkl_line_length(c->line, c->name), claim)) {
         do_without_watch(c);
         return;
     }
@@ -178,7 +178,7 @@ static bool is_attended(const zkl_line *line) {
 static bool wants_directory_watch(const zkl_line *line) {
     return (zkl_line_counts(line) || is_attended(line)) &&
            line->directory_watch == ZKL_WATCH_NONE &&
-           zkl_watches_room(&line->queue->watches, strlen(line->path), ZKL_CLAIM_OTHERS);
+           zkl_watch_budget_room(&line->queue->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
 static bool has_lost_create(zkl_line *line) {
@@ -222,7 +222,8 @@ void zkl_send_list(zkl_line *line) {
  * the new request could not be told apart. */
 static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
     return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
-           zkl_watches_room(&line->queue->watches, zkl_line_length(line, child->name), claim);
+           zkl_watch_budget_room(&line->queue->watch_budget, zkl_line_length(line, child->name),
+                                 claim);
 }
 
 /* By its sequence the answer finds the child, and by the number that goes with the kind of the

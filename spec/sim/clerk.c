@@ -566,6 +566,6 @@ bool sim_clerk_is_current(const sim_host *host) {
 
 bool sim_clerk_has_stopped(const sim_host *host) {
     return !host->looks &&
-           (!host->client || (host->client->nodes.watches.bytes == 0 &&
+           (!host->client || (host->client->nodes.watch_budget.bytes == 0 &&
                               sim_listeners_below(&host->machine, sim_note_path(NOTE_ROOT)) == 0));
 }

@@ -342,10 +342,10 @@ static void check_watches(const sim_host *host) {
     if (!client->context.port)
         return;
     const void *link = client->session.link;
-    const zkl_watches *locks = &client->lines.queue.watches;
+    const zkl_watch_budget *locks = &client->lines.queue.watch_budget;
     const size_t viewed = sim_watched_below(link, sim_note_path(NOTE_ROOT)),
                  watched = sim_watched_bytes(link) - viewed,
-                 counted = client->nodes.watches.bytes + locks->left;
+                 counted = client->nodes.watch_budget.bytes + locks->left;
     if (viewed > counted)
         sim_fail("host %d has watches of %zu bytes for its views, and counts %zu", host->machine.id,
                  viewed, counted);

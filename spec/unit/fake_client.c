@@ -40,8 +40,8 @@ void fake_leave(fake_client *client) {
     zkl_lines_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <=
-          client->lines.queue.watches.bytes + client->nodes.watches.bytes);
-    CHECK(client->lines.queue.watches.bytes <= client->lines.queue.watches.most);
+          client->lines.queue.watch_budget.bytes + client->nodes.watch_budget.bytes);
+    CHECK(client->lines.queue.watch_budget.bytes <= client->lines.queue.watch_budget.most);
     fake_hear(client);
 }
 

@@ -14,7 +14,7 @@ static void wait_and_settle(double seconds) {
 }
 
 static void without_room(void) {
-    one->lines.queue.watches.most = 0;
+    one->lines.queue.watch_budget.most = 0;
 }
 
 /* ---- about a blocker ---- */
@@ -75,7 +75,7 @@ static void a_line_that_nobody_is_in_goes_with_the_link(void) {
     CHECK_INT(one->lines.count, 1);
     fake_relink(one);
     CHECK_INT(one->lines.count, 0);
-    CHECK_INT(one->lines.queue.watches.bytes, 0);
+    CHECK_INT(one->lines.queue.watch_budget.bytes, 0);
 }
 
 /* ---- about its own node ---- */

@@ -109,7 +109,7 @@ static void a_missing_node_is_watched(void) {
 static void a_watch_on_children_counts_for_both_that_it_may_leave(void) {
     for (unsigned step = 0; step < 8; step++) {
         const size_t names = look(NODE, true);
-        CHECK_INT(one->nodes.watches.bytes, 2 * (4 + strlen(NODE)));
+        CHECK_INT(one->nodes.watch_budget.bytes, 2 * (4 + strlen(NODE)));
         for (unsigned n = 0; n < step; n++)
             fake_answer(one);
         make(NODE, "1");
@@ -117,7 +117,7 @@ static void a_watch_on_children_counts_for_both_that_it_may_leave(void) {
         CHECK_TEXT(taken(names), "");
         quit(names);
         fake_settle(one);
-        CHECK_INT(one->nodes.watches.bytes, 0);
+        CHECK_INT(one->nodes.watch_budget.bytes, 0);
         CHECK_INT(fake_watched(one), 0);
         CHECK_INT(fake_remove(zk, NODE), ZOK);
     }
@@ -269,7 +269,7 @@ static void what_was_stopped_leaves_no_watch_and_no_bytes(void) {
             fake_connect(one);
         fake_settle(one);
         CHECK_INT(fake_watched(one), 0);
-        CHECK_INT(one->nodes.watches.bytes, 0);
+        CHECK_INT(one->nodes.watch_budget.bytes, 0);
         CHECK_INT(one->nodes.reading, 0);
     }
 }
@@ -284,13 +284,13 @@ static void a_watch_that_the_servers_do_not_take_back_counts_on(void) {
         quit(i);
         fake_settle(one);
         CHECK_INT(fake_watched(one), 1);
-        CHECK_INT(one->lines.queue.watches.left, 4 + strlen(NODE));
+        CHECK_INT(one->lines.queue.watch_budget.left, 4 + strlen(NODE));
         const size_t again = look(NODE, children);
         fake_settle(one);
         quit(again); /* which takes back what was left, too */
         fake_settle(one);
         CHECK_INT(fake_watched(one), 0);
-        CHECK_INT(one->lines.queue.watches.bytes, 0);
+        CHECK_INT(one->lines.queue.watch_budget.bytes, 0);
     }
 }
 
@@ -301,7 +301,7 @@ static void one_that_tells_leaves_the_lines_theirs(void) {
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
     fake_cancel(fake_waiter(one));
     fake_settle(one);
-    const size_t left = one->lines.queue.watches.left;
+    const size_t left = one->lines.queue.watch_budget.left;
     const size_t i = look(NODE, false);
     fake_settle(one);
     fake_refuse(zk, FAKE_UNWATCH, NODE, ZNOAUTH, 1);
@@ -310,7 +310,7 @@ static void one_that_tells_leaves_the_lines_theirs(void) {
     fake_write(zk, NODE, "2");
     fake_settle(one);
     CHECK_INT(fake_watched(one), 1);
-    CHECK_INT(one->lines.queue.watches.left, left);
+    CHECK_INT(one->lines.queue.watch_budget.left, left);
 }
 
 /* The second one relies on a watch that its own read of a missing node does not leave. */
@@ -322,7 +322,7 @@ static void one_that_is_stopped_while_it_asks_takes_back_what_another_has_left_i
     quit(b);
     fake_settle(one);
     CHECK_INT(fake_watched(one), 0);
-    CHECK_INT(one->nodes.watches.bytes, 0);
+    CHECK_INT(one->nodes.watch_budget.bytes, 0);
 }
 
 static void one_that_is_stopped_leaves_the_others_their_watch(void) {
@@ -395,7 +395,7 @@ static void many_are_read_some_at_a_time(void) {
 }
 
 static void beyond_the_budget_there_are_too_many(void) {
-    one->nodes.watches.most = 4 * (4 + strlen(NODE)) - 1;
+    one->nodes.watch_budget.most = 4 * (4 + strlen(NODE)) - 1;
     make(NODE, "1");
     const size_t i = look(NODE, false);
     look(NODE, true);

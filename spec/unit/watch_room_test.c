@@ -47,7 +47,7 @@ static void who_finds_room_is_looked_after_no_more(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
     CHECK(zkl_polled_count(&one->lines.queue) > 0);
-    one->lines.queue.watches.most = 100000;
+    one->lines.queue.watch_budget.most = 100000;
     for (unsigned i = 0; i < 15; i++)
         watch_wait(1);
     CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
@@ -82,7 +82,7 @@ static void a_watch_that_was_not_sent_is_sent_later(void) {
 static void whose_turn_it_is_watches_its_node_when_others_do_not(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     const size_t path = 4 + strlen(stranger);
-    one->lines.queue.watches.most = 3 * path;
+    one->lines.queue.watch_budget.most = 3 * path;
     fake_caller *p = fake_waiter(one);
     CHECK_INT(fake_watched(one), 1);
     fake_remove(zk, stranger);
@@ -100,7 +100,7 @@ static void what_is_watched_is_known(void) {
     fake_caller *p = fake_waiter(one);
     CHECK(!zkl_lines_watching(&one->lines, stranger, false));
     CHECK(!zkl_lines_watching(&one->lines, fake_node_of(p), false));
-    one->lines.queue.watches.most = 100000;
+    one->lines.queue.watch_budget.most = 100000;
     for (unsigned i = 0; i < 15; i++)
         watch_wait(1);
     CHECK(zkl_lines_watching(&one->lines, stranger, false));
@@ -110,11 +110,11 @@ static void what_is_watched_is_known(void) {
 
 /* It is nobody's turn any more. */
 static void a_holder_finds_room_as_others_do(void) {
-    one->lines.queue.watches.most = 100;
+    one->lines.queue.watch_budget.most = 100;
     fake_caller *p = fake_holder(one);
     watch_wait(0.1);
     CHECK_INT(p->contender->watch, ZKL_WATCH_NONE);
-    one->lines.queue.watches.most = 200;
+    one->lines.queue.watch_budget.most = 200;
     fake_release(p);
     fake_settle(one);
     p = fake_holder(one);
@@ -149,7 +149,7 @@ static void among_strangers_those_who_come_next_are_watched_in_time(void) {
     enum { WAITERS = 80 };
     static fake_caller *line[WAITERS];
     static const char *theirs[WAITERS];
-    zkl_watches *watches = &one->lines.queue.watches;
+    zkl_watch_budget *watches = &one->lines.queue.watch_budget;
     watches->most = 3000;
     for (size_t i = 0; i < WAITERS; i++) {
         theirs[i] = fake_stranger(zk, LINE, NULL);
@@ -173,12 +173,12 @@ static void a_short_line_that_comes_next_is_watched_in_time(void) {
     enum { WAITERS = 40 };
     static fake_caller *line[WAITERS];
     const char *theirs = fake_stranger(zk, LINE, NULL);
-    one->lines.queue.watches.most = 1000;
+    one->lines.queue.watch_budget.most = 1000;
     for (size_t i = 0; i < WAITERS; i++)
         line[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);
     CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
-    one->lines.queue.watches.most = 100000;
+    one->lines.queue.watch_budget.most = 100000;
     fake_cut(one);
     fake_remove(zk, theirs);
     fake_connect(one);
@@ -220,7 +220,7 @@ static void a_holder_for_whom_there_is_room_again_is_watched(void) {
     fake_holder(one);
     watch_wait(0.1);
     CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 1);
-    one->lines.queue.watches.most = 1000;
+    one->lines.queue.watch_budget.most = 1000;
     const unsigned before = one->counts[FAKE_GET];
     watch_wait(10);
     CHECK_INT((int64_t)fake_watched(one), 1);
@@ -260,7 +260,7 @@ static void a_line_that_is_listed_in_turn_pays_for_what_it_reads(void) {
 /* Room is kept for whoever's turn it is, so that no list is needed then. */
 static void whose_turn_it_is_is_watched_when_others_would_not_be(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    one->lines.queue.watches.most = 100;
+    one->lines.queue.watch_budget.most = 100;
     fake_caller *p = fake_waiter(one);
     CHECK_INT((int64_t)fake_watched(one), 1); /* the one before it */
     fake_remove(zk, stranger);

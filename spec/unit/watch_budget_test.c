@@ -1,34 +1,34 @@
 /* How many bytes of watches there may be, and those who are visited in turn. */
-#include "check.h"
 #include "base/round.h"
-#include "queue/watches.h"
+#include "check.h"
+#include "queue/watch_budget.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- the budget ---- */
 
-static zkl_watches watches;
+static zkl_watch_budget budget;
 
 static void a_watch_counts_with_its_length(void) {
-    zkl_watches_add(&watches, 96);
-    CHECK_INT(watches.bytes, 100);
-    zkl_watches_add(&watches, 0);
-    CHECK_INT(watches.bytes, 104);
-    zkl_watches_remove(&watches, 96);
-    CHECK_INT(watches.bytes, 4);
+    zkl_watch_budget_add(&budget, 96);
+    CHECK_INT(budget.bytes, 100);
+    zkl_watch_budget_add(&budget, 0);
+    CHECK_INT(budget.bytes, 104);
+    zkl_watch_budget_remove(&budget, 96);
+    CHECK_INT(budget.bytes, 4);
 }
 
 static void fill(size_t bytes, zkl_claim claim) {
-    while (watches.bytes < bytes) {
-        CHECK(zkl_watches_room(&watches, 96, claim));
-        zkl_watches_add(&watches, 96);
+    while (budget.bytes < bytes) {
+        CHECK(zkl_watch_budget_room(&budget, 96, claim));
+        zkl_watch_budget_add(&budget, 96);
     }
-    CHECK(!zkl_watches_room(&watches, 96, claim));
+    CHECK(!zkl_watch_budget_room(&budget, 96, claim));
 }
 
 static void whose_turn_it_is_finds_room_when_others_do_not(void) {
-    watches.most = 3200;
+    budget.most = 3200;
     fill(800, ZKL_CLAIM_SECOND);
     fill(1600, ZKL_CLAIM_OWN);
     fill(3000, ZKL_CLAIM_OTHERS);
@@ -36,50 +36,50 @@ static void whose_turn_it_is_finds_room_when_others_do_not(void) {
 }
 
 static void none_fits_that_is_longer_than_all(void) {
-    watches.most = ZKL_WATCHES_MOST;
-    CHECK(!zkl_watches_room(&watches, ZKL_WATCHES_MOST, ZKL_CLAIM_TURN));
-    CHECK(zkl_watches_room(&watches, ZKL_WATCHES_MOST - 4, ZKL_CLAIM_TURN));
+    budget.most = ZKL_WATCH_BUDGET_MOST;
+    CHECK(!zkl_watch_budget_room(&budget, ZKL_WATCH_BUDGET_MOST, ZKL_CLAIM_TURN));
+    CHECK(zkl_watch_budget_room(&budget, ZKL_WATCH_BUDGET_MOST - 4, ZKL_CLAIM_TURN));
 }
 
 static void one_that_is_left_counts_until_it_tells(void) {
-    zkl_watches_add(&watches, strlen("/locks/x/y"));
-    zkl_watches_leave(&watches, "/locks/x", "y", false);
-    zkl_watches_remove(&watches, strlen("/locks/x/y"));
-    CHECK_INT(watches.bytes, 14);
-    zkl_watches_told(&watches, "/locks/x/z", false); /* another one's, of the same length */
-    zkl_watches_told(&watches, "/a", false);
-    zkl_watches_told(&watches, "/locks/x/y", true);
-    CHECK_INT(watches.bytes, 14);
-    zkl_watches_told(&watches, "/locks/x/y", false);
-    CHECK_INT(watches.bytes, 0);
-    zkl_watches_told(&watches, "/locks/x/y", false);
-    CHECK_INT(watches.bytes, 0);
+    zkl_watch_budget_add(&budget, strlen("/locks/x/y"));
+    zkl_watch_budget_leave(&budget, "/locks/x", "y", false);
+    zkl_watch_budget_remove(&budget, strlen("/locks/x/y"));
+    CHECK_INT(budget.bytes, 14);
+    zkl_watch_budget_told(&budget, "/locks/x/z", false); /* another one's, of the same length */
+    zkl_watch_budget_told(&budget, "/a", false);
+    zkl_watch_budget_told(&budget, "/locks/x/y", true);
+    CHECK_INT(budget.bytes, 14);
+    zkl_watch_budget_told(&budget, "/locks/x/y", false);
+    CHECK_INT(budget.bytes, 0);
+    zkl_watch_budget_told(&budget, "/locks/x/y", false);
+    CHECK_INT(budget.bytes, 0);
 }
 
 static void one_that_is_left_twice_counts_once(void) {
-    zkl_watches_leave(&watches, "/locks/x", "y", false);
-    zkl_watches_leave(&watches, "/locks/x", "y", false);
-    CHECK_INT(watches.bytes, 14);
-    zkl_watches_leave(&watches, "/locks/x/y", NULL, true); /* on children: another one */
-    CHECK_INT(watches.bytes, 28);
-    zkl_watches_told(&watches, "/locks/x/y", false);
-    CHECK_INT(watches.bytes, 14);
-    zkl_watches_told(&watches, "/locks/x/y", true);
-    CHECK_INT(watches.bytes, 0);
-    CHECK_INT(watches.left, 0);
+    zkl_watch_budget_leave(&budget, "/locks/x", "y", false);
+    zkl_watch_budget_leave(&budget, "/locks/x", "y", false);
+    CHECK_INT(budget.bytes, 14);
+    zkl_watch_budget_leave(&budget, "/locks/x/y", NULL, true); /* on children: another one */
+    CHECK_INT(budget.bytes, 28);
+    zkl_watch_budget_told(&budget, "/locks/x/y", false);
+    CHECK_INT(budget.bytes, 14);
+    zkl_watch_budget_told(&budget, "/locks/x/y", true);
+    CHECK_INT(budget.bytes, 0);
+    CHECK_INT(budget.left, 0);
 }
 
 static void those_that_are_left_go_with_the_handle(void) {
-    zkl_watches_add(&watches, 46);
+    zkl_watch_budget_add(&budget, 46);
     for (unsigned i = 0; i < 1000; i++) {
         char name[16];
         snprintf(name, sizeof name, "%u", i);
-        zkl_watches_leave(&watches, "/locks/x", name, false);
+        zkl_watch_budget_leave(&budget, "/locks/x", name, false);
     }
-    zkl_watches_lost(&watches);
-    CHECK_INT(watches.bytes, 50);
-    zkl_watches_told(&watches, "/locks/x/1", false);
-    CHECK_INT(watches.bytes, 50);
+    zkl_watch_budget_lost(&budget);
+    CHECK_INT(budget.bytes, 50);
+    zkl_watch_budget_told(&budget, "/locks/x/1", false);
+    CHECK_INT(budget.bytes, 50);
 }
 
 /* ---- rounds ---- */
@@ -117,8 +117,8 @@ static zkl_nanos visit(zkl_post *post) {
 }
 
 static void begin(void) {
-    zkl_watches_lost(&watches);
-    memset(&watches, 0, sizeof watches);
+    zkl_watch_budget_lost(&budget);
+    memset(&budget, 0, sizeof budget);
     memset(&timers, 0, sizeof timers);
     memset(members, 0, sizeof members);
     now = 1000 * ZKL_SECOND;
@@ -133,7 +133,7 @@ static void end(void) {
         zkl_round_leave(&members[i].post);
     CHECK_INT(round_.count, 0);
     CHECK_INT(zkl_timers_next(&timers), ZKL_NEVER);
-    zkl_watches_lost(&watches);
+    zkl_watch_budget_lost(&budget);
 }
 
 static void add(size_t count) {

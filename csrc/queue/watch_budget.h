@@ -1,16 +1,16 @@
-/* watches: how many bytes of watches the library holds for a client. After a reconnect it sends all
- * of them in one packet, and servers that refuse it for its size refuse the next one, too: the
- * client would never come back, while each try keeps its session alive. So there is a budget. Who
- * finds no room is looked after by reads: see poll_rounds.h. */
-#ifndef ZKL_WATCHES_H
-#define ZKL_WATCHES_H
+/* watch_budget: how many bytes of watches the library holds for a client. After a reconnect it
+ * sends all of them in one packet, and servers that refuse it for its size refuse the next one,
+ * too: the client would never come back, while each try keeps its session alive. So there is a
+ * budget. Who finds no room is looked after by reads: see poll_rounds.h. */
+#ifndef ZKL_WATCH_BUDGET_H
+#define ZKL_WATCH_BUDGET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Half of what fits into a packet: the other half is room for watches of the host's own, and for
  * what is on its way while this is counted. */
-#define ZKL_WATCHES_MOST 500000
+#define ZKL_WATCH_BUDGET_MOST 500000
 /* A node with a longer name gets no lasting watch: our names have 55 bytes, a stranger's may have a
  * megabyte. */
 #define ZKL_WATCHED_NAME_MOST 1024
@@ -18,12 +18,12 @@
 /* A watch that the library has and that no line knows any more. */
 typedef struct zkl_left zkl_left;
 
-typedef struct zkl_watches {
+typedef struct zkl_watch_budget {
     size_t bytes; /* of those that are asked for or armed, or on their way to be taken back */
     size_t left;  /* of these, those that no line knows any more */
     size_t most;
     zkl_left **buckets; /* these, by path; without memory for its path one counts to the end */
-} zkl_watches;
+} zkl_watch_budget;
 
 /* What a watch is for, which says how much of the budget may be taken for it to find room. */
 typedef enum zkl_claim {
@@ -38,20 +38,21 @@ typedef enum zkl_claim {
 } zkl_claim;
 
 /* Is there room for one more on a path of `length` bytes? */
-bool zkl_watches_room(const zkl_watches *watches, size_t length, zkl_claim claim);
+bool zkl_watch_budget_room(const zkl_watch_budget *budget, size_t length, zkl_claim claim);
 /* What one on a path of `length` bytes takes. */
-size_t zkl_watches_size(size_t length);
-void zkl_watches_add(zkl_watches *watches, size_t length);
-void zkl_watches_remove(zkl_watches *watches, size_t length);
-/* A line, or a view of the host's, forgets a watch and takes it off by zkl_watches_remove, but the
- * library may still have it: it counts until it tells. It is on the directory's child of that name;
- * NULL: on the directory itself. `list`: on its children. */
-void zkl_watches_leave(zkl_watches *watches, const char *directory, const char *name, bool list);
+size_t zkl_watch_budget_size(size_t length);
+void zkl_watch_budget_add(zkl_watch_budget *budget, size_t length);
+void zkl_watch_budget_remove(zkl_watch_budget *budget, size_t length);
+/* A line, or a view of the host's, forgets a watch and takes it off by zkl_watch_budget_remove, but
+ * the library may still have it: it counts until it tells. It is on the directory's child of that
+ * name; NULL: on the directory itself. `list`: on its children. */
+void zkl_watch_budget_leave(zkl_watch_budget *budget, const char *directory, const char *name,
+                            bool list);
 /* The library has no watch of this kind on the path any more: it has told, or the servers have
  * taken it back. `list`: on its children. */
-void zkl_watches_told(zkl_watches *watches, const char *path, bool list);
+void zkl_watch_budget_told(zkl_watch_budget *budget, const char *path, bool list);
 /* The library has no watches any more: frees those that were left. The lines take theirs off
  * themselves. */
-void zkl_watches_lost(zkl_watches *watches);
+void zkl_watch_budget_lost(zkl_watch_budget *budget);
 
 #endif
