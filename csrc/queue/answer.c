@@ -10,8 +10,8 @@
 #include "queue/doubt.h"
 #include "queue/evaluate.h"
 #include "queue/leave.h"
-#include "queue/lost.h"
 #include "queue/parents.h"
+#include "queue/recover.h"
 #include "queue/send.h"
 #include "queue/settle.h"
 #include "queue/watch_budget.h"
@@ -255,7 +255,7 @@ static void no_parents(zkl_contender *c) {
 static void take_node(zkl_contender *c, const zkl_reply *reply) {
     c->name = strdup(strrchr(reply->path, '/') + 1);
     if (!c->name) {
-        zkl_line_create_lost(c); /* the list finds it by its GUID */
+        zkl_line_create_unknown(c); /* the list finds it by its GUID */
         return;
     }
     zkl_contender_set_node(c, ZKL_NODE_THERE);
@@ -273,7 +273,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
     } else if (reply->rc == ZNONODE) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        zkl_line_create_lost(c); /* it is looked for when there is a link */
+        zkl_line_create_unknown(c); /* it is looked for when there is a link */
     } else {
         zkl_contender_set_node(c, ZKL_NODE_NONE);
         if (c->phase == ZKL_OVER)
@@ -367,7 +367,7 @@ static void own_read(zkl_contender *c, const zkl_reply *reply) {
 }
 
 static void candidate_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
-    if (!zkl_lost_answered(c, sequence, reply))
+    if (!zkl_recover_answered(c, sequence, reply))
         return;
     if (is_revocation(reply))
         zkl_contender_revoked(c);

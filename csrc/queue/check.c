@@ -76,8 +76,8 @@ static void check_node(subject of, const zkl_contender *c) {
     must(of, c->watch != ZKL_WATCH_LEAVING, "the watch on its own node is never taken back");
     must(of, known || (c->position == ZKL_POSITION_UNKNOWN && !c->has_second),
          "only a known node has a position");
-    must(of, c->node != ZKL_NODE_LOST || c->line->searching, "a line knows that it searches");
-    must(of, c->node == ZKL_NODE_LOST || c->search == ZKL_SEARCH_NONE,
+    must(of, c->node != ZKL_NODE_UNKNOWN || c->line->searching, "a line knows that it searches");
+    must(of, c->node == ZKL_NODE_UNKNOWN || c->search == ZKL_SEARCH_NONE,
          "only a lost node is searched for");
     must(of, c->node == ZKL_NODE_NONE || c->receiver.id, "answers about a node find its contender");
 }
@@ -223,7 +223,7 @@ static void check_is_run_again(subject of, const zkl_line *line, const zkl_conte
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
         must(of, c->compound || line->retry.at, "who has no node gets one");
         break;
-    case ZKL_NODE_LOST:
+    case ZKL_NODE_UNKNOWN:
         must(of, is_list_coming(line) || c->search != ZKL_SEARCH_NONE, "a lost node is looked for");
         break;
     case ZKL_NODE_THERE:

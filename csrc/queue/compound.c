@@ -98,7 +98,7 @@ static void let_go(zkl_contender **part) {
     if (!c)
         return;
     if (c->compound->wanted && c->node == ZKL_NODE_ASKED)
-        zkl_line_create_lost(c); /* the transaction's answer will not find it */
+        zkl_line_create_unknown(c); /* the transaction's answer will not find it */
     c->compound = &nobody;
     zkl_line_drop_part(c);
 }

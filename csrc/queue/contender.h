@@ -21,10 +21,10 @@ typedef enum zkl_phase {
 typedef enum zkl_node {
     /* the servers have none; for a waiter one is created as soon as there is a link */
     ZKL_NODE_NONE,
-    ZKL_NODE_ASKED,  /* a create is on its way: its answer goes on */
-    ZKL_NODE_LOST,   /* the answer to the create was lost: the next synced list tells */
-    ZKL_NODE_THERE,  /* known by name */
-    ZKL_NODE_ERASING /* a delete is on its way: its answer goes on */
+    ZKL_NODE_ASKED,   /* a create is on its way: its answer goes on */
+    ZKL_NODE_UNKNOWN, /* the answer to the create was lost: the next synced list tells */
+    ZKL_NODE_THERE,   /* known by name */
+    ZKL_NODE_ERASING  /* a delete is on its way: its answer goes on */
 } zkl_node;
 
 /* Where a waiter stands, as far as the snapshot of its line tells. */
@@ -43,7 +43,7 @@ typedef enum zkl_follows {
     ZKL_FOLLOWS_MARKED   /* somebody has gone: it is looked at at the end of the step */
 } zkl_follows;
 
-/* How far the search for a node has come whose create's answer was lost (lost.h). */
+/* How far the search for a node has come whose create's answer was lost (recover.h). */
 typedef enum zkl_search {
     ZKL_SEARCH_NONE,  /* not begun */
     ZKL_SEARCH_ASKED, /* the servers were asked who made the child with the sequence `candidate` */

@@ -6,8 +6,8 @@
 #include "queue/contender.h"
 #include "queue/followers.h"
 #include "queue/leave.h"
-#include "queue/lost.h"
 #include "queue/polled.h"
+#include "queue/recover.h"
 #include "queue/send.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
@@ -153,8 +153,8 @@ static void mark_own(zkl_line *line) {
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
         zkl_contender *c = owner_of(line, child->name, &strays);
-        if (c && c->node == ZKL_NODE_LOST) {
-            zkl_lost_seen(c, child);
+        if (c && c->node == ZKL_NODE_UNKNOWN) {
+            zkl_recover_seen(c, child);
         } else if (c && c->name && strcmp(c->name, child->name) == 0) {
             child->mine = c;
             c->seen = true;
@@ -229,8 +229,8 @@ void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count) {
     mark_own(line);
     refuse_mixed(line);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->node == ZKL_NODE_LOST)
-            zkl_lost_look(c);
+        if (c->node == ZKL_NODE_UNKNOWN)
+            zkl_recover_look(c);
         else if (c->node == ZKL_NODE_THERE && !c->seen)
             zkl_leave_missing(c);
     }

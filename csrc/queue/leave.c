@@ -33,8 +33,8 @@ void zkl_leave_depart(zkl_contender *c) {
     zkl_contender_depart(c);
     if (c->node == ZKL_NODE_THERE)
         zkl_leave_erase(c);
-    /* ASKED, LOST or ERASING: the answer to its create, a synced list, or the answer to its delete
-     * goes on. */
+    /* ASKED, UNKNOWN or ERASING: the answer to its create, a synced list, or the answer to its
+     * delete goes on. */
 }
 
 void zkl_leave_fail(zkl_contender *c, zkl_status status) {

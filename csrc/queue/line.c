@@ -9,9 +9,9 @@
 #include "queue/evaluate.h"
 #include "queue/followers.h"
 #include "queue/leave.h"
-#include "queue/lost.h"
 #include "queue/max_waiting.h"
 #include "queue/parents.h"
+#include "queue/recover.h"
 #include "queue/send.h"
 #include "queue/settle.h"
 #include "queue/watch_budget.h"
@@ -276,7 +276,7 @@ static void resume(zkl_contender *c) {
         else
             c->line->list_wanted = true;
         break;
-    case ZKL_NODE_LOST:
+    case ZKL_NODE_UNKNOWN:
         c->line->list_wanted = true;
         break;
     case ZKL_NODE_ASKED:
@@ -311,7 +311,7 @@ static void lose_handle(zkl_line *line) {
     zkl_receiver_enter(&line->context->receivers, &line->receiver);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
-        zkl_lost_forget(c);
+        zkl_recover_forget(c);
         c->reading = false;
     }
     zkl_line_idle(line); /* if nobody is in it */
@@ -321,7 +321,7 @@ void zkl_line_relink(zkl_line *line) {
     lose_handle(line);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->node == ZKL_NODE_ASKED) {
-            zkl_contender_set_node(c, ZKL_NODE_LOST);
+            zkl_contender_set_node(c, ZKL_NODE_UNKNOWN);
             line->searching = true;
         } else if (c->node == ZKL_NODE_ERASING)
             zkl_contender_set_node(c, ZKL_NODE_THERE);

@@ -47,8 +47,8 @@ void zkl_line_outdated(zkl_line *line) {
     line->current = false;
 }
 
-void zkl_line_create_lost(zkl_contender *c) {
-    zkl_contender_set_node(c, ZKL_NODE_LOST);
+void zkl_line_create_unknown(zkl_contender *c) {
+    zkl_contender_set_node(c, ZKL_NODE_UNKNOWN);
     c->line->searching = true;
     c->line->list_wanted = true;
     c->line->list_synced = false; /* the list on its way may have been sent before the create */

@@ -60,7 +60,7 @@ struct zkl_line {
     /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
      * has told of nothing since */
     bool current;
-    bool searching; /* somebody's node is LOST, or was */
+    bool searching; /* somebody's node is UNKNOWN, or was */
     bool acl_asked; /* the directory's ACL is on its way */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
     bool too_many;
@@ -99,7 +99,7 @@ bool zkl_line_counts(const zkl_line *line);
 /* The end of the step frees it, if nobody is in it then. */
 void zkl_line_idle(zkl_line *line);
 /* The answer to its create was lost: the next synced list tells what became of it. */
-void zkl_line_create_lost(zkl_contender *c);
+void zkl_line_create_unknown(zkl_contender *c);
 /* A node of ours was made: the directory is there, and nothing is known against those above. */
 void zkl_line_directory_found(zkl_line *line);
 /* It has no node any more, and what was known of one is forgotten. */

@@ -185,7 +185,7 @@ static bool has_lost_create(zkl_line *line) {
     if (!line->searching)
         return false;
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
-        if (c->node == ZKL_NODE_LOST)
+        if (c->node == ZKL_NODE_UNKNOWN)
             return true;
     }
     line->searching = false;

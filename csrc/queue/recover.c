@@ -1,4 +1,4 @@
-#include "queue/lost.h"
+#include "queue/recover.h"
 
 #include "base/status.h"
 #include "queue/contender.h"
@@ -18,7 +18,7 @@ static void name_with(const zkl_contender *c, int32_t sequence, char name[ZKL_ZN
     zkl_znode_append(name, sequence);
 }
 
-void zkl_lost_seen(zkl_contender *c, const zkl_child *child) {
+void zkl_recover_seen(zkl_contender *c, const zkl_child *child) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, child->sequence, name);
     if (c->seen || strcmp(name, child->name) != 0)
@@ -32,7 +32,7 @@ static void seek(zkl_contender *c) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
     const int64_t from = c->search == ZKL_SEARCH_NEXT ? (int64_t)c->candidate + 1 : INT32_MIN;
     for (size_t i = zkl_snapshot_from(snapshot, from); i < snapshot->count && !c->seen; i++)
-        zkl_lost_seen(c, &snapshot->children[i]);
+        zkl_recover_seen(c, &snapshot->children[i]);
 }
 
 static void ask_about_candidate(zkl_contender *c) {
@@ -41,10 +41,10 @@ static void ask_about_candidate(zkl_contender *c) {
     zkl_contender_set_search(c, zkl_send_candidate(c, name) ? ZKL_SEARCH_ASKED : ZKL_SEARCH_NONE);
 }
 
-void zkl_lost_look(zkl_contender *c) {
+void zkl_recover_look(zkl_contender *c) {
     zkl_line *line = c->line;
     if (c->search == ZKL_SEARCH_ASKED) {
-        /* zkl_lost_answered begins anew with this list, before another one comes */
+        /* zkl_recover_answered begins anew with this list, before another one comes */
         zkl_contender_set_search(c, ZKL_SEARCH_RESTART);
     } else if (c->seen) {
         ask_about_candidate(c);
@@ -70,11 +70,11 @@ static bool take_over(zkl_contender *c, const char *name) {
     return true;
 }
 
-bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
+bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, sequence, name);
     zkl_contender_set_search(c, c->search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT : ZKL_SEARCH_NONE);
-    if (c->node != ZKL_NODE_LOST)
+    if (c->node != ZKL_NODE_UNKNOWN)
         return false;
     const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
     if (ours && take_over(c, name))
@@ -88,10 +88,10 @@ bool zkl_lost_answered(zkl_contender *c, int32_t sequence, const zkl_reply *repl
     }
     c->seen = false; /* it is somebody else's, as is one that we may not read; or it is gone */
     seek(c);
-    zkl_lost_look(c);
+    zkl_recover_look(c);
     return false;
 }
 
-void zkl_lost_forget(zkl_contender *c) {
+void zkl_recover_forget(zkl_contender *c) {
     zkl_contender_set_search(c, ZKL_SEARCH_NONE);
 }
