@@ -184,14 +184,14 @@ recorder: deps
 	@$(call record,$(COUNT))
 
 # What unit tests and simulation run through: for each room, and each line that they do not; and each legal change of a
-# state (csrc/base/moves.h) that they do not make.
+# state (csrc/base/transitions.h) that they do not make.
 COUNTERS = B=build/coverage SANITIZE='-DZKL_CHECK --coverage -O0' unit build/coverage/sim/simulation
 coverage: deps
 	@$(submake) $(COUNTERS)
 	@find build/coverage -name '*.gcda' -delete
-	@rm -f build/coverage/moves
-	@ZKL_MOVES=build/coverage/moves tools/unit.sh build/coverage/unit
-	@ZKL_MOVES=build/coverage/moves build/coverage/sim/simulation $(SECONDS) $(SEED)000
+	@rm -f build/coverage/transitions
+	@ZKL_TRANSITIONS=build/coverage/transitions tools/unit.sh build/coverage/unit
+	@ZKL_TRANSITIONS=build/coverage/transitions build/coverage/sim/simulation $(SECONDS) $(SEED)000
 	@$(LUA_5.4) tools/coverage.lua build/coverage
 
 # One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the

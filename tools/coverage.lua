@@ -1,6 +1,6 @@
 -- How much of the C sources the unit tests and the simulation run through, by gcov's count; and which of the legal
 -- changes of states they make.
--- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run; in BUILD/moves they have told of
+-- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run; in BUILD/transitions they have told of
 -- their changes)
 -- Fails if a room is below what is asked of it, if a line that nothing runs through or a legal change that nothing
 -- makes has no reason in spec/uncovered.txt, if a change was made that is not legal, or if that list speaks of what is
@@ -110,13 +110,13 @@ for _, room in ipairs(ROOMS) do
     judge(good), room.name, run, all, percent, #unexplained))
 end
 
--- ---- changes of states (csrc/base/moves.h) ----
+-- ---- changes of states (csrc/base/transitions.h) ----
 
-local function moves_told()
-  local moves = { legal = {}, made = {}, ["not legal"] = {} }
-  for line in io.lines(build .. "/moves") do
+local function transitions_told()
+  local transitions = { legal = {}, made = {}, ["not legal"] = {} }
+  for line in io.lines(build .. "/transitions") do
     local what, move = line:match("^(.-)\t(.+)$")
-    moves[what][move] = true
+    transitions[what][move] = true
   end
   return moves
 end
@@ -130,16 +130,16 @@ local function sorted(set)
   return list
 end
 
-local moves = moves_told()
+local transitions = transitions_told()
 local unexplained, all, made = 0, 0, 0
-for _, move in ipairs(sorted(moves["not legal"])) do
+for _, move in ipairs(sorted(transitions["not legal"])) do
   print("not legal: " .. move)
   unexplained = unexplained + 1
 end
-for _, move in ipairs(sorted(moves.legal)) do
+for _, move in ipairs(sorted(transitions.legal)) do
   all = all + 1
-  there[move], missed[move] = true, not moves.made[move]
-  if moves.made[move] then
+  there[move], missed[move] = true, not transitions.made[move]
+  if transitions.made[move] then
     made = made + 1
   else
     local reason = reasons[move]

@@ -1,9 +1,9 @@
 #include "queue/contender.h"
 
 #include "base/event.h"
-#include "base/moves.h"
 #include "base/round.h"
 #include "base/timer.h"
+#include "base/transitions.h"
 #include "port/receiver.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void zkl_contender_revoked(zkl_contender *c) {
 #define TO(phase, node) ZKL_TO(STATE(phase, node))
 
 /* Of one in a line. Whatever its node is, its session may end, and then it has none. */
-static zkl_moves moves = {
+static zkl_transitions transitions = {
     .of = "contender",
     .names =
         {
@@ -105,11 +105,11 @@ static zkl_moves moves = {
 
 static void move(const zkl_contender *c, zkl_phase phase, zkl_node node) {
     if (c->line)
-        zkl_moves_make(&moves, (unsigned)c->phase * NODES + c->node,
-                       (unsigned)phase * NODES + node);
+        zkl_transitions_make(&transitions, (unsigned)c->phase * NODES + c->node,
+                             (unsigned)phase * NODES + node);
 }
 
-static zkl_moves position_moves = {
+static zkl_transitions position_transitions = {
     .of = "position",
     .names = {"UNKNOWN", "FIRST", "BEHIND", "FULL"},
     .legal =
@@ -123,7 +123,7 @@ static zkl_moves position_moves = {
         },
 };
 
-static zkl_moves search_moves = {
+static zkl_transitions search_transitions = {
     .of = "search",
     .names = {"NONE", "ASKED", "RESTART", "NEXT"},
     .legal =
@@ -142,7 +142,7 @@ void zkl_contender_set_node(zkl_contender *c, zkl_node node) {
 }
 
 void zkl_contender_set_position(zkl_contender *c, zkl_position position) {
-    zkl_moves_make(&position_moves, c->position, position);
+    zkl_transitions_make(&position_transitions, c->position, position);
     if (c->phase == ZKL_WAITING &&
         (position == ZKL_POSITION_BEHIND || position == ZKL_POSITION_FULL))
         c->patience = 0;
@@ -150,7 +150,7 @@ void zkl_contender_set_position(zkl_contender *c, zkl_position position) {
 }
 
 void zkl_contender_set_search(zkl_contender *c, zkl_search search) {
-    zkl_moves_make(&search_moves, c->search, search);
+    zkl_transitions_make(&search_transitions, c->search, search);
     c->search = search;
 }
 

@@ -1,6 +1,6 @@
 #include "queue/followers.h"
 
-#include "base/moves.h"
+#include "base/transitions.h"
 
 /* Of several children with one sequence the first has the followers of all: nobody says for which
  * of them he waits. When one of them goes, all are looked at again. */
@@ -16,7 +16,7 @@ static zkl_list *list_of(zkl_followers *followers, const zkl_contender *c) {
     return c->follows == ZKL_FOLLOWS_LEASES ? &followers->full : &followers->marked;
 }
 
-static zkl_moves moves = {
+static zkl_transitions transitions = {
     .of = "follows",
     .names = {"NOBODY", "BLOCKER", "LEASES", "MARKED"},
     .legal =
@@ -30,7 +30,7 @@ static zkl_moves moves = {
 };
 
 static void set_follows(zkl_contender *c, zkl_follows follows) {
-    zkl_moves_make(&moves, c->follows, follows);
+    zkl_transitions_make(&transitions, c->follows, follows);
     c->follows = follows;
 }
 

@@ -1,9 +1,9 @@
 #include "queue/line_state.h"
 
 #include "base/backoff.h"
-#include "base/moves.h"
 #include "base/round.h"
 #include "base/timer.h"
+#include "base/transitions.h"
 #include "port/receiver.h"
 #include "port/wire.h"
 
@@ -96,7 +96,7 @@ static void count(zkl_queue *queue, size_t length, zkl_watch before, zkl_watch n
 }
 
 /* The answer to the latest request for a watch may come when an earlier one has told already. */
-static zkl_moves own_watch_moves = {
+static zkl_transitions own_watch_transitions = {
     .of = "watch on the own node",
     .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
     .legal =
@@ -107,7 +107,7 @@ static zkl_moves own_watch_moves = {
         },
 };
 
-static zkl_moves child_watch_moves = {
+static zkl_transitions child_watch_transitions = {
     .of = "watch on a child",
     .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
     .legal =
@@ -119,7 +119,7 @@ static zkl_moves child_watch_moves = {
         },
 };
 
-static zkl_moves directory_watch_moves = {
+static zkl_transitions directory_watch_transitions = {
     .of = "watch on the directory",
     .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
     .legal =
@@ -133,19 +133,19 @@ static zkl_moves directory_watch_moves = {
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
     if (c->name)
         count(c->queue, zkl_line_length(c->line, c->name), c->watch, watch);
-    zkl_moves_make(&own_watch_moves, c->watch, watch);
+    zkl_transitions_make(&own_watch_transitions, c->watch, watch);
     c->watch = watch;
 }
 
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
     count(line->queue, zkl_line_length(line, child->name), child->watch, watch);
-    zkl_moves_make(&child_watch_moves, child->watch, watch);
+    zkl_transitions_make(&child_watch_transitions, child->watch, watch);
     child->watch = watch;
 }
 
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
     count(line->queue, strlen(line->path), line->directory_watch, watch);
-    zkl_moves_make(&directory_watch_moves, line->directory_watch, watch);
+    zkl_transitions_make(&directory_watch_transitions, line->directory_watch, watch);
     line->directory_watch = watch;
     zkl_line_outdated(line);
 }

@@ -1,6 +1,6 @@
 #include "queue/shared_node_state.h"
 
-#include "base/moves.h"
+#include "base/transitions.h"
 #include "queue/contender.h"
 
 zkl_sharer *zkl_sharer_of(zkl_contender *c) {
@@ -30,7 +30,7 @@ bool zkl_shared_node_sealed(const zkl_shared_node *shared) {
     return shared->sealed || (shared->contender && shared->contender->revoked);
 }
 
-static zkl_moves remote_waiters_moves = {
+static zkl_transitions remote_waiters_transitions = {
     .of = "remote waiters",
     .names = {"UNKNOWN", "NONE", "SOME"},
     .legal =
@@ -46,7 +46,7 @@ static zkl_moves remote_waiters_moves = {
 
 void zkl_shared_node_set_remote_waiters(zkl_shared_node *shared,
                                         zkl_remote_waiters remote_waiters) {
-    zkl_moves_make(&remote_waiters_moves, shared->remote_waiters, remote_waiters);
+    zkl_transitions_make(&remote_waiters_transitions, shared->remote_waiters, remote_waiters);
     shared->remote_waiters = remote_waiters;
 }
 

@@ -3,8 +3,8 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/event.h"
-#include "base/moves.h"
 #include "base/timer.h"
+#include "base/transitions.h"
 #include "zookeeper/config.h"
 #include "zookeeper/tls.h"
 
@@ -34,7 +34,7 @@
 /* ---- what it is to the host, and what there is of a link ---- */
 
 /* Expired without having been told connected: the credentials had not been taken yet. */
-static zkl_moves state_moves = {
+static zkl_transitions state_transitions = {
     .of = "session",
     .names = {"CONNECTING", "CONNECTED", "SUSPENDED", "EXPIRED", "REFUSED", "CLOSED"},
     .legal =
@@ -56,7 +56,7 @@ static zkl_moves state_moves = {
 static void set_state(zkl_session *session, zkl_state state) {
     if (session->state == state || session->state == ZKL_STATE_CLOSED)
         return;
-    zkl_moves_make(&state_moves, session->state, state);
+    zkl_transitions_make(&state_transitions, session->state, state);
     session->state = state;
     /* A host that does not poll loses the oldest changes, never the latest. */
     zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
@@ -65,7 +65,7 @@ static void set_state(zkl_session *session, zkl_state state) {
     zkl_events_post(&session->context->events, event, (int)state, 0);
 }
 
-static zkl_moves stage_moves = {
+static zkl_transitions stage_transitions = {
     .of = "link of a session",
     .names = {"OPENING", "RESTING", "SEEKING", "PROVING", "LINKED", "ENDED"},
     .legal =
@@ -86,7 +86,7 @@ static zkl_moves stage_moves = {
 
 /* locked */
 static void set_stage(zkl_session *session, zkl_stage stage) {
-    zkl_moves_make(&stage_moves, session->stage, stage);
+    zkl_transitions_make(&stage_transitions, session->stage, stage);
     session->stage = stage;
 }
 
