@@ -339,7 +339,7 @@ typedef struct zkl_content {
 } zkl_content;
 void zkl_content_free(zkl_content *content);
 
-typedef struct zkl_errand zkl_errand;
+typedef struct zkl_node_request zkl_node_request;
 
 /* Reads or writes a node (the host has checked it: absolute, without chroot). One ANSWER event of
  * `tag`: ZKL_OK, ZKL_NO_NODE, ZKL_NODE_EXISTS, ZKL_BAD_VERSION, ZKL_NOT_EMPTY, ZKL_TOO_BIG, ...
@@ -348,26 +348,27 @@ typedef struct zkl_errand zkl_errand;
  * ZKL_CLOSED, ZKL_AUTH_FAILED of a write: it never did. ZKL_UNKNOWN: it did, and no answer came. It
  * hands a read over again and again, until the deadline. `once`: one try. NULL: no memory, or
  * forked. */
-zkl_errand *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag, zkl_nanos deadline,
-                        bool once);
+zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag,
+                              zkl_nanos deadline, bool once);
 /* Does all operations or none. `guard`: NULL, or a contender. If it does not hold any more when the
  * servers do them: ZKL_LOST. */
-zkl_errand *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
-                            zkl_contender *guard, uint64_t tag, zkl_nanos deadline, bool once);
+zkl_node_request *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
+                                  zkl_contender *guard, uint64_t tag, zkl_nanos deadline,
+                                  bool once);
 /* Reads after it show all that anybody had written before. */
-zkl_errand *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once);
+zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once);
 
 /* Call it only after the ANSWER. Among several operations a set has its stat, and a create its path
- * as data. NULL: it has none. The content belongs to the errand. */
-const zkl_content *zkl_errand_content(const zkl_errand *errand, size_t index);
+ * as data. NULL: it has none. The content belongs to the node request. */
+const zkl_content *zkl_node_request_content(const zkl_node_request *request, size_t index);
 /* EXISTS: is the node there? */
-bool zkl_errand_found(const zkl_errand *errand);
+bool zkl_node_request_found(const zkl_node_request *request);
 /* The number of the operation that failed, from 1; 0: none in particular. */
-size_t zkl_errand_failed(const zkl_errand *errand);
-/* The host gives up the errand. No event comes after it, and the client does not hand over an
+size_t zkl_node_request_failed(const zkl_node_request *request);
+/* The host gives up the node request. No event comes after it, and the client does not hand over an
  * operation that it still keeps. A write that it has handed over may or may not be done: a read
  * that the host asks for from now on shows which. NULL is fine. */
-void zkl_errand_drop(zkl_errand *errand);
+void zkl_node_request_drop(zkl_node_request *request);
 
 typedef struct zkl_view zkl_view;
 

@@ -371,11 +371,11 @@ typedef struct host {
     zkl_client *client;
     zkl_contender *contenders[3];
     zkl_query *queries[3];
-    zkl_errand *errands[4];
+    zkl_node_request *requests[4];
     zkl_view *views[2];
 } host;
 
-enum { TAG_CONTENDER = 1, TAG_QUERY = 4, TAG_ERRAND = 8, TAG_VIEW = 12 };
+enum { TAG_CONTENDER = 1, TAG_QUERY = 4, TAG_NODE_REQUEST = 8, TAG_VIEW = 12 };
 
 static void take_events(host *h) {
     zkl_event event;
@@ -411,10 +411,11 @@ static void ask(host *h) {
         {.kind = ZKL_OP_CREATE, .path = "/n", .data = "", .version = -1},
         {.kind = ZKL_OP_SET, .path = "/n", .data = "x", .length = 1, .version = -1},
         {.kind = ZKL_OP_DELETE, .path = "/n", .version = -1}};
-    h->errands[0] = zkl_node_do(h->client, &ops[0], TAG_ERRAND, deadline, false);
-    h->errands[1] = zkl_node_do(h->client, &ops[1], TAG_ERRAND + 1, deadline, false);
-    h->errands[2] = zkl_node_do_all(h->client, ops + 2, 3, NULL, TAG_ERRAND + 2, deadline, false);
-    h->errands[3] = zkl_node_sync(h->client, TAG_ERRAND + 3, deadline, false);
+    h->requests[0] = zkl_node_do(h->client, &ops[0], TAG_NODE_REQUEST, deadline, false);
+    h->requests[1] = zkl_node_do(h->client, &ops[1], TAG_NODE_REQUEST + 1, deadline, false);
+    h->requests[2] =
+        zkl_node_do_all(h->client, ops + 2, 3, NULL, TAG_NODE_REQUEST + 2, deadline, false);
+    h->requests[3] = zkl_node_sync(h->client, TAG_NODE_REQUEST + 3, deadline, false);
     zkl_look_at(h->client, "/n", false, TAG_VIEW, &h->views[0]);
     zkl_look_at(h->client, "/n", true, TAG_VIEW + 1, &h->views[1]);
 }
@@ -425,7 +426,7 @@ static void check_answered(const host *h) {
     for (size_t i = 0; i < 3; i++)
         CHECK_INT(answers[TAG_QUERY + i], h->queries[i] != NULL);
     for (size_t i = 0; i < 4; i++)
-        CHECK_INT(answers[TAG_ERRAND + i], h->errands[i] != NULL);
+        CHECK_INT(answers[TAG_NODE_REQUEST + i], h->requests[i] != NULL);
 }
 
 static void let_go(host *h) {
@@ -434,7 +435,7 @@ static void let_go(host *h) {
     for (size_t i = 0; i < 3; i++)
         zkl_query_drop(h->queries[i]);
     for (size_t i = 0; i < 4; i++)
-        zkl_errand_drop(h->errands[i]);
+        zkl_node_request_drop(h->requests[i]);
     for (size_t i = 0; i < 2; i++)
         zkl_view_drop(h->views[i]);
     zkl_free(h->client);

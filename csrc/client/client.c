@@ -11,7 +11,7 @@
 #include "base/worker.h"
 #include "client/access.h"
 #include "client/registry.h"
-#include "nodes/errand.h"
+#include "nodes/node_request.h"
 #include "nodes/view.h"
 #include "port/receiver.h"
 #include "query/query.h"
@@ -84,7 +84,7 @@ static void told(void *ctx, zkl_session_news news) {
     switch (news) {
     case ZKL_SESSION_RESUMED:
         zkl_lines_each(&client->lines, zkl_line_resume);
-        zkl_errands_resume(&client->nodes);
+        zkl_node_requests_resume(&client->nodes);
         zkl_views_resume(&client->nodes);
         break;
     case ZKL_SESSION_SUSPENDED:
@@ -94,7 +94,7 @@ static void told(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_RELINKED:
         zkl_lines_each(&client->lines, zkl_line_relink);
         zkl_queries_suspend(&client->queries);
-        zkl_errands_unlink(&client->nodes);
+        zkl_node_requests_unlink(&client->nodes);
         zkl_views_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         break;
@@ -102,8 +102,8 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_lines_each(&client->lines, refuse_line);
         zkl_compounds_dismiss(&client->lines.queue, ZKL_AUTH_FAILED);
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
-        zkl_errands_dismiss(&client->nodes, ZKL_AUTH_FAILED);
-        zkl_errands_unlink(&client->nodes);
+        zkl_node_requests_dismiss(&client->nodes, ZKL_AUTH_FAILED);
+        zkl_node_requests_unlink(&client->nodes);
         zkl_views_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         zkl_lines_each(&client->lines, zkl_line_expire);
@@ -111,7 +111,7 @@ static void told(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_EXPIRED:
         zkl_lines_each(&client->lines, zkl_line_expire);
         zkl_queries_suspend(&client->queries);
-        zkl_errands_unlink(&client->nodes);
+        zkl_node_requests_unlink(&client->nodes);
         zkl_views_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         break;
@@ -271,7 +271,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     client->queries = (zkl_queries){.context = &client->context,
                                     .queue = &client->lines.queue,
                                     .state = &client->session.state};
-    zkl_errands_init(&client->nodes, &client->context, &client->session.state);
+    zkl_node_requests_init(&client->nodes, &client->context, &client->session.state);
     zkl_views_init(&client->nodes, &client->lines);
     client->context.unwatched = unwatched;
     client->closed.kind = ZKL_EVENT_STATE;
@@ -313,7 +313,7 @@ void zkl_close(zkl_client *client) {
         zkl_lines_each(&client->lines, close_line);
         zkl_compounds_dismiss(&client->lines.queue, ZKL_CLOSED);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
-        zkl_errands_dismiss(&client->nodes, ZKL_CLOSED);
+        zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
         zkl_views_close(&client->nodes);
         zkl_worker_send(&client->worker, &client->end);
     }

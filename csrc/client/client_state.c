@@ -3,7 +3,7 @@
 #include "base/event.h"
 #include "base/list.h"
 #include "base/process.h"
-#include "nodes/errand.h"
+#include "nodes/node_request.h"
 #include "nodes/view.h"
 #include "port/receiver.h"
 #include "queue/advance.h"
@@ -36,7 +36,7 @@ void zkl_client_leave(zkl_client *client) {
         zkl_compounds_step(&client->lines.queue);
     while (zkl_shared_nodes_step(&client->lines.queue));
     zkl_session_step(&client->session);
-    zkl_errands_step(&client->nodes);
+    zkl_node_requests_step(&client->nodes);
     zkl_views_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);

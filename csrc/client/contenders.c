@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "client/access.h"
-#include "nodes/errand.h"
+#include "nodes/node_request.h"
 #include "query/query.h"
 #include "queue/compound.h"
 #include "queue/contender.h"
@@ -191,7 +191,7 @@ void zkl_drop(zkl_contender *contender) {
         return;
     zkl_client_enter(client);
     zkl_queries_forget(&client->queries, contender);
-    zkl_errands_forget(&client->nodes, contender);
+    zkl_node_requests_forget(&client->nodes, contender);
     contender->call->drop(contender);
     zkl_client_leave(client);
     zkl_client_unuse(client);

@@ -1,8 +1,8 @@
-/* nodes: the host's side of errands. */
+/* nodes: the host's side of node requests. */
 #include "client/client_state.h"
 
 #include "client/access.h"
-#include "nodes/errand.h"
+#include "nodes/node_request.h"
 #include "queue/line_state.h"
 #include "zklock.h"
 
@@ -17,7 +17,7 @@ static char *path_of(const zkl_client *client, const zkl_op *op) {
 }
 
 /* Takes a wish with paths without the chroot. */
-static zkl_errand *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
+static zkl_node_request *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
     zkl_op *ops = calloc(wish.count ? wish.count : 1, sizeof *ops);
     bool complete = ops != NULL;
     for (size_t i = 0; complete && i < wish.count; i++) {
@@ -27,30 +27,31 @@ static zkl_errand *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nano
     }
     wish.ops = ops;
     zkl_client_enter(client);
-    zkl_errand *errand = complete ? zkl_errand_new(&client->nodes, &wish, tag) : NULL;
-    if (errand) {
-        zkl_errand_set_client(errand, client);
+    zkl_node_request *request = complete ? zkl_node_request_new(&client->nodes, &wish, tag) : NULL;
+    if (request) {
+        zkl_node_request_set_client(request, client);
         zkl_client_use(client);
-        zkl_errand_start(errand, deadline);
+        zkl_node_request_start(request, deadline);
         if (client->closing)
-            zkl_errands_dismiss(&client->nodes, ZKL_CLOSED);
+            zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
     }
     zkl_client_leave(client);
     for (size_t i = 0; ops && i < wish.count; i++)
         free((char *)ops[i].path);
     free(ops);
-    return errand;
+    return request;
 }
 
-zkl_errand *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag, zkl_nanos deadline,
-                        bool once) {
+zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag,
+                              zkl_nanos deadline, bool once) {
     if (zkl_client_forked(client))
         return NULL;
     return run(client, (zkl_wish){.ops = op, .count = 1, .once = once}, tag, deadline);
 }
 
-zkl_errand *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
-                            zkl_contender *guard, uint64_t tag, zkl_nanos deadline, bool once) {
+zkl_node_request *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
+                                  zkl_contender *guard, uint64_t tag, zkl_nanos deadline,
+                                  bool once) {
     if (zkl_client_forked(client))
         return NULL;
     return run(
@@ -59,18 +60,18 @@ zkl_errand *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
         deadline);
 }
 
-zkl_errand *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once) {
+zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once) {
     if (zkl_client_forked(client))
         return NULL;
     return run(client, (zkl_wish){.once = once}, tag, deadline);
 }
 
-void zkl_errand_drop(zkl_errand *errand) {
-    zkl_client *client = errand ? zkl_errand_client(errand) : NULL;
+void zkl_node_request_drop(zkl_node_request *request) {
+    zkl_client *client = request ? zkl_node_request_client(request) : NULL;
     if (!client || zkl_client_forked(client))
         return;
     zkl_client_enter(client);
-    zkl_errand_free(errand);
+    zkl_node_request_free(request);
     zkl_client_leave(client);
     zkl_client_unuse(client);
 }

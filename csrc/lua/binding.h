@@ -64,7 +64,7 @@ extern const char zkl_client_box[];
 #define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT zkl_visit_box
 extern const char zkl_visit_box[];
-#define ZKL_ERRAND "zklock.errand"
+#define ZKL_NODE_REQUEST "zklock.request"
 #define ZKL_VIEW "zklock.view"
 
 /* Pushes a contender that has not joined yet. */
@@ -77,7 +77,7 @@ zkl_contender *zkl_check_contender(lua_State *L, int arg);
 void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
-void zkl_open_errand(lua_State *L);
+void zkl_open_node_request(lua_State *L);
 void zkl_open_view(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
@@ -130,14 +130,14 @@ int zkl_lua_ask_revoke(lua_State *L);
 int zkl_lua_notifier(lua_State *L);
 /* client:visit(tag) -> visit */
 int zkl_lua_visit(lua_State *L);
-/* client:perform(op, tag, moment, once) -> errand; an op is a list: kind (a number), path, data,
- * version, flags ("escp" of ephemeral, sequential, container, parents), acl (a number); the last
- * four may be nil */
+/* client:perform(op, tag, moment, once) -> node request; an op is a list: kind (a number), path,
+ * data, version, flags ("escp" of ephemeral, sequential, container, parents), acl (a number); the
+ * last four may be nil */
 int zkl_lua_do(lua_State *L);
-/* client:perform_all(ops, tag, moment, once, contender) -> errand; contender: what must be held, or
- * nil */
+/* client:perform_all(ops, tag, moment, once, contender) -> node request; contender: what must be
+ * held, or nil */
 int zkl_lua_do_all(lua_State *L);
-/* client:ask_sync(tag, moment, once) -> errand */
+/* client:ask_sync(tag, moment, once) -> node request */
 int zkl_lua_sync(lua_State *L);
 /* client:look_at(path, children, tag) -> view, or nil, err */
 int zkl_lua_look_at(lua_State *L);

@@ -143,7 +143,7 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_client(L);
     zkl_open_contender(L);
     zkl_open_query(L);
-    zkl_open_errand(L);
+    zkl_open_node_request(L);
     zkl_open_view(L);
     zkl_open_notifier(L);
     zkl_open_visit(L);

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ERRANDS_MOST = 8, LOOKS_MOST = 4, OPS_MOST = 3, PATH_SIZE = 64 };
+enum { NODE_REQUESTS_MOST = 8, LOOKS_MOST = 4, OPS_MOST = 3, PATH_SIZE = 64 };
 
 /* Something that was asked. */
-struct sim_errand {
-    sim_errand *next;
-    zkl_errand *errand;
+struct sim_node_request {
+    sim_node_request *next;
+    zkl_node_request *request;
     uint64_t tag;
     uint64_t counter; /* the caller who counts, and goes on with the answer; 0: nobody */
     zkl_op_kind kind;
@@ -55,9 +55,9 @@ static void raise_floor(sim_host *host, int64_t to) {
         host->floor = to;
 }
 
-static size_t count_errands(const sim_host *host) {
+static size_t count_node_requests(const sim_host *host) {
     size_t n = 0;
-    for (const sim_errand *e = host->errands; e; e = e->next)
+    for (const sim_node_request *e = host->requests; e; e = e->next)
         n++;
     return n;
 }
@@ -72,31 +72,31 @@ static sim_caller *caller_by_tag(const sim_host *host, uint64_t tag) {
 /* ---- asking ---- */
 
 /* Takes what was asked; of a client that does not take it any more nothing comes. */
-static void keep(sim_host *host, sim_errand what, zkl_errand *errand) {
-    SIM_CHECK(errand != NULL);
-    sim_errand *e = sim_new(sizeof *e);
+static void keep(sim_host *host, sim_node_request what, zkl_node_request *request) {
+    SIM_CHECK(request != NULL);
+    sim_node_request *e = sim_new(sizeof *e);
     *e = what;
-    e->errand = errand;
-    e->next = host->errands;
-    host->errands = e;
+    e->request = request;
+    e->next = host->requests;
+    host->requests = e;
 }
 
 static void read_note(sim_host *host, zkl_op_kind kind, sim_note note, uint64_t counter) {
     static const char *const words[] = {"get", "exists", "children"};
     const zkl_op op = {.kind = kind, .path = path_in(host, note), .version = -1};
-    const sim_errand what = {.tag = ++host->tags,
-                             .counter = counter,
-                             .kind = kind,
-                             .note = note,
-                             .asked = sim_ledger_asks(),
-                             .floor = host->floor};
+    const sim_node_request what = {.tag = ++host->tags,
+                                   .counter = counter,
+                                   .kind = kind,
+                                   .note = note,
+                                   .asked = sim_ledger_asks(),
+                                   .floor = host->floor};
     SAY("host %d asks %" PRIu64 ": %s %s", host->machine.id, what.tag, words[kind], op.path);
     keep(host, what,
          zkl_node_do(host->client, &op, what.tag, some_deadline(host), sim_once_in(10)));
 }
 
 static void ask_sync(sim_host *host) {
-    const sim_errand what = {.tag = ++host->tags, .is_sync = true, .floor = sim_tree->zxid};
+    const sim_node_request what = {.tag = ++host->tags, .is_sync = true, .floor = sim_tree->zxid};
     SAY("host %d asks %" PRIu64 ": sync", host->machine.id, what.tag);
     keep(host, what, zkl_node_sync(host->client, what.tag, some_deadline(host), false));
 }
@@ -104,14 +104,14 @@ static void ask_sync(sim_host *host) {
 /* One write alone. */
 static void write_one(sim_host *host, const zkl_op *op, unsigned serial) {
     static const char *const words[] = {"", "", "", "create", "set", "delete"};
-    const sim_errand what = {.tag = ++host->tags, .kind = op->kind, .serial = serial};
+    const sim_node_request what = {.tag = ++host->tags, .kind = op->kind, .serial = serial};
     SAY("host %d asks %" PRIu64 ": write %u, %s %s", host->machine.id, what.tag, serial,
         words[op->kind], op->path);
     keep(host, what, zkl_node_do(host->client, op, what.tag, some_deadline(host), sim_once_in(10)));
 }
 
 static void write_several(sim_host *host, const zkl_op *ops, size_t count, sim_caller *guard,
-                          sim_errand what) {
+                          sim_node_request what) {
     what.tag = ++host->tags;
     SAY("host %d asks %" PRIu64 ": write %u, %zu ops at %s%s %" PRIu64, host->machine.id, what.tag,
         what.serial, count, ops[0].path, guard ? ", while it holds" : ", by nobody",
@@ -188,7 +188,8 @@ static void replace_flag(sim_host *host) {
         op_at(ZKL_OP_DELETE, path_in(host, NOTE_FLAG), ""),
     };
     ops[0].ephemeral = true;
-    write_several(host, ops, OPS_MOST, NULL, (sim_errand){.kind = ZKL_OP_CREATE, .serial = serial});
+    write_several(host, ops, OPS_MOST, NULL,
+                  (sim_node_request){.kind = ZKL_OP_CREATE, .serial = serial});
 }
 
 /* ---- counting, while something is held ---- */
@@ -248,7 +249,7 @@ static void count_on(sim_caller *c, bool is_there, uint64_t value) {
     const sim_note note = (sim_note)(NOTE_COUNT + (int)place_of(c));
     const zkl_op op = op_at(is_there ? ZKL_OP_SET : ZKL_OP_CREATE, path_in(host, note), data);
     write_several(host, &op, 1, c,
-                  (sim_errand){.kind = op.kind, .serial = serial, .counter = c->tag});
+                  (sim_node_request){.kind = op.kind, .serial = serial, .counter = c->tag});
     rob(c);
     if (sim_once_in(6))
         cut_off(host);
@@ -262,14 +263,14 @@ static void make_held(sim_caller *c) {
     unique_path(c->host, path, serial);
     zkl_op op = op_at(ZKL_OP_CREATE, path, data);
     op.ephemeral = sim_once_in(2);
-    write_several(c->host, &op, 1, c, (sim_errand){.kind = op.kind, .serial = serial});
+    write_several(c->host, &op, 1, c, (sim_node_request){.kind = op.kind, .serial = serial});
 }
 
 void sim_clerk_held(sim_caller *c) {
     sim_host *host = c->host;
-    if (!host->has_notes || count_errands(host) >= ERRANDS_MOST)
+    if (!host->has_notes || count_node_requests(host) >= NODE_REQUESTS_MOST)
         return;
-    for (const sim_errand *e = host->errands; e; e = e->next)
+    for (const sim_node_request *e = host->requests; e; e = e->next)
         if (e->counter == c->tag)
             return;
     if (!is_exclusive(c))
@@ -279,7 +280,7 @@ void sim_clerk_held(sim_caller *c) {
 }
 
 void sim_clerk_forget(const sim_caller *c) {
-    for (sim_errand *e = c->host->errands; e; e = e->next)
+    for (sim_node_request *e = c->host->requests; e; e = e->next)
         if (e->counter == c->tag)
             e->counter = 0;
 }
@@ -291,7 +292,7 @@ static uint64_t count_in(const zkl_content *content) {
 }
 
 /* Who holds goes on, as far as the answer lets him. */
-static void count_further(sim_caller *c, const sim_errand *e, zkl_status status,
+static void count_further(sim_caller *c, const sim_node_request *e, zkl_status status,
                           const zkl_content *content) {
     if (!c->is_granted || c->is_released || c->losses)
         return;
@@ -307,7 +308,7 @@ static void count_further(sim_caller *c, const sim_errand *e, zkl_status status,
 /* ---- answers ---- */
 
 /* Nothing else is told of what the hosts ask, unless somebody forbids it. */
-static void check_status(const sim_host *host, const sim_errand *e, zkl_status status) {
+static void check_status(const sim_host *host, const sim_node_request *e, zkl_status status) {
     switch ((int)status) {
     case ZKL_OK:
     case ZKL_TIMEOUT:
@@ -328,13 +329,13 @@ static void check_status(const sim_host *host, const sim_errand *e, zkl_status s
     default:
         break;
     }
-    sim_fail("host %d's errand %" PRIu64 " failed with '%s'", host->machine.id, e->tag,
+    sim_fail("host %d's node request %" PRIu64 " failed with '%s'", host->machine.id, e->tag,
              zkl_status_text(status));
 }
 
-static void check_read(sim_host *host, const sim_errand *e, zkl_status status) {
-    const zkl_content *content = zkl_errand_content(e->errand, 0);
-    if (e->kind == ZKL_OP_EXISTS && status == ZKL_OK && !zkl_errand_found(e->errand))
+static void check_read(sim_host *host, const sim_node_request *e, zkl_status status) {
+    const zkl_content *content = zkl_node_request_content(e->request, 0);
+    if (e->kind == ZKL_OP_EXISTS && status == ZKL_OK && !zkl_node_request_found(e->request))
         status = ZKL_NO_NODE;
     if (status != ZKL_OK && status != ZKL_NO_NODE)
         return;
@@ -343,8 +344,8 @@ static void check_read(sim_host *host, const sim_errand *e, zkl_status status) {
                                       &content->stat));
 }
 
-static void answered(sim_host *host, sim_errand *e, zkl_status status) {
-    SAY("host %d hears: errand %" PRIu64 ": %s", host->machine.id, e->tag,
+static void answered(sim_host *host, sim_node_request *e, zkl_status status) {
+    SAY("host %d hears: node request %" PRIu64 ": %s", host->machine.id, e->tag,
         status == ZKL_OK ? "good" : zkl_status_text(status));
     check_status(host, e, status);
     if (e->serial)
@@ -356,30 +357,30 @@ static void answered(sim_host *host, sim_errand *e, zkl_status status) {
     sim_caller *c = e->counter ? caller_by_tag(host, e->counter) : NULL;
     e->counter = 0;
     if (c && !host->is_resting && !host->client->closing)
-        count_further(c, e, status, zkl_errand_content(e->errand, 0));
+        count_further(c, e, status, zkl_node_request_content(e->request, 0));
 }
 
-static void drop_errand(sim_host *host, sim_errand *e) {
-    sim_errand **p = &host->errands;
+static void drop_node_request(sim_host *host, sim_node_request *e) {
+    sim_node_request **p = &host->requests;
     while (*p != e)
         p = &(*p)->next;
     *p = e->next;
-    zkl_errand_drop(e->errand);
+    zkl_node_request_drop(e->request);
     free(e);
 }
 
 /* A signal, or coroutine.close, ends the call. */
-static void interrupt(sim_host *host, sim_errand *e) {
-    SAY("host %d interrupts its errand %" PRIu64, host->machine.id, e->tag);
+static void interrupt(sim_host *host, sim_node_request *e) {
+    SAY("host %d interrupts its node request %" PRIu64, host->machine.id, e->tag);
     if (e->serial)
         sim_ledger_interrupted(e->serial);
-    drop_errand(host, e);
+    drop_node_request(host, e);
 }
 
 /* The script goes on reading, perhaps when its session has moved to a server that lags. */
 static void interrupt_and_read(sim_host *host) {
     write_flag(host);
-    interrupt(host, host->errands);
+    interrupt(host, host->requests);
     cut_off(host);
     read_note(host, ZKL_OP_GET, NOTE_FLAG, 0);
 }
@@ -469,13 +470,13 @@ bool sim_clerk_hear(sim_host *host, const zkl_event *event) {
         told(host, look);
         return true;
     }
-    sim_errand *e = host->errands;
+    sim_node_request *e = host->requests;
     while (e && e->tag != event->tag)
         e = e->next;
     if (!e || event->kind != ZKL_EVENT_ANSWER)
         return false;
     answered(host, e, event->status);
-    drop_errand(host, e);
+    drop_node_request(host, e);
     return true;
 }
 
@@ -483,7 +484,7 @@ bool sim_clerk_hear(sim_host *host, const zkl_event *event) {
 
 void sim_clerk_deed(sim_host *host) {
     if (!host->client || host->machine.stopped_until > sim_now ||
-        count_errands(host) >= ERRANDS_MOST)
+        count_node_requests(host) >= NODE_REQUESTS_MOST)
         return;
     sim_machine *before = sim_enter(&host->machine);
     switch (sim_any(12)) {
@@ -510,8 +511,8 @@ void sim_clerk_deed(sim_host *host) {
     case 8:
         if (sim_once_in(2))
             interrupt_and_read(host);
-        else if (host->errands)
-            interrupt(host, host->errands);
+        else if (host->requests)
+            interrupt(host, host->requests);
         break;
     default:
         watch_something(host);
@@ -540,8 +541,8 @@ void sim_clerk_stop(sim_host *host) {
 }
 
 void sim_clerk_close(sim_host *host) {
-    while (host->errands)
-        drop_errand(host, host->errands);
+    while (host->requests)
+        drop_node_request(host, host->requests);
     while (host->looks)
         stop(host, host->looks);
     sim_ledger_parted(host);
@@ -551,7 +552,7 @@ void sim_clerk_close(sim_host *host) {
 /* ---- the end ---- */
 
 bool sim_clerk_is_idle(const sim_host *host) {
-    return !host->errands;
+    return !host->requests;
 }
 
 /* Whom the servers have refused is shown nothing any more. */

@@ -464,7 +464,7 @@ static void change_notes(void) {
 }
 
 static void see_to_notes(void) {
-    await(all_answered, 120 * ZKL_SECOND, "an errand is never answered");
+    await(all_answered, 120 * ZKL_SECOND, "a node request is never answered");
     await(all_current, 120 * ZKL_SECOND, "a watch never shows the latest state");
     await(all_awake, 120 * ZKL_SECOND, "time does not pass");
     change_notes();

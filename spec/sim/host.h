@@ -9,7 +9,7 @@
 
 typedef struct sim_host sim_host;
 typedef struct sim_session sim_session;
-typedef struct sim_errand sim_errand;
+typedef struct sim_node_request sim_node_request;
 typedef struct sim_look sim_look;
 
 /* The places that are locked; a place may be several directories. */
@@ -76,7 +76,7 @@ struct sim_host {
     bool is_cut;    /* its link may break just when it writes */
     sim_event cut;
     bool is_robbed; /* operators take away what it holds just when it writes */
-    sim_errand *errands;
+    sim_node_request *requests;
     sim_look *looks;
     int64_t floor; /* what it has been shown was so then, or is younger */
     unsigned made; /* the write that made a node which it has not asked to have deleted yet */

@@ -30,7 +30,7 @@ void fake_leave(fake_client *client) {
     do
         zkl_compounds_step(&client->lines.queue);
     while (zkl_shared_nodes_step(&client->lines.queue));
-    zkl_errands_step(&client->nodes);
+    zkl_node_requests_step(&client->nodes);
     zkl_views_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
@@ -95,7 +95,7 @@ fake_client *fake_client_new(fake_servers *servers) {
          zkl_lines_init(&client->lines, context));
     client->queries =
         (zkl_queries){.context = context, .queue = &client->lines.queue, .state = &client->state};
-    zkl_errands_init(&client->nodes, context, &client->state);
+    zkl_node_requests_init(&client->nodes, context, &client->state);
     zkl_views_init(&client->nodes, &client->lines);
     context->unwatched = unwatched;
     client->heart = (zkl_heart){.context = context, .refreshed = refreshed, .unsure = unsure};
@@ -108,11 +108,11 @@ fake_client *fake_client_new(fake_servers *servers) {
 void fake_client_free(fake_client *client) {
     client->context.port = NULL;
     zkl_lines_each(&client->lines, zkl_line_expire);
-    zkl_errands_unlink(&client->nodes);
+    zkl_node_requests_unlink(&client->nodes);
     zkl_views_destroy(&client->nodes);
     for (fake_caller *p = client->callers, *next; p; p = next) {
         next = p->next;
-        zkl_errands_forget(&client->nodes, p->contender);
+        zkl_node_requests_forget(&client->nodes, p->contender);
         p->contender->call->drop(p->contender);
         free(p);
     }
@@ -396,7 +396,7 @@ void fake_drop(fake_caller *caller) {
         p = &(*p)->next;
     *p = caller->next;
     zkl_queries_forget(&client->queries, caller->contender);
-    zkl_errands_forget(&client->nodes, caller->contender);
+    zkl_node_requests_forget(&client->nodes, caller->contender);
     caller->contender->call->drop(caller->contender);
     free(caller);
     fake_leave(client);
@@ -463,10 +463,10 @@ void fake_hear(fake_client *client) {
     while (!client->busy && zkl_events_peek(&client->context.events, &event)) {
         zkl_events_forget(&client->context.events, event.serial);
         if (event.kind == ZKL_EVENT_CHANGED) {
-            client->changes[event.tag % FAKE_ERRANDS]++;
+            client->changes[event.tag % FAKE_NODE_REQUESTS]++;
         } else if (event.kind != ZKL_EVENT_ANSWER) {
             hear(client, &event);
-        } else if (event.tag < FAKE_ERRANDS) {
+        } else if (event.tag < FAKE_NODE_REQUESTS) {
             client->answers[event.tag] = event.status;
             client->answered[event.tag]++;
         }

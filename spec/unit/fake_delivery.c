@@ -11,7 +11,7 @@ void fake_resume(fake_client *client) {
     client->state = ZKL_STATE_CONNECTED;
     client->context.port = &client->port;
     zkl_lines_each(&client->lines, zkl_line_resume);
-    zkl_errands_resume(&client->nodes);
+    zkl_node_requests_resume(&client->nodes);
     zkl_views_resume(&client->nodes);
 }
 

@@ -7,7 +7,7 @@
 
 #include "fake_quorum.h"
 #include "fake_servers.h"
-#include "nodes/errand.h"
+#include "nodes/node_request.h"
 #include "nodes/view.h"
 #include "query/query.h"
 #include "queue/compound.h"
@@ -31,7 +31,7 @@ typedef struct fake_caller {
     bool doubts;   /* its release answered ZKL_UNKNOWN */
 } fake_caller;
 
-#define FAKE_ERRANDS 128
+#define FAKE_NODE_REQUESTS 128
 
 typedef struct fake_client {
     zkl_port port;
@@ -42,8 +42,9 @@ typedef struct fake_client {
     zkl_queries queries;
     _Atomic zkl_state state;
     zkl_nodes nodes;
-    zkl_status answers[FAKE_ERRANDS];                       /* of errands, by tag */
-    unsigned answered[FAKE_ERRANDS], changes[FAKE_ERRANDS]; /* changes: of views, by tag */
+    zkl_status answers[FAKE_NODE_REQUESTS]; /* of node requests, by tag */
+    /* changes: of views, by tag */
+    unsigned answered[FAKE_NODE_REQUESTS], changes[FAKE_NODE_REQUESTS];
     fake_caller *callers;
     uint64_t tags, events;
 

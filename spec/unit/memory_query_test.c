@@ -5,12 +5,12 @@
 
 #define NODE "/locks/x"
 
-static void run_errand(const zkl_wish *wish) {
-    zkl_errand *errand = zkl_errand_new(&one->nodes, wish, memory.errand_count);
-    one->answered[memory.errand_count] = 0;
-    memory.errands[memory.errand_count++] = errand;
-    if (errand)
-        zkl_errand_start(errand, ZKL_NEVER);
+static void run_node_request(const zkl_wish *wish) {
+    zkl_node_request *request = zkl_node_request_new(&one->nodes, wish, memory.node_request_count);
+    one->answered[memory.node_request_count] = 0;
+    memory.requests[memory.node_request_count++] = request;
+    if (request)
+        zkl_node_request_start(request, ZKL_NEVER);
     fake_leave(one);
 }
 
@@ -25,11 +25,12 @@ static void nodes_are_read_and_written(void) {
         {.kind = ZKL_OP_CHILDREN, .path = "/locks"},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        run_errand(&(zkl_wish){.ops = &ops[i], .count = 1});
-    run_errand(&(zkl_wish){.count = 0});
+        run_node_request(&(zkl_wish){.ops = &ops[i], .count = 1});
+    run_node_request(&(zkl_wish){.count = 0});
     fake_settle_all(zk);
     if (p)
-        run_errand(&(zkl_wish){.ops = &ops[2], .count = 1, .several = true, .guard = p->contender});
+        run_node_request(
+            &(zkl_wish){.ops = &ops[2], .count = 1, .several = true, .guard = p->contender});
     fake_settle_all(zk);
     memory_release(p);
     fake_settle_all(zk);

@@ -9,7 +9,7 @@
 memory_scenario memory;
 
 void memory_begin(void) {
-    memory.errand_count = 0;
+    memory.node_request_count = 0;
     memory.view = NULL;
     memory.upset = memory.several = false;
     memory.asked_for[0] = memory.asked_for[1] = NULL;
@@ -23,10 +23,10 @@ void memory_end(void) {
     memory.query = NULL;
     if (memory.view)
         zkl_view_quit(memory.view);
-    for (size_t i = 0; i < memory.errand_count; i++)
-        if (memory.errands[i])
-            zkl_errand_free(memory.errands[i]);
-    memory.errand_count = 0;
+    for (size_t i = 0; i < memory.node_request_count; i++)
+        if (memory.requests[i])
+            zkl_node_request_free(memory.requests[i]);
+    memory.node_request_count = 0;
     fake_world_end();
 }
 
@@ -115,12 +115,12 @@ static void check_rest(void) {
     for (fake_client *c = zk->clients; c; c = c->next)
         while (c->callers)
             fake_drop(c->callers);
-    for (size_t i = 0; i < memory.errand_count; i++) {
-        CHECK_INT(one->answered[i], memory.errands[i] != NULL);
-        if (memory.errands[i])
-            zkl_errand_free(memory.errands[i]);
+    for (size_t i = 0; i < memory.node_request_count; i++) {
+        CHECK_INT(one->answered[i], memory.requests[i] != NULL);
+        if (memory.requests[i])
+            zkl_node_request_free(memory.requests[i]);
     }
-    memory.errand_count = 0;
+    memory.node_request_count = 0;
     if (memory.view)
         check_seen("1");
     memory.view = NULL;

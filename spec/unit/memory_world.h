@@ -15,8 +15,8 @@ typedef struct memory_scenario {
     bool several; /* places that are one: one that cannot be entered later ends them all */
     const fake_caller *asked_for[2];
     zkl_query *query;
-    zkl_errand *errands[FAKE_ERRANDS]; /* of one, by tag; NULL: it had no memory */
-    size_t errand_count;
+    zkl_node_request *requests[FAKE_NODE_REQUESTS]; /* of one, by tag; NULL: it had no memory */
+    size_t node_request_count;
     zkl_view *view;
 } memory_scenario;
 

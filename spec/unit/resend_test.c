@@ -20,7 +20,7 @@
 #define CODE_FIRST (-130)
 
 static fake_caller *caller;
-static zkl_errand *errand;
+static zkl_node_request *request;
 static zkl_view *view;
 static zkl_query *query;
 
@@ -96,10 +96,10 @@ static void do_shared_node(void) {
 
 static void do_op(zkl_op_kind kind, const char *path, bool parents, bool several) {
     const zkl_op op = {.kind = kind, .path = path, .data = "", .version = -1, .parents = parents};
-    errand =
-        zkl_errand_new(&one->nodes, &(zkl_wish){.ops = &op, .count = 1, .several = several}, 0);
-    must(errand != NULL);
-    zkl_errand_start(errand, zkl_clock_after(fake_now, 60));
+    request = zkl_node_request_new(&one->nodes,
+                                   &(zkl_wish){.ops = &op, .count = 1, .several = several}, 0);
+    must(request != NULL);
+    zkl_node_request_start(request, zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -132,9 +132,9 @@ static void do_several(void) {
 }
 
 static void do_sync(void) {
-    errand = zkl_errand_new(&one->nodes, &(zkl_wish){.count = 0}, 0);
-    must(errand != NULL);
-    zkl_errand_start(errand, zkl_clock_after(fake_now, 60));
+    request = zkl_node_request_new(&one->nodes, &(zkl_wish){.count = 0}, 0);
+    must(request != NULL);
+    zkl_node_request_start(request, zkl_clock_after(fake_now, 60));
     fake_leave(one);
 }
 
@@ -207,13 +207,13 @@ static unsigned requests(void) {
 }
 
 static void let_go(void) {
-    if (errand)
-        zkl_errand_free(errand);
+    if (request)
+        zkl_node_request_free(request);
     if (query)
         zkl_query_free(query);
     if (view)
         zkl_view_quit(view);
-    errand = NULL;
+    request = NULL;
     query = NULL;
     view = NULL;
 }

@@ -8,7 +8,7 @@
 
 #define NODE "/locks/x"
 
-static zkl_view *views[FAKE_ERRANDS];
+static zkl_view *views[FAKE_NODE_REQUESTS];
 static size_t count;
 
 static void begin(void) {

@@ -1,9 +1,9 @@
-#include "nodes/errand_answer.h"
+#include "nodes/node_request_answer.h"
 
 #include "base/status.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
-#include "nodes/errand_state.h"
+#include "nodes/node_request_state.h"
 #include "queue/answer.h"
 #include "queue/parents.h"
 
@@ -13,7 +13,7 @@
 /* How often what was made above may vanish as soon as it is made. */
 #define ROUNDS_MOST 50
 
-zkl_status zkl_errand_status(int rc) {
+zkl_status zkl_node_request_status(int rc) {
     switch (rc) {
     case ZNONODE:
         return ZKL_NO_NODE;
@@ -28,18 +28,19 @@ zkl_status zkl_errand_status(int rc) {
     }
 }
 
-static void read_answered(zkl_errand *e, const zkl_reply *reply) {
+static void read_answered(zkl_node_request *e, const zkl_reply *reply) {
     e->found = reply->rc == ZOK;
     if (reply->rc == ZNONODE && e->ops[0].kind == ZKL_OP_EXISTS)
-        zkl_errand_finish(e, ZKL_OK);
+        zkl_node_request_finish(e, ZKL_OK);
     else if (reply->rc != ZOK)
-        zkl_errand_finish(e, zkl_errand_status(reply->rc));
+        zkl_node_request_finish(e, zkl_node_request_status(reply->rc));
     else
-        zkl_errand_finish(e, zkl_content_copy(&e->contents[0], reply) ? ZKL_OK : ZKL_NO_MEMORY);
+        zkl_node_request_finish(e,
+                                zkl_content_copy(&e->contents[0], reply) ? ZKL_OK : ZKL_NO_MEMORY);
 }
 
 /* There is room for it since before the write: what was done must be told. */
-static void keep_path(zkl_errand *e, size_t index, const char *path) {
+static void keep_path(zkl_node_request *e, size_t index, const char *path) {
     zkl_content *content = &e->contents[index];
     path += e->nodes->context->chroot;
     if (!*path)
@@ -54,14 +55,14 @@ static size_t length_above(const zkl_op *op) {
 }
 
 /* A chroot that does not exist is made, and what stands above it. */
-static bool may_make_parents(const zkl_errand *e) {
+static bool may_make_parents(const zkl_node_request *e) {
     const size_t above = length_above(&e->ops[0]);
     return e->ops[0].kind == ZKL_OP_CREATE && above > 0 &&
            (e->ops[0].parents || above <= e->nodes->context->chroot);
 }
 
 /* ZOK: they are on their way, and the create is to be sent behind them. */
-static int make_parents(zkl_errand *e) {
+static int make_parents(zkl_node_request *e) {
     if (e->above && (e->parents.refused != ZOK || ++e->rounds > ROUNDS_MOST))
         return e->parents.refused != ZOK ? e->parents.refused : ZNONODE;
     if (!e->nodes->context->port)
@@ -79,22 +80,22 @@ static int make_parents(zkl_errand *e) {
 
 /* A round of parents in which the servers refused something for now says nothing: after a pause
  * there is another one. */
-static void no_parents(zkl_errand *e) {
+static void no_parents(zkl_node_request *e) {
     if (e->above && e->parents.refused == ZOK && e->parents.unheard) {
         e->parents_due = true;
-        zkl_errand_wait(e);
+        zkl_node_request_wait(e);
         return;
     }
     const int rc = make_parents(e);
     if (rc == ZMARSHALLINGERROR)
-        zkl_errand_finish(e, ZKL_NO_MEMORY);
+        zkl_node_request_finish(e, ZKL_NO_MEMORY);
     else if (rc == ZOK || zkl_status_unknown(rc))
-        zkl_errand_set_stage(e, ZKL_ERRAND_WAITING);
+        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
     else
-        zkl_errand_finish(e, zkl_errand_status(rc));
+        zkl_node_request_finish(e, zkl_node_request_status(rc));
 }
 
-static void write_answered(zkl_errand *e, const zkl_reply *reply) {
+static void write_answered(zkl_node_request *e, const zkl_reply *reply) {
     if (reply->rc == ZNONODE && may_make_parents(e)) {
         no_parents(e);
         return;
@@ -103,15 +104,15 @@ static void write_answered(zkl_errand *e, const zkl_reply *reply) {
         keep_path(e, 0, reply->path);
     if (reply->rc == ZOK && reply->stat)
         e->contents[0].stat = *reply->stat;
-    zkl_errand_finish(e, zkl_errand_status(reply->rc));
+    zkl_node_request_finish(e, zkl_node_request_status(reply->rc));
 }
 
 /* The servers do not have a node any more that we hold with. */
-static void guard_missing(zkl_errand *e, size_t index) {
+static void guard_missing(zkl_node_request *e, size_t index) {
     zkl_receiver *receiver = zkl_receiver_find(&e->nodes->context->receivers, e->checked[index]);
     if (receiver && receiver->names_node)
         zkl_line_own_missing(ZKL_CONTAINER_OF(receiver, zkl_contender, receiver));
-    zkl_errand_finish(e, ZKL_LOST);
+    zkl_node_request_finish(e, ZKL_LOST);
 }
 
 /* Those before the one that failed say ZOK, those behind it that it was not tried. */
@@ -122,7 +123,7 @@ static size_t first_failed(const zkl_reply *reply) {
     return i;
 }
 
-static void several_failed(zkl_errand *e, const zkl_reply *reply) {
+static void several_failed(zkl_node_request *e, const zkl_reply *reply) {
     const size_t index = first_failed(reply);
     const int rc = index < reply->count ? reply->outcomes[index].rc : reply->rc;
     if (index < e->checks && rc == ZNONODE) {
@@ -131,10 +132,10 @@ static void several_failed(zkl_errand *e, const zkl_reply *reply) {
     }
     if (index >= e->checks && index < reply->count)
         e->failed = index - e->checks + 1;
-    zkl_errand_finish(e, zkl_errand_status(rc));
+    zkl_node_request_finish(e, zkl_node_request_status(rc));
 }
 
-static void several_answered(zkl_errand *e, const zkl_reply *reply) {
+static void several_answered(zkl_node_request *e, const zkl_reply *reply) {
     if (reply->rc != ZOK) {
         several_failed(e, reply);
         return;
@@ -145,28 +146,30 @@ static void several_answered(zkl_errand *e, const zkl_reply *reply) {
         if (e->ops[i].kind == ZKL_OP_CREATE)
             keep_path(e, i, outcome->path);
     }
-    zkl_errand_finish(e, ZKL_OK);
+    zkl_node_request_finish(e, ZKL_OK);
 }
 
-void zkl_errand_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
-    zkl_errand *e = ZKL_CONTAINER_OF(receiver, zkl_errand, receiver);
+void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
+                               const zkl_reply *reply) {
+    zkl_node_request *e = ZKL_CONTAINER_OF(receiver, zkl_node_request, receiver);
     const bool cut = zkl_status_unknown(reply->rc) || reply->rc == ZAUTHFAILED;
-    if (asked->what == ZKL_ERRAND_PRELUDE)
+    if (asked->what == ZKL_NODE_REQUEST_PRELUDE)
         return;
-    if (cut && !zkl_errand_is_read(e))
-        zkl_errand_finish(e, ZKL_UNKNOWN);
-    else if (cut || (zkl_status_throttled(reply->rc) && zkl_errand_is_read(e)))
-        zkl_errand_read_again(e, cut);
+    if (cut && !zkl_node_request_is_read(e))
+        zkl_node_request_finish(e, ZKL_UNKNOWN);
+    else if (cut || (zkl_status_throttled(reply->rc) && zkl_node_request_is_read(e)))
+        zkl_node_request_read_again(e, cut);
     else if (e->several)
         several_answered(e, reply);
     else if (e->count == 0)
-        zkl_errand_finish(e, reply->rc == ZNONODE ? ZKL_OK : zkl_errand_status(reply->rc));
-    else if (!zkl_errand_is_read(e))
+        zkl_node_request_finish(e,
+                                reply->rc == ZNONODE ? ZKL_OK : zkl_node_request_status(reply->rc));
+    else if (!zkl_node_request_is_read(e))
         write_answered(e, reply);
     else if (zkl_barrier_passed(&e->nodes->barrier))
         read_answered(e, reply);
     else
-        zkl_errand_read_again(e, false);
-    if (e->stage == ZKL_ERRAND_DONE && !zkl_status_passes(reply->rc))
+        zkl_node_request_read_again(e, false);
+    if (e->stage == ZKL_NODE_REQUEST_DONE && !zkl_status_passes(reply->rc))
         e->nodes->pause = 0;
 }

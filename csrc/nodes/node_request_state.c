@@ -1,4 +1,4 @@
-#include "nodes/errand_state.h"
+#include "nodes/node_request_state.h"
 
 #include "base/backoff.h"
 #include "nodes/barrier.h"
@@ -7,48 +7,49 @@
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
 
-bool zkl_errand_is_read(const zkl_errand *e) {
+bool zkl_node_request_is_read(const zkl_node_request *e) {
     if (e->several)
         return false;
     return e->count == 0 || e->ops[0].kind == ZKL_OP_GET || e->ops[0].kind == ZKL_OP_EXISTS ||
            e->ops[0].kind == ZKL_OP_CHILDREN;
 }
 
-bool zkl_errand_is_unknown(const zkl_errand *e) {
-    return e->stage == ZKL_ERRAND_HANDED && !zkl_errand_is_read(e);
+bool zkl_node_request_is_unknown(const zkl_node_request *e) {
+    return e->stage == ZKL_NODE_REQUEST_HANDED && !zkl_node_request_is_read(e);
 }
 
-size_t zkl_errand_parts(zkl_contender *guard) {
+size_t zkl_node_request_parts(zkl_contender *guard) {
     size_t count = 0;
     while (guard && guard->call->part(guard, count) != NULL)
         count++;
     return count;
 }
 
-void zkl_errand_set_stage(zkl_errand *e, zkl_errand_stage to) {
+void zkl_node_request_set_stage(zkl_node_request *e, zkl_node_request_stage to) {
     zkl_nodes *nodes = e->nodes;
-    if (e->stage != ZKL_ERRAND_DONE)
-        zkl_list_remove(e->stage == ZKL_ERRAND_WAITING ? &nodes->waiting : &nodes->handed,
+    if (e->stage != ZKL_NODE_REQUEST_DONE)
+        zkl_list_remove(e->stage == ZKL_NODE_REQUEST_WAITING ? &nodes->waiting : &nodes->handed,
                         &e->item);
-    if (to != ZKL_ERRAND_HANDED)
+    if (to != ZKL_NODE_REQUEST_HANDED)
         zkl_receiver_leave(&nodes->context->receivers, &e->receiver);
     e->stage = to;
-    if (to != ZKL_ERRAND_DONE)
-        zkl_list_append(to == ZKL_ERRAND_WAITING ? &nodes->waiting : &nodes->handed, &e->item);
+    if (to != ZKL_NODE_REQUEST_DONE)
+        zkl_list_append(to == ZKL_NODE_REQUEST_WAITING ? &nodes->waiting : &nodes->handed,
+                        &e->item);
 }
 
 /* What became of a write that nobody knows of can be read: but not from a server that has not seen
  * it yet, and the session may have moved to one. So a barrier comes before the next read. */
-void zkl_errand_finish(zkl_errand *e, zkl_status status) {
+void zkl_node_request_finish(zkl_node_request *e, zkl_status status) {
     if (status == ZKL_UNKNOWN)
         zkl_barrier_forget(&e->nodes->barrier);
-    zkl_errand_set_stage(e, ZKL_ERRAND_DONE);
+    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
     zkl_timer_clear(&e->nodes->context->timers, &e->timer);
     zkl_events_post(&e->nodes->context->events, &e->answer, status, 0);
 }
 
-void zkl_errand_give_up(zkl_errand *e, zkl_status status) {
-    zkl_errand_finish(e, zkl_errand_is_unknown(e) ? ZKL_UNKNOWN : status);
+void zkl_node_request_give_up(zkl_node_request *e, zkl_status status) {
+    zkl_node_request_finish(e, zkl_node_request_is_unknown(e) ? ZKL_UNKNOWN : status);
 }
 
 /* The first of many that were refused at once says when. */
@@ -59,18 +60,18 @@ static void wait_a_moment(zkl_nodes *nodes) {
     zkl_timer_set(&nodes->context->timers, &nodes->retry, zkl_context_now(nodes->context) + pause);
 }
 
-void zkl_errand_read_again(zkl_errand *e, bool cut) {
+void zkl_node_request_read_again(zkl_node_request *e, bool cut) {
     if (e->once && cut) {
-        zkl_errand_finish(e, ZKL_DISCONNECTED);
+        zkl_node_request_finish(e, ZKL_DISCONNECTED);
         return;
     }
     if (cut && !e->nodes->context->port)
-        zkl_errand_set_stage(e, ZKL_ERRAND_WAITING); /* the next link goes on */
+        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link goes on */
     else
-        zkl_errand_wait(e);
+        zkl_node_request_wait(e);
 }
 
-void zkl_errand_wait(zkl_errand *e) {
-    zkl_errand_set_stage(e, ZKL_ERRAND_WAITING);
+void zkl_node_request_wait(zkl_node_request *e) {
+    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
     wait_a_moment(e->nodes);
 }

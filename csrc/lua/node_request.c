@@ -1,4 +1,4 @@
-/* errand: the userdata around a zkl_errand, and how a script's ops get to it. */
+/* node_request: the userdata around a zkl_node_request, and how a script's ops get to it. */
 #include "binding.h"
 
 #include <stdio.h>
@@ -40,11 +40,11 @@ static zkl_op read_op(lua_State *L, int index) {
     return op;
 }
 
-/* Pushes the errand, or raises: 1 result. */
-static int push(lua_State *L, void **box, zkl_errand *errand) {
-    if (!errand)
+/* Pushes the node request, or raises: 1 result. */
+static int push(lua_State *L, void **box, zkl_node_request *request) {
+    if (!request)
         return zkl_push_error(L, ZKL_NO_MEMORY);
-    *box = errand;
+    *box = request;
     return 1;
 }
 
@@ -53,7 +53,7 @@ int zkl_lua_do(lua_State *L) {
     const zkl_op op = read_op(L, 2);
     const uint64_t tag = zkl_check_tag(L, 3);
     const zkl_nanos deadline = zkl_check_moment(L, 4);
-    void **box = zkl_new_box(L, ZKL_ERRAND);
+    void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
     return push(L, box, zkl_node_do(client, &op, tag, deadline, lua_toboolean(L, 5)));
 }
 
@@ -77,7 +77,7 @@ int zkl_lua_do_all(lua_State *L) {
         ops[i] = read_op(L, lua_gettop(L));
         lua_pop(L, 1);
     }
-    void **box = zkl_new_box(L, ZKL_ERRAND);
+    void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
     return push(L, box,
                 zkl_node_do_all(client, ops, count, guard, tag, deadline, lua_toboolean(L, 5)));
 }
@@ -86,28 +86,29 @@ int zkl_lua_sync(lua_State *L) {
     zkl_client *client = zkl_check_client(L, 1);
     const uint64_t tag = zkl_check_tag(L, 2);
     const zkl_nanos deadline = zkl_check_moment(L, 3);
-    void **box = zkl_new_box(L, ZKL_ERRAND);
+    void **box = zkl_new_box(L, ZKL_NODE_REQUEST);
     return push(L, box, zkl_node_sync(client, tag, deadline, lua_toboolean(L, 4)));
 }
 
 /* ---- what came of it ---- */
 
-static zkl_errand *check(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_ERRAND);
-    luaL_argcheck(L, *box, 1, "the errand was dropped");
+static zkl_node_request *check(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_NODE_REQUEST);
+    luaL_argcheck(L, *box, 1, "the node request was dropped");
     return *box;
 }
 
-static int errand_drop(lua_State *L) {
-    void **box = luaL_checkudata(L, 1, ZKL_ERRAND);
-    zkl_errand *errand = *box;
+static int node_request_drop(lua_State *L) {
+    void **box = luaL_checkudata(L, 1, ZKL_NODE_REQUEST);
+    zkl_node_request *request = *box;
     *box = NULL;
-    zkl_errand_drop(errand);
+    zkl_node_request_drop(request);
     return 0;
 }
 
 static const zkl_content *content(lua_State *L) {
-    const zkl_content *found = zkl_errand_content(check(L), (size_t)luaL_optinteger(L, 2, 1) - 1);
+    const zkl_content *found =
+        zkl_node_request_content(check(L), (size_t)luaL_optinteger(L, 2, 1) - 1);
     luaL_argcheck(L, found, 2, "no such operation");
     return found;
 }
@@ -146,46 +147,46 @@ void zkl_push_names(lua_State *L, const zkl_content *of) {
     }
 }
 
-/* errand:data([index]) -> of a get its data; of a create its path */
-static int errand_data(lua_State *L) {
+/* request:data([index]) -> of a get its data; of a create its path */
+static int node_request_data(lua_State *L) {
     const zkl_content *of = content(L);
     lua_pushlstring(L, of->data ? of->data : "", of->length);
     return 1;
 }
 
-/* errand:stat([index]) */
-static int errand_stat(lua_State *L) {
+/* request:stat([index]) */
+static int node_request_stat(lua_State *L) {
     zkl_push_stat(L, &content(L)->stat);
     return 1;
 }
 
-/* errand:names() -> sorted list */
-static int errand_names(lua_State *L) {
+/* request:names() -> sorted list */
+static int node_request_names(lua_State *L) {
     zkl_push_names(L, content(L));
     return 1;
 }
 
-/* errand:found() -> of exists: is it there? */
-static int errand_found(lua_State *L) {
-    lua_pushboolean(L, zkl_errand_found(check(L)));
+/* request:found() -> of exists: is it there? */
+static int node_request_found(lua_State *L) {
+    lua_pushboolean(L, zkl_node_request_found(check(L)));
     return 1;
 }
 
-/* errand:failed() -> which of several has failed, or nil */
-static int errand_failed(lua_State *L) {
-    const size_t failed = zkl_errand_failed(check(L));
+/* request:failed() -> which of several has failed, or nil */
+static int node_request_failed(lua_State *L) {
+    const size_t failed = zkl_node_request_failed(check(L));
     if (!failed)
         return 0;
     lua_pushinteger(L, (lua_Integer)failed);
     return 1;
 }
 
-void zkl_open_errand(lua_State *L) {
+void zkl_open_node_request(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", errand_drop},     {"drop", errand_drop},
-        {"data", errand_data},     {"stat", errand_stat},
-        {"names", errand_names},   {"found", errand_found},
-        {"failed", errand_failed}, {NULL, NULL},
+        {"__gc", node_request_drop},     {"drop", node_request_drop},
+        {"data", node_request_data},     {"stat", node_request_stat},
+        {"names", node_request_names},   {"found", node_request_found},
+        {"failed", node_request_failed}, {NULL, NULL},
     };
-    zkl_metatable(L, ZKL_ERRAND, methods);
+    zkl_metatable(L, ZKL_NODE_REQUEST, methods);
 }

@@ -1,9 +1,9 @@
-#include "nodes/errand_send.h"
+#include "nodes/node_request_send.h"
 
 #include "base/status.h"
 #include "nodes/barrier.h"
-#include "nodes/errand_answer.h"
-#include "nodes/errand_state.h"
+#include "nodes/node_request_answer.h"
+#include "nodes/node_request_state.h"
 #include "port/receiver.h"
 #include "queue/line_state.h"
 #include "queue/parents.h"
@@ -19,7 +19,7 @@ static char *path_of_part(const zkl_contender *part) {
 }
 
 /* Puts the checks of what it holds with before what is to be done. false: no memory. */
-static bool add_checks(zkl_errand *e, zkl_op *ops, size_t checks) {
+static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
     free(e->checked);
     e->checks = 0;
     e->checked = calloc(checks ? checks : 1, sizeof *e->checked);
@@ -35,9 +35,9 @@ static bool add_checks(zkl_errand *e, zkl_op *ops, size_t checks) {
     return true;
 }
 
-static int transact(zkl_errand *e, zkl_return back) {
+static int transact(zkl_node_request *e, zkl_return back) {
     zkl_port *port = e->nodes->context->port;
-    const size_t checks = zkl_errand_parts(e->guard);
+    const size_t checks = zkl_node_request_parts(e->guard);
     zkl_op *ops = calloc(checks + e->count, sizeof *ops);
     int rc = ZMARSHALLINGERROR;
     if (ops && add_checks(e, ops, checks)) {
@@ -50,7 +50,7 @@ static int transact(zkl_errand *e, zkl_return back) {
     return rc;
 }
 
-static int send_out(zkl_errand *e) {
+static int send_out(zkl_node_request *e) {
     zkl_context *context = e->nodes->context;
     zkl_port *port = context->port;
     if (e->parents_due) {
@@ -60,22 +60,22 @@ static int send_out(zkl_errand *e) {
         e->parents_due = false;
     }
     zkl_receiver_enter(&context->receivers, &e->receiver);
-    const zkl_return back = {e->receiver.id, ZKL_ERRAND_DEED, 0};
+    const zkl_return back = {e->receiver.id, ZKL_NODE_REQUEST_DEED, 0};
     if (e->several)
         return transact(e, back);
     if (e->count == 0)
-        return zkl_barrier_send(context, back, ZKL_ERRAND_PRELUDE);
-    const int rc = zkl_errand_is_read(e) ? zkl_barrier_raise(&e->nodes->barrier) : ZOK;
+        return zkl_barrier_send(context, back, ZKL_NODE_REQUEST_PRELUDE);
+    const int rc = zkl_node_request_is_read(e) ? zkl_barrier_raise(&e->nodes->barrier) : ZOK;
     return rc == ZOK ? port->call->perform(port, &e->ops[0], false, back) : rc;
 }
 
-bool zkl_errand_hand_over(zkl_errand *e) {
+bool zkl_node_request_hand_over(zkl_node_request *e) {
     const int rc = send_out(e);
     if (rc == ZOK)
-        zkl_errand_set_stage(e, ZKL_ERRAND_HANDED);
+        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_HANDED);
     else if (rc == ZMARSHALLINGERROR)
-        zkl_errand_finish(e, ZKL_NO_MEMORY);
+        zkl_node_request_finish(e, ZKL_NO_MEMORY);
     else if (!zkl_status_unknown(rc))
-        zkl_errand_finish(e, zkl_errand_status(rc));
-    return rc == ZOK || e->stage == ZKL_ERRAND_DONE;
+        zkl_node_request_finish(e, zkl_node_request_status(rc));
+    return rc == ZOK || e->stage == ZKL_NODE_REQUEST_DONE;
 }

@@ -8,7 +8,7 @@
 #define NODE "/locks/x"
 #define LATER 1e12
 
-static zkl_errand *errands[FAKE_ERRANDS];
+static zkl_node_request *requests[FAKE_NODE_REQUESTS];
 static size_t count;
 
 static void begin(void) {
@@ -18,20 +18,20 @@ static void begin(void) {
 
 static void end(void) {
     for (size_t i = 0; i < count; i++)
-        if (errands[i])
-            zkl_errand_free(errands[i]);
+        if (requests[i])
+            zkl_node_request_free(requests[i]);
     fake_world_end();
 }
 
 /* ---- the host ---- */
 
 static size_t start(const zkl_wish *wish, double seconds) {
-    CHECK(count < FAKE_ERRANDS);
-    zkl_errand *errand = zkl_errand_new(&one->nodes, wish, count);
-    CHECK(errand != NULL);
-    errands[count] = errand;
+    CHECK(count < FAKE_NODE_REQUESTS);
+    zkl_node_request *request = zkl_node_request_new(&one->nodes, wish, count);
+    CHECK(request != NULL);
+    requests[count] = request;
     one->answered[count] = 0;
-    zkl_errand_start(errand, zkl_clock_after(fake_now, seconds));
+    zkl_node_request_start(request, zkl_clock_after(fake_now, seconds));
     fake_leave(one);
     return count++;
 }
@@ -82,7 +82,7 @@ static const char *data_at(const char *path) {
 
 static void check_data(size_t i, const char *data) {
     CHECK_TOLD(i, ZKL_OK);
-    CHECK_TEXT(zkl_errand_content(errands[i], 0)->data, data);
+    CHECK_TEXT(zkl_node_request_content(requests[i], 0)->data, data);
 }
 
 static void make(const char *path, const char *data) {
@@ -201,7 +201,7 @@ static void what_is_missing_is_told(void) {
     fake_settle(one);
     CHECK_TOLD(get, ZKL_NO_NODE);
     CHECK_TOLD(exists, ZKL_OK);
-    CHECK(!zkl_errand_found(errands[exists]));
+    CHECK(!zkl_node_request_found(requests[exists]));
     CHECK_TOLD(children, ZKL_NO_NODE);
 }
 
@@ -211,7 +211,7 @@ static void children_are_sorted(void) {
     const size_t i = ask(ZKL_OP_CHILDREN, "/locks", NULL);
     fake_settle(one);
     CHECK_TOLD(i, ZKL_OK);
-    const zkl_content *content = zkl_errand_content(errands[i], 0);
+    const zkl_content *content = zkl_node_request_content(requests[i], 0);
     CHECK_INT(content->count, 3);
     CHECK_TEXT(content->names[0], "a");
     CHECK_TEXT(content->names[2], "c");
@@ -290,8 +290,8 @@ static void what_became_of_a_write_is_read_from_no_server_that_lags(void) {
 
 /* The host drops it: a signal or coroutine.close has ended the call. */
 static void interrupt(size_t i) {
-    zkl_errand_free(errands[i]);
-    errands[i] = NULL;
+    zkl_node_request_free(requests[i]);
+    requests[i] = NULL;
     fake_leave(one);
 }
 
@@ -330,7 +330,7 @@ static void closing_tells_what_was_handed_over_and_what_was_not(void) {
     const size_t handed = ask(ZKL_OP_SET, NODE, "2"), read = ask(ZKL_OP_GET, NODE, NULL);
     fake_cut_quietly(one);
     const size_t waiting = ask(ZKL_OP_SET, NODE, "3");
-    zkl_errands_dismiss(&one->nodes, ZKL_CLOSED);
+    zkl_node_requests_dismiss(&one->nodes, ZKL_CLOSED);
     fake_leave(one);
     CHECK_TOLD(handed, ZKL_UNKNOWN);
     CHECK_TOLD(read, ZKL_CLOSED);
@@ -341,8 +341,8 @@ static void what_was_dropped_is_never_handed_over(void) {
     make(NODE, "1");
     fake_cut(one);
     const size_t i = ask(ZKL_OP_SET, NODE, "2");
-    zkl_errand_free(errands[i]);
-    errands[i] = NULL;
+    zkl_node_request_free(requests[i]);
+    requests[i] = NULL;
     fake_connect(one);
     fake_settle(one);
     CHECK_TEXT(data_at(NODE), "1");
@@ -354,7 +354,7 @@ static void parents_are_made_where_they_are_missing(void) {
     const size_t i = start(&(zkl_wish){.ops = &own, .count = 1}, LATER);
     fake_settle(one);
     CHECK_TOLD(i, ZKL_OK);
-    CHECK_TEXT(zkl_errand_content(errands[i], 0)->data, "/locks/p/q/x");
+    CHECK_TEXT(zkl_node_request_content(requests[i], 0)->data, "/locks/p/q/x");
     CHECK_INT(fake_find(zk, "/locks/p", FAKE_LATEST)->mode, ZKL_CONTAINER);
     const size_t without = ask(ZKL_OP_CREATE, "/locks/r/x", "1");
     fake_settle(one);
@@ -392,13 +392,13 @@ static void all_or_none_of_several_are_done(void) {
     const size_t none = start(&(zkl_wish){.ops = ops, .count = 3, .several = true}, LATER);
     fake_settle(one);
     CHECK_TOLD(none, ZKL_BAD_VERSION);
-    CHECK_INT(zkl_errand_failed(errands[none]), 3);
+    CHECK_INT(zkl_node_request_failed(requests[none]), 3);
     CHECK_TEXT(data_at(NODE), "1");
     const size_t all = start(&(zkl_wish){.ops = ops, .count = 2, .several = true}, LATER);
     fake_settle(one);
     CHECK_TOLD(all, ZKL_OK);
-    CHECK_TEXT(zkl_errand_content(errands[all], 1)->data, "/locks/y");
-    CHECK_INT(zkl_errand_content(errands[all], 0)->stat.version, 1);
+    CHECK_TEXT(zkl_node_request_content(requests[all], 1)->data, "/locks/y");
+    CHECK_INT(zkl_node_request_content(requests[all], 0)->stat.version, 1);
     CHECK_TEXT(data_at(NODE), "2");
 }
 
@@ -411,7 +411,7 @@ static void a_guarded_write_is_done_while_it_holds(void) {
     fake_settle(one);
     CHECK_TOLD(i, ZKL_OK);
     CHECK_TEXT(data_at(NODE), "2");
-    CHECK_INT(zkl_errand_content(errands[i], 0)->stat.version, 1);
+    CHECK_INT(zkl_node_request_content(requests[i], 0)->stat.version, 1);
     CHECK(fake_held(holder));
 }
 
@@ -519,7 +519,7 @@ static void an_op_that_fails_is_told_apart_from_the_guard(void) {
     const size_t i = ask_guarded(holder->contender, NODE, "2");
     fake_settle(one);
     CHECK_TOLD(i, ZKL_NO_NODE);
-    CHECK_INT(zkl_errand_failed(errands[i]), 1);
+    CHECK_INT(zkl_node_request_failed(requests[i]), 1);
     CHECK(fake_held(holder));
 }
 

@@ -1,12 +1,12 @@
-#include "nodes/errand.h"
+#include "nodes/node_request.h"
 
 #include "base/event.h"
 #include "base/timer.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
-#include "nodes/errand_answer.h"
-#include "nodes/errand_send.h"
-#include "nodes/errand_state.h"
+#include "nodes/node_request_answer.h"
+#include "nodes/node_request_send.h"
+#include "nodes/node_request_state.h"
 #include "port/wire.h"
 #include "queue/line_state.h"
 #include "queue/parents.h"
@@ -21,54 +21,54 @@
 /* ---- what becomes of all ---- */
 
 /* true: it has ended without being handed over. */
-static bool is_settled(zkl_errand *e) {
+static bool is_settled(zkl_node_request *e) {
     const zkl_nodes *nodes = e->nodes;
     if (e->too_big)
-        zkl_errand_finish(e, ZKL_TOO_BIG);
+        zkl_node_request_finish(e, ZKL_TOO_BIG);
     else if (e->guarded && (!e->guard || e->guard->phase != ZKL_HELD))
-        zkl_errand_finish(e, ZKL_LOST);
+        zkl_node_request_finish(e, ZKL_LOST);
     else if (*nodes->state == ZKL_STATE_AUTH_FAILED)
-        zkl_errand_finish(e, ZKL_AUTH_FAILED);
+        zkl_node_request_finish(e, ZKL_AUTH_FAILED);
     else if (e->once && !nodes->context->port)
-        zkl_errand_finish(e, ZKL_DISCONNECTED);
-    return e->stage == ZKL_ERRAND_DONE;
+        zkl_node_request_finish(e, ZKL_DISCONNECTED);
+    return e->stage == ZKL_NODE_REQUEST_DONE;
 }
 
-void zkl_errands_step(zkl_nodes *nodes) {
+void zkl_node_requests_step(zkl_nodes *nodes) {
     bool open = nodes->context->port && !nodes->retry.at;
-    ZKL_EACH (zkl_errand, e, &nodes->waiting, item) {
+    ZKL_EACH (zkl_node_request, e, &nodes->waiting, item) {
         if (!is_settled(e) && open)
-            open = zkl_errand_hand_over(e);
+            open = zkl_node_request_hand_over(e);
     }
 }
 
-void zkl_errands_resume(zkl_nodes *nodes) {
+void zkl_node_requests_resume(zkl_nodes *nodes) {
     zkl_timer_clear(&nodes->context->timers, &nodes->retry);
 }
 
-void zkl_errands_unlink(zkl_nodes *nodes) {
+void zkl_node_requests_unlink(zkl_nodes *nodes) {
     zkl_barrier_forget(&nodes->barrier);
-    ZKL_EACH (zkl_errand, e, &nodes->handed, item) {
-        if (zkl_errand_is_read(e))
-            zkl_errand_read_again(e, true);
+    ZKL_EACH (zkl_node_request, e, &nodes->handed, item) {
+        if (zkl_node_request_is_read(e))
+            zkl_node_request_read_again(e, true);
         else
-            zkl_errand_finish(e, ZKL_UNKNOWN);
+            zkl_node_request_finish(e, ZKL_UNKNOWN);
     }
 }
 
-void zkl_errands_dismiss(zkl_nodes *nodes, zkl_status status) {
-    ZKL_EACH (zkl_errand, e, &nodes->waiting, item) {
-        zkl_errand_give_up(e, status);
+void zkl_node_requests_dismiss(zkl_nodes *nodes, zkl_status status) {
+    ZKL_EACH (zkl_node_request, e, &nodes->waiting, item) {
+        zkl_node_request_give_up(e, status);
     }
-    ZKL_EACH (zkl_errand, e, &nodes->handed, item) {
-        zkl_errand_give_up(e, status);
+    ZKL_EACH (zkl_node_request, e, &nodes->handed, item) {
+        zkl_node_request_give_up(e, status);
     }
 }
 
-void zkl_errands_forget(zkl_nodes *nodes, const zkl_contender *guard) {
+void zkl_node_requests_forget(zkl_nodes *nodes, const zkl_contender *guard) {
     const zkl_list *lists[] = {&nodes->waiting, &nodes->handed};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        ZKL_EACH (zkl_errand, e, lists[i], item) {
+        ZKL_EACH (zkl_node_request, e, lists[i], item) {
             if (e->guard == guard)
                 e->guard = NULL;
         }
@@ -77,17 +77,18 @@ void zkl_errands_forget(zkl_nodes *nodes, const zkl_contender *guard) {
 
 /* ---- life ---- */
 
-/* Every step ends with zkl_errands_step, this one too. */
+/* Every step ends with zkl_node_requests_step, this one too. */
 static void retry(zkl_timer *timer) {
     (void)timer;
 }
 
-void zkl_errands_init(zkl_nodes *nodes, zkl_context *context, const _Atomic zkl_state *state) {
+void zkl_node_requests_init(zkl_nodes *nodes, zkl_context *context,
+                            const _Atomic zkl_state *state) {
     *nodes = (zkl_nodes){.context = context, .state = state, .retry.fire = retry};
     zkl_barrier_init(&nodes->barrier, context);
 }
 
-static bool copy_op(zkl_errand *e, size_t i, const zkl_op *op) {
+static bool copy_op(zkl_node_request *e, size_t i, const zkl_op *op) {
     zkl_op *own = &e->ops[i];
     *own = *op;
     own->path = strdup(op->path);
@@ -113,12 +114,12 @@ static bool copy_op(zkl_errand *e, size_t i, const zkl_op *op) {
 }
 
 /* All that goes out in one request. */
-static bool is_too_big(const zkl_errand *e) {
+static bool is_too_big(const zkl_node_request *e) {
     size_t bytes = zkl_wire_request(e->several);
     for (size_t i = 0; i < e->count && bytes <= ZKL_WIRE_MOST; i++)
         bytes += zkl_wire_op(&e->ops[i], e->several);
     const bool held = e->guard && e->guard->phase == ZKL_HELD;
-    const size_t checks = held ? zkl_errand_parts(e->guard) : 0;
+    const size_t checks = held ? zkl_node_request_parts(e->guard) : 0;
     for (size_t i = 0; i < checks && bytes <= ZKL_WIRE_MOST; i++) {
         const zkl_contender *part = e->guard->call->part(e->guard, i);
         bytes += zkl_wire_check(zkl_line_length(part->line, part->name));
@@ -127,21 +128,21 @@ static bool is_too_big(const zkl_errand *e) {
 }
 
 static void deadline_passed(zkl_timer *timer) {
-    zkl_errand *e = ZKL_CONTAINER_OF(timer, zkl_errand, timer);
-    zkl_errand_give_up(e, e->nodes->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    zkl_node_request *e = ZKL_CONTAINER_OF(timer, zkl_node_request, timer);
+    zkl_node_request_give_up(e, e->nodes->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
 }
 
-zkl_errand *zkl_errand_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag) {
-    zkl_errand *e = calloc(1, sizeof *e);
+zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag) {
+    zkl_node_request *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
     e->nodes = nodes;
-    e->stage = ZKL_ERRAND_DONE; /* until it starts */
+    e->stage = ZKL_NODE_REQUEST_DONE; /* until it starts */
     e->several = wish->several;
     e->once = wish->once;
     e->guard = wish->guard;
     e->guarded = wish->guard != NULL;
-    e->receiver.answer = zkl_errand_answered;
+    e->receiver.answer = zkl_node_request_answered;
     e->timer.fire = deadline_passed;
     e->answer.kind = ZKL_EVENT_ANSWER;
     e->answer.tag = tag;
@@ -156,21 +157,22 @@ zkl_errand *zkl_errand_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag)
         }
     if (complete)
         return e;
-    zkl_errand_free(e);
+    zkl_node_request_free(e);
     return NULL;
 }
 
-void zkl_errand_start(zkl_errand *e, zkl_nanos deadline) {
+void zkl_node_request_start(zkl_node_request *e, zkl_nanos deadline) {
     e->too_big = is_too_big(e);
-    zkl_errand_set_stage(e, ZKL_ERRAND_WAITING);
+    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
     zkl_timer_set(&e->nodes->context->timers, &e->timer, e->once ? ZKL_NEVER : deadline);
 }
 
-void zkl_errand_free(zkl_errand *e) {
+void zkl_node_request_free(zkl_node_request *e) {
     zkl_context *context = e->nodes->context;
-    if (zkl_errand_is_unknown(e))
-        zkl_barrier_forget(&e->nodes->barrier); /* as zkl_errand_finish does for ZKL_UNKNOWN */
-    zkl_errand_set_stage(e, ZKL_ERRAND_DONE);
+    if (zkl_node_request_is_unknown(e))
+        /* as zkl_node_request_finish does for ZKL_UNKNOWN */
+        zkl_barrier_forget(&e->nodes->barrier);
+    zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
     zkl_timer_clear(&context->timers, &e->timer);
     zkl_events_drop(&context->events, &e->answer);
     if (e->above)
@@ -189,22 +191,22 @@ void zkl_errand_free(zkl_errand *e) {
 
 /* ---- for the host's side ---- */
 
-void zkl_errand_set_client(zkl_errand *e, zkl_client *client) {
+void zkl_node_request_set_client(zkl_node_request *e, zkl_client *client) {
     e->client = client;
 }
 
-zkl_client *zkl_errand_client(const zkl_errand *e) {
+zkl_client *zkl_node_request_client(const zkl_node_request *e) {
     return e->client;
 }
 
-const zkl_content *zkl_errand_content(const zkl_errand *e, size_t index) {
+const zkl_content *zkl_node_request_content(const zkl_node_request *e, size_t index) {
     return index < e->count ? &e->contents[index] : NULL;
 }
 
-bool zkl_errand_found(const zkl_errand *e) {
+bool zkl_node_request_found(const zkl_node_request *e) {
     return e->found;
 }
 
-size_t zkl_errand_failed(const zkl_errand *e) {
+size_t zkl_node_request_failed(const zkl_node_request *e) {
     return e->failed;
 }
