@@ -370,17 +370,17 @@ size_t zkl_node_request_failed(const zkl_node_request *request);
  * that the host asks for from now on shows which. NULL is fine. */
 void zkl_node_request_drop(zkl_node_request *request);
 
-typedef struct zkl_view zkl_view;
+typedef struct zkl_node_watch zkl_node_watch;
 
 /* Watches a node: its data, or its children. An event CHANGED of `tag` says that there is a state
- * to take: soon, and after each change. ZKL_OK: *view belongs to the host until zkl_view_drop.
- * Otherwise ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED or ZKL_NO_MEMORY. */
+ * to take: soon, and after each change. ZKL_OK: *node watch belongs to the host until
+ * zkl_node_watch_drop. Otherwise ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED or ZKL_NO_MEMORY. */
 zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
-                       zkl_view **view);
+                       zkl_node_watch **node_watch);
 /* Takes the latest state, once. ZKL_OK: *content belongs to the host until zkl_content_free.
  * ZKL_NO_NODE, ZKL_ACCESS_DENIED: it is NULL. false: nothing is new. */
-bool zkl_view_take(zkl_view *view, zkl_status *status, zkl_content **content);
-/* The host gives up the view; no event comes after it. NULL is fine. */
-void zkl_view_drop(zkl_view *view);
+bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content);
+/* The host gives up the node watch; no event comes after it. NULL is fine. */
+void zkl_node_watch_drop(zkl_node_watch *node_watch);
 
 #endif

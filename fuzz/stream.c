@@ -372,7 +372,7 @@ typedef struct host {
     zkl_contender *contenders[3];
     zkl_query *queries[3];
     zkl_node_request *requests[4];
-    zkl_view *views[2];
+    zkl_node_watch *views[2];
 } host;
 
 enum { TAG_CONTENDER = 1, TAG_QUERY = 4, TAG_NODE_REQUEST = 8, TAG_VIEW = 12 };
@@ -386,7 +386,7 @@ static void take_events(host *h) {
         for (size_t i = 0; i < 2; i++) {
             zkl_status status;
             zkl_content *content = NULL; /* there is none of a node that is not there */
-            if (h->views[i] && zkl_view_take(h->views[i], &status, &content) && content)
+            if (h->views[i] && zkl_node_watch_take(h->views[i], &status, &content) && content)
                 zkl_content_free(content);
         }
         zkl_forget(h->client, event.serial);
@@ -437,7 +437,7 @@ static void let_go(host *h) {
     for (size_t i = 0; i < 4; i++)
         zkl_node_request_drop(h->requests[i]);
     for (size_t i = 0; i < 2; i++)
-        zkl_view_drop(h->views[i]);
+        zkl_node_watch_drop(h->views[i]);
     zkl_free(h->client);
 }
 

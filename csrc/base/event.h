@@ -15,7 +15,7 @@ typedef enum zkl_event_kind {
     ZKL_EVENT_LOST,    /* contender `tag` held, and does not any more; `status`, `token` */
     ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to give back what it holds; `token` */
     ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
-    ZKL_EVENT_CHANGED, /* view `tag` has something to take */
+    ZKL_EVENT_CHANGED, /* node watch `tag` has something to take */
     ZKL_EVENT_ENDED,   /* visit `tag` has ended */
     ZKL_EVENT_STATE,   /* the session's state changed; `status` is a zkl_state */
     ZKL_EVENT_LOG      /* lines wait in zkl_log_take */

@@ -12,7 +12,7 @@
 #include "client/access.h"
 #include "client/registry.h"
 #include "nodes/node_request.h"
-#include "nodes/view.h"
+#include "nodes/node_watch.h"
 #include "port/receiver.h"
 #include "query/query.h"
 #include "queue/compound.h"
@@ -85,7 +85,7 @@ static void told(void *ctx, zkl_session_news news) {
     case ZKL_SESSION_RESUMED:
         zkl_lines_each(&client->lines, zkl_line_resume);
         zkl_node_requests_resume(&client->nodes);
-        zkl_views_resume(&client->nodes);
+        zkl_node_watches_resume(&client->nodes);
         break;
     case ZKL_SESSION_SUSPENDED:
         zkl_lines_each(&client->lines, zkl_line_suspend);
@@ -95,7 +95,7 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_lines_each(&client->lines, zkl_line_relink);
         zkl_queries_suspend(&client->queries);
         zkl_node_requests_unlink(&client->nodes);
-        zkl_views_unlink(&client->nodes);
+        zkl_node_watches_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         break;
     case ZKL_SESSION_REFUSED:
@@ -104,7 +104,7 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
         zkl_node_requests_dismiss(&client->nodes, ZKL_AUTH_FAILED);
         zkl_node_requests_unlink(&client->nodes);
-        zkl_views_unlink(&client->nodes);
+        zkl_node_watches_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         zkl_lines_each(&client->lines, zkl_line_expire);
         break;
@@ -112,7 +112,7 @@ static void told(void *ctx, zkl_session_news news) {
         zkl_lines_each(&client->lines, zkl_line_expire);
         zkl_queries_suspend(&client->queries);
         zkl_node_requests_unlink(&client->nodes);
-        zkl_views_unlink(&client->nodes);
+        zkl_node_watches_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         break;
     case ZKL_SESSION_REFRESHED:
@@ -132,12 +132,12 @@ static void answered(void *ctx, const zkl_return *back, const zkl_reply *reply) 
 }
 
 static void unwatched(zkl_context *context, const char *path, bool list) {
-    zkl_views_unwatched(&zkl_client_of(context)->nodes, path, list);
+    zkl_node_watches_unwatched(&zkl_client_of(context)->nodes, path, list);
 }
 
 static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_client *client = ctx;
-    const bool seen = zkl_views_told(&client->nodes, path, change);
+    const bool seen = zkl_node_watches_told(&client->nodes, path, change);
     zkl_lines_watch(&client->lines, path, change, seen);
 }
 
@@ -170,7 +170,7 @@ static void end(zkl_job *job) {
     zkl_session_end(&client->session, deadline);
     zkl_client_enter(client);
     zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
-    zkl_views_unlink(&client->nodes);
+    zkl_node_watches_unlink(&client->nodes);
     zkl_lines_unlink(&client->lines);
     client->context.timers.sooner = NULL;
     zkl_client_leave(client);
@@ -272,7 +272,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
                                     .queue = &client->lines.queue,
                                     .state = &client->session.state};
     zkl_node_requests_init(&client->nodes, &client->context, &client->session.state);
-    zkl_views_init(&client->nodes, &client->lines);
+    zkl_node_watches_init(&client->nodes, &client->lines);
     client->context.unwatched = unwatched;
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
@@ -314,7 +314,7 @@ void zkl_close(zkl_client *client) {
         zkl_compounds_dismiss(&client->lines.queue, ZKL_CLOSED);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
         zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
-        zkl_views_close(&client->nodes);
+        zkl_node_watches_close(&client->nodes);
         zkl_worker_send(&client->worker, &client->end);
     }
     zkl_client_leave(client);

@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/process.h"
 #include "nodes/node_request.h"
-#include "nodes/view.h"
+#include "nodes/node_watch.h"
 #include "port/receiver.h"
 #include "queue/advance.h"
 #include "queue/check.h"
@@ -37,7 +37,7 @@ void zkl_client_leave(zkl_client *client) {
     while (zkl_shared_nodes_step(&client->lines.queue));
     zkl_session_step(&client->session);
     zkl_node_requests_step(&client->nodes);
-    zkl_views_step(&client->nodes);
+    zkl_node_watches_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
@@ -58,7 +58,7 @@ void zkl_client_use(zkl_client *client) {
 
 static void release_memory(zkl_client *client) {
     zkl_session_destroy(&client->session);
-    zkl_views_destroy(&client->nodes);
+    zkl_node_watches_destroy(&client->nodes);
     zkl_lines_destroy(&client->lines);
     zkl_receivers_destroy(&client->context.receivers);
     if (client->log)

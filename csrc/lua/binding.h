@@ -65,7 +65,7 @@ extern const char zkl_client_box[];
 #define ZKL_VISIT zkl_visit_box
 extern const char zkl_visit_box[];
 #define ZKL_NODE_REQUEST "zklock.request"
-#define ZKL_VIEW "zklock.view"
+#define ZKL_NODE_WATCH "zklock.node_watch"
 
 /* Pushes a contender that has not joined yet. */
 void **zkl_new_contender(lua_State *L);
@@ -78,7 +78,7 @@ void zkl_open_client(lua_State *L);
 void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
 void zkl_open_node_request(lua_State *L);
-void zkl_open_view(lua_State *L);
+void zkl_open_node_watch(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
 /* These put their functions into the table on top of the stack. */
@@ -139,7 +139,7 @@ int zkl_lua_do(lua_State *L);
 int zkl_lua_do_all(lua_State *L);
 /* client:ask_sync(tag, moment, once) -> node request */
 int zkl_lua_sync(lua_State *L);
-/* client:look_at(path, children, tag) -> view, or nil, err */
+/* client:look_at(path, children, tag) -> node watch, or nil, err */
 int zkl_lua_look_at(lua_State *L);
 void zkl_push_stat(lua_State *L, const zkl_stat *stat);
 /* A list of them. */

@@ -144,7 +144,7 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_contender(L);
     zkl_open_query(L);
     zkl_open_node_request(L);
-    zkl_open_view(L);
+    zkl_open_node_watch(L);
     zkl_open_notifier(L);
     zkl_open_visit(L);
     lua_newtable(L);

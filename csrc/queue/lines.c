@@ -95,12 +95,13 @@ bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
     return list ? line->directory_watch != ZKL_WATCH_NONE : zkl_line_watching(line, name);
 }
 
-void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool viewed) {
+void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool node_watched) {
     if (change != ZKL_CHANGE_CHILDREN)
         zkl_watch_budget_told(&lines->queue.watch_budget, path, false);
     if (change != ZKL_CHANGE_OTHER)
         zkl_watch_budget_told(&lines->queue.watch_budget, path, true);
-    if (viewed && !zkl_lines_watching(lines, path, false) && !zkl_lines_watching(lines, path, true))
+    if (node_watched && !zkl_lines_watching(lines, path, false) &&
+        !zkl_lines_watching(lines, path, true))
         return;
     const char *name;
     zkl_line *around = change == ZKL_CHANGE_CHILDREN ? NULL : zkl_lines_around(lines, path, &name);

@@ -23,7 +23,7 @@ zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
 /* A watch has told of the path: a directory, or a node in one. `viewed`: the host looks at the
  * path, so that the watch may be the host's alone. */
-void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool viewed);
+void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool node_watched);
 /* The library's handle is gone, and with it the watches that no line knows. Each line hears of it
  * itself. */
 void zkl_lines_unlink(zkl_lines *lines);

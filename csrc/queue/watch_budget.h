@@ -43,9 +43,9 @@ bool zkl_watch_budget_room(const zkl_watch_budget *budget, size_t length, zkl_cl
 size_t zkl_watch_budget_size(size_t length);
 void zkl_watch_budget_add(zkl_watch_budget *budget, size_t length);
 void zkl_watch_budget_remove(zkl_watch_budget *budget, size_t length);
-/* A line, or a view of the host's, forgets a watch and takes it off by zkl_watch_budget_remove, but
- * the library may still have it: it counts until it tells. It is on the directory's child of that
- * name; NULL: on the directory itself. `list`: on its children. */
+/* A line, or a node watch of the host's, forgets a watch and takes it off by
+ * zkl_watch_budget_remove, but the library may still have it: it counts until it tells. It is on
+ * the directory's child of that name; NULL: on the directory itself. `list`: on its children. */
 void zkl_watch_budget_leave(zkl_watch_budget *budget, const char *directory, const char *name,
                             bool list);
 /* The library has no watch of this kind on the path any more: it has told, or the servers have

@@ -30,7 +30,7 @@ struct sim_node_request {
 /* A watch. */
 struct sim_look {
     sim_look *next;
-    zkl_view *view;
+    zkl_node_watch *view;
     uint64_t tag;
     sim_note note;
     bool children;
@@ -388,7 +388,7 @@ static void interrupt_and_read(sim_host *host) {
 /* ---- watches ---- */
 
 static void look_at(sim_host *host, sim_note note, bool children) {
-    zkl_view *view;
+    zkl_node_watch *view;
     const uint64_t tag = ++host->tags;
     const zkl_status status = zkl_look_at(host->client, path_in(host, note), children, tag, &view);
     SAY("host %d watches %s%s as %" PRIu64 ": %s", host->machine.id, sim_note_path(note),
@@ -413,14 +413,14 @@ static void stop(sim_host *host, sim_look *look) {
         p = &(*p)->next;
     *p = look->next;
     SAY("host %d stops its watch %" PRIu64, host->machine.id, look->tag);
-    zkl_view_drop(look->view);
+    zkl_node_watch_drop(look->view);
     free(look);
 }
 
 static void told(sim_host *host, sim_look *look) {
     zkl_status status;
     zkl_content *content = NULL;
-    if (!zkl_view_take(look->view, &status, &content))
+    if (!zkl_node_watch_take(look->view, &status, &content))
         return;
     SAY("host %d's watch %" PRIu64 " shows %s: %s", host->machine.id, look->tag,
         sim_note_path(look->note), status == ZKL_OK ? "it is there" : zkl_status_text(status));

@@ -87,6 +87,6 @@ extern size_t sim_packet_most;
 
 void sim_session_opened(sim_session *session);
 void sim_session_closed(sim_session *session);
-int64_t sim_oldest_view(const fake_servers *servers);
+int64_t sim_oldest_node_watch(const fake_servers *servers);
 
 #endif

@@ -83,7 +83,7 @@ void sim_commit(sim_server *leader, sim_request *r, int origin) {
     if (r->op == OP_CLOSE_SESSION)
         sim_drop_ended(leader);
     if (!only_sync && sim_tree->zxid % 512 == 0) {
-        sim_changes_forget(sim_oldest_view(sim_tree));
+        sim_changes_forget(sim_oldest_node_watch(sim_tree));
         fake_forget(sim_tree);
     }
 }

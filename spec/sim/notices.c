@@ -62,7 +62,7 @@ void sim_server_apply(sim_server *at, int64_t zxid) {
     at->view = zxid;
 }
 
-int64_t sim_oldest_view(const fake_servers *servers) {
+int64_t sim_oldest_node_watch(const fake_servers *servers) {
     int64_t oldest = servers->zxid;
     for (int i = 0; i < SERVERS; i++)
         if (sim_ensemble.servers[i].view < oldest)

@@ -410,7 +410,7 @@ void sim_read(sim_request *r, int64_t view) {
 
 void sim_tree_begin(void) {
     sim_tree = fake_servers_new();
-    sim_tree->oldest = sim_oldest_view;
+    sim_tree->oldest = sim_oldest_node_watch;
     change_count = 0;
 }
 

@@ -31,7 +31,7 @@ void fake_leave(fake_client *client) {
         zkl_compounds_step(&client->lines.queue);
     while (zkl_shared_nodes_step(&client->lines.queue));
     zkl_node_requests_step(&client->nodes);
-    zkl_views_step(&client->nodes);
+    zkl_node_watches_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.queue);
@@ -73,7 +73,7 @@ void fake_still(fake_client *client) {
 
 static void unwatched(zkl_context *context, const char *path, bool list) {
     fake_client *client = (fake_client *)((char *)context - offsetof(fake_client, context));
-    zkl_views_unwatched(&client->nodes, path, list);
+    zkl_node_watches_unwatched(&client->nodes, path, list);
 }
 
 fake_client *fake_client_new(fake_servers *servers) {
@@ -96,7 +96,7 @@ fake_client *fake_client_new(fake_servers *servers) {
     client->queries =
         (zkl_queries){.context = context, .queue = &client->lines.queue, .state = &client->state};
     zkl_node_requests_init(&client->nodes, context, &client->state);
-    zkl_views_init(&client->nodes, &client->lines);
+    zkl_node_watches_init(&client->nodes, &client->lines);
     context->unwatched = unwatched;
     client->heart = (zkl_heart){.context = context, .refreshed = refreshed, .unsure = unsure};
     must(zkl_heart_init(&client->heart));
@@ -109,7 +109,7 @@ void fake_client_free(fake_client *client) {
     client->context.port = NULL;
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_node_requests_unlink(&client->nodes);
-    zkl_views_destroy(&client->nodes);
+    zkl_node_watches_destroy(&client->nodes);
     for (fake_caller *p = client->callers, *next; p; p = next) {
         next = p->next;
         zkl_node_requests_forget(&client->nodes, p->contender);

@@ -12,7 +12,7 @@ void fake_resume(fake_client *client) {
     client->context.port = &client->port;
     zkl_lines_each(&client->lines, zkl_line_resume);
     zkl_node_requests_resume(&client->nodes);
-    zkl_views_resume(&client->nodes);
+    zkl_node_watches_resume(&client->nodes);
 }
 
 void fake_hand_over(fake_client *client, const fake_item *item) {

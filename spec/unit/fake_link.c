@@ -103,7 +103,7 @@ void fake_relink(fake_client *client) {
     zkl_lines_each(&client->lines, zkl_line_relink);
     zkl_queries_suspend(&client->queries);
     zkl_node_requests_unlink(&client->nodes);
-    zkl_views_unlink(&client->nodes);
+    zkl_node_watches_unlink(&client->nodes);
     zkl_lines_unlink(&client->lines);
     fake_leave(client);
 }
@@ -131,7 +131,7 @@ void fake_expire(fake_client *client) {
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_queries_suspend(&client->queries);
     zkl_node_requests_unlink(&client->nodes);
-    zkl_views_unlink(&client->nodes);
+    zkl_node_watches_unlink(&client->nodes);
     zkl_lines_unlink(&client->lines);
     fake_leave(client);
 }

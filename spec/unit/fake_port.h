@@ -8,7 +8,7 @@
 #include "fake_quorum.h"
 #include "fake_servers.h"
 #include "nodes/node_request.h"
-#include "nodes/view.h"
+#include "nodes/node_watch.h"
 #include "query/query.h"
 #include "queue/compound.h"
 #include "queue/shared_node_state.h"

@@ -89,7 +89,7 @@ void fake_hand_watch(fake_client *client, const fake_item *item) {
         /* the reply that would have told of the watch was lost: the library does not know it */
         return;
     fake_watch_remove(listener);
-    const bool seen = zkl_views_told(&client->nodes, item->path, item->change);
+    const bool seen = zkl_node_watches_told(&client->nodes, item->path, item->change);
     zkl_lines_watch(&client->lines, item->path, item->change, seen);
 }
 

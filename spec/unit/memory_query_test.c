@@ -38,7 +38,7 @@ static void nodes_are_read_and_written(void) {
 
 /* What it is told last is what there is, once there is memory. */
 static void a_node_is_looked_at(void) {
-    if (zkl_view_open(&one->nodes, NODE, false, 1, &memory.view) != ZKL_OK)
+    if (zkl_node_watch_open(&one->nodes, NODE, false, 1, &memory.view) != ZKL_OK)
         memory.view = NULL;
     fake_leave(one);
     fake_settle_all(zk);

@@ -22,7 +22,7 @@ void memory_end(void) {
         zkl_query_free(memory.query);
     memory.query = NULL;
     if (memory.view)
-        zkl_view_quit(memory.view);
+        zkl_node_watch_quit(memory.view);
     for (size_t i = 0; i < memory.node_request_count; i++)
         if (memory.requests[i])
             zkl_node_request_free(memory.requests[i]);
@@ -95,10 +95,10 @@ static void check_no_nodes(void) {
 static void check_seen(const char *data) {
     zkl_status status;
     zkl_content *content = NULL;
-    CHECK(zkl_view_given(memory.view, &status, &content) && content);
+    CHECK(zkl_node_watch_given(memory.view, &status, &content) && content);
     CHECK_TEXT(content->data, data);
     zkl_content_free(content);
-    zkl_view_quit(memory.view);
+    zkl_node_watch_quit(memory.view);
 }
 
 static void check_rest(void) {

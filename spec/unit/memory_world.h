@@ -17,7 +17,7 @@ typedef struct memory_scenario {
     zkl_query *query;
     zkl_node_request *requests[FAKE_NODE_REQUESTS]; /* of one, by tag; NULL: it had no memory */
     size_t node_request_count;
-    zkl_view *view;
+    zkl_node_watch *view;
 } memory_scenario;
 
 extern memory_scenario memory;

@@ -21,7 +21,7 @@
 
 static fake_caller *caller;
 static zkl_node_request *request;
-static zkl_view *view;
+static zkl_node_watch *view;
 static zkl_query *query;
 
 /* ---- what a client does ---- */
@@ -139,7 +139,7 @@ static void do_sync(void) {
 }
 
 static void look_at(const char *path, bool children) {
-    CHECK_INT(zkl_view_open(&one->nodes, path, children, 0, &view), ZKL_OK);
+    CHECK_INT(zkl_node_watch_open(&one->nodes, path, children, 0, &view), ZKL_OK);
     fake_leave(one);
 }
 
@@ -161,7 +161,7 @@ static void watched(void) {
 }
 
 static void do_unwatch(void) {
-    zkl_view_quit(view);
+    zkl_node_watch_quit(view);
     view = NULL;
     fake_leave(one);
 }
@@ -212,7 +212,7 @@ static void let_go(void) {
     if (query)
         zkl_query_free(query);
     if (view)
-        zkl_view_quit(view);
+        zkl_node_watch_quit(view);
     request = NULL;
     query = NULL;
     view = NULL;

@@ -370,8 +370,8 @@ static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
 
 /* The library refuses the request, so its watch stays, and a view relies on it. */
 static void a_view_is_not_read_again_before_its_watch_is_taken_back(void) {
-    zkl_view *view = NULL;
-    CHECK_INT(zkl_view_open(&one->nodes, LINE, true, 0, &view), ZKL_OK);
+    zkl_node_watch *view = NULL;
+    CHECK_INT(zkl_node_watch_open(&one->nodes, LINE, true, 0, &view), ZKL_OK);
     fake_leave(one);
     fake_settle(one);
     directory_with_a_watch_to_take_back();
@@ -385,7 +385,7 @@ static void a_view_is_not_read_again_before_its_watch_is_taken_back(void) {
     watch_wait(1);
     CHECK_INT(one->counts[FAKE_UNWATCH], 1);
     CHECK_INT(one->counts[FAKE_PERFORM], reads + 1);
-    zkl_view_quit(view);
+    zkl_node_watch_quit(view);
     fake_leave(one);
     fake_settle(one);
     CHECK_INT(fake_watched(one), 0);

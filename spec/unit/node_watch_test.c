@@ -8,7 +8,7 @@
 
 #define NODE "/locks/x"
 
-static zkl_view *views[FAKE_NODE_REQUESTS];
+static zkl_node_watch *node_watches[FAKE_NODE_REQUESTS];
 static size_t count;
 
 static void begin(void) {
@@ -19,20 +19,21 @@ static void begin(void) {
 
 static void end(void) {
     for (size_t i = 0; i < count; i++)
-        if (views[i])
-            zkl_view_quit(views[i]);
+        if (node_watches[i])
+            zkl_node_watch_quit(node_watches[i]);
     fake_world_end();
 }
 
 static size_t look(const char *path, bool children) {
-    CHECK_INT(zkl_view_open(&one->nodes, path, children, count, &views[count]), ZKL_OK);
+    CHECK_INT(zkl_node_watch_open(&one->nodes, path, children, count, &node_watches[count]),
+              ZKL_OK);
     fake_leave(one);
     return count++;
 }
 
 static void quit(size_t i) {
-    zkl_view_quit(views[i]);
-    views[i] = NULL;
+    zkl_node_watch_quit(node_watches[i]);
+    node_watches[i] = NULL;
     fake_leave(one);
 }
 
@@ -41,7 +42,7 @@ static const char *taken(size_t i) {
     static char text[256];
     zkl_status status;
     zkl_content *content;
-    if (!zkl_view_given(views[i], &status, &content))
+    if (!zkl_node_watch_given(node_watches[i], &status, &content))
         return "-";
     if (!content)
         return zkl_status_text(status);
@@ -294,7 +295,7 @@ static void a_watch_that_the_servers_do_not_take_back_counts_on(void) {
     }
 }
 
-/* A view's watch tells of another path than that of the watch that a line has left. */
+/* A node watch's watch tells of another path than that of the watch that a line has left. */
 static void one_that_tells_leaves_the_lines_theirs(void) {
     make(NODE, "1");
     fake_stranger(zk, LINE, NULL);
@@ -373,7 +374,7 @@ static void a_line_that_takes_its_watch_back_meanwhile_leaves_it_to_the_host(voi
     quit(first);
 }
 
-static void a_view_that_is_stopped_leaves_a_line_its_watch(void) {
+static void a_node_watch_that_is_stopped_leaves_a_line_its_watch(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *waiter = fake_waiter(one);
     const size_t i = look(stranger, false);
@@ -399,19 +400,19 @@ static void beyond_the_budget_there_are_too_many(void) {
     make(NODE, "1");
     const size_t i = look(NODE, false);
     look(NODE, true);
-    zkl_view *view = NULL;
-    CHECK_INT(zkl_view_open(&one->nodes, NODE, false, 9, &view), ZKL_TOO_MANY_WATCHES);
+    zkl_node_watch *node_watch = NULL;
+    CHECK_INT(zkl_node_watch_open(&one->nodes, NODE, false, 9, &node_watch), ZKL_TOO_MANY_WATCHES);
     fake_settle(one);
     quit(i);
     fake_settle(one);
-    CHECK_INT(zkl_view_open(&one->nodes, NODE, true, 9, &view), ZKL_TOO_MANY_WATCHES);
+    CHECK_INT(zkl_node_watch_open(&one->nodes, NODE, true, 9, &node_watch), ZKL_TOO_MANY_WATCHES);
     look(NODE, false);
 }
 
 static void one_that_is_closed_tells_nothing(void) {
     make(NODE, "1");
     const size_t i = look(NODE, false);
-    zkl_views_close(&one->nodes);
+    zkl_node_watches_close(&one->nodes);
     fake_settle(one);
     fake_write(zk, NODE, "2");
     fake_settle(one);
@@ -471,8 +472,8 @@ int main(int argc, char **argv) {
          a_line_that_takes_its_watch_back_leaves_it_to_the_host},
         {"a line that takes its watch back meanwhile leaves it to the host",
          a_line_that_takes_its_watch_back_meanwhile_leaves_it_to_the_host},
-        {"a view that is stopped leaves a line its watch",
-         a_view_that_is_stopped_leaves_a_line_its_watch},
+        {"a node watch that is stopped leaves a line its watch",
+         a_node_watch_that_is_stopped_leaves_a_line_its_watch},
         {"many are read some at a time", many_are_read_some_at_a_time},
         {"beyond the budget there are too many", beyond_the_budget_there_are_too_many},
         {"one that is closed tells nothing", one_that_is_closed_tells_nothing},

@@ -1,10 +1,10 @@
-/* view: the userdata around a zkl_view. */
+/* node_watch: the userdata around a zkl_node_watch. */
 #include "binding.h"
 
 /* What was taken and not told yet stays here: pushing may raise, as may what comes before somebody
  * is told. */
 typedef struct seen {
-    zkl_view *view; /* NULL: nobody looks any more */
+    zkl_node_watch *node_watch; /* NULL: nobody looks any more */
     zkl_content *content;
     zkl_status status;
     bool news;
@@ -16,15 +16,15 @@ int zkl_lua_look_at(lua_State *L) {
     const bool children = lua_toboolean(L, 3);
     const uint64_t tag = zkl_check_tag(L, 4);
     seen *s = lua_newuserdata(L, sizeof *s);
-    *s = (seen){.view = NULL};
-    luaL_getmetatable(L, ZKL_VIEW);
+    *s = (seen){.node_watch = NULL};
+    luaL_getmetatable(L, ZKL_NODE_WATCH);
     lua_setmetatable(L, -2);
-    const zkl_status status = zkl_look_at(client, path, children, tag, &s->view);
+    const zkl_status status = zkl_look_at(client, path, children, tag, &s->node_watch);
     return status == ZKL_OK ? 1 : zkl_push_error(L, status);
 }
 
 static seen *check(lua_State *L) {
-    return luaL_checkudata(L, 1, ZKL_VIEW);
+    return luaL_checkudata(L, 1, ZKL_NODE_WATCH);
 }
 
 static void forget(seen *s) {
@@ -34,28 +34,28 @@ static void forget(seen *s) {
     s->news = false;
 }
 
-/* view:drop(): nobody looks any more */
-static int view_drop(lua_State *L) {
+/* watch:drop(): nobody looks any more */
+static int node_watch_drop(lua_State *L) {
     seen *s = check(L);
-    zkl_view *view = s->view;
-    s->view = NULL;
+    zkl_node_watch *node_watch = s->node_watch;
+    s->node_watch = NULL;
     forget(s);
-    zkl_view_drop(view);
+    zkl_node_watch_drop(node_watch);
     return 0;
 }
 
 static void take(seen *s) {
     zkl_content *content;
     zkl_status status;
-    if (!s->view || !zkl_view_take(s->view, &status, &content))
+    if (!s->node_watch || !zkl_node_watch_take(s->node_watch, &status, &content))
         return;
     forget(s);
-    *s = (seen){s->view, content, status, true};
+    *s = (seen){s->node_watch, content, status, true};
 }
 
-/* view:take() -> true, and data or names, and stat; or true, nil, err; nothing: nothing new. The
- * same again, or what is newer, until view:told() */
-static int view_take(lua_State *L) {
+/* watch:take() -> true, and data or names, and stat; or true, nil, err; nothing: nothing new. The
+ * same again, or what is newer, until watch:told() */
+static int node_watch_take(lua_State *L) {
     seen *s = check(L);
     take(s);
     if (!s->news)
@@ -74,17 +74,17 @@ static int view_take(lua_State *L) {
     return 3;
 }
 
-/* view:told(): what was taken is not new any more */
-static int view_told(lua_State *L) {
+/* watch:told(): what was taken is not new any more */
+static int node_watch_told(lua_State *L) {
     forget(check(L));
     return 0;
 }
 
-void zkl_open_view(lua_State *L) {
-    static const luaL_Reg methods[] = {{"__gc", view_drop},
-                                       {"drop", view_drop},
-                                       {"take", view_take},
-                                       {"told", view_told},
+void zkl_open_node_watch(lua_State *L) {
+    static const luaL_Reg methods[] = {{"__gc", node_watch_drop},
+                                       {"drop", node_watch_drop},
+                                       {"take", node_watch_take},
+                                       {"told", node_watch_told},
                                        {NULL, NULL}};
-    zkl_metatable(L, ZKL_VIEW, methods);
+    zkl_metatable(L, ZKL_NODE_WATCH, methods);
 }

@@ -1,14 +1,14 @@
-/* views: the host's side of what it looks at. */
+/* node_watch: the host's side of what it looks at. */
 #include "client/client_state.h"
 
 #include "client/access.h"
-#include "nodes/view.h"
+#include "nodes/node_watch.h"
 #include "zklock.h"
 
 #include <stdlib.h>
 
 zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
-                       zkl_view **view) {
+                       zkl_node_watch **node_watch) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
     char *full = zkl_client_node_path(client, path);
@@ -16,9 +16,10 @@ zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint
         return ZKL_NO_MEMORY;
     zkl_client_enter(client);
     const zkl_status status =
-        client->closing ? ZKL_CLOSED : zkl_view_open(&client->nodes, full, children, tag, view);
+        client->closing ? ZKL_CLOSED
+                        : zkl_node_watch_open(&client->nodes, full, children, tag, node_watch);
     if (status == ZKL_OK) {
-        zkl_view_set_client(*view, client);
+        zkl_node_watch_set_client(*node_watch, client);
         zkl_client_use(client);
     }
     zkl_client_leave(client);
@@ -26,22 +27,22 @@ zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint
     return status;
 }
 
-bool zkl_view_take(zkl_view *view, zkl_status *status, zkl_content **content) {
-    zkl_client *client = zkl_view_client(view);
+bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content) {
+    zkl_client *client = zkl_node_watch_client(node_watch);
     if (zkl_client_forked(client))
         return false;
     zkl_client_enter(client);
-    const bool given = zkl_view_given(view, status, content);
+    const bool given = zkl_node_watch_given(node_watch, status, content);
     zkl_client_unlock(client);
     return given;
 }
 
-void zkl_view_drop(zkl_view *view) {
-    zkl_client *client = view ? zkl_view_client(view) : NULL;
+void zkl_node_watch_drop(zkl_node_watch *node_watch) {
+    zkl_client *client = node_watch ? zkl_node_watch_client(node_watch) : NULL;
     if (!client || zkl_client_forked(client))
         return;
     zkl_client_enter(client);
-    zkl_view_quit(view);
+    zkl_node_watch_quit(node_watch);
     zkl_client_leave(client);
     zkl_client_unuse(client);
 }
