@@ -100,7 +100,7 @@ static void told(void *ctx, zkl_session_news news) {
         break;
     case ZKL_SESSION_REFUSED:
         zkl_lines_each(&client->lines, refuse_line);
-        zkl_compounds_dismiss(&client->lines.queue, ZKL_AUTH_FAILED);
+        zkl_compounds_dismiss(&client->lines.common, ZKL_AUTH_FAILED);
         zkl_queries_dismiss(&client->queries, ZKL_AUTH_FAILED);
         zkl_node_requests_dismiss(&client->nodes, ZKL_AUTH_FAILED);
         zkl_node_requests_unlink(&client->nodes);
@@ -144,7 +144,7 @@ static void watched(void *ctx, const char *path, zkl_change change) {
 /* locked. Is a node left that will be gone as soon as the servers hear of it? One that they refuse
  * to delete is not waited for: it goes with the session. */
 static bool unfinished(const zkl_client *client) {
-    ZKL_EACH (const zkl_contender, c, &client->lines.queue.departing, leaving) {
+    ZKL_EACH (const zkl_contender, c, &client->lines.common.departing, leaving) {
         if (!c->patience)
             return true;
     }
@@ -269,7 +269,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     pthread_mutex_init(&client->mutex, NULL);
     zkl_clock_cond_init(&client->stepped);
     client->queries = (zkl_queries){.context = &client->context,
-                                    .queue = &client->lines.queue,
+                                    .common = &client->lines.common,
                                     .state = &client->session.state};
     zkl_node_requests_init(&client->nodes, &client->context, &client->session.state);
     zkl_node_watches_init(&client->nodes, &client->lines);
@@ -311,7 +311,7 @@ void zkl_close(zkl_client *client) {
         client->closing = true;
         zkl_session_ending(&client->session);
         zkl_lines_each(&client->lines, close_line);
-        zkl_compounds_dismiss(&client->lines.queue, ZKL_CLOSED);
+        zkl_compounds_dismiss(&client->lines.common, ZKL_CLOSED);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
         zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
         zkl_node_watches_close(&client->nodes);
@@ -386,7 +386,7 @@ void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
         return;
     zkl_client_enter(client);
     *stats = client->context.counters;
-    stats->unwatched = zkl_polled_count(&client->lines.queue);
+    stats->unwatched = zkl_polled_count(&client->lines.common);
     stats->latency = zkl_clock_seconds(client->session.heart.latency);
     zkl_client_unlock(client);
 }

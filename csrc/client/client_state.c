@@ -33,14 +33,14 @@ void zkl_client_enter(zkl_client *client) {
 
 void zkl_client_leave(zkl_client *client) {
     do
-        zkl_compounds_step(&client->lines.queue);
-    while (zkl_shared_nodes_step(&client->lines.queue));
+        zkl_compounds_step(&client->lines.common);
+    while (zkl_shared_nodes_step(&client->lines.common));
     zkl_session_step(&client->session);
     zkl_node_requests_step(&client->nodes);
     zkl_node_watches_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
-    zkl_contenders_sweep(&client->lines.queue);
+    zkl_contenders_sweep(&client->lines.common);
     zkl_heart_advance(&client->session.heart);
     zkl_lines_check(&client->lines);
     if (client->closing)

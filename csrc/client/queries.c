@@ -36,7 +36,7 @@ zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadlin
  * is answered, so what is kept for nobody goes, too. */
 static void fill_flush(zkl_query *query, void *with) {
     zkl_lines_each(with, zkl_line_insist);
-    query->departures = query->all->queue->departures;
+    query->departures = query->all->common->departures;
 }
 
 zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline) {

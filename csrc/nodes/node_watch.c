@@ -190,7 +190,7 @@ static void leave(zkl_node_watch *node_watch) {
 
 /* A watch that the servers refuse to take back stays with the library, and counts on. */
 static void unwatched(zkl_node_watch *node_watch, bool list, const zkl_reply *reply) {
-    zkl_watch_budget *left = &node_watch->nodes->lines->queue.watch_budget;
+    zkl_watch_budget *left = &node_watch->nodes->lines->common.watch_budget;
     if (!zkl_status_passes(reply->rc)) {
         *watch_of(node_watch, list) = false;
         if (reply->rc == ZOK)

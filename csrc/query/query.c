@@ -27,7 +27,7 @@ static void check_session(zkl_query *query) {
 /* Of those that had departed when it was asked, who are the first in the list. ZKL_OK: none
  * yet. */
 static zkl_status refusal(const zkl_query *query) {
-    ZKL_EACH (const zkl_contender, c, &query->all->queue->departing, leaving) {
+    ZKL_EACH (const zkl_contender, c, &query->all->common->departing, leaving) {
         if (c->departure > query->departures)
             break;
         if (c->refused != ZKL_OK)
@@ -39,10 +39,10 @@ static zkl_status refusal(const zkl_query *query) {
 /* It is answered when all of them are gone, or as soon as the servers have refused to delete the
  * node of one. */
 static void check_flush(zkl_query *query) {
-    const zkl_queue *queue = query->all->queue;
-    const zkl_contender *first = ZKL_FIRST(&queue->departing, zkl_contender, leaving);
+    const zkl_line_common *common = query->all->common;
+    const zkl_contender *first = ZKL_FIRST(&common->departing, zkl_contender, leaving);
     const bool gone = !first || first->departure > query->departures;
-    const zkl_status refused = queue->refusals ? refusal(query) : ZKL_OK;
+    const zkl_status refused = common->refusals ? refusal(query) : ZKL_OK;
     if (gone || refused != ZKL_OK)
         resolve(query, refused);
 }

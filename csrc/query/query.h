@@ -8,7 +8,7 @@
 
 typedef struct zkl_queries {
     zkl_context *context;
-    const zkl_queue *queue;
+    const zkl_line_common *common;
     const _Atomic zkl_state *state; /* the session's */
     zkl_list pending;               /* those not answered yet */
 } zkl_queries;

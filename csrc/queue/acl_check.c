@@ -30,7 +30,7 @@ void zkl_acl_check_before_list(zkl_line *line) {
     const zkl_context *context = line->context;
     if (context->acl == ZKL_ACL_OPEN || is_known(line->acl_checked))
         return;
-    line->acl_checked = zkl_acl_cache_find(&line->queue->acl_cache, line->path, context->session);
+    line->acl_checked = zkl_acl_cache_find(&line->common->acl_cache, line->path, context->session);
     if (!is_known(line->acl_checked))
         send_get_acl(line);
 }
@@ -43,7 +43,7 @@ void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory) {
  * list is the older one: a new list is wanted. */
 static zkl_acl_finding safe(zkl_line *line, const zkl_stat *directory) {
     line->acl_checked = (zkl_edition){directory->czxid, directory->aversion};
-    zkl_acl_cache_add(&line->queue->acl_cache, line->path, line->context->session,
+    zkl_acl_cache_add(&line->common->acl_cache, line->path, line->context->session,
                       line->acl_checked);
     if (is_same(line->acl_checked, line->directory))
         return ZKL_ACL_SAFE;

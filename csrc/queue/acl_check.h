@@ -27,7 +27,7 @@ bool zkl_acl_check_passed(zkl_line *line);
 /* Is what was known when somebody was granted still so, as far as the lists have shown? */
 bool zkl_acl_check_stands(const zkl_line *line);
 /* The handle is gone, and with it what was on its way. What is known of the session's directories
- * is found again in queue->acl_cache. */
+ * is found again in common->acl_cache. */
 void zkl_acl_check_forget(zkl_line *line);
 
 #endif

@@ -184,7 +184,7 @@ static void free_shared_node(zkl_shared_node *shared) {
         shared->under->lent = NULL;
     zkl_list_remove(&shared->line->listeners, &shared->listener.item);
     if (shared->dirty)
-        zkl_list_remove(&shared->line->queue->dirty_nodes, &shared->item);
+        zkl_list_remove(&shared->line->common->dirty_nodes, &shared->item);
     free(shared);
 }
 
@@ -207,19 +207,19 @@ void zkl_shared_node_advance(zkl_shared_node *shared) {
 }
 
 /* The next one to be looked at; NULL: none is left. */
-static zkl_shared_node *take_dirty(zkl_queue *queue) {
+static zkl_shared_node *take_dirty(zkl_line_common *common) {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is in the list no more */
-    zkl_shared_node *shared = ZKL_FIRST(&queue->dirty_nodes, zkl_shared_node, item);
+    zkl_shared_node *shared = ZKL_FIRST(&common->dirty_nodes, zkl_shared_node, item);
     if (!shared)
         return NULL;
-    zkl_list_remove(&queue->dirty_nodes, &shared->item);
+    zkl_list_remove(&common->dirty_nodes, &shared->item);
     shared->dirty = false;
     return shared;
 }
 
-bool zkl_shared_nodes_step(zkl_queue *queue) {
+bool zkl_shared_nodes_step(zkl_line_common *common) {
     bool any = false;
-    for (zkl_shared_node *shared; (shared = take_dirty(queue)); any = true)
+    for (zkl_shared_node *shared; (shared = take_dirty(common)); any = true)
         zkl_shared_node_advance(shared);
     return any;
 }

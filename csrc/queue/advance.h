@@ -9,6 +9,6 @@
 void zkl_shared_node_advance(zkl_shared_node *shared);
 /* The same with those to which something has happened: near the end of every step. false: there
  * were none. */
-bool zkl_shared_nodes_step(zkl_queue *queue);
+bool zkl_shared_nodes_step(zkl_line_common *common);
 
 #endif

@@ -142,7 +142,7 @@ static zkl_watch unwatched(zkl_line *line, const char *name, const zkl_reply *re
         return ZKL_WATCH_ARMED;
     }
     if (reply->rc != ZOK)
-        zkl_watch_budget_leave(&line->queue->watch_budget, line->path, name, !name);
+        zkl_watch_budget_leave(&line->common->watch_budget, line->path, name, !name);
     return ZKL_WATCH_NONE;
 }
 
@@ -342,7 +342,7 @@ static void own_found(zkl_contender *c, const zkl_reply *reply) {
 /* A session that is about to end has made it: it is not ours. */
 static void own_of_other_session(zkl_contender *c) {
     if (c->watch != ZKL_WATCH_NONE)
-        zkl_watch_budget_leave(&c->queue->watch_budget, c->line->path, c->name, false);
+        zkl_watch_budget_leave(&c->common->watch_budget, c->line->path, c->name, false);
     zkl_send_erase_stray(c->line, c->name);
     zkl_leave_missing(c);
 }

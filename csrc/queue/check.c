@@ -90,9 +90,9 @@ static void check_position(subject of, const zkl_contender *c) {
     must(of, c->position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
     must(of, !c->post.round || (c->name && c->phase != ZKL_OVER),
          "who is in a round has a node, and is not over");
-    must(of, c->post.round != &c->queue->reads || c->watch != ZKL_WATCH_ASKED,
+    must(of, c->post.round != &c->common->reads || c->watch != ZKL_WATCH_ASKED,
          "whose own node is about to be watched need not be read in turn");
-    must(of, c->post.round != &c->queue->lists || c->phase == ZKL_WAITING,
+    must(of, c->post.round != &c->common->lists || c->phase == ZKL_WAITING,
          "only for waiters the line is listed in turn");
 }
 
@@ -191,7 +191,7 @@ static bool is_blocker_told(const zkl_line *line, int32_t sequence) {
 }
 
 static void check_waiting_there(subject of, const zkl_line *line, const zkl_contender *c) {
-    const bool listed = is_list_coming(line) || c->post.round == &c->queue->lists;
+    const bool listed = is_list_coming(line) || c->post.round == &c->common->lists;
     switch (c->position) {
     case ZKL_POSITION_UNKNOWN:
         must(of, is_list_coming(line), "who does not know its position gets a list");
@@ -367,7 +367,7 @@ static void check_line(const zkl_line *line) {
     check_tally(of, line);
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         const subject member = {line, c};
-        must(member, c->line == line && c->queue == line->queue, "a member knows its line");
+        must(member, c->line == line && c->common == line->common, "a member knows its line");
         check_phase(member, c);
         check_node(member, c);
         check_position(member, c);
@@ -385,8 +385,8 @@ typedef struct sums {
 
 static void add_contender(sums *sum, const zkl_contender *c) {
     sum->departing += c->departure != 0;
-    sum->reads += c->post.round == &c->queue->reads;
-    sum->lists += c->post.round == &c->queue->lists;
+    sum->reads += c->post.round == &c->common->reads;
+    sum->lists += c->post.round == &c->common->lists;
     sum->waiting += !c->compound && c->phase == ZKL_WAITING;
     sum->held += !c->compound && c->phase == ZKL_HELD;
     if (c->watch != ZKL_WATCH_NONE)
@@ -403,41 +403,41 @@ static void add_line(sums *sum, const zkl_line *line) {
     }
 }
 
-static void check_departing(const zkl_queue *queue, size_t count) {
+static void check_departing(const zkl_line_common *common, size_t count) {
     const subject of = {NULL, NULL};
     uint64_t before = 0;
     size_t listed = 0, refusals = 0;
-    ZKL_EACH (const zkl_contender, c, &queue->departing, leaving) {
-        must(of, c->departure > before && c->departure <= queue->departures,
+    ZKL_EACH (const zkl_contender, c, &common->departing, leaving) {
+        must(of, c->departure > before && c->departure <= common->departures,
              "those who depart are in order");
         before = c->departure;
         listed++;
         refusals += c->refused != ZKL_OK;
     }
-    must(of, refusals == queue->refusals, "refused deletes are counted");
+    must(of, refusals == common->refusals, "refused deletes are counted");
     must(of, listed == count, "the list of those who depart has all of them");
 }
 
 static void check_sums(const zkl_lines *lines, const sums *sum) {
     const subject of = {NULL, NULL};
-    const zkl_queue *queue = &lines->queue;
-    const zkl_stats *counters = &queue->context->counters;
+    const zkl_line_common *common = &lines->common;
+    const zkl_stats *counters = &common->context->counters;
     must(of, sum->lines == lines->count, "lines are counted");
-    must(of, sum->watched + queue->watch_budget.left == queue->watch_budget.bytes,
+    must(of, sum->watched + common->watch_budget.left == common->watch_budget.bytes,
          "each watch is counted once");
-    must(of, sum->reads == queue->reads.count && sum->lists == queue->lists.count,
+    must(of, sum->reads == common->reads.count && sum->lists == common->lists.count,
          "those who are not watched are counted");
     /* The heads of compounds are counted, and in no line. */
     must(of, sum->waiting <= counters->waiting && sum->held <= counters->held,
          "those who wait and hold are counted");
-    ZKL_EACH (const zkl_contender, c, &queue->doubtful, member) {
+    ZKL_EACH (const zkl_contender, c, &common->doubtful, member) {
         must((subject){NULL, c},
              c->doubtful && c->hosted && !c->line && c->phase == ZKL_OVER && c->outcome == ZKL_OK,
              "who is in doubt and in no line was released");
     }
-    must(of, !queue->retired.first && !queue->idle.first && !queue->dirty_nodes.first,
+    must(of, !common->retired.first && !common->idle.first && !common->dirty_nodes.first,
          "who is retired or idle has gone");
-    check_departing(queue, sum->departing);
+    check_departing(common, sum->departing);
 }
 
 /* With thousands of callers not every step is looked at: what this costs is to stay below what the

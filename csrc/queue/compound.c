@@ -35,11 +35,11 @@ struct compound_lock {
     zkl_contender **parts; /* NULL: that part is not in its line yet */
     size_t count;
 
-    bool dirty; /* in queue->dirty_compounds */
+    bool dirty; /* in common->dirty_compounds */
     zkl_list_item item;
     bool wanted;      /* the parts' nodes have to be created */
     unsigned entries; /* how often the whole has entered its lines again */
-    zkl_timer again;  /* it is in no line, but in queue->pausing, before this fires */
+    zkl_timer again;  /* it is in no line, but in common->pausing, before this fires */
     zkl_list_item pause;
     bool unmarked; /* the transaction makes no mark: in the first directory we may not delete */
 };
@@ -57,7 +57,7 @@ static void stir(compound_lock *lock) {
     if (lock->dirty)
         return;
     lock->dirty = true;
-    zkl_list_append(&lock->head.queue->dirty_compounds, &lock->item);
+    zkl_list_append(&lock->head.common->dirty_compounds, &lock->item);
 }
 
 static void part_changed(zkl_compound *compound) {
@@ -111,7 +111,7 @@ static void settle_at(compound_lock *lock, const char *path) {
 
 static void end_pause(compound_lock *lock) {
     if (lock->again.at)
-        zkl_list_remove(&lock->head.queue->pausing, &lock->pause);
+        zkl_list_remove(&lock->head.common->pausing, &lock->pause);
     zkl_timer_clear(&lock->head.context->timers, &lock->again);
 }
 
@@ -211,13 +211,13 @@ static void enter_or_fail(compound_lock *lock) {
 
 static void pause_over(zkl_timer *timer) {
     compound_lock *lock = ZKL_CONTAINER_OF(timer, compound_lock, again);
-    zkl_list_remove(&lock->head.queue->pausing, &lock->pause);
+    zkl_list_remove(&lock->head.common->pausing, &lock->pause);
     enter_or_fail(lock);
 }
 
 static void begin_pause(compound_lock *lock) {
     zkl_context *context = lock->head.context;
-    zkl_list_append(&lock->head.queue->pausing, &lock->pause);
+    zkl_list_append(&lock->head.common->pausing, &lock->pause);
     zkl_timer_set(&context->timers, &lock->again, zkl_context_now(context) + AGAIN_PAUSE);
 }
 
@@ -405,11 +405,11 @@ static bool step_waiting(compound_lock *lock) {
     return !lock->wanted;
 }
 
-void zkl_compounds_step(zkl_queue *queue) {
+void zkl_compounds_step(zkl_line_common *common) {
     zkl_list later = {0};
     compound_lock *lock;
-    while ((lock = ZKL_FIRST(&queue->dirty_compounds, compound_lock, item))) {
-        zkl_list_remove(&queue->dirty_compounds, &lock->item);
+    while ((lock = ZKL_FIRST(&common->dirty_compounds, compound_lock, item))) {
+        zkl_list_remove(&common->dirty_compounds, &lock->item);
         lock->dirty = false;
         if (lock->head.phase == ZKL_HELD) {
             step_held(lock);
@@ -418,11 +418,11 @@ void zkl_compounds_step(zkl_queue *queue) {
             zkl_list_append(&later, &lock->item);
         }
     }
-    queue->dirty_compounds = later;
+    common->dirty_compounds = later;
 }
 
-void zkl_compounds_dismiss(zkl_queue *queue, zkl_status status) {
-    ZKL_EACH (compound_lock, lock, &queue->pausing, pause) {
+void zkl_compounds_dismiss(zkl_line_common *common, zkl_status status) {
+    ZKL_EACH (compound_lock, lock, &common->pausing, pause) {
         fail(lock, status);
     }
 }
@@ -489,7 +489,7 @@ static compound_lock *lock_new(zkl_lines *lines, const char *const *paths, size_
     compound_lock *lock = calloc(1, sizeof *lock);
     if (!lock)
         return NULL;
-    lock->head.queue = &lines->queue;
+    lock->head.common = &lines->common;
     lock->lines = lines;
     lock->path_count = path_count;
     lock->count = parts;
@@ -523,7 +523,7 @@ static zkl_contender *start(compound_lock *lock, uint64_t tag, const zkl_terms *
     static const zkl_contender_table table = {release,   release, cancel, drop,
                                               free_lock, part,    heard};
     zkl_contender *head = &lock->head;
-    zkl_contender_init(head, head->queue, tag, terms, NULL);
+    zkl_contender_init(head, head->common, tag, terms, NULL);
     head->call = &table;
     head->timer.fire = head_timer;
     set_timer(lock, terms->once ? ZKL_NEVER : terms->deadline);

@@ -24,9 +24,9 @@ zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, cons
                                         size_t count, uint64_t tag, const zkl_terms *terms);
 
 /* Ends the waits of those that are in no line now: zkl_line_dismiss does not find them. */
-void zkl_compounds_dismiss(zkl_queue *queue, zkl_status status);
+void zkl_compounds_dismiss(zkl_line_common *common, zkl_status status);
 
 /* Goes on with those whose parts have changed: near the end of every step. */
-void zkl_compounds_step(zkl_queue *queue);
+void zkl_compounds_step(zkl_line_common *common);
 
 #endif

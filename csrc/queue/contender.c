@@ -15,10 +15,10 @@ static void count_waiting(zkl_contender *c, bool waits) {
     c->tally->bounded += c->terms.max_waiting ? (waits ? 1 : -1) : 0;
 }
 
-void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const zkl_terms *terms,
-                        zkl_compound *compound) {
-    c->queue = queue;
-    c->context = queue->context;
+void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
+                        const zkl_terms *terms, zkl_compound *compound) {
+    c->common = common;
+    c->context = common->context;
     c->compound = compound;
     c->terms =
         (zkl_demand){terms->kind, terms->once, terms->permits, terms->max_waiting, terms->max_hold};
@@ -244,24 +244,24 @@ void zkl_contender_released(zkl_contender *c) {
 }
 
 void zkl_contender_refused(zkl_contender *c, zkl_status status) {
-    c->queue->refusals += (status != ZKL_OK) - (c->refused != ZKL_OK);
+    c->common->refusals += (status != ZKL_OK) - (c->refused != ZKL_OK);
     c->refused = status;
 }
 
 void zkl_contender_depart(zkl_contender *c) {
-    c->departure = ++c->queue->departures;
-    zkl_list_append(&c->queue->departing, &c->leaving);
+    c->departure = ++c->common->departures;
+    zkl_list_append(&c->common->departing, &c->leaving);
 }
 
 static void free_at_end_of_step(zkl_contender *c) {
-    zkl_list_append(&c->queue->retired, &c->member);
+    zkl_list_append(&c->common->retired, &c->member);
 }
 
 void zkl_contender_retire(zkl_contender *c) {
     zkl_timer_clear(&c->context->timers, &c->timer);
     zkl_receiver_leave(&c->context->receivers, &c->receiver);
     if (c->departure)
-        zkl_list_remove(&c->queue->departing, &c->leaving);
+        zkl_list_remove(&c->common->departing, &c->leaving);
     zkl_contender_refused(c, ZKL_OK);
     c->line = NULL;
     if (!c->hosted)
@@ -281,8 +281,8 @@ zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
     return until < trusted ? until : trusted;
 }
 
-void zkl_contenders_sweep(zkl_queue *queue) {
-    ZKL_EACH (zkl_contender, c, &queue->retired, member)
+void zkl_contenders_sweep(zkl_line_common *common) {
+    ZKL_EACH (zkl_contender, c, &common->retired, member)
         c->call->free(c);
-    queue->retired = (zkl_list){0};
+    common->retired = (zkl_list){0};
 }

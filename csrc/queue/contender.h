@@ -6,7 +6,7 @@
 #define ZKL_CONTENDER_H
 
 #include "base/status.h"
-#include "queue/queue.h"
+#include "queue/line_common.h"
 #include "recipe/verdict.h"
 
 typedef struct zkl_contender zkl_contender;
@@ -105,12 +105,13 @@ struct zkl_contender {
     const zkl_contender_table *call;
     zkl_compound *compound; /* NULL: it is part of none, and the host is told of it */
     zkl_context *context;
-    zkl_queue *queue;
+    zkl_line_common *common;
     zkl_line *line;        /* NULL once retired */
     zkl_tally *tally;      /* its line's; NULL: it never was in one */
-    zkl_list_item member;  /* line->members in order of arrival; once retired: queue->retired */
-    zkl_list_item leaving; /* queue->departing */
-    uint64_t departure; /* its number in the order of departure; 0: it is not in queue->departing */
+    zkl_list_item member;  /* line->members in order of arrival; once retired: common->retired */
+    zkl_list_item leaving; /* common->departing */
+    /* its number in the order of departure; 0: it is not in common->departing */
+    uint64_t departure;
 
     zkl_phase phase : 8;
     zkl_node node : 8;
@@ -168,8 +169,8 @@ struct zkl_contender {
 };
 
 /* A waiter without a node. `tag` is the host's number for it, unless it is part of a compound. */
-void zkl_contender_init(zkl_contender *c, zkl_queue *queue, uint64_t tag, const zkl_terms *terms,
-                        zkl_compound *compound);
+void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
+                        const zkl_terms *terms, zkl_compound *compound);
 
 /* The legal changes of the phase. Each tells the host, or the compound, what it must hear. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */
@@ -207,6 +208,6 @@ void zkl_contender_unhost(zkl_contender *c);
 zkl_nanos zkl_contender_trusted_until(const zkl_contender *c);
 
 /* Frees those that are retired and that the host has let go of: the end of every step. */
-void zkl_contenders_sweep(zkl_queue *queue);
+void zkl_contenders_sweep(zkl_line_common *common);
 
 #endif

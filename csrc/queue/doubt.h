@@ -20,11 +20,11 @@ void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness);
 void zkl_doubt_end(zkl_contender *witness, bool lost);
 /* The session has ended: each contender in doubt that is in no line, and whose nodes were of that
  * session, has lost. */
-void zkl_doubt_expire(zkl_queue *queue);
+void zkl_doubt_expire(zkl_line_common *common);
 
 /* The host is told nothing more of it: it lets go of it, or the client closes. */
 void zkl_doubt_drop(zkl_contender *c);
 /* The same for all that are in no line. */
-void zkl_doubt_drop_all(zkl_queue *queue);
+void zkl_doubt_drop_all(zkl_line_common *common);
 
 #endif

@@ -216,7 +216,7 @@ static bool take_list(zkl_line *line, const char *const *names, size_t count) {
         line->stale = line->list_wanted = true; /* the end of the step asks for another one */
         return false;
     }
-    line->queue->watch_budget.bytes += zkl_line_watched_bytes(line) - watched;
+    line->common->watch_budget.bytes += zkl_line_watched_bytes(line) - watched;
     line->stale = line->doubtful = line->lagging = false;
     return true;
 }

@@ -29,7 +29,7 @@ static void retry_timer(zkl_timer *timer) {
     zkl_line_resume(ZKL_CONTAINER_OF(timer, zkl_line, retry));
 }
 
-zkl_line *zkl_line_new(zkl_queue *queue, const char *path) {
+zkl_line *zkl_line_new(zkl_line_common *common, const char *path) {
     zkl_line *line = calloc(1, sizeof *line);
     if (!line)
         return NULL;
@@ -38,8 +38,8 @@ zkl_line *zkl_line_new(zkl_queue *queue, const char *path) {
         free(line);
         return NULL;
     }
-    line->context = queue->context;
-    line->queue = queue;
+    line->context = common->context;
+    line->common = common;
     line->receiver.answer = zkl_answer_to_line;
     line->retry.fire = retry_timer;
     line->followers.snapshot = &line->snapshot;
@@ -123,7 +123,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     if (!c)
         return NULL;
     c->tally = &line->tally;
-    zkl_contender_init(c, line->queue, tag, terms, compound);
+    zkl_contender_init(c, line->common, tag, terms, compound);
     c->call = &table;
     c->line = line;
     c->receiver.answer = zkl_answer_to_contender;
@@ -239,7 +239,7 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
     zkl_leave_fail_waiting(line, status);
     if (!give_back)
         return;
-    zkl_doubt_drop_all(line->queue);
+    zkl_doubt_drop_all(line->common);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_doubt_drop(c);
         if (c->phase == ZKL_HELD)
@@ -303,7 +303,7 @@ void zkl_line_resume(zkl_line *line) {
 /* The library's handle is gone, and with it its watches and all that was on its way. */
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
-    line->queue->watch_budget.bytes -= zkl_line_watched_bytes(line);
+    line->common->watch_budget.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
     zkl_acl_check_forget(line);
     line->list_sent = false;
@@ -331,7 +331,7 @@ void zkl_line_relink(zkl_line *line) {
 void zkl_line_expire(zkl_line *line) {
     lose_handle(line);
     line->list_wanted = false;
-    zkl_doubt_expire(line->queue);
+    zkl_doubt_expire(line->common);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_receiver_leave(&line->context->receivers, &c->receiver);
         c->settled |= c->queued;

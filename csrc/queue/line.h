@@ -8,7 +8,7 @@
 #include "queue/line_state.h"
 
 /* `path` is full, with the chroot. NULL: no memory. */
-zkl_line *zkl_line_new(zkl_queue *queue, const char *path);
+zkl_line *zkl_line_new(zkl_line_common *common, const char *path);
 void zkl_line_free(zkl_line *line);
 /* Of a line that nobody is in: takes back its watches on nodes that stay. true: it may be freed.
  * Otherwise something is left to be taken back, whose answer makes the line idle again, or somebody

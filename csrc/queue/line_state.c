@@ -32,7 +32,7 @@ void zkl_line_idle(zkl_line *line) {
     if (line->idle)
         return;
     line->idle = true;
-    zkl_list_append(&line->queue->idle, &line->quiet);
+    zkl_list_append(&line->common->idle, &line->quiet);
 }
 
 void zkl_line_mark_dirty(const zkl_line *line) {
@@ -88,11 +88,11 @@ void zkl_line_list_anew(zkl_line *line) {
         zkl_line_retry_later(line);
 }
 
-static void count(zkl_queue *queue, size_t length, zkl_watch before, zkl_watch now) {
+static void count(zkl_line_common *common, size_t length, zkl_watch before, zkl_watch now) {
     if (now != ZKL_WATCH_NONE && before == ZKL_WATCH_NONE)
-        zkl_watch_budget_add(&queue->watch_budget, length);
+        zkl_watch_budget_add(&common->watch_budget, length);
     else if (now == ZKL_WATCH_NONE && before != ZKL_WATCH_NONE)
-        zkl_watch_budget_remove(&queue->watch_budget, length);
+        zkl_watch_budget_remove(&common->watch_budget, length);
 }
 
 /* The answer to the latest request for a watch may come when an earlier one has told already. */
@@ -132,19 +132,19 @@ static zkl_transitions directory_watch_transitions = {
 
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
     if (c->name)
-        count(c->queue, zkl_line_length(c->line, c->name), c->watch, watch);
+        count(c->common, zkl_line_length(c->line, c->name), c->watch, watch);
     zkl_transitions_make(&own_watch_transitions, c->watch, watch);
     c->watch = watch;
 }
 
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
-    count(line->queue, zkl_line_length(line, child->name), child->watch, watch);
+    count(line->common, zkl_line_length(line, child->name), child->watch, watch);
     zkl_transitions_make(&child_watch_transitions, child->watch, watch);
     child->watch = watch;
 }
 
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
-    count(line->queue, strlen(line->path), line->directory_watch, watch);
+    count(line->common, strlen(line->path), line->directory_watch, watch);
     zkl_transitions_make(&directory_watch_transitions, line->directory_watch, watch);
     line->directory_watch = watch;
     zkl_line_outdated(line);
@@ -155,7 +155,7 @@ void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
      * asked for, the request may fail, and this watch stays. */
     const bool has_another = child->mine && child->mine->watch == ZKL_WATCH_ARMED;
     if (child->watch != ZKL_WATCH_NONE && !has_another)
-        zkl_watch_budget_leave(&line->queue->watch_budget, line->path, child->name, false);
+        zkl_watch_budget_leave(&line->common->watch_budget, line->path, child->name, false);
     zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
 }
 

@@ -25,7 +25,7 @@ struct zkl_listener {
 struct zkl_line {
     zkl_receiver receiver; /* gets the answers that concern more than one contender */
     zkl_context *context;
-    zkl_queue *queue;
+    zkl_line_common *common;
     char *path;
     zkl_list members; /* contenders, in order of arrival */
     zkl_list listeners;
@@ -64,7 +64,7 @@ struct zkl_line {
     bool acl_asked; /* the directory's ACL is on its way */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
     bool too_many;
-    bool idle; /* in queue->idle */
+    bool idle; /* in common->idle */
     /* for leases and listeners, NONE, ARMED or LEAVING: the servers tell when a child comes or
      * goes */
     zkl_watch directory_watch : 8;
@@ -86,7 +86,7 @@ struct zkl_line {
     zkl_nanos pause; /* the latest pause before that */
 
     zkl_line *chain;     /* lines: the next in the same bucket */
-    zkl_list_item quiet; /* queue->idle */
+    zkl_list_item quiet; /* common->idle */
 };
 
 /* The contender whose node bears this number; NULL: none of ours does. It may be in another
@@ -113,7 +113,7 @@ void zkl_line_list_anew(zkl_line *line);
 /* Everything is looked at again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
 
-/* The three places where the line knows of a watch. Each watch is counted in queue->watch_budget
+/* The three places where the line knows of a watch. Each watch is counted in common->watch_budget
  * from the request that sets it until the library has it no more. */
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch);
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch);

@@ -30,16 +30,16 @@ static void insert(zkl_lines *lines, zkl_line *line) {
 }
 
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
-    *lines = (zkl_lines){.queue = {.context = context}, .size = 64};
-    lines->queue.watch_budget.most = ZKL_WATCH_BUDGET_MOST;
-    zkl_poll_rounds_init(&lines->queue);
+    *lines = (zkl_lines){.common = {.context = context}, .size = 64};
+    lines->common.watch_budget.most = ZKL_WATCH_BUDGET_MOST;
+    zkl_poll_rounds_init(&lines->common);
     lines->buckets = calloc(lines->size, sizeof(zkl_line *));
     return lines->buckets != NULL;
 }
 
 void zkl_lines_destroy(zkl_lines *lines) {
-    zkl_acl_cache_clear(&lines->queue.acl_cache);
-    zkl_watch_budget_lost(&lines->queue.watch_budget);
+    zkl_acl_cache_clear(&lines->common.acl_cache);
+    zkl_watch_budget_lost(&lines->common.watch_budget);
     free(lines->buckets);
 }
 
@@ -65,7 +65,7 @@ zkl_line *zkl_lines_at(zkl_lines *lines, const char *path) {
     zkl_line *line = find(lines, path, strlen(path));
     if (line)
         return line;
-    line = zkl_line_new(&lines->queue, path);
+    line = zkl_line_new(&lines->common, path);
     if (!line)
         return NULL;
     if (lines->count++ >= lines->size)
@@ -97,9 +97,9 @@ bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
 
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool node_watched) {
     if (change != ZKL_CHANGE_CHILDREN)
-        zkl_watch_budget_told(&lines->queue.watch_budget, path, false);
+        zkl_watch_budget_told(&lines->common.watch_budget, path, false);
     if (change != ZKL_CHANGE_OTHER)
-        zkl_watch_budget_told(&lines->queue.watch_budget, path, true);
+        zkl_watch_budget_told(&lines->common.watch_budget, path, true);
     if (node_watched && !zkl_lines_watching(lines, path, false) &&
         !zkl_lines_watching(lines, path, true))
         return;
@@ -114,7 +114,7 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool
 }
 
 void zkl_lines_unlink(zkl_lines *lines) {
-    zkl_watch_budget_lost(&lines->queue.watch_budget);
+    zkl_watch_budget_lost(&lines->common.watch_budget);
 }
 
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {
@@ -135,10 +135,10 @@ static void remove_line(zkl_lines *lines, zkl_line *line) {
     lines->count--;
 }
 
-/* A line that cannot go yet is put into queue.idle again by what stands against it. */
+/* A line that cannot go yet is put into common.idle again by what stands against it. */
 void zkl_lines_tidy(zkl_lines *lines) {
-    zkl_list idle = lines->queue.idle;
-    lines->queue.idle = (zkl_list){0};
+    zkl_list idle = lines->common.idle;
+    lines->common.idle = (zkl_list){0};
     ZKL_EACH (zkl_line, line, &idle, quiet) {
         line->idle = false;
         if (!zkl_line_quit(line))

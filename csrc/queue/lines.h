@@ -5,7 +5,7 @@
 #include "queue/line.h"
 
 typedef struct zkl_lines {
-    zkl_queue queue;
+    zkl_line_common common;
     zkl_line **buckets;
     size_t size, count; /* size is a power of two */
 } zkl_lines;

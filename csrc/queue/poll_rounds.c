@@ -44,8 +44,8 @@ static zkl_nanos list_line(zkl_post *post) {
     return (zkl_nanos)line->listed_bytes * BYTE;
 }
 
-void zkl_poll_rounds_init(zkl_queue *queue) {
-    zkl_context *context = queue->context;
-    zkl_round_init(&queue->reads, &context->timers, context->clock, READ_PERIOD, read_own);
-    zkl_round_init(&queue->lists, &context->timers, context->clock, LIST_PERIOD, list_line);
+void zkl_poll_rounds_init(zkl_line_common *common) {
+    zkl_context *context = common->context;
+    zkl_round_init(&common->reads, &context->timers, context->clock, READ_PERIOD, read_own);
+    zkl_round_init(&common->lists, &context->timers, context->clock, LIST_PERIOD, list_line);
 }

@@ -4,8 +4,8 @@
 #ifndef ZKL_POLL_ROUNDS_H
 #define ZKL_POLL_ROUNDS_H
 
-#include "queue/queue.h"
+#include "queue/line_common.h"
 
-void zkl_poll_rounds_init(zkl_queue *queue);
+void zkl_poll_rounds_init(zkl_line_common *common);
 
 #endif

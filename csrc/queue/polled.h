@@ -15,6 +15,6 @@ void zkl_polled_add_line(zkl_contender *c);
 void zkl_polled_remove_line(zkl_contender *c);
 
 /* How many are looked after. */
-size_t zkl_polled_count(const zkl_queue *queue);
+size_t zkl_polled_count(const zkl_line_common *common);
 
 #endif

@@ -79,7 +79,7 @@ void zkl_remote_waiters_look(zkl_shared_node *shared) {
 /* Is there, or will there be, room for the watch without which a list says little? */
 static bool may_watch(const zkl_line *line) {
     return line->directory_watch != ZKL_WATCH_NONE ||
-           zkl_watch_budget_room(&line->queue->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
+           zkl_watch_budget_room(&line->common->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
 bool zkl_remote_waiters_ask(zkl_shared_node *shared) {

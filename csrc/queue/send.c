@@ -119,7 +119,8 @@ static void do_without_watch(zkl_contender *c) {
 static void watch_own(zkl_contender *c, zkl_claim claim) {
     if (!c->context->port || c->watch != ZKL_WATCH_NONE)
         return;
-    if (!zkl_watch_budget_room(&c->queue->watch_budget, zkl_line_length(c->line, c->name), claim)) {
+    if (!zkl_watch_budget_room(&c->common->watch_budget, zkl_line_length(c->line, c->name),
+                               claim)) {
         do_without_watch(c);
         return;
     }
@@ -134,20 +135,20 @@ void zkl_send_watch_own(zkl_contender *c) {
     watch_own(c, is_first ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN);
 }
 
-static bool is_unwatched(const zkl_child *child, const zkl_queue *queue) {
-    return child->mine && child->mine->post.round == &queue->reads;
+static bool is_unwatched(const zkl_child *child, const zkl_line_common *common) {
+    return child->mine && child->mine->post.round == &common->reads;
 }
 
 void zkl_send_watch_next(const zkl_line *line, const zkl_contender *first) {
     const zkl_snapshot *snapshot = &line->snapshot;
-    if (!line->queue->reads.count)
+    if (!line->common->reads.count)
         return;
     const size_t at = zkl_snapshot_find(snapshot, first->name);
     if (at == ZKL_NOT_FOUND || snapshot->count - at <= NEXT / 2 ||
-        !is_unwatched(&snapshot->children[at + NEXT / 2], line->queue))
+        !is_unwatched(&snapshot->children[at + NEXT / 2], line->common))
         return;
     for (size_t i = 1; i <= NEXT && at + i < snapshot->count; i++) {
-        if (is_unwatched(&snapshot->children[at + i], line->queue))
+        if (is_unwatched(&snapshot->children[at + i], line->common))
             watch_own(snapshot->children[at + i].mine, ZKL_CLAIM_OTHERS);
     }
 }
@@ -178,7 +179,7 @@ static bool is_attended(const zkl_line *line) {
 static bool wants_directory_watch(const zkl_line *line) {
     return (zkl_line_counts(line) || is_attended(line)) &&
            line->directory_watch == ZKL_WATCH_NONE &&
-           zkl_watch_budget_room(&line->queue->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
+           zkl_watch_budget_room(&line->common->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
 }
 
 static bool has_lost_create(zkl_line *line) {
@@ -222,7 +223,7 @@ void zkl_send_list(zkl_line *line) {
  * the new request could not be told apart. */
 static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
     return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
-           zkl_watch_budget_room(&line->queue->watch_budget, zkl_line_length(line, child->name),
+           zkl_watch_budget_room(&line->common->watch_budget, zkl_line_length(line, child->name),
                                  claim);
 }
 

@@ -100,7 +100,7 @@ static void hurry_line(zkl_line *line) {
 }
 
 void zkl_shared_nodes_hurry(zkl_lines *lines) {
-    lines->queue.hurried = true;
+    lines->common.hurried = true;
     zkl_lines_each(lines, hurry_line);
 }
 

@@ -15,7 +15,7 @@ void zkl_shared_node_mark_dirty(zkl_shared_node *shared) {
     if (shared->dirty)
         return;
     shared->dirty = true;
-    zkl_list_append(&shared->line->queue->dirty_nodes, &shared->item);
+    zkl_list_append(&shared->line->common->dirty_nodes, &shared->item);
 }
 
 zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared) {

@@ -22,7 +22,7 @@ struct zkl_shared_node {
     zkl_line *line;
     zkl_kind kind;       /* LOCK, READ or WRITE */
     zkl_sharing sharing; /* of the latest caller */
-    bool dirty;          /* in queue->dirty_nodes */
+    bool dirty;          /* in common->dirty_nodes */
     zkl_list_item item;
 
     zkl_contender *contender; /* in the line; NULL only inside a step */

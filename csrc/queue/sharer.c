@@ -104,7 +104,7 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
     if (!made)
         return NULL;
     zkl_contender *c = &made->contender;
-    zkl_contender_init(c, shared->line->queue, tag, terms, NULL);
+    zkl_contender_init(c, shared->line->common, tag, terms, NULL);
     c->call = &sharers;
     c->timer.fire = sharer_timer;
     zkl_handoff_wait(shared, c);
@@ -118,7 +118,7 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
 static bool is_quiet(const zkl_shared_node *shared) {
     return shared->kind != ZKL_KIND_READ && shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE &&
            !zkl_shared_node_sealed(shared) && !zkl_shared_node_waiter(shared) &&
-           !shared->line->queue->hurried && shared->sharing.linger > 0;
+           !shared->line->common->hurried && shared->sharing.linger > 0;
 }
 
 bool zkl_sharer_rest(zkl_contender *c) {

@@ -527,7 +527,7 @@ void sim_host_open(sim_host *host) {
     SIM_CHECK(zkl_open(&config, &host->client) == ZKL_OK);
     zkl_hang_up(host->client); /* nobody looks at the descriptor */
     if (host->watches_most)
-        host->client->lines.queue.watch_budget.most = host->watches_most;
+        host->client->lines.common.watch_budget.most = host->watches_most;
     if (host->watches_most)
         host->client->nodes.watch_budget.most = SIM_NOTES_WATCHED;
     host->looked_at = host->lost = 0;

@@ -342,7 +342,7 @@ static void check_watches(const sim_host *host) {
     if (!client->context.port)
         return;
     const void *link = client->session.link;
-    const zkl_watch_budget *locks = &client->lines.queue.watch_budget;
+    const zkl_watch_budget *locks = &client->lines.common.watch_budget;
     const size_t viewed = sim_watched_below(link, sim_note_path(NOTE_ROOT)),
                  watched = sim_watched_bytes(link) - viewed,
                  counted = client->nodes.watch_budget.bytes + locks->left;

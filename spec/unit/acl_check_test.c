@@ -134,7 +134,7 @@ static void a_waiter_hears_of_a_directory_that_was_opened(void) {
 static void a_cut_loses_no_answer_for_good(void) {
     node_at(LINE)->closed = true;
     for (unsigned carried = 0; carried < 4; carried++) {
-        zkl_acl_cache_clear(&one->lines.queue.acl_cache);
+        zkl_acl_cache_clear(&one->lines.common.acl_cache);
         fake_caller *p = fake_join(one, LINE, 60);
         for (unsigned i = 0; i < carried; i++)
             fake_carry(one);

@@ -113,7 +113,7 @@ static void a_pause_ends(void) {
 
 static void who_pauses_when_the_client_closes_is_told_so(void) {
     fake_caller *p = pausing();
-    zkl_compounds_dismiss(&one->lines.queue, ZKL_CLOSED);
+    zkl_compounds_dismiss(&one->lines.common, ZKL_CLOSED);
     fake_leave(one);
     CHECK_FAILED(p, ZKL_CLOSED);
     fake_wait(zk, 1);
@@ -124,7 +124,7 @@ static void who_pauses_when_the_client_closes_is_told_so(void) {
 
 static void who_pauses_when_the_session_is_refused_is_told_so(void) {
     fake_caller *p = pausing();
-    zkl_compounds_dismiss(&one->lines.queue, ZKL_AUTH_FAILED);
+    zkl_compounds_dismiss(&one->lines.common, ZKL_AUTH_FAILED);
     refuse(one);
     CHECK_FAILED(p, ZKL_AUTH_FAILED);
 }
@@ -288,12 +288,12 @@ static void nobody_is_looked_at_without_a_cause(void) {
     settled(both(one, ab));
     settled(fake_lease(one, POOL, 1, 1));
     fake_leave(one);
-    CHECK(!one->lines.queue.dirty_compounds.first);
-    CHECK(!two->lines.queue.dirty_compounds.first);
+    CHECK(!one->lines.common.dirty_compounds.first);
+    CHECK(!two->lines.common.dirty_compounds.first);
     fake_caller *p = fake_join_all(two, (const char *const[]){POOL}, 1, 1e12);
     while (!fake_held(p))
         CHECK(fake_deliver(two) || fake_carry(two));
-    CHECK(!two->lines.queue.dirty_compounds.first); /* nor once it holds */
+    CHECK(!two->lines.common.dirty_compounds.first); /* nor once it holds */
 }
 
 /* As much data for each node as one request takes, and `more`. */

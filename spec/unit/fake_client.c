@@ -28,20 +28,20 @@ static void must(bool good) {
 
 void fake_leave(fake_client *client) {
     do
-        zkl_compounds_step(&client->lines.queue);
-    while (zkl_shared_nodes_step(&client->lines.queue));
+        zkl_compounds_step(&client->lines.common);
+    while (zkl_shared_nodes_step(&client->lines.common));
     zkl_node_requests_step(&client->nodes);
     zkl_node_watches_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
-    zkl_contenders_sweep(&client->lines.queue);
+    zkl_contenders_sweep(&client->lines.common);
     if (client->beats)
         zkl_heart_advance(&client->heart);
     zkl_lines_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <=
-          client->lines.queue.watch_budget.bytes + client->nodes.watch_budget.bytes);
-    CHECK(client->lines.queue.watch_budget.bytes <= client->lines.queue.watch_budget.most);
+          client->lines.common.watch_budget.bytes + client->nodes.watch_budget.bytes);
+    CHECK(client->lines.common.watch_budget.bytes <= client->lines.common.watch_budget.most);
     fake_hear(client);
 }
 
@@ -94,7 +94,7 @@ fake_client *fake_client_new(fake_servers *servers) {
     must(zkl_events_init(&context->events) && zkl_receivers_init(&context->receivers) &&
          zkl_lines_init(&client->lines, context));
     client->queries =
-        (zkl_queries){.context = context, .queue = &client->lines.queue, .state = &client->state};
+        (zkl_queries){.context = context, .common = &client->lines.common, .state = &client->state};
     zkl_node_requests_init(&client->nodes, context, &client->state);
     zkl_node_watches_init(&client->nodes, &client->lines);
     context->unwatched = unwatched;
@@ -116,9 +116,9 @@ void fake_client_free(fake_client *client) {
         p->contender->call->drop(p->contender);
         free(p);
     }
-    zkl_shared_nodes_step(&client->lines.queue);
+    zkl_shared_nodes_step(&client->lines.common);
     zkl_lines_tidy(&client->lines);
-    zkl_contenders_sweep(&client->lines.queue);
+    zkl_contenders_sweep(&client->lines.common);
     zkl_lines_destroy(&client->lines);
     zkl_receivers_destroy(&client->context.receivers);
     zkl_events_destroy(&client->context.events);
@@ -414,7 +414,7 @@ zkl_query *fake_flush(fake_client *client) {
     zkl_query *query = zkl_query_new(&client->queries, ZKL_QUERY_FLUSH, 0);
     must(query != NULL);
     zkl_lines_each(&client->lines, zkl_line_insist);
-    query->departures = client->lines.queue.departures;
+    query->departures = client->lines.common.departures;
     zkl_query_start(query, ZKL_NEVER);
     fake_leave(client);
     return query;

@@ -93,7 +93,7 @@ static size_t counted_twice(const zkl_line *line) {
  * the packet that sets them again grows too long, or less is watched than may be. */
 static void check_watches(const fake_client *client) {
     const zkl_lines *lines = &client->lines;
-    const zkl_watch_budget *watches = &lines->queue.watch_budget;
+    const zkl_watch_budget *watches = &lines->common.watch_budget;
     const size_t known = fake_watched_bytes(client);
     size_t twice = 0;
     if (!client->heart.linked || client->sent || client->late || client->nodes.watch_budget.bytes)

@@ -46,9 +46,10 @@ void fake_check_clean(const char *file, int line) {
     for (fake_client *c = zk->clients; c; c = c->next) {
         check_int(file, line, "lines left", (int64_t)c->lines.count, 0);
         check_int(file, line, "requests left", c->sent || c->inbound, 0);
-        check_int(file, line, "contenders that must go", c->lines.queue.departing.first != NULL, 0);
+        check_int(file, line, "contenders that must go", c->lines.common.departing.first != NULL,
+                  0);
         check_int(file, line, "compounds to be looked at",
-                  c->lines.queue.dirty_compounds.first != NULL, 0);
+                  c->lines.common.dirty_compounds.first != NULL, 0);
         check_int(file, line, "waiting", (int64_t)c->context.counters.waiting, 0);
         check_int(file, line, "held", (int64_t)c->context.counters.held, 0);
         check_int(file, line, "next timer", zkl_timers_next(&c->context.timers), ZKL_NEVER);

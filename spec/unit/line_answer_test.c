@@ -14,7 +14,7 @@ static void wait_and_settle(double seconds) {
 }
 
 static void without_room(void) {
-    one->lines.queue.watch_budget.most = 0;
+    one->lines.common.watch_budget.most = 0;
 }
 
 /* ---- about a blocker ---- */
@@ -75,7 +75,7 @@ static void a_line_that_nobody_is_in_goes_with_the_link(void) {
     CHECK_INT(one->lines.count, 1);
     fake_relink(one);
     CHECK_INT(one->lines.count, 0);
-    CHECK_INT(one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT(one->lines.common.watch_budget.bytes, 0);
 }
 
 /* ---- about its own node ---- */
@@ -101,7 +101,7 @@ static void a_refused_delete_without_room_for_a_watch_is_tried_again(void) {
     fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 1);
     fake_release(p);
     fake_settle(one);
-    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.common), 0);
     CHECK_INT(one->counts[FAKE_GET], 0);
     wait_and_settle(1);
     CHECK_CLEAN();

@@ -251,7 +251,7 @@ static void a_second_that_wrote_makes_a_writer_list(void) {
 
 /* Watches on seconds are worth a list each, no more: they go first when room is short. */
 static void without_much_room_only_the_blocker_is_watched(void) {
-    zkl_watch_budget *watches = &one->lines.queue.watch_budget;
+    zkl_watch_budget *watches = &one->lines.common.watch_budget;
     const size_t half = watches->most / 2;
     watches->left += half; /* of nodes that nobody looks after */
     watches->bytes += half;
@@ -467,7 +467,7 @@ static void a_long_line_does_not_watch_all_its_own_nodes(void) {
     enum { MANY = 210, WATCHED = 100 };
     static fake_caller *callers[MANY];
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    one->lines.queue.watch_budget.most = 2 * WATCHED * (4 + strlen(stranger) + 1);
+    one->lines.common.watch_budget.most = 2 * WATCHED * (4 + strlen(stranger) + 1);
     for (size_t i = 0; i < MANY; i++)
         callers[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);

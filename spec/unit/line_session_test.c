@@ -409,16 +409,16 @@ static void a_client_that_closes_counts_the_watches_on_its_own_nodes(void) {
             line->snapshot.children[i].mine && line->snapshot.children[i].watch == ZKL_WATCH_ARMED;
     CHECK_INT(watched, 1);
     zkl_line_dismiss(line, ZKL_CLOSED, true);
-    size_t bytes = zkl_line_watched_bytes(line) + one->lines.queue.watch_budget.left;
+    size_t bytes = zkl_line_watched_bytes(line) + one->lines.common.watch_budget.left;
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
         if (c->watch != ZKL_WATCH_NONE)
             bytes += 4 + strlen(LINE "/") + strlen(c->name);
     }
-    CHECK_INT(bytes, one->lines.queue.watch_budget.bytes);
+    CHECK_INT(bytes, one->lines.common.watch_budget.bytes);
     fake_leave(one);
     fake_release(holder);
     fake_settle_all(zk);
-    CHECK_INT(one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT(one->lines.common.watch_budget.bytes, 0);
 }
 
 int main(int argc, char **argv) {

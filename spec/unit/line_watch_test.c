@@ -25,7 +25,7 @@ static void too_many_watches_cannot_come_back(void) {
 
 static void waiters_come_back(void) {
     zk->packet_most = 1028;
-    one->lines.queue.watch_budget.most = 1000;
+    one->lines.common.watch_budget.most = 1000;
     watch_wait_for_many();
     CHECK(fake_watched(one) > 5);
     fake_cut(one);
@@ -42,7 +42,7 @@ static void waiters_come_back(void) {
 
 static void holders_come_back(void) {
     zk->packet_most = 1028;
-    one->lines.queue.watch_budget.most = 1000;
+    one->lines.common.watch_budget.most = 1000;
     watch_join_many();
     watch_wait(0.1);
     CHECK(fake_watched(one) > 5);
@@ -55,25 +55,25 @@ static void holders_come_back(void) {
         CHECK_INT(fake_release(watch_callers[i]), ZKL_OK);
     }
     fake_settle(one);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
     CHECK_CLEAN();
 }
 
 /* The blockers' watches are worth more: there is room for more of them than for half of the
  * waiters' both. */
 static void blockers_go_before_own_nodes(void) {
-    one->lines.queue.watch_budget.most = 2000;
+    one->lines.common.watch_budget.most = 2000;
     watch_wait_for_many();
     size_t blockers = 0;
     for (size_t i = 0; i < WATCH_MANY; i++)
         blockers += zkl_lines_find(&one->lines, watch_path(i))->snapshot.children[0].watch ==
                     ZKL_WATCH_ARMED;
     CHECK(blockers > fake_watched(one) / 2);
-    CHECK(one->lines.queue.watch_budget.bytes <= 2000 - 2000 / 16); /* the rest is for turns */
+    CHECK(one->lines.common.watch_budget.bytes <= 2000 - 2000 / 16); /* the rest is for turns */
 }
 
 static void what_becomes_free_is_used(void) {
-    one->lines.queue.watch_budget.most = 1000;
+    one->lines.common.watch_budget.most = 1000;
     watch_wait_for_many();
     const size_t watched = fake_watched(one);
     for (size_t i = 0; i < WATCH_MANY / 2; i++)
@@ -220,8 +220,8 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
     fake_write(zk, stranger, "something");
-    one->lines.queue.watch_budget.most =
-        one->lines.queue.watch_budget.bytes - 4 - strlen(stranger); /* all but that */
+    one->lines.common.watch_budget.most =
+        one->lines.common.watch_budget.bytes - 4 - strlen(stranger); /* all but that */
     CHECK(fake_deliver(one));
     fake_settle(one);
     fake_remove(zk, stranger);
@@ -233,11 +233,11 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
 static void those_who_come_next_are_watched_in_time(void) {
     enum { WAITERS = 200 };
     static fake_caller *line[WAITERS + 1];
-    one->lines.queue.watch_budget.most = 8000;
+    one->lines.common.watch_budget.most = 8000;
     for (size_t i = 0; i <= WAITERS; i++)
         line[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);
-    CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
+    CHECK(zkl_polled_count(&one->lines.common) > WAITERS / 2);
     const unsigned gets = one->counts[FAKE_GET];
     for (size_t i = 0; i < WAITERS; i++) {
         CHECK_INT(fake_release(line[i]), ZKL_OK);
@@ -245,7 +245,7 @@ static void those_who_come_next_are_watched_in_time(void) {
         fake_settle(one);
     }
     CHECK(one->counts[FAKE_GET] - gets <= WAITERS); /* once for each */
-    CHECK(one->lines.queue.watch_budget.bytes <= 200);
+    CHECK(one->lines.common.watch_budget.bytes <= 200);
 }
 
 /* Not all at once, and some room is left for whoever's turn it is. */
@@ -254,7 +254,7 @@ static void those_who_come_next_leave_room(void) {
     static fake_caller *line[WAITERS + 1];
     const size_t most[] = {3000, 100000};
     for (size_t m = 0; m < 2; m++) {
-        zkl_watch_budget *watches = &one->lines.queue.watch_budget;
+        zkl_watch_budget *watches = &one->lines.common.watch_budget;
         watches->most = most[0];
         for (size_t i = 0; i <= WAITERS; i++)
             line[i] = fake_join(one, LINE, 1e12);

@@ -61,7 +61,7 @@ static void ask(zkl_query_kind asked) {
         memory.query = NULL;
         return;
     }
-    memory.query->departures = one->lines.queue.departures;
+    memory.query->departures = one->lines.common.departures;
     zkl_query_start(memory.query, ZKL_NEVER);
     fake_leave(one);
 }

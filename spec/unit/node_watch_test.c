@@ -285,13 +285,13 @@ static void a_watch_that_the_servers_do_not_take_back_counts_on(void) {
         quit(i);
         fake_settle(one);
         CHECK_INT(fake_watched(one), 1);
-        CHECK_INT(one->lines.queue.watch_budget.left, 4 + strlen(NODE));
+        CHECK_INT(one->lines.common.watch_budget.left, 4 + strlen(NODE));
         const size_t again = look(NODE, children);
         fake_settle(one);
         quit(again); /* which takes back what was left, too */
         fake_settle(one);
         CHECK_INT(fake_watched(one), 0);
-        CHECK_INT(one->lines.queue.watch_budget.bytes, 0);
+        CHECK_INT(one->lines.common.watch_budget.bytes, 0);
     }
 }
 
@@ -302,7 +302,7 @@ static void one_that_tells_leaves_the_lines_theirs(void) {
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
     fake_cancel(fake_waiter(one));
     fake_settle(one);
-    const size_t left = one->lines.queue.watch_budget.left;
+    const size_t left = one->lines.common.watch_budget.left;
     const size_t i = look(NODE, false);
     fake_settle(one);
     fake_refuse(zk, FAKE_UNWATCH, NODE, ZNOAUTH, 1);
@@ -311,7 +311,7 @@ static void one_that_tells_leaves_the_lines_theirs(void) {
     fake_write(zk, NODE, "2");
     fake_settle(one);
     CHECK_INT(fake_watched(one), 1);
-    CHECK_INT(one->lines.queue.watch_budget.left, left);
+    CHECK_INT(one->lines.common.watch_budget.left, left);
 }
 
 /* The second one relies on a watch that its own read of a missing node does not leave. */

@@ -658,7 +658,7 @@ static void a_flush_is_not_told_what_becomes_of_those_who_came_later(void) {
     query = fake_flush(one);
     fake_release(q);
     fake_settle(one);
-    CHECK_INT(one->lines.queue.refusals, 1);
+    CHECK_INT(one->lines.common.refusals, 1);
     CHECK(query->pending);
     fake_wait(zk, 1);
     fake_settle(one);
@@ -703,7 +703,7 @@ static void the_first_refusal_answers_a_flush(void) {
     query = fake_flush(one);
     CHECK(query->pending);
     fake_settle(one);
-    CHECK(one->lines.queue.departing.first != NULL);
+    CHECK(one->lines.common.departing.first != NULL);
     check_answered(ZKL_ACCESS_DENIED);
 }
 

@@ -470,7 +470,8 @@ static void run_seed(unsigned kinds, unsigned seed) {
     one->beats = two->beats = true;
     zk->keeps_time = (kinds & QUORUM) != 0;
     if (kinds & NARROW)
-        one->lines.queue.watch_budget.most = two->lines.queue.watch_budget.most = 100 * (seed % 5);
+        one->lines.common.watch_budget.most = two->lines.common.watch_budget.most =
+            100 * (seed % 5);
     play->begin(seed);
     for (unsigned i = 0; i < play->steps; i++) {
         check_note("course %u, seed %u, step %u", kinds, seed, i);

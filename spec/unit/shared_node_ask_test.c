@@ -142,7 +142,7 @@ static void a_stint_does_not_begin_before_somebody_comes(void) {
 /* With so little room left that the watch would take what is kept for whoever's turn it is. */
 static void without_room_for_the_watch_they_do_not_ask(void) {
     fake_caller *mine = shared_holder(one);
-    zkl_watch_budget *watches = &one->lines.queue.watch_budget;
+    zkl_watch_budget *watches = &one->lines.common.watch_budget;
     const size_t most = watches->most;
     watches->most = watches->bytes;
     shared_forget_counts(one);
@@ -284,7 +284,7 @@ static void who_comes_when_their_time_is_over_waits_for_the_answer(void) {
 static void who_is_behind_is_asked_under_the_watch_that_there_is(void) {
     fake_share_as(64, 1, 100);
     fake_caller *mine = shared_holder(one);
-    one->lines.queue.watch_budget.most = one->lines.queue.watch_budget.bytes;
+    one->lines.common.watch_budget.most = one->lines.common.watch_budget.bytes;
     fake_cut(one);
     fake_connect(one);
     fake_settle_all(zk);

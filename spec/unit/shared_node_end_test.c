@@ -38,7 +38,7 @@ static void a_deleted_node_is_a_loss(void) {
 
 /* Without room for watches one list tells of both. */
 static void a_loss_is_told_before_another_one_here_holds(void) {
-    one->lines.queue.watch_budget.most = 1;
+    one->lines.common.watch_budget.most = 1;
     fake_caller *mine = shared_holder(one), *fair = fake_waiter(one);
     const char *node = fake_node_of(mine);
     fake_cut(one);

@@ -149,7 +149,7 @@ static void other_options_begin_a_new_shared_node(void) {
 }
 
 static void without_room_for_the_watch_it_does_not_linger(void) {
-    one->lines.queue.watch_budget.most = 1;
+    one->lines.common.watch_budget.most = 1;
     fake_caller *mine = shared_holder(one);
     shared_release(mine);
     fake_settle_all(zk);

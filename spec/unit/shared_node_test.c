@@ -110,7 +110,7 @@ static void its_delete_goes_out_before_the_next_create(void) {
 /* ---- what a grant without traffic needs ---- */
 
 static void nobody_is_granted_without_the_watch_on_the_own_node(void) {
-    one->lines.queue.watch_budget.most = 1;
+    one->lines.common.watch_budget.most = 1;
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
     shared_release(first);
     CHECK(fake_waits(second)); /* it asks for a node of its own */

@@ -37,11 +37,11 @@ static void none_is_counted_when_the_handle_is_lost(void) {
             fake_relink(one);
         else
             fake_expire(one);
-        CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+        CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
         fake_connect(one);
         fake_settle(one);
         watch_check_counted();
-        CHECK(one->lines.queue.watch_budget.bytes > 0);
+        CHECK(one->lines.common.watch_budget.bytes > 0);
     }
     CHECK(fake_held(p));
 }
@@ -50,10 +50,10 @@ static void is_counted(void) {
     watch_without_room();
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     watch_wait(0.1);
-    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 2);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.common), 2);
     fake_cancel(q);
     CHECK_INT(fake_release(p), ZKL_OK);
-    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.common), 0);
     fake_settle_all(zk);
     CHECK_CLEAN();
 }
@@ -93,7 +93,7 @@ static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
     fake_connect(one);
     fake_settle(one);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
@@ -105,11 +105,11 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
         fake_cancel(fake_waiter(one));
         fake_settle(one);
         CHECK_INT((int64_t)fake_watched(one), 1);
-        CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, (int64_t)fake_watched_bytes(one));
+        CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, (int64_t)fake_watched_bytes(one));
         CHECK_INT((int64_t)one->lines.count, 0);
         fake_remove(zk, stranger);
         fake_settle(one);
-        CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+        CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
     }
 }
 
@@ -119,7 +119,7 @@ static void what_is_left_is_not_taken_for_another(void) {
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 0);
     fake_cancel(fake_waiter(one));
     fake_settle(one);
-    const size_t left = one->lines.queue.watch_budget.left;
+    const size_t left = one->lines.common.watch_budget.left;
     CHECK(left > zkl_watch_budget_size(strlen(LINE "/leases")));
     fake_directory(zk, LINE "/leases");
     const char *lease = fake_stranger(zk, LINE "/leases", "_c_%s-lease-");
@@ -130,7 +130,7 @@ static void what_is_left_is_not_taken_for_another(void) {
     fake_remove(zk, lease);
     fake_settle_all(zk);
     CHECK(fake_held(p));
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.left, (int64_t)left);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.left, (int64_t)left);
 }
 
 static void what_is_left_goes_with_the_handle(void) {
@@ -140,11 +140,11 @@ static void what_is_left_goes_with_the_handle(void) {
         const char *stranger = fake_stranger(zk, LINE, NULL);
         fake_cancel(fake_waiter(one));
         fake_settle(one);
-        CHECK(one->lines.queue.watch_budget.left > 0);
+        CHECK(one->lines.common.watch_budget.left > 0);
         fake_caller *p = fake_join(one, "/locks/other", 60); /* a line that sees it go */
         fake_cut(one);
         ends[i](one);
-        CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+        CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
         fake_connect(one);
         fake_drop(p);
         fake_remove(zk, stranger);
@@ -161,7 +161,7 @@ static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
     fake_settle_all(zk);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
     CHECK_INT((int64_t)one->lines.count, 0);
 }
 
@@ -216,10 +216,10 @@ static void one_on_a_node_that_was_found_to_be_ours_is_counted_until_it_tells(vo
         }
         fake_settle(one);
         CHECK(fake_held(q));
-        CHECK_INT((int64_t)one->lines.queue.watch_budget.left, 0);
+        CHECK_INT((int64_t)one->lines.common.watch_budget.left, 0);
         CHECK_INT(fake_release(q), ZKL_OK);
         fake_settle(one);
-        CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+        CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
     }
 }
 
@@ -247,7 +247,7 @@ static void all_leave(fake_caller *p, fake_caller *q) {
     give_up(p);
     give_up(q);
     CHECK_INT((int64_t)fake_watched(one), 0);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
 }
 
 /* The library has had a watch there since somebody stood behind the node. fake_leave compares what
@@ -283,7 +283,7 @@ static void a_watch_on_a_blocker_counts_when_one_that_was_left_tells(void) {
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
     fake_cancel(fake_waiter(one));
     fake_settle(one);
-    CHECK(one->lines.queue.watch_budget.left > 0);
+    CHECK(one->lines.common.watch_budget.left > 0);
     fake_caller *p = fake_join(one, LINE, 1e12);
     while (!first_child() || first_child()->watch != ZKL_WATCH_ASKED)
         CHECK(fake_answer(one));
@@ -294,7 +294,7 @@ static void a_watch_on_a_blocker_counts_when_one_that_was_left_tells(void) {
     while (first_child()->watch == ZKL_WATCH_ASKED)
         CHECK(fake_answer(one));
     CHECK_INT(first_child()->watch, ZKL_WATCH_ARMED);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.left, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.left, 0);
     fake_cut(one);
     all_leave(p, p);
 }
@@ -306,10 +306,10 @@ static void one_that_is_left_goes_with_the_handle_of_a_client_without_lines(void
     fake_cancel(fake_waiter(one));
     fake_settle(one);
     CHECK_INT((int64_t)one->lines.count, 0);
-    CHECK(one->lines.queue.watch_budget.left > 0);
+    CHECK(one->lines.common.watch_budget.left > 0);
     fake_cut(one);
     fake_relink(one);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
     fake_connect(one);
 }
 
@@ -342,7 +342,7 @@ static void one_that_the_library_does_not_know_keeps_no_line(void) {
         continue;
     CHECK_INT(one->counts[FAKE_UNWATCH], 0);
     CHECK_INT((int64_t)one->lines.count, 0);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
 }
 
 /* The servers refuse the create, and the library has a watch on the directory as soon as it
@@ -402,7 +402,7 @@ static void a_directory_that_the_library_does_not_know_keeps_no_line(void) {
     fake_settle(one);
     CHECK_INT(one->counts[FAKE_UNWATCH], 0);
     CHECK_INT((int64_t)one->lines.count, 0);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
 }
 
 /* The server has removed the watch when it fired, so it answers that there is none. */
@@ -415,7 +415,7 @@ static void a_directory_that_tells_while_it_is_taken_back_is_not_counted(void) {
     fake_stranger(zk, LINE, NULL);
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOWATCHER, 1);
     fake_settle(one);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.left, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.left, 0);
     watch_check_counted();
 }
 
@@ -423,13 +423,13 @@ static void a_directory_that_tells_while_it_is_taken_back_is_not_counted(void) {
 static void one_that_is_left_on_a_node_of_ours_is_counted_until_it_tells(void) {
     fake_caller *p, *q = one_of_ours_behind_a_lost_one(true, ZKL_WATCH_ASKED, &p);
     /* no room for another one */
-    one->lines.queue.watch_budget.most = one->lines.queue.watch_budget.bytes;
+    one->lines.common.watch_budget.most = one->lines.common.watch_budget.bytes;
     watch_wait(1);
     CHECK(fake_held(p) && fake_waits(q));
     CHECK_INT(fake_release(p), ZKL_OK);
-    CHECK(one->lines.queue.watch_budget.left > 0);
+    CHECK(one->lines.common.watch_budget.left > 0);
     fake_settle(one);
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.left, 0);
+    CHECK_INT((int64_t)one->lines.common.watch_budget.left, 0);
     watch_check_counted();
 }
 

@@ -18,7 +18,7 @@ static void who_is_told_is_not_looked_after(void) {
     fake_caller *q = fake_lease(two, POOL, 1, 1);
     fake_settle_all(zk);
     CHECK(fake_held(p) && fake_waits(q));
-    CHECK_INT(zkl_polled_count(&two->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&two->lines.common), 0);
     CHECK(zkl_lines_watching(&two->lines, POOL "/leases", true));
     CHECK(!zkl_lines_watching(&one->lines, POOL "/leases", true));
     const unsigned lists = two->counts[FAKE_LIST];
@@ -33,24 +33,24 @@ static void one_watch_serves_all_who_wait_for_the_same(void) {
     while (!fake_pending(one, FAKE_GET, theirs) || !fake_node_of(q))
         CHECK(fake_answer(one));
     CHECK_INT(fake_pending(one, FAKE_GET, theirs), 1);
-    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.common), 0);
     fake_settle(one);
-    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.common), 0);
     fake_remove(zk, theirs);
     fake_settle(one);
     CHECK(fake_held(p) && fake_held(q));
-    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.common), 0);
 }
 
 static void who_finds_room_is_looked_after_no_more(void) {
     watch_without_room();
     const char *stranger = fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
-    CHECK(zkl_polled_count(&one->lines.queue) > 0);
-    one->lines.queue.watch_budget.most = 100000;
+    CHECK(zkl_polled_count(&one->lines.common) > 0);
+    one->lines.common.watch_budget.most = 100000;
     for (unsigned i = 0; i < 15; i++)
         watch_wait(1);
-    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.common), 0);
     const unsigned lists = one->counts[FAKE_LIST];
     watch_wait(10);
     CHECK_INT(one->counts[FAKE_LIST], lists);
@@ -82,7 +82,7 @@ static void a_watch_that_was_not_sent_is_sent_later(void) {
 static void whose_turn_it_is_watches_its_node_when_others_do_not(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
     const size_t path = 4 + strlen(stranger);
-    one->lines.queue.watch_budget.most = 3 * path;
+    one->lines.common.watch_budget.most = 3 * path;
     fake_caller *p = fake_waiter(one);
     CHECK_INT(fake_watched(one), 1);
     fake_remove(zk, stranger);
@@ -100,7 +100,7 @@ static void what_is_watched_is_known(void) {
     fake_caller *p = fake_waiter(one);
     CHECK(!zkl_lines_watching(&one->lines, stranger, false));
     CHECK(!zkl_lines_watching(&one->lines, fake_node_of(p), false));
-    one->lines.queue.watch_budget.most = 100000;
+    one->lines.common.watch_budget.most = 100000;
     for (unsigned i = 0; i < 15; i++)
         watch_wait(1);
     CHECK(zkl_lines_watching(&one->lines, stranger, false));
@@ -110,11 +110,11 @@ static void what_is_watched_is_known(void) {
 
 /* It is nobody's turn any more. */
 static void a_holder_finds_room_as_others_do(void) {
-    one->lines.queue.watch_budget.most = 100;
+    one->lines.common.watch_budget.most = 100;
     fake_caller *p = fake_holder(one);
     watch_wait(0.1);
     CHECK_INT(p->contender->watch, ZKL_WATCH_NONE);
-    one->lines.queue.watch_budget.most = 200;
+    one->lines.common.watch_budget.most = 200;
     fake_release(p);
     fake_settle(one);
     p = fake_holder(one);
@@ -126,9 +126,9 @@ static void a_line_that_is_listed_in_turn_is_counted(void) {
     watch_without_room();
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one);
-    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 1);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.common), 1);
     fake_cancel(p);
-    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.common), 0);
 }
 
 static void a_line_is_not_listed_again_before_that_is_answered(void) {
@@ -149,14 +149,14 @@ static void among_strangers_those_who_come_next_are_watched_in_time(void) {
     enum { WAITERS = 80 };
     static fake_caller *line[WAITERS];
     static const char *theirs[WAITERS];
-    zkl_watch_budget *watches = &one->lines.queue.watch_budget;
+    zkl_watch_budget *watches = &one->lines.common.watch_budget;
     watches->most = 3000;
     for (size_t i = 0; i < WAITERS; i++) {
         theirs[i] = fake_stranger(zk, LINE, NULL);
         line[i] = fake_join(one, LINE, 1e12);
         fake_settle(one);
     }
-    CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
+    CHECK(zkl_polled_count(&one->lines.common) > WAITERS / 2);
     watches->most = 100000;
     for (size_t i = 0; i < WAITERS; i++) {
         fake_remove(zk, theirs[i]);
@@ -173,19 +173,19 @@ static void a_short_line_that_comes_next_is_watched_in_time(void) {
     enum { WAITERS = 40 };
     static fake_caller *line[WAITERS];
     const char *theirs = fake_stranger(zk, LINE, NULL);
-    one->lines.queue.watch_budget.most = 1000;
+    one->lines.common.watch_budget.most = 1000;
     for (size_t i = 0; i < WAITERS; i++)
         line[i] = fake_join(one, LINE, 1e12);
     fake_settle(one);
-    CHECK(zkl_polled_count(&one->lines.queue) > WAITERS / 2);
-    one->lines.queue.watch_budget.most = 100000;
+    CHECK(zkl_polled_count(&one->lines.common) > WAITERS / 2);
+    one->lines.common.watch_budget.most = 100000;
     fake_cut(one);
     fake_remove(zk, theirs);
     fake_connect(one);
     fake_settle(one);
     CHECK(fake_held(line[0]));
     CHECK_INT(fake_watched(one), WAITERS);
-    CHECK_INT(zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT(zkl_polled_count(&one->lines.common), 0);
 }
 
 /* The numbers of the requests begin anew: each is known by its answer. */
@@ -219,12 +219,12 @@ static void a_holder_for_whom_there_is_room_again_is_watched(void) {
     watch_without_room();
     fake_holder(one);
     watch_wait(0.1);
-    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 1);
-    one->lines.queue.watch_budget.most = 1000;
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.common), 1);
+    one->lines.common.watch_budget.most = 1000;
     const unsigned before = one->counts[FAKE_GET];
     watch_wait(10);
     CHECK_INT((int64_t)fake_watched(one), 1);
-    CHECK_INT((int64_t)zkl_polled_count(&one->lines.queue), 0);
+    CHECK_INT((int64_t)zkl_polled_count(&one->lines.common), 0);
     CHECK_INT(one->counts[FAKE_GET], before + 1);
 }
 
@@ -234,7 +234,7 @@ static void who_is_looked_after_pays_for_what_is_read(void) {
     fake_caller *p = fake_holder(one);
     watch_wait(0.1);
     zkl_post *post = &p->contender->post;
-    const zkl_round *reads = &one->lines.queue.reads;
+    const zkl_round *reads = &one->lines.common.reads;
     CHECK(post->round == reads);
     CHECK_INT(reads->serve(post), (zkl_nanos)strlen(fake_node_of(p)) * 1000);
     fake_leave(one);
@@ -247,7 +247,7 @@ static void a_line_that_is_listed_in_turn_pays_for_what_it_reads(void) {
     fake_caller *p = fake_waiter(one);
     const size_t bytes = strlen(strrchr(stranger, '/')) + strlen(strrchr(fake_node_of(p), '/')) + 6;
     zkl_post *post = &p->contender->post;
-    const zkl_round *lists = &one->lines.queue.lists;
+    const zkl_round *lists = &one->lines.common.lists;
     for (unsigned i = 0; i < 3; i++) {
         CHECK(post->round == lists);
         fake_now += ZKL_SECOND;
@@ -260,7 +260,7 @@ static void a_line_that_is_listed_in_turn_pays_for_what_it_reads(void) {
 /* Room is kept for whoever's turn it is, so that no list is needed then. */
 static void whose_turn_it_is_is_watched_when_others_would_not_be(void) {
     const char *stranger = fake_stranger(zk, LINE, NULL);
-    one->lines.queue.watch_budget.most = 100;
+    one->lines.common.watch_budget.most = 100;
     fake_caller *p = fake_waiter(one);
     CHECK_INT((int64_t)fake_watched(one), 1); /* the one before it */
     fake_remove(zk, stranger);

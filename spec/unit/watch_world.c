@@ -35,9 +35,9 @@ void watch_wait(double seconds) {
 }
 
 void watch_without_room(void) {
-    one->lines.queue.watch_budget.most = two->lines.queue.watch_budget.most = 0;
+    one->lines.common.watch_budget.most = two->lines.common.watch_budget.most = 0;
 }
 
 void watch_check_counted(void) {
-    CHECK_INT((int64_t)one->lines.queue.watch_budget.bytes, (int64_t)fake_watched_bytes(one));
+    CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, (int64_t)fake_watched_bytes(one));
 }

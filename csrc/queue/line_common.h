@@ -1,8 +1,8 @@
-/* queue: what the lines of one client have in common besides the context: budgets, and lists that
- * go across lines. Each list belongs to the room that is named beside it. Everything is under the
- * client's mutex. */
-#ifndef ZKL_QUEUE_H
-#define ZKL_QUEUE_H
+/* line_common: what the lines of one client have in common besides the context: budgets, and lists
+ * that go across lines. Each list belongs to the room that is named beside it. Everything is under
+ * the client's mutex. */
+#ifndef ZKL_LINE_COMMON_H
+#define ZKL_LINE_COMMON_H
 
 #include "base/list.h"
 #include "base/round.h"
@@ -14,7 +14,7 @@
  * that there is a pause before each time. */
 enum { ZKL_AT_ONCE = 3 };
 
-typedef struct zkl_queue {
+typedef struct zkl_line_common {
     zkl_context *context;
     zkl_acl_cache acl_cache;
     zkl_watch_budget watch_budget;
@@ -33,6 +33,6 @@ typedef struct zkl_queue {
     zkl_list dirty_nodes;     /* shared_node: likewise */
     zkl_list doubtful;        /* doubt: those in no line that do not know whether they had lost */
     bool hurried;             /* shared_node: from now on none is kept that nobody uses */
-} zkl_queue;
+} zkl_line_common;
 
 #endif
