@@ -52,7 +52,7 @@ help:
 	@echo '  make fuzz    names, connect strings, log lines and ACLs, directories of strangers, servers that lie, calls, with libFuzzer: MINUTES=60'
 	@echo '  make recorder  the simulation'\''s servers against a real one, operation by operation: COUNT=300'
 	@echo '  make coverage  which lines and changes of state the unit tests and the simulation do not come by: for two minutes'
-	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/queue/answer.c'
+	@echo '  make mutants  what unit tests and simulation do not notice, if it is changed: COUNT=200 SEED=1 FILES=csrc/line/answer.c'
 	@echo '  make bare    the commands of the README in a fresh minimal Debian: as root, for half an hour: BARE="make demo"'
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
@@ -196,7 +196,7 @@ coverage: deps
 
 # One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the
 # last time, so that a run goes on where the last one ended.
-FILES = $(filter-out csrc/queue/check.c,$(wildcard csrc/queue/*.c csrc/recipe/*.c csrc/query/*.c)) \
+FILES = $(wildcard csrc/line/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c csrc/query/*.c) \
 	csrc/zookeeper/session.c csrc/zookeeper/config.c csrc/zookeeper/heart.c
 # What unit tests take instead of the engine's wins over what is in a library, too.
 mutants: MUTANTS = B=build/mutants CFLAGS='-O2 -fvisibility=default -fno-semantic-interposition' unit build/mutants/sim/simulation

@@ -65,7 +65,7 @@ engine=()
 binding=()
 for source in "${all[@]}"; do
     case $source in
-    csrc/queue/check.c) fakes+=("$(object_of "$source")") ;;
+    csrc/client/invariants.c) fakes+=("$(object_of "$source")") ;;
     csrc/lua/*) binding+=("$(object_of "$source")") ;;
     csrc/*) engine+=("$(object_of "$source")") ;;
     *) fakes+=("$(object_of "$source")") ;;
@@ -78,12 +78,12 @@ link() { # link TARGET
     case $1 in
     stream)
         "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "$(object_of fuzz/input.c)" \
-            "$(object_of fuzz/failure.c)" "$(object_of csrc/queue/check.c)" "$build/engine.a" \
+            "$(object_of fuzz/failure.c)" "$(object_of csrc/client/invariants.c)" "$build/engine.a" \
             -l:libzookeeper_mt.a -lm -pthread
         ;;
     arguments)
         "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "$(object_of fuzz/input.c)" \
-            "$(object_of fuzz/failure.c)" "$(object_of csrc/queue/check.c)" "${binding[@]}" "$build/engine.a" \
+            "$(object_of fuzz/failure.c)" "$(object_of csrc/client/invariants.c)" "${binding[@]}" "$build/engine.a" \
             -lzookeeper_mt "${lua_libs[@]}" -lm -ldl -pthread
         ;;
     *)

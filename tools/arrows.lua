@@ -16,10 +16,14 @@ local uses = {
   ["zklock.h"] = { "base", "recipe" },
   port = { "base", "recipe", "zklock.h" },
   zookeeper = { "base", "recipe", "zklock.h", "port" },
-  queue = { "base", "recipe", "zklock.h", "port" },
-  query = { "base", "recipe", "zklock.h", "port", "queue" },
-  nodes = { "base", "recipe", "zklock.h", "port", "queue" },
-  client = { "base", "recipe", "zklock.h", "port", "zookeeper", "queue", "query", "nodes" },
+  line = { "base", "recipe", "zklock.h", "port" },
+  shared = { "base", "recipe", "zklock.h", "port", "line" },
+  compound = { "base", "recipe", "zklock.h", "port", "line" },
+  query = { "base", "recipe", "zklock.h", "port", "line" },
+  nodes = { "base", "recipe", "zklock.h", "port", "line" },
+  client = {
+    "base", "recipe", "zklock.h", "port", "zookeeper", "line", "shared", "compound", "query", "nodes",
+  },
   host = { "base", "zklock.h", "client" },
   lua = { "zklock.h" },
 }

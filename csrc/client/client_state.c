@@ -3,13 +3,13 @@
 #include "base/event.h"
 #include "base/list.h"
 #include "base/process.h"
+#include "client/invariants.h"
+#include "compound/compound.h"
+#include "line/contender.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
 #include "port/receiver.h"
-#include "queue/advance.h"
-#include "queue/check.h"
-#include "queue/compound.h"
-#include "queue/contender.h"
+#include "shared/node.h"
 #include "zookeeper/heart.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ void zkl_client_leave(zkl_client *client) {
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.common);
     zkl_heart_advance(&client->session.heart);
-    zkl_lines_check(&client->lines);
+    zkl_invariants_check(&client->lines);
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);
     pthread_mutex_unlock(&client->mutex);

@@ -7,10 +7,10 @@
 #include "base/worker.h"
 #include "client/access.h"
 #include "client/registry.h"
+#include "line/lines.h"
 #include "nodes/nodes.h"
 #include "port/context.h"
 #include "query/query.h"
-#include "queue/lines.h"
 #include "zookeeper/log.h"
 #include "zookeeper/session.h"
 

@@ -4,15 +4,15 @@
 
 #include "base/clock.h"
 #include "client/access.h"
+#include "compound/compound.h"
+#include "line/contender.h"
+#include "line/doubt.h"
+#include "line/line.h"
+#include "line/lines.h"
 #include "nodes/node_request.h"
 #include "query/query.h"
-#include "queue/compound.h"
-#include "queue/contender.h"
-#include "queue/doubt.h"
-#include "queue/line.h"
-#include "queue/lines.h"
-#include "queue/shared_node.h"
-#include "queue/sharer.h"
+#include "shared/node.h"
+#include "shared/sharer.h"
 #include "zklock.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "client/client_state.h"
 
 #include "client/access.h"
+#include "line/line_state.h"
 #include "nodes/node_request.h"
-#include "queue/line_state.h"
 #include "zklock.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
 #include "client/client_state.h"
 
 #include "client/access.h"
+#include "line/line.h"
+#include "line/lines.h"
 #include "query/listing.h"
 #include "query/query.h"
-#include "queue/line.h"
-#include "queue/lines.h"
 #include "zklock.h"
 
 #include <stdlib.h>

@@ -2,14 +2,14 @@
 
 #include "base/event.h"
 #include "base/timer.h"
+#include "line/line_state.h"
+#include "line/parents.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
 #include "nodes/node_request_answer.h"
 #include "nodes/node_request_send.h"
 #include "nodes/node_request_state.h"
 #include "port/wire.h"
-#include "queue/line_state.h"
-#include "queue/parents.h"
 #include "zklock.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #ifndef ZKL_NODE_REQUEST_H
 #define ZKL_NODE_REQUEST_H
 
+#include "line/contender.h"
 #include "nodes/nodes.h"
-#include "queue/contender.h"
 
 /* What is wanted. */
 typedef struct zkl_wish {

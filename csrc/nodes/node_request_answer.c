@@ -1,11 +1,11 @@
 #include "nodes/node_request_answer.h"
 
 #include "base/status.h"
+#include "line/answer.h"
+#include "line/parents.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
 #include "nodes/node_request_state.h"
-#include "queue/answer.h"
-#include "queue/parents.h"
 
 #include <string.h>
 #include <zookeeper/zookeeper.h>

@@ -1,12 +1,12 @@
 #include "nodes/node_request_send.h"
 
 #include "base/status.h"
+#include "line/line_state.h"
+#include "line/parents.h"
 #include "nodes/barrier.h"
 #include "nodes/node_request_answer.h"
 #include "nodes/node_request_state.h"
 #include "port/receiver.h"
-#include "queue/line_state.h"
-#include "queue/parents.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,11 +5,11 @@
 
 #include "base/event.h"
 #include "base/timer.h"
+#include "line/contender.h"
+#include "line/parents.h"
 #include "nodes/content.h"
 #include "nodes/nodes.h"
 #include "port/receiver.h"
-#include "queue/contender.h"
-#include "queue/parents.h"
 
 /* What an answer is about. */
 enum { ZKL_NODE_REQUEST_DEED, ZKL_NODE_REQUEST_PRELUDE };

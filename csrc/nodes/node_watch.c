@@ -5,11 +5,11 @@
 #include "base/round.h"
 #include "base/status.h"
 #include "base/timer.h"
+#include "line/lines.h"
+#include "line/watch_budget.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
 #include "port/receiver.h"
-#include "queue/lines.h"
-#include "queue/watch_budget.h"
 #include "zklock.h"
 
 #include <stdlib.h>

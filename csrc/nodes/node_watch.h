@@ -9,8 +9,8 @@
 #ifndef ZKL_NODE_WATCH_H
 #define ZKL_NODE_WATCH_H
 
+#include "line/lines.h"
 #include "nodes/nodes.h"
-#include "queue/lines.h"
 
 void zkl_node_watches_init(zkl_nodes *nodes, zkl_lines *lines);
 void zkl_node_watches_destroy(zkl_nodes *nodes);

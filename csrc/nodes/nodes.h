@@ -6,8 +6,8 @@
 
 #include "base/list.h"
 #include "base/round.h"
+#include "line/lines.h"
 #include "nodes/barrier.h"
-#include "queue/lines.h"
 
 typedef struct zkl_nodes {
     zkl_context *context;

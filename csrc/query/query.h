@@ -3,8 +3,8 @@
 #ifndef ZKL_QUERY_H
 #define ZKL_QUERY_H
 
+#include "line/contender.h"
 #include "query/revocation.h"
-#include "queue/contender.h"
 
 typedef struct zkl_queries {
     zkl_context *context;

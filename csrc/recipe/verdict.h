@@ -23,7 +23,7 @@ typedef struct zkl_child {
     zkl_watch watch : 8;
     int32_t request; /* the line's number for the latest request about its watch */
     struct zkl_contender *mine;
-    zkl_list followers, next_followers; /* contenders (queue/followers.h) */
+    zkl_list followers, next_followers; /* contenders (line/followers.h) */
 } zkl_child;
 
 typedef enum zkl_outcome {

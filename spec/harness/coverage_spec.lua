@@ -8,14 +8,14 @@ local process = require "spec.support.process"
 local BODY = ("    a += 1;\n"):rep(40)
 local SOURCE = "int %s(int a) {\n" .. BODY .. "    if (a < 0)\n        a = 7;\n    return a;\n}\n"
 local ROOMS = {
-  queue = "queue/toy", query = "query/toy", recipe = "recipe/toy",
+  locks = "line/toy", query = "query/toy", recipe = "recipe/toy",
   session = "zookeeper/session", heart = "zookeeper/heart",
 }
 local MOVES = "legal\tstate: ON -> OFF\nlegal\tstate: OFF -> ON\nmade\tstate: ON -> OFF\n"
 
 local REASONS = [[
 What is missed, and why.
-queue/toy.c: a = 7; -- nobody is below zero
+line/toy.c: a = 7; -- nobody is below zero
 query/toy.c: a = 7; -- as above
 recipe/toy.c: a = 7; -- as above
 zookeeper/session.c: a = 7; -- as above
@@ -36,7 +36,7 @@ describe("make coverage #once #bare", function()
   --- What it says of that list, after the program has run with that number.
   local function coverage(reasons, number, moves)
     file.write(toy .. "/spec/uncovered.txt", reasons)
-    file.write(toy .. "/build/moves", moves or MOVES)
+    file.write(toy .. "/build/transitions", moves or MOVES)
     run("sh", "-c", "find build -name '*.gcda' -delete")
     local _, code = run("build/program", tostring(number))
     assert.equal(0, code)
@@ -46,7 +46,7 @@ describe("make coverage #once #bare", function()
   setup(function()
     toy, tree = folder.new("coverage"), process.spawn({ "pwd" }):read_line(10)
     local names, commands = {}, {}
-    run("mkdir", "-p", "spec", "csrc/queue", "csrc/query", "csrc/recipe", "csrc/zookeeper", "build/engine/queue",
+    run("mkdir", "-p", "spec", "csrc/line", "csrc/query", "csrc/recipe", "csrc/zookeeper", "build/engine/line",
       "build/engine/query", "build/engine/recipe", "build/engine/zookeeper")
     for name, path in pairs(ROOMS) do
       file.write(("%s/csrc/%s.c"):format(toy, path), SOURCE:format(name))
@@ -67,8 +67,8 @@ describe("make coverage #once #bare", function()
   it("is good when each line that is missed has its reason", function()
     local said, code = coverage(REASONS, 1)
     assert.equal(0, code, said)
-    assert.is_truthy(said:find("csrc/queue/toy.c:43: a = 7;  -- nobody is below zero", 1, true), said)
-    assert.is_truthy(said:find("queue: 43 of 44 lines, 97.7 %, 0 without a reason", 1, true), said)
+    assert.is_truthy(said:find("csrc/line/toy.c:43: a = 7;  -- nobody is below zero", 1, true), said)
+    assert.is_truthy(said:find("locks: 43 of 44 lines, 97.7 %, 0 without a reason", 1, true), said)
     assert.is_truthy(said:find("session: 86 of 87 lines", 1, true), said) -- but that of the heart
     assert.is_truthy(said:find("1 of 2 legal ones made, 0 without a reason", 1, true), said)
     assert.is_truthy(said:find("6 passed, 0 failed", 1, true), said)
@@ -77,7 +77,7 @@ describe("make coverage #once #bare", function()
   it("names what has a reason and was come by, and does not fail for it", function()
     local said, code = coverage(REASONS, -100, MOVES .. "made\tstate: OFF -> ON\n")
     assert.equal(0, code, said)
-    assert.is_truthy(said:find("come by this time: queue/toy.c: a = 7;", 1, true), said)
+    assert.is_truthy(said:find("come by this time: line/toy.c: a = 7;", 1, true), said)
     assert.is_truthy(said:find("come by this time: state: OFF -> ON", 1, true), said)
     assert.is_falsy(said:find("come by this time: zookeeper/heart.c", 1, true), said)
   end)
@@ -92,9 +92,9 @@ describe("make coverage #once #bare", function()
   end)
 
   it("fails for a reason of what is not there, and for a change that is not legal", function()
-    local said, code = coverage(REASONS .. "queue/toy.c: a = 8; -- it was there\n", 1)
+    local said, code = coverage(REASONS .. "line/toy.c: a = 8; -- it was there\n", 1)
     assert.not_equal(0, code, said)
-    assert.is_truthy(said:find("is not there: queue/toy.c: a = 8;", 1, true), said)
+    assert.is_truthy(said:find("is not there: line/toy.c: a = 8;", 1, true), said)
     said, code = coverage(REASONS, 1, MOVES .. "not legal\tstate: ON -> ON\n")
     assert.not_equal(0, code, said)
     assert.is_truthy(said:find("not legal: state: ON -> ON", 1, true), said)

@@ -26,7 +26,7 @@ end
 
 local KNOWN = stack("__interceptor_free asan_malloc_linux.cpp:52", "deallocate_Buffer /src/recordio.c:65",
   "zookeeper_process /src/zookeeper.c:2800", "start_thread nptl/pthread_create.c:442")
-local OURS = stack("zkl_line_grant /src/csrc/queue/line.c:77", "do_completion /src/mt_adaptor.c:1",
+local OURS = stack("zkl_line_grant /src/csrc/line/line.c:77", "do_completion /src/mt_adaptor.c:1",
   "start_thread nptl/pthread_create.c:442")
 local NEW = stack("free_duplicate_path /src/zookeeper.c:1", "zookeeper_process /src/zookeeper.c:2800",
   "start_thread nptl/pthread_create.c:442", "clone3 misc/clone3.S:81")

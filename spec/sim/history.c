@@ -4,7 +4,7 @@
 #include "ensemble.h"
 #include "host.h"
 #include "judge.h"
-#include "queue/line.h"
+#include "line/line.h"
 
 #include "client/client_state.h"
 
@@ -265,7 +265,7 @@ static void some_stranger(void) {
         stranger_comes(i);
 }
 
-/* Who has made a node may read it: one that he may not read is somebody else's (queue/lost). */
+/* Who has made a node may read it: one that he may not read is somebody else's (line/recover). */
 static void some_refusal(void) {
     fake_allow(sim_tree);
     sim_refuse_credentials(sim_once_in(2) ? 0 : 1 + sim_any(4));

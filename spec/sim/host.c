@@ -3,7 +3,7 @@
 #include "clerk.h"
 #include "ensemble.h"
 #include "judge.h"
-#include "queue/contender.h"
+#include "line/contender.h"
 
 #include "client/client_state.h"
 

@@ -4,8 +4,8 @@
 #include "ledger.h"
 #include "library.h"
 #include "nodes.h"
-#include "queue/shared_node_state.h"
 #include "recipe/verdict.h"
+#include "shared/node_state.h"
 #include "slow.h"
 
 #include "client/client_state.h"

@@ -6,7 +6,7 @@
 #include "recipe/verdict.h"
 #include "tree.h"
 
-#include "queue/contender.h"
+#include "line/contender.h"
 
 /* As a line's list shows it. Its name is the node's. */
 zkl_child sim_node_child(const fake_node *node);

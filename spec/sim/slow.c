@@ -2,7 +2,7 @@
 
 #include "library.h"
 #include "nodes.h"
-#include "queue/shared_node_state.h"
+#include "shared/node_state.h"
 
 #include "client/client_state.h"
 

@@ -2,10 +2,9 @@
 #include "fake_port.h"
 
 #include "check.h"
-#include "queue/advance.h"
-#include "queue/check.h"
-#include "queue/shared_node.h"
-#include "queue/sharer.h"
+#include "client/invariants.h"
+#include "shared/node.h"
+#include "shared/sharer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ void fake_leave(fake_client *client) {
     zkl_contenders_sweep(&client->lines.common);
     if (client->beats)
         zkl_heart_advance(&client->heart);
-    zkl_lines_check(&client->lines);
+    zkl_invariants_check(&client->lines);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <=
           client->lines.common.watch_budget.bytes + client->nodes.watch_budget.bytes);

@@ -5,13 +5,13 @@
 #ifndef FAKE_PORT_H
 #define FAKE_PORT_H
 
+#include "compound/compound.h"
 #include "fake_quorum.h"
 #include "fake_servers.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
 #include "query/query.h"
-#include "queue/compound.h"
-#include "queue/shared_node_state.h"
+#include "shared/node_state.h"
 #include "zookeeper/heart.h"
 
 /* What the host has: a contender, and what it was told of it. */

@@ -2,8 +2,8 @@
  * does not take. */
 #include "fake_world.h"
 
-#include "queue/answer.h"
-#include "queue/polled.h"
+#include "line/answer.h"
+#include "line/polled.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Readers and writers in one line: who is let in with whom, and a writer that goes on as a
  * reader. */
 #include "fake_world.h"
-#include "queue/line.h"
+#include "line/line.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "fake_watch.h"
 #include "watch_world.h"
 
-#include "queue/polled.h"
+#include "line/polled.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* How long a shared node is kept that nobody of its client wants. */
-#include "queue/shared_node.h"
+#include "shared/node.h"
 #include "shared_node_world.h"
 
 static void it_lingers_for_so_long(void) {

@@ -1,5 +1,5 @@
 /* The short way of one who takes a shared node again and again. */
-#include "queue/shared_node.h"
+#include "shared/node.h"
 #include "shared_node_world.h"
 
 static void who_takes_it_again_the_short_way_has_the_next_turn(void) {

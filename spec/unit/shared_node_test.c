@@ -1,5 +1,5 @@
 /* A shared node: callers of one client who take turns on one node (fair = false). */
-#include "queue/line.h"
+#include "line/line.h"
 #include "shared_node_world.h"
 
 /* ---- turns ---- */

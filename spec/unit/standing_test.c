@@ -1,7 +1,7 @@
 /* What a host may ask as often as it likes: no lock is taken for it. */
 #include "check.h"
 #include "client/client_state.h"
-#include "queue/contender.h"
+#include "line/contender.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #include "fake_world.h"
 #include "shared_node_world.h"
 
-#include "queue/line.h"
+#include "line/line.h"
 
 #define T 30
 

@@ -1,7 +1,7 @@
 /* How many bytes of watches there may be, and those who are visited in turn. */
 #include "base/round.h"
 #include "check.h"
-#include "queue/watch_budget.h"
+#include "line/watch_budget.h"
 
 #include <stdio.h>
 #include <string.h>

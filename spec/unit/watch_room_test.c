@@ -2,9 +2,9 @@
 #include "fake_watch.h"
 #include "watch_world.h"
 
-#include "queue/answer.h"
-#include "queue/polled.h"
-#include "queue/request.h"
+#include "line/answer.h"
+#include "line/polled.h"
+#include "line/request.h"
 
 #include <string.h>
 

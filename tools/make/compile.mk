@@ -64,18 +64,18 @@ $(B)/libscarce.a: $(B)/libengine.a
 	@echo "AR $@"
 	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
 
-# --- the unit tests; after each step they check that what the lines know is a legal state (csrc/queue/check.h)
+# --- the unit tests; after each step they check that what the lines know is a legal state (csrc/client/invariants.h)
 
 $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK -Ispec/unit -c -o $@ $<
 
-$(B)/unit/legal.o: csrc/queue/check.c $(RULES)
+$(B)/unit/legal.o: csrc/client/invariants.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -DZKL_CHECK -c -o $@ $<
 
 # What a step goes through, with a call for each piece of code that it runs: spec/unit/flat_test.c counts them.
-COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c queue/*.c query/*.c)))
+COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c line/*.c shared/*.c compound/*.c query/*.c)))
 $(B)/counted/%.o: csrc/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -O1 -fsanitize-coverage=trace-pc -c -o $@ $<

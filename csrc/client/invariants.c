@@ -1,0 +1,463 @@
+#include "client/invariants.h"
+
+#ifdef ZKL_CHECK
+
+#include "line/line_state.h"
+#include "port/wire.h"
+#include "recipe/snapshot.h"
+#include "shared/node_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is being looked at, for the message. */
+typedef struct subject {
+    const zkl_line *line;
+    const zkl_contender *c; /* NULL: the line itself */
+} subject;
+
+static void must(subject of, bool good, const char *row) {
+    if (good)
+        return;
+    fprintf(stderr, "zklock: invariant violated: %s", row);
+    if (of.line)
+        fprintf(stderr, "; line %s", of.line->path);
+    if (of.c)
+        fprintf(stderr, "; contender %s: phase %d, node %d, watch %d, position %d, search %d",
+                of.c->name ? of.c->name : "without a name", (int)of.c->phase, (int)of.c->node,
+                (int)of.c->watch, (int)of.c->position, (int)of.c->search);
+    fprintf(stderr, "\n");
+    abort();
+}
+
+/* ---- a contender ---- */
+
+static void check_phase(subject of, const zkl_contender *c) {
+    switch (c->phase) {
+    case ZKL_WAITING:
+        must(of, c->node != ZKL_NODE_ERASING || c->borrowed,
+             "a waiter's node is only deleted to queue a read anew that was taken under a write");
+        break;
+    case ZKL_HELD:
+        must(of, c->node == ZKL_NODE_THERE && c->token, "a holder has a node and its token");
+        break;
+    case ZKL_OVER:
+        must(of, c->node != ZKL_NODE_NONE, "one that is over and has no node is in no line");
+        break;
+    }
+    must(of, (c->phase == ZKL_OVER) == (c->departure != 0),
+         "departing are those that are over, and no others");
+    must(of, c->refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
+         "a delete was refused only of one that is over and whose node is there");
+    must(of,
+         !c->patience || c->phase == ZKL_OVER ||
+             (c->phase == ZKL_WAITING && c->position != ZKL_POSITION_BEHIND &&
+              c->position != ZKL_POSITION_FULL),
+         "patience is for one that is over, or may be first");
+    must(of, c->phase != ZKL_WAITING || !c->terms.once || c->context->port,
+         "a single try does not wait for a link");
+    must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),
+         "the host reads of those that are held, and of no others, until when they are");
+    must(of, !c->borrowed || c->terms.kind == ZKL_KIND_READ, "only a read is taken under a write");
+    must(of,
+         !c->doubtful || (c->phase == ZKL_OVER && c->outcome == ZKL_OK && c->witness && c->hosted),
+         "a member in doubt was released, and is its own witness");
+    must(of, !c->witness || (c->phase != ZKL_WAITING && c->name),
+         "a witness has a node with which somebody held");
+}
+
+static void check_node(subject of, const zkl_contender *c) {
+    const bool known = c->node == ZKL_NODE_THERE || c->node == ZKL_NODE_ERASING;
+    must(of, known == (c->name != NULL), "a node has a name when it is there or being deleted");
+    must(of, known || !c->token, "a token is that of a known node");
+    must(of, known || (c->watch == ZKL_WATCH_NONE && !c->reading),
+         "only a known node is watched or read");
+    must(of, c->watch != ZKL_WATCH_LEAVING, "the watch on its own node is never taken back");
+    must(of, known || (c->position == ZKL_POSITION_UNKNOWN && !c->has_second),
+         "only a known node has a position");
+    must(of, c->node != ZKL_NODE_UNKNOWN || c->line->searching, "a line knows that it searches");
+    must(of, c->node == ZKL_NODE_UNKNOWN || c->search == ZKL_SEARCH_NONE,
+         "only a lost node is searched for");
+    must(of, c->node == ZKL_NODE_NONE || c->receiver.id, "answers about a node find its contender");
+}
+
+static void check_position(subject of, const zkl_contender *c) {
+    const bool leases = c->terms.kind == ZKL_KIND_LEASE;
+    must(of, c->follows != ZKL_FOLLOWS_MARKED, "nobody is left to be looked at again");
+    must(of, c->position != ZKL_POSITION_FIRST || !c->queued, "who is first is not queued");
+    must(of, c->position != ZKL_POSITION_FULL || leases, "only leases can be too many");
+    must(of, c->position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
+    must(of, !c->post.round || (c->name && c->phase != ZKL_OVER),
+         "who is in a round has a node, and is not over");
+    must(of, c->post.round != &c->common->reads || c->watch != ZKL_WATCH_ASKED,
+         "whose own node is about to be watched need not be read in turn");
+    must(of, c->post.round != &c->common->lists || c->phase == ZKL_WAITING,
+         "only for waiters the line is listed in turn");
+}
+
+/* ---- who waits for whom ---- */
+
+static size_t count_list(const zkl_list *list) {
+    size_t count = 0;
+    for (const zkl_list_item *item = list->first; item; item = item->next)
+        count++;
+    return count;
+}
+
+static bool is_in(const zkl_list *list, const zkl_list_item *wanted) {
+    for (const zkl_list_item *item = list->first; item; item = item->next)
+        if (item == wanted)
+            return true;
+    return false;
+}
+
+/* The first child with a sequence has the followers of all with that sequence. */
+static void check_follower(subject of, const zkl_line *line, const zkl_contender *c) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    const size_t blocker = zkl_snapshot_from(snapshot, c->blocker),
+                 second = zkl_snapshot_from(snapshot, c->second);
+    if (c->follows == ZKL_FOLLOWS_BLOCKER)
+        must(of,
+             blocker < snapshot->count &&
+                 is_in(&snapshot->children[blocker].followers, &c->follower),
+             "who waits for a child is among its followers");
+    if (c->has_second)
+        must(of,
+             second < snapshot->count &&
+                 is_in(&snapshot->children[second].next_followers, &c->next_follower),
+             "who has a second is among those who follow it next");
+    must(of,
+         !c->has_second || c->phase != ZKL_WAITING || c->position != ZKL_POSITION_BEHIND ||
+             (!line->stale && zkl_snapshot_find(snapshot, c->name) != ZKL_NOT_FOUND),
+         "who has a second, and stands behind somebody, stands in the snapshot");
+    must(of, c->follows != ZKL_FOLLOWS_LEASES || is_in(&line->followers.full, &c->follower),
+         "who waits for any lease is among those who do");
+    if (c->phase == ZKL_WAITING && c->node == ZKL_NODE_THERE && !line->stale) {
+        must(of, c->position != ZKL_POSITION_BEHIND || c->follows == ZKL_FOLLOWS_BLOCKER,
+             "who stands behind somebody follows him");
+        must(of, c->position != ZKL_POSITION_FULL || c->follows == ZKL_FOLLOWS_LEASES,
+             "who waits for fewer leases follows them");
+    }
+}
+
+static void check_followers(subject of, const zkl_line *line) {
+    size_t listed = count_list(&line->followers.full), following = 0, listed_next = 0, next = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        listed += count_list(&line->snapshot.children[i].followers);
+        listed_next += count_list(&line->snapshot.children[i].next_followers);
+    }
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        following += c->follows != ZKL_FOLLOWS_NOBODY;
+        next += c->has_second;
+    }
+    must(of, listed == following && listed_next == next, "only members follow anybody");
+}
+
+/* ---- how many there are ---- */
+
+static void check_tally(subject of, const zkl_line *line) {
+    zkl_tally tally = {.bounded = 0};
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        tally.waiting[c->terms.kind] += c->phase == ZKL_WAITING;
+        tally.held[c->terms.kind] += c->phase == ZKL_HELD;
+        tally.bounded += c->phase == ZKL_WAITING && c->terms.max_waiting;
+    }
+    must(of, memcmp(&tally, &line->tally, sizeof tally) == 0,
+         "a line knows how many of its members wait and hold");
+}
+
+/* ---- who waits is run again ---- */
+
+static bool is_list_coming(const zkl_line *line) {
+    return line->list_sent || line->retry.at;
+}
+
+static const zkl_child *child_of_sequence(const zkl_line *line, int32_t sequence) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    const size_t index = zkl_snapshot_from(snapshot, sequence);
+    const zkl_child *child = snapshot->children ? snapshot->children + index : NULL;
+    return index < snapshot->count && child && child->sequence == sequence ? child : NULL;
+}
+
+/* More than one child may have that sequence. */
+static bool is_blocker_told(const zkl_line *line, int32_t sequence) {
+    const zkl_child *child = child_of_sequence(line, sequence);
+    const zkl_child *end = line->snapshot.children + line->snapshot.count;
+    for (; child && child < end && child->sequence == sequence; child++)
+        if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
+            return true;
+    return false;
+}
+
+static void check_waiting_there(subject of, const zkl_line *line, const zkl_contender *c) {
+    const bool listed = is_list_coming(line) || c->post.round == &c->common->lists;
+    switch (c->position) {
+    case ZKL_POSITION_UNKNOWN:
+        must(of, is_list_coming(line), "who does not know its position gets a list");
+        break;
+    case ZKL_POSITION_FIRST:
+        must(of,
+             is_list_coming(line) || line->acl_asked || c->watch == ZKL_WATCH_ASKED || c->reading ||
+                 c->context->trusted_until <= zkl_context_now(c->context),
+             "who is first waits for the ACL, for its own node, or for trust");
+        break;
+    case ZKL_POSITION_BEHIND:
+        must(of, line->stale || child_of_sequence(line, c->blocker),
+             "nobody waits for one who is known to be gone");
+        must(of, listed || is_blocker_told(line, c->blocker),
+             "who waits for a blocker is told when it goes");
+        break;
+    case ZKL_POSITION_FULL:
+        must(of, listed || line->directory_watch == ZKL_WATCH_ARMED,
+             "who waits for fewer leases is told when one goes");
+        break;
+    }
+}
+
+/* While there is a link; without one zkl_line_resume comes by when there is. */
+static void check_is_run_again(subject of, const zkl_line *line, const zkl_contender *c) {
+    if (!c->context->port || c->phase != ZKL_WAITING)
+        return;
+    switch (c->node) {
+    case ZKL_NODE_NONE: /* a compound's parts wait for each other */
+        must(of, c->compound || line->retry.at, "who has no node gets one");
+        break;
+    case ZKL_NODE_UNKNOWN:
+        must(of, is_list_coming(line) || c->search != ZKL_SEARCH_NONE, "a lost node is looked for");
+        break;
+    case ZKL_NODE_THERE:
+        check_waiting_there(of, line, c);
+        break;
+    case ZKL_NODE_ASKED:
+    case ZKL_NODE_ERASING:
+        break; /* the answer comes */
+    }
+}
+
+/* ---- a shared node ---- */
+
+static bool is_idle(const zkl_shared_node *shared) {
+    return shared->contender->phase == ZKL_HELD && !shared->holders.first && !shared->waiting.first;
+}
+
+/* It is held, by nobody yet for whom some wait. */
+static bool is_handed_on_soon(const zkl_shared_node *shared) {
+    const zkl_context *context = shared->context;
+    return !context->port || shared->line->list_sent ||
+           shared->contender->watch == ZKL_WATCH_ASKED ||
+           context->trusted_until <= zkl_context_now(context);
+}
+
+static void check_sharers(subject of, const zkl_shared_node *shared) {
+    must(of, shared->kind == ZKL_KIND_READ || shared->holders.first == shared->holders.last,
+         "only readers hold a shared node together");
+    ZKL_EACH (const zkl_contender, c, &shared->holders, member) {
+        must(of,
+             c->phase == ZKL_HELD && c->turn && c->turn <= shared->before + shared->turn &&
+                 c->token == shared->contender->token && !c->line &&
+                 ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
+             "who holds a shared node has a turn on it");
+    }
+    ZKL_EACH (const zkl_contender, c, &shared->resting, member) {
+        const zkl_sharer *sharer = ZKL_CONTAINER_OF(c, const zkl_sharer, contender);
+        must(of, c->phase == ZKL_OVER && sharer->shared == shared && sharer->rested,
+             "who rests on a shared node has given it back");
+    }
+    size_t waiters = 0, impatient = 0, bounded = 0;
+    ZKL_EACH (const zkl_contender, c, &shared->waiting, member) {
+        waiters++;
+        impatient += c->terms.once;
+        bounded += c->terms.max_waiting != 0;
+        must(of,
+             c->phase == ZKL_WAITING && !c->line && !c->turn &&
+                 ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
+             "who waits for a shared node has no turn yet");
+    }
+    must(of,
+         waiters == shared->waiters && impatient == shared->impatient &&
+             bounded == count_list(&shared->bounded),
+         "those who wait for a shared node are counted");
+    must(of, !shared->impatient || shared->context->port, "a single try does not wait for a link");
+}
+
+static void check_shared_node(const zkl_line *line, const zkl_shared_node *shared) {
+    const zkl_contender *node = shared->contender;
+    must((subject){line, NULL}, node && shared->line == line && !shared->dirty,
+         "a shared node has a node, and was looked at");
+    const subject of = {line, node};
+    const bool held = node->phase == ZKL_HELD;
+    must(of,
+         node->line == line && node->compound == &shared->compound &&
+             (held || node->phase == ZKL_WAITING),
+         "a shared node's node is in its line");
+    must(of, held == shared->entered, "a shared node is entered when its node is held");
+    must(of, held || (!shared->holders.first && !shared->turn),
+         "nobody holds a shared node that queues");
+    must(of, held || shared->waiting.first, "a shared node that nobody waits for does not queue");
+    must(of, held || !shared->timer.at, "a shared node that queues has no time to keep");
+    must(of, shared->idle == is_idle(shared), "a shared node is idle when nobody here wants it");
+    must(of, !shared->idle || (!shared->sealed && !node->revoked && shared->context->port),
+         "an idle shared node is open");
+    must(of,
+         !shared->idle || shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE ||
+             (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && line->list_sent),
+         "an idle shared node goes when somebody stands behind it");
+    must(of,
+         shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE ||
+             (!shared->counted &&
+              (line->current || (shared->kind == ZKL_KIND_READ && !shared->idle))),
+         "that nobody is behind a shared node is known by the watch on the directory");
+    must(of, shared->counted <= shared->sharing.handoffs,
+         "those behind a shared node wait for so many grants at most");
+    must(of, !held || shared->holders.first || !shared->waiting.first || is_handed_on_soon(shared),
+         "who waits for a shared node that nobody holds gets it");
+    must(of,
+         !shared->under || (shared->kind == ZKL_KIND_READ && shared->under->lent == shared &&
+                            shared->under->holders.first && shared->under->sealed),
+         "a shared node under a write has it lent");
+    must(of, !shared->lent || shared->lent->under == shared,
+         "a shared node that is lent is under a write");
+    check_sharers(of, shared);
+}
+
+/* ---- a line ---- */
+
+/* Each child that is marked as ours belongs to a member by that name. */
+static void check_snapshot(subject of, const zkl_line *line) {
+    const zkl_snapshot *snapshot = &line->snapshot;
+    size_t marked = 0, members = 0;
+    for (size_t i = 0; i < snapshot->count; i++)
+        marked += snapshot->children[i].mine != NULL;
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        const size_t index = c->name ? zkl_snapshot_find(snapshot, c->name) : ZKL_NOT_FOUND;
+        members += index != ZKL_NOT_FOUND && snapshot->children[index].mine == c;
+    }
+    must(of, marked == members, "a child that is marked as ours is a member's node");
+    for (size_t i = 1; i < snapshot->count; i++)
+        must(of, snapshot->children[i - 1].sequence <= snapshot->children[i].sequence,
+             "the snapshot is in order");
+}
+
+static bool has_watches(const zkl_line *line) {
+    return line->directory_watch != ZKL_WATCH_NONE || zkl_line_watched_bytes(line) > 0;
+}
+
+static void check_line(const zkl_line *line) {
+    const subject of = {line, NULL};
+    const zkl_context *context = line->context;
+    must(of, !line->followers.marked.first && !line->too_many,
+         "what the step has marked is done at its end");
+    must(of, line->directory_watch != ZKL_WATCH_ASKED,
+         "the watch on the directory stands as armed when it is sent");
+    must(of, !line->idle, "an idle line is freed, or something stands against it");
+    must(of, line->members.first || has_watches(line),
+         "a line that nobody is in stays only for its watches");
+    must(of, !line->list_wanted || !context->port || !line->members.first || is_list_coming(line),
+         "a list that is wanted is sent");
+    must(of, context->acl != ZKL_ACL_OPEN || (!line->acl_asked && !line->acl_checked.czxid),
+         "with OPEN nodes no ACL is read");
+    must(of, !line->current || (line->directory_watch == ZKL_WATCH_ARMED && !line->stale),
+         "a current snapshot is watched");
+    check_snapshot(of, line);
+    ZKL_EACH (const zkl_listener, listener, &line->listeners, item) {
+        check_shared_node(line, ZKL_CONTAINER_OF(listener, zkl_shared_node, listener));
+    }
+    check_followers(of, line);
+    check_tally(of, line);
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        const subject member = {line, c};
+        must(member, c->line == line && c->common == line->common, "a member knows its line");
+        check_phase(member, c);
+        check_node(member, c);
+        check_position(member, c);
+        check_follower(member, line, c);
+        check_is_run_again(member, line, c);
+    }
+}
+
+/* ---- all lines ---- */
+
+typedef struct sums {
+    size_t lines, watched, departing, reads, lists;
+    uint64_t waiting, held;
+} sums;
+
+static void add_contender(sums *sum, const zkl_contender *c) {
+    sum->departing += c->departure != 0;
+    sum->reads += c->post.round == &c->common->reads;
+    sum->lists += c->post.round == &c->common->lists;
+    sum->waiting += !c->compound && c->phase == ZKL_WAITING;
+    sum->held += !c->compound && c->phase == ZKL_HELD;
+    if (c->watch != ZKL_WATCH_NONE)
+        sum->watched += zkl_wire_text(zkl_line_length(c->line, c->name));
+}
+
+static void add_line(sums *sum, const zkl_line *line) {
+    sum->lines++;
+    sum->watched += zkl_line_watched_bytes(line);
+    if (line->directory_watch != ZKL_WATCH_NONE)
+        sum->watched += zkl_wire_text(strlen(line->path));
+    ZKL_EACH (const zkl_contender, c, &line->members, member) {
+        add_contender(sum, c);
+    }
+}
+
+static void check_departing(const zkl_line_common *common, size_t count) {
+    const subject of = {NULL, NULL};
+    uint64_t before = 0;
+    size_t listed = 0, refusals = 0;
+    ZKL_EACH (const zkl_contender, c, &common->departing, leaving) {
+        must(of, c->departure > before && c->departure <= common->departures,
+             "those who depart are in order");
+        before = c->departure;
+        listed++;
+        refusals += c->refused != ZKL_OK;
+    }
+    must(of, refusals == common->refusals, "refused deletes are counted");
+    must(of, listed == count, "the list of those who depart has all of them");
+}
+
+static void check_sums(const zkl_lines *lines, const sums *sum) {
+    const subject of = {NULL, NULL};
+    const zkl_line_common *common = &lines->common;
+    const zkl_stats *counters = &common->context->counters;
+    must(of, sum->lines == lines->count, "lines are counted");
+    must(of, sum->watched + common->watch_budget.left == common->watch_budget.bytes,
+         "each watch is counted once");
+    must(of, sum->reads == common->reads.count && sum->lists == common->lists.count,
+         "those who are not watched are counted");
+    /* The heads of compounds are counted, and in no line. */
+    must(of, sum->waiting <= counters->waiting && sum->held <= counters->held,
+         "those who wait and hold are counted");
+    ZKL_EACH (const zkl_contender, c, &common->doubtful, member) {
+        must((subject){NULL, c},
+             c->doubtful && c->hosted && !c->line && c->phase == ZKL_OVER && c->outcome == ZKL_OK,
+             "who is in doubt and in no line was released");
+    }
+    must(of, !common->retired.first && !common->idle.first && !common->dirty_nodes.first,
+         "who is retired or idle has gone");
+    check_departing(common, sum->departing);
+}
+
+/* With thousands of callers not every step is looked at: what this costs is to stay below what the
+ * steps cost. */
+#define STEPS_FOR 256
+
+void zkl_invariants_check(const zkl_lines *lines) {
+    static _Thread_local size_t steps, cost;
+    if (++steps < cost / STEPS_FOR)
+        return;
+    sums sum = {0};
+    steps = cost = 0;
+    for (size_t i = 0; i < lines->size; i++)
+        for (const zkl_line *line = lines->buckets[i]; line; line = line->chain) {
+            check_line(line);
+            add_line(&sum, line);
+            cost += 1 + line->snapshot.count;
+        }
+    cost += sum.waiting + sum.held + sum.departing;
+    check_sums(lines, &sum);
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* invariants: what must be true of a client's lines at the end of every step; docs/design.md has it
+ * as tables, row by row. Only in builds with ZKL_CHECK (unit tests, `make asan`, `make tsan`, `make
+ * chaos`): a state that is not legal is named on stderr, and the process aborts. */
+#ifndef ZKL_INVARIANTS_H
+#define ZKL_INVARIANTS_H
+
+#include "line/lines.h"
+
+#ifdef ZKL_CHECK
+void zkl_invariants_check(const zkl_lines *lines);
+#else
+static inline void zkl_invariants_check(const zkl_lines *lines) {
+    (void)lines;
+}
+#endif
+
+#endif

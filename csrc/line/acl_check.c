@@ -1,0 +1,84 @@
+#include "line/acl_check.h"
+
+#include "base/status.h"
+#include "line/acl_cache.h"
+#include "line/request.h"
+
+#include <zookeeper/zookeeper.h>
+
+static const zkl_edition unknown;
+
+static bool is_same(zkl_edition a, zkl_edition b) {
+    return a.czxid == b.czxid && a.aversion == b.aversion;
+}
+
+static bool is_known(zkl_edition edition) {
+    return edition.czxid != 0;
+}
+
+static void send_get_acl(zkl_line *line) {
+    zkl_port *port = line->context->port;
+    const zkl_return back = {line->receiver.id, ZKL_REQUEST_ACL, 0};
+    if (line->acl_asked || !port)
+        return;
+    line->acl_asked = port->call->get_acl(port, line->path, back) == ZOK;
+    if (!line->acl_asked)
+        zkl_line_retry_later(line);
+}
+
+void zkl_acl_check_before_list(zkl_line *line) {
+    const zkl_context *context = line->context;
+    if (context->acl == ZKL_ACL_OPEN || is_known(line->acl_checked))
+        return;
+    line->acl_checked = zkl_acl_cache_find(&line->common->acl_cache, line->path, context->session);
+    if (!is_known(line->acl_checked))
+        send_get_acl(line);
+}
+
+void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory) {
+    line->directory = directory ? (zkl_edition){directory->czxid, directory->aversion} : unknown;
+}
+
+/* A server answers in order, so if the list has shown another directory, or another ACL of it, the
+ * list is the older one: a new list is wanted. */
+static zkl_acl_finding safe(zkl_line *line, const zkl_stat *directory) {
+    line->acl_checked = (zkl_edition){directory->czxid, directory->aversion};
+    zkl_acl_cache_add(&line->common->acl_cache, line->path, line->context->session,
+                      line->acl_checked);
+    if (is_same(line->acl_checked, line->directory))
+        return ZKL_ACL_SAFE;
+    line->list_wanted |= !line->list_sent;
+    return ZKL_ACL_UNKNOWN;
+}
+
+zkl_acl_finding zkl_acl_check_answered(zkl_line *line, const zkl_reply *reply, zkl_status *why) {
+    line->acl_asked = false;
+    if (reply->rc == ZOK && !reply->exposed)
+        return safe(line, reply->stat);
+    line->acl_checked = unknown;
+    if (reply->rc == ZNONODE && !is_known(line->directory))
+        return ZKL_ACL_UNKNOWN; /* neither is our node there: the answer to its create says so */
+    if (reply->rc == ZNONODE || zkl_status_passes(reply->rc)) {
+        zkl_line_retry_later(line);
+        return ZKL_ACL_UNKNOWN;
+    }
+    *why = reply->rc == ZOK ? ZKL_ACCESS_DENIED : zkl_status_of(reply->rc);
+    return ZKL_ACL_REFUSED;
+}
+
+bool zkl_acl_check_stands(const zkl_line *line) {
+    return line->context->acl == ZKL_ACL_OPEN ||
+           (is_known(line->acl_checked) && is_same(line->acl_checked, line->directory));
+}
+
+bool zkl_acl_check_passed(zkl_line *line) {
+    if (zkl_acl_check_stands(line))
+        return true;
+    send_get_acl(line);
+    return false;
+}
+
+void zkl_acl_check_forget(zkl_line *line) {
+    line->acl_asked = false;
+    line->directory = line->acl_checked = unknown;
+}

@@ -1,0 +1,288 @@
+#include "line/contender.h"
+
+#include "base/event.h"
+#include "base/round.h"
+#include "base/timer.h"
+#include "base/transitions.h"
+#include "port/receiver.h"
+
+#include <stdlib.h>
+
+static void count_waiting(zkl_contender *c, bool waits) {
+    if (!c->tally)
+        return;
+    c->tally->waiting[c->terms.kind] += waits ? 1 : -1;
+    c->tally->bounded += c->terms.max_waiting ? (waits ? 1 : -1) : 0;
+}
+
+void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
+                        const zkl_terms *terms, zkl_compound *compound) {
+    c->common = common;
+    c->context = common->context;
+    c->compound = compound;
+    c->terms =
+        (zkl_demand){terms->kind, terms->once, terms->permits, terms->max_waiting, terms->max_hold};
+    c->hosted = true;
+    c->answer.tag = c->news.tag = tag;
+    count_waiting(c, true);
+    if (!compound)
+        c->context->counters.waiting++;
+}
+
+/* The compound is told in the host's place; its head is what is counted, not its parts. false: it
+ * is part of none. */
+static bool tell_compound(zkl_contender *c) {
+    if (c->compound)
+        c->compound->changed(c->compound);
+    return c->compound != NULL;
+}
+
+static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_status status) {
+    if (!c->hosted)
+        return;
+    event->kind = kind;
+    zkl_events_post(&c->context->events, event, status, c->token);
+}
+
+static void tell_revoked(zkl_contender *c) {
+    c->context->counters.revoked++;
+    tell(c, &c->news, ZKL_EVENT_REVOKED, ZKL_OK);
+}
+
+void zkl_contender_revoked(zkl_contender *c) {
+    if (c->revoked)
+        return;
+    c->revoked = true;
+    if (c->compound)
+        c->compound->revoked(c->compound, c);
+    else if (c->phase == ZKL_HELD)
+        tell_revoked(c);
+}
+
+/* ---- from which state to which ---- */
+
+#define NODES (ZKL_NODE_ERASING + 1)
+#define STATE(phase, node) ((unsigned)ZKL_##phase * NODES + ZKL_NODE_##node)
+#define TO(phase, node) ZKL_TO(STATE(phase, node))
+
+/* Of one in a line. Whatever its node is, its session may end, and then it has none. */
+static zkl_transitions transitions = {
+    .of = "contender",
+    .names =
+        {
+            [STATE(WAITING, NONE)] = "WAITING NONE",
+            [STATE(WAITING, ASKED)] = "WAITING ASKED",
+            [STATE(WAITING, UNKNOWN)] = "WAITING UNKNOWN",
+            [STATE(WAITING, THERE)] = "WAITING THERE",
+            [STATE(WAITING, ERASING)] = "WAITING ERASING",
+            [STATE(HELD, NONE)] = "HELD NONE",
+            [STATE(HELD, ASKED)] = "HELD ASKED",
+            [STATE(HELD, UNKNOWN)] = "HELD UNKNOWN",
+            [STATE(HELD, THERE)] = "HELD THERE",
+            [STATE(HELD, ERASING)] = "HELD ERASING",
+            [STATE(OVER, NONE)] = "OVER NONE",
+            [STATE(OVER, ASKED)] = "OVER ASKED",
+            [STATE(OVER, UNKNOWN)] = "OVER UNKNOWN",
+            [STATE(OVER, THERE)] = "OVER THERE",
+            [STATE(OVER, ERASING)] = "OVER ERASING",
+        },
+    .legal =
+        {
+            [STATE(WAITING, NONE)] = TO(WAITING, ASKED) | TO(OVER, NONE),
+            [STATE(WAITING, ASKED)] =
+                TO(WAITING, THERE) | TO(WAITING, UNKNOWN) | TO(WAITING, NONE) | TO(OVER, ASKED),
+            [STATE(WAITING, UNKNOWN)] = TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, UNKNOWN),
+            [STATE(WAITING, THERE)] =
+                TO(HELD, THERE) | TO(WAITING, ERASING) | TO(WAITING, NONE) | TO(OVER, THERE),
+            [STATE(WAITING, ERASING)] = TO(WAITING, THERE) | TO(WAITING, NONE) | TO(OVER, ERASING),
+            [STATE(HELD, THERE)] = TO(OVER, THERE),
+            [STATE(OVER, ASKED)] = TO(OVER, THERE) | TO(OVER, UNKNOWN) | TO(OVER, NONE),
+            [STATE(OVER, UNKNOWN)] = TO(OVER, THERE) | TO(OVER, NONE),
+            [STATE(OVER, THERE)] = TO(OVER, ERASING) | TO(OVER, NONE),
+            [STATE(OVER, ERASING)] = TO(OVER, THERE) | TO(OVER, NONE),
+        },
+};
+
+static void move(const zkl_contender *c, zkl_phase phase, zkl_node node) {
+    if (c->line)
+        zkl_transitions_make(&transitions, (unsigned)c->phase * NODES + c->node,
+                             (unsigned)phase * NODES + node);
+}
+
+static zkl_transitions position_transitions = {
+    .of = "position",
+    .names = {"UNKNOWN", "FIRST", "BEHIND", "FULL"},
+    .legal =
+        {
+            [ZKL_POSITION_UNKNOWN] = ZKL_TO(ZKL_POSITION_FIRST) | ZKL_TO(ZKL_POSITION_BEHIND) |
+                                     ZKL_TO(ZKL_POSITION_FULL),
+            [ZKL_POSITION_FIRST] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_BEHIND) |
+                                   ZKL_TO(ZKL_POSITION_FULL),
+            [ZKL_POSITION_BEHIND] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_FIRST),
+            [ZKL_POSITION_FULL] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_FIRST),
+        },
+};
+
+static zkl_transitions search_transitions = {
+    .of = "search",
+    .names = {"NONE", "ASKED", "RESTART", "NEXT"},
+    .legal =
+        {
+            [ZKL_SEARCH_NONE] = ZKL_TO(ZKL_SEARCH_ASKED),
+            [ZKL_SEARCH_ASKED] =
+                ZKL_TO(ZKL_SEARCH_NEXT) | ZKL_TO(ZKL_SEARCH_RESTART) | ZKL_TO(ZKL_SEARCH_NONE),
+            [ZKL_SEARCH_RESTART] = ZKL_TO(ZKL_SEARCH_NONE),
+            [ZKL_SEARCH_NEXT] = ZKL_TO(ZKL_SEARCH_ASKED) | ZKL_TO(ZKL_SEARCH_NONE),
+        },
+};
+
+void zkl_contender_set_node(zkl_contender *c, zkl_node node) {
+    move(c, c->phase, node);
+    c->node = node;
+}
+
+void zkl_contender_set_position(zkl_contender *c, zkl_position position) {
+    zkl_transitions_make(&position_transitions, c->position, position);
+    if (c->phase == ZKL_WAITING &&
+        (position == ZKL_POSITION_BEHIND || position == ZKL_POSITION_FULL))
+        c->patience = 0;
+    c->position = position;
+}
+
+void zkl_contender_set_search(zkl_contender *c, zkl_search search) {
+    zkl_transitions_make(&search_transitions, c->search, search);
+    c->search = search;
+}
+
+/* Of its former phase neither the timer nor the place in a round is left. */
+static void set_phase(zkl_contender *c, zkl_phase phase) {
+    move(c, phase, c->node);
+    c->phase = phase;
+    zkl_round_leave(&c->post);
+    zkl_timer_clear(&c->context->timers, &c->timer);
+}
+
+static void hold(zkl_contender *c) {
+    set_phase(c, ZKL_HELD);
+    count_waiting(c, false);
+    if (c->tally)
+        c->tally->held[c->terms.kind]++;
+    const zkl_nanos now = zkl_context_now(c->context);
+    const bool bounded = c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now;
+    c->hold_until = bounded ? now + c->terms.max_hold : ZKL_NEVER;
+}
+
+void zkl_contender_granted(zkl_contender *c) {
+    hold(c);
+    c->patience = 0;
+    if (tell_compound(c))
+        return;
+    c->context->counters.waiting--;
+    c->context->counters.held++;
+    c->context->counters.acquired++;
+    if (!c->mute)
+        tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
+    if (c->revoked)
+        tell_revoked(c);
+}
+
+void zkl_contender_held_again(zkl_contender *c) {
+    hold(c);
+    c->context->counters.held++;
+    c->context->counters.acquired++;
+}
+
+void zkl_contender_rested(zkl_contender *c) {
+    tell(c, &c->answer, ZKL_EVENT_FAILED, ZKL_OK);
+}
+
+void zkl_contender_failed(zkl_contender *c, zkl_status status) {
+    set_phase(c, ZKL_OVER);
+    c->patience = 0;
+    count_waiting(c, false);
+    c->outcome = status;
+    if (tell_compound(c))
+        return;
+    c->context->counters.waiting--;
+    if (status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED)
+        c->context->counters.timeouts++;
+    tell(c, &c->answer, ZKL_EVENT_FAILED, status);
+}
+
+/* true: the host has to hear of it, and not a compound. */
+static bool end_hold(zkl_contender *c, zkl_status outcome) {
+    set_phase(c, ZKL_OVER);
+    if (c->tally)
+        c->tally->held[c->terms.kind]--;
+    c->hold_until = 0;
+    c->outcome = outcome;
+    if (tell_compound(c))
+        return false;
+    c->context->counters.held--;
+    return true;
+}
+
+static void tell_lost(zkl_contender *c) {
+    c->context->counters.lost++;
+    zkl_events_drop(&c->context->events, &c->news); /* nobody can give it back any more */
+    tell(c, &c->news, ZKL_EVENT_LOST, ZKL_LOST);
+}
+
+void zkl_contender_lost(zkl_contender *c) {
+    if (end_hold(c, ZKL_LOST))
+        tell_lost(c);
+}
+
+void zkl_contender_had_lost(zkl_contender *c) {
+    c->outcome = ZKL_LOST;
+    tell_lost(c);
+}
+
+void zkl_contender_released(zkl_contender *c) {
+    if (end_hold(c, ZKL_OK))
+        c->context->counters.released++;
+}
+
+void zkl_contender_refused(zkl_contender *c, zkl_status status) {
+    c->common->refusals += (status != ZKL_OK) - (c->refused != ZKL_OK);
+    c->refused = status;
+}
+
+void zkl_contender_depart(zkl_contender *c) {
+    c->departure = ++c->common->departures;
+    zkl_list_append(&c->common->departing, &c->leaving);
+}
+
+static void free_at_end_of_step(zkl_contender *c) {
+    zkl_list_append(&c->common->retired, &c->member);
+}
+
+void zkl_contender_retire(zkl_contender *c) {
+    zkl_timer_clear(&c->context->timers, &c->timer);
+    zkl_receiver_leave(&c->context->receivers, &c->receiver);
+    if (c->departure)
+        zkl_list_remove(&c->common->departing, &c->leaving);
+    zkl_contender_refused(c, ZKL_OK);
+    c->line = NULL;
+    if (!c->hosted)
+        free_at_end_of_step(c);
+}
+
+void zkl_contender_unhost(zkl_contender *c) {
+    c->hosted = false;
+    zkl_events_drop(&c->context->events, &c->answer);
+    zkl_events_drop(&c->context->events, &c->news);
+    if (!c->line)
+        free_at_end_of_step(c);
+}
+
+zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
+    const zkl_nanos until = c->hold_until, trusted = c->context->trusted_until;
+    return until < trusted ? until : trusted;
+}
+
+void zkl_contenders_sweep(zkl_line_common *common) {
+    ZKL_EACH (zkl_contender, c, &common->retired, member)
+        c->call->free(c);
+    common->retired = (zkl_list){0};
+}

@@ -1,0 +1,128 @@
+#include "line/followers.h"
+
+#include "base/transitions.h"
+
+/* Of several children with one sequence the first has the followers of all: nobody says for which
+ * of them he waits. When one of them goes, all are looked at again. */
+static zkl_child *keeper(const zkl_followers *followers, int32_t sequence) {
+    const zkl_snapshot *snapshot = followers->snapshot;
+    return &snapshot->children[zkl_snapshot_from(snapshot, sequence)];
+}
+
+/* The list that it is in, if it follows anybody. */
+static zkl_list *list_of(zkl_followers *followers, const zkl_contender *c) {
+    if (c->follows == ZKL_FOLLOWS_BLOCKER)
+        return &keeper(followers, c->blocker)->followers;
+    return c->follows == ZKL_FOLLOWS_LEASES ? &followers->full : &followers->marked;
+}
+
+static zkl_transitions transitions = {
+    .of = "follows",
+    .names = {"NOBODY", "BLOCKER", "LEASES", "MARKED"},
+    .legal =
+        {
+            [ZKL_FOLLOWS_NOBODY] = ZKL_TO(ZKL_FOLLOWS_BLOCKER) | ZKL_TO(ZKL_FOLLOWS_LEASES) |
+                                   ZKL_TO(ZKL_FOLLOWS_MARKED),
+            [ZKL_FOLLOWS_BLOCKER] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
+            [ZKL_FOLLOWS_LEASES] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
+            [ZKL_FOLLOWS_MARKED] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
+        },
+};
+
+static void set_follows(zkl_contender *c, zkl_follows follows) {
+    zkl_transitions_make(&transitions, c->follows, follows);
+    c->follows = follows;
+}
+
+static void enter(zkl_followers *followers, zkl_contender *c, zkl_follows follows) {
+    set_follows(c, follows);
+    zkl_list_append(list_of(followers, c), &c->follower);
+}
+
+static void quit(zkl_followers *followers, zkl_contender *c) {
+    if (c->follows != ZKL_FOLLOWS_NOBODY)
+        zkl_list_remove(list_of(followers, c), &c->follower);
+    set_follows(c, ZKL_FOLLOWS_NOBODY);
+}
+
+void zkl_followers_wait(zkl_followers *followers, zkl_contender *c, const zkl_child *blocker) {
+    c->blocker = blocker->sequence;
+    enter(followers, c, ZKL_FOLLOWS_BLOCKER);
+}
+
+void zkl_followers_wait_next(zkl_followers *followers, zkl_contender *c, const zkl_child *second) {
+    zkl_followers_forget_next(followers, c);
+    c->has_second = true;
+    c->second = second->sequence;
+    zkl_list_append(&keeper(followers, c->second)->next_followers, &c->next_follower);
+}
+
+void zkl_followers_wait_any(zkl_followers *followers, zkl_contender *c) {
+    enter(followers, c, ZKL_FOLLOWS_LEASES);
+}
+
+void zkl_followers_forget_next(zkl_followers *followers, zkl_contender *c) {
+    if (c->has_second)
+        zkl_list_remove(&keeper(followers, c->second)->next_followers, &c->next_follower);
+    c->has_second = false;
+}
+
+void zkl_followers_leave(zkl_followers *followers, zkl_contender *c) {
+    quit(followers, c);
+    zkl_followers_forget_next(followers, c);
+}
+
+static void mark_all(zkl_followers *followers, zkl_list *list) {
+    zkl_contender *c;
+    while ((c = ZKL_FIRST(list, zkl_contender, follower))) {
+        quit(followers, c);
+        enter(followers, c, ZKL_FOLLOWS_MARKED);
+        zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
+    }
+}
+
+void zkl_followers_mark(zkl_followers *followers, const zkl_child *child) {
+    mark_all(followers, &keeper(followers, child->sequence)->followers);
+    if (child->kind == ZKL_KIND_LEASE)
+        mark_all(followers, &followers->full);
+}
+
+zkl_contender *zkl_followers_next_marked(zkl_followers *followers) {
+    zkl_contender *c = ZKL_FIRST(&followers->marked, zkl_contender, follower);
+    if (c)
+        quit(followers, c);
+    return c;
+}
+
+zkl_list zkl_followers_take_next(zkl_followers *followers, const zkl_child *child) {
+    zkl_list *list = &keeper(followers, child->sequence)->next_followers;
+    const zkl_list taken = *list;
+    *list = (zkl_list){0};
+    return taken;
+}
+
+static void clear_next(zkl_followers *followers, const zkl_child *child) {
+    zkl_list list = zkl_followers_take_next(followers, child);
+    zkl_contender *c;
+    while ((c = ZKL_FIRST(&list, zkl_contender, next_follower))) {
+        zkl_list_remove(&list, &c->next_follower);
+        c->has_second = false;
+    }
+}
+
+static void clear_list(zkl_followers *followers, zkl_list *list) {
+    zkl_contender *c;
+    while ((c = ZKL_FIRST(list, zkl_contender, follower)))
+        quit(followers, c);
+}
+
+void zkl_followers_clear(zkl_followers *followers) {
+    const zkl_snapshot *snapshot = followers->snapshot;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        zkl_child *child = &snapshot->children[i];
+        clear_list(followers, &child->followers);
+        clear_next(followers, child);
+    }
+    clear_list(followers, &followers->full);
+    clear_list(followers, &followers->marked);
+}

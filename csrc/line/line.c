@@ -1,0 +1,362 @@
+#include "line/line.h"
+
+#include "base/timer.h"
+#include "line/acl_check.h"
+#include "line/answer.h"
+#include "line/contender.h"
+#include "line/departure.h"
+#include "line/doubt.h"
+#include "line/evaluate.h"
+#include "line/followers.h"
+#include "line/parents.h"
+#include "line/recover.h"
+#include "line/send.h"
+#include "line/watch_budget.h"
+#include "port/receiver.h"
+#include "recipe/snapshot.h"
+#include "recipe/verdict.h"
+#include "recipe/znode.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* ---- life ---- */
+
+static void retry_timer(zkl_timer *timer) {
+    zkl_line_resume(ZKL_CONTAINER_OF(timer, zkl_line, retry));
+}
+
+zkl_line *zkl_line_new(zkl_line_common *common, const char *path) {
+    zkl_line *line = calloc(1, sizeof *line);
+    if (!line)
+        return NULL;
+    line->path = strdup(path);
+    if (!line->path) {
+        free(line);
+        return NULL;
+    }
+    line->context = common->context;
+    line->common = common;
+    line->receiver.answer = zkl_answer_to_line;
+    line->retry.fire = retry_timer;
+    line->followers.snapshot = &line->snapshot;
+    zkl_receiver_enter(&line->context->receivers, &line->receiver);
+    zkl_parents_init(&line->parents, line->context, line->path);
+    zkl_line_idle(line); /* until somebody joins */
+    return line;
+}
+
+void zkl_line_free(zkl_line *line) {
+    zkl_timer_clear(&line->context->timers, &line->retry);
+    zkl_receiver_leave(&line->context->receivers, &line->receiver);
+    zkl_parents_done(&line->parents);
+    zkl_snapshot_clear(&line->snapshot);
+    free(line->path);
+    free(line);
+}
+
+/* The watch on the directory is not taken back while the list that sets it is on its way: the
+ * library would not know it. */
+bool zkl_line_quit(zkl_line *line) {
+    if (line->members.first)
+        return false;
+    const bool may_send = line->context->port && !line->retry.at;
+    bool rid = true;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        zkl_child *child = &line->snapshot.children[i];
+        if (child->watch == ZKL_WATCH_ARMED && may_send)
+            zkl_send_unwatch(line, child);
+        rid = rid && child->watch == ZKL_WATCH_NONE;
+    }
+    if (line->directory_watch == ZKL_WATCH_ARMED && !line->list_sent && may_send)
+        zkl_send_unwatch_directory(line);
+    return rid && line->directory_watch == ZKL_WATCH_NONE;
+}
+
+/* ---- callers come and go ---- */
+
+/* Does one of ours hold what these terms would have to wait for? Then a single try needs no answer
+ * of the servers. */
+static bool is_held_here(const zkl_line *line, const zkl_terms *terms) {
+    const zkl_contender *under =
+        terms->under && terms->under->phase == ZKL_HELD ? terms->under : NULL;
+    for (zkl_kind k = ZKL_KIND_LOCK; k < ZKL_KINDS; k++) {
+        const size_t held = line->tally.held[k] - (under && under->terms.kind == k);
+        if (held && zkl_verdict_blocks(&(zkl_child){.kind = k}, terms->kind))
+            return true;
+    }
+    return false;
+}
+
+/* A read under a write takes over the write's token and sequence. */
+static void borrow(zkl_contender *read, zkl_contender *write) {
+    if (!write || write->phase != ZKL_HELD || !zkl_znode_parse(write->name, &read->sequence))
+        return;
+    read->borrowed = write->token;
+    read->lender = write->receiver.id;
+    write->lent = true;
+}
+
+static void free_contender(zkl_contender *c) {
+    free(c->name);
+    free(c);
+}
+
+static zkl_contender *part(zkl_contender *c, size_t index) {
+    return index == 0 ? c : NULL;
+}
+
+static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
+                                 zkl_compound *compound) {
+    static const zkl_contender_table table = {
+        .release = zkl_line_release,
+        .give_up = zkl_line_release,
+        .cancel = zkl_line_cancel,
+        .drop = zkl_line_drop,
+        .free = free_contender,
+        .part = part,
+    };
+    zkl_contender *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->tally = &line->tally;
+    zkl_contender_init(c, line->common, tag, terms, compound);
+    c->call = &table;
+    c->line = line;
+    c->receiver.answer = zkl_answer_to_contender;
+    c->receiver.names_node = true;
+    c->timer.fire = zkl_answer_contender_timer;
+    borrow(c, terms->under);
+    zkl_list_append(&line->members, &c->member);
+    return c;
+}
+
+static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
+                           zkl_compound *compound) {
+    const bool once = terms->once, vain = once && is_held_here(line, terms);
+    const bool busy = zkl_max_waiting_refuses(line, terms);
+    zkl_contender *c = new_member(line, tag, terms, compound);
+    if (!c)
+        return NULL;
+    if (busy) {
+        zkl_leave_fail(c, ZKL_BUSY);
+    } else if (vain) {
+        zkl_leave_fail(c, ZKL_TIMEOUT);
+    } else if (once && !line->context->port) {
+        zkl_leave_fail(c, ZKL_DISCONNECTED);
+    } else {
+        zkl_timer_set(&line->context->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
+        zkl_send_create(c);
+        zkl_line_settle(line);
+    }
+    return c;
+}
+
+zkl_contender *zkl_line_join(zkl_line *line, uint64_t tag, const zkl_terms *terms) {
+    return join(line, tag, terms, NULL);
+}
+
+zkl_contender *zkl_line_join_part(zkl_line *line, const zkl_terms *terms, zkl_compound *compound) {
+    return join(line, 0, terms, compound);
+}
+
+static void end_hold(zkl_contender *c) {
+    zkl_contender_released(c);
+    zkl_leave_depart(c);
+}
+
+zkl_status zkl_line_release(zkl_contender *c) {
+    if (c->outcome == ZKL_LOST)
+        return ZKL_LOST;
+    if (c->phase != ZKL_HELD)
+        return ZKL_NOT_OWNER;
+    zkl_line *line = c->line;
+    const zkl_status status = zkl_doubt_about(c);
+    if (status == ZKL_LOST)
+        zkl_contender_lost(c);
+    else
+        zkl_contender_released(c);
+    if (status == ZKL_UNKNOWN)
+        zkl_doubt_begin(c, c);
+    zkl_leave_depart(c);
+    zkl_line_settle(line);
+    return status;
+}
+
+void zkl_line_cancel(zkl_contender *c, zkl_status status) {
+    if (c->phase != ZKL_WAITING)
+        return;
+    zkl_line *line = c->line;
+    zkl_leave_fail(c, status);
+    zkl_line_settle(line);
+}
+
+void zkl_line_drop(zkl_contender *c) {
+    if (c->phase != ZKL_OVER && !c->compound)
+        c->context->counters.abandoned++;
+    zkl_doubt_drop(c);
+    zkl_contender_unhost(c);
+    zkl_line_cancel(c, ZKL_CANCELLED);
+    zkl_line_release(c);
+}
+
+void zkl_line_drop_part(zkl_contender *c) {
+    zkl_contender_unhost(c);
+    if (c->phase == ZKL_WAITING)
+        zkl_leave_fail(c, ZKL_CANCELLED);
+    else if (c->phase == ZKL_HELD)
+        end_hold(c);
+}
+
+void zkl_line_insist(zkl_line *line) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->hurried(listener);
+    }
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        if (c->refused != ZKL_OK)
+            zkl_send_erase(c);
+    }
+}
+
+/* Nobody is left who would have to look at who goes. A node of ours is watched if somebody waited
+ * behind it before the answer came that says whose it is: the library keeps that watch. */
+static void forget_own_nodes(zkl_line *line) {
+    zkl_followers_clear(&line->followers);
+    for (size_t i = 0; i < line->snapshot.count; i++)
+        if (line->snapshot.children[i].mine)
+            zkl_line_abandon_child_watch(line, &line->snapshot.children[i]);
+    zkl_snapshot_remove_mine(&line->snapshot);
+}
+
+void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->dismissed(listener, status, give_back);
+    }
+    forget_own_nodes(line);
+    zkl_leave_fail_waiting(line, status);
+    if (!give_back)
+        return;
+    zkl_doubt_drop_all(line->common);
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        zkl_doubt_drop(c);
+        if (c->phase == ZKL_HELD)
+            end_hold(c);
+    }
+}
+
+/* ---- the link and the session ---- */
+
+/* The snapshot is kept for its watches, which the library sets again when it reconnects. */
+void zkl_line_suspend(zkl_line *line) {
+    line->stale = line->unsynced = true;
+    zkl_line_outdated(line);
+    zkl_followers_clear(&line->followers);
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
+        if (c->phase == ZKL_WAITING && c->terms.once)
+            zkl_leave_fail(c, ZKL_DISCONNECTED);
+    }
+    zkl_line_mark_dirty(line);
+}
+
+/* Sends what a contender needs next, or wants the list that tells. */
+static void resume(zkl_contender *c) {
+    switch (c->node) {
+    case ZKL_NODE_NONE:
+        zkl_send_create(c); /* who has none and does not wait is in no line */
+        break;
+    case ZKL_NODE_THERE:
+        if (c->phase == ZKL_OVER)
+            zkl_send_erase(c);
+        else if (c->phase == ZKL_HELD)
+            zkl_send_watch_own(c);
+        else
+            c->line->list_wanted = true;
+        break;
+    case ZKL_NODE_UNKNOWN:
+        c->line->list_wanted = true;
+        break;
+    case ZKL_NODE_ASKED:
+    case ZKL_NODE_ERASING:
+        break; /* the answer comes, if only to say that the request was cut off */
+    }
+}
+
+void zkl_line_resume(zkl_line *line) {
+    if (!line->context->port)
+        return;
+    zkl_timer_clear(&line->context->timers, &line->retry); /* everything is looked at now */
+    if (line->parents_due && line->members.first && zkl_parents_make(&line->parents) != ZOK) {
+        zkl_line_retry_later(line);
+        return;
+    }
+    line->parents_due = false;
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        resume(c);
+    }
+    zkl_line_settle(line);
+}
+
+/* The library's handle is gone, and with it its watches and all that was on its way. */
+static void lose_handle(zkl_line *line) {
+    zkl_line_suspend(line);
+    line->common->watch_budget.bytes -= zkl_line_watched_bytes(line);
+    zkl_snapshot_clear(&line->snapshot);
+    zkl_acl_check_forget(line);
+    line->list_sent = false;
+    zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
+    zkl_receiver_enter(&line->context->receivers, &line->receiver);
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
+        zkl_recover_forget(c);
+        c->reading = false;
+    }
+    zkl_line_idle(line); /* if nobody is in it */
+}
+
+void zkl_line_relink(zkl_line *line) {
+    lose_handle(line);
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        if (c->node == ZKL_NODE_ASKED) {
+            zkl_contender_set_node(c, ZKL_NODE_UNKNOWN);
+            line->searching = true;
+        } else if (c->node == ZKL_NODE_ERASING)
+            zkl_contender_set_node(c, ZKL_NODE_THERE);
+    }
+}
+
+void zkl_line_expire(zkl_line *line) {
+    lose_handle(line);
+    line->list_wanted = false;
+    zkl_doubt_expire(line->common);
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        zkl_receiver_leave(&line->context->receivers, &c->receiver);
+        c->settled |= c->queued;
+        c->queued = false;
+        if (c->phase == ZKL_HELD)
+            zkl_contender_lost(c);
+        zkl_doubt_end(c, true);
+        if (c->phase == ZKL_OVER)
+            zkl_leave_retire(c);
+        else
+            zkl_line_forget_node(c);
+    }
+}
+
+/* Others wait behind it, and it would stay there until its deadline. */
+void zkl_line_unsure(zkl_line *line) {
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        if (c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST &&
+            zkl_context_gives_up(c->context, &c->patience))
+            zkl_leave_fail(c, ZKL_DISCONNECTED);
+    }
+    zkl_line_settle(line);
+}
+
+void zkl_line_refreshed(zkl_line *line) {
+    ZKL_EACH (zkl_contender, c, &line->members, member) {
+        zkl_evaluate_grant(c, ZKL_BY_NEWS);
+    }
+    zkl_line_settle(line);
+}

@@ -1,0 +1,170 @@
+#include "line/line_state.h"
+
+#include "base/backoff.h"
+#include "base/round.h"
+#include "base/timer.h"
+#include "base/transitions.h"
+#include "port/receiver.h"
+#include "port/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+#define RETRY_FIRST (ZKL_SECOND / 10)
+#define RETRY_MOST (5 * ZKL_SECOND)
+
+zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number) {
+    zkl_receiver *receiver = zkl_receiver_find(&line->context->receivers, number);
+    return receiver && receiver->names_node ? ZKL_CONTAINER_OF(receiver, zkl_contender, receiver)
+                                            : NULL;
+}
+
+size_t zkl_line_length(const zkl_line *line, const char *name) {
+    return strlen(line->path) + 1 + strlen(name);
+}
+
+bool zkl_line_counts(const zkl_line *line) {
+    return line->tally.waiting[ZKL_KIND_LEASE] > 0;
+}
+
+void zkl_line_idle(zkl_line *line) {
+    if (line->idle)
+        return;
+    line->idle = true;
+    zkl_list_append(&line->common->idle, &line->quiet);
+}
+
+void zkl_line_mark_dirty(const zkl_line *line) {
+    ZKL_EACH (zkl_listener, listener, &line->listeners, item) {
+        listener->dirty(listener);
+    }
+}
+
+void zkl_line_outdated(zkl_line *line) {
+    if (line->current)
+        line->known = zkl_context_now(line->context);
+    line->current = false;
+}
+
+void zkl_line_create_unknown(zkl_contender *c) {
+    zkl_contender_set_node(c, ZKL_NODE_UNKNOWN);
+    c->line->searching = true;
+    c->line->list_wanted = true;
+    c->line->list_synced = false; /* the list on its way may have been sent before the create */
+}
+
+void zkl_line_directory_found(zkl_line *line) {
+    line->vain_rounds = 0;
+    line->parents.refused = ZOK;
+    line->parents.unheard = false;
+}
+
+void zkl_line_forget_node(zkl_contender *c) {
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
+    zkl_contender_set_search(c, ZKL_SEARCH_NONE);
+    zkl_followers_leave(&c->line->followers, c);
+    c->revoked = c->reading = false;
+    zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
+    zkl_round_leave(&c->post);
+    c->token = 0;
+    c->erases = 0;
+    free(c->name);
+    c->name = NULL;
+}
+
+void zkl_line_retry_later(zkl_line *line) {
+    if (line->retry.at)
+        return;
+    const zkl_nanos pause = zkl_backoff(&line->pause, RETRY_FIRST, RETRY_MOST);
+    zkl_timer_set(&line->context->timers, &line->retry, zkl_context_now(line->context) + pause);
+}
+
+void zkl_line_list_anew(zkl_line *line) {
+    if (line->vain_lists++ < ZKL_AT_ONCE)
+        line->list_wanted = true;
+    else
+        zkl_line_retry_later(line);
+}
+
+static void count(zkl_line_common *common, size_t length, zkl_watch before, zkl_watch now) {
+    if (now != ZKL_WATCH_NONE && before == ZKL_WATCH_NONE)
+        zkl_watch_budget_add(&common->watch_budget, length);
+    else if (now == ZKL_WATCH_NONE && before != ZKL_WATCH_NONE)
+        zkl_watch_budget_remove(&common->watch_budget, length);
+}
+
+/* The answer to the latest request for a watch may come when an earlier one has told already. */
+static zkl_transitions own_watch_transitions = {
+    .of = "watch on the own node",
+    .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
+    .legal =
+        {
+            [ZKL_WATCH_NONE] = ZKL_TO(ZKL_WATCH_ASKED) | ZKL_TO(ZKL_WATCH_ARMED),
+            [ZKL_WATCH_ASKED] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_NONE),
+        },
+};
+
+static zkl_transitions child_watch_transitions = {
+    .of = "watch on a child",
+    .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
+    .legal =
+        {
+            [ZKL_WATCH_NONE] = ZKL_TO(ZKL_WATCH_ASKED),
+            [ZKL_WATCH_ASKED] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_LEAVING) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_LEAVING] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+        },
+};
+
+static zkl_transitions directory_watch_transitions = {
+    .of = "watch on the directory",
+    .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
+    .legal =
+        {
+            [ZKL_WATCH_NONE] = ZKL_TO(ZKL_WATCH_ARMED),
+            [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_LEAVING) | ZKL_TO(ZKL_WATCH_NONE),
+            [ZKL_WATCH_LEAVING] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
+        },
+};
+
+void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
+    if (c->name)
+        count(c->common, zkl_line_length(c->line, c->name), c->watch, watch);
+    zkl_transitions_make(&own_watch_transitions, c->watch, watch);
+    c->watch = watch;
+}
+
+void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
+    count(line->common, zkl_line_length(line, child->name), child->watch, watch);
+    zkl_transitions_make(&child_watch_transitions, child->watch, watch);
+    child->watch = watch;
+}
+
+void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
+    count(line->common, strlen(line->path), line->directory_watch, watch);
+    zkl_transitions_make(&directory_watch_transitions, line->directory_watch, watch);
+    line->directory_watch = watch;
+    zkl_line_outdated(line);
+}
+
+void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
+    /* Of one of ours that is watched for itself, too, the library has one watch. While that is only
+     * asked for, the request may fail, and this watch stays. */
+    const bool has_another = child->mine && child->mine->watch == ZKL_WATCH_ARMED;
+    if (child->watch != ZKL_WATCH_NONE && !has_another)
+        zkl_watch_budget_leave(&line->common->watch_budget, line->path, child->name, false);
+    zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
+}
+
+size_t zkl_line_watched_bytes(const zkl_line *line) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < line->snapshot.count; i++) {
+        const zkl_child *child = &line->snapshot.children[i];
+        if (child->watch != ZKL_WATCH_NONE)
+            bytes += zkl_wire_text(zkl_line_length(line, child->name));
+    }
+    return bytes;
+}

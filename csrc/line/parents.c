@@ -1,0 +1,121 @@
+#include "line/parents.h"
+
+#include "base/list.h"
+#include "port/receiver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* What the answers are about. */
+enum { MADE, LOOKED_AT };
+
+/* Does it say nothing, although the link is up? */
+static bool is_unheard(const zkl_parents *parents, int rc) {
+    return zkl_status_passes(rc) && parents->context->port;
+}
+
+/* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us.
+ * So a refusal counts only if the node below cannot be made either: the line looks at `refused`
+ * then. */
+static void made(zkl_parents *parents, const zkl_reply *reply) {
+    switch (reply->rc) {
+    case ZOK:
+    case ZNODEEXISTS:
+    case ZNONODE: /* the level above was cleared away meanwhile: the next round */
+        return;
+    case ZUNIMPLEMENTED:
+        parents->context->no_containers =
+            true; /* servers before 3.5: the next round makes plain nodes */
+        return;
+    default:
+        parents->unheard |= is_unheard(parents, reply->rc);
+        if (!zkl_status_passes(reply->rc))
+            parents->refused = reply->rc;
+    }
+}
+
+/* The levels answer in order, and the root is there. One whose ACL we may not read is somebody
+ * else's. */
+static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
+    parents->unheard |= is_unheard(parents, reply->rc);
+    if (zkl_status_passes(reply->rc))
+        return;
+    parents->unanswered--;
+    if (reply->rc == ZNONODE)
+        return;
+    parents->there = end;
+    parents->exposed = reply->rc != ZOK || reply->exposed;
+}
+
+static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_parents *parents = ZKL_CONTAINER_OF(receiver, zkl_parents, receiver);
+    if (asked->what == LOOKED_AT)
+        looked_at(parents, (size_t)asked->detail, reply);
+    else
+        made(parents, reply);
+}
+
+void zkl_parents_init(zkl_parents *parents, zkl_context *context, const char *path) {
+    *parents = (zkl_parents){.context = context, .path = path, .acl = context->acl};
+    parents->receiver.answer = answered;
+    zkl_receiver_enter(&context->receivers, &parents->receiver);
+}
+
+void zkl_parents_done(zkl_parents *parents) {
+    zkl_receiver_leave(&parents->context->receivers, &parents->receiver);
+}
+
+/* Calls for each level, outermost first, with the path up to there, which has `end` bytes, until
+ * that fails. */
+static int each_level(zkl_parents *parents,
+                      int (*call)(zkl_parents *, const char *level, size_t end)) {
+    const size_t length = strlen(parents->path);
+    char *level = strdup(parents->path);
+    int rc = level ? ZOK : ZMARSHALLINGERROR;
+    for (size_t end = 1; rc == ZOK && end <= length; end++) {
+        if (level[end] != '/' && level[end] != '\0')
+            continue;
+        const char cut = level[end];
+        level[end] = '\0';
+        rc = call(parents, level, end);
+        level[end] = cut;
+    }
+    free(level);
+    return rc;
+}
+
+static int look_at(zkl_parents *parents, const char *level, size_t end) {
+    zkl_port *port = parents->context->port;
+    parents->unanswered++;
+    return port->call->get_acl(port, level,
+                               (zkl_return){parents->receiver.id, LOOKED_AT, (int32_t)end});
+}
+
+static int look(zkl_parents *parents) {
+    parents->unanswered = 0;
+    const int rc = look_at(parents, "/", 0);
+    return rc == ZOK ? each_level(parents, look_at) : rc;
+}
+
+static int make(zkl_parents *parents, const char *level, size_t end) {
+    zkl_context *context = parents->context;
+    /* the topmost one that is made? */
+    const bool owned =
+        parents->exposed && end > parents->there && !strchr(level + parents->there + 1, '/');
+    const bool stays = end <= context->chroot || context->no_containers || owned;
+    const zkl_return back = {parents->receiver.id, MADE, 0};
+    return context->port->call->create(context->port, level, "",
+                                       stays ? ZKL_PERSISTENT : ZKL_CONTAINER, parents->acl, back);
+}
+
+int zkl_parents_make(zkl_parents *parents) {
+    parents->round++;
+    parents->unheard = false;
+    const bool ready = parents->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
+    parents->looked = !ready;
+    const int rc = ready ? each_level(parents, make) : look(parents);
+    if (rc != ZOK)
+        parents->looked = false;
+    return rc;
+}

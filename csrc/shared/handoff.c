@@ -1,0 +1,161 @@
+#include "shared/handoff.h"
+
+#include "base/timer.h"
+#include "line/acl_check.h"
+#include "line/contender.h"
+#include "shared/remote_waiters.h"
+
+/* ---- who waits ---- */
+
+void zkl_handoff_wait(zkl_shared_node *shared, zkl_contender *c) {
+    zkl_sharer *sharer = zkl_sharer_of(c);
+    sharer->shared = shared;
+    zkl_list_append(&shared->waiting, &c->member);
+    shared->waiters++;
+    shared->impatient += c->terms.once;
+    if (c->terms.max_waiting)
+        zkl_list_append(&shared->bounded, &sharer->bounded);
+}
+
+static void wait_no_more(zkl_shared_node *shared, zkl_contender *c) {
+    zkl_list_remove(&shared->waiting, &c->member);
+    shared->waiters--;
+    shared->impatient -= c->terms.once;
+    if (c->terms.max_waiting)
+        zkl_list_remove(&shared->bounded, &zkl_sharer_of(c)->bounded);
+}
+
+void zkl_handoff_fail(zkl_contender *c, zkl_status status) {
+    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
+    wait_no_more(shared, c);
+    zkl_sharer_of(c)->shared = NULL;
+    zkl_shared_node_mark_dirty(shared);
+    zkl_contender_failed(c, status);
+}
+
+void zkl_handoff_fail_all(zkl_shared_node *shared, zkl_status status) {
+    ZKL_EACH (zkl_contender, c, &shared->waiting, member) {
+        zkl_handoff_fail(c, status);
+    }
+}
+
+/* They come only when nobody waits: those who do are not looked at. */
+void zkl_handoff_fail_impatient(zkl_shared_node *shared, zkl_status status) {
+    ZKL_EACH (zkl_contender, c, &shared->waiting, member) {
+        if (!shared->impatient)
+            return;
+        if (c->terms.once)
+            zkl_handoff_fail(c, status);
+    }
+}
+
+/* The last to come of those who may be refused. */
+static zkl_contender *last_bounded(const zkl_shared_node *shared) {
+    zkl_sharer *last = zkl_list_object(shared->bounded.last, offsetof(zkl_sharer, bounded));
+    return last ? &last->contender : NULL;
+}
+
+void zkl_handoff_thin(zkl_shared_node *shared) {
+    zkl_contender *last;
+    while ((last = last_bounded(shared)) && shared->waiters > last->terms.max_waiting - 1)
+        zkl_handoff_fail(last, ZKL_BUSY);
+}
+
+/* A single try asks only once; whoever is patient makes the node wait. */
+bool zkl_handoff_tried_once(const zkl_shared_node *shared) {
+    return shared->impatient == shared->waiters;
+}
+
+/* ---- who holds ---- */
+
+static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
+    ZKL_EACH (zkl_contender, c, &from->waiting, member) {
+        wait_no_more(from, c);
+        zkl_handoff_wait(to, c);
+    }
+    zkl_shared_node_mark_dirty(from); /* nobody wants it any more */
+}
+
+/* Are newcomers let in now? Who had to wait there would have given up the node with which he has
+ * queued, and would stand behind those who came after him. */
+static bool lets_in(zkl_shared_node *read) {
+    if (!read->entered || zkl_shared_node_sealed(read) ||
+        zkl_handoff_may_hand_over(read) != ZKL_MAY)
+        return false;
+    zkl_remote_waiters_look(read);
+    return !zkl_remote_waiters_waited(read);
+}
+
+void zkl_handoff_downgrade(zkl_shared_node *write, bool well) {
+    zkl_shared_node *read = write->lent;
+    if (!read)
+        return;
+    zkl_shared_node *other = zkl_shared_node_find(read->line, ZKL_KIND_READ);
+    read->under = write->lent = NULL;
+    if (!well || (other && !lets_in(read)))
+        read->sealed = true;
+    else if (other)
+        move_waiting(other, read);
+    zkl_shared_node_mark_dirty(read);
+}
+
+void zkl_handoff_leave(zkl_shared_node *shared, zkl_contender *c) {
+    zkl_handoff_downgrade(shared, false);
+    zkl_list_remove(&shared->holders, &c->member);
+    zkl_sharer_of(c)->shared = NULL;
+    zkl_shared_node_mark_dirty(shared);
+}
+
+void zkl_handoff_lose(zkl_shared_node *shared) {
+    ZKL_EACH (zkl_contender, c, &shared->holders, member) {
+        zkl_handoff_leave(shared, c);
+        zkl_contender_lost(c);
+    }
+}
+
+zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
+    const zkl_context *context = shared->context;
+    const zkl_contender *node = shared->contender;
+    if (!context->port)
+        return ZKL_MAY_SOON; /* zkl_line_resume comes by */
+    if (shared->line->stale) /* what has happened while the link was cut comes first */
+        return zkl_remote_waiters_ask(shared) ? ZKL_MAY_SOON : ZKL_MAY_NOT;
+    if (!zkl_acl_check_stands(shared->line))
+        return ZKL_MAY_NOT;
+    if (node->watch != ZKL_WATCH_ARMED)
+        return node->watch == ZKL_WATCH_ASKED ? ZKL_MAY_SOON : ZKL_MAY_NOT;
+    if (context->trusted_until <= zkl_context_now(context))
+        return ZKL_MAY_SOON; /* the heart beats as long as somebody waits */
+    return ZKL_MAY;
+}
+
+/* With somebody behind, it goes as soon as nobody here wants it; but others may be about to ask, of
+ * whom the host has not heard yet while one after the other has been granted. So the last of those
+ * who wait is not told before the host's next turn, in which it hears of them, too. */
+static bool is_last_for_now(const zkl_shared_node *shared) {
+    return shared->kind != ZKL_KIND_READ && shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE &&
+           shared->counted < shared->sharing.handoffs && !zkl_shared_node_waiter(shared);
+}
+
+void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
+    zkl_contender *c = zkl_shared_node_waiter(shared);
+    wait_no_more(shared, c);
+    zkl_list_append(&shared->holders, &c->member);
+    if (!shared->under || !shared->turn) /* all reads under one write have the write's turn ... */
+        shared->turn++;
+    c->turn = shared->before + shared->turn;
+    c->token = shared->contender->token;
+    c->revoked = shared->contender->revoked;
+    shared->counted +=
+        /* ... and are one hold */
+        shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE && !shared->under;
+    shared->context->counters.handed += handed;
+    c->answer.unhurried = is_last_for_now(shared);
+    zkl_contender_granted(c);
+    zkl_timer_set(&shared->context->timers, &c->timer, c->hold_until);
+}
+
+void zkl_handoff_leave_resting(zkl_shared_node *shared, zkl_contender *c) {
+    zkl_list_remove(&shared->resting, &c->member);
+    zkl_sharer_of(c)->shared = NULL;
+}

@@ -1,0 +1,80 @@
+#include "shared/linger.h"
+
+#include "base/timer.h"
+#include "line/contender.h"
+#include "line/line.h"
+#include "shared/handoff.h"
+#include "shared/remote_waiters.h"
+
+static void set_idle(zkl_shared_node *shared, bool idle) {
+    if (idle != shared->idle)
+        shared->context->idle_shared_nodes += idle ? 1 : (size_t)-1;
+    shared->idle = idle;
+}
+
+/* The timer runs on while somebody holds for a short while: to set it may wake a thread. */
+static void set_timer(zkl_shared_node *shared) {
+    const zkl_nanos linger = shared->sharing.linger;
+    if (linger < ZKL_NEVER - shared->idle_since)
+        zkl_timer_set(&shared->context->timers, &shared->timer, shared->idle_since + linger);
+}
+
+void zkl_linger_begin(zkl_shared_node *shared) {
+    if (shared->idle)
+        return;
+    set_idle(shared, true);
+    shared->idle_since = zkl_shared_node_now(shared);
+    if (!shared->timer.at || shared->kind == ZKL_KIND_READ)
+        set_timer(shared);
+}
+
+void zkl_linger_cancel(zkl_shared_node *shared) {
+    if (shared->idle && shared->kind == ZKL_KIND_READ)
+        zkl_timer_clear(&shared->context->timers, &shared->timer);
+    set_idle(shared, false);
+}
+
+static bool may_linger(zkl_shared_node *shared) {
+    if (!shared->context->port || shared->line->common->hurried || shared->sharing.linger == 0)
+        return false;
+    return shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE || zkl_remote_waiters_awaited(shared);
+}
+
+bool zkl_linger_try(zkl_shared_node *shared) {
+    const bool may = may_linger(shared);
+    if (may)
+        zkl_linger_begin(shared);
+    return may;
+}
+
+void zkl_linger_expired(zkl_shared_node *shared) {
+    if (zkl_shared_node_now(shared) - shared->idle_since < shared->sharing.linger)
+        set_timer(shared);
+    else
+        shared->sealed = true;
+}
+
+static void nobody_hears(zkl_compound *compound) {
+    (void)compound;
+}
+
+static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
+    (void)compound;
+    (void)part;
+}
+
+void zkl_linger_end(zkl_shared_node *shared) {
+    static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
+    zkl_contender *node = shared->contender;
+    shared->contender = NULL;
+    shared->sealed = shared->entered = shared->watch_own = false;
+    set_idle(shared, false);
+    ZKL_EACH (zkl_contender, c, &shared->resting, member) {
+        zkl_handoff_leave_resting(shared, c);
+        zkl_contender_rested(c);
+    }
+    shared->turn = shared->before = 0;
+    zkl_timer_clear(&shared->context->timers, &shared->timer);
+    node->compound = &nobody;
+    zkl_line_drop(node);
+}
