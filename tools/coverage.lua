@@ -118,7 +118,7 @@ local function transitions_told()
     local what, move = line:match("^(.-)\t(.+)$")
     transitions[what][move] = true
   end
-  return moves
+  return transitions
 end
 
 local function sorted(set)

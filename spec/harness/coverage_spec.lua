@@ -11,7 +11,7 @@ local ROOMS = {
   locks = "line/toy", query = "query/toy", recipe = "recipe/toy",
   session = "zookeeper/session", heart = "zookeeper/heart",
 }
-local MOVES = "legal\tstate: ON -> OFF\nlegal\tstate: OFF -> ON\nmade\tstate: ON -> OFF\n"
+local TRANSITIONS = "legal\tstate: ON -> OFF\nlegal\tstate: OFF -> ON\nmade\tstate: ON -> OFF\n"
 
 local REASONS = [[
 What is missed, and why.
@@ -34,9 +34,9 @@ describe("make coverage #once #bare", function()
   end
 
   --- What it says of that list, after the program has run with that number.
-  local function coverage(reasons, number, moves)
+  local function coverage(reasons, number, transitions)
     file.write(toy .. "/spec/uncovered.txt", reasons)
-    file.write(toy .. "/build/transitions", moves or MOVES)
+    file.write(toy .. "/build/transitions", transitions or TRANSITIONS)
     run("sh", "-c", "find build -name '*.gcda' -delete")
     local _, code = run("build/program", tostring(number))
     assert.equal(0, code)
@@ -75,7 +75,7 @@ describe("make coverage #once #bare", function()
   end)
 
   it("names what has a reason and was come by, and does not fail for it", function()
-    local said, code = coverage(REASONS, -100, MOVES .. "made\tstate: OFF -> ON\n")
+    local said, code = coverage(REASONS, -100, TRANSITIONS .. "made\tstate: OFF -> ON\n")
     assert.equal(0, code, said)
     assert.is_truthy(said:find("come by this time: line/toy.c: a = 7;", 1, true), said)
     assert.is_truthy(said:find("come by this time: state: OFF -> ON", 1, true), said)
@@ -95,7 +95,7 @@ describe("make coverage #once #bare", function()
     local said, code = coverage(REASONS .. "line/toy.c: a = 8; -- it was there\n", 1)
     assert.not_equal(0, code, said)
     assert.is_truthy(said:find("is not there: line/toy.c: a = 8;", 1, true), said)
-    said, code = coverage(REASONS, 1, MOVES .. "not legal\tstate: ON -> ON\n")
+    said, code = coverage(REASONS, 1, TRANSITIONS .. "not legal\tstate: ON -> ON\n")
     assert.not_equal(0, code, said)
     assert.is_truthy(said:find("not legal: state: ON -> ON", 1, true), said)
   end)

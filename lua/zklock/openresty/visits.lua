@@ -48,7 +48,7 @@ Visits.__index = Visits
 function Visits.new(client, on_second, on_begin)
   local back = setmetatable({ client }, { __mode = "v" })
   return setmetatable({ back = back, native = client.native, on_second = on_second, on_begin = on_begin, list = {},
-    spare = {}, seen = 0, sharers = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
+    spare = {}, seen = 0, guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
 --- Is there no request but our own timers? Nobody tells of their ends once the client was collected: then
@@ -57,7 +57,7 @@ function Visits:is_empty()
   for _, visit in pairs(self.back[1] and {} or self.list) do
     if visit.native:ended() then visit:finish() end
   end
-  return self.sharers == 0
+  return self.guests == 0
 end
 
 local function address_of(request)
@@ -140,7 +140,7 @@ local function begin(visits, address, request)
     visits.parts[visit] = true
     subrequests.follow(visit.native, request)
   end
-  if visit.is_guest then visits.sharers = visits.sharers + 1 end
+  if visit.is_guest then visits.guests = visits.guests + 1 end
   if ngx.get_phase() ~= "timer" then visits.seen = visits.seen + 1 end
   if visits.seen == 2 then visits.on_second() end
   visits.on_begin()
@@ -265,7 +265,7 @@ function Visit:finish()
     for request in pairs(self.requests or NONE) do request:abandon() end
   end
   visits.list[self.address] = nil
-  if self.is_guest then visits.sharers = visits.sharers - 1 end
+  if self.is_guest then visits.guests = visits.guests - 1 end
   if visits.parts[self] then visits.parts[self] = nil end
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
