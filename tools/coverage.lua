@@ -1,7 +1,7 @@
 -- How much of the C sources the unit tests and the simulation run through, by gcov's count; and which of the legal
 -- changes of states they make.
--- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run; in BUILD/transitions they have told of
--- their changes)
+-- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run; they have written their changes
+-- into BUILD/transitions)
 -- Fails if a room is below what is asked of it, if a line that nothing runs through or a legal change that nothing
 -- makes has no reason in spec/uncovered.txt, if a change was made that is not legal, or if that list speaks of what is
 -- not in the sources. What the simulation comes by in some minutes only may be in the list: it is named when it has.
