@@ -70,7 +70,7 @@ $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK -Ispec/unit -c -o $@ $<
 
-$(B)/unit/legal.o: csrc/client/invariants.c $(RULES)
+$(B)/unit/invariants.o: csrc/client/invariants.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -DZKL_CHECK -c -o $@ $<
 
@@ -89,9 +89,9 @@ $(filter %/flat_test,$(UNIT)): $(B)/libcounted.a $(B)/libengine.a
 $(filter-out $(OF_MEMORY) %/flat_test,$(UNIT)): $(B)/libengine.a
 
 $(filter $(B)/unit/session_%,$(UNIT)): $(SESSION_WORLD_O)
-$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/legal.o
+$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/invariants.o
 	@echo "LD $@"
-	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),%/legal.o),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)
+	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),%/invariants.o),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)
 
 # --- what fuzzing has kept, replayed as unit tests
 
@@ -107,17 +107,17 @@ $(FUZZ:%=$(B)/fuzz/replay_%.o): $(B)/fuzz/replay_%.o: fuzz/replay.c $(RULES)
 	$Q$(COMPILE) -DCORPUS='"fuzz/corpus/$*"' -c -o $@ $<
 
 $(FUZZ_REAL:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
-		$(B)/fuzz/failure.o $(B)/unit/legal.o $(B)/libengine.a
+		$(B)/fuzz/failure.o $(B)/unit/invariants.o $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
 $(FUZZ_LUA:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o \
-		$(B)/fuzz/failure.o $(BINDING_C:csrc/lua/%.c=$(B)/5.4/%.o) $(B)/unit/legal.o $(B)/libengine.a
+		$(B)/fuzz/failure.o $(BINDING_C:csrc/lua/%.c=$(B)/5.4/%.o) $(B)/unit/invariants.o $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(call lua_libs,5.4) -lm -ldl
 
 $(FUZZ_FAKE:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
-		$(B)/fuzz/failure.o $(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/legal.o \
+		$(B)/fuzz/failure.o $(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/invariants.o \
 		$(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
@@ -144,7 +144,7 @@ $(B)/sim/libcounted.a: $(B)/libengine.a
 	@mkdir -p $(@D) && echo "AR $@"
 	$Q$(OBJCOPY) $(COUNTED) $< $@
 
-$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/legal.o $(B)/unit/fake_servers.o $(B)/sim/libcounted.a
+$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/invariants.o $(B)/unit/fake_servers.o $(B)/sim/libcounted.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
 
