@@ -129,11 +129,11 @@ static void check_follower(subject of, const zkl_line *line, const zkl_contender
              "who has a second is among those who follow it next");
     must(of,
          !c->has_second || c->phase != ZKL_WAITING || c->position != ZKL_POSITION_BEHIND ||
-             (!line->stale && zkl_snapshot_find(snapshot, c->name) != ZKL_NOT_FOUND),
+             (!line->freshness.stale && zkl_snapshot_find(snapshot, c->name) != ZKL_NOT_FOUND),
          "who has a second, and stands behind somebody, stands in the snapshot");
     must(of, c->follows != ZKL_FOLLOWS_LEASES || is_in(&line->followers.full, &c->follower),
          "who waits for any lease is among those who do");
-    if (c->phase == ZKL_WAITING && c->node == ZKL_NODE_THERE && !line->stale) {
+    if (c->phase == ZKL_WAITING && c->node == ZKL_NODE_THERE && !line->freshness.stale) {
         must(of, c->position != ZKL_POSITION_BEHIND || c->follows == ZKL_FOLLOWS_BLOCKER,
              "who stands behind somebody follows him");
         must(of, c->position != ZKL_POSITION_FULL || c->follows == ZKL_FOLLOWS_LEASES,
@@ -203,7 +203,7 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
              "who is first waits for the ACL, for its own node, or for trust");
         break;
     case ZKL_POSITION_BEHIND:
-        must(of, line->stale || child_of_sequence(line, c->blocker),
+        must(of, line->freshness.stale || child_of_sequence(line, c->blocker),
              "nobody waits for one who is known to be gone");
         must(of, listed || is_blocker_told(line, c->blocker),
              "who waits for a blocker is told when it goes");
@@ -306,7 +306,7 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
     must(of,
          shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE ||
              (!shared->counted &&
-              (line->current || (shared->kind == ZKL_KIND_READ && !shared->idle))),
+              (line->freshness.current || (shared->kind == ZKL_KIND_READ && !shared->idle))),
          "that nobody is behind a shared node is known by the watch on the directory");
     must(of, shared->counted <= shared->sharing.handoffs,
          "those behind a shared node wait for so many grants at most");
@@ -357,7 +357,9 @@ static void check_line(const zkl_line *line) {
          "a list that is wanted is sent");
     must(of, context->acl != ZKL_ACL_OPEN || (!line->acl_asked && !line->acl_checked.czxid),
          "with OPEN nodes no ACL is read");
-    must(of, !line->current || (line->directory_watch == ZKL_WATCH_ARMED && !line->stale),
+    must(of,
+         !line->freshness.current ||
+             (line->directory_watch == ZKL_WATCH_ARMED && !line->freshness.stale),
          "a current snapshot is watched");
     check_snapshot(of, line);
     ZKL_EACH (const zkl_listener, listener, &line->listeners, item) {

@@ -40,10 +40,10 @@ static void note_list(zkl_line *line, const zkl_reply *reply) {
 
 /* Are all in the snapshot who are in the directory, and will it be told if that changes? */
 static void note_current(zkl_line *line) {
-    line->unsynced = line->unsynced && !line->list_synced;
-    if (line->stale || line->unsynced)
+    line->freshness.unsynced = line->freshness.unsynced && !line->list_synced;
+    if (line->freshness.stale || line->freshness.unsynced)
         return;
-    line->current = line->directory_watch == ZKL_WATCH_ARMED;
+    line->freshness.current = line->directory_watch == ZKL_WATCH_ARMED;
     line->known = line->asked;
     line->lists++;
 }

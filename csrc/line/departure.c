@@ -44,7 +44,7 @@ static void second_gone(zkl_contender *c) {
     const size_t own = zkl_snapshot_find(snapshot, c->name);
     const zkl_verdict verdict =
         zkl_verdict_of(snapshot->children, snapshot->count, own, c->terms.permits);
-    if ((line->doubtful && c->terms.kind == ZKL_KIND_WRITE) ||
+    if ((line->freshness.doubtful && c->terms.kind == ZKL_KIND_WRITE) ||
         (verdict.second != ZKL_NOBODY && !snapshot->children[verdict.second].mine))
         line->list_wanted = true;
     else
@@ -68,7 +68,7 @@ void zkl_blocker_gone(zkl_line *line, const char *name) {
     if (index == ZKL_NOT_FOUND)
         return;
     zkl_child *child = &line->snapshot.children[index];
-    line->doubtful |= may_have_read(line, child);
+    line->freshness.doubtful |= may_have_read(line, child);
     zkl_line_abandon_child_watch(line, child);
     zkl_followers_mark(&line->followers, child);
     zkl_list seconds = zkl_followers_take_next(&line->followers, child);
@@ -77,7 +77,7 @@ void zkl_blocker_gone(zkl_line *line, const char *name) {
 }
 
 void zkl_blocker_missing(zkl_line *line, const char *name) {
-    line->lagging = true;
+    line->freshness.lagging = true;
     zkl_blocker_gone(line, name);
 }
 

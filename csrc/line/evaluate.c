@@ -143,7 +143,7 @@ static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
 static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence evidence) {
     if (c->terms.once) {
         zkl_leave_fail(c, ZKL_TIMEOUT);
-    } else if (evidence == ZKL_BY_NEWS && c->line->lagging) {
+    } else if (evidence == ZKL_BY_NEWS && c->line->freshness.lagging) {
         zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
         zkl_line_list_anew(c->line);
     } else {
@@ -167,12 +167,12 @@ static zkl_position position_of(zkl_outcome outcome) {
 
 void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
     zkl_line *line = c->line;
-    if (c->phase != ZKL_WAITING || !c->name || line->stale)
+    if (c->phase != ZKL_WAITING || !c->name || line->freshness.stale)
         return;
     const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
     if (own == ZKL_NOT_FOUND)
         return; /* a list that has its node is wanted or on its way */
-    if (evidence == ZKL_BY_NEWS && line->doubtful && c->terms.kind == ZKL_KIND_WRITE) {
+    if (evidence == ZKL_BY_NEWS && line->freshness.doubtful && c->terms.kind == ZKL_KIND_WRITE) {
         line->list_wanted = true; /* a reader may be there that the snapshot does not show */
         return;
     }
@@ -276,11 +276,12 @@ static bool take_list(zkl_line *line, const char *const *names, size_t count) {
     const size_t watched = zkl_line_watched_bytes(line);
     zkl_followers_clear(&line->followers);
     if (!zkl_snapshot_take(&line->snapshot, names, count)) {
-        line->stale = line->list_wanted = true; /* the end of the step asks for another one */
+        line->freshness.stale = line->list_wanted =
+            true; /* the end of the step asks for another one */
         return false;
     }
     line->common->watch_budget.bytes += zkl_line_watched_bytes(line) - watched;
-    line->stale = line->doubtful = line->lagging = false;
+    line->freshness.stale = line->freshness.doubtful = line->freshness.lagging = false;
     return true;
 }
 

@@ -249,7 +249,7 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
 
 /* The snapshot is kept for its watches, which the library sets again when it reconnects. */
 void zkl_line_suspend(zkl_line *line) {
-    line->stale = line->unsynced = true;
+    line->freshness.stale = line->freshness.unsynced = true;
     zkl_line_outdated(line);
     zkl_followers_clear(&line->followers);
     ZKL_EACH (zkl_contender, c, &line->members, member) {

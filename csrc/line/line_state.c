@@ -42,9 +42,9 @@ void zkl_line_mark_dirty(const zkl_line *line) {
 }
 
 void zkl_line_outdated(zkl_line *line) {
-    if (line->current)
+    if (line->freshness.current)
         line->known = zkl_context_now(line->context);
-    line->current = false;
+    line->freshness.current = false;
 }
 
 void zkl_line_create_unknown(zkl_contender *c) {

@@ -22,6 +22,23 @@ struct zkl_listener {
     void (*hurried)(zkl_listener *listener); /* what nobody uses is to go */
 };
 
+/* How far the snapshot of a line can be believed. */
+typedef struct zkl_freshness {
+    /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer
+     * one */
+    bool stale;
+    /* a writer has gone that may have taken read before: a waiting writer wants a list first */
+    bool doubtful;
+    /* the snapshot shows some who are gone: who would still wait by it wants a list first */
+    bool lagging;
+    /* the link was cut, and since then no synced list has come: what was told before that may be
+     * newer than what a list shows */
+    bool unsynced;
+    /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
+     * has told of nothing since */
+    bool current;
+} zkl_freshness;
+
 struct zkl_line {
     zkl_receiver receiver; /* gets the answers that concern more than one contender */
     zkl_context *context;
@@ -42,26 +59,14 @@ struct zkl_line {
 
     /* the children as last listed, without those that are known to be gone */
     zkl_snapshot snapshot;
+    zkl_freshness freshness;
     zkl_followers followers; /* which member waits for which of them */
-    /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer
-     * one */
-    bool stale;
-    /* a writer has gone that may have taken read before: a waiting writer wants a list first */
-    bool doubtful;
-    /* the snapshot shows some who are gone: who would still wait by it wants a list first */
-    bool lagging;
 
     bool list_wanted; /* the end of the step asks for a list */
     bool list_sent;   /* a list is on its way */
     bool list_synced; /* the latest list was sent behind a committed write */
-    /* the link was cut, and since then no list has come that was: what was told before that may be
-     * newer than what a list shows */
-    bool unsynced;
-    /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
-     * has told of nothing since */
-    bool current;
-    bool searching; /* somebody's node is UNKNOWN, or was */
-    bool acl_asked; /* the directory's ACL is on its way */
+    bool searching;   /* somebody's node is UNKNOWN, or was */
+    bool acl_asked;   /* the directory's ACL is on its way */
     /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
     bool too_many;
     bool idle; /* in common->idle */

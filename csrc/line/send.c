@@ -204,7 +204,8 @@ static bool send_barrier(const zkl_line *line) {
 
 void zkl_send_list(zkl_line *line) {
     zkl_port *port = line->context->port;
-    const bool to_sync = has_lost_create(line) || (line->unsynced && line->listeners.first);
+    const bool to_sync =
+        has_lost_create(line) || (line->freshness.unsynced && line->listeners.first);
     line->list_synced = to_sync && send_barrier(line);
     zkl_acl_check_before_list(line);
     const bool watch = wants_directory_watch(line);

@@ -117,8 +117,8 @@ zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     const zkl_contender *node = shared->contender;
     if (!context->port)
-        return ZKL_MAY_SOON; /* zkl_line_resume comes by */
-    if (shared->line->stale) /* what has happened while the link was cut comes first */
+        return ZKL_MAY_SOON;           /* zkl_line_resume comes by */
+    if (shared->line->freshness.stale) /* what has happened while the link was cut comes first */
         return zkl_remote_waiters_ask(shared) ? ZKL_MAY_SOON : ZKL_MAY_NOT;
     if (!zkl_acl_check_stands(shared->line))
         return ZKL_MAY_NOT;

@@ -164,7 +164,8 @@ static bool advance_shared(zkl_shared_node *shared, bool fresh) {
 /* Is its node there, as far as can be known without asking? */
 static bool is_certain(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
-    return context->port && !shared->line->stale && shared->contender->watch == ZKL_WATCH_ARMED &&
+    return context->port && !shared->line->freshness.stale &&
+           shared->contender->watch == ZKL_WATCH_ARMED &&
            context->trusted_until > zkl_context_now(context);
 }
 

@@ -50,12 +50,12 @@ static bool is_overdue(const zkl_shared_node *shared) {
 static zkl_remote_waiters remote_waiters_of(const zkl_shared_node *shared) {
     const zkl_line *line = shared->line;
     const bool listed = shared->lists != line->lists;
-    if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE && line->current && !listed)
+    if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE && line->freshness.current && !listed)
         return ZKL_REMOTE_WAITERS_NONE; /* who comes is shown by a new list */
-    if (line->current || (is_read(shared) && listed))
+    if (line->freshness.current || (is_read(shared) && listed))
         return is_anybody_there(shared) ? ZKL_REMOTE_WAITERS_SOME : ZKL_REMOTE_WAITERS_NONE;
     if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE &&
-        (line->unsynced || !is_read(shared) || is_overdue(shared)))
+        (line->freshness.unsynced || !is_read(shared) || is_overdue(shared)))
         /* the watch has told of something, or it is time to ask */
         return ZKL_REMOTE_WAITERS_UNKNOWN;
     return shared->remote_waiters;
@@ -66,7 +66,7 @@ void zkl_remote_waiters_look(zkl_shared_node *shared) {
     const zkl_remote_waiters found = remote_waiters_of(shared);
     if (found == ZKL_REMOTE_WAITERS_NONE)
         shared->counted = 0;
-    if (line->current && found == ZKL_REMOTE_WAITERS_NONE)
+    if (line->freshness.current && found == ZKL_REMOTE_WAITERS_NONE)
         shared->since = zkl_shared_node_now(shared);
     else if (found == ZKL_REMOTE_WAITERS_NONE ||
              (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE && shared->lists == line->lists))

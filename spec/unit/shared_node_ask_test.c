@@ -80,13 +80,13 @@ static void while_a_watch_would_tell_they_do_not_ask(void) {
     fake_share_as(64, 2, 100);
     shared_release(reader());
     fake_settle_all(zk);
-    CHECK(zkl_lines_find(&one->lines, LINE)->current);
+    CHECK(zkl_lines_find(&one->lines, LINE)->freshness.current);
     fake_caller *mine = reads();
     CHECK(fake_held(mine));
     CHECK_INT(asked_within(20, 0.5), 0);
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
-    CHECK(!zkl_lines_find(&one->lines, LINE)->current);
+    CHECK(!zkl_lines_find(&one->lines, LINE)->freshness.current);
     CHECK(asked_within(2, 0.1) > 0);
     CHECK(fake_held(mine) && fake_waits(theirs));
 }
@@ -254,7 +254,7 @@ static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_s
     fake_caller *read = fake_share_under(write, LINE);
     fake_settle_all(zk);
     CHECK(fake_held(read) && fake_waits(waiter));
-    CHECK(!zkl_lines_find(&one->lines, LINE)->current);
+    CHECK(!zkl_lines_find(&one->lines, LINE)->freshness.current);
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle(two);
     fake_wait(zk, 2);

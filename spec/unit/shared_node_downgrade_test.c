@@ -55,7 +55,7 @@ static void after_a_downgrade_readers_who_are_alone_are_not_counted(void) {
     fake_caller *write = shared_writer(one);
     shared_answered(fake_read(two, LINE));
     shared_answered(fake_read(two, LINE)); /* no watch tells of more */
-    CHECK(!zkl_lines_find(&one->lines, LINE)->current);
+    CHECK(!zkl_lines_find(&one->lines, LINE)->freshness.current);
     fake_caller *read = shared_answered(fake_share_under(write, LINE));
     shared_release(write);
     for (unsigned i = 0; i < 4; i++)
