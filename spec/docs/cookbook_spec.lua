@@ -1,0 +1,236 @@
+--- The recipes of docs/cookbook.md, each run as somebody would who pastes it, with stubs for what is the reader's own.
+
+local fixture = require "spec.support.fixture"
+local folder = require "spec.support.folder"
+local markdown = require "spec.support.markdown"
+local nginx = require "spec.support.nginx"
+local wait = require "spec.support.wait"
+
+local page = markdown.read("docs/cookbook.md")
+local PREAMBLE = page:below("Cookbook")[1].text
+
+describe("a recipe #once", function()
+  local here = fixture.new("/shop", { session_timeout = 6, patience = 30 })
+
+  before_each(function()
+    for _, path in ipairs { "/shop", "/cron", "/accounts" } do here.tree:delete_tree(path) end
+  end)
+
+  --- The recipe as a program: what is the reader's own before it, what looks at it behind it.
+  local function program(title, before, after)
+    local block = page:below(title)[1]
+    assert.equal("lua", block.language)
+    return PREAMBLE .. (before or "") .. "\n" .. block.text .. (after or "")
+  end
+
+  local function start(...)
+    local child = wait.spawn_lua(program(...), {}, { env = { ZOOKEEPER = here.zk.hosts } })
+    here:afterwards(function() child:kill() end)
+    return child
+  end
+
+  local function finish(child)
+    local code, signal = child:wait(60)
+    assert.same({ code = 0, signal = 0, stderr = "" }, { code = code, signal = signal, stderr = child:stderr() })
+    return child:stdout()
+  end
+
+  local function run(...) return finish(start(...)) end
+
+  local CRON = "Run a cron job on one of many machines"
+  it("runs a cron job once a day", function()
+    local report = "local function write_report() print 'a report' end"
+    assert.equal("a report\n", run(CRON, report))
+    assert.equal("", run(CRON, report))
+    assert.equal(os.date("!%Y-%m-%d"), (here.tree:get("/cron/report/last")))
+    here.tree:set("/cron/report/last", "yesterday")
+    assert.equal("a report\n", run(CRON, report))
+  end)
+
+  it("runs no cron job while another machine runs it", function()
+    assert(here:connect():mutex("/cron/report/lock"):acquire(here.patience))
+    assert.equal("", run(CRON, "local function write_report() print 'a report' end"))
+  end)
+
+  it("skips the work when another process is at it, and says which", function()
+    local title, reindex = "Skip the work when another process is at it", "local function reindex() print 'done' end"
+    assert.equal("done\n", run(title, reindex))
+    assert(here:connect { identifier = "web\n7" }:mutex("/shop/reindex"):acquire(here.patience))
+    assert.equal('skipped: "web\\\n7" is at it\n', run(title, reindex))
+  end)
+
+  it("sells the stock, and nothing more", function()
+    assert(here.tree:create("/shop/item-42/stock", "20", { parents = true }))
+    local children, sold = {}, 0
+    for i = 1, 3 do
+      children[i] = start("Do not sell more than the stock", nil, [[
+        local count = 0
+        repeat
+          local left, why = sell()
+          if left then count = count + 1 end
+        until not left
+        local _, why = sell()
+        print(count, why)
+        client:close()
+      ]])
+    end
+    for _, child in ipairs(children) do
+      local count, why = finish(child):match("^(%d+)\t(.-)\n$")
+      assert.equal("sold out", why)
+      sold = sold + tonumber(count)
+    end
+    assert.equal(20, sold)
+    assert.equal("0", (here.tree:get("/shop/item-42/stock")))
+  end)
+
+  it("sells nothing when the lock is taken", function()
+    assert(here.tree:create("/shop/item-42/stock", "20", { parents = true }))
+    assert(here:connect():mutex("/shop/item-42/lock"):acquire(here.patience))
+    assert.equal("nil\ttimeout\n", run("Do not sell more than the stock", nil, "print(sell())"))
+  end)
+
+  it("refuses late writes in a database, all of them or none", function()
+    local database = ([[
+      local database = assert(require "luasql.sqlite3".sqlite3():connect(%q))
+      database:execute "PRAGMA synchronous = OFF"
+      assert(database:execute "CREATE TABLE items (id INTEGER PRIMARY KEY, stock INTEGER, token INTEGER DEFAULT 0)")
+      assert(database:execute "INSERT INTO items (id, stock) VALUES (42, 2), (43, 1), (44, 9)")
+      local function row(id)
+        local cursor = database:execute("SELECT stock, token > 0 FROM items WHERE id = " .. id)
+        local stock, has_token = cursor:fetch()
+        cursor:close()
+        return ("%%d %%d"):format(stock, has_token)
+      end
+    ]]):format(folder.new("cookbook") .. "/database")
+    local said = run("Refuse late writes in a database", database, [[
+      assert(ok, sold)
+      print(sold, row(42), row(43))
+      print(select(2, assert(lock:with(5, function(token) return sell(database, token, { 42, 43 }) end))), row(42))
+      print(sell(database, 1, { 42, 44 }), row(42), row(44)) -- a late holder
+      client:close()
+    ]])
+    assert.equal("true\t1 1\t0 1\nfalse\t1 1\nfalse\t1 1\t9 0\n", said)
+  end)
+
+  it("fills a cache once, and reads it from then on", function()
+    local said = run("Refill a cache that many processes read", [[
+      local cache
+      local function load_prices() return cache end
+      local function fill_prices(token) print("filled", token > 0) cache = { 1, 2 } return cache end
+    ]], [[
+      print(#assert(prices()), #assert(prices()))
+      assert(rw.read:acquire(5))
+      print(rw.write:acquire(5))
+      client:close()
+    ]])
+    assert.equal("filled\ttrue\n2\t2\nnil\tdeadlock\n", said)
+  end)
+
+  it("limits how many processes do something at a time", function()
+    local title, printer = "Limit how many processes do something at a time", [[
+      local function print_label(what, token) print(what, token > 0) io.stdout:flush() io.read() end
+    ]]
+    local children = {}
+    for i = 1, 3 do children[i] = start(title, printer) end
+    for _, child in ipairs(children) do assert.equal("order 17\ttrue", child:read_line(here.patience)) end
+    local fourth = start(title, printer)
+    here:eventually(function() return #(here.tree:children("/shop/printers/leases") or {}) == 4 end, "one who waits")
+    assert.equal("", fourth:stdout())
+    children[1]:write("")
+    assert.equal("order 17\ttrue", fourth:read_line(here.patience))
+  end)
+
+  it("locks several keys at once", function()
+    local said = run("Lock several keys at once", [[
+      local function transfer(...)
+        print(client:mutex("/accounts/bob"):acquire(0, "another"))
+        print((select("#", ...)))
+      end
+    ]])
+    assert.equal("nil\ttimeout\n4\n", said)
+  end)
+
+  it("gives the lock back when a coroutine ends with an error", function()
+    local said = run("Give the lock back when a request or a coroutine ends",
+      "client:close() client = assert(zklock.connect(os.getenv 'ZOOKEEPER', { on_error = function(text) "
+      .. "print((text:match '[^\\n]*$' and text:match 'no paper')) end })) "
+      .. "local function write_report() error('no paper', 0) end", [[
+      while client:stats().acquired == 0 do client:poll(1) end
+      print(client:mutex("/shop/report"):acquire(5) ~= nil)
+      client:close()
+    ]])
+    assert.equal("no paper\ntrue\n", said)
+  end)
+
+  local REACT = "React to a loss, and to somebody who asks for the lock"
+  local ROWS = [[
+    local function rows()
+      local n = 0
+      return function() n = n + 1 if n <= %s then return n end end
+    end
+    local function import() client:sleep(0.01) print "imported" io.stdout:flush() end
+  ]]
+
+  it("ends after its last row when nothing happens", function()
+    assert.equal("imported\nimported\ndone\n", run(REACT, ROWS:format "2"))
+  end)
+
+  it("reacts to somebody who asks for the lock", function()
+    local child = start(REACT, ROWS:format "math.huge")
+    assert.equal("imported", child:read_line(here.patience))
+    assert.is_true(here:connect():mutex("/shop/import"):revoke(here.patience))
+    assert.matches("\nanother process asks for the lock\n$", "\n" .. finish(child))
+  end)
+
+  it("reacts to a loss", function()
+    local child = start(REACT, ROWS:format "math.huge")
+    assert.equal("imported", child:read_line(here.patience))
+    here.tree:delete((here:only_node("/shop/import")))
+    assert.matches("\nlost\n$", "\n" .. finish(child))
+  end)
+
+  it("hands a lock to a longer job, which releases it", function()
+    local said = run("Hand a lock to a longer job",
+      "local function export(token) print('export', token > 0) client:sleep(0.05) end", [[
+      print(lock:is_held(), lock:is_held(job))
+      while lock:is_held(job) do client:poll(1) end
+      print(lock:acquire(5) ~= nil)
+      client:close()
+    ]])
+    assert.equal("false\ttrue\nexport\ttrue\ntrue\n", said)
+  end)
+end)
+
+describe("the recipe for nginx", function()
+  if not nginx.is_testable() then
+    it("is tested under LuaJIT, which is nginx's Lua", function() pending("not this one") end)
+    return
+  end
+
+  local here = fixture.new("/shop", { session_timeout = 6, patience = 30 })
+
+  it("handles one request of a user at a time, and frees the lock at the request's end", function()
+    local block = page:below("Give the lock back when a request or a coroutine ends")[2]
+    assert.equal("nginx", block.language)
+    local web = here:nginx { workers = 1, http = [[
+      init_worker_by_lua_block {
+        local client = assert(require "zklock".connect("@hosts@", { session_timeout = 6 }))
+        package.loaded.locks = { client = client }
+        package.loaded.shop = { cart = function()
+          local lock = client:mutex("/shop/carts/" .. ngx.md5("ann"):sub(1, 2), { max_waiting = 4 })
+          ngx.say(client:stats().held, " ", lock:is_held())
+        end }
+      }
+    ]], server = block.text .. [[
+      location = /now { content_by_lua_block { ngx.say(package.loaded.locks.client:stats().held) } }
+      location = /asks { content_by_lua_block {
+        ngx.req.set_header("Cookie", "user=ann")
+        ngx.exec("/cart")
+      } }
+    ]] }
+    assert.equal(403, (web:get("/cart")))
+    for _ = 1, 2 do assert.same({ 200, "1 true\n" }, { web:get("/asks") }) end
+    here:eventually(function() return select(2, web:get("/now")) == "0\n" end, "the end of the hold")
+    assert.same({}, web:errors())
+  end)
+end)
