@@ -1,6 +1,7 @@
-/* invariants: what must be true of a client's lines at the end of every step; docs/design.md has it
- * as tables, row by row. Only in builds with ZKL_CHECK (unit tests, `make asan`, `make tsan`, `make
- * chaos`): a state that is not legal is named on stderr, and the process aborts. */
+/* invariants: the rules that hold for a client's lines at the end of every step.
+ * docs/internals/invariants.md has them as tables, row by row. Only builds with ZKL_CHECK check them
+ * (unit tests, `make asan`, `make tsan`, `make chaos`): a state that is not legal is named on
+ * stderr, and the process aborts. */
 #ifndef ZKL_INVARIANTS_H
 #define ZKL_INVARIANTS_H
 

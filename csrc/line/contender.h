@@ -1,7 +1,7 @@
 /* contender: one caller in a line, from the moment it joins until its node is known to be gone.
- * What the host sees of it is its phase, which is changed here and nowhere else; what the servers
- * have of it is its node. docs/design.md has a table of the states that are legal, which
- * zkl_invariants_check compares; contender.c has one of the changes. */
+ * Its phase is what the host sees of it, and only contender.c changes the phase; its node is what
+ * the servers have of it. docs/internals/invariants.md has a table of the legal states, which
+ * zkl_invariants_check compares; contender.c has a table of the legal changes. */
 #ifndef ZKL_CONTENDER_H
 #define ZKL_CONTENDER_H
 
