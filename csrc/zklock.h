@@ -268,7 +268,8 @@ zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadlin
 zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
 /* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, or an error at the deadline. */
 zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
-/* Who is in the line, or has a lease in the directory? ZKL_OK: zkl_participant_at returns them. */
+/* Lists the participants of the line, or of the leases' directory. ZKL_OK: zkl_participant_at
+ * returns them. */
 zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                   zkl_nanos deadline, bool once);
 

@@ -21,7 +21,7 @@ struct zkl_round {
     zkl_timers *timers;
     const zkl_clock *clock;
     zkl_nanos period;
-    /* What serving costs, as a pause that it is worth; ZKL_NEVER: it cannot be done now. Then the
+    /* The cost of serving, as a pause that it is worth; ZKL_NEVER: it cannot be done now. Then the
      * round rests until somebody is added to it, or is added again. */
     zkl_nanos (*serve)(zkl_post *post);
 

@@ -25,7 +25,7 @@ static zkl_status usable(const zkl_client *client) {
     return client->session.state == ZKL_STATE_AUTH_FAILED ? ZKL_AUTH_FAILED : ZKL_OK;
 }
 
-/* What is joined; its paths are full. */
+/* The contender that joins; its paths are full. */
 typedef struct joining {
     char **paths;
     size_t path_count;

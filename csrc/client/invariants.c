@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being looked at, for the message. */
+/* The object under check, for the message. */
 typedef struct subject {
     const zkl_line *line;
     const zkl_contender *c; /* NULL: the line itself */

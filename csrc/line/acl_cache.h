@@ -19,7 +19,7 @@ typedef struct zkl_acl_cache {
 /* Without memory nothing is added, and the ACL is read again. */
 void zkl_acl_cache_add(zkl_acl_cache *cache, const char *path, int64_t session,
                        zkl_edition edition);
-/* What was added for this path in this session; czxid 0: nothing. */
+/* The entry of this path in this session; czxid 0: none. */
 zkl_edition zkl_acl_cache_find(const zkl_acl_cache *cache, const char *path, int64_t session);
 void zkl_acl_cache_clear(zkl_acl_cache *cache);
 

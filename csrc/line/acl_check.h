@@ -7,7 +7,7 @@
 
 #include "line/line_state.h"
 
-/* What the ACL's answer means to those who wait in the line. */
+/* The meaning of the ACL's answer for the waiters of the line. */
 typedef enum zkl_acl_finding {
     ZKL_ACL_SAFE,    /* they may be granted */
     ZKL_ACL_UNKNOWN, /* nothing yet: what brings the next answer is wanted or on its way */

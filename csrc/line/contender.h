@@ -58,7 +58,7 @@ typedef enum zkl_testimony {
     ZKL_TESTIMONY_LAST  /* it did, and that was the last one */
 } zkl_testimony;
 
-/* What the host does to a contender: one in a line, or one that stands for several (compound.c). */
+/* The host's calls on a contender: one in a line, or one that stands for several (compound.c). */
 typedef struct zkl_contender_table {
     zkl_status (*release)(zkl_contender *c);
     zkl_status (*give_up)(zkl_contender *c); /* the same, and nobody takes over what it held */
@@ -90,7 +90,7 @@ struct zkl_compound {
     void (*wanted)(zkl_compound *compound);
 };
 
-/* What its caller has asked for, as far as that matters later (zkl_terms in zklock.h). */
+/* The caller's terms, as far as they matter later (zkl_terms in zklock.h). */
 typedef struct zkl_demand {
     zkl_kind kind : 8;
     bool once;
@@ -178,14 +178,14 @@ void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OV
 void zkl_contender_lost(zkl_contender *c);                      /* HELD -> OVER */
 void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
 
-/* What was released is held again, or cannot be any more: OVER -> HELD without a word; or the host
- * hears FAILED with ZKL_OK. */
+/* A released contender is held again, or cannot be any more: OVER -> HELD without a word; or the
+ * host hears FAILED with ZKL_OK. */
 void zkl_contender_held_again(zkl_contender *c);
 void zkl_contender_rested(zkl_contender *c);
 /* It had lost before it was released: only now the host hears so. */
 void zkl_contender_had_lost(zkl_contender *c);
 
-/* What is known of its node, and where it stands; and only so. */
+/* The only setter of the knowledge about its node and its place. */
 void zkl_contender_set_node(zkl_contender *c, zkl_node node);
 void zkl_contender_set_position(zkl_contender *c, zkl_position position);
 void zkl_contender_set_search(zkl_contender *c, zkl_search search);

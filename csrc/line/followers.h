@@ -25,7 +25,7 @@ void zkl_followers_leave(zkl_followers *followers, zkl_contender *c);
 /* It has no second. */
 void zkl_followers_forget_next(zkl_followers *followers, zkl_contender *c);
 
-/* Whoever waits for this child, or for any lease if it is one, is looked at again. */
+/* Looks again at each waiter of this child, or of any lease if it is one. */
 void zkl_followers_mark(zkl_followers *followers, const zkl_child *child);
 /* One of those, who is marked no more; NULL: there is none. */
 zkl_contender *zkl_followers_next_marked(zkl_followers *followers);

@@ -11,7 +11,7 @@
 #include "line/watch_budget.h"
 #include "recipe/snapshot.h"
 
-/* Who is told what happens in a line without being a member: a shared node (node.h), which
+/* The listener of a line that is no member of it: a shared node (node.h), which
  * is above it. There it is only noted; the end of the step does what follows. */
 typedef struct zkl_listener zkl_listener;
 struct zkl_listener {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* What the answers are about. */
+/* The subject of the answers. */
 enum { MADE, LOOKED_AT };
 
 /* Does it say nothing, although the link is up? */

@@ -175,7 +175,7 @@ static bool is_attended(const zkl_line *line) {
     return false;
 }
 
-/* Who waits for any of the leases to go is told by a watch on the directory. */
+/* A watch on the directory tells a waiter that any of the leases has gone. */
 static bool wants_directory_watch(const zkl_line *line) {
     return (zkl_line_counts(line) || is_attended(line)) &&
            line->directory_watch == ZKL_WATCH_NONE &&

@@ -1,7 +1,7 @@
 /* watch_budget: how many bytes of watches the library holds for a client. After a reconnect it
  * sends all of them in one packet, and servers that refuse it for its size refuse the next one,
  * too: the client would never come back, while each try keeps its session alive. So there is a
- * budget. Who finds no room is looked after by reads: see poll_rounds.h. */
+ * budget. A waiter that finds no room is polled: see poll_rounds.h. */
 #ifndef ZKL_WATCH_BUDGET_H
 #define ZKL_WATCH_BUDGET_H
 
@@ -25,7 +25,7 @@ typedef struct zkl_watch_budget {
     zkl_left **buckets; /* these, by path; without memory for its path one counts to the end */
 } zkl_watch_budget;
 
-/* What a watch is for, which says how much of the budget may be taken for it to find room. */
+/* The purpose of a watch, which says how much of the budget may be taken for it to find room. */
 typedef enum zkl_claim {
     /* a quarter: on the one before the blocker; all that it saves is a list at a hand-over */
     ZKL_CLAIM_SECOND,
@@ -39,7 +39,7 @@ typedef enum zkl_claim {
 
 /* Is there room for one more on a path of `length` bytes? */
 bool zkl_watch_budget_room(const zkl_watch_budget *budget, size_t length, zkl_claim claim);
-/* What one on a path of `length` bytes takes. */
+/* The bytes of a watch on a path of `length` bytes. */
 size_t zkl_watch_budget_size(size_t length);
 void zkl_watch_budget_add(zkl_watch_budget *budget, size_t length);
 void zkl_watch_budget_remove(zkl_watch_budget *budget, size_t length);

@@ -99,7 +99,7 @@ static int contender_cancel(lua_State *L) {
     return 0;
 }
 
-/* What was dropped is not held. */
+/* A dropped contender is not held. */
 static int contender_held(lua_State *L) {
     const entry *e = check_entry(L);
     lua_pushboolean(L, e->contender && zkl_held(e->contender));

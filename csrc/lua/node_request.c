@@ -5,10 +5,10 @@
 
 /* ---- ops ---- */
 
-/* What lua/zklock makes of an op: a list of these, checked there. */
+/* An op as lua/zklock passes it: a list of these fields, checked there. */
 enum { KIND = 1, PATH, DATA, VERSION, FLAGS, ACL };
 
-/* What FLAGS may hold, as letters. */
+/* The letters that FLAGS may hold. */
 static void read_flags(zkl_op *op, const char *flags) {
     for (; flags && *flags; flags++) {
         op->ephemeral = op->ephemeral || *flags == 'e';

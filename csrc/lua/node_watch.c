@@ -1,8 +1,8 @@
 /* node_watch: the userdata around a zkl_node_watch. */
 #include "binding.h"
 
-/* What was taken and not told yet stays here: pushing may raise, as may what comes before somebody
- * is told. */
+/* A state that was taken and not told yet stays here: pushing may raise, as may what comes before
+ * somebody is told. */
 typedef struct seen {
     zkl_node_watch *node_watch; /* NULL: nobody looks any more */
     zkl_content *content;

@@ -51,8 +51,8 @@ static lua_State *main_of(lua_State *L) {
  * function has as its first argument may lead in a circle. */
 enum { NESTED_MOST = 200 };
 
-/* What `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the former has it
- * as its first argument, the latter as an upvalue. */
+/* The thread that `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the
+ * former has it as its first argument, the latter as an upvalue. */
 static lua_State *resumed_by(lua_State *from) {
     lua_Debug frame;
     lua_State *next = NULL;

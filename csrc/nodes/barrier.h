@@ -18,7 +18,7 @@ void zkl_barrier_init(zkl_barrier *barrier, zkl_context *context);
 /* Sends the two, unless they were sent: what is sent next is behind them. ZOK, or the port's
  * error. */
 int zkl_barrier_raise(zkl_barrier *barrier);
-/* What was read behind it counts. Answers come in the order of the requests. */
+/* A read behind it counts. Answers come in the order of the requests. */
 bool zkl_barrier_passed(const zkl_barrier *barrier);
 /* Another handle takes over, or will; or what was done is not known, and the next read is to show
  * it. */

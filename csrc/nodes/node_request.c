@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the servers append to a sequential node's path. */
+/* The number that the servers append to a sequential node's path. */
 #define SEQUENCE_SIZE sizeof "-2147483648"
 
 /* ---- what becomes of all ---- */

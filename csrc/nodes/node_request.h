@@ -8,7 +8,7 @@
 #include "line/contender.h"
 #include "nodes/nodes.h"
 
-/* What is wanted. */
+/* The request. */
 typedef struct zkl_wish {
     const zkl_op *ops; /* paths are full; copied */
     size_t count;      /* 0: a sync */

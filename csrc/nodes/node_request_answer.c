@@ -49,7 +49,7 @@ static void keep_path(zkl_node_request *e, size_t index, const char *path) {
     memcpy(content->data, path, content->length + 1);
 }
 
-/* What stands above the node that is to be made, of that many bytes. */
+/* The path above the node that is to be made, of that many bytes. */
 static size_t length_above(const zkl_op *op) {
     return (size_t)(strrchr(op->path, '/') - op->path);
 }

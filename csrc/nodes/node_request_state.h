@@ -11,7 +11,7 @@
 #include "nodes/nodes.h"
 #include "port/receiver.h"
 
-/* What an answer is about. */
+/* The subject of an answer. */
 enum { ZKL_NODE_REQUEST_DEED, ZKL_NODE_REQUEST_PRELUDE };
 
 /* A node request that waits is handed over at the end of a step, by zkl_node_requests_step: when

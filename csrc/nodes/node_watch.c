@@ -27,7 +27,7 @@
 #define PAUSE_MOST (2 * ZKL_SECOND)
 #define BUCKETS 1024
 
-/* What an answer is about. */
+/* The subject of an answer. */
 enum { READ, PRESENCE, UNWATCH };
 
 /* Who will run it again: RESTING: the watch, or its turn in the round. DUE: the end of a step with
@@ -246,7 +246,7 @@ static bool tell(zkl_node_watch *node_watch, const zkl_reply *reply) {
     return true;
 }
 
-/* What was read counts. */
+/* The read counts. */
 static void seen(zkl_node_watch *node_watch, const zkl_reply *reply) {
     const bool missing = reply->rc == ZNONODE;
     if (missing && !(node_watch->missing && node_watch->presence == ZNONODE)) {

@@ -35,8 +35,8 @@ typedef struct zkl_context {
      * still answers one. */
     const char *nothing;
 
-    /* Whoever takes all watches of a kind on a path back (`list`: those on its children) calls it,
-     * for others may have some there. NULL: nobody has. */
+    /* A room that takes all watches of a kind on a path back (`list`: those on its children) calls
+     * it, for others may have some there. NULL: nobody has. */
     void (*unwatched)(struct zkl_context *context, const char *path, bool list);
 
     size_t idle_shared_nodes; /* nobody holds them, but somebody may at any moment */

@@ -24,7 +24,7 @@ typedef struct zkl_edition {
     int32_t aversion;
 } zkl_edition;
 
-/* What became of one of several ops (port's transact). */
+/* The result of one of several ops (port's transact). */
 typedef struct zkl_op_result {
     int rc; /* ZOK; of the one that failed why; of those behind it ZRUNTIMEINCONSISTENCY */
     const char *path; /* create */
@@ -45,8 +45,8 @@ typedef struct zkl_reply {
     bool exposed; /* get_acl: anybody may create, delete or administer there */
 } zkl_reply;
 
-/* Who gets the answer: a number that is looked up when the answer comes, so that it may be gone by
- * then. */
+/* The receiver of the answer: a number that is looked up when the answer comes, so that it may be
+ * gone by then. */
 typedef struct zkl_return {
     uint64_t receiver;
     int what; /* the receiver's own marks for the request */
@@ -79,7 +79,7 @@ typedef struct zkl_port_table {
     /* Takes all watches on it back: those that list set, or those that get set. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
     int (*get_acl)(zkl_port *, const char *path, zkl_return);
-    /* What a host does to a node; the op's path is full. `watch`: of one that reads. */
+    /* A host's operation on a node; the op's path is full. `watch`: of one that reads. */
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
     /* All of them (create, set, delete, check) or none. */
     int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);
@@ -89,7 +89,7 @@ struct zkl_port {
     const zkl_port_table *call;
 };
 
-/* What a watch says of a node. CHILDREN: of the directory at the path. */
+/* The event of a watch. CHILDREN: of the directory at the path. */
 typedef enum zkl_change { ZKL_CHANGE_DELETED, ZKL_CHANGE_OTHER, ZKL_CHANGE_CHILDREN } zkl_change;
 
 #endif

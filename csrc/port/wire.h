@@ -15,11 +15,12 @@ size_t zkl_wire_text(size_t length);
 size_t zkl_wire_create(size_t path, size_t data, zkl_acl acl);
 /* What comes before and behind what is done to nodes: by one of them, or in a transaction. */
 size_t zkl_wire_request(bool transaction);
-/* What is done to one; a sequence is not counted. */
+/* One operation; a sequence is not counted. */
 size_t zkl_wire_op(const zkl_op *op, bool transaction);
 /* A check, in a transaction, of a node with a path of so many bytes. */
 size_t zkl_wire_check(size_t path);
-/* What a transaction has besides its creates, with a mark (port.h) at a path of `mark` bytes. */
+/* The bytes of a transaction besides its creates, with a mark (port.h) at a path of `mark`
+ * bytes. */
 size_t zkl_wire_batch(size_t mark, zkl_acl acl);
 
 #endif

@@ -29,7 +29,7 @@ typedef enum zkl_reach {
     ZKL_REACH_ERASE   /* ... that a node which is not there does not keep from being one */
 } zkl_reach;
 
-/* What an answer says of the session. */
+/* The meaning of an answer for the session. */
 typedef enum zkl_proof {
     ZKL_PROOF_NONE,   /* nothing, neither way */
     ZKL_PROOF_LEADER, /* who was the leader of our server has answered */

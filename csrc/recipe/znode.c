@@ -12,7 +12,7 @@ static const struct {
     {"__WRIT__", ZKL_KIND_WRITE}, {"lease-", ZKL_KIND_LEASE},
 };
 
-/* What our own nodes bear. */
+/* The prefix of our own nodes. */
 static const char *const own_markers[] = {
     [ZKL_KIND_NONE] = "",           [ZKL_KIND_LOCK] = "-lock-",   [ZKL_KIND_READ] = "-__READ__",
     [ZKL_KIND_WRITE] = "-__WRIT__", [ZKL_KIND_LEASE] = "-lease-",

@@ -33,7 +33,7 @@ static void queue_up(zkl_shared_node *shared) {
         zkl_handoff_fail_all(shared, ZKL_NO_MEMORY);
 }
 
-/* The node's end was none of our doing. Who held it has heard when it came. */
+/* The node's end was none of our doing. Its holder heard of it when it came. */
 static void node_ended(zkl_shared_node *shared) {
     const zkl_status why = shared->contender->outcome;
     zkl_linger_end(shared);
@@ -353,7 +353,7 @@ static void try_once(zkl_shared_node *shared) {
 }
 
 /* The options are those of the latest caller, who comes with other ones only when nobody else is
- * here. What was counted by the former ones goes with their node. */
+ * here. The counts of the former ones go with their node. */
 static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
     const zkl_sharing *former = &shared->sharing;
     const bool same = former->handoffs == sharing->handoffs && former->stint == sharing->stint &&

@@ -5,7 +5,7 @@
 
 #include "line/line_state.h"
 
-/* What is known of those who stand behind a shared node. */
+/* The knowledge about the waiters behind a shared node. */
 typedef enum zkl_remote_waiters {
     ZKL_REMOTE_WAITERS_UNKNOWN, /* somebody may be there: a list tells, if there is one */
     /* the servers will tell when somebody comes, or are asked now and then */
@@ -71,7 +71,7 @@ void zkl_shared_node_mark_dirty(zkl_shared_node *shared);
 /* NULL: nobody does. */
 zkl_contender *zkl_shared_node_waiter(const zkl_shared_node *shared);
 zkl_contender *zkl_shared_node_holder(const zkl_shared_node *shared);
-/* What is known of those behind it; and only so. */
+/* The only setter of the knowledge about the waiters behind it. */
 void zkl_shared_node_set_remote_waiters(zkl_shared_node *shared, zkl_remote_waiters remote_waiters);
 bool zkl_shared_node_sealed(const zkl_shared_node *shared);
 /* The one of that kind in which everybody here may take part: one that is not sealed, if there is

@@ -22,7 +22,8 @@ static void doubt(zkl_contender *c, zkl_contender *node) {
     zkl_doubt_begin(c, node);
 }
 
-/* `sealing`: nobody here takes it over. What one of several readers leaves behind hurts nobody. */
+/* `sealing`: nobody here takes it over. A write that one of several readers leaves behind hurts
+ * nobody. */
 static zkl_status end_hold(zkl_contender *c, bool sealing) {
     if (c->outcome == ZKL_LOST)
         return ZKL_LOST;
@@ -69,8 +70,8 @@ static void drop(zkl_contender *c) {
     zkl_contender_unhost(c);
 }
 
-/* Whoever writes with the node as a guard may do so after the hold, when another caller has it: so
- * the node goes with this hold, whose end looks at the shared node. */
+/* A caller that writes with the node as a guard may do so after the hold, when another caller has
+ * it: so the node goes with this hold, whose end looks at the shared node. */
 static zkl_contender *part(zkl_contender *c, size_t index) {
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     if (index > 0)

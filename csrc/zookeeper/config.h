@@ -10,7 +10,7 @@
 bool zkl_config_copy(zkl_config *to, const zkl_config *from, const zkl_servers *servers);
 /* Credentials and keys: no link reads them any more. */
 void zkl_config_forget(zkl_config *config);
-/* What it consists of. */
+/* Its parts. */
 void zkl_config_free(zkl_config *config);
 
 #endif

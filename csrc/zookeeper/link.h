@@ -8,7 +8,7 @@
 #include "zklock.h"
 #include "zookeeper/link_owner.h"
 
-/* Who a session is, to the servers. */
+/* The identity of a session, to the servers. */
 typedef struct zkl_identity {
     int64_t id;
     char password[16];

@@ -18,7 +18,8 @@ typedef enum zkl_link_event {
     ZKL_LINK_SPOILED
 } zkl_link_event;
 
-/* Who is told. All are called from the library's threads, without any lock of ours. */
+/* The receiver of a link's events. All are called from the library's threads, without any lock of
+ * ours. */
 typedef struct zkl_link_owner {
     void *ctx;
     /* An answer to a request that was handed over at `handed`, and what it proves of the

@@ -10,7 +10,7 @@
 
 typedef zkl_outgoing request;
 
-/* What a transaction's answer is written to. */
+/* The buffers of a transaction's answer. */
 typedef struct batch {
     zoo_op_t *ops;
     zoo_op_result_t *results;

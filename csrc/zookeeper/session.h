@@ -13,7 +13,7 @@
 
 typedef struct zkl_session zkl_session;
 
-/* What a session tells its client, under the client's mutex. */
+/* The events that a session reports to its client, under the client's mutex. */
 typedef enum zkl_session_news {
     ZKL_SESSION_RESUMED,   /* context->port is there */
     ZKL_SESSION_SUSPENDED, /* context->port is gone, the session perhaps not */

@@ -28,7 +28,7 @@ local text = require "zklock.base.text"
 
 local zklock = {
   _VERSION = "zklock " .. version,
-  --- What the linked libzookeeper can do.
+  --- The features of the linked libzookeeper.
   ---@type { tls: boolean }
   features = { tls = core.has_tls() },
 }

@@ -21,7 +21,7 @@ function Lease.new(semaphore)
     _number = false, _finalizer = false }, Lease)
 end
 
---- What is waited for, before it joins.
+--- The wait for a lease, before it joins.
 ---@private
 function Lease:bind(hold)
   self.hold = hold

@@ -21,7 +21,7 @@ function acl.check(value, name, is_known, level)
   return NUMBERS[word]
 end
 
---- What a client has that names none.
+--- The ACL of a client that names none.
 ---@return integer
 function acl.default(is_known)
   return is_known and NUMBERS.creator or NUMBERS.open

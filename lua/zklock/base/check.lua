@@ -110,7 +110,7 @@ local function too_long(path, chroot)
   return nil
 end
 
---- What is wrong with a path.
+--- The fault of a path.
 ---@param use "read"|"write"|"create"|"delete"|nil of a node; nil: it is a lock's path
 ---@return string? why
 function check.path_error(path, chroot, use)

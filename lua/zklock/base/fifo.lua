@@ -35,7 +35,7 @@ function Fifo:remove()
   end
 end
 
---- What was taken out last is next again.
+--- The item that was taken out last is next again.
 function Fifo:put_back(entry)
   entry._next = self.tail and self.head or false -- no call: there may be no memory for one
   self.head = entry

@@ -43,7 +43,7 @@ local function spell(s)
   return (s:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
 end
 
---- What is shown for the character at `i`, and where the next one begins.
+--- The text shown for the character at `i`, and where the next one begins.
 local function piece(s, i)
   local byte = s:byte(i)
   if byte >= 32 and byte < 127 then return s:sub(i, i), i + 1 end

@@ -5,7 +5,7 @@ local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
---- What is not there yet. Nobody writes into it.
+--- Stands for a list that is not there yet. Nobody writes into it.
 local NONE = {}
 
 local WEAK_KEYS = { __mode = "k" }
@@ -118,7 +118,7 @@ function LockPath:of(who)
   return hold
 end
 
---- What the owner has been handed, however it stands with that now.
+--- The hold that the owner has been handed, whatever its state is now.
 ---@return zklock.Hold?
 function LockPath:handed_to(who)
   local hold = self.by_owner[who] or self.by_ending_owner[who]

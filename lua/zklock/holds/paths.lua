@@ -38,7 +38,7 @@ local function in_the_way(paths, path, kind)
   return nil
 end
 
---- What is known of that kind at `path`.
+--- The LockPath of that kind at `path`.
 ---@param settings table? nil: whatever the others have
 ---@param level integer of the public function's caller, seen from here
 ---@return zklock.LockPath
@@ -62,7 +62,7 @@ function Paths:at(path, kind, settings, level)
   return lock_path
 end
 
---- What is known of the multilock of these paths, in whatever order.
+--- The LockPath of the multilock of these paths, in whatever order.
 ---@param level integer likewise
 ---@return zklock.LockPath
 function Paths:of_all(paths, settings, level)

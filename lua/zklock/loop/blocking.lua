@@ -1,4 +1,4 @@
---- blocking: the loop of a program that has none. Who waits, polls: callbacks run meanwhile.
+--- blocking: the loop of a program that has none. A caller that waits polls: callbacks run meanwhile.
 local blocking = { name = "blocking" }
 
 --- Waits until `waiter.done` or its time is over; in a forked child, where nothing arrives, not at all. The dispatcher

@@ -61,7 +61,7 @@ function errands.guarded(client, hold, list, deadline, once, level)
   return results, err, index
 end
 
---- What is read after it shows all that anybody had written before.
+--- A read after it shows all that anybody had written before.
 ---@return boolean? ok
 ---@return string? err
 ---@return string? why of "disconnected"

@@ -8,7 +8,7 @@ local Watch = require "zklock.nodes.watch"
 --- The level of the public function's caller, seen from a function that it calls.
 local CALLER = 3
 
---- What is known of a node. Numbers that the servers count are integers, on LuaJIT and Lua 5.1 and 5.2 numbers.
+--- The metadata of a node. Numbers that the servers count are integers, on LuaJIT and Lua 5.1 and 5.2 numbers.
 ---@class zklock.Stat
 ---@field version integer how often it was written to; its data's
 ---@field czxid integer the transaction that made it
@@ -179,7 +179,7 @@ function Client:watch_children(path, fn)
   return watch, err
 end
 
---- What is read after it shows all that anybody had written before it.
+--- A read after it shows all that anybody had written before it.
 ---@param timeout number? seconds
 ---@return true? ok
 ---@return string? err as of `get`

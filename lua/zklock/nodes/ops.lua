@@ -10,7 +10,7 @@ local ops = {}
 --- As the engine counts them.
 local KINDS = { get = 0, exists = 1, children = 2, create = 3, set = 4, delete = 5, check = 6 }
 
---- What the servers append to the name of a sequential node looks like this, and is no longer than that.
+--- The number that the servers append to the name of a sequential node looks like this, at its longest.
 local A_SEQUENCE, LONGEST_SEQUENCE = "0000000000", "-2147483648"
 
 local CREATE_OPTIONS = { ephemeral = true, sequential = true, container = true, parents = true, acl = true }
@@ -21,7 +21,7 @@ local function refuse(name, why, level)
   error(("bad argument '%s': %s"):format(name, why), level + 1)
 end
 
---- What reads a node: "get", "exists" or "children".
+--- The ops that read a node: "get", "exists" or "children".
 ---@param client zklock.Client
 ---@return table op
 function ops.read(client, kind, path, name, level)
@@ -144,7 +144,7 @@ function ops.spare(list, paths, level)
   end
 end
 
---- What the op's result in a transaction is.
+--- The op's result in a transaction.
 ---@param answer userdata
 function ops.result(op, answer, index)
   if op[1] == KINDS.create then return answer:data(index) end

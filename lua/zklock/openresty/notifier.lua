@@ -91,7 +91,7 @@ local function serve(self)
   if not ok then error(err, 0) end
 end
 
---- What its timer runs, also when nginx is leaving, for somebody may wait.
+--- The function of its timer. It runs also while nginx is leaving, for somebody may wait.
 function Notifier:run()
   self.host.runner:forget_guests()
   while self:is_wanted() do serve(self) end

@@ -112,7 +112,7 @@ local function has_work(self, crew)
   return self:has_queue() or #crew.ended > 0
 end
 
---- What a timer runs: until there is nothing to do and nobody keeps it, or another has taken over.
+--- The function of a timer. It runs until there is nothing to do and nobody keeps it, or another has taken over.
 function Runner:serve(timer)
   local crew = new_crew()
   take_over(self, crew, timer)

@@ -22,7 +22,7 @@ local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"),
 --- A tag that no subject has: its events are dropped.
 local NOBODY = 0
 
---- What is not there yet. Nobody writes into it.
+--- Stands for a list that is not there yet. Nobody writes into it.
 local NONE = {}
 
 --- How many are kept for requests to come.
@@ -270,7 +270,7 @@ function Visit:finish()
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
 
---- From now on it may be another request's. What others got of it is theirs still.
+--- From now on it may be another request's. Other requests keep what they got of it.
 local function put_back(visit)
   local spare = visit.visits.spare
   visit.is_spare = true

@@ -206,7 +206,7 @@ function OwnerLifetimes:reap(most)
   quietly(reap, self, most or IN_PASSING, self.vacant > 0 and self.shares or nil)
 end
 
---- Likewise at a few. Who has nothing keeps his number: he may be the one who asks for something now.
+--- Likewise at a few. An owner that has nothing keeps its number: it may be about to ask for something.
 function OwnerLifetimes:glance()
   quietly(reap, self, FEW)
 end

@@ -131,7 +131,7 @@ function Callbacks:is_due()
   return self.fifo:first() ~= nil and depth() < DEEPEST
 end
 
---- What a callback's own coroutine runs: nothing comes after the callback.
+--- The body of a callback's own coroutine: nothing comes after the callback.
 local function body(fn, ...)
   return fn(...)
 end

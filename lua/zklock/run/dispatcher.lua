@@ -171,7 +171,7 @@ function Dispatcher:dispatch()
   if self.callbacks.unsure then quietly(remind_all, self) end
   take(self)
   self.waits:wake_due()
-  -- What the callbacks' coroutines have left is found before anybody sleeps.
+  -- It finds what the callbacks' coroutines have left before anybody sleeps.
   if self.callbacks:run() then self.lifetimes:reap() end
   quietly(settle_descriptor, self)
   if self.on_end then end_watch(self) end

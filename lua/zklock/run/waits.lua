@@ -38,7 +38,7 @@ local pause = coroutine.isyieldable and suspended or function()
   return ok
 end
 
---- What an adapter is given to wait for.
+--- The thing that an adapter waits for.
 ---@class zklock.Waiter
 ---@field done boolean set when the wait is over
 ---@field deadline number? moment at which it is over all the same; nil: the engine ends it in time
