@@ -1,12 +1,15 @@
 -- Runs test suites side by side and adds up what they counted.
 --
---   lua5.4 tools/suites.lua [-j JOBS] [-l SECONDS] [-o DIR] NAME=COMMAND...
+--   lua5.4 tools/suites.lua [-j JOBS] [-l SECONDS] [-o DIR] NAME[@SECONDS]=COMMAND...
 --
+-- SECONDS after a name is the limit of that suite; -l is the limit of every other suite.
 -- Each suite's output goes to DIR/NAME.log and is shown if it fails. A suite's count is busted's (`-o gtest`), or else
--- its last line, `N passed, N failed`. One that dies without a count, takes longer than -l seconds, or leaves
+-- its last line, `N passed, N failed`. One that dies without a count, takes longer than its limit, or leaves
 -- processes behind has one more failure. The last line printed is the sum.
 
 local uv = require "luv"
+
+local TERM_GRACE = 5 -- seconds from SIGTERM at the limit of a suite to SIGKILL
 
 local jobs, limit, dir = 2, 900, "build/test"
 local waiting, running, done = {}, {}, {}
@@ -135,6 +138,18 @@ local function ended(suite)
   end)
 end
 
+-- Ends the suite at its limit: it gets SIGTERM, and SIGKILL if it is still there after TERM_GRACE.
+local function watch(suite)
+  local most = suite.limit or limit
+  local signal = "sigterm"
+  suite.watch = uv.new_timer()
+  suite.watch:start(math.ceil(most * 1000), TERM_GRACE * 1000, function()
+    suite.complaint = ("it took longer than %g s"):format(most)
+    kill(suite, signal)
+    signal = "sigkill"
+  end)
+end
+
 function start()
   while not interrupted and #waiting > 0 do
     local busy = 0
@@ -153,6 +168,7 @@ function start()
       detached = true, -- a process group of its own, so that it can be ended whole
     }, function(status, signal)
       handle:close()
+      suite.watch:close()
       suite.status = signal > 0 and 128 + signal or status
       ended(suite)
     end)
@@ -160,6 +176,7 @@ function start()
     uv.fs_close(out)
     suite.began = uv.hrtime()
     running[suite] = true
+    watch(suite)
     if not terminal then
       say(suite.name .. " ...")
     end
@@ -181,11 +198,7 @@ local function progress()
   for suite in pairs(running) do
     local _, ran = read(suite.log):gsub("%f[^\n\0]%[[ A-Z]+%] [^\n]+ %([%d.]+ ms%)\n", "")
     parts[#parts + 1] = ("%s: %d"):format(suite.name, ran)
-    if seconds(suite.began) > limit then
-      suite.complaint = ("it took longer than %d s"):format(limit)
-      kill(suite, suite.warned and "sigkill" or "sigterm")
-      suite.warned = true
-    elseif interrupted and seconds(interrupted) > 5 then
+    if interrupted and seconds(interrupted) > 5 then
       kill(suite, "sigkill")
     end
   end
@@ -195,6 +208,19 @@ local function progress()
       terminal and "" or "\n")
     io.flush()
   end
+end
+
+-- A suite from an argument NAME[@SECONDS]=COMMAND.
+local function suite_of(word)
+  local name, command = word:match("^([^=]+)=(.+)$")
+  assert(name, "NAME=COMMAND expected: " .. word)
+  local plain, own = name:match("^(.-)@(.*)$")
+  if plain then
+    own = own:match("^[%d.]+$") and tonumber(own)
+    assert(plain ~= "" and own and own > 0, "NAME@SECONDS=COMMAND with seconds > 0 expected, got " .. word)
+  end
+  name = plain or name
+  return { name = name, command = command, limit = own, log = dir .. "/" .. name .. ".log" }
 end
 
 local index = 1
@@ -210,9 +236,7 @@ while arg[index] do
       dir = arg[index]
     end
   else
-    local name, command = word:match("^([^=]+)=(.+)$")
-    assert(name, "NAME=COMMAND expected: " .. word)
-    waiting[#waiting + 1] = { name = name, command = command, log = dir .. "/" .. name .. ".log" }
+    waiting[#waiting + 1] = suite_of(word)
   end
   index = index + 1
 end

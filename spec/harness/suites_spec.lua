@@ -1,0 +1,68 @@
+--- tools/suites.lua with suites of one shell command: what it counts, and when it ends a suite.
+
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+
+local PATIENCE = 60 -- seconds
+local WELL, HANGS = "echo 3 passed, 0 failed", "exec sleep 1000"
+
+describe("tools/suites.lua #once #bare", function()
+  local logs
+
+  before_each(function() logs = folder.new("suites") end)
+
+  --- Its output and its exit status. It takes the first words as its options.
+  local function run(...)
+    local one = process.spawn { env = process.PLAIN_LUA, "lua5.4", "tools/suites.lua", "-o", logs, ... }
+    local code = one:wait(PATIENCE)
+    return one:stdout() .. one:stderr(), code
+  end
+
+  it("adds up the counts of all suites", function()
+    local said, code = run("a=" .. WELL, "b=echo 1 passed, 2 failed; exit 1")
+    assert.equal(1, code)
+    assert.matches("\n4 passed, 2 failed\n$", said)
+  end)
+
+  it("ends a suite at the limit of its name, and counts one failure", function()
+    local said, code = run("-l", "1000", "a=" .. WELL, "hangs@0.2=" .. HANGS, "b@1000=" .. WELL)
+    assert.equal(1, code)
+    assert.matches("hangs: it took longer than 0.2 s\n", said, 1, true)
+    assert.matches("\n6 passed, 1 failed\n$", said)
+  end)
+
+  it("ends a suite without a limit of its own at that of -l", function()
+    local said, code = run("-l", "0.2", "hangs=" .. HANGS, "a@1000=" .. WELL)
+    assert.equal(1, code)
+    assert.matches("hangs: it took longer than 0.2 s\n", said, 1, true)
+    assert.matches("\n3 passed, 1 failed\n$", said)
+  end)
+
+  it("kills a suite that ignores the signal at its limit", function()
+    local said, code = run("deaf@0.2=trap '' TERM; sleep 1000; echo late; sleep 1000")
+    assert.equal(1, code)
+    assert.matches("deaf: it took longer than 0.2 s\n", said, 1, true)
+    assert.is_nil(said:find("late", 1, true))
+    assert.matches("\n0 passed, 1 failed\n$", said)
+  end)
+
+  it("counts a failure when a suite reports success after its limit", function()
+    local said, code = run("late@0.2=trap 'echo 5 passed, 0 failed; exit 0' TERM; sleep 1000")
+    assert.equal(1, code)
+    assert.matches("\n5 passed, 1 failed\n$", said)
+  end)
+
+  it("takes an @ or an = of the command as part of the command", function()
+    local said, code = run("a=echo b@c=d; " .. WELL)
+    assert.equal(0, code, said)
+    assert.matches("\n3 passed, 0 failed\n$", said)
+  end)
+
+  it("refuses a limit that is not a positive number", function()
+    for _, limit in ipairs { "soon", "0", "-1", "", "nan" } do
+      local said, code = run("a@" .. limit .. "=" .. WELL)
+      assert.equal(1, code)
+      assert.matches("NAME@SECONDS=COMMAND with seconds > 0 expected, got a@" .. limit .. "=", said, 1, true)
+    end
+  end)
+end)
