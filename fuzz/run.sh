@@ -1,11 +1,11 @@
 #!/bin/bash
 # Fuzzes every target of fuzz/ with libFuzzer, AddressSanitizer and UBSan, on all processors; what is found new stays in
 # BUILD/corpus. A failing input is printed with its path. Ends with `N passed, N failed`.
-# usage: fuzz/run.sh BUILD MINUTES [TARGET...]
+# usage: fuzz/run.sh BUILD MINUTES [TARGET...]     MINUTES for each target, such as 10 or 0.5
 set -u
 
 build=$1
-minutes=$2
+seconds=$(awk -v minutes="$2" 'BEGIN { printf "%d", minutes * 60 }')
 shift 2
 targets=("$@")
 [ $# -gt 0 ] || targets=(names servers texts directory stream arguments)
@@ -118,7 +118,7 @@ fuzz() { # fuzz TARGET
     case $target in stream | arguments) options+=(-len_control=0) ;; esac # a few bytes say little
     if [ -e "fuzz/$target.dict" ]; then options+=("-dict=fuzz/$target.dict"); fi
     link "$target" || return 1
-    run "$target" $((minutes * 60)) -max_len="${longest[$target]:-1500}" -rss_limit_mb=3000 -print_final_stats=1 \
+    run "$target" "$seconds" -max_len="${longest[$target]:-1500}" -rss_limit_mb=3000 -print_final_stats=1 \
         -artifact_prefix="$build/$target-" "${options[@]}" "$new" "fuzz/corpus/$target"
 }
 

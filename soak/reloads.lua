@@ -4,8 +4,9 @@
 --   luajit soak/reloads.lua [MINUTES]     2, at most 10
 --
 -- Each worker makes its client when it starts, which so has the two timers that it needs, and then uses up all others.
--- A line for each reload; status 1 if an old worker stays, a session or a node is left, or the error log has a line
--- that nginx does not write for dropped timers.
+-- It prints a line for each reload. A check fails if an old worker stays, if a session or a node is left, or if the
+-- error log has a line that nginx does not write for dropped timers. The last line is `N passed, N failed`; the status
+-- is 1 if a check failed.
 
 local inspector = require "spec.support.inspector"
 local loop = require "spec.support.loop"
@@ -53,11 +54,16 @@ local web = nginx.start { workers = WORKERS, level = "warn", values = { hosts = 
   server = locations }
 local load = process.spawn { "wrk", "-t1", "-c6", ("-d%ds"):format(MINUTES * 60), "-s", "soak/mix.lua", web.url }
 
-local bad, reloads, slowest = 0, 0, 0
+local passed, failed, reloads, slowest = 0, 0, 0, 0
 
-local function complain(...)
-  bad = bad + 1
-  say(...)
+--- Counts one check; one that failed is printed.
+local function check(good, ...)
+  if good then
+    passed = passed + 1
+  else
+    failed = failed + 1
+    say(...)
+  end
 end
 
 local function await_next(moment)
@@ -83,7 +89,7 @@ while wait.now() - began < MINUTES * 60 do
   reloads = reloads + 1
   slowest = math.max(slowest, wait.now() - at)
   say("%5.0f s   reload %d: the old workers left after %.1f s", wait.now() - began, reloads, wait.now() - at)
-  if not left then complain("an old worker is there after %d seconds; nodes: %s", PATIENCE, nodes()) end
+  check(left, "an old worker is there after %d seconds; nodes: %s", PATIENCE, left or nodes())
   await_next(at + PERIOD)
 end
 load:wait(PATIENCE)
@@ -92,23 +98,24 @@ load:wait(PATIENCE)
 local function is_expected(line)
   return line:find("lua_max_running_timers are not enough", 1, true) ~= nil
 end
+local unexpected = {}
 for _, line in ipairs(web:errors()) do
-  if not is_expected(line) then complain("nginx: %s", line) end
+  if not is_expected(line) then unexpected[#unexpected + 1] = line end
 end
+check(#unexpected == 0, "nginx: %s", table.concat(unexpected, "\n"))
 
 -- The nodes of an old worker or a request are gone before its session could time out.
 local function sessions() return zk:mntr().num_alive_connections - 1 end -- the last is the tree's
-if not loop.poll(function() return sessions() == WORKERS end, PATIENCE) then
-  complain("%d sessions are left, of %d workers", sessions(), WORKERS)
-end
+local ended = loop.poll(function() return sessions() == WORKERS end, PATIENCE)
+check(ended, "%d sessions are left, of %d workers", sessions(), WORKERS)
 web:stop("sigquit")
-if not loop.poll(function() return sessions() == 0 end, PATIENCE) then
-  complain("%d sessions are left after nginx has quit", sessions())
-end
+ended = loop.poll(function() return sessions() == 0 end, PATIENCE)
+check(ended, "%d sessions are left after nginx has quit", sessions())
 local left_over = nodes()
-if left_over ~= "" then complain("nodes are left: %s", left_over) end
-if reloads < LEAST then complain("%d reloads, at least %d wanted", reloads, LEAST) end
+check(left_over == "", "nodes are left: %s", left_over)
+check(reloads >= LEAST, "%d reloads, at least %d wanted", reloads, LEAST)
 tree:close()
 zk:stop()
-say("%d reloads, the slowest of %.1f s, %d things that were wrong", reloads, slowest, bad)
-os.exit(bad == 0, true)
+say("%d reloads, the slowest of %.1f s", reloads, slowest)
+say("%d passed, %d failed", passed, failed)
+os.exit(failed == 0, true)

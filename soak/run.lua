@@ -3,8 +3,9 @@
 --
 --   luajit soak/run.lua [MINUTES]
 --
--- A line every ten seconds; at the end what each process had over the time, as text, and status 1 if something grew, if
--- there was an error in nginx's log, or if less was done than is wanted of a run so long.
+-- It prints a line every ten seconds, and at the end what each process had over the time, as text. A check fails if
+-- something grew, if nginx's log has an error, or if less was done than a run of this length must do. The last line is
+-- `N passed, N failed`; the status is 1 if a check failed.
 
 local nginx = require "spec.support.nginx"
 local plot = require "soak.plot"
@@ -44,6 +45,18 @@ local web = nginx.start { workers = 1, level = "warn", values = { hosts = links.
 local plain = process.spawn { "lua5.4", "soak/plain.lua", links.hosts }
 local load
 
+local passed, failed = 0, 0
+
+--- Counts one check; one that failed is printed.
+local function check(good, ...)
+  if good then
+    passed = passed + 1
+  else
+    failed = failed + 1
+    say(...)
+  end
+end
+
 local refused = {} -- what wrk said of answers that were not good
 
 local function hear()
@@ -64,11 +77,11 @@ local function count(name)
   return tonumber(body) or 0
 end
 
---- Has as much been done as is wanted?
-local function is_enough(name, done)
+--- Checks that as much was done as a run of this length must do.
+local function check_amount(name, done)
   local wanted = math.ceil(WANTED[name] * math.min(1, MINUTES / 10))
   say("%8d %s, of at least %d", done, name, wanted)
-  return done >= wanted
+  check(done >= wanted, "   TOO FEW: %d %s", done, name)
 end
 
 local function turns()
@@ -97,35 +110,25 @@ until wait.now() - began >= MINUTES * 60
 
 load:wait(30)
 hear()
-local errors, bad = web:errors(), #refused
-for _, name in ipairs { "requests", "callbacks", "timers" } do
-  if not is_enough(name, count(name)) then bad = bad + 1 end
-end
-if not is_enough("turns", turns()) then bad = bad + 1 end
+for _, name in ipairs { "requests", "callbacks", "timers" } do check_amount(name, count(name)) end
+check_amount("turns", turns())
 say("%8d cuts of all links", cuts)
-if web:workers()[1] ~= worker then
-  bad = bad + 1
-  say("nginx's worker %d is not there any more", worker)
-end
-for _, said in ipairs(refused) do say("wrk: %s", said) end
+check(web:workers()[1] == worker, "nginx's worker %d has ended", worker)
+check(#refused == 0, "wrk: %s", table.concat(refused, "; "))
 for _, one in ipairs(watched) do
   for _, kind in ipairs { "rss", "fds", "threads" } do
     print(plot.draw(("%s: %s"):format(one.name, usage.KINDS[kind]), one[kind]))
     local grown, why = usage.has_grown(one[kind], kind, WARM[kind])
-    if grown then
-      bad = bad + 1
-      say("   GREW: %s", why)
-    end
+    check(not grown, "   GREW: %s", why)
   end
 end
-for i = 1, math.min(#errors, 10) do say("nginx: %s", errors[i]) end
-if not plain:is_running() then
-  bad = bad + 1
-  say("plain Lua ended: %s", plain:stderr())
-end
+local errors = web:errors()
+check(#errors == 0, "nginx's log has %d lines of error:\n%s", #errors, table.concat(errors, "\n", 1,
+  math.min(#errors, 10)))
+check(plain:is_running(), "plain Lua ended: %s", plain:stderr())
 plain:kill()
 web:stop()
 links:close()
 zk:stop()
-say("%d lines of error, %d things that grew, broke, or were too few", #errors, bad)
-os.exit(#errors == 0 and bad == 0 and 0 or 1, true)
+say("%d passed, %d failed", passed, failed)
+os.exit(failed == 0 and 0 or 1, true)

@@ -146,6 +146,18 @@ describe("make mutants #once #bare", function()
     assert.equal(0, code, said)
   end)
 
+  it("begins no mutant after its time, and goes on with the rest in the next run", function()
+    run("rm", "-f", "build/tried")
+    local said = run("lua5.4", tree .. "/tools/mutants/run.lua", "-l", "1", "build", "build/coverage", "0", "1",
+      "csrc/toy.c")
+    local left = tonumber(said:match("\nthe time is over: (%d+) are left for the next run\n"))
+    assert.is_truthy(left, said)
+    assert.matches("\n%d+ passed, %d+ failed\n", said)
+    said = mutants()
+    assert.matches((" %d are tried now"):format(left), said, 1, true)
+    assert.is_nil(said:find("the time is over", 1, true), said)
+  end)
+
   it("is not fooled by a comment, nor by a change that does nothing", function()
     local at = SOURCE:find("/* tried */", 1, true)
     assert.equal("same", try(at, at, "/* more */"))

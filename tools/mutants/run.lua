@@ -1,5 +1,6 @@
 -- Changes one thing at a time in the C sources, and looks whether unit tests and simulation notice.
--- usage: tools/mutants/run.lua BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
+-- usage: tools/mutants/run.lua [-l SECONDS] BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
+-- -l: so many seconds after the first mutant no other is begun, and the next run goes on with the rest.
 -- BUILD has what make has built, and in BUILD/commands how (make mutants); COVERAGE has the same with gcov's counters.
 -- What was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one survives
 -- that spec/equivalent.txt has no reason for.
@@ -10,10 +11,22 @@ local program = require "tools.mutants.program"
 local reach = require "tools.mutants.reach"
 local syntax = require "tools.mutants.syntax"
 
+local limit -- in seconds, or nil
+if arg[1] == "-l" then
+  limit = tonumber(arg[2])
+  assert(limit and limit > 0, "-l: seconds > 0 expected, got " .. tostring(arg[2]))
+  table.remove(arg, 1)
+  table.remove(arg, 1)
+end
+local deadline -- in seconds of os.time(), or nil
 local build, coverage, count, seed = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 local files = { table.unpack(arg, 5) }
 local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
 local AT_A_TIME = 2
+-- Under a deadline the survivors of so many mutants are tried with all tests before other mutants are begun.
+local BATCH = 40
+-- The status of xargs after try.lua has refused to begin one.
+local STOPPED = 124
 local TRY = arg[0]:gsub("run%.lua$", "try.lua")
 local watched = os.execute("[ -t 1 ]") == true
 
@@ -126,13 +139,13 @@ local function tell(change, result, done, all)
 end
 
 --- Those of the changes with these numbers: with the tests that take no time, or with the others. Calls `got` with what
---- becomes of each; false if one could not be tried.
+--- becomes of each; false if one could not be tried. None is begun after the deadline.
 local function try_with(tests, numbers, got)
   local list = assert(io.open(build .. "/numbers", "w"))
   list:write(table.concat(numbers, "\n"), "\n")
   list:close()
-  local pipe = assert(io.popen(("xargs -r -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 %s %s %s"):format(
-    build, AT_A_TIME, TRY, build, tests)))
+  local pipe = assert(io.popen(("DEADLINE=%s xargs -r -a %s/numbers -P %d -n 1 --process-slot-var=SLOT lua5.4 %s %s %s")
+    :format(deadline or "", build, AT_A_TIME, TRY, build, tests)))
   local done = 0
   for line in pipe:lines() do
     local number, verdict, by, seconds = line:match("^(%d+)\t(%a+)\t(%S+)\t(%d+)$")
@@ -140,16 +153,14 @@ local function try_with(tests, numbers, got)
     got(tonumber(number), { verdict = verdict, by = by, seconds = tonumber(seconds) })
     done = done + 1
   end
-  return pipe:close() and done == #numbers
+  local ended, _, status = pipe:close()
+  return ended and done == #numbers or deadline ~= nil and status == STOPPED
 end
 
---- First all with the tests that take no time, and then those that have survived with the others.
+--- First all with the tests that take no time, and then those that have survived with the others. Returns false if one
+--- that was begun, or was to be begun before the deadline, could not be tried.
 local function try_all(changes, tried, source_stamp, stamp)
-  local quick, slow, done = {}, {}, 0
-  for i, change in ipairs(changes) do
-    local list = tried:recall(change.name, nil, stamp) and slow or quick
-    list[#list + 1] = i
-  end
+  local slow, done, good = {}, 0, true
   local function got(number, result)
     local change = changes[number]
     local lives = result.verdict == "open" or result.verdict == "survived"
@@ -163,13 +174,25 @@ local function try_all(changes, tried, source_stamp, stamp)
     count_one(change, result)
     tell(change, result, done, #changes)
   end
-  local good = try_with("quick", quick, got)
-  good = try_with("slow", slow, got) and good
+  local step = deadline and BATCH or math.max(#changes, 1)
+  for first = 1, #changes, step do
+    local quick = {}
+    slow = {}
+    for i = first, math.min(first + step - 1, #changes) do
+      local list = tried:recall(changes[i].name, nil, stamp) and slow or quick
+      list[#list + 1] = i
+    end
+    good = try_with("quick", quick, got) and good
+    good = try_with("slow", slow, got) and good
+    if deadline and os.time() >= deadline then break end
+  end
   if watched then
     io.write("\r\27[K")
   end
   if not good then
     print(("%d could not be tried"):format(#changes - done))
+  elseif done < #changes then
+    print(("the time is over: %d are left for the next run"):format(#changes - done))
   end
   return good
 end
@@ -238,6 +261,7 @@ if #chosen > 0 then
   make:share()
   run_unchanged(make, stamp)
   write_plan(chosen, reach.measure(coverage, build .. "/reach", names_of(make.tests)))
+  deadline = limit and os.time() + math.ceil(limit)
   whole = try_all(chosen, tried, source_stamp, stamp)
 end
 local good = tell_summary()

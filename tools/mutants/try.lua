@@ -2,6 +2,7 @@
 -- seconds of simulation until one of them fails.
 -- usage: SLOT=1 tools/mutants/try.lua BUILD quick|slow NUMBER     the line of BUILD/plan
 -- quick: only with the tests that take no time; slow: with the others, and the simulation.
+-- After the moment DEADLINE (seconds since 1970) it tries nothing, and its status tells xargs to stop.
 -- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it; "open": the quick ones
 -- have noticed nothing.
 
@@ -14,6 +15,14 @@ local SIMULATION_NOTICES = 1
 
 -- Tests that take less than so many seconds take no time.
 local QUICK = 2
+
+-- The status that ends xargs.
+local END_XARGS = 255
+
+local deadline = tonumber(os.getenv("DEADLINE") or "")
+if deadline and os.time() >= deadline then
+  os.exit(END_XARGS)
+end
 
 local build, quick, number = arg[1], arg[2] == "quick", tonumber(arg[3])
 local folder = ("%s/try/%s"):format(build, os.getenv("SLOT") or "0")
