@@ -31,7 +31,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench
+.PHONY: help demo test nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench
 .PHONY: deps build hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -39,6 +39,7 @@ help:
 	@echo 'These first install what they need, and say so before; make DEPS= test installs nothing:'
 	@echo '  make demo    a flash sale with and without the lock, in under a minute'
 	@echo '  make test    all tests: the C unit tests, and the specs under every Lua'
+	@echo '  make nightly  what is too long for each change, in at most four hours: HOURS=0.1 tries each part, and cuts off what has a fixed length'
 	@echo '  make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
 	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
@@ -129,28 +130,36 @@ chaos: deps
 	@$(call checked,build/checked/5.4/zklock/core.so)
 	@exec env $(call lua,5.4,build/checked) chaos/run.lua $(MINUTES) $(SEED)
 
+# nginx runs LuaJIT, and the plain process that it is compared with runs Lua 5.4.
+soak_nginx = LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
+	LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" $(call lua,luajit) soak/run.lua $1
 soak: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
 	@env $(call lua,luajit) soak/reloads.lua
-	@exec env LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
-		LUA_CPATH_5_4="$(CURDIR)/$(B)/5.4/?.so;;" $(call lua,luajit) soak/run.lua $(MINUTES)
+	@exec env $(call soak_nginx,$(MINUTES))
 
 soak-lua: deps
 	@$(submake) build
 	@exec env $(call soak_lua,$$(($(MINUTES) * 60)),$(LUAS))
 
+# $(call slow_suites,A,B,C,D): how many seconds the floods may take, hostile directories, those in valgrind, and the hooks
+# of one Lua
+slow_suites = \
+	'flood@$1=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(spec_options) $(spec_files)' \
+	'hostile-asan@$2=$(call under_asan,$(call hostile_specs,build/asan))' \
+	'hostile-tsan@$2=$(call under_tsan,$(call hostile_specs,build/tsan))' \
+	'hostile-valgrind@$3=$(call hostile_specs,build,$(VALGRIND))' \
+	$(foreach version,$(LUAS),\
+		'hooks-$(version)@$4=HOOKS=1 $(call lua,$(version),build) $(BUSTED) -o gtest $(spec_options) spec/process/hooks_spec.lua')
+define build_slow
+@$(submake) build hosts
+@$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)
+@$(call instrumented,tsan,build/tsan/5.4/zklock/core.so)
+endef
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow
-	@$(submake) build hosts
-	@$(call instrumented,asan,build/asan/5.4/zklock/core.so build/asan/5.4/host)
-	@$(call instrumented,tsan,build/tsan/5.4/zklock/core.so)
-	@exec $(SUITES) -j 1 -l 3600 -o build/test/slow \
-		'flood=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(spec_options) $(spec_files)' \
-		'hostile-asan=$(call under_asan,$(call hostile_specs,build/asan))' \
-		'hostile-tsan=$(call under_tsan,$(call hostile_specs,build/tsan))' \
-		'hostile-valgrind=$(call hostile_specs,build,$(VALGRIND))' \
-		$(foreach version,$(LUAS),\
-			'hooks-$(version)=HOOKS=1 $(call lua,$(version),build) $(BUSTED) -o gtest $(spec_options) spec/process/hooks_spec.lua')
+	$(build_slow)
+	@exec $(SUITES) -j 1 -o build/test/slow $(call slow_suites,3600,3600,3600,3600)
 
 random: deps
 	@$(submake) $(B)/unit/line_random_test $(B)/unit/compound_random_test
@@ -199,13 +208,19 @@ coverage: deps
 FILES = $(wildcard csrc/line/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c csrc/query/*.c) \
 	csrc/zookeeper/session.c csrc/zookeeper/config.c csrc/zookeeper/heart.c
 # What unit tests take instead of the engine's wins over what is in a library, too.
-mutants: MUTANTS = B=build/mutants CFLAGS='-O2 -fvisibility=default -fno-semantic-interposition' unit build/mutants/sim/simulation
+MUTANTS = B=build/mutants CFLAGS='-O2 -fvisibility=default -fno-semantic-interposition' unit build/mutants/sim/simulation
+# $(call try_mutants,OPTIONS,COUNT,SEED)
+try_mutants = $(call lua,5.4) tools/mutants/run.lua $1 build/mutants build/coverage $2 $3 $(FILES)
+# What tools/mutants/run.lua reads: programs, and how they were made.
+define build_mutants
+@$(submake) $(MUTANTS)
+@$(submake) $(COUNTERS)
+@mkdir -p build/mutants && $(MAKE) -s --no-print-directory -n -B Q= $(MUTANTS) >build/mutants/commands
+endef
 mutants: deps
-	@$(submake) $(MUTANTS)
-	@$(submake) $(COUNTERS)
-	@mkdir -p build/mutants && $(MAKE) -s --no-print-directory -n -B Q= $(MUTANTS) >build/mutants/commands
-	@exec env $(call lua,5.4) tools/mutants/run.lua build/mutants build/coverage \
-		$(if $(filter command%,$(origin COUNT)),$(COUNT),200) $(if $(filter command%,$(firstword $(origin SEED))),$(SEED),1) $(FILES)
+	$(build_mutants)
+	@exec env $(call try_mutants,,$(if $(filter command%,$(origin COUNT)),$(COUNT),200),$(if \
+		$(filter command%,$(firstword $(origin SEED))),$(SEED),1))
 
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
@@ -252,6 +267,7 @@ bench: deps
 	@env $(call lua,luajit) bench/scale.lua 'memory cheap'
 	@exec env $(call lua,luajit) bench/nginx.lua
 
+include tools/make/nightly.mk
 include bench/contest/contest.mk
 
 clean:

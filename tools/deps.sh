@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|contest]...
+# usage: tools/deps.sh [build|test|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|contest]...
 # without a goal: all of them
 set -eu
 
@@ -25,7 +25,7 @@ tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh a
 mutants='binutils clang lua-dkjson'
 
 wanted=
-[ $# -gt 0 ] || set -- build test tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench
 for goal; do
     case $goal in
     test) wanted="$wanted $cc $luas $specs $nginx luarocks git|/usr/bin/git $mutants" ;;
@@ -43,6 +43,7 @@ for goal; do
     coverage) wanted="$wanted $cc $lua54" ;;
     mutants) wanted="$wanted $cc $lua54 $mutants" ;;
     random | sim | costs) wanted="$wanted $cc" ;;
+    nightly) wanted="$wanted $cc $luas $specs $nginx $mutants valgrind libclang-rt-dev" ;;
     fuzz) wanted="$wanted $cc $lua54 clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;
     bare) wanted="$wanted debootstrap git" ;;

@@ -4,8 +4,8 @@ local file = require "spec.support.file"
 local process = require "spec.support.process"
 
 -- Those that a user calls to see something run: they bring what they need.
-local INSTALL = { "demo", "test", "neighbours", "tls", "chaos", "soak", "soak-lua", "slow", "random", "sim", "costs",
-  "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint", "asan", "tsan", "bench", "contest" }
+local INSTALL = { "demo", "test", "nightly", "neighbours", "tls", "chaos", "soak", "soak-lua", "slow", "random", "sim",
+  "costs", "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint", "asan", "tsan", "bench", "contest" }
 -- Those that do what they say, and what single files are.
 local LEAVE_ALONE = { "help", "build", "hosts", "unit", "neighbour_programs", "contest-spec", "libzookeeper", "format",
   "rock", "rockspec", "clean", "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test",
