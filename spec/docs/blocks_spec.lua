@@ -39,6 +39,8 @@ local RUN = {
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "nginx: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua" },
+  ["docs/operations.md"] = { "lua: spec/docs/operations_spec.lua", "lua: spec/docs/operations_spec.lua",
+    "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua" },
   ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
 }
 
