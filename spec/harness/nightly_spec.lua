@@ -43,9 +43,9 @@ describe("make nightly #once #bare", function()
     local brief, brief_limits = parts("JOBS=2", "HOURS=0.4")
     for name in pairs(commands) do assert.is_true(brief_limits[name] < limits[name], name) end
     for name, pair in pairs {
-      chaos = { " 40 1$", " 4 1$" }, mutants = { " %-l 1800 ", " %-l 180 " }, fuzz = { " 8$", " 0%.8$" },
+      chaos = { " 28 1$", " 2%.8 1$" }, mutants = { " %-l 1560 ", " %-l 156 " }, fuzz = { " 8$", " 0%.8$" },
       reloads = { " 4$", " 0%.5$" }, soak = { " 15$", " 1%.5$" }, recorder = { " 2500$", " 250$" },
-      ["soak-lua"] = { " 600 1 ", " 60 1 " }, ["random-line"] = { " 1000$", " 100$" }, sim = { " 300 ", " 30 " },
+      ["soak-lua"] = { " 600 1 ", " 60 1 " }, ["random-line"] = { " 500$", " 50$" }, sim = { " 300 ", " 30 " },
     } do
       assert.matches(pair[1], commands[name])
       assert.matches(pair[2], brief[name])
