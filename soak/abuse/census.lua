@@ -41,7 +41,7 @@ end
 
 --- Entries, as far as they count.
 local function counted(name, entries)
-  local most = BOUNDED[name:match("losses%.(%a+)$")]
+  local most = BOUNDED[name:match("losses%.([%a_]+)$")]
   return most and math.max(0, entries - most) or entries
 end
 
