@@ -93,3 +93,7 @@ bool zkl_status_throttled(int rc) {
 bool zkl_status_passes(int rc) {
     return zkl_status_unknown(rc) || zkl_status_throttled(rc);
 }
+
+zkl_status zkl_status_of_try(int rc) {
+    return zkl_status_unknown(rc) ? ZKL_DISCONNECTED : zkl_status_of(rc);
+}

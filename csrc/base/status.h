@@ -63,4 +63,8 @@ bool zkl_status_throttled(int rc);
 /* Either of the two: what only reads may simply be asked again. */
 bool zkl_status_passes(int rc);
 
+/* The status of a call that tries once (timeout 0) and gets such an answer: ZTHROTTLEDOP, or
+ * ZKL_DISCONNECTED for a request that was cut off. */
+zkl_status zkl_status_of_try(int rc);
+
 #endif

@@ -64,7 +64,7 @@ typedef struct directory {
 
 static void fill_participants(zkl_query *query, void *with) {
     const directory *at = with;
-    query->once = at->once;
+    query->listing.once = at->once;
     query->listing.names = query->kind == ZKL_QUERY_REVOKE;
     if (!zkl_listing_init(&query->listing, query->all->context, at->path, at->leases)) {
         query->listing.done = true;

@@ -57,7 +57,7 @@ void zkl_line_create_unknown(zkl_contender *c) {
 void zkl_line_directory_found(zkl_line *line) {
     line->vain_rounds = 0;
     line->parents.refused = ZOK;
-    line->parents.unheard = false;
+    line->parents.unheard = ZOK;
 }
 
 void zkl_line_forget_node(zkl_contender *c) {

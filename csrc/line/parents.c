@@ -10,9 +10,10 @@
 /* The subject of the answers. */
 enum { MADE, LOOKED_AT };
 
-/* Does it say nothing, although the link is up? */
-static bool is_unheard(const zkl_parents *parents, int rc) {
-    return zkl_status_passes(rc) && parents->context->port;
+/* An answer that says nothing, although the link is up. */
+static void note_unheard(zkl_parents *parents, int rc) {
+    if (zkl_status_passes(rc) && parents->context->port)
+        parents->unheard = rc;
 }
 
 /* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us.
@@ -29,7 +30,7 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
             true; /* servers before 3.5: the next round makes plain nodes */
         return;
     default:
-        parents->unheard |= is_unheard(parents, reply->rc);
+        note_unheard(parents, reply->rc);
         if (!zkl_status_passes(reply->rc))
             parents->refused = reply->rc;
     }
@@ -38,7 +39,7 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
 /* The levels answer in order, and the root is there. One whose ACL we may not read is somebody
  * else's. */
 static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
-    parents->unheard |= is_unheard(parents, reply->rc);
+    note_unheard(parents, reply->rc);
     if (zkl_status_passes(reply->rc))
         return;
     parents->unanswered--;
@@ -111,7 +112,7 @@ static int make(zkl_parents *parents, const char *level, size_t end) {
 
 int zkl_parents_make(zkl_parents *parents) {
     parents->round++;
-    parents->unheard = false;
+    parents->unheard = ZOK;
     const bool ready = parents->acl == ZKL_ACL_OPEN || (parents->looked && !parents->unanswered);
     parents->looked = !ready;
     const int rc = ready ? each_level(parents, make) : look(parents);

@@ -18,7 +18,8 @@ typedef struct zkl_parents {
     int refused; /* why a level could not be made; ZOK: nothing known against it; the owner's */
     unsigned unanswered; /* levels whose ACLs are not known: the answer was lost, or is to come */
     size_t there;        /* bytes of the path that are there */
-    bool unheard; /* of the latest round: servers that are there have not carried out all of it */
+    /* of the latest round: why servers that are there have not carried out all of it; or ZOK */
+    int unheard;
     bool looked;  /* the round was to read the ACLs */
     bool exposed; /* anybody may create in what is there, as far as we may know */
 } zkl_parents;

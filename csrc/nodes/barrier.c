@@ -17,6 +17,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     zkl_barrier *barrier = ZKL_CONTAINER_OF(receiver, zkl_barrier, receiver);
     if (asked->what != WRITE)
         return;
+    barrier->rc = reply->rc;
     barrier->passed = reply->rc == ZNONODE;
     barrier->asked = barrier->passed;
 }
@@ -39,7 +40,12 @@ bool zkl_barrier_passed(const zkl_barrier *barrier) {
     return barrier->passed;
 }
 
+int zkl_barrier_refused(const zkl_barrier *barrier) {
+    return barrier->passed ? ZOK : barrier->rc;
+}
+
 void zkl_barrier_forget(zkl_barrier *barrier) {
     zkl_receiver_leave(&barrier->context->receivers, &barrier->receiver);
     barrier->asked = barrier->passed = false;
+    barrier->rc = ZOK;
 }

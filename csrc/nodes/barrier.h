@@ -12,6 +12,7 @@ typedef struct zkl_barrier {
     zkl_receiver receiver;
     zkl_context *context;
     bool asked, passed; /* on this handle */
+    int rc;             /* the answer to the latest write; ZOK: none came yet */
 } zkl_barrier;
 
 void zkl_barrier_init(zkl_barrier *barrier, zkl_context *context);
@@ -20,6 +21,8 @@ void zkl_barrier_init(zkl_barrier *barrier, zkl_context *context);
 int zkl_barrier_raise(zkl_barrier *barrier);
 /* A read behind it counts. Answers come in the order of the requests. */
 bool zkl_barrier_passed(const zkl_barrier *barrier);
+/* Why it is not passed: the servers' answer; ZOK: none came. */
+int zkl_barrier_refused(const zkl_barrier *barrier);
 /* Another handle takes over, or will; or what was done is not known, and the next read is to show
  * it. */
 void zkl_barrier_forget(zkl_barrier *barrier);

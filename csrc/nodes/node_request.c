@@ -50,7 +50,7 @@ void zkl_node_requests_unlink(zkl_nodes *nodes) {
     zkl_barrier_forget(&nodes->barrier);
     ZKL_EACH (zkl_node_request, e, &nodes->handed, item) {
         if (zkl_node_request_is_read(e))
-            zkl_node_request_read_again(e, true);
+            zkl_node_request_cut_off(e);
         else
             zkl_node_request_finish(e, ZKL_UNKNOWN);
     }

@@ -81,9 +81,9 @@ static int make_parents(zkl_node_request *e) {
 /* A round of parents in which the servers refused something for now says nothing: after a pause
  * there is another one. */
 static void no_parents(zkl_node_request *e) {
-    if (e->above && e->parents.refused == ZOK && e->parents.unheard) {
+    if (e->above && e->parents.refused == ZOK && e->parents.unheard != ZOK) {
         e->parents_due = true;
-        zkl_node_request_wait(e);
+        zkl_node_request_wait(e, e->parents.unheard);
         return;
     }
     const int rc = make_parents(e);
@@ -157,8 +157,10 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
         return;
     if (cut && !zkl_node_request_is_read(e))
         zkl_node_request_finish(e, ZKL_UNKNOWN);
-    else if (cut || (zkl_status_throttled(reply->rc) && zkl_node_request_is_read(e)))
-        zkl_node_request_read_again(e, cut);
+    else if (cut)
+        zkl_node_request_cut_off(e);
+    else if (zkl_status_throttled(reply->rc) && zkl_node_request_is_read(e))
+        zkl_node_request_wait(e, reply->rc);
     else if (e->several)
         several_answered(e, reply);
     else if (e->count == 0)
@@ -169,7 +171,8 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
     else if (zkl_barrier_passed(&e->nodes->barrier))
         read_answered(e, reply);
     else
-        zkl_node_request_read_again(e, false);
+        zkl_node_request_wait(
+            e, zkl_barrier_refused(&e->nodes->barrier)); /* what was read does not count */
     if (e->stage == ZKL_NODE_REQUEST_DONE && !zkl_status_passes(reply->rc))
         e->nodes->pause = 0;
 }

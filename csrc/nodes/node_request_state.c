@@ -1,7 +1,10 @@
 #include "nodes/node_request_state.h"
 
 #include "base/backoff.h"
+#include "base/status.h"
 #include "nodes/barrier.h"
+
+#include <zookeeper/zookeeper.h>
 
 /* Pauses after servers have refused for now. */
 #define PAUSE_FIRST (ZKL_SECOND / 20)
@@ -60,18 +63,18 @@ static void wait_a_moment(zkl_nodes *nodes) {
     zkl_timer_set(&nodes->context->timers, &nodes->retry, zkl_context_now(nodes->context) + pause);
 }
 
-void zkl_node_request_read_again(zkl_node_request *e, bool cut) {
-    if (e->once && cut) {
-        zkl_node_request_finish(e, ZKL_DISCONNECTED);
-        return;
-    }
-    if (cut && !e->nodes->context->port)
+void zkl_node_request_cut_off(zkl_node_request *e) {
+    if (!e->once && !e->nodes->context->port)
         zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link goes on */
     else
-        zkl_node_request_wait(e);
+        zkl_node_request_wait(e, ZCONNECTIONLOSS);
 }
 
-void zkl_node_request_wait(zkl_node_request *e) {
+void zkl_node_request_wait(zkl_node_request *e, int rc) {
+    if (e->once && rc != ZOK) {
+        zkl_node_request_finish(e, zkl_status_of_try(rc));
+        return;
+    }
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
     wait_a_moment(e->nodes);
 }

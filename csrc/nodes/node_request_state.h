@@ -59,9 +59,11 @@ void zkl_node_request_set_stage(zkl_node_request *request, zkl_node_request_stag
 void zkl_node_request_finish(zkl_node_request *request, zkl_status status);
 /* Nobody knows what became of it, or `status` says why it was not done. */
 void zkl_node_request_give_up(zkl_node_request *request, zkl_status status);
-/* A read that was not answered, or not by servers that were known to be current. */
-void zkl_node_request_read_again(zkl_node_request *request, bool cut);
-/* It waits, and nothing is handed over before a pause has passed. */
-void zkl_node_request_wait(zkl_node_request *request);
+/* A read that was cut off: the next link, or a pause, goes on. One that tries once ends. */
+void zkl_node_request_cut_off(zkl_node_request *request);
+/* The servers answered `rc`, and carried nothing out: it waits, and nothing is handed over before a
+ * pause has passed. One that tries once ends, unless `rc` is ZOK: another node request has
+ * forgotten the barrier, and the next read raises a new one. */
+void zkl_node_request_wait(zkl_node_request *request, int rc);
 
 #endif

@@ -147,7 +147,9 @@ static void read_answered(zkl_listing *listing, size_t index, const zkl_reply *r
 
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     zkl_listing *listing = ZKL_CONTAINER_OF(receiver, zkl_listing, receiver);
-    if (zkl_status_passes(reply->rc))
+    if (zkl_status_passes(reply->rc) && listing->once)
+        finish(listing, zkl_status_of_try(reply->rc));
+    else if (zkl_status_passes(reply->rc))
         zkl_listing_later(listing);
     else if (reply->rc != ZOK && reply->rc != ZNONODE)
         finish(listing, zkl_status_of(reply->rc));

@@ -27,6 +27,7 @@ typedef struct zkl_listing {
     char *path;
     bool leases; /* only leases are listed; else everything but leases */
     bool names;  /* only names are wanted, not what is in the nodes */
+    bool once;   /* one try: it ends without a link, or when a request is of no use */
     bool asked, done;
     zkl_status status; /* once done */
     zkl_snapshot snapshot;

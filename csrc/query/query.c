@@ -63,7 +63,7 @@ static void list(zkl_query *query) {
 static void check_participants(zkl_query *query) {
     if (*query->all->state == ZKL_STATE_AUTH_FAILED)
         resolve(query, ZKL_AUTH_FAILED);
-    else if (query->once && !query->all->context->port)
+    else if (query->listing.once && !query->all->context->port)
         resolve(query, ZKL_DISCONNECTED);
     else
         list(query);
@@ -77,7 +77,7 @@ static void check_revoke(zkl_query *query) {
     zkl_revocation_step(&query->revocation, &query->listing);
     if (query->revocation.done)
         resolve(query, query->revocation.status);
-    else if (query->once && !query->all->context->port)
+    else if (query->listing.once && !query->all->context->port)
         resolve(query, ZKL_DISCONNECTED);
 }
 

@@ -26,7 +26,6 @@ struct zkl_query {
     zkl_queries *all;
     zkl_list_item item; /* all->pending */
     zkl_query_kind kind;
-    bool once; /* PARTICIPANTS, REVOKE: not beyond the first cut of the link */
     bool pending;
     zkl_timer timer;
     zkl_event answer;

@@ -92,7 +92,10 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
     (void)asked;
     zkl_revocation *revocation = ZKL_CONTAINER_OF(receiver, zkl_revocation, receiver);
     if (zkl_status_passes(reply->rc)) {
-        ask_later(revocation);
+        if (revocation->listing->once)
+            finish(revocation, zkl_status_of_try(reply->rc));
+        else
+            ask_later(revocation);
         return;
     }
     revocation->open--;

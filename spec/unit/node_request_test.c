@@ -195,6 +195,46 @@ static void one_try_is_over_with_the_link(void) {
     CHECK_TOLD(late, ZKL_DISCONNECTED);
 }
 
+static void one_try_ends_when_a_server_refuses_it_for_now(void) {
+    make(NODE, "1");
+    warm_up();
+    fake_refuse(zk, FAKE_PERFORM, NODE, ZTHROTTLEDOP, 1);
+    const size_t read = ask_once(ZKL_OP_GET, NODE, NULL);
+    fake_settle(one);
+    CHECK_TOLD(read, ZTHROTTLEDOP);
+    fake_refuse(zk, FAKE_ERASE, one->context.nothing, ZTHROTTLEDOP, 1);
+    const size_t sync = start(&(zkl_wish){.once = true}, LATER);
+    fake_settle(one);
+    CHECK_TOLD(sync, ZTHROTTLEDOP);
+    fake_refuse(zk, FAKE_CREATE, "/x", ZTHROTTLEDOP, 0);
+    zkl_op make_deep = op(ZKL_OP_CREATE, "/x/y", "1");
+    make_deep.parents = true;
+    const size_t write = start(&(zkl_wish){.ops = &make_deep, .count = 1, .once = true}, LATER);
+    fake_settle(one);
+    CHECK_TOLD(write, ZTHROTTLEDOP);
+}
+
+static void one_try_ends_when_its_barrier_is_refused(void) {
+    static const struct {
+        int rc;
+        zkl_status status;
+    } answers[] = {
+        {ZTHROTTLEDOP, ZTHROTTLEDOP},
+        {ZCONNECTIONLOSS, ZKL_DISCONNECTED},
+        {ZNOAUTH, ZKL_ACCESS_DENIED},
+    };
+    make(NODE, "1");
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        fake_refuse(zk, FAKE_ERASE, one->context.nothing, answers[i].rc, 1);
+        const size_t read = ask_once(ZKL_OP_GET, NODE, NULL);
+        fake_settle(one);
+        CHECK_TOLD(read, answers[i].status);
+    }
+    const size_t read = ask_once(ZKL_OP_GET, NODE, NULL);
+    fake_settle(one);
+    check_data(read, "1");
+}
+
 static void what_is_missing_is_told(void) {
     const size_t get = ask(ZKL_OP_GET, NODE, NULL), exists = ask(ZKL_OP_EXISTS, NODE, NULL),
                  children = ask(ZKL_OP_CHILDREN, NODE, NULL);
@@ -546,6 +586,9 @@ int main(int argc, char **argv) {
         {"a read is repeated until it is answered", a_read_is_repeated_until_it_is_answered},
         {"a read ends at its deadline", a_read_ends_at_its_deadline},
         {"one try is over with the link", one_try_is_over_with_the_link},
+        {"one try ends when a server refuses it for now",
+         one_try_ends_when_a_server_refuses_it_for_now},
+        {"one try ends when its barrier is refused", one_try_ends_when_its_barrier_is_refused},
         {"what is missing is told", what_is_missing_is_told},
         {"children are sorted", children_are_sorted},
         {"a write that was cut off is unknown and not repeated",

@@ -194,7 +194,7 @@ static void of_the_next_link_all_is_asked_anew(void) {
 
 static void asked_once_it_ends_with_the_link(void) {
     ask(ZKL_QUERY_PARTICIPANTS, 1e12);
-    query->once = true;
+    query->listing.once = true;
     fake_leave(one);
     CHECK(query->pending);
     fake_cut(one);
@@ -303,6 +303,35 @@ static void what_is_refused_for_now_is_asked_again(void) {
     }
     fake_settle(two);
     CHECK_INT(holder->revocations, 1);
+}
+
+static void one_try_ends_when_a_server_refuses_it_for_now(void) {
+    static const struct {
+        zkl_query_kind kind;
+        fake_op op;
+        int rc;
+        zkl_status status;
+    } requests[] = {
+        {ZKL_QUERY_PARTICIPANTS, FAKE_LIST, ZTHROTTLEDOP, ZTHROTTLEDOP},
+        {ZKL_QUERY_PARTICIPANTS, FAKE_GET, ZTHROTTLEDOP, ZTHROTTLEDOP},
+        {ZKL_QUERY_REVOKE, FAKE_LIST, ZTHROTTLEDOP, ZTHROTTLEDOP},
+        {ZKL_QUERY_REVOKE, FAKE_SET, ZTHROTTLEDOP, ZTHROTTLEDOP},
+        {ZKL_QUERY_PARTICIPANTS, FAKE_LIST, ZCONNECTIONLOSS, ZKL_DISCONNECTED},
+        {ZKL_QUERY_REVOKE, FAKE_SET, ZCONNECTIONLOSS, ZKL_DISCONNECTED},
+    };
+    fake_holder(two);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        const unsigned before = one->counts[requests[i].op];
+        fake_refuse(zk, requests[i].op, LINE, requests[i].rc, 0);
+        ask(requests[i].kind, 1e12);
+        query->listing.once = true;
+        fake_leave(one);
+        fake_settle(one);
+        check_answered(requests[i].status);
+        CHECK_INT(one->counts[requests[i].op] - before, 1);
+        fake_allow(zk);
+        stop_asking();
+    }
 }
 
 /* ---- many ---- */
@@ -421,7 +450,7 @@ static void a_holder_that_leaves_just_then_is_not_taken_for_nobody(void) {
 static void a_single_revocation_ends_with_the_link(void) {
     fake_caller *p = fake_holder(two);
     ask(ZKL_QUERY_REVOKE, 1e12);
-    query->once = true;
+    query->listing.once = true;
     fake_leave(one);
     fake_answer(one);
     CHECK_INT(fake_pending(one, FAKE_SET, fake_node_of(p)), 1);
@@ -754,6 +783,8 @@ int main(int argc, char **argv) {
         {"what no link takes is asked again, and no memory is told",
          what_no_link_takes_is_asked_again_and_no_memory_is_told},
         {"what is refused for now is asked again", what_is_refused_for_now_is_asked_again},
+        {"one try ends when a server refuses it for now",
+         one_try_ends_when_a_server_refuses_it_for_now},
         {"nodes are read some at a time", asks_some_at_a_time},
         {"a deadline ends it in the midst of many", a_deadline_ends_it_in_the_midst_of_many},
         {"a refusal ends it in the midst of many", a_refusal_ends_it_in_the_midst_of_many},
