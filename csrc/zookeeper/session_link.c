@@ -1,0 +1,323 @@
+#include "zookeeper/session_link.h"
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/timer.h"
+#include "base/transitions.h"
+#include "base/worker.h"
+#include "zookeeper/config.h"
+#include "zookeeper/heart.h"
+#include "zookeeper/link.h"
+#include "zookeeper/log.h"
+#include "zookeeper/servers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAUSE_FIRST (ZKL_SECOND / 20)
+#define PAUSE_MOST (2 * ZKL_SECOND)
+#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
+#define SEEK_SOON (2 * ZKL_SECOND)  /* the least without TLS */
+#define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
+
+static zkl_transitions stage_transitions = {
+    .of = "link of a session",
+    .names = {"OPENING", "RESTING", "SEEKING", "PROVING", "LINKED", "ENDED"},
+    .legal =
+        {
+            [ZKL_STAGE_OPENING] =
+                ZKL_TO(ZKL_STAGE_SEEKING) | ZKL_TO(ZKL_STAGE_RESTING) | ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_RESTING] = ZKL_TO(ZKL_STAGE_OPENING) | ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_SEEKING] = ZKL_TO(ZKL_STAGE_PROVING) | ZKL_TO(ZKL_STAGE_LINKED) |
+                                  ZKL_TO(ZKL_STAGE_OPENING) | ZKL_TO(ZKL_STAGE_RESTING) |
+                                  ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_PROVING] = ZKL_TO(ZKL_STAGE_LINKED) | ZKL_TO(ZKL_STAGE_SEEKING) |
+                                  ZKL_TO(ZKL_STAGE_OPENING) | ZKL_TO(ZKL_STAGE_RESTING) |
+                                  ZKL_TO(ZKL_STAGE_ENDED),
+            [ZKL_STAGE_LINKED] = ZKL_TO(ZKL_STAGE_SEEKING) | ZKL_TO(ZKL_STAGE_OPENING) |
+                                 ZKL_TO(ZKL_STAGE_RESTING) | ZKL_TO(ZKL_STAGE_ENDED),
+        },
+};
+
+void zkl_session_link_stage(zkl_session *session, zkl_stage stage) {
+    zkl_transitions_make(&stage_transitions, session->stage, stage);
+    session->stage = stage;
+}
+
+/* locked. When a link with TLS has had its time. The library waits for a host that does not even
+ * refuse a connection as long as the kernel does, two minutes, and tries no other one meanwhile;
+ * the next link begins with another server. Without a session that could be lost it has half the
+ * time. */
+static zkl_nanos sought_with_tls(const zkl_session *session) {
+    const zkl_nanos patience = session->context->session ? session->timeout : session->timeout / 2;
+    return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
+}
+
+/* locked. When the link has had its time, and another one is to carry the session on. A link that
+ * has had a server refuses those whose data is older, even if all servers were set up anew; the
+ * next link takes any of them. */
+static zkl_nanos sought_until(const zkl_session *session) {
+    if (session->config.tls)
+        return sought_with_tls(session);
+    const zkl_nanos patience = session->timeout < SEEK_SOON ? SEEK_SOON : session->timeout;
+    return session->remembers ? session->seeking + patience : ZKL_NEVER;
+}
+
+/* locked. Without a server names are looked up again: the first time while the session can still be
+ * carried to another address, but not at once, because mostly the library finds a server that it
+ * knows; then less and less often. */
+static void look_later(zkl_session *session) {
+    const zkl_nanos most = session->timeout < LOOK_MOST ? LOOK_MOST : session->timeout;
+    const zkl_nanos now = zkl_context_now(session->context), until = sought_until(session);
+    zkl_nanos at = now + zkl_backoff(&session->look_pause, session->timeout / 6, most);
+    if (until > now && until < at)
+        at = until;
+    zkl_timer_set(&session->context->timers, &session->look, at);
+}
+
+void zkl_session_link_down(zkl_session *session) {
+    session->context->port = NULL;
+    session->seeking = zkl_context_now(session->context);
+    session->doubt[0] = '\0';
+    zkl_heart_unlinked(&session->heart);
+    look_later(session);
+}
+
+/* locked. There is no link, and none for a while. */
+static void rest(zkl_session *session, zkl_nanos pause) {
+    zkl_session_link_stage(session, ZKL_STAGE_RESTING);
+    zkl_timer_set(&session->context->timers, &session->reopen,
+                  zkl_context_now(session->context) + pause);
+}
+
+void zkl_session_link_dead(zkl_session *session, zkl_nanos pause) {
+    zkl_session_link_down(session);
+    if (pause > 0)
+        rest(session, pause);
+    else
+        zkl_session_link_stage(session, ZKL_STAGE_OPENING);
+    zkl_session_forget(session);
+    session->retired = session->link;
+    session->link = NULL;
+    zkl_worker_send(session->worker, &session->renew);
+}
+
+/* locked. The library waits two thirds of what the server granted before it leaves a server that
+ * answers nothing. */
+static bool is_mute(const zkl_session *session) {
+    const zkl_heart *heart = &session->heart;
+    return heart->beating &&
+           heart->beaten + session->timeout / 3 * 2 <= zkl_context_now(session->context);
+}
+
+void zkl_session_link_listen(zkl_session *session) {
+    zkl_timer_set(&session->context->timers, &session->look,
+                  zkl_context_now(session->context) + session->timeout / 3);
+}
+
+static void try_again_later(zkl_session *session) {
+    rest(session, zkl_backoff(&session->pause, PAUSE_FIRST, PAUSE_MOST));
+}
+
+static void reopen(zkl_timer *timer) {
+    zkl_session *session = ZKL_CONTAINER_OF(timer, zkl_session, reopen);
+    zkl_session_link_stage(session, ZKL_STAGE_OPENING);
+    zkl_worker_send(session->worker, &session->renew);
+}
+
+/* worker thread. The link counts before it is started: its first words may come before this
+ * returns. */
+static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
+    zkl_link *link = addresses ? zkl_link_new(&session->owner, session->context->clock,
+                                              &session->context->counters.requests_sent)
+                               : NULL;
+    session->enter(session->ctx);
+    free(session->tried);
+    session->tried = addresses ? strdup(addresses) : NULL;
+    session->link = link;
+    session->remembers = session->misled = session->inherits = false;
+    session->carried = carried != NULL;
+    session->seeking = zkl_context_now(session->context);
+    if (link) {
+        zkl_session_link_stage(session, ZKL_STAGE_SEEKING);
+        look_later(session);
+    }
+    session->leave(session->ctx);
+    const bool started = link && zkl_link_start(link, addresses, &session->config, carried);
+    if (link && !started)
+        zkl_log_warn(session->log, "cannot start a ZooKeeper handle: %s", strerror(errno));
+    free(session->addresses);
+    session->addresses = addresses;
+    session->enter(session->ctx);
+    /* Credentials that the library does not have yet go before everything else: servers may take
+     * nothing without. */
+    if (started && link == session->link && !session->ending && !session->config.auth_count)
+        zkl_heart_started(&session->heart, zkl_link_port(link));
+    if (started) {
+        session->leave(session->ctx);
+        return;
+    }
+    session->link = NULL;
+    session->inherits = carried && session->context->session != 0;
+    if (session->inherits)
+        session->identity = *carried;
+    if (!session->ending) /* else zkl_session_end comes */
+        try_again_later(session);
+    session->leave(session->ctx);
+    if (link)
+        zkl_link_close(link);
+}
+
+static char *resolve(zkl_session *session) {
+    char why[256];
+    char *addresses = zkl_servers_resolve(&session->servers, session->addresses, why, sizeof why);
+    session->enter(session->ctx);
+    snprintf(session->unresolved, sizeof session->unresolved, "%.*s", ZKL_TROUBLE_TEXT - 1, why);
+    session->leave(session->ctx);
+    if (why[0])
+        zkl_log_warn(session->log, "%s", why);
+    return addresses;
+}
+
+/* locked. Is there a link that looks for a server and has not found one? */
+static bool is_seeking(const zkl_session *session) {
+    return session->stage == ZKL_STAGE_SEEKING && !session->ending;
+}
+
+bool zkl_session_link_look(zkl_session *session) {
+    if (is_seeking(session))
+        zkl_worker_send(session->worker, &session->look_again);
+    else if (session->misled && is_mute(session))
+        return true;
+    else if (session->misled && session->link)
+        zkl_session_link_listen(session);
+    return false;
+}
+
+/* worker thread. Takes the session off the former link, so that the next one can carry it on.
+ * false: the link has found a server just now, and closing it ends the session; as the servers may
+ * hear of that much later, nobody carries it on. */
+static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
+    if (zkl_link_part(former, identity))
+        return true;
+    session->enter(session->ctx);
+    zkl_session_log_expired(session);
+    zkl_session_forget(session);
+    zkl_session_state_disconnected(session, ZKL_STATE_EXPIRED);
+    session->tell(session->ctx, ZKL_SESSION_EXPIRED);
+    session->leave(session->ctx);
+    return false;
+}
+
+/* locked. Is another link to take over from the one that looks for a server? Yes if a server has
+ * misled the link; if `addresses` are others than those of the link; or if the link has had its
+ * time, or connects in vain, and then the new one begins with another server than the link did. */
+static bool is_to_be_moved(zkl_session *session, char *addresses) {
+    if (!is_seeking(session) || zkl_link_connected(session->link))
+        return false;
+    if (session->misled)
+        return true;
+    if (!addresses)
+        return false;
+    if (!zkl_servers_same(addresses, session->addresses))
+        return true;
+    if (zkl_context_now(session->context) < sought_until(session) &&
+        !zkl_heart_in_vain(&session->heart))
+        return false;
+    zkl_servers_begin_elsewhere(addresses, session->addresses);
+    return true;
+}
+
+/* worker thread. Takes the link off the session if another one is to take over: then nothing hears
+ * the link any more, and nothing trusts in the session. NULL: the link stays, and names are looked
+ * up again later. */
+static zkl_link *give_up_link(zkl_session *session, char *addresses) {
+    zkl_link *former = NULL;
+    session->enter(session->ctx);
+    if (is_to_be_moved(session, addresses)) {
+        former = session->link;
+        session->link = NULL;
+        zkl_session_link_stage(session, ZKL_STAGE_OPENING);
+        zkl_heart_stopped(&session->heart);
+        session->tell(session->ctx, ZKL_SESSION_RELINKED);
+    } else if (is_seeking(session)) {
+        look_later(session);
+    }
+    session->leave(session->ctx);
+    return former;
+}
+
+/* worker thread. A server has misled the former link, and may mislead the next one: after a pause
+ * the next link begins with another server. The client no longer believes what the former link
+ * says of the session. */
+static void move_later(zkl_session *session, bool carried) {
+    session->enter(session->ctx);
+    session->inherits = carried;
+    if (!session->ending) /* else zkl_session_end comes */
+        try_again_later(session);
+    session->leave(session->ctx);
+}
+
+/* worker thread. Changing the addresses of a running handle races inside the library, so another
+ * link carries the session on; and the former one is closed before, for two links of one session
+ * would take it from each other for ever. */
+static void move_session(zkl_session *session, zkl_link *former, char *addresses) {
+    zkl_identity identity;
+    session->enter(session->ctx);
+    const bool alive = session->context->session != 0, misled = session->misled;
+    session->leave(session->ctx);
+    const bool carried = alive && take_session(session, former, &identity);
+    zkl_link_close(former); /* blocks, for seconds at worst */
+    if (misled) {
+        free(addresses);
+        move_later(session, carried);
+    } else {
+        open_link(session, addresses, carried ? &identity : NULL);
+    }
+}
+
+static bool is_misled(zkl_session *session) {
+    session->enter(session->ctx);
+    const bool misled = session->misled;
+    session->leave(session->ctx);
+    return misled;
+}
+
+/* worker thread: no server has been in reach for a while, or one has misled the link. Such a link
+ * may connect again and again until it is closed: no lookup of names comes before that. */
+static void look_again(zkl_job *job) {
+    zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, look_again);
+    char *addresses = is_misled(session) ? NULL : resolve(session);
+    zkl_link *former = give_up_link(session, addresses);
+    if (former)
+        move_session(session, former, addresses);
+    else
+        free(addresses);
+}
+
+/* worker thread: closes what has died, opens the next */
+static void renew(zkl_job *job) {
+    zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, renew);
+    session->enter(session->ctx);
+    zkl_link *dead = session->retired;
+    session->retired = NULL;
+    const bool wanted = session->stage == ZKL_STAGE_OPENING && !session->ending;
+    const bool misled = session->misled, inherits = session->inherits;
+    const zkl_identity identity = session->identity;
+    session->leave(session->ctx);
+    char *addresses = wanted ? resolve(session) : NULL;
+    if (addresses && misled)
+        zkl_servers_begin_elsewhere(addresses, session->addresses);
+    if (wanted)
+        open_link(session, addresses, inherits ? &identity : NULL);
+    if (dead)
+        zkl_link_close(dead);
+}
+
+void zkl_session_link_init(zkl_session *session) {
+    session->reopen.fire = reopen;
+    session->renew.run = renew;
+    session->look_again.run = look_again;
+}

@@ -1,0 +1,81 @@
+#include "zookeeper/session_state.h"
+
+#include "base/clock.h"
+#include "base/event.h"
+#include "base/transitions.h"
+
+#include <inttypes.h>
+
+/* Expired without having been told connected: the credentials had not been taken yet. */
+static zkl_transitions state_transitions = {
+    .of = "session",
+    .names = {"CONNECTING", "CONNECTED", "SUSPENDED", "EXPIRED", "REFUSED", "CLOSED"},
+    .legal =
+        {
+            [ZKL_STATE_CONNECTING] = ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_EXPIRED) |
+                                     ZKL_TO(ZKL_STATE_AUTH_FAILED) | ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_CONNECTED] = ZKL_TO(ZKL_STATE_SUSPENDED) | ZKL_TO(ZKL_STATE_EXPIRED) |
+                                    ZKL_TO(ZKL_STATE_AUTH_FAILED) | ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_SUSPENDED] = ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_EXPIRED) |
+                                    ZKL_TO(ZKL_STATE_AUTH_FAILED) | ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_EXPIRED] = ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_AUTH_FAILED) |
+                                  ZKL_TO(ZKL_STATE_CLOSED),
+            [ZKL_STATE_AUTH_FAILED] =
+                ZKL_TO(ZKL_STATE_CONNECTED) | ZKL_TO(ZKL_STATE_EXPIRED) | ZKL_TO(ZKL_STATE_CLOSED),
+        },
+};
+
+void zkl_session_state_set(zkl_session *session, zkl_state state) {
+    if (session->state == state || session->state == ZKL_STATE_CLOSED)
+        return;
+    zkl_transitions_make(&state_transitions, session->state, state);
+    session->state = state;
+    /* A host that does not poll loses the oldest changes, never the latest. */
+    zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
+    zkl_events_drop(&session->context->events, event);
+    event->kind = ZKL_EVENT_STATE;
+    zkl_events_post(&session->context->events, event, (int)state, 0);
+}
+
+void zkl_session_state_disconnected(zkl_session *session, zkl_state state) {
+    if (session->state == ZKL_STATE_CONNECTED)
+        session->away = zkl_context_now(session->context);
+    zkl_session_state_set(session, state);
+}
+
+/* ---- the log ---- */
+
+void zkl_session_log_suspended(zkl_session *session) {
+    char why[ZKL_TROUBLE_TEXT];
+    const bool known = zkl_trouble_of(session->tried, session->met, why, sizeof why);
+    zkl_log_warn(session->log, "suspended: %s", known ? why : "the connection has broken");
+}
+
+void zkl_session_log_expired(zkl_session *session) {
+    const zkl_context *context = session->context;
+    const zkl_nanos now = zkl_context_now(context);
+    zkl_log_warn(session->log,
+                 "session expired after %.1f s without an answer; locks held: %" PRIu64,
+                 zkl_clock_seconds(session->heart.heard ? now - session->heart.heard : 0),
+                 context->counters.held);
+    if (context->trusted_until > now)
+        zkl_log_warn(session->log,
+                     "the session was valid for another %.1f s: its timeout of %g s is less than "
+                     "two ticks of the servers, or somebody has ended it",
+                     zkl_clock_seconds(context->trusted_until - now),
+                     zkl_clock_seconds(session->timeout));
+}
+
+void zkl_session_log_connected(zkl_session *session) {
+    if (session->away)
+        zkl_log_warn(session->log, "connected again after %.1f s",
+                     zkl_clock_seconds(zkl_context_now(session->context) - session->away));
+    session->away = 0;
+}
+
+/* ---- what was believed ---- */
+
+void zkl_session_forget(zkl_session *session) {
+    session->context->session = 0;
+    zkl_heart_stopped(&session->heart);
+}
