@@ -5,7 +5,7 @@
 #include "check.h"
 #include "zookeeper/exposure.h"
 #include "zookeeper/log.h"
-#include "zookeeper/outgoing.h"
+#include "zookeeper/outgoing_request.h"
 #include "zookeeper/servers.h"
 #include "zookeeper/trouble.h"
 
@@ -148,15 +148,15 @@ static void paths_made(input *in) {
     char *asked = take(in), *made = take(in), right[TEXT_MOST + 16];
     const size_t length = strlen(asked);
     const bool begins = strncmp(made, asked, length) == 0;
-    CHECK_INT(zkl_outgoing_is_made(made, asked, false), strcmp(made, asked) == 0);
-    if (zkl_outgoing_is_made(made, asked, true)) {
+    CHECK_INT(zkl_outgoing_request_is_made(made, asked, false), strcmp(made, asked) == 0);
+    if (zkl_outgoing_request_is_made(made, asked, true)) {
         const char *digits = made + length + (made[length] == '-');
         CHECK(begins && strlen(digits) >= 9 && strspn(digits, "0123456789") == strlen(digits));
     }
     const uint32_t number = input_any(in, 65536) * 65536u + input_any(in, 65536);
     snprintf(right, sizeof right, "%s%010" PRId32, asked, (int32_t)number);
-    CHECK(zkl_outgoing_is_made(right, asked, true));
-    CHECK(!zkl_outgoing_is_made(NULL, asked, true));
+    CHECK(zkl_outgoing_request_is_made(right, asked, true));
+    CHECK(!zkl_outgoing_request_is_made(NULL, asked, true));
     free(asked);
     free(made);
 }
@@ -174,9 +174,9 @@ static void names(input *in) {
         list[i] = input_any(in, 16) ? take(in) : NULL;
         all = all && is_name(list[i]);
     }
-    CHECK_INT(zkl_outgoing_are_names(&(struct String_vector){count, list}), all);
-    CHECK(!zkl_outgoing_are_names(NULL));
-    CHECK_INT(zkl_outgoing_are_names(&(struct String_vector){count, NULL}), count == 0);
+    CHECK_INT(zkl_outgoing_request_are_names(&(struct String_vector){count, list}), all);
+    CHECK(!zkl_outgoing_request_are_names(NULL));
+    CHECK_INT(zkl_outgoing_request_are_names(&(struct String_vector){count, NULL}), count == 0);
     for (int32_t i = 0; i < count; i++)
         free(list[i]);
 }

@@ -1,6 +1,6 @@
 #include "zookeeper/deeds.h"
 
-#include "zookeeper/outgoing.h"
+#include "zookeeper/outgoing_request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,29 +41,30 @@ static int mode_of(const zkl_op *op) {
 /* ---- one ---- */
 
 static void on_void(int rc, const void *data) {
-    zkl_outgoing_answer((zkl_outgoing *)data, &(zkl_reply){.rc = rc});
+    zkl_outgoing_request_answer((zkl_outgoing_request_request *)data, &(zkl_reply){.rc = rc});
 }
 
 /* Of what is told with a Stat. */
-static void answer_with(zkl_outgoing *r, zkl_reply reply, const struct Stat *stat, bool plausible) {
+static void answer_with(zkl_outgoing_request_request *r, zkl_reply reply, const struct Stat *stat,
+                        bool plausible) {
     zkl_stat copy;
     if (reply.rc == ZOK && stat && plausible) {
-        copy = zkl_outgoing_stat(stat);
+        copy = zkl_outgoing_request_stat(stat);
         reply.stat = &copy;
     } else if (reply.rc == ZOK) {
         reply = (zkl_reply){.rc = ZKL_CORRUPT};
     }
-    zkl_outgoing_answer(r, &reply);
+    zkl_outgoing_request_answer(r, &reply);
 }
 
 static void on_made(int rc, const char *path, const struct Stat *stat, const void *data) {
-    zkl_outgoing *r = (zkl_outgoing *)data;
+    zkl_outgoing_request_request *r = (zkl_outgoing_request_request *)data;
     answer_with(r, (zkl_reply){.rc = rc, .path = path}, stat,
-                rc == ZOK && zkl_outgoing_is_made(path, r->path, r->sequence));
+                rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence));
 }
 
 static void on_stat(int rc, const struct Stat *stat, const void *data) {
-    answer_with((zkl_outgoing *)data, (zkl_reply){.rc = rc}, stat, true);
+    answer_with((zkl_outgoing_request_request *)data, (zkl_reply){.rc = rc}, stat, true);
 }
 
 /* Null data has a length below 0. */
@@ -71,7 +72,7 @@ static void on_data(int rc, const char *value, int length, const struct Stat *st
                     const void *data) {
     const bool some = length > 0;
     answer_with(
-        (zkl_outgoing *)data,
+        (zkl_outgoing_request_request *)data,
         (zkl_reply){.rc = rc, .data = some ? value : "", .length = some ? (size_t)length : 0}, stat,
         value || !some);
 }
@@ -79,12 +80,12 @@ static void on_data(int rc, const char *value, int length, const struct Stat *st
 static void on_names(int rc, const struct String_vector *names, const struct Stat *stat,
                      const void *data) {
     zkl_reply reply = {.rc = rc};
-    const bool good = rc == ZOK && zkl_outgoing_are_names(names);
+    const bool good = rc == ZOK && zkl_outgoing_request_are_names(names);
     if (good) {
         reply.names = (const char *const *)names->data;
         reply.count = (size_t)names->count;
     }
-    answer_with((zkl_outgoing *)data, reply, stat, good);
+    answer_with((zkl_outgoing_request_request *)data, reply, stat, good);
 }
 
 static zkl_reach reach_of(zkl_op_kind kind) {
@@ -106,31 +107,33 @@ static zkl_reach reach_of(zkl_op_kind kind) {
 int zkl_deeds_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     zhandle_t *handle = link->handle;
-    zkl_outgoing *r = zkl_outgoing_about(link, back, reach_of(op->kind),
-                                         op->kind == ZKL_OP_CREATE ? op->path : "");
+    zkl_outgoing_request_request *r = zkl_outgoing_request_about(
+        link, back, reach_of(op->kind), op->kind == ZKL_OP_CREATE ? op->path : "");
     if (!r)
         return ZMARSHALLINGERROR;
     r->sequence = op->sequential;
-    const watcher_fn fn = watch ? zkl_outgoing_watched : NULL;
+    const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
     switch (op->kind) {
     case ZKL_OP_GET:
-        return zkl_outgoing_sent(r, zoo_awget(handle, op->path, fn, link, on_data, r));
+        return zkl_outgoing_request_sent(r, zoo_awget(handle, op->path, fn, link, on_data, r));
     case ZKL_OP_EXISTS:
-        return zkl_outgoing_sent(r, zoo_awexists(handle, op->path, fn, link, on_stat, r));
+        return zkl_outgoing_request_sent(r, zoo_awexists(handle, op->path, fn, link, on_stat, r));
     case ZKL_OP_CHILDREN:
-        return zkl_outgoing_sent(r, zoo_awget_children2(handle, op->path, fn, link, on_names, r));
+        return zkl_outgoing_request_sent(
+            r, zoo_awget_children2(handle, op->path, fn, link, on_names, r));
     case ZKL_OP_CREATE:
-        return zkl_outgoing_sent(r, zoo_acreate2(handle, op->path, op->data, (int)op->length,
-                                                 zkl_deeds_acl(op->acl), mode_of(op), on_made, r));
+        return zkl_outgoing_request_sent(r, zoo_acreate2(handle, op->path, op->data,
+                                                         (int)op->length, zkl_deeds_acl(op->acl),
+                                                         mode_of(op), on_made, r));
     case ZKL_OP_SET:
-        return zkl_outgoing_sent(
+        return zkl_outgoing_request_sent(
             r, zoo_aset(handle, op->path, op->data, (int)op->length, op->version, on_stat, r));
     case ZKL_OP_DELETE:
-        return zkl_outgoing_sent(r, zoo_adelete(handle, op->path, op->version, on_void, r));
+        return zkl_outgoing_request_sent(r, zoo_adelete(handle, op->path, op->version, on_void, r));
     case ZKL_OP_CHECK:
         break; /* only in a transaction */
     }
-    return zkl_outgoing_sent(r, ZBADARGUMENTS);
+    return zkl_outgoing_request_sent(r, ZBADARGUMENTS);
 }
 
 /* ---- several ---- */
@@ -217,9 +220,9 @@ static bool add(transaction *t, size_t i, const zkl_op *op) {
 /* One that succeeded tells each create's path as it was asked for. */
 static bool is_whole(const transaction *t) {
     for (size_t i = 0; i < t->count; i++)
-        if (t->asked[i] && !zkl_outgoing_is_made(t->made[i], t->asked[i], t->sequence[i]))
+        if (t->asked[i] && !zkl_outgoing_request_is_made(t->made[i], t->asked[i], t->sequence[i]))
             return false;
-    return zkl_outgoing_are_done(t->results, t->count);
+    return zkl_outgoing_request_are_done(t->results, t->count);
 }
 
 /* An operation that the answer leaves out is not the one that failed. */
@@ -228,32 +231,32 @@ static int outcome_of(const zoo_op_result_t *result) {
 }
 
 static void on_transaction(int rc, const void *data) {
-    zkl_outgoing *r = (zkl_outgoing *)data;
+    zkl_outgoing_request_request *r = (zkl_outgoing_request_request *)data;
     const transaction *t = r->load;
     zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
     for (size_t i = 0; i < t->count; i++)
         t->outcomes[i] = (zkl_op_result){
             .rc = outcome_of(&t->results[i]),
             .path = t->made[i],
-            .stat = zkl_outgoing_stat(&t->stats[i]),
+            .stat = zkl_outgoing_request_stat(&t->stats[i]),
         };
     reply.outcomes = t->outcomes;
     reply.count = t->count;
-    zkl_outgoing_answer(r, &reply);
+    zkl_outgoing_request_answer(r, &reply);
 }
 
 int zkl_deeds_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    zkl_outgoing *r = zkl_outgoing_new(link, back, ZKL_REACH_QUORUM);
+    zkl_outgoing_request_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
     transaction *t = transaction_new(count);
     if (!t)
-        return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
+        return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
     r->load = t;
     r->unload = transaction_free;
     for (size_t i = 0; i < count; i++)
         if (!add(t, i, &ops[i]))
-            return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
-    return zkl_outgoing_transact(r, (int)count, t->ops, t->results, on_transaction);
+            return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
+    return zkl_outgoing_request_transact(r, (int)count, t->ops, t->results, on_transaction);
 }

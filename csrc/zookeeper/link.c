@@ -5,7 +5,7 @@
 #include "zookeeper/link_state.h"
 #include "zookeeper/log.h"
 #include "zookeeper/operations.h"
-#include "zookeeper/outgoing.h"
+#include "zookeeper/outgoing_request.h"
 #include "zookeeper/socket.h"
 #include "zookeeper/tls.h"
 #include "zookeeper/watchdog.h"
@@ -373,7 +373,7 @@ void zkl_link_close(zkl_link *link) {
     if (link->handle)
         zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
     zkl_watchdog_stop(link->watchdog);
-    zkl_outgoing_forget(link);
+    zkl_outgoing_request_forget(link);
     pthread_cond_destroy(&link->idle);
     pthread_mutex_destroy(&link->mutex);
     free(link);

@@ -3,12 +3,12 @@
 #include "recipe/trust.h"
 #include "zookeeper/deeds.h"
 #include "zookeeper/exposure.h"
-#include "zookeeper/outgoing.h"
+#include "zookeeper/outgoing_request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef zkl_outgoing request;
+typedef zkl_outgoing_request_request request;
 
 /* The buffers of a transaction's answer. */
 typedef struct batch {
@@ -44,38 +44,39 @@ static void batch_free(void *load) {
 /* ---- answers ---- */
 
 static void on_void(int rc, const void *data) {
-    zkl_outgoing_answer((request *)data, &(zkl_reply){.rc = rc});
+    zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
 }
 
 static void on_string(int rc, const char *value, const void *data) {
     (void)value;
-    zkl_outgoing_answer((request *)data, &(zkl_reply){.rc = rc});
+    zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
 }
 
 static void on_create(int rc, const char *path, const struct Stat *stat, const void *data) {
     request *r = (request *)data;
     zkl_reply reply = {.rc = rc};
     zkl_stat copy;
-    if (rc == ZOK && zkl_outgoing_is_made(path, r->path, r->sequence) && stat && stat->czxid > 0) {
-        copy = zkl_outgoing_stat(stat);
+    if (rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence) && stat &&
+        stat->czxid > 0) {
+        copy = zkl_outgoing_request_stat(stat);
         reply.stat = &copy;
         reply.path = path;
     } else if (rc == ZOK) {
         reply.rc = ZKL_CORRUPT;
     }
-    zkl_outgoing_answer(r, &reply);
+    zkl_outgoing_request_answer(r, &reply);
 }
 
 static void listed(int rc, const struct String_vector *names, const zkl_stat *stat,
                    const void *data) {
     zkl_reply reply = {.rc = rc, .stat = stat};
-    if (rc == ZOK && zkl_outgoing_are_names(names)) {
+    if (rc == ZOK && zkl_outgoing_request_are_names(names)) {
         reply.names = (const char *const *)names->data;
         reply.count = (size_t)names->count;
     } else if (rc == ZOK) {
         reply.rc = ZKL_CORRUPT;
     }
-    zkl_outgoing_answer((request *)data, &reply);
+    zkl_outgoing_request_answer((request *)data, &reply);
 }
 
 static void on_list(int rc, const struct String_vector *names, const void *data) {
@@ -85,7 +86,7 @@ static void on_list(int rc, const struct String_vector *names, const void *data)
 static void on_list_of(int rc, const struct String_vector *names, const struct Stat *stat,
                        const void *data) {
     const bool complete = rc != ZOK || stat;
-    const zkl_stat copy = stat ? zkl_outgoing_stat(stat) : (zkl_stat){0};
+    const zkl_stat copy = stat ? zkl_outgoing_request_stat(stat) : (zkl_stat){0};
     listed(complete ? rc : ZKL_CORRUPT, names, &copy, data);
 }
 
@@ -93,12 +94,12 @@ static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void
     zkl_reply reply = {.rc = rc};
     zkl_stat copy;
     if (rc == ZOK && stat && zkl_exposure_of(acl, &reply.exposed)) {
-        copy = zkl_outgoing_stat(stat);
+        copy = zkl_outgoing_request_stat(stat);
         reply.stat = &copy;
     } else if (rc == ZOK) {
         reply.rc = ZKL_CORRUPT;
     }
-    zkl_outgoing_answer((request *)data, &reply);
+    zkl_outgoing_request_answer((request *)data, &reply);
 }
 
 static void on_get(int rc, const char *value, int length, const struct Stat *stat,
@@ -106,14 +107,14 @@ static void on_get(int rc, const char *value, int length, const struct Stat *sta
     zkl_reply reply = {.rc = rc};
     zkl_stat copy;
     if (rc == ZOK && stat && (value || length <= 0)) {
-        copy = zkl_outgoing_stat(stat);
+        copy = zkl_outgoing_request_stat(stat);
         reply.stat = &copy;
         reply.data = length > 0 ? value : "";
         reply.length = length > 0 ? (size_t)length : 0;
     } else if (rc == ZOK) {
         reply.rc = ZKL_CORRUPT;
     }
-    zkl_outgoing_answer((request *)data, &reply);
+    zkl_outgoing_request_answer((request *)data, &reply);
 }
 
 /* ---- the table ---- */
@@ -135,19 +136,20 @@ static int mode_of(zkl_mode mode) {
 static int port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
                        zkl_acl acl, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_about(link, back, ZKL_REACH_QUORUM, path);
+    request *r = zkl_outgoing_request_about(link, back, ZKL_REACH_QUORUM, path);
     if (!r)
         return ZMARSHALLINGERROR;
     r->sequence = mode == ZKL_EPHEMERAL_SEQUENCE;
-    return zkl_outgoing_sent(r, zoo_acreate2(link->handle, path, data, (int)strlen(data),
-                                             zkl_deeds_acl(acl), mode_of(mode), on_create, r));
+    return zkl_outgoing_request_sent(r,
+                                     zoo_acreate2(link->handle, path, data, (int)strlen(data),
+                                                  zkl_deeds_acl(acl), mode_of(mode), on_create, r));
 }
 
 static bool all_made(const batch *b) {
     for (size_t i = 0; i < b->count; i++)
-        if (!zkl_outgoing_is_made(b->names[i], b->asked[i], true))
+        if (!zkl_outgoing_request_is_made(b->names[i], b->asked[i], true))
             return false;
-    return zkl_outgoing_are_done(b->results, batch_ops(b));
+    return zkl_outgoing_request_are_done(b->results, batch_ops(b));
 }
 
 static void on_batch(int rc, const void *data) {
@@ -159,7 +161,7 @@ static void on_batch(int rc, const void *data) {
         reply.names = (const char *const *)b->names;
         reply.count = b->count;
     }
-    zkl_outgoing_answer(r, &reply);
+    zkl_outgoing_request_answer(r, &reply);
 }
 
 /* A copy of the path, and room for it with the sequence that comes after it. */
@@ -215,63 +217,65 @@ static batch *batch_new(const zkl_batch *asked, const struct ACL_vector *acl) {
 
 static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_QUORUM);
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
     batch *b = batch_new(asked, zkl_deeds_acl(acl));
     if (!b)
-        return zkl_outgoing_sent(r, ZMARSHALLINGERROR);
+        return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
     r->load = b;
     r->unload = batch_free;
-    return zkl_outgoing_transact(r, (int)batch_ops(b), b->ops, b->results, on_batch);
+    return zkl_outgoing_request_transact(r, (int)batch_ops(b), b->ops, b->results, on_batch);
 }
 
 static int port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_SERVER);
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
     if (!r)
         return ZMARSHALLINGERROR;
-    const watcher_fn fn = watch ? zkl_outgoing_watched : NULL;
+    const watcher_fn fn = watch ? zkl_outgoing_request_watched : NULL;
     if (link->config->acl != ZKL_ACL_OPEN)
-        return zkl_outgoing_sent(r,
-                                 zoo_awget_children2(link->handle, path, fn, link, on_list_of, r));
-    return zkl_outgoing_sent(r, zoo_awget_children(link->handle, path, fn, link, on_list, r));
+        return zkl_outgoing_request_sent(
+            r, zoo_awget_children2(link->handle, path, fn, link, on_list_of, r));
+    return zkl_outgoing_request_sent(r,
+                                     zoo_awget_children(link->handle, path, fn, link, on_list, r));
 }
 
 static int port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_SERVER);
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
     if (!r)
         return ZMARSHALLINGERROR;
-    return zkl_outgoing_sent(
-        r, zoo_awget(link->handle, path, watch ? zkl_outgoing_watched : NULL, link, on_get, r));
+    return zkl_outgoing_request_sent(r, zoo_awget(link->handle, path,
+                                                  watch ? zkl_outgoing_request_watched : NULL, link,
+                                                  on_get, r));
 }
 
 static void on_stat(int rc, const struct Stat *stat, const void *data) {
     (void)stat;
-    zkl_outgoing_answer((request *)data, &(zkl_reply){.rc = rc});
+    zkl_outgoing_request_answer((request *)data, &(zkl_reply){.rc = rc});
 }
 
 static int port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_QUORUM);
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
-    return zkl_outgoing_sent(r,
-                             zoo_aset(link->handle, path, data, (int)strlen(data), -1, on_stat, r));
+    return zkl_outgoing_request_sent(
+        r, zoo_aset(link->handle, path, data, (int)strlen(data), -1, on_stat, r));
 }
 
 static int port_erase(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_ERASE);
-    return r ? zkl_outgoing_sent(r, zoo_adelete(link->handle, path, -1, on_void, r))
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_ERASE);
+    return r ? zkl_outgoing_request_sent(r, zoo_adelete(link->handle, path, -1, on_void, r))
              : ZMARSHALLINGERROR;
 }
 
 static int port_sync(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_LEADER);
-    return r ? zkl_outgoing_sent(r, zoo_async(link->handle, path, on_string, r))
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_LEADER);
+    return r ? zkl_outgoing_request_sent(r, zoo_async(link->handle, path, on_string, r))
              : ZMARSHALLINGERROR;
 }
 
@@ -279,18 +283,18 @@ static int port_sync(zkl_port *port, const char *path, zkl_return back) {
  * completion. */
 static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_SERVER);
-    return r ? zkl_outgoing_sent(r,
-                                 zoo_aremove_all_watches(link->handle, path,
-                                                         list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA,
-                                                         0, (void_completion_t *)on_void, r))
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
+    return r ? zkl_outgoing_request_sent(
+                   r, zoo_aremove_all_watches(link->handle, path,
+                                              list ? ZWATCHTYPE_CHILD : ZWATCHTYPE_DATA, 0,
+                                              (void_completion_t *)on_void, r))
              : ZMARSHALLINGERROR;
 }
 
 static int port_get_acl(zkl_port *port, const char *path, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    request *r = zkl_outgoing_new(link, back, ZKL_REACH_SERVER);
-    return r ? zkl_outgoing_sent(r, zoo_aget_acl(link->handle, path, on_acl, r))
+    request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_SERVER);
+    return r ? zkl_outgoing_request_sent(r, zoo_aget_acl(link->handle, path, on_acl, r))
              : ZMARSHALLINGERROR;
 }
 

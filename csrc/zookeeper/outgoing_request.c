@@ -1,14 +1,14 @@
-#include "zookeeper/outgoing.h"
+#include "zookeeper/outgoing_request.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-zkl_outgoing *zkl_outgoing_about(zkl_link *link, zkl_return back, zkl_reach reach,
-                                 const char *path) {
+zkl_outgoing_request_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back,
+                                                         zkl_reach reach, const char *path) {
     const size_t size = strlen(path) + 1;
-    zkl_outgoing *r = calloc(1, sizeof *r + size);
+    zkl_outgoing_request_request *r = calloc(1, sizeof *r + size);
     if (!r)
         return NULL;
     memcpy(r->path, path, size);
@@ -22,17 +22,18 @@ zkl_outgoing *zkl_outgoing_about(zkl_link *link, zkl_return back, zkl_reach reac
     return r;
 }
 
-zkl_outgoing *zkl_outgoing_new(zkl_link *link, zkl_return back, zkl_reach reach) {
-    return zkl_outgoing_about(link, back, reach, "");
+zkl_outgoing_request_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back,
+                                                       zkl_reach reach) {
+    return zkl_outgoing_request_about(link, back, reach, "");
 }
 
-static void free_memory(zkl_outgoing *r) {
+static void free_memory(zkl_outgoing_request_request *r) {
     if (r->unload)
         r->unload(r->load);
     free(r);
 }
 
-static void outgoing_free(zkl_outgoing *r) {
+static void outgoing_free(zkl_outgoing_request_request *r) {
     zkl_link *link = r->link;
     pthread_mutex_lock(&link->mutex);
     zkl_list_remove(&link->requests, &r->item);
@@ -42,7 +43,7 @@ static void outgoing_free(zkl_outgoing *r) {
     free_memory(r);
 }
 
-int zkl_outgoing_sent(zkl_outgoing *r, int rc) {
+int zkl_outgoing_request_sent(zkl_outgoing_request_request *r, int rc) {
     if (rc != ZOK)
         outgoing_free(r);
     else
@@ -53,18 +54,18 @@ int zkl_outgoing_sent(zkl_outgoing *r, int rc) {
 /* On a handle that is at its end zoo_amulti frees the path of each operation but the last, which is
  * ours. The library's own thread brings it there, but not from one moment to the next: it loses its
  * server before, and has to find another one. */
-int zkl_outgoing_transact(zkl_outgoing *r, int count, const zoo_op_t *ops, zoo_op_result_t *results,
-                          void_completion_t done) {
+int zkl_outgoing_request_transact(zkl_outgoing_request_request *r, int count, const zoo_op_t *ops,
+                                  zoo_op_result_t *results, void_completion_t done) {
     zhandle_t *handle = r->link->handle;
     for (int i = 0; i < count; i++)
         results[i].err = ZKL_UNTOLD;
     const bool has_server = zoo_state(handle) == ZOO_CONNECTED_STATE;
-    return zkl_outgoing_sent(r, has_server ? zoo_amulti(handle, count, ops, results, done, r)
-                                           : ZINVALIDSTATE);
+    return zkl_outgoing_request_sent(
+        r, has_server ? zoo_amulti(handle, count, ops, results, done, r) : ZINVALIDSTATE);
 }
 
 /* Freed only after the owner has acted on it, so that a drained link has nothing left to start. */
-void zkl_outgoing_answer(zkl_outgoing *r, const zkl_reply *reply) {
+void zkl_outgoing_request_answer(zkl_outgoing_request_request *r, const zkl_reply *reply) {
     zkl_link *link = r->link;
     if (link->settled < r->handed)
         link->settled = r->handed;
@@ -73,13 +74,13 @@ void zkl_outgoing_answer(zkl_outgoing *r, const zkl_reply *reply) {
     outgoing_free(r);
 }
 
-void zkl_outgoing_forget(zkl_link *link) {
-    ZKL_EACH (zkl_outgoing, r, &link->requests, item) {
+void zkl_outgoing_request_forget(zkl_link *link) {
+    ZKL_EACH (zkl_outgoing_request_request, r, &link->requests, item) {
         free_memory(r);
     }
 }
 
-bool zkl_outgoing_are_done(const zoo_op_result_t *results, size_t count) {
+bool zkl_outgoing_request_are_done(const zoo_op_result_t *results, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (results[i].err != ZOK)
             return false;
@@ -93,7 +94,7 @@ static bool is_sequence(const char *text) {
     return strcmp(printed, text) == 0;
 }
 
-bool zkl_outgoing_is_made(const char *made, const char *asked, bool sequence) {
+bool zkl_outgoing_request_is_made(const char *made, const char *asked, bool sequence) {
     const size_t length = strlen(asked);
     if (!made || strncmp(made, asked, length) != 0)
         return false;
@@ -105,7 +106,7 @@ static bool is_name(const char *name) {
            !strchr(name, '/');
 }
 
-bool zkl_outgoing_are_names(const struct String_vector *names) {
+bool zkl_outgoing_request_are_names(const struct String_vector *names) {
     if (!names || names->count < 0 || (names->count > 0 && !names->data))
         return false;
     for (int32_t i = 0; i < names->count; i++)
@@ -114,7 +115,7 @@ bool zkl_outgoing_are_names(const struct String_vector *names) {
     return true;
 }
 
-zkl_stat zkl_outgoing_stat(const struct Stat *stat) {
+zkl_stat zkl_outgoing_request_stat(const struct Stat *stat) {
     return (zkl_stat){
         .czxid = stat->czxid,
         .session = stat->ephemeralOwner,
@@ -129,7 +130,8 @@ zkl_stat zkl_outgoing_stat(const struct Stat *stat) {
     };
 }
 
-void zkl_outgoing_watched(zhandle_t *handle, int type, int state, const char *path, void *ctx) {
+void zkl_outgoing_request_watched(zhandle_t *handle, int type, int state, const char *path,
+                                  void *ctx) {
     (void)handle;
     (void)state;
     zkl_link *link = ctx;
