@@ -1,8 +1,8 @@
 #include "zookeeper/operations.h"
 
 #include "recipe/trust.h"
-#include "zookeeper/deeds.h"
 #include "zookeeper/exposure.h"
+#include "zookeeper/node_operations.h"
 #include "zookeeper/outgoing_request.h"
 
 #include <stdlib.h>
@@ -140,9 +140,9 @@ static int port_create(zkl_port *port, const char *path, const char *data, zkl_m
     if (!r)
         return ZMARSHALLINGERROR;
     r->sequence = mode == ZKL_EPHEMERAL_SEQUENCE;
-    return zkl_outgoing_request_sent(r,
-                                     zoo_acreate2(link->handle, path, data, (int)strlen(data),
-                                                  zkl_deeds_acl(acl), mode_of(mode), on_create, r));
+    return zkl_outgoing_request_sent(r, zoo_acreate2(link->handle, path, data, (int)strlen(data),
+                                                     zkl_node_operations_acl(acl), mode_of(mode),
+                                                     on_create, r));
 }
 
 static bool all_made(const batch *b) {
@@ -220,7 +220,7 @@ static int port_create_all(zkl_port *port, const zkl_batch *asked, zkl_acl acl, 
     request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
-    batch *b = batch_new(asked, zkl_deeds_acl(acl));
+    batch *b = batch_new(asked, zkl_node_operations_acl(acl));
     if (!b)
         return zkl_outgoing_request_sent(r, ZMARSHALLINGERROR);
     r->load = b;
@@ -298,9 +298,17 @@ static int port_get_acl(zkl_port *port, const char *path, zkl_return back) {
              : ZMARSHALLINGERROR;
 }
 
-static const zkl_port_table table = {
-    port_create, port_create_all, port_list,    port_get,          port_set,          port_erase,
-    port_sync,   port_unwatch,    port_get_acl, zkl_deeds_perform, zkl_deeds_transact};
+static const zkl_port_table table = {port_create,
+                                     port_create_all,
+                                     port_list,
+                                     port_get,
+                                     port_set,
+                                     port_erase,
+                                     port_sync,
+                                     port_unwatch,
+                                     port_get_acl,
+                                     zkl_node_operations_perform,
+                                     zkl_node_operations_transact};
 
 const zkl_port_table *zkl_operations(void) {
     return &table;

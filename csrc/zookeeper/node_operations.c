@@ -1,4 +1,4 @@
-#include "zookeeper/deeds.h"
+#include "zookeeper/node_operations.h"
 
 #include "zookeeper/outgoing_request.h"
 
@@ -17,7 +17,7 @@ static void read_acl_fill(void) {
     read_entries[1] = (struct ACL){ZOO_PERM_ALL, ZOO_AUTH_IDS};
 }
 
-const struct ACL_vector *zkl_deeds_acl(zkl_acl acl) {
+const struct ACL_vector *zkl_node_operations_acl(zkl_acl acl) {
     switch (acl) {
     case ZKL_ACL_CREATOR:
         return &ZOO_CREATOR_ALL_ACL;
@@ -104,7 +104,7 @@ static zkl_reach reach_of(zkl_op_kind kind) {
     return ZKL_REACH_SERVER;
 }
 
-int zkl_deeds_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+int zkl_node_operations_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     zhandle_t *handle = link->handle;
     zkl_outgoing_request_request *r = zkl_outgoing_request_about(
@@ -122,9 +122,9 @@ int zkl_deeds_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return b
         return zkl_outgoing_request_sent(
             r, zoo_awget_children2(handle, op->path, fn, link, on_names, r));
     case ZKL_OP_CREATE:
-        return zkl_outgoing_request_sent(r, zoo_acreate2(handle, op->path, op->data,
-                                                         (int)op->length, zkl_deeds_acl(op->acl),
-                                                         mode_of(op), on_made, r));
+        return zkl_outgoing_request_sent(
+            r, zoo_acreate2(handle, op->path, op->data, (int)op->length,
+                            zkl_node_operations_acl(op->acl), mode_of(op), on_made, r));
     case ZKL_OP_SET:
         return zkl_outgoing_request_sent(
             r, zoo_aset(handle, op->path, op->data, (int)op->length, op->version, on_stat, r));
@@ -192,8 +192,8 @@ static bool add_create(transaction *t, size_t i, const zkl_op *op) {
     memcpy(t->asked[i], op->path, length);
     t->made[i] = t->asked[i] + length + 1;
     t->sequence[i] = op->sequential;
-    zoo_create_op_init(&t->ops[i], op->path, op->data, (int)op->length, zkl_deeds_acl(op->acl),
-                       mode_of(op), t->made[i], (int)room);
+    zoo_create_op_init(&t->ops[i], op->path, op->data, (int)op->length,
+                       zkl_node_operations_acl(op->acl), mode_of(op), t->made[i], (int)room);
     return true;
 }
 
@@ -245,7 +245,7 @@ static void on_transaction(int rc, const void *data) {
     zkl_outgoing_request_answer(r, &reply);
 }
 
-int zkl_deeds_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
+int zkl_node_operations_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     zkl_outgoing_request_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
