@@ -3,7 +3,7 @@
 #include "input.h"
 
 #include "check.h"
-#include "zookeeper/exposure.h"
+#include "zookeeper/acl_exposure.h"
 #include "zookeeper/log.h"
 #include "zookeeper/outgoing_request.h"
 #include "zookeeper/servers.h"
@@ -132,10 +132,10 @@ static void acls(input *in) {
         else if (should <= 0 && is_exposed(&entries[i]))
             should = is_exposed(&entries[i]) < 0 && should == 0 ? -1 : is_exposed(&entries[i]);
     }
-    const bool ok = zkl_exposure_of(&(struct ACL_vector){count, entries}, &exposed);
+    const bool ok = zkl_acl_exposure_of(&(struct ACL_vector){count, entries}, &exposed);
     CHECK_INT(ok, whole);
     CHECK(!ok || should < 0 || exposed == should);
-    CHECK(!zkl_exposure_of(NULL, &exposed) && !exposed);
+    CHECK(!zkl_acl_exposure_of(NULL, &exposed) && !exposed);
     for (int32_t i = 0; i < count; i++) {
         free(entries[i].id.scheme);
         free(entries[i].id.id);

@@ -1,7 +1,7 @@
 #include "zookeeper/operations.h"
 
 #include "recipe/trust.h"
-#include "zookeeper/exposure.h"
+#include "zookeeper/acl_exposure.h"
 #include "zookeeper/node_operations.h"
 #include "zookeeper/outgoing_request.h"
 
@@ -93,7 +93,7 @@ static void on_list_of(int rc, const struct String_vector *names, const struct S
 static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
     zkl_reply reply = {.rc = rc};
     zkl_stat copy;
-    if (rc == ZOK && stat && zkl_exposure_of(acl, &reply.exposed)) {
+    if (rc == ZOK && stat && zkl_acl_exposure_of(acl, &reply.exposed)) {
         copy = zkl_outgoing_request_stat(stat);
         reply.stat = &copy;
     } else if (rc == ZOK) {

@@ -1,6 +1,6 @@
 /* Who is anybody, in the ACL of a directory in which somebody is to hold. */
 #include "check.h"
-#include "zookeeper/exposure.h"
+#include "zookeeper/acl_exposure.h"
 
 #include <zookeeper/zookeeper.h>
 
@@ -13,7 +13,7 @@ static bool exposed_to(int32_t perms, const char *scheme, const char *id) {
     };
     bool exposed;
     check_note("%s:%s %d", scheme, id, perms);
-    CHECK(zkl_exposure_of(&(struct ACL_vector){2, entries}, &exposed));
+    CHECK(zkl_acl_exposure_of(&(struct ACL_vector){2, entries}, &exposed));
     return exposed;
 }
 
@@ -58,11 +58,11 @@ static void an_identity_is_not(void) {
 static void what_is_no_list_is_known(void) {
     struct ACL nameless = {ALL, {NULL, (char *)"anyone"}};
     bool exposed;
-    CHECK(!zkl_exposure_of(NULL, &exposed));
-    CHECK(!zkl_exposure_of(&(struct ACL_vector){-1, NULL}, &exposed));
-    CHECK(!zkl_exposure_of(&(struct ACL_vector){1, NULL}, &exposed));
-    CHECK(!zkl_exposure_of(&(struct ACL_vector){1, &nameless}, &exposed));
-    CHECK(zkl_exposure_of(&(struct ACL_vector){0, NULL}, &exposed) && !exposed);
+    CHECK(!zkl_acl_exposure_of(NULL, &exposed));
+    CHECK(!zkl_acl_exposure_of(&(struct ACL_vector){-1, NULL}, &exposed));
+    CHECK(!zkl_acl_exposure_of(&(struct ACL_vector){1, NULL}, &exposed));
+    CHECK(!zkl_acl_exposure_of(&(struct ACL_vector){1, &nameless}, &exposed));
+    CHECK(zkl_acl_exposure_of(&(struct ACL_vector){0, NULL}, &exposed) && !exposed);
 }
 
 int main(int argc, char **argv) {

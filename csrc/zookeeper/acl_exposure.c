@@ -1,4 +1,4 @@
-#include "zookeeper/exposure.h"
+#include "zookeeper/acl_exposure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static bool is_anybody(const struct Id *id) {
                : strcmp(id->scheme, "world") == 0 && strcmp(id->id, "anyone") == 0;
 }
 
-bool zkl_exposure_of(const struct ACL_vector *acl, bool *exposed) {
+bool zkl_acl_exposure_of(const struct ACL_vector *acl, bool *exposed) {
     *exposed = false;
     if (!acl || acl->count < 0 || (acl->count > 0 && !acl->data))
         return false;
