@@ -158,7 +158,7 @@ static void check_alone(void) {
     const fake_caller *alone = NULL;
     for (size_t i = 0; i < caller_count; i++) {
         const fake_caller *caller = callers[i];
-        if (!fake_held(caller) || caller->client->context.trusted_until <= fake_now)
+        if (!fake_held(caller) || caller->client->context.valid_until <= fake_now)
             continue;
         const char *node = fake_node_of(caller);
         if (!node || !fake_find(zk, node, FAKE_LATEST))

@@ -687,7 +687,7 @@ end:
         :: else
         fi;
         n = 0 }
-    /* Nobody believes in a session that the servers may end: trust_model_test.c sees to that. */
+    /* Nobody believes in a session that the servers may end: validity_model_test.c sees to that. */
     :: atomic { expiries > 0 ->
         expiries--;
         select(s : 0 .. SESSION(LAST));

@@ -237,7 +237,7 @@ double zkl_validity(zkl_contender *contender) {
     zkl_client *client = zkl_client_of(contender->context);
     if (zkl_client_forked(client))
         return 0;
-    const zkl_nanos until = zkl_contender_trusted_until(contender);
+    const zkl_nanos until = zkl_contender_valid_until(contender);
     const zkl_nanos left = until ? until - zkl_context_now(&client->context) : 0;
     return left > 0 ? zkl_clock_seconds(left) : 0;
 }

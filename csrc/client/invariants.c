@@ -199,7 +199,7 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
     case ZKL_POSITION_FIRST:
         must(of,
              is_list_coming(line) || line->acl_asked || c->watch == ZKL_WATCH_ASKED || c->reading ||
-                 c->context->trusted_until <= zkl_context_now(c->context),
+                 c->context->valid_until <= zkl_context_now(c->context),
              "who is first waits for the ACL, for its own node, or for trust");
         break;
     case ZKL_POSITION_BEHIND:
@@ -246,7 +246,7 @@ static bool is_handed_on_soon(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     return !context->port || shared->line->list_sent ||
            shared->contender->watch == ZKL_WATCH_ASKED ||
-           context->trusted_until <= zkl_context_now(context);
+           context->valid_until <= zkl_context_now(context);
 }
 
 static void check_sharers(subject of, const zkl_shared_node *shared) {

@@ -276,8 +276,8 @@ void zkl_contender_unhost(zkl_contender *c) {
         free_at_end_of_step(c);
 }
 
-zkl_nanos zkl_contender_trusted_until(const zkl_contender *c) {
-    const zkl_nanos until = c->hold_until, trusted = c->context->trusted_until;
+zkl_nanos zkl_contender_valid_until(const zkl_contender *c) {
+    const zkl_nanos until = c->hold_until, trusted = c->context->valid_until;
     return until < trusted ? until : trusted;
 }
 

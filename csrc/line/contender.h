@@ -205,7 +205,7 @@ void zkl_contender_unhost(zkl_contender *c);
 
 /* Any thread, with or without the mutex: the moment until which the servers cannot have given the
  * lock away; 0 when it is not held. */
-zkl_nanos zkl_contender_trusted_until(const zkl_contender *c);
+zkl_nanos zkl_contender_valid_until(const zkl_contender *c);
 
 /* Frees those that are retired and that the host has let go of: the end of every step. */
 void zkl_contenders_sweep(zkl_line_common *common);

@@ -4,7 +4,7 @@ zkl_status zkl_doubt_about(const zkl_contender *c) {
     const zkl_nanos now = zkl_context_now(c->context);
     if (c->hold_until <= now)
         return ZKL_LOST;
-    return c->context->trusted_until > now ? ZKL_OK : ZKL_UNKNOWN;
+    return c->context->valid_until > now ? ZKL_OK : ZKL_UNKNOWN;
 }
 
 /* One that is in a line is its own witness. The others are in common->doubtful. */

@@ -108,7 +108,7 @@ void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
     }
     /* A process that was stopped for long reads now what the servers said before it was: the
      * session may be over. */
-    if (c->context->trusted_until <= zkl_context_now(c->context))
+    if (c->context->valid_until <= zkl_context_now(c->context))
         /* the heart beats as long as somebody waits, and zkl_line_refreshed comes back here */
         return;
     zkl_contender_granted(c);

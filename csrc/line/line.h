@@ -41,7 +41,7 @@ void zkl_line_resume(zkl_line *line);
 void zkl_line_relink(zkl_line *line);
 /* The session has ended: holders have lost, waiters queue anew in the next one. */
 void zkl_line_expire(zkl_line *line);
-/* context->trusted_until had passed, and has moved on: those who wait only for that are granted. */
+/* context->valid_until had passed, and has moved on: those who wait only for that are granted. */
 void zkl_line_refreshed(zkl_line *line);
 /* context->unsure has grown: those who have waited long enough only for trust leave. */
 void zkl_line_unsure(zkl_line *line);

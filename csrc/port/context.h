@@ -23,7 +23,7 @@ typedef struct zkl_context {
     /* The servers cannot have ended the session before this moment. The heart keeps it, and moves
      * it on while somebody holds or waits; when it had passed and moves on again,
      * zkl_line_refreshed is called for every line. Validity is read from it without the mutex. */
-    _Atomic zkl_nanos trusted_until;
+    _Atomic zkl_nanos valid_until;
     /* For how long, in all, the client was connected, was wanted and was answered, and yet nothing
      * was believed of the session. The heart counts it from 1 on; a caller that stands first
      * leaves after `patience` of it (zkl_context_gives_up), which is a session timeout. */
@@ -54,7 +54,7 @@ static inline zkl_nanos zkl_context_now(const zkl_context *context) {
 /* Of one that could hold if the session were believed in: has it waited for that for so long that
  * it is to let others go first? `since`: its own, 0 whenever it begins to wait. */
 static inline bool zkl_context_gives_up(zkl_context *context, zkl_nanos *since) {
-    if (context->trusted_until > zkl_context_now(context)) {
+    if (context->valid_until > zkl_context_now(context)) {
         *since = 0;
     } else if (!*since) {
         *since = context->unsure;

@@ -50,7 +50,7 @@ static void check_flush(zkl_query *query) {
 static void check_validity(zkl_query *query) {
     if (!query->held || query->held->phase != ZKL_HELD)
         resolve(query, ZKL_LOST);
-    else if (zkl_contender_trusted_until(query->held) > zkl_context_now(query->all->context))
+    else if (zkl_contender_valid_until(query->held) > zkl_context_now(query->all->context))
         resolve(query, ZKL_OK); /* otherwise the heart goes on, which beats as long as it is held */
 }
 

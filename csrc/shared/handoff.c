@@ -124,7 +124,7 @@ zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
         return ZKL_MAY_NOT;
     if (node->watch != ZKL_WATCH_ARMED)
         return node->watch == ZKL_WATCH_ASKED ? ZKL_MAY_SOON : ZKL_MAY_NOT;
-    if (context->trusted_until <= zkl_context_now(context))
+    if (context->valid_until <= zkl_context_now(context))
         return ZKL_MAY_SOON; /* the heart beats as long as somebody waits */
     return ZKL_MAY;
 }

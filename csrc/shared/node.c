@@ -166,7 +166,7 @@ static bool is_certain(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     return context->port && !shared->line->freshness.stale &&
            shared->contender->watch == ZKL_WATCH_ARMED &&
-           context->trusted_until > zkl_context_now(context);
+           context->valid_until > zkl_context_now(context);
 }
 
 /* false: it is to go. */

@@ -22,9 +22,9 @@ static bool make_path(zkl_heart *heart) {
 static void publish(zkl_heart *heart) {
     zkl_context *context = heart->context;
     const zkl_nanos now = zkl_context_now(context);
-    const bool past = context->trusted_until <= now;
-    context->trusted_until = heart->trust.until;
-    if (past && context->trusted_until > now)
+    const bool past = context->valid_until <= now;
+    context->valid_until = heart->validity.until;
+    if (past && context->valid_until > now)
         heart->refreshed(heart);
 }
 
@@ -41,26 +41,26 @@ static bool is_wanted(const zkl_heart *heart) {
 }
 
 /* With nobody there a heartbeat each third of the timeout: that is enough for the next acquire to
- * find a chain (trust.h) begun. With somebody there one each sixth, which keeps half of the timeout
- * left; and one each twelfth while somebody needs trust and there is none. */
+ * find a chain (validity.h) begun. With somebody there one each sixth, which keeps half of the
+ * timeout left; and one each twelfth while somebody needs trust and there is none. */
 static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
-    const zkl_nanos timeout = heart->trust.timeout;
+    const zkl_nanos timeout = heart->validity.timeout;
     if (heart->proving)
         return timeout / 12;
     if (!is_wanted(heart))
         return timeout / 3;
-    return heart->trust.until > now ? timeout / 6 : timeout / 12;
+    return heart->validity.until > now ? timeout / 6 : timeout / 12;
 }
 
 /* The pause between heartbeats on a link without a server. Not one for each try of the library: a
  * request wakes it out of its pause between two tries, and servers that are just starting do not
  * answer who comes then (tried: for two thirds of the timeout). */
 static zkl_nanos try_pause(const zkl_heart *heart) {
-    return heart->trust.timeout ? heart->trust.timeout / 6 : TRY_PAUSE;
+    return heart->validity.timeout ? heart->validity.timeout / 6 : TRY_PAUSE;
 }
 
 static zkl_nanos due(const zkl_heart *heart, zkl_nanos now) {
-    const zkl_nanos latest = zkl_trust_latest(&heart->trust);
+    const zkl_nanos latest = zkl_validity_latest(&heart->validity);
     const zkl_nanos last = latest > heart->beaten ? latest : heart->beaten;
     if (!last || heart->owes_write)
         return now;
@@ -75,7 +75,7 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
     const zkl_port_table *call = heart->port->call;
     const bool write =
         heart->linked && (heart->proving || heart->owes_write ||
-                          (is_wanted(heart) && zkl_trust_wants_write(&heart->trust)));
+                          (is_wanted(heart) && zkl_validity_wants_write(&heart->validity)));
     heart->owes_write = heart->owes_write && !write;
     heart->beaten = now; /* also if it cannot be sent: the next one comes in its time */
     heart->beating = (write ? call->erase(heart->port, heart->nothing, back)
@@ -110,7 +110,7 @@ static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const
 /* An answer weighs as much of a quarter of the timeout as it took, and an eighth at least. So a few
  * slow ones count, however many fast ones there were before. */
 static void measure(zkl_heart *heart, zkl_nanos took) {
-    const zkl_nanos whole = heart->trust.timeout / 4, least = whole / 8;
+    const zkl_nanos whole = heart->validity.timeout / 4, least = whole / 8;
     const zkl_nanos weight = took < least ? least : took > whole ? whole : took;
     if (!heart->latency || !whole)
         heart->latency = took;
@@ -125,13 +125,13 @@ static void measure(zkl_heart *heart, zkl_nanos took) {
 /* Time counts that ends with an answer: a server that is silent is not slow. */
 static void count_unsure(zkl_heart *heart, zkl_nanos now) {
     zkl_context *context = heart->context;
-    const zkl_nanos trusted = context->trusted_until;
+    const zkl_nanos trusted = context->valid_until;
     const zkl_nanos since = heart->heard > trusted ? heart->heard : trusted;
     heart->heard = now;
     if (now <= since || !is_wanted(heart))
         return;
     context->unsure += now - since;
-    if (context->unsure < heart->told + TOLD_GRAIN(heart->trust.timeout))
+    if (context->unsure < heart->told + TOLD_GRAIN(heart->validity.timeout))
         return;
     heart->told = context->unsure;
     heart->unsure(heart);
@@ -141,7 +141,7 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
     if (!heart->linked)
         return;
     const zkl_nanos now = zkl_context_now(heart->context);
-    zkl_trust_answered(&heart->trust, proof, handed, now);
+    zkl_validity_answered(&heart->validity, proof, handed, now);
     if ((proof == ZKL_PROOF_LEADER || proof == ZKL_PROOF_QUORUM) && handed >= heart->met)
         measure(heart, now - handed);
     if (proof == ZKL_PROOF_QUORUM)
@@ -171,9 +171,9 @@ void zkl_heart_started(zkl_heart *heart, zkl_port *port) {
 }
 
 void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
-    zkl_trust_connected(&heart->trust, grant);
+    zkl_validity_connected(&heart->validity, grant);
     heart->linked = true;
-    heart->context->patience = heart->trust.timeout;
+    heart->context->patience = heart->validity.timeout;
     heart->met = heart->heard = zkl_context_now(heart->context);
     heart->vain++; /* until something is answered */
     heart->proving = proving;
@@ -197,6 +197,6 @@ void zkl_heart_stopped(zkl_heart *heart) {
     heart->port = NULL;
     heart->beating = false; /* its answer will not be heard */
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
-    zkl_trust_doubt(&heart->trust);
+    zkl_validity_doubt(&heart->validity);
     publish(heart);
 }

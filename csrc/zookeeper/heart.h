@@ -1,20 +1,20 @@
-/* heart: keeps asking the servers whether the session lives, and keeps context->trusted_until by
- * what they answer (trust.h). One heartbeat at a time: with nobody there a sync now and then, while
+/* heart: keeps asking the servers whether the session lives, and keeps context->valid_until by what
+ * they answer (validity.h). One heartbeat at a time: with nobody there a sync now and then, while
  * somebody holds or waits a sync and a write in turns, unless other requests of the client do as
  * well. Under the client's mutex. */
 #ifndef ZKL_HEART_H
 #define ZKL_HEART_H
 
 #include "port/context.h"
-#include "recipe/trust.h"
+#include "recipe/validity.h"
 
 typedef struct zkl_heart zkl_heart;
 
 struct zkl_heart {
     zkl_context *context;
-    void (*refreshed)(zkl_heart *heart); /* context->trusted_until had passed, and moved on */
+    void (*refreshed)(zkl_heart *heart); /* context->valid_until had passed, and moved on */
     void (*unsure)(zkl_heart *heart);    /* context->unsure has grown */
-    zkl_trust trust;
+    zkl_validity_proof validity;
     zkl_receiver receiver; /* gets the answers to heartbeats */
     zkl_port *port;   /* of the link, also while that is without a server; NULL: there is none */
     bool linked;      /* the link has a server */
@@ -41,7 +41,7 @@ bool zkl_heart_init(zkl_heart *heart);
  * it fails, a try has failed after that, so that the server which is found later took the session
  * later. */
 void zkl_heart_started(zkl_heart *heart, zkl_port *port);
-/* It found one; see zkl_trust_connected. `proving`: a write goes first, whoever is there. */
+/* It found one; see zkl_validity_connected. `proving`: a write goes first, whoever is there. */
 void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving);
 /* It has none any more. */
 void zkl_heart_unlinked(zkl_heart *heart);

@@ -4,7 +4,7 @@
 #define ZKL_LINK_H
 
 #include "port/port.h"
-#include "recipe/trust.h"
+#include "recipe/validity.h"
 #include "zklock.h"
 #include "zookeeper/link_owner.h"
 

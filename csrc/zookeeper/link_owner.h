@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "port/port.h"
-#include "recipe/trust.h"
+#include "recipe/validity.h"
 
 typedef struct zkl_link zkl_link;
 

@@ -1,6 +1,6 @@
 #include "zookeeper/operations.h"
 
-#include "recipe/trust.h"
+#include "recipe/validity.h"
 #include "zookeeper/acl_exposure.h"
 #include "zookeeper/node_operations.h"
 #include "zookeeper/outgoing_request.h"

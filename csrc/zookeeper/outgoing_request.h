@@ -3,7 +3,7 @@
 #ifndef ZKL_OUTGOING_REQUEST_H
 #define ZKL_OUTGOING_REQUEST_H
 
-#include "recipe/trust.h"
+#include "recipe/validity.h"
 #include "zookeeper/link_state.h"
 
 /* The library brings it back once, unless the handle is closed before. */

@@ -37,7 +37,7 @@ static void refreshed(zkl_heart *heart) {
     session->tell(session->ctx, ZKL_SESSION_REFRESHED);
 }
 
-/* locked. With answers that take longer than an eighth of the timeout no chain (trust.h) is in
+/* locked. With answers that take longer than an eighth of the timeout no chain (validity.h) is in
  * time. */
 static void explain_doubt(zkl_session *session) {
     const double timeout = zkl_clock_seconds(session->timeout),

@@ -58,11 +58,11 @@ void zkl_session_log_expired(zkl_session *session) {
                  "session expired after %.1f s without an answer; locks held: %" PRIu64,
                  zkl_clock_seconds(session->heart.heard ? now - session->heart.heard : 0),
                  context->counters.held);
-    if (context->trusted_until > now)
+    if (context->valid_until > now)
         zkl_log_warn(session->log,
                      "the session was valid for another %.1f s: its timeout of %g s is less than "
                      "two ticks of the servers, or somebody has ended it",
-                     zkl_clock_seconds(context->trusted_until - now),
+                     zkl_clock_seconds(context->valid_until - now),
                      zkl_clock_seconds(session->timeout));
 }
 

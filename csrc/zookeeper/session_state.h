@@ -22,7 +22,7 @@ typedef enum zkl_session_news {
     ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
     ZKL_SESSION_EXPIRED,   /* a new one is being made */
     ZKL_SESSION_REFUSED,   /* the credentials were not taken: there is none for long */
-    ZKL_SESSION_REFRESHED, /* trusted_until has moved on from the past */
+    ZKL_SESSION_REFRESHED, /* valid_until has moved on from the past */
     ZKL_SESSION_UNSURE     /* it is still in the past, though answers come */
 } zkl_session_news;
 

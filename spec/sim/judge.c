@@ -33,7 +33,7 @@ static bool is_forced(const sim_host *host) {
 /* Not covered: those whose session an operator ends. */
 static bool is_sure(const sim_caller *c) {
     return c->host->client && !is_forced(c->host) && c->contender->phase == ZKL_HELD &&
-           zkl_contender_trusted_until(c->contender) > sim_clock(&c->host->machine);
+           zkl_contender_valid_until(c->contender) > sim_clock(&c->host->machine);
 }
 
 static bool was_robbed(int64_t czxid) {
@@ -143,7 +143,7 @@ static void check_leases(const sim_caller *c) {
     for (int i = 0; i < judge.count; i++) {
         const sim_host *host = &judge.hosts[i];
         const zkl_line *line = host->client ? zkl_lines_find(&host->client->lines, path) : NULL;
-        if (!line || host->client->context.trusted_until <= sim_clock(&host->machine))
+        if (!line || host->client->context.valid_until <= sim_clock(&host->machine))
             continue;
         ZKL_EACH (const zkl_contender, part, &line->members, member) {
             char node[160];
@@ -263,9 +263,9 @@ bool sim_judge_none_left(void) {
 
 /* ---- trust ---- */
 
-static void check_trust(sim_host *host) {
+static void check_validity(sim_host *host) {
     const zkl_context *context = &host->client->context;
-    if (context->trusted_until <= sim_clock(&host->machine))
+    if (context->valid_until <= sim_clock(&host->machine))
         return;
     if (!host->session || sim_session_id(host->session) != context->session)
         host->session = context->session ? sim_session_find(context->session) : NULL;
@@ -274,14 +274,14 @@ static void check_trust(sim_host *host) {
     if (!host->session || !sim_session_is_open(host->session))
         sim_fail("host %d is sure of session %llx for another %.3f s, and it has ended",
                  host->machine.id, (unsigned long long)context->session,
-                 zkl_clock_seconds(context->trusted_until - sim_clock(&host->machine)));
+                 zkl_clock_seconds(context->valid_until - sim_clock(&host->machine)));
 }
 
 static void on_end(const sim_session *session) {
     sim_host *host = sim_session_owner(session);
     if (host && host->client && host->client->context.session == sim_session_id(session) &&
         !host->client->closing)
-        check_trust(host);
+        check_validity(host);
 }
 
 static void on_deleted(const fake_node *node, const sim_request *by) {
@@ -361,7 +361,7 @@ void sim_judge(sim_host *host) {
     check_watches(host);
     sim_slow_judge(host);
     const zkl_stats *count = &host->client->context.counters;
-    check_trust(host);
+    check_validity(host);
     if (count->lost != host->lost) {
         host->lost = count->lost;
         check_losses(host);

@@ -94,7 +94,7 @@ static size_t strangers_inside(void) {
 static void check(void) {
     size_t holders[PATHS] = {0}, leases = strangers_inside();
     for (fake_client *c = zk->clients; c; c = c->next) {
-        random_check_trust(c);
+        random_check_validity(c);
         for (fake_caller *p = c->callers; p; p = p->next)
             if (fake_held(p))
                 leases += leases_of(p) ? check_leases(p) : check_paths(p, holders);

@@ -55,7 +55,7 @@ static fake_caller *(*const kinds[])(void) = {mutex,  reader, reader_under_write
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static void doubt_all_kinds(void) {
-    one->context.trusted_until = fake_now;
+    one->context.valid_until = fake_now;
 }
 
 /* Each kind is tried, and the client begins anew after each. */
@@ -87,7 +87,7 @@ static void with_validity_0_it_is_given_back_and_unknown(void) {
 
 static void was_held(fake_caller *p) {
     fake_release_in_doubt(p);
-    one->context.trusted_until = fake_now + ZKL_SECOND;
+    one->context.valid_until = fake_now + ZKL_SECOND;
     zkl_lines_each(&one->lines, zkl_line_refreshed);
     fake_leave(one);
     fake_settle_all(zk);
@@ -306,7 +306,7 @@ static void it_does_not_rest_without_validity(void) {
     doubt_all_kinds();
     CHECK(!fake_rest(p));
     CHECK(fake_held(p));
-    one->context.trusted_until = fake_now + 1;
+    one->context.valid_until = fake_now + 1;
     CHECK(fake_rest(p));
 }
 
@@ -331,7 +331,7 @@ static void a_max_hold_that_is_over_is_lost_and_not_unknown(void) {
 static void validity_that_is_back_answers_ok(void) {
     fake_caller *p = mutex();
     doubt_all_kinds();
-    one->context.trusted_until = fake_now + 1;
+    one->context.valid_until = fake_now + 1;
     CHECK_INT(fake_release(p), ZKL_OK);
     fake_cut(one);
     fake_bury(one);

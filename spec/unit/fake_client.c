@@ -363,7 +363,7 @@ zkl_status fake_release(fake_caller *caller) {
 }
 
 void fake_release_in_doubt(fake_caller *caller) {
-    CHECK(zkl_contender_trusted_until(caller->contender) <= fake_now);
+    CHECK(zkl_contender_valid_until(caller->contender) <= fake_now);
     CHECK_INT(fake_release(caller), ZKL_UNKNOWN);
     CHECK(!fake_held(caller));
 }

@@ -29,7 +29,7 @@ static const char *beats_of(double seconds) {
 }
 
 static zkl_nanos trusted(void) {
-    return one->context.trusted_until - fake_now;
+    return one->context.valid_until - fake_now;
 }
 
 static void at_rest_a_sync_every_third_of_the_timeout(void) {
@@ -68,7 +68,7 @@ static void without_trust_a_twelfth(void) {
     fake_settle(one);
     CHECK(trusted() < 0);
     CHECK_INT(pause_of(one), 2500);
-    fake_now = one->context.trusted_until; /* at that moment there is none any more */
+    fake_now = one->context.valid_until; /* at that moment there is none any more */
     fake_leave(one);
     one->heart.timer.at = 0;
     fake_leave(one);
@@ -103,12 +103,12 @@ static void it_is_told_when_trust_is_there_again(void) {
     void (*const usual)(zkl_heart *) = one->heart.refreshed;
     one->heart.refreshed = count_refresh;
     refreshes = 0;
-    fake_now = one->context.trusted_until;
+    fake_now = one->context.valid_until;
     zkl_heart_answered(&one->heart, ZKL_PROOF_NONE, fake_now);
     CHECK_INT(refreshes, 0);
     zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, fake_now - ZKL_SECOND);
     CHECK_INT(refreshes, 0);
-    one->heart.trust.until = fake_now + 1; /* as if that had proven it */
+    one->heart.validity.until = fake_now + 1; /* as if that had proven it */
     zkl_heart_answered(&one->heart, ZKL_PROOF_NONE, fake_now);
     CHECK_INT(refreshes, 1);
     zkl_heart_answered(&one->heart, ZKL_PROOF_NONE, fake_now);
@@ -313,12 +313,12 @@ static void what_is_answered_before_it_is_heard_of_proves_nothing(void) {
     fake_holder(one);
     beats_of(30);
     fake_cut(one);
-    const zkl_nanos before = one->context.trusted_until;
+    const zkl_nanos before = one->context.valid_until;
     fake_wait(zk, 12);
     zkl_heart_answered(&one->heart, ZKL_PROOF_LEADER, fake_now);
     fake_wait(zk, 3);
     zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, fake_now);
-    CHECK_INT(one->context.trusted_until, before);
+    CHECK_INT(one->context.valid_until, before);
 }
 
 static void a_link_that_is_given_up_is_not_trusted(void) {
@@ -353,7 +353,7 @@ static void a_write_that_is_refused_is_tried_again(void) {
 static void nobody_trusts_a_session_that_has_ended(void) {
     fake_holder(one);
     fake_expire(one);
-    CHECK_INT(one->context.trusted_until, 0);
+    CHECK_INT(one->context.valid_until, 0);
 }
 
 static void no_memory_for_a_beat_is_made_up_for_by_the_next(void) {

@@ -9,7 +9,7 @@ static fake_caller *hold_for(double seconds) {
 }
 
 static zkl_nanos validity(const fake_caller *p) {
-    return zkl_contender_trusted_until(p->contender) - fake_now;
+    return zkl_contender_valid_until(p->contender) - fake_now;
 }
 
 static void it_is_lost_when_the_time_is_over(void) {
@@ -79,7 +79,7 @@ static void validity_is_never_more_than_what_is_left(void) {
 
 static void nor_more_than_the_servers_vouch_for(void) {
     fake_caller *p = hold_for(1000);
-    CHECK_INT(validity(p), one->context.trusted_until - fake_now);
+    CHECK_INT(validity(p), one->context.valid_until - fake_now);
 }
 
 static void a_hold_shorter_than_the_watch_is_over_in_time(void) {

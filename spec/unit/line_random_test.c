@@ -28,7 +28,7 @@ static void check_exclusion(void) {
     const fake_caller *holders[64];
     size_t count = 0;
     for (fake_client *c = zk->clients; c; c = c->next) {
-        random_check_trust(c);
+        random_check_validity(c);
         for (fake_caller *p = c->callers; p; p = p->next) {
             const zkl_contender *held = fake_member(p);
             const fake_node *node = fake_held(p) ? random_check_node(c, held) : NULL;
@@ -36,7 +36,7 @@ static void check_exclusion(void) {
                 continue;
             CHECK_INT(p->token, held->borrowed ? held->borrowed : node->czxid);
             random_check_first(held, late_read);
-            if (c->context.trusted_until > fake_now)
+            if (c->context.valid_until > fake_now)
                 holders[count++] = p;
         }
     }

@@ -306,8 +306,8 @@ static void a_try_under_a_write_that_is_over_is_as_any_other(void) {
     CHECK(fake_held(read));
 }
 
-static void refreshed(zkl_nanos trusted_until) {
-    one->context.trusted_until = trusted_until;
+static void refreshed(zkl_nanos valid_until) {
+    one->context.valid_until = valid_until;
     zkl_lines_each(&one->lines, zkl_line_refreshed);
     fake_leave(one);
 }
@@ -320,7 +320,7 @@ static void a_read_that_is_to_queue_anew_is_not_granted_meanwhile(void) {
     fake_caller *r = fake_read_under(w, LINE);
     fake_settle(one);
     refreshed(fake_now + ZKL_SECOND);
-    one->context.trusted_until = 0;
+    one->context.valid_until = 0;
     fake_settle(one);
     CHECK(fake_waits(r) && r->contender->position == ZKL_POSITION_FIRST);
     CHECK_INT(r->contender->watch, ZKL_WATCH_ARMED);

@@ -64,7 +64,7 @@ static void release_all(void) {
         for (fake_caller *p = c->callers; p; p = p->next)
             if (fake_held(p))
                 CHECK_INT(fake_release(p),
-                          c->context.trusted_until > fake_now ? ZKL_OK : ZKL_UNKNOWN);
+                          c->context.valid_until > fake_now ? ZKL_OK : ZKL_UNKNOWN);
 }
 
 static void check_answers(void) {

@@ -582,7 +582,7 @@ static void validity_is_answered_at_once_while_it_lasts(void) {
 static void validity_lasts_until_its_end_and_not_longer(void) {
     fake_caller *p = fake_holder(one);
     fake_settle(one);
-    fake_now = one->context.trusted_until - 1;
+    fake_now = one->context.valid_until - 1;
     ask_validity(p);
     check_answered(ZKL_OK);
     zkl_query_free(query);

@@ -128,10 +128,10 @@ static bool take(model *m, queue *q, message *item) {
 static void judge(model *m) {
     if (!m->ended)
         return;
-    if (m->context.trusted_until > m->now && !m->outcome.violated) {
+    if (m->context.valid_until > m->now && !m->outcome.violated) {
         m->outcome.violated = true;
         say(m, "THE HEART still believes for %.3f T",
-            (double)(m->context.trusted_until - m->now) / (double)MODEL_TIMEOUT);
+            (double)(m->context.valid_until - m->now) / (double)MODEL_TIMEOUT);
     }
     for (size_t i = 0; i < m->rule_count; i++)
         if (m->rules[i].believed > m->now)
@@ -537,7 +537,7 @@ model_outcome model_run(unsigned schedule, model_ensemble ensemble, model_rule *
         }
         reconnect(&m);
         judge(&m);
-        if (m.context.trusted_until > m.now && !m.ended)
+        if (m.context.valid_until > m.now && !m.ended)
             m.outcome.sure += MODEL_GRAIN;
     }
     m.outcome.lasted = (m.ended ? m.ended : m.now) - began;

@@ -100,8 +100,8 @@ const char *random_first(const char *directory) {
 
 /* ---- what must be true after every step ---- */
 
-void random_check_trust(const fake_client *client) {
-    CHECK(client->alive || client->context.trusted_until <= fake_now);
+void random_check_validity(const fake_client *client) {
+    CHECK(client->alive || client->context.valid_until <= fake_now);
 }
 
 static bool operator_took(const zkl_contender *c) {
@@ -225,7 +225,7 @@ static void forget(fake_caller *caller) {
 /* A release that answers ZKL_OK says that nobody else can have held before it. */
 static void release(fake_caller *caller) {
     const fake_client *client = caller->client;
-    const bool sure = client->context.trusted_until > fake_now;
+    const bool sure = client->context.valid_until > fake_now;
     CHECK_INT(fake_release(caller), sure ? ZKL_OK : ZKL_UNKNOWN);
     CHECK(client->alive || caller->doubts);
 }

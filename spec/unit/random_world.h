@@ -66,7 +66,7 @@ void random_stray(const char *directory);
 zkl_kind random_parse(const char *name, zkl_child *child);
 
 /* The client of a holder: it does not trust a session that is over. */
-void random_check_trust(const fake_client *client);
+void random_check_validity(const fake_client *client);
 /* The node of a shared node that is held, or NULL, if an operator or the end of the session took it
  * unheard. */
 fake_node *random_check_node(const fake_client *client, const zkl_contender *held);

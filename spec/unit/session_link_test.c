@@ -45,15 +45,15 @@ static void a_link_is_asked_before_it_has_a_server(void) {
 static void a_cut_takes_no_trust_and_the_end_does(void) {
     world_come_up();
     world_answer(ZKL_PROOF_QUORUM);
-    const zkl_nanos trusted = world.context.trusted_until;
+    const zkl_nanos trusted = world.context.valid_until;
     CHECK(trusted > world.now);
     world_pass(1);
     world_happens(world_link(), ZKL_LINK_SUSPENDED);
-    CHECK_INT(world.context.trusted_until, trusted);
+    CHECK_INT(world.context.valid_until, trusted);
     world_connect(7);
-    CHECK_INT(world.context.trusted_until, trusted);
+    CHECK_INT(world.context.valid_until, trusted);
     world_happens(world_link(), ZKL_LINK_EXPIRED);
-    CHECK(world.context.trusted_until <= world.now);
+    CHECK(world.context.valid_until <= world.now);
 }
 
 /* ---- carried on ---- */
@@ -214,7 +214,7 @@ static void nor_what_it_proves(void) {
     world_answer_by(&world.links[0], ZNONODE, ZKL_PROOF_QUORUM);
     CHECK_TEXT(world_news(), "");
     CHECK_INT(world.session.stage, ZKL_STAGE_PROVING);
-    CHECK(world.context.trusted_until <= world.now);
+    CHECK(world.context.valid_until <= world.now);
 }
 
 /* It refuses servers whose data is older than what it has seen, which a new one would take. */
@@ -363,8 +363,8 @@ static void a_timeout_is_believed_up_to_a_minute_or_what_was_asked(void) {
         world.granted = table[i].granted;
         world_connect(7 + (int64_t)i);
         CHECK_INT(world.session.timeout, table[i].believed);
-        CHECK_INT(world.session.heart.trust.timeout, table[i].believed);
-        CHECK_INT(world.session.heart.trust.granted, table[i].granted);
+        CHECK_INT(world.session.heart.validity.timeout, table[i].believed);
+        CHECK_INT(world.session.heart.validity.granted, table[i].granted);
         CHECK_INT(world.session.misled, table[i].believed < table[i].granted);
         if (!world.session.misled)
             world_happens(world_link(), ZKL_LINK_SUSPENDED);

@@ -96,12 +96,12 @@ static void another_address_is_tried_as_soon_as_it_is_known(void) {
     cut();
     look();
     CHECK_INT(world.made, 1);
-    CHECK(world.context.trusted_until > world.now);
+    CHECK(world.context.valid_until > world.now);
     world.addresses = "10.0.0.8";
     look();
     CHECK_INT(world.made, 2);
     CHECK_TEXT(world_news(), "L");
-    CHECK(world.context.trusted_until <= world.now); /* the former link may have ended it */
+    CHECK(world.context.valid_until <= world.now); /* the former link may have ended it */
     CHECK_TEXT(world_link()->addresses, "10.0.0.8:2182");
     CHECK_TEXT(world.session.addresses, "10.0.0.8:2182");
     CHECK_INT(world_link()->carried, 7);

@@ -90,10 +90,10 @@ static void of_many_changes_the_latest_are_told(void) {
 static void trust_that_is_new_is_told(void) {
     world.context.counters.waiting = 1;
     world_come_up();
-    CHECK(world.context.trusted_until <= world.now);
+    CHECK(world.context.valid_until <= world.now);
     world_pass(0);
     world_answer(ZKL_PROOF_QUORUM);
-    CHECK(world.context.trusted_until > world.now);
+    CHECK(world.context.valid_until > world.now);
     CHECK_TEXT(world_news(), "F");
     world.context.counters.waiting = 0;
 }

@@ -141,7 +141,7 @@ static void while_a_shared_node_is_idle_the_heart_beats_for_it(void) {
     CHECK(fake_rest(mine));
     fake_beat(one, 100);
     CHECK(fake_take_again(mine));
-    CHECK(one->context.trusted_until - fake_now > 8 * ZKL_SECOND);
+    CHECK(one->context.valid_until - fake_now > 8 * ZKL_SECOND);
     fake_still(one);
 }
 

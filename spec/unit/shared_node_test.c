@@ -336,10 +336,10 @@ static void at_the_close_an_idle_shared_node_goes(void) {
 /* Until the moment, and not at it. */
 static void validity_ends_with_its_moment(void) {
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
-    one->context.trusted_until = fake_now;
+    one->context.valid_until = fake_now;
     fake_release_in_doubt(first);
     CHECK(fake_waits(second));
-    one->context.trusted_until = fake_now + 1;
+    one->context.valid_until = fake_now + 1;
     zkl_lines_each(&one->lines, zkl_line_refreshed);
     fake_leave(one);
     CHECK(fake_held(second));

@@ -26,7 +26,7 @@ static void begin(void) {
     contender.context = &client.context;
     contender.phase = ZKL_HELD;
     contender.hold_until = ZKL_NEVER;
-    client.context.trusted_until = 10 * ZKL_SECOND;
+    client.context.valid_until = 10 * ZKL_SECOND;
     client.session.state = ZKL_STATE_SUSPENDED;
     moment = 4 * ZKL_SECOND;
     pthread_mutex_lock(&client.mutex);
@@ -51,7 +51,7 @@ static void validity_ends_with_the_trust_and_with_the_longest_hold(void) {
     moment = 5 * ZKL_SECOND;
     CHECK(zkl_validity(&contender) == 0);
     contender.hold_until = ZKL_NEVER;
-    client.context.trusted_until = 0;
+    client.context.valid_until = 0;
     CHECK(zkl_validity(&contender) == 0);
     CHECK(zkl_held(&contender));
 }

@@ -16,7 +16,7 @@ static void unsure(double seconds) {
 
 static void doubt(fake_client *client) {
     fake_wait(zk, T + 1);
-    client->context.trusted_until = 0;
+    client->context.valid_until = 0;
 }
 
 /* It could hold, if anything were believed of the session. */
@@ -24,7 +24,7 @@ static fake_caller *first(void) {
     doubt(one);
     fake_caller *c = fake_join(one, LINE, ZKL_NEVER);
     fake_settle(one);
-    one->context.trusted_until = 0;
+    one->context.valid_until = 0;
     CHECK(fake_waits(c) && c->contender->position == ZKL_POSITION_FIRST);
     return c;
 }
@@ -45,9 +45,9 @@ static void the_next_one_behind_it_is_granted(void) {
     fake_caller *c = first();
     fake_caller *next = fake_join(two, LINE, ZKL_NEVER);
     fake_settle_all(zk);
-    one->context.trusted_until = 0;
+    one->context.valid_until = 0;
     CHECK(fake_waits(c) && fake_waits(next));
-    two->context.trusted_until = ZKL_NEVER - 1;
+    two->context.valid_until = ZKL_NEVER - 1;
     unsure(1);
     unsure(T);
     fake_settle_all(zk);
@@ -64,7 +64,7 @@ static void who_stands_behind_somebody_stays(void) {
     CHECK(fake_waits(c));
     fake_release(other);
     fake_settle_all(zk);
-    one->context.trusted_until = 0;
+    one->context.valid_until = 0;
     CHECK(fake_waits(c) && c->contender->position == ZKL_POSITION_FIRST);
     unsure(1); /* it is counted from when it has become first */
     unsure(T - 1);
@@ -76,13 +76,13 @@ static void who_stands_behind_somebody_stays(void) {
 static void after_a_moment_of_trust_it_is_counted_anew(void) {
     zkl_nanos since = 0;
     zkl_context *context = &one->context;
-    context->trusted_until = fake_now;
+    context->valid_until = fake_now;
     CHECK(!zkl_context_gives_up(context, &since));
     context->unsure += (T - 1) * ZKL_SECOND;
     CHECK(!zkl_context_gives_up(context, &since));
-    context->trusted_until = fake_now + 1;
+    context->valid_until = fake_now + 1;
     CHECK(!zkl_context_gives_up(context, &since));
-    context->trusted_until = fake_now;
+    context->valid_until = fake_now;
     CHECK(!zkl_context_gives_up(context, &since));
     context->unsure += T * ZKL_SECOND - 1;
     CHECK(!zkl_context_gives_up(context, &since));
@@ -97,7 +97,7 @@ static void who_waits_for_a_shared_node_leaves_with_it(void) {
         unsure(T);
     CHECK(fake_held(held) || held->losses == 0);
     CHECK(fake_waits(c)); /* a holder is there, who does not know better */
-    one->context.trusted_until = 0;
+    one->context.valid_until = 0;
     fake_release_in_doubt(held);
     CHECK(fake_waits(c));
     unsure(T - 1);
@@ -112,7 +112,7 @@ static void who_waits_for_a_shared_node_leaves_with_it(void) {
 static void a_shared_node_that_is_still_to_be_held_leaves_too(void) {
     doubt(one);
     fake_caller *c = shared_settled(one);
-    one->context.trusted_until = 0;
+    one->context.valid_until = 0;
     CHECK(fake_waits(c));
     unsure(1);
     unsure(T);
@@ -143,7 +143,7 @@ static void time_counts_that_ends_with_an_answer(void) {
     void (*const usual)(zkl_heart *) = one->heart.unsure;
     one->heart.unsure = count_unsure;
     told = 0;
-    one->heart.trust.until = 0;
+    one->heart.validity.until = 0;
     answer(0, ZKL_PROOF_LEADER);
     one->context.unsure = 1;
     one->heart.told = 0;
@@ -159,7 +159,7 @@ static void time_counts_that_ends_with_an_answer(void) {
     answer(5, ZKL_PROOF_LEADER);
     CHECK_INT(counted(), 11000);
     one->context.counters.waiting = 1;
-    one->heart.trust.until = fake_now + 2 * ZKL_SECOND; /* believed for half of the time */
+    one->heart.validity.until = fake_now + 2 * ZKL_SECOND; /* believed for half of the time */
     answer(1, ZKL_PROOF_LEADER);
     CHECK_INT(counted(), 11000);
     answer(3, ZKL_PROOF_LEADER);
@@ -168,7 +168,7 @@ static void time_counts_that_ends_with_an_answer(void) {
     fake_now += 100 * ZKL_SECOND;
     zkl_heart_linked(&one->heart, &(zkl_grant){fake_now, T * ZKL_SECOND, T * ZKL_SECOND, false},
                      false);
-    one->heart.trust.until = 0;
+    one->heart.validity.until = 0;
     answer(1, ZKL_PROOF_LEADER);
     CHECK_INT(counted(), 14000);
     one->context.counters.waiting = 0;

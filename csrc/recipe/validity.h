@@ -1,5 +1,5 @@
-/* trust: until when a holder may believe that the servers still have its session. Pure: numbers in,
- * a moment out.
+/* validity: until when a holder may believe that the servers still have its session. Pure: numbers
+ * in, a moment out.
  *
  * An answer alone proves little: a leader that was deposed goes on answering syncs, and a follower
  * tells its leader that it has heard of a session only with the answer to the leader's next ping.
@@ -13,8 +13,8 @@
  * answered c had counted the session's timeout T anew, from h(i) or later; and it had a quorum when
  * the write was committed, which is part of every later leader, who counts anew himself.
  * docs/promises.md has a drawing, and what all this assumes. */
-#ifndef ZKL_TRUST_H
-#define ZKL_TRUST_H
+#ifndef ZKL_VALIDITY_H
+#define ZKL_VALIDITY_H
 
 #include "base/clock.h"
 
@@ -41,9 +41,9 @@ typedef enum zkl_proof {
 /* rc: ZooKeeper's. */
 zkl_proof zkl_proof_of(zkl_reach reach, int rc);
 
-/* How many answers are remembered: as many as can be of use at ZKL_TRUST_GRAIN. */
-#define ZKL_TRUST_KEPT 64
-#define ZKL_TRUST_GRAIN(timeout) ((timeout) / 48)
+/* How many answers are remembered: as many as can be of use at ZKL_VALIDITY_GRAIN. */
+#define ZKL_VALIDITY_KEPT 64
+#define ZKL_VALIDITY_GRAIN(timeout) ((timeout) / 48)
 
 /* The terms of a connection. */
 typedef struct zkl_grant {
@@ -53,7 +53,7 @@ typedef struct zkl_grant {
     bool fresh;         /* a new session */
 } zkl_grant;
 
-typedef struct zkl_trust {
+typedef struct zkl_validity_proof {
     zkl_nanos timeout; /* T: the least of this session that was ever believed */
     zkl_nanos granted; /* the least that it was ever granted: the gaps of a chain go by it */
     zkl_nanos until;   /* no leader with a quorum can have ended it before; 0: nothing is known */
@@ -62,19 +62,20 @@ typedef struct zkl_trust {
     struct zkl_proven {
         zkl_nanos handed, answered;
         bool founded; /* the session was known to live shortly before: it may begin a chain */
-    } kept[ZKL_TRUST_KEPT];
+    } kept[ZKL_VALIDITY_KEPT];
     size_t count; /* of this connection, oldest first */
-} zkl_trust;
+} zkl_validity_proof;
 
 /* Nothing is believed of the session, if there is one, until the servers have said more. */
-void zkl_trust_doubt(zkl_trust *trust);
-void zkl_trust_connected(zkl_trust *trust, const zkl_grant *grant);
+void zkl_validity_doubt(zkl_validity_proof *validity);
+void zkl_validity_connected(zkl_validity_proof *validity, const zkl_grant *grant);
 /* An answer of this connection was read. Answers come in the order in which the requests were
  * handed over. */
-void zkl_trust_answered(zkl_trust *trust, zkl_proof proof, zkl_nanos handed, zkl_nanos answered);
+void zkl_validity_answered(zkl_validity_proof *validity, zkl_proof proof, zkl_nanos handed,
+                           zkl_nanos answered);
 /* When the newest request that proved something was handed over; 0: none of this connection. */
-zkl_nanos zkl_trust_latest(const zkl_trust *trust);
+zkl_nanos zkl_validity_latest(const zkl_validity_proof *validity);
 /* Was that one a sync? Then the next heartbeat is a write. */
-bool zkl_trust_wants_write(const zkl_trust *trust);
+bool zkl_validity_wants_write(const zkl_validity_proof *validity);
 
 #endif

@@ -1,4 +1,4 @@
-/* usage: trust_model_test [SCHEDULES], or: trust_model_test trace SCHEDULE
+/* usage: validity_model_test [SCHEDULES], or: validity_model_test trace SCHEDULE
  *
  * The rule that validity goes by, against every schedule that a search comes to: a session that is
  * believed in has not been ended. Beside it the rules that looked as good, each of which the search
@@ -129,7 +129,7 @@ static void search(void) {
     for (size_t i = 0; i < count; i++)
         printf("        %-40s broken by %u, first by %u\n", rules[i].name, rules[i].violations,
                rules[i].first);
-    check_note("%u schedules break it, the first is %u; `trust_model_test trace %u` tells it",
+    check_note("%u schedules break it, the first is %u; `validity_model_test trace %u` tells it",
                failed, first, first);
     CHECK_INT(failed, 0);
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* What answers prove, link by link. In hundredths of the session timeout. */
 #include "check.h"
-#include "recipe/trust.h"
+#include "recipe/validity.h"
 
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>
@@ -9,11 +9,11 @@
 #define AT(hundredths) (T * 100 + T / 100 * (hundredths))
 #define UNTIL(hundredths) (AT(hundredths) + T / 100 * 98)
 
-static zkl_trust trust;
+static zkl_validity_proof validity;
 
 static void connected(zkl_nanos root, zkl_nanos timeout, bool fresh) {
     const zkl_grant grant = {root, timeout, timeout, fresh};
-    zkl_trust_connected(&trust, &grant);
+    zkl_validity_connected(&validity, &grant);
 }
 
 static void begin(void) {
@@ -21,7 +21,7 @@ static void begin(void) {
 }
 
 static void told(zkl_proof proof, int handed, int answered) {
-    zkl_trust_answered(&trust, proof, AT(handed), AT(answered));
+    zkl_validity_answered(&validity, proof, AT(handed), AT(answered));
 }
 
 static void sync_(int handed, int answered) {
@@ -36,58 +36,58 @@ static void write_(int handed, int answered) {
 static void begin_with_a_write(void) {
     begin();
     write_(1, 2);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
 }
 
 /* ---- the connection ---- */
 
 static void of_what_came_before_a_connection_nothing_is_the_latest(void) {
     begin_with_a_write();
-    CHECK_INT(zkl_trust_latest(&trust), AT(1));
+    CHECK_INT(zkl_validity_latest(&validity), AT(1));
     connected(AT(50), T, false);
-    CHECK_INT(zkl_trust_latest(&trust), 0);
+    CHECK_INT(zkl_validity_latest(&validity), 0);
 }
 
 /* Nothing was proven since; after a sync it is a write's turn as well, after a write it is not. */
 static void what_begins_anew_begins_with_a_write(void) {
     begin();
-    CHECK(zkl_trust_wants_write(&trust));
+    CHECK(zkl_validity_wants_write(&validity));
     sync_(1, 2);
-    CHECK(zkl_trust_wants_write(&trust));
+    CHECK(zkl_validity_wants_write(&validity));
     write_(10, 11);
-    CHECK(!zkl_trust_wants_write(&trust));
+    CHECK(!zkl_validity_wants_write(&validity));
     sync_(20, 21);
-    CHECK(zkl_trust_wants_write(&trust));
+    CHECK(zkl_validity_wants_write(&validity));
     write_(30, 31);
     connected(AT(40), T, false);
-    CHECK(zkl_trust_wants_write(&trust));
+    CHECK(zkl_validity_wants_write(&validity));
     write_(50, 51);
-    zkl_trust_doubt(&trust);
-    CHECK(zkl_trust_wants_write(&trust));
-    CHECK_INT(zkl_trust_latest(&trust), 0);
+    zkl_validity_doubt(&validity);
+    CHECK(zkl_validity_wants_write(&validity));
+    CHECK_INT(zkl_validity_latest(&validity), 0);
 }
 
 static void a_connection_alone_proves_nothing(void) {
     begin();
-    CHECK_INT(trust.until, 0);
+    CHECK_INT(validity.until, 0);
     sync_(1, 2);
-    CHECK_INT(trust.until, 0);
+    CHECK_INT(validity.until, 0);
 }
 
 static void the_first_write_proves_the_connection(void) {
     begin();
     write_(20, 90);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
     write_(21, 91);
-    CHECK_INT(trust.until, UNTIL(0)); /* only the first */
+    CHECK_INT(validity.until, UNTIL(0)); /* only the first */
 }
 
 static void a_new_connection_takes_nothing_away(void) {
     begin_with_a_write();
     connected(AT(10), T, false);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
     write_(12, 13);
-    CHECK_INT(trust.until, UNTIL(10));
+    CHECK_INT(validity.until, UNTIL(10));
 }
 
 /* Nor if it was begun before the latest request that was answered. */
@@ -96,16 +96,16 @@ static void nor_does_one_that_was_begun_earlier(void) {
     sync_(20, 21);
     sync_(51, 52);
     write_(61, 62);
-    CHECK_INT(trust.until, UNTIL(20));
+    CHECK_INT(validity.until, UNTIL(20));
     connected(AT(10), T, false);
-    CHECK_INT(trust.until, UNTIL(20));
+    CHECK_INT(validity.until, UNTIL(20));
 }
 
 /* What is believed ends before the shorter timeout does. */
 static void nor_does_a_shorter_session_if_that_is_later(void) {
     begin_with_a_write();
     connected(AT(60), T / 2, false);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
 }
 
 static void chains_do_not_reach_over_connections(void) {
@@ -114,67 +114,67 @@ static void chains_do_not_reach_over_connections(void) {
     connected(AT(5), T, false);
     sync_(45, 46);
     write_(60, 61);
-    CHECK_INT(trust.until, UNTIL(5));
+    CHECK_INT(validity.until, UNTIL(5));
     write_(85, 86);
-    CHECK_INT(trust.until, UNTIL(5)); /* 45 to 60 is too short for a ping */
+    CHECK_INT(validity.until, UNTIL(5)); /* 45 to 60 is too short for a ping */
     write_(95, 96);
-    CHECK_INT(trust.until, UNTIL(45));
+    CHECK_INT(validity.until, UNTIL(45));
 }
 
 static void a_shorter_session_is_believed_in_for_less(void) {
     begin_with_a_write();
     connected(AT(10), T / 2, false);
-    CHECK_INT(trust.until, AT(10) + T / 100 * 49);
+    CHECK_INT(validity.until, AT(10) + T / 100 * 49);
     write_(12, 13);
-    CHECK_INT(trust.until, AT(10) + T / 100 * 49);
+    CHECK_INT(validity.until, AT(10) + T / 100 * 49);
     connected(AT(20), T, false); /* the leader to come counts the least */
     write_(22, 23);
-    CHECK_INT(trust.until, AT(20) + T / 100 * 49);
+    CHECK_INT(validity.until, AT(20) + T / 100 * 49);
 }
 
 static void what_is_over_is_forgotten(void) {
     begin_with_a_write();
-    zkl_trust_doubt(&trust);
-    CHECK_INT(trust.until, 0);
-    CHECK_INT(trust.timeout, T);
+    zkl_validity_doubt(&validity);
+    CHECK_INT(validity.until, 0);
+    CHECK_INT(validity.timeout, T);
     connected(AT(10), 2 * T, false);
     write_(11, 12);
-    CHECK_INT(trust.until, UNTIL(10));
+    CHECK_INT(validity.until, UNTIL(10));
     connected(AT(20), 2 * T, true);
-    CHECK_INT(trust.timeout, 2 * T);
-    CHECK_INT(trust.until, 0);
+    CHECK_INT(validity.timeout, 2 * T);
+    CHECK_INT(validity.until, 0);
 }
 
 /* ---- a grant of which less is believed ---- */
 
 /* The servers ping in the time that they have granted. */
 static void the_gaps_of_a_chain_go_by_what_was_granted(void) {
-    zkl_trust_connected(&trust, &(zkl_grant){AT(0), 2 * T, T, true});
-    CHECK_INT(trust.timeout, T);
+    zkl_validity_connected(&validity, &(zkl_grant){AT(0), 2 * T, T, true});
+    CHECK_INT(validity.timeout, T);
     write_(1, 2);
-    CHECK_INT(trust.until, UNTIL(0)); /* not longer than is believed */
+    CHECK_INT(validity.until, UNTIL(0)); /* not longer than is believed */
     sync_(20, 21);
     sync_(52, 53); /* 0.3 of what is believed, and not of what was granted */
     write_(78, 79);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
     sync_(82, 83);
     write_(99, 100);
-    CHECK_INT(trust.until, UNTIL(1)); /* 1, 78 and 99; 82 is a twelfth of T before, not of 2 T */
+    CHECK_INT(validity.until, UNTIL(1)); /* 1, 78 and 99; 82 is a twelfth of T before, not of 2 T */
     write_(100, 101);
-    CHECK_INT(trust.until, UNTIL(20)); /* 20, 82 and 100 */
+    CHECK_INT(validity.until, UNTIL(20)); /* 20, 82 and 100 */
 }
 
 /* A later connection may be granted more, and the leader to come counts the least. */
 static void the_least_grant_counts(void) {
-    zkl_trust_connected(&trust, &(zkl_grant){AT(0), 2 * T, T, true});
-    zkl_trust_connected(&trust, &(zkl_grant){AT(1), 3 * T, T, false});
-    CHECK_INT(trust.granted, 2 * T);
-    zkl_trust_connected(&trust, &(zkl_grant){AT(2), T / 2, T / 2, false});
-    CHECK_INT(trust.granted, T / 2);
-    CHECK_INT(trust.timeout, T / 2);
-    zkl_trust_connected(&trust, &(zkl_grant){AT(3), 2 * T, T, false});
-    CHECK_INT(trust.granted, T / 2);
-    CHECK_INT(trust.timeout, T / 2);
+    zkl_validity_connected(&validity, &(zkl_grant){AT(0), 2 * T, T, true});
+    zkl_validity_connected(&validity, &(zkl_grant){AT(1), 3 * T, T, false});
+    CHECK_INT(validity.granted, 2 * T);
+    zkl_validity_connected(&validity, &(zkl_grant){AT(2), T / 2, T / 2, false});
+    CHECK_INT(validity.granted, T / 2);
+    CHECK_INT(validity.timeout, T / 2);
+    zkl_validity_connected(&validity, &(zkl_grant){AT(3), 2 * T, T, false});
+    CHECK_INT(validity.granted, T / 2);
+    CHECK_INT(validity.timeout, T / 2);
 }
 
 /* ---- chains ---- */
@@ -183,9 +183,9 @@ static void a_chain_of_three_proves_its_beginning(void) {
     begin_with_a_write();
     sync_(20, 21);
     sync_(51, 52);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
     write_(61, 80);
-    CHECK_INT(trust.until, UNTIL(20)); /* when the answer was read does not matter */
+    CHECK_INT(validity.until, UNTIL(20)); /* when the answer was read does not matter */
 }
 
 static void a_chain_wants_a_pings_time_in_it(void) {
@@ -193,11 +193,11 @@ static void a_chain_wants_a_pings_time_in_it(void) {
     sync_(20, 25);
     sync_(54, 55);
     write_(70, 71);
-    CHECK_INT(trust.until, UNTIL(1)); /* the write at the beginning, and 54 */
+    CHECK_INT(validity.until, UNTIL(1)); /* the write at the beginning, and 54 */
     sync_(71, 72);
     write_(81, 82);
     CHECK_INT(
-        trust.until,
+        validity.until,
         UNTIL(20)); /* 72 is not before 81 by a twelfth; 70 is behind 25 by more than enough */
 }
 
@@ -206,18 +206,18 @@ static void a_chain_wants_a_pause_at_its_end(void) {
     sync_(20, 21);
     sync_(51, 53);
     write_(61, 62);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
     write_(62, 63);
-    CHECK_INT(trust.until, UNTIL(20));
+    CHECK_INT(validity.until, UNTIL(20));
 }
 
 static void a_chain_wants_a_write_in_it(void) {
     begin_with_a_write();
     for (int at = 20; at < 500; at += 10)
         sync_(at, at + 1);
-    CHECK_INT(trust.until, UNTIL(1)); /* the one write is itself the beginning of a chain */
+    CHECK_INT(validity.until, UNTIL(1)); /* the one write is itself the beginning of a chain */
     write_(500, 501);
-    CHECK_INT(trust.until, UNTIL(450));
+    CHECK_INT(validity.until, UNTIL(450));
 }
 
 static void a_write_at_its_beginning_or_in_its_middle_does(void) {
@@ -225,11 +225,11 @@ static void a_write_at_its_beginning_or_in_its_middle_does(void) {
     write_(20, 21);
     sync_(52, 53);
     sync_(62, 63);
-    CHECK_INT(trust.until, UNTIL(20));
+    CHECK_INT(validity.until, UNTIL(20));
     write_(95, 96);
-    CHECK_INT(trust.until, UNTIL(20)); /* 62 and 52 are too near to each other */
+    CHECK_INT(validity.until, UNTIL(20)); /* 62 and 52 are too near to each other */
     sync_(105, 106);
-    CHECK_INT(trust.until, UNTIL(62));
+    CHECK_INT(validity.until, UNTIL(62));
 }
 
 static void a_chain_begins_where_the_session_was_known_to_live(void) {
@@ -237,20 +237,20 @@ static void a_chain_begins_where_the_session_was_known_to_live(void) {
     sync_(90, 91); /* nothing was heard for most of the timeout */
     sync_(125, 126);
     write_(140, 141);
-    CHECK_INT(trust.until, UNTIL(1));
+    CHECK_INT(validity.until, UNTIL(1));
     sync_(160, 161);
     write_(175, 176);
-    CHECK_INT(trust.until, UNTIL(125));
+    CHECK_INT(validity.until, UNTIL(125));
 }
 
 static void an_odd_answer_begins_anew(void) {
     begin_with_a_write();
     sync_(20, 21);
     told(ZKL_PROOF_BROKEN, 30, 31);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
     sync_(51, 52);
     write_(61, 62);
-    CHECK_INT(trust.until, UNTIL(0));
+    CHECK_INT(validity.until, UNTIL(0));
 }
 
 static void an_answer_that_proves_nothing_changes_nothing(void) {
@@ -259,17 +259,17 @@ static void an_answer_that_proves_nothing_changes_nothing(void) {
     told(ZKL_PROOF_NONE, 30, 31);
     sync_(51, 52);
     write_(61, 62);
-    CHECK_INT(trust.until, UNTIL(20));
+    CHECK_INT(validity.until, UNTIL(20));
 }
 
 /* A read of ours is no sign of the leader. */
 static void nor_does_it_begin_a_chain(void) {
     begin_with_a_write();
     told(ZKL_PROOF_NONE, 20, 21);
-    CHECK_INT(zkl_trust_latest(&trust), AT(1));
+    CHECK_INT(zkl_validity_latest(&validity), AT(1));
     sync_(51, 52);
     write_(61, 62);
-    CHECK_INT(trust.until, UNTIL(1));
+    CHECK_INT(validity.until, UNTIL(1));
 }
 
 static void what_is_believed_is_not_taken_back_by_a_later_answer(void) {
@@ -277,11 +277,11 @@ static void what_is_believed_is_not_taken_back_by_a_later_answer(void) {
     sync_(20, 21);
     sync_(51, 52);
     write_(61, 62);
-    CHECK_INT(trust.until, UNTIL(20));
+    CHECK_INT(validity.until, UNTIL(20));
     told(ZKL_PROOF_BROKEN, 63, 64);
     for (int at = 65; at < 90; at += 5) {
         write_(at, at + 1); /* the connection is proven by the first of them, until 98 */
-        CHECK_INT(trust.until, UNTIL(20));
+        CHECK_INT(validity.until, UNTIL(20));
     }
 }
 
@@ -292,41 +292,41 @@ static void shortly_is_less_than_half_the_timeout(void) {
         sync_(handed, 52);
         sync_(85, 86);
         write_(100, 101);
-        CHECK_INT(trust.until, handed < 51 ? UNTIL(handed) : UNTIL(1));
+        CHECK_INT(validity.until, handed < 51 ? UNTIL(handed) : UNTIL(1));
     }
     for (int handed = 49; handed <= 50; handed++) { /* or of the connection */
         begin();
         sync_(handed, 51);
         sync_(85, 86);
         write_(100, 101);
-        CHECK_INT(trust.until, handed < 50 ? UNTIL(handed) : UNTIL(0));
+        CHECK_INT(validity.until, handed < 50 ? UNTIL(handed) : UNTIL(0));
     }
 }
 
 /* The moment of the connection is not known, and the machine has just been started. */
 static void what_is_not_known_was_not_at_the_clocks_beginning(void) {
     connected(0, T, true);
-    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 10, T / 10 + 1);
-    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 2, T / 2 + 1);
-    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 10 * 8, T / 10 * 8 + 1);
-    zkl_trust_answered(&trust, ZKL_PROOF_QUORUM, T, T + 1);
-    CHECK(trust.until != T / 10 + T / 100 * 98);
+    zkl_validity_answered(&validity, ZKL_PROOF_LEADER, T / 10, T / 10 + 1);
+    zkl_validity_answered(&validity, ZKL_PROOF_LEADER, T / 2, T / 2 + 1);
+    zkl_validity_answered(&validity, ZKL_PROOF_LEADER, T / 10 * 8, T / 10 * 8 + 1);
+    zkl_validity_answered(&validity, ZKL_PROOF_QUORUM, T, T + 1);
+    CHECK(validity.until != T / 10 + T / 100 * 98);
 }
 
 /* ... and what comes then is the first all the same. */
 static void whatever_the_clock_says_the_first_is_remembered(void) {
     connected(1, T, true);
-    zkl_trust_answered(&trust, ZKL_PROOF_LEADER, T / 100, T / 100 + 1);
-    CHECK_INT(zkl_trust_latest(&trust), T / 100);
+    zkl_validity_answered(&validity, ZKL_PROOF_LEADER, T / 100, T / 100 + 1);
+    CHECK_INT(zkl_validity_latest(&validity), T / 100);
 }
 
 static void two_that_are_close_are_one(void) {
     for (int less = 0; less <= 1; less++) {
         begin();
         sync_(20, 21);
-        const zkl_nanos next = AT(20) + ZKL_TRUST_GRAIN(T) - less;
-        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, next, next + 1);
-        CHECK_INT(zkl_trust_latest(&trust), less ? AT(20) : next);
+        const zkl_nanos next = AT(20) + ZKL_VALIDITY_GRAIN(T) - less;
+        zkl_validity_answered(&validity, ZKL_PROOF_LEADER, next, next + 1);
+        CHECK_INT(zkl_validity_latest(&validity), less ? AT(20) : next);
     }
 }
 
@@ -334,17 +334,17 @@ static void two_that_are_close_are_one(void) {
 static void a_chain_may_be_as_short_as_that(void) {
     for (int less = 0; less <= 1; less++) {
         begin_with_a_write();
-        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(20), AT(21));
-        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(51) - less, AT(52));
-        zkl_trust_answered(&trust, ZKL_PROOF_QUORUM, AT(70), AT(71));
-        CHECK_INT(trust.until, less ? UNTIL(1) : UNTIL(20));
+        zkl_validity_answered(&validity, ZKL_PROOF_LEADER, AT(20), AT(21));
+        zkl_validity_answered(&validity, ZKL_PROOF_LEADER, AT(51) - less, AT(52));
+        zkl_validity_answered(&validity, ZKL_PROOF_QUORUM, AT(70), AT(71));
+        CHECK_INT(validity.until, less ? UNTIL(1) : UNTIL(20));
     }
     for (int less = 0; less <= 1; less++) {
         begin_with_a_write();
-        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(20), AT(21));
-        zkl_trust_answered(&trust, ZKL_PROOF_LEADER, AT(55), AT(56));
-        zkl_trust_answered(&trust, ZKL_PROOF_QUORUM, AT(56) + T / 12 - less, AT(80));
-        CHECK_INT(trust.until, less ? UNTIL(0) : UNTIL(20));
+        zkl_validity_answered(&validity, ZKL_PROOF_LEADER, AT(20), AT(21));
+        zkl_validity_answered(&validity, ZKL_PROOF_LEADER, AT(55), AT(56));
+        zkl_validity_answered(&validity, ZKL_PROOF_QUORUM, AT(56) + T / 12 - less, AT(80));
+        CHECK_INT(validity.until, less ? UNTIL(0) : UNTIL(20));
     }
 }
 
@@ -381,14 +381,14 @@ static void a_flood_of_answers_is_remembered_well_enough(void) {
             all[n].handed = now += step * (rand() % 3) / 2 + 1;
             all[n].answered = now + T / 200 * (rand() % 3);
             all[n].write = rand() % 4 == 0;
-            zkl_trust_answered(&trust, all[n].write ? ZKL_PROOF_QUORUM : ZKL_PROOF_LEADER,
-                               all[n].handed, all[n].answered);
+            zkl_validity_answered(&validity, all[n].write ? ZKL_PROOF_QUORUM : ZKL_PROOF_LEADER,
+                                  all[n].handed, all[n].answered);
             const zkl_nanos sound = all_of_them(n);
             best = best < sound ? sound : best;
-            CHECK(trust.until >= before);
-            before = trust.until;
-            CHECK(trust.until <= (best > UNTIL(1) ? best : UNTIL(1)));
-            CHECK(trust.until >= best - T / 8 || step > T / 10);
+            CHECK(validity.until >= before);
+            before = validity.until;
+            CHECK(validity.until <= (best > UNTIL(1) ? best : UNTIL(1)));
+            CHECK(validity.until >= best - T / 8 || step > T / 10);
         }
     }
 }
@@ -425,9 +425,9 @@ static void what_answers_prove(void) {
 /* The servers did not take it for ours: it is no evidence, nor is what came before it. */
 static void what_breaks_a_chain_is_no_part_of_the_next(void) {
     begin_with_a_write();
-    CHECK(zkl_trust_latest(&trust) > 0);
+    CHECK(zkl_validity_latest(&validity) > 0);
     told(ZKL_PROOF_BROKEN, 20, 21);
-    CHECK_INT(zkl_trust_latest(&trust), 0);
+    CHECK_INT(zkl_validity_latest(&validity), 0);
 }
 
 /* What was handed over before there was a server says less of what comes after it than the
@@ -438,7 +438,7 @@ static void a_chain_may_begin_soon_after_the_connection(void) {
     sync_(45, 46);
     write_(80, 81);
     sync_(100, 101);
-    CHECK_INT(trust.until, UNTIL(45));
+    CHECK_INT(validity.until, UNTIL(45));
 }
 
 int main(int argc, char **argv) {
