@@ -1,5 +1,5 @@
 /* client: a client's life. It connects the rooms: what the session tells goes to the lines and the
- * queries, what runs out goes to the timers, and what is closed is seen off. */
+ * queries, what runs out goes to the timers, and the worker ends what is closed. */
 #include "client/client_state.h"
 
 #include "base/clock.h"

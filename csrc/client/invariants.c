@@ -200,7 +200,7 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
         must(of,
              is_list_coming(line) || line->acl_asked || c->watch == ZKL_WATCH_ASKED || c->reading ||
                  c->context->valid_until <= zkl_context_now(c->context),
-             "who is first waits for the ACL, for its own node, or for trust");
+             "who is first waits for the ACL, for its own node, or for validity");
         break;
     case ZKL_POSITION_BEHIND:
         must(of, line->freshness.stale || child_of_sequence(line, c->blocker),

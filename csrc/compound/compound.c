@@ -235,7 +235,7 @@ static void set_timer(compound_lock *lock, zkl_nanos at) {
     zkl_timer_set(&lock->head.context->timers, &lock->head.timer, at);
 }
 
-/* The last of its parts was granted in this step: so the session is trusted. */
+/* The last of its parts was granted in this step: so validity is above 0. */
 static void grant(compound_lock *lock) {
     zkl_contender *head = &lock->head;
     head->token = lock->parts[0]->token;

@@ -277,8 +277,8 @@ void zkl_contender_unhost(zkl_contender *c) {
 }
 
 zkl_nanos zkl_contender_valid_until(const zkl_contender *c) {
-    const zkl_nanos until = c->hold_until, trusted = c->context->valid_until;
-    return until < trusted ? until : trusted;
+    const zkl_nanos hold_until = c->hold_until, valid_until = c->context->valid_until;
+    return hold_until < valid_until ? hold_until : valid_until;
 }
 
 void zkl_contenders_sweep(zkl_line_common *common) {

@@ -34,7 +34,7 @@ void zkl_evaluate_found(zkl_contender *c);
 /* Looks where a waiter stands in the snapshot, and does what follows. */
 void zkl_evaluate(zkl_contender *c, zkl_evidence evidence);
 /* Grants a waiter that is first, if that is certain: its directory's ACL is checked, its node is
- * there at this moment, and the session is trusted. What is still missing for that is asked for,
+ * there at this moment, and validity is above 0. What is still missing for that is asked for,
  * and comes back here with its answer. */
 void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence);
 /* Sets a holder's timer: to the end of its max_hold, and if its own node is not watched yet to when

@@ -43,7 +43,7 @@ void zkl_line_relink(zkl_line *line);
 void zkl_line_expire(zkl_line *line);
 /* context->valid_until had passed, and has moved on: those who wait only for that are granted. */
 void zkl_line_refreshed(zkl_line *line);
-/* context->unsure has grown: those who have waited long enough only for trust leave. */
+/* context->unsure has grown: those who have waited long enough only for validity leave. */
 void zkl_line_unsure(zkl_line *line);
 /* Deletes that the servers have refused are sent at once, without the pause, and what nobody uses
  * is given back. */

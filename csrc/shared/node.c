@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 
-/* ---- what the end of a step does ---- */
-
 /* ---- the node ---- */
 
 /* The list that goes out with the create sets the watch on the directory: if nobody is there, no
@@ -228,8 +226,6 @@ bool zkl_shared_nodes_step(zkl_line_common *common) {
         zkl_shared_node_advance(shared);
     return any;
 }
-
-/* ---- callers come ---- */
 
 /* ---- what the node and the line tell ---- */
 

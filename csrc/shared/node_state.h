@@ -48,7 +48,7 @@ struct zkl_shared_node {
     zkl_remote_waiters remote_waiters;
     uint64_t counted; /* grants since ZKL_REMOTE_WAITERS_NONE was left */
     zkl_nanos since;  /* until when nobody was there: a stint is counted from then */
-    /* nobody holds it, and somebody waits for trust alone: as in a contender that is first */
+    /* nobody holds it, and somebody waits for validity alone: as in a contender that is first */
     zkl_nanos patience;
     zkl_timer timer;
 };

@@ -16,7 +16,7 @@ static void overstay(zkl_contender *c) {
     zkl_contender_lost(c);
 }
 
-/* The node stays: it is the shared node's, which hands it on when the session is trusted again. */
+/* The node stays: it is the shared node's, which hands it on when validity is above 0 again. */
 static void doubt(zkl_contender *c, zkl_contender *node) {
     zkl_sharer_of(c)->witness = node;
     zkl_doubt_begin(c, node);

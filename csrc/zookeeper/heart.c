@@ -42,7 +42,7 @@ static bool is_wanted(const zkl_heart *heart) {
 
 /* With nobody there a heartbeat each third of the timeout: that is enough for the next acquire to
  * find a chain (validity.h) begun. With somebody there one each sixth, which keeps half of the
- * timeout left; and one each twelfth while somebody needs trust and there is none. */
+ * timeout left; and one each twelfth while somebody needs validity and there is none. */
 static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos timeout = heart->validity.timeout;
     if (heart->proving)
@@ -125,8 +125,8 @@ static void measure(zkl_heart *heart, zkl_nanos took) {
 /* Time counts that ends with an answer: a server that is silent is not slow. */
 static void count_unsure(zkl_heart *heart, zkl_nanos now) {
     zkl_context *context = heart->context;
-    const zkl_nanos trusted = context->valid_until;
-    const zkl_nanos since = heart->heard > trusted ? heart->heard : trusted;
+    const zkl_nanos until = context->valid_until;
+    const zkl_nanos since = heart->heard > until ? heart->heard : until;
     heart->heard = now;
     if (now <= since || !is_wanted(heart))
         return;

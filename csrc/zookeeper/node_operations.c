@@ -41,11 +41,11 @@ static int mode_of(const zkl_op *op) {
 /* ---- one ---- */
 
 static void on_void(int rc, const void *data) {
-    zkl_outgoing_request_answer((zkl_outgoing_request_request *)data, &(zkl_reply){.rc = rc});
+    zkl_outgoing_request_answer((zkl_outgoing_request *)data, &(zkl_reply){.rc = rc});
 }
 
 /* Of what is told with a Stat. */
-static void answer_with(zkl_outgoing_request_request *r, zkl_reply reply, const struct Stat *stat,
+static void answer_with(zkl_outgoing_request *r, zkl_reply reply, const struct Stat *stat,
                         bool plausible) {
     zkl_stat copy;
     if (reply.rc == ZOK && stat && plausible) {
@@ -58,13 +58,13 @@ static void answer_with(zkl_outgoing_request_request *r, zkl_reply reply, const 
 }
 
 static void on_made(int rc, const char *path, const struct Stat *stat, const void *data) {
-    zkl_outgoing_request_request *r = (zkl_outgoing_request_request *)data;
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     answer_with(r, (zkl_reply){.rc = rc, .path = path}, stat,
                 rc == ZOK && zkl_outgoing_request_is_made(path, r->path, r->sequence));
 }
 
 static void on_stat(int rc, const struct Stat *stat, const void *data) {
-    answer_with((zkl_outgoing_request_request *)data, (zkl_reply){.rc = rc}, stat, true);
+    answer_with((zkl_outgoing_request *)data, (zkl_reply){.rc = rc}, stat, true);
 }
 
 /* Null data has a length below 0. */
@@ -72,7 +72,7 @@ static void on_data(int rc, const char *value, int length, const struct Stat *st
                     const void *data) {
     const bool some = length > 0;
     answer_with(
-        (zkl_outgoing_request_request *)data,
+        (zkl_outgoing_request *)data,
         (zkl_reply){.rc = rc, .data = some ? value : "", .length = some ? (size_t)length : 0}, stat,
         value || !some);
 }
@@ -85,7 +85,7 @@ static void on_names(int rc, const struct String_vector *names, const struct Sta
         reply.names = (const char *const *)names->data;
         reply.count = (size_t)names->count;
     }
-    answer_with((zkl_outgoing_request_request *)data, reply, stat, good);
+    answer_with((zkl_outgoing_request *)data, reply, stat, good);
 }
 
 static zkl_reach reach_of(zkl_op_kind kind) {
@@ -107,8 +107,8 @@ static zkl_reach reach_of(zkl_op_kind kind) {
 int zkl_node_operations_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
     zhandle_t *handle = link->handle;
-    zkl_outgoing_request_request *r = zkl_outgoing_request_about(
-        link, back, reach_of(op->kind), op->kind == ZKL_OP_CREATE ? op->path : "");
+    zkl_outgoing_request *r = zkl_outgoing_request_about(link, back, reach_of(op->kind),
+                                                         op->kind == ZKL_OP_CREATE ? op->path : "");
     if (!r)
         return ZMARSHALLINGERROR;
     r->sequence = op->sequential;
@@ -231,7 +231,7 @@ static int outcome_of(const zoo_op_result_t *result) {
 }
 
 static void on_transaction(int rc, const void *data) {
-    zkl_outgoing_request_request *r = (zkl_outgoing_request_request *)data;
+    zkl_outgoing_request *r = (zkl_outgoing_request *)data;
     const transaction *t = r->load;
     zkl_reply reply = {.rc = rc == ZOK && !is_whole(t) ? ZKL_CORRUPT : rc};
     for (size_t i = 0; i < t->count; i++)
@@ -247,7 +247,7 @@ static void on_transaction(int rc, const void *data) {
 
 int zkl_node_operations_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);
-    zkl_outgoing_request_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
+    zkl_outgoing_request *r = zkl_outgoing_request_new(link, back, ZKL_REACH_QUORUM);
     if (!r)
         return ZMARSHALLINGERROR;
     transaction *t = transaction_new(count);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef zkl_outgoing_request_request request;
+typedef zkl_outgoing_request request;
 
 /* The buffers of a transaction's answer. */
 typedef struct batch {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-zkl_outgoing_request_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back,
-                                                         zkl_reach reach, const char *path) {
+zkl_outgoing_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back, zkl_reach reach,
+                                                 const char *path) {
     const size_t size = strlen(path) + 1;
-    zkl_outgoing_request_request *r = calloc(1, sizeof *r + size);
+    zkl_outgoing_request *r = calloc(1, sizeof *r + size);
     if (!r)
         return NULL;
     memcpy(r->path, path, size);
@@ -22,18 +22,17 @@ zkl_outgoing_request_request *zkl_outgoing_request_about(zkl_link *link, zkl_ret
     return r;
 }
 
-zkl_outgoing_request_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back,
-                                                       zkl_reach reach) {
+zkl_outgoing_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back, zkl_reach reach) {
     return zkl_outgoing_request_about(link, back, reach, "");
 }
 
-static void free_memory(zkl_outgoing_request_request *r) {
+static void free_memory(zkl_outgoing_request *r) {
     if (r->unload)
         r->unload(r->load);
     free(r);
 }
 
-static void outgoing_free(zkl_outgoing_request_request *r) {
+static void outgoing_free(zkl_outgoing_request *r) {
     zkl_link *link = r->link;
     pthread_mutex_lock(&link->mutex);
     zkl_list_remove(&link->requests, &r->item);
@@ -43,7 +42,7 @@ static void outgoing_free(zkl_outgoing_request_request *r) {
     free_memory(r);
 }
 
-int zkl_outgoing_request_sent(zkl_outgoing_request_request *r, int rc) {
+int zkl_outgoing_request_sent(zkl_outgoing_request *r, int rc) {
     if (rc != ZOK)
         outgoing_free(r);
     else
@@ -54,7 +53,7 @@ int zkl_outgoing_request_sent(zkl_outgoing_request_request *r, int rc) {
 /* On a handle that is at its end zoo_amulti frees the path of each operation but the last, which is
  * ours. The library's own thread brings it there, but not from one moment to the next: it loses its
  * server before, and has to find another one. */
-int zkl_outgoing_request_transact(zkl_outgoing_request_request *r, int count, const zoo_op_t *ops,
+int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_op_t *ops,
                                   zoo_op_result_t *results, void_completion_t done) {
     zhandle_t *handle = r->link->handle;
     for (int i = 0; i < count; i++)
@@ -65,7 +64,7 @@ int zkl_outgoing_request_transact(zkl_outgoing_request_request *r, int count, co
 }
 
 /* Freed only after the owner has acted on it, so that a drained link has nothing left to start. */
-void zkl_outgoing_request_answer(zkl_outgoing_request_request *r, const zkl_reply *reply) {
+void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply) {
     zkl_link *link = r->link;
     if (link->settled < r->handed)
         link->settled = r->handed;
@@ -75,7 +74,7 @@ void zkl_outgoing_request_answer(zkl_outgoing_request_request *r, const zkl_repl
 }
 
 void zkl_outgoing_request_forget(zkl_link *link) {
-    ZKL_EACH (zkl_outgoing_request_request, r, &link->requests, item) {
+    ZKL_EACH (zkl_outgoing_request, r, &link->requests, item) {
         free_memory(r);
     }
 }

@@ -7,7 +7,7 @@
 #include "zookeeper/link_state.h"
 
 /* The library brings it back once, unless the handle is closed before. */
-typedef struct zkl_outgoing_request_request {
+typedef struct zkl_outgoing_request {
     zkl_list_item item; /* link->requests */
     zkl_link *link;
     zkl_return back;
@@ -17,22 +17,21 @@ typedef struct zkl_outgoing_request_request {
     void (*unload)(void *load);
     bool sequence; /* of a create: the servers append a number */
     char path[];   /* of a create */
-} zkl_outgoing_request_request;
+} zkl_outgoing_request;
 
 /* NULL: no memory. */
-zkl_outgoing_request_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back,
-                                                       zkl_reach reach);
+zkl_outgoing_request *zkl_outgoing_request_new(zkl_link *link, zkl_return back, zkl_reach reach);
 /* The path is copied. */
-zkl_outgoing_request_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back,
-                                                         zkl_reach reach, const char *path);
+zkl_outgoing_request *zkl_outgoing_request_about(zkl_link *link, zkl_return back, zkl_reach reach,
+                                                 const char *path);
 /* The library took the request, or not: then nobody brings it back, and it is gone. Returns rc. */
-int zkl_outgoing_request_sent(zkl_outgoing_request_request *r, int rc);
+int zkl_outgoing_request_sent(zkl_outgoing_request *r, int rc);
 /* Hands several operations to the library, to be done together or not at all. Returns as above.
  * ZINVALIDSTATE: there is no server just now, of which an event is on its way. */
-int zkl_outgoing_request_transact(zkl_outgoing_request_request *r, int count, const zoo_op_t *ops,
+int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_op_t *ops,
                                   zoo_op_result_t *results, void_completion_t done);
 /* completion thread. Tells the owner of the link, and is gone. */
-void zkl_outgoing_request_answer(zkl_outgoing_request_request *r, const zkl_reply *reply);
+void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply);
 /* The handle is closed: frees what the library has not brought back. */
 void zkl_outgoing_request_forget(zkl_link *link);
 

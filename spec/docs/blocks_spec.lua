@@ -5,8 +5,8 @@ local read = require("spec.support.file").read
 
 --- By page, its blocks in order: the language, and what runs it.
 local RUN = {
-  ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: the Makefile", "lua: spec/docs/example_spec.lua",
-    "sql: spec/docs/promises_spec.lua", "sh: tools/rock.sh" },
+  ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: the Makefile", "sql: spec/docs/promises_spec.lua",
+    "lua: spec/docs/example_spec.lua", "sh: tools/rock.sh" },
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
     "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },

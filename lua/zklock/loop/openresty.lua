@@ -76,6 +76,7 @@ function openresty.wait(client, waiter)
   if waiter.done then return end
   local host = client.host
   host.visits:here()
+  if waiter.done then return end -- its visit has begun here, and took the events
   host.notifier:listen()
   waiter.semaphore = assert(semaphore.new(0))
   repeat
