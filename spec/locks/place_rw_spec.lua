@@ -105,6 +105,7 @@ describe("with fair = false a read-write lock #once", function()
     assert.equal(token, lock.read:acquire(PATIENCE, "me"))
     local request, answers = here:ask(lock.read)
     here:becomes(3)
+    assert(lock.read:participants(PATIENCE)) -- answered behind the create, so the client knows its node
     assert.is_false(request:is_held())
     assert(lock.write:release("me"))
     here:eventually(function() return answers[1] end)
