@@ -106,7 +106,7 @@ describe("under strict globals", function()
     end)
   end
 
-  it("every module that does not need nginx can be loaded", function()
+  it("every module that does not need nginx can be loaded #bare", function()
     passes [[
       local find = io.popen "find lua/zklock -name '*.lua'"
       local count = 0
