@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # `make help` tells what there is. How things are compiled is in tools/make/compile.mk, what the tests are run with in
 # tools/make/suites.mk.
 
@@ -16,7 +17,9 @@ TLS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring tls,$(SP
 
 # `make chaos`: how long, and which schedule of faults (without a seed: another one each time). `make test` has it under
 # Lua 5.4, for the minutes that CHAOS says; CHAOS= leaves it out.
+# KIND=armfuls: each worker takes up to 50 locks at once. KIND=jobs: each has a job at each path.
 MINUTES = 10
+KIND =
 SEED := $(shell date +%s)
 CHAOS = $(if $(filter 5.4,$(LUAS)),$(if $(SPECS),,1))
 
@@ -31,8 +34,8 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench
-.PHONY: deps build hosts unit rock rockspec neighbour_programs libzookeeper format clean
+.PHONY: help demo test nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench duel screenshot release picture
+.PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,10 +45,10 @@ help:
 	@echo '  make nightly  what is too long for each change, in at most four hours: HOURS=0.1 tries each part, and cuts off what has a fixed length'
 	@echo '  make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
-	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42'
+	@echo '  make chaos   everything breaks for ten minutes, and the lock keeps its promises: MINUTES=1 SEED=42, KIND=armfuls for many locks at once, KIND=jobs for jobs'
 	@echo '  make soak    nginx is reloaded for two minutes with all timers in use, then nginx and plain Lua use everything for ten, and nothing grows: MINUTES=60'
 	@echo '  make soak-lua  each Lua misuses everything for ten minutes, and nothing is left: MINUTES=1 SEED=42'
-	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind: for some minutes'
+	@echo '  make slow    floods, hooks that raise at every instruction, hostile directories in valgrind, jobs under wrong clocks, a Prometheus and a browser: for some minutes'
 	@echo '  make random  the random unit tests with a thousand seeds for each course: SEEDS=100'
 	@echo '  make model   every order of events of the recipe in a model, and each of its rules left out once: FULL=1'
 	@echo '  make sim     whole clients on simulated servers for a minute, other seeds each time: SECONDS=20; SEED=7 tells one'
@@ -58,10 +61,19 @@ help:
 	@echo '  make lint    formatting and static checks'
 	@echo '  make asan    the specs with AddressSanitizer, LeakSanitizer and UBSan'
 	@echo '  make tsan    the specs with ThreadSanitizer'
+	@echo '  make platforms  the unit tests, and a lock beside one of this machine, on arm64, s390x and i386 in qemu and with musl: PLATFORMS="arm64 musl"'
 	@echo '  make bench   the measurements'
+	@echo '  make duel    the same commands under zklock run, etcdctl lock and flock, for a minute: for how long do two run at once?'
+	@echo '  make screenshot  docs/images/locks.png, the picture of the page for operators'
 	@echo '  make contest every way that people lock today, what it costs and what it breaks: QUICK=1 PEERS="flock etcd"'
+	@echo '  make picture draws docs/demo.svg, what make demo shows on a terminal'
+	@echo '  make release VERSION=1.0.0  tests a fresh clone, tags it and packs it in build/release; uploads nothing'
 	@echo 'These install nothing:'
-	@echo '  make build   the module for each Lua: build/5.4/zklock/core.so, ...'
+	@echo '  make build   the module for each Lua: build/5.4/zklock/core.so, ..., and the command line: build/zklock'
+	@echo '  make install the command line with its manual and completions, and install-lib: PREFIX=/usr/local DESTDIR='
+	@echo '  make install-lib  the engine as a C library: libzklock.so, libzklock.a, zklock.h, zklock.pc, zklock(3): LIBDIR=lib'
+	@echo '  make uninstall  removes them'
+	@echo '  make abi     writes what programs in C are built against into share/zklock.abi, and the functions into zklock(3)'
 	@echo '  make unit    the C unit tests, build/unit/*_test; tools/unit.sh build/unit runs them'
 	@echo '  make hosts   for the specs: build/5.4/host, ..., a program with that Lua in it'
 	@echo '  make neighbour_programs  for the specs: the programs that use other languages'\'' libraries'
@@ -83,10 +95,16 @@ DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS)) \
 deps:
 	@$(DEPS)
 
+include tools/make/version.mk
 include tools/make/compile.mk
 include tools/make/suites.mk
 
-build: $(MODULES)
+build: $(MODULES) $(B)/zklock
+
+# The command line and the library. What is installed has to be built before `sudo make install`.
+PREFIX = /usr/local
+DESTDIR =
+include tools/make/install.mk
 hosts: $(HOSTS)
 unit: $(UNIT) $(REPLAYS)
 
@@ -99,7 +117,8 @@ test: deps
 	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
 	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
 	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 1500 -o build/test \
-		$(if $(filter 5.4,$(LUAS)),'5.4=$(call specs,5.4,build)') \
+		$(if $(filter 5.4,$(LUAS)),'5.4=$(call specs,5.4,build,,,$(NOT_AROUND))') \
+		$(and $(AROUND),$(filter 5.4,$(LUAS)),'5.4-around=$(call specs,5.4,build,,,$(AROUND))') \
 		$(if $(filter luajit,$(LUAS)),'luajit=$(call specs,luajit,build,,once)') \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbour_specs)') \
 		"$$@" \
@@ -128,7 +147,7 @@ tls: deps
 
 chaos: deps
 	@$(call checked,build/checked/5.4/zklock/core.so)
-	@exec env $(call lua,5.4,build/checked) chaos/run.lua $(MINUTES) $(SEED)
+	@exec env $(call lua,5.4,build/checked) chaos/run.lua $(MINUTES) $(SEED) $(KIND)
 
 # nginx runs LuaJIT, and the plain process that it is compared with runs Lua 5.4.
 soak_nginx = LUA_PATH_5_4="$(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;;" \
@@ -142,10 +161,11 @@ soak-lua: deps
 	@$(submake) build
 	@exec env $(call soak_lua,$$(($(MINUTES) * 60)),$(LUAS))
 
-# $(call slow_suites,A,B,C,D): how many seconds the floods may take, hostile directories, those in valgrind, and the hooks
-# of one Lua
+# $(call slow_suites,A,B,C,D,E): how many seconds the floods may take, hostile directories, those in valgrind, the hooks
+# of one Lua, and what goes by the clock for minutes
 slow_suites = \
 	'flood@$1=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=flood $(spec_options) $(spec_files)' \
+	'long@$5=$(call lua,5.4,build) $(BUSTED) -o gtest --tags=long $(spec_options) spec/jobs' \
 	'hostile-asan@$2=$(call under_asan,$(call hostile_specs,build/asan))' \
 	'hostile-tsan@$2=$(call under_tsan,$(call hostile_specs,build/tsan))' \
 	'hostile-valgrind@$3=$(call hostile_specs,build,$(VALGRIND))' \
@@ -159,7 +179,7 @@ endef
 slow: deps
 	@rm -rf build/test/slow && mkdir -p build/test/slow
 	$(build_slow)
-	@exec $(SUITES) -j 1 -o build/test/slow $(call slow_suites,3600,3600,3600,3600)
+	@exec $(SUITES) -j 1 -o build/test/slow $(call slow_suites,3600,3600,3600,3600,3600)
 
 random: deps
 	@$(submake) $(B)/unit/line_random_test $(B)/unit/compound_random_test
@@ -205,7 +225,7 @@ coverage: deps
 
 # One thing at a time is changed in the C sources. COUNT=0: everything that can be; without a seed the same ones as the
 # last time, so that a run goes on where the last one ended.
-FILES = $(wildcard csrc/line/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c csrc/query/*.c) \
+FILES = $(wildcard csrc/line/*.c csrc/paths/*.c csrc/shared/*.c csrc/compound/*.c csrc/recipe/*.c csrc/query/*.c) \
 	$(wildcard csrc/zookeeper/session*.c) csrc/zookeeper/config.c csrc/zookeeper/heart.c
 # What unit tests take instead of the engine's wins over what is in a library, too.
 MUTANTS = B=build/mutants CFLAGS='-O2 -fvisibility=default -fno-semantic-interposition' unit build/mutants/sim/simulation
@@ -225,18 +245,19 @@ mutants: deps
 asan: deps
 	@rm -rf build/asan/log && mkdir -p build/asan/log
 	@$(call instrumented,asan,unit build/asan/5.4/zklock/core.so build/asan/5.4/host build/asan/5.4/scarce/scarce.so \
-		build/asan/luajit/zklock/core.so build/asan/sim/simulation)
+		build/asan/luajit/zklock/core.so build/asan/sim/simulation build/asan/zklock)
 	@$(submake) build/luajit/zklock/core.so
 	@exec $(SUITES) -j 1 -l 1800 -o build/asan/log \
 		'unit=$(unit_asan)' \
 		'sim=$(call sanitized_asan,build/asan/report) build/asan/sim/simulation 60' \
 		'memory=$(memory_asan)' \
 		'5.4=$(call under_asan,$(call specs,5.4,build/asan,$(ASAN_SPECS),bare))' \
+		'cli=$(cli_asan)' \
 		'nginx=$(nginx_asan)'
 
 tsan: deps
 	@rm -rf build/tsan/log && mkdir -p build/tsan/log
-	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so build/tsan/5.4/host)
+	@$(call instrumented,tsan,unit build/tsan/5.4/zklock/core.so build/tsan/5.4/host build/tsan/zklock)
 	@exec $(SUITES) -j 1 -l 1800 -o build/tsan/log \
 		'unit=$(unit_tsan)' \
 		'5.4=$(call under_tsan,$(call specs,5.4,build/tsan,$(TSAN_SPECS),bare))'
@@ -250,7 +271,17 @@ lint: deps
 	@tools/lint.sh
 
 format:
-	@find csrc spec bench fuzz -name '*.[ch]' -exec clang-format -i {} +
+	@find csrc spec bench fuzz examples -name '*.[ch]' -exec clang-format -i {} +
+
+# What a released version has of it stays as it is until the next major one.
+abi:
+	@$(LUA_5.4) tools/abi.lua --write
+	@$(LUA_5.4) tools/manual.lua --write
+
+# VERSION=1.0.0; RELEASE_TEST: how the clone is tested that the release is made of
+RELEASE_TEST = make test lint
+release: deps
+	@exec tools/release.sh '$(VERSION)' '$(RELEASE_TEST)'
 
 rockspec:
 	@$(LUA_5.4) tools/rockspec.lua --write
@@ -259,15 +290,33 @@ demo: deps
 	@$(submake) $(B)/5.4/zklock/core.so
 	@exec env $(call lua,5.4) examples/flash_sale/demo.lua
 
+picture: deps
+	@$(submake) $(B)/5.4/zklock/core.so
+	@mkdir -p build && env $(call lua_path,5.4) LC_ALL=C.UTF-8 TERM=xterm python3 spec/support/terminal.py '' \
+		$(LUA_5.4) examples/flash_sale/demo.lua </dev/null >build/demo.shown
+	@$(LUA_5.4) tools/picture.lua 'make demo: a flash sale of 200 items, without and with the lock' \
+		<build/demo.shown >docs/demo.svg
+
 bench: deps
-	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so build/neighbour/Curator.class
+	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so build/neighbour/Curator.class \
+		$(addprefix $(CONTEST)/,gozk etcd Contest.class)
 	@env $(call lua,5.4) bench/run.lua
 	@env $(call lua,5.4) bench/family.lua
 	@env $(call lua,5.4) bench/scale.lua
+	@env TMPDIR=$(or $(wildcard /dev/shm),/tmp) $(call lua,5.4) bench/many.lua
 	@env $(call lua,luajit) bench/scale.lua 'memory cheap'
 	@exec env $(call lua,luajit) bench/nginx.lua
 
+screenshot: deps
+	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so
+	@exec env $(call lua,5.4) tools/screenshot.lua
+
+duel: deps
+	@$(submake) $(B)/zklock $(B)/5.4/zklock/core.so
+	@exec env $(call lua,5.4) bench/duel.lua
+
 include tools/make/nightly.mk
+include tools/make/platforms.mk
 include bench/contest/contest.mk
 
 clean:

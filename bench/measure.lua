@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What the measurements share.
 local core = require "zklock.core"
 

@@ -1,5 +1,11 @@
---- Inside nginx with two workers: how soon a waiting request wakes, what an idle worker costs, and how many requests go
---- through one contended lock. Prints; asserts nothing. Run with LuaJIT, whose build nginx loads.
+-- SPDX-License-Identifier: MIT
+--- Inside nginx with two workers: how soon a waiting request wakes, what an idle worker costs, how many requests go
+--- through one contended lock, and how many with a lock of their own for each of 1,000 items. Prints; asserts nothing.
+-- Run with LuaJIT, whose build nginx loads.
+--
+--   nginx.lua [items [FOLDER...]]   only the items; FOLDER has another build of zklock, as build/luajit has this one:
+--                                   both in turn
+local measure = require "bench.measure"
 local nginx = require "spec.support.nginx"
 local process = require "spec.support.process"
 local server = require "spec.support.server"
@@ -34,6 +40,12 @@ local SERVER = [[
   } }
   location /zklock { content_by_lua_block {
     local lock = client:mutex("/bench/contended")
+    if not lock:acquire(20) then return ngx.exit(503) end
+    lock:release()
+    ngx.say("ok")
+  } }
+  location /items { content_by_lua_block {
+    local lock = client:mutex("/bench/items/" .. math.random(1000))
     if not lock:acquire(20) then return ngx.exit(503) end
     lock:release()
     ngx.say("ok")
@@ -89,6 +101,47 @@ local function requests(web, path)
   return tonumber(out:match("Requests/sec:%s*([%d.]+)")), out:match("Non%-2xx[^\n]*") or ""
 end
 
+-- ---- a lock for each item -------------------------------------------------------------------------------------------
+
+local ITEM_ROUNDS = 3
+local TO_MS = { us = 0.001, ms = 1, s = 1000 }
+
+--- Two hundred connections, each for any of the items.
+---@return table { rate = a second, p99 = milliseconds, server = microseconds, failed = "" or what was not served }
+local function items_once(build)
+  local web = nginx.start { http = nginx.CLIENT, server = SERVER, values = { hosts = zk.hosts },
+    package_cpath = build and ('lua_package_cpath "%s/?.so;;";'):format(build) }
+  local function run(duration)
+    local wrk = process.spawn { "wrk", "-t2", "-c200", "-d" .. duration, "--latency", web.url .. "/items" }
+    wrk:wait(60)
+    return wrk:stdout()
+  end
+  run("2s") -- all directories are there then
+  local before = measure.processor_time { zk.pid }
+  local out = run("5s")
+  local count = tonumber(out:match("(%d+) requests in"))
+  local p99, unit = out:match("99%%%s+([%d.]+)(%a+)")
+  local result = { rate = tonumber(out:match("Requests/sec:%s*([%d.]+)")), p99 = p99 * TO_MS[unit],
+    server = (measure.processor_time { zk.pid } - before) / count * 1e6, failed = out:match("Non%-2xx[^\n]*") or "" }
+  web:stop()
+  return result
+end
+
+local function items(builds)
+  print "1,000 items, 200 connections, two workers:"
+  for _ = 1, ITEM_ROUNDS do
+    for i = 0, #builds do
+      local one = items_once(builds[i])
+      print(("  %-28s %6.0f requests a second, 99th percentile %4.0f ms, %4.0f us of the server each %s"):format(
+        builds[i] or "this build", one.rate, one.p99, one.server, one.failed))
+    end
+  end
+end
+
+if arg and arg[1] == "items" then return items { select(2, unpack(arg)) } end
+
+-- ---------------------------------------------------------------------------------------------------------------------
+
 local web = start()
 web:get("/zklock")
 print "From a release to the next waiter of the same worker:"
@@ -115,3 +168,4 @@ for _, case in ipairs(CASES) do
   print(("  %-32s %.0f %s"):format(case[1], requests(web, case[2])))
 end
 web:stop()
+items {}

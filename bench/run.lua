@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Counts what the lock costs, in round trips through a proxy that holds every byte back for 10 ms each way, and in
 --- requests sent. Prints; asserts nothing.
 local core = require "zklock.core"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What one process pays, against a server on the same machine without a proxy: calls without traffic, many locks, many
 --- waiters, and the memory of each. Prints; asserts nothing.
 local core = require "zklock.core"

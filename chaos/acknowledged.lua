@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Whether ZooKeeper itself keeps what it has acknowledged when leaders are killed: no zklock in it, kazoo writes.
 --
 --   lua5.4 chaos/acknowledged.lua [MINUTES] [SEED] [SYNC]

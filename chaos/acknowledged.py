@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Writes nodes with kazoo, and looks whether what servers have acknowledged is still so: for chaos/acknowledged.lua.
 
 usage: acknowledged.py HOST:PORT,...    When it has begun it says so: `ready`. A line `check` on its input: it stops, waits

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The workers of a run: keeps them at work, replaces those that were killed, and adds up what they report.
 --
 -- A worker is named wNUMBER.GENERATION: nobody takes over a dead one's name. The first few reach the servers through
@@ -11,12 +12,14 @@ local crew = {}
 crew.__index = crew
 
 local SHIFT = 0.7 -- seconds
---- What a busy machine may add to a wait, but for the time in which we came to nothing ourselves. The deadline is kept
---- by a thread of the waiter's own process.
+--- The time that a busy machine may add to a wait, but for the time in which we came to nothing ourselves. A thread of
+--- the waiter's own process keeps the deadline.
 local SLACK = 3
 local LAG = 0.2 -- between two steps of ours; what is longer counts
 --- A wait without a deadline may last long while sessions end and servers come and go, but not for ever.
 local PATIENCE = 60
+--- The counts of a report that only some kinds of runs have.
+local COUNTED = { "guarded", "read_on", "told", "unknown", "raised" }
 
 ---@param testbed table
 ---@param cast table as `chaos.schedule.CAST`
@@ -28,7 +31,7 @@ function crew.new(testbed, cast, seed, options)
     testbed = testbed, cast = cast, seed = seed, slots = {}, shifts = 0, working = true, granted = 0, longest = 0,
     longest_close = 0, losses = 0, guarded = 0, read_on = 0, told = 0, unknown = 0, hired = 0, failed = {},
     lost_waiters = {},
-    complaints = {}, lags = {},
+    complaints = {}, lags = {}, epochs = {}, raised = 0,
     patience = options.patience or PATIENCE, slack = options.slack or SLACK, how = options.worker,
   }, crew)
   for n = 1, cast.workers do
@@ -105,10 +108,10 @@ local function order(self, slot, task, more)
   slot.busy, slot.began = task, loop.now()
   local what = {
     task = task, name = slot.name, hosts = slot.hosts, session_timeout = self.cast.session_timeout, slack = self.slack,
-    seed = self.seed * 7919 + self.shifts, seconds = SHIFT, places = places,
+    seed = self.seed * 7919 + self.shifts, seconds = SHIFT, places = places, armful = self.cast.armful,
   }
   for name, value in pairs(more or {}) do what[name] = value end
-  slot.worker:begin("eval", "return require('chaos.shift')(...)", what)
+  slot.worker:begin("eval", ("return require('%s')(...)"):format(self.cast.shift or "chaos.shift"), what)
 end
 
 local function complain(self, slot, text) table.insert(self.complaints, ("%s: %s"):format(slot.name, text)) end
@@ -121,10 +124,11 @@ end
 
 local function note(self, slot, report)
   self.granted, self.losses = self.granted + report.granted, self.losses + report.losses
-  for _, what in ipairs { "guarded", "read_on", "told", "unknown" } do self[what] = self[what] + (report[what] or 0) end
+  for _, what in ipairs(COUNTED) do self[what] = self[what] + (report[what] or 0) end
   self.longest = math.max(self.longest, report.longest)
   self.longest_close = math.max(self.longest_close, report.longest_close)
   for err, n in pairs(report.failed) do self.failed[err] = (self.failed[err] or 0) + n end
+  for _, write in ipairs(report.epochs or {}) do table.insert(self.epochs, write) end
   for _, late in ipairs(report.late) do note_late(self, slot, late) end
   for _, text in ipairs(report.unserved) do table.insert(self.lost_waiters, text) end
   for _, text in ipairs(report.complaints) do complain(self, slot, text) end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Faults that need somebody at the right place: a sentry holds the post for long, as the client of the very server
 --- that is to be struck, and the sentry of another server waits behind it. Whatever is done to the first one and its
 --- server: when the second one gets in, the first may not be sure any more. The judge sees it.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- How each kind of fault of the schedule is done. A deed counts one for each thing that it broke.
 --
 -- A fault that finds nothing to break (a rule whose request never came, an empty path, a session that was over) does
@@ -151,10 +152,12 @@ end
 deeds.duel_depose, deeds.duel_half_stop, deeds.duel_shorten = duel.fight, duel.fight, duel.fight
 
 --- Whom of the servers it is to strike, if that can be told now.
-local function choose(cluster, which)
+---@param whole boolean? not before all of them serve
+local function choose(cluster, which, whole)
   local leader, follower
   for n in ipairs(cluster.servers) do
     local role = cluster:role(n)
+    if whole and not role then return nil end
     if role == "leader" then leader = n elseif role == "follower" then follower = n end
   end
   if which == "leader" then return leader and { leader } end
@@ -162,16 +165,25 @@ local function choose(cluster, which)
   return leader and follower and { leader, follower }
 end
 
+-- A leader that stands still is missed after `syncLimit` (chaos.testbed), then the others elect.
+local MISSED, ELECTION = 4, 2
+
+--- For how many seconds a fault of a server may keep everybody from being served.
+local function outage(fault)
+  if fault.kind == "server_kill" then return ELECTION end
+  return fault.lasts < MISSED and fault.lasts or MISSED + ELECTION
+end
+
 local function on_servers(run, fault, strike, heal)
   local tries = 0
   local function try()
     local cluster = run.testbed.cluster
-    local chosen = choose(cluster, fault.server)
+    local chosen = choose(cluster, fault.server, run.cast.whole)
     tries = tries + 1
     if not chosen then return tries < LEADER_TRIES and run:later(LEADER_PAUSE, try, "idle") end
     for _, n in ipairs(chosen) do strike(cluster, n) end
     run:count(("%s_%s"):format(fault.server, fault.kind:match("_(%l+)$")), #chosen,
-      ("server %s, %.1f s"):format(table.concat(chosen, " and "), fault.lasts))
+      ("server %s, %.1f s"):format(table.concat(chosen, " and "), fault.lasts), outage(fault))
     run:later(fault.lasts, function()
       for _, n in ipairs(chosen) do heal(cluster, n) end
     end)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What the resources compare: a hold's token and its turn in one number. Of a fair lock the turn is 0.
 
 local fence = {}

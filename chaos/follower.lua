@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Follows a counter by a watch, and complains of what no watch may do: a state that is older than one before it, or
 -- that never was; a call after the end; the latest state that is not told.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The nodes of a lock's callers at a path, wherever its kind puts them.
 
 local nodes = {}

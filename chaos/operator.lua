@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The operator's process: takes locks away behind everybody's back, and says so at the resources beforehand; and plays
 --- the strangers.
 --

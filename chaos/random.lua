@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Random numbers that are the same under every Lua, on every machine: what a seed gave once it gives again.
 
 local random = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What happened when: the faults of a run, and what the resources wrote down beside them. All moments are microseconds
 --- of one clock.
 

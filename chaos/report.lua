@@ -1,9 +1,10 @@
+-- SPDX-License-Identifier: MIT
 --- What a run came to: its figures, what was demanded of it, and what one needs to find out why it failed.
 
 local report = {}
 
 --- Less than these a minute, and a run has shown nothing.
-local FAULTS_LEAST, GRANTS_LEAST = 250, 250
+local LEAST = { faults = 250, grants = 250 }
 local MOST = 20 -- of a kind that are shown
 local TOLD = 3 -- of a kind whose history is shown
 
@@ -42,6 +43,11 @@ function report.figures(run, verdict)
   row("guarded writes, each the next of its counter", team.guarded)
   row("waits that ended without the lock", "")
   for _, err in ipairs(sorted(team.failed)) do row("  " .. err, team.failed[err]) end
+  if verdict.jobs then
+    row("runs that raised", team.raised)
+    row("writes of an epoch", verdict.jobs.written)
+    row("longest time without anybody at work", "%.1f s", verdict.jobs.longest)
+  end
   row("longest wait", "%.1f s", team.longest)
   row("longest close", "%.1f s", team.longest_close)
   row("stale writes refused", verdict.refusals)
@@ -88,13 +94,22 @@ local function tell(run, verdict)
   for _, list in ipairs { run.crew.lost_waiters, run.orphans, run.crew.complaints } do tell_workers(run, list) end
   run.record:keep(run.testbed.places, run.folder)
   say("all faults and what the resources saw: %s", run.folder)
-  say("the same faults again: make chaos SEED=%d MINUTES=%g", run.seed, run.minutes)
+  say("the same faults again: make chaos SEED=%d MINUTES=%g%s", run.seed, run.minutes,
+    run.kind and " KIND=" .. run.kind or "")
+end
+
+local function demand_of_jobs(found, demand)
+  show(found.silences, "silence")
+  show(found.epochs, "epoch")
+  demand("somebody always at work within the bound", #found.silences == 0)
+  demand("an epoch was written, and none fell", found.written > 0 and #found.epochs == 0)
 end
 
 --- What must be true of every run. Prints it, and if it is not, the history.
 ---@return boolean good
 function report.check(run, verdict)
   local team, minutes, passed, failed = run.crew, run.minutes * run.share, 0, 0
+  local least = run.least or LEAST
   local function demand(what, good)
     passed, failed = passed + (good and 1 or 0), failed + (good and 0 or 1)
     say("%s  %s", good and "ok    " or "FAILED", what)
@@ -104,8 +119,9 @@ function report.check(run, verdict)
   show(run.orphans, "orphan")
   show(run.ghosts, "brought back by the servers")
   show(team.complaints, "complaint")
-  demand(("at least %.0f faults injected"):format(FAULTS_LEAST * minutes), run.sum >= FAULTS_LEAST * minutes)
-  demand(("at least %.0f acquisitions"):format(GRANTS_LEAST * minutes), verdict.grants >= GRANTS_LEAST * minutes)
+  if verdict.jobs then demand_of_jobs(verdict.jobs, demand) end
+  demand(("at least %.0f faults injected"):format(least.faults * minutes), run.sum >= least.faults * minutes)
+  demand(("at least %.0f acquisitions"):format(least.grants * minutes), verdict.grants >= least.grants * minutes)
   demand("no stale write accepted", verdict.stale == 0)
   demand("never two sure to hold", verdict.overlaps == 0)
   demand("the judge finds nothing", verdict.count == 0)

@@ -1,6 +1,10 @@
+-- SPDX-License-Identifier: MIT
 --- Breaks everything there is to break, for minutes, and looks whether the lock keeps its promises.
 --
---   lua5.4 chaos/run.lua [MINUTES] [SEED]
+--   lua5.4 chaos/run.lua [MINUTES] [SEED] [armfuls|jobs]
+--
+-- With "armfuls" there are 50 paths, and each worker takes up to as many at once. With "jobs" each worker has a job at
+-- each path; there are fewer faults, and after each of them somebody must be at work again before long.
 --
 -- The seed gives the schedule of faults: what, whom, when. A run with the same seed and length injects the same faults
 -- at the same moments; what they hit is another matter. It goes in rounds: some seconds of faults, then everything is
@@ -10,6 +14,7 @@
 local crew = require "chaos.crew"
 local faults = require "chaos.faults"
 local fence = require "chaos.fence"
+local jobs = require "chaos.jobs"
 local loop = require "spec.support.loop"
 local record = require "chaos.record"
 local report = require "chaos.report"
@@ -30,9 +35,11 @@ local say = report.say
 
 --- Counts faults that were injected.
 ---@param whom string whom they struck
-function Run:count(kind, n, whom)
+---@param outage number? seconds for which nobody may be served
+function Run:count(kind, n, whom, outage)
   self.injected[kind] = (self.injected[kind] or 0) + n
   if n > 0 then self.record:fault("%s, %s", kind, whom) end
+  if n > 0 and self.jobs then self.jobs:struck(kind, outage) end
 end
 
 --- Calls a function so many seconds from now; what heals is called at the end, if not before. In a recess that is at
@@ -73,6 +80,7 @@ end
 local function inject(run, over)
   local list, offset = run.schedule, loop.now() - run.clock
   run.over = over
+  if run.jobs then run.jobs:open() end
   while run.clock < over do
     run.clock = loop.now() - offset
     while list[run.next] and list[run.next].at <= run.clock do
@@ -88,6 +96,7 @@ local function inject(run, over)
     end
     loop.turn_until(function() return false end, TURN)
   end
+  if run.jobs then run.jobs:shut() end
 end
 
 --- No more faults: everybody comes to the end of what they do, and gets in once more everywhere. Orphans are looked for
@@ -120,7 +129,7 @@ local function judge_all(run)
   local sum = { lines = 0, grants = 0, refusals = 0, stale = 0, overlaps = 0, count = 0, violations = {} }
   local began = loop.now()
   for _, place in ipairs(run.testbed.places) do
-    local permits = place.kind == "semaphore" and schedule.CAST.permits or nil
+    local permits = place.kind == "semaphore" and run.cast.permits or nil
     -- A short run may have no duel at the post.
     local least = place ~= run.testbed.post and 1 or 0
     local found = place.store:judge { faults = true, grants = least, permits = permits, turns = fence.TURNS }
@@ -129,23 +138,27 @@ local function judge_all(run)
     end
     for _, text in ipairs(found.violations) do table.insert(sum.violations, place.path .. ", " .. text) end
   end
+  sum.jobs = run.jobs and run.jobs:judge(run.testbed.places, run.crew)
   sum.took = loop.now() - began
   return sum
 end
 
 ---------------------------------------------------------------------------------------------------------------
 
+local function refuse(text, what)
+  io.stderr:write(("usage: chaos/run.lua [MINUTES] [SEED] [armfuls|jobs]: %s is no %s\n"):format(tostring(text), what))
+  os.exit(2)
+end
+
 local function number(text, what)
   local n = tonumber(text)
-  if not n or n <= 0 then
-    io.stderr:write(("usage: chaos/run.lua [MINUTES] [SEED]: %s is no %s\n"):format(tostring(text), what))
-    os.exit(2)
-  end
-  return n
+  return n and n > 0 and n or refuse(text, what)
 end
 
 local minutes = number(arg[1] or 10, "number of minutes")
 local seed = math.floor(number(arg[2] or os.time(), "seed"))
+local CASTS = { armfuls = schedule.ARMFULS, jobs = schedule.JOBS }
+local cast = not arg[3] and schedule.CAST or CASTS[arg[3]] or refuse(arg[3], "kind of run")
 
 --- On Ctrl-C. Whatever was started goes with this process, the temporary folder too. SIGHUP stays as it is, for nohup.
 local function stop_on_signals()
@@ -161,16 +174,18 @@ end
 
 local rounds = math.ceil(minutes * 60 / ROUND)
 local run = setmetatable({
-  seed = seed, minutes = minutes, schedule = schedule.make(seed, rounds * ITS_FAULTS), next = 1, clock = 0, rounds = 0,
-  agenda = {}, injected = {}, orphans = {}, ghosts = {}, record = record.new(),
-  folder = ("build/chaos/%d"):format(seed),
+  seed = seed, minutes = minutes, kind = arg[3], cast = cast, least = cast.least,
+  schedule = schedule.make(seed, rounds * ITS_FAULTS, cast),
+  next = 1, clock = 0, rounds = 0, agenda = {}, injected = {}, orphans = {}, ghosts = {},
+  jobs = arg[3] == "jobs" and jobs.new(cast) or nil,
+  record = record.new(), folder = ("build/chaos/%d"):format(seed),
 }, Run)
 
 say("chaos: seed %d, %g minutes in %d rounds, %d faults to come", seed, minutes, rounds, #run.schedule)
-say("3 servers, %d workers, %d of them through fault proxies", schedule.CAST.workers, schedule.CAST.proxies)
+say("3 servers, %d workers, %d of them through fault proxies", cast.workers, cast.proxies)
 stop_on_signals()
-run.testbed = testbed.start(schedule.CAST)
-run.crew = crew.new(run.testbed, schedule.CAST, seed)
+run.testbed = testbed.start(cast)
+run.crew = crew.new(run.testbed, cast, seed)
 run.began = loop.now()
 run.shown = run.began
 repeat

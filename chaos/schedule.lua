@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Which faults strike when and whom: a pure function of the seed, the length of the run and who there is.
 --
 -- An entry says `at` (seconds from the start), `kind`, and what the kind wants: `worker`, `proxy` or `path` (a number),
@@ -15,8 +16,20 @@ schedule.CAST = {
   paths = { "mutex", "mutex", "mutex", "mutex", "mutex", "rwlock", "semaphore" },
 }
 
--- What libzookeeper sends for a lock.
-local OPS = { "create2", "create2", "getChildren", "getData", "getData", "delete", "delete", "sync", "*" }
+--- Workers that take many different locks at once.
+schedule.ARMFULS = { workers = 5, proxies = 4, sentries = 3, session_timeout = 2, permits = 2, armful = 50, paths = {} }
+for i = 1, 50 do schedule.ARMFULS.paths[i] = i == 49 and "rwlock" or i == 50 and "semaphore" or "mutex" end
+
+--- Workers that have a job at each path: few faults besides the small ones, one after another, so that it shows when
+--- nobody runs a job. `small` faults are over before anybody else could run it. No server is struck before all serve.
+schedule.JOBS = {
+  workers = 5, proxies = 4, sentries = 0, session_timeout = 2, permits = 1, whole = true, shift = "chaos.job_shift",
+  paths = { "mutex", "mutex", "every" }, small = { cut = true, stop = true, delay = true },
+  least = { faults = 100, grants = 100 },
+}
+
+-- The requests that libzookeeper sends for locks.
+local OPS = { "create2", "create2", "multi", "getChildren", "getData", "getData", "delete", "delete", "sync", "*" }
 local DIRECTIONS = { "both", "both", "to_server", "to_client" }
 
 local function rule(draw, fault)
@@ -80,6 +93,30 @@ local SERVER_KINDS = {
 }
 local SERVER_FIRST, SERVER_PAUSE = 3, { 2, 5 }
 
+-- Of a run with jobs: as in KINDS, many a minute.
+local SMALL_KINDS = {
+  { "cut", 60, "proxy", 0.5 },
+  { "cut_before", 40, "proxy", 0, rule },
+  { "cut_after", 40, "proxy", 0, rule },
+  { "lose_reply", 40, "proxy", 0, rule },
+  { "delay", 10, "proxy", 0, delay },
+  { "stop", 60, "worker", 0.5, nap },
+}
+-- One after another: kind, whom it strikes, weight, longest, shortest. Those without a length last as KINDS has it.
+local TURN_KINDS = {
+  { "kill", "worker", 6 },
+  { "long_stop", "worker", 4 },
+  { "long_black_hole", "proxy", 4 },
+  { "expire", "proxy", 3 },
+  { "delete", "path", 3 },
+  { "server_kill", "leader", 3, 1.5, 0.1 },
+  { "server_kill", "follower", 1, 1.5, 0.1 },
+  { "server_stop", "leader", 1, 0.8, 0.1 },
+  { "server_stop", "leader", 1, 6, 5 },
+  { "server_stop", "follower", 1, 6, 3 },
+}
+local TURN_FIRST, TURN_PAUSE = 3, { 1, 6 }
+
 local MANY = { worker = "workers", proxy = "proxies" }
 
 local function one_fault(draw, kind, seconds, cast)
@@ -112,6 +149,27 @@ local function server_faults(draw, list, seconds)
   end
 end
 
+local SERVER = { leader = true, follower = true }
+
+local function turn_faults(draw, list, seconds, cast)
+  local at, more = TURN_FIRST, {}
+  for _, kind in ipairs(KINDS) do more[kind[1]] = kind[5] end
+  while at < seconds do
+    local kind = weighed(draw, TURN_KINDS)
+    local name, target = kind[1], kind[2]
+    local fault = { kind = name, at = at }
+    if SERVER[target] then
+      fault.server, fault.lasts = target, draw:number(kind[5], kind[4])
+    else
+      fault[target] = draw:integer(1, target == "path" and #cast.paths or cast[MANY[target]])
+      if target ~= "path" then fault.aim = draw:integer(1, #cast.paths) end
+      if more[name] then more[name](draw, fault, cast) end
+    end
+    list[#list + 1] = fault
+    at = at + (fault.lasts or 0) + draw:number(TURN_PAUSE[1], TURN_PAUSE[2])
+  end
+end
+
 ---@param seed integer
 ---@param seconds number how long faults are injected
 ---@param cast table? as `schedule.CAST`
@@ -119,10 +177,11 @@ end
 function schedule.make(seed, seconds, cast)
   cast = cast or schedule.CAST
   local draw, list = random.new(seed), {}
-  for _, kind in ipairs(KINDS) do
+  for _, kind in ipairs(cast.small and SMALL_KINDS or KINDS) do
     for _ = 1, math.ceil(kind[2] * seconds / 60) do list[#list + 1] = one_fault(draw, kind, seconds, cast) end
   end
-  server_faults(draw, list, seconds)
+  local others = cast.small and turn_faults or server_faults
+  others(draw, list, seconds, cast)
   table.sort(list, function(a, b) return a.at < b.at end)
   return list
 end

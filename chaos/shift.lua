@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What a worker does: takes locks in every way there is, uses what they protect, and notes what should not be.
 --
 -- Loaded by the worker's process; each call is one shift, ordered by `chaos.crew`. Between two shifts the client, with
@@ -18,6 +19,7 @@ local zklock = require "zklock"
 
 local MOST_LATE = 20 -- waits that are described in one report; nothing else may be late after so many
 local CONNECT = 5 -- seconds; a worker that gets no session tries again in its next shift
+local MOST_KEPT = 2 -- seconds; who keeps what it has waits no longer: others wait for that
 local BETWEEN = 0.02 -- seconds between two writes of a sentry
 local CALM = 60 -- seconds within which everybody gets in when nothing is broken
 
@@ -460,10 +462,14 @@ function turns.forsake()
   me.client:poll()
 end
 
-local function ask(crowd, lane, may_close)
-  local way = some_way()
+--- `crowd.kept`: what is granted is kept there, to be given back by whoever made the crowd.
+---@param way table? some way
+local function ask(crowd, lane, may_close, way)
+  way = way or some_way()
   local count, name = some_count(way, me.name .. "/" .. lane)
-  local wait = { timeout = some_timeout(), lane = name, may_close = may_close, answers = 0 }
+  local timeout = some_timeout()
+  if crowd.kept then timeout = math.min(timeout or MOST_KEPT, MOST_KEPT) end
+  local wait = { timeout = timeout, lane = name, may_close = may_close, answers = 0 }
   ask_at(way, name)
   wait.began, wait.asleep = now(), me.asleep
   wait.cancel_at = me.draw:chance(0.3) and wait.began + me.draw:number(0, 0.1) or nil
@@ -477,6 +483,10 @@ local function ask(crowd, lane, may_close)
     if not got then return quit_at(way, name) end
     if wait.cancelled then complain("a cancelled request was granted") end
     local hold, done = visit_with(way, got, wait.request, name)
+    if crowd.kept then
+      table.insert(crowd.kept, { hold = hold, held = way.leases and got or wait.request })
+      return
+    end
     if way.reading and done and not may_close and me.draw:chance(0.5) then
       crowd.left = crowd.left + 1 -- it waits once more: the crowd goes on polling for it
       read_on(hold)
@@ -496,14 +506,30 @@ local function cancel_due(crowd)
   end
 end
 
---- Several requests side by side, some of them at one path, some cancelled.
-function turns.crowd()
-  local crowd = { left = 0 }
-  for lane = 1, me.draw:integer(2, 4) do ask(crowd, lane) end
+local function see_to_all(crowd)
   while crowd.left > 0 do
     me.client:poll(0.01)
     cancel_due(crowd)
   end
+end
+
+--- Several requests side by side, some of them at one path, some cancelled.
+function turns.crowd()
+  local crowd = { left = 0 }
+  for lane = 1, me.draw:integer(2, 4) do ask(crowd, lane) end
+  see_to_all(crowd)
+end
+
+--- Many different locks at once, so that what is written for them travels together. They are given back one by one, or
+--- all at once when each is answered.
+function turns.armful()
+  local crowd = { left = 0, kept = me.draw:chance(0.6) and {} or nil }
+  local first = me.draw:integer(1, #me.ways)
+  for lane = 1, me.draw:integer(2, me.armful) do
+    ask(crowd, lane, nil, me.ways[(first + lane) % #me.ways + 1])
+  end
+  see_to_all(crowd)
+  for _, one in ipairs(crowd.kept or {}) do give_back(one.hold, one.held) end
 end
 
 --- Ends the session with requests under way, and begins another.
@@ -521,6 +547,7 @@ end
 function turns.follow() me.draw:pick(me.followers):again() end
 
 local function some_turn()
+  if me.armful and me.draw:chance(0.3) then return turns.armful() end
   local x = me.draw:number()
   if x < 0.54 then return turns.plain() end
   if x < 0.92 then return turns.crowd() end
@@ -600,7 +627,7 @@ end
 
 local function begin(order)
   me = { name = order.name, hosts = order.hosts, session_timeout = order.session_timeout, slack = order.slack,
-    draw = random.new(order.seed), places = {}, followers = {}, told = {}, asleep = 0 }
+    draw = random.new(order.seed), places = {}, followers = {}, told = {}, asleep = 0, armful = order.armful }
   me.options = tonumber(order.name:match("^w(%d+)")) % 4 == 0 and TURNS or nil
   for i, one in ipairs(order.places) do
     me.places[i] = { path = one.path, kind = one.kind, permits = one.permits, writer = resource.open(one.address) }
@@ -608,7 +635,7 @@ local function begin(order)
 end
 
 ---@param order table { task = "work"|"hold"|"flush"|"calm"|"leave", name =, hosts =, session_timeout =, slack =,
----  seed =, seconds =, stay =, patience =,
+---  seed =, seconds =, stay =, patience =, armful = so many locks at once at most,
 ---  places = { { path =, kind =, permits =, address = of its resource } } }
 ---@return table report { granted =, failed = { [err] = n }, longest =, longest_close =, losses =, late =, unserved =,
 ---  guarded =, read_on = reads that were what was left of a write, told = calls of watches, unknown = releases without

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The names of nodes that strangers leave in the directories of locks: everybody who reaches the servers may, and
 --- there is nothing that they could not be called.
 --

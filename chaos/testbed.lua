@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What a run stands on: three servers, fault proxies before them and between them, a resource for each path, the
 --- operator.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* zklock's engine: distributed locks over ZooKeeper for a host that polls.
  *
  * The protocol runs in threads of the client's own and never waits for the host. The host asks
@@ -5,21 +6,146 @@
  * on its own thread: the engine never calls a function of the host. zkl_fd is readable while
  * zkl_peek has an event.
  *
- * The host may call every function from any thread of the process that opened the client, and no
- * function blocks on the network. In a forked child every function only returns ZKL_FORKED, false
- * or 0: the session is the parent's. Moments are zkl_nanos of zkl_now; ZKL_NEVER means no
- * deadline. */
+ * Threads: the host may call every function from any thread of the process that opened the client,
+ * unless the function's comment says otherwise. The exceptions are an object that another thread
+ * drops or frees, and the texts that a function returned from it.
+ *
+ * In a forked child every function that has a client, or an object of one, only returns ZKL_FORKED,
+ * NULL, false or 0: the session is the parent's.
+ *
+ * Units: moments are zkl_nanos of zkl_now, durations are zkl_nanos or, as a double, seconds.
+ * ZKL_NEVER means no deadline.
+ *
+ * Errors: where the memory can run out, a function returns ZKL_NO_MEMORY or NULL. The engine checks
+ * no pointer: NULL is allowed only where a comment says so.
+ *
+ * An object that a function creates for the host belongs to the host until the host calls the drop
+ * function of its type. After that no event of the object comes. The drop functions of queries,
+ * node requests, node watches and onces (zkl_once_ask) accept NULL. The engine copies each text and
+ * struct that it is given before the function returns. */
 #ifndef ZKLOCK_H
 #define ZKLOCK_H
 
-#include "base/clock.h"
-#include "base/event.h"
-#include "base/status.h"
-#include "recipe/path.h"
-#include "recipe/znode.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* The Lua files have the same version: `require "zklock"` and `make lint` compare them. */
+/* The functions that libzklock.so exports. */
+#ifndef ZKL_API
+#define ZKL_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* That of the Lua library, too. The major version is the number behind libzklock.so: a program that
+ * was compiled with another one must be compiled anew. tools/version.lua writes it. */
 #define ZKL_VERSION "0.1.0"
+
+/* The ZKL_VERSION of the library that is loaded; static. */
+ZKL_API const char *zkl_version(void);
+
+/* ---- time ---- */
+
+typedef int64_t zkl_nanos; /* nanoseconds since boot; differences are durations */
+
+#define ZKL_NEVER INT64_MAX
+#define ZKL_SECOND INT64_C(1000000000)
+
+/* The present moment of CLOCK_BOOTTIME, which nobody can set back, and which runs on while the
+ * machine is suspended. */
+ZKL_API zkl_nanos zkl_now(void);
+/* The moment so many seconds after `now`. ZKL_NEVER for infinity, and for more than the type can
+ * hold. */
+ZKL_API zkl_nanos zkl_clock_after(zkl_nanos now, double seconds);
+/* A duration of so many seconds, above 0; rounded up, so it is never 0. ZKL_NEVER if the type
+ * cannot hold it. */
+ZKL_API zkl_nanos zkl_clock_duration(double seconds);
+/* A duration in seconds. */
+ZKL_API double zkl_clock_seconds(zkl_nanos duration);
+
+/* ---- results ---- */
+
+/* A zkl_code, or below zero an answer of the servers, by ZooKeeper's code. */
+typedef int zkl_status;
+
+/* docs/troubleshooting.md explains each. Later versions may add some at the end. */
+typedef enum zkl_code {
+    ZKL_OK,
+    ZKL_TIMEOUT,          /* the deadline has passed; of a single try: another caller holds it */
+    ZKL_DISCONNECTED,     /* the deadline has passed without a session; of a try: there is none */
+    ZKL_CANCELLED,        /* by the host */
+    ZKL_CLOSED,           /* the client is closed, or was closed meanwhile */
+    ZKL_NOT_OWNER,        /* the contender does not hold, and has lost no hold */
+    ZKL_LOST,             /* the session ended, the node was deleted, or max_hold has elapsed */
+    ZKL_DEADLOCK,         /* for hosts that know owners: one would wait for itself */
+    ZKL_WRONG_KIND,       /* a lock of another kind uses the path */
+    ZKL_ACCESS_DENIED,    /* an ACL forbids it, or makes the lock unsafe */
+    ZKL_AUTH_FAILED,      /* the servers refused the credentials: the client is of no use */
+    ZKL_FORKED,           /* the client belongs to the parent process */
+    ZKL_NO_MEMORY,        /* or no descriptor, or no thread */
+    ZKL_BAD_ARGUMENT,     /* the connect string, the timeout, a path or the terms are malformed */
+    ZKL_TOO_BIG,          /* one request cannot hold it */
+    ZKL_TOO_MANY,         /* the lock's directory has more than 20,000 children */
+    ZKL_BUSY,             /* max_waiting callers of this client already wait here */
+    ZKL_NO_NODE,          /* there is no such node */
+    ZKL_NODE_EXISTS,      /* there is such a node already */
+    ZKL_BAD_VERSION,      /* the node has another version */
+    ZKL_NOT_EMPTY,        /* the node has children */
+    ZKL_UNKNOWN,          /* nobody knows whether the servers did it */
+    ZKL_TOO_MANY_WATCHES, /* the node watches already take 500,000 bytes */
+    ZKL_STATUS_END        /* none: how many there are; grows with later versions */
+} zkl_code;
+
+/* No status outside of these has a text of its own. */
+#define ZKL_STATUS_FIRST (-200)
+#define ZKL_STATUS_LAST (ZKL_STATUS_END - 1)
+
+/* The text of a status (docs/api.md): "timeout", "zookeeper: MARSHALLINGERROR"; static, never
+ * NULL. */
+ZKL_API const char *zkl_status_text(zkl_status status);
+
+/* ---- names of nodes ---- */
+
+typedef enum zkl_kind {
+    ZKL_KIND_NONE, /* not a name of a known lock */
+    ZKL_KIND_LOCK, /* ours, Curator's, Go's: ...lock-0000000001; kazoo's: ...__lock__0000000001 */
+    ZKL_KIND_READ,
+    ZKL_KIND_WRITE,
+    ZKL_KIND_LEASE
+} zkl_kind;
+
+#define ZKL_KINDS (ZKL_KIND_LEASE + 1) /* the size of a table by kind */
+
+/* The data that asks a node's owner to release. */
+#define ZKL_REVOKE "__REVOKE__"
+
+/* A child of a mutex's node: the time of its latest change is when a caller last completed the work
+ * that the mutex protects, and its data is that caller's token. Go's library can parse the name,
+ * and sorts the node behind all others. */
+#define ZKL_ONCE_NODE "once-2147483647"
+
+/* Identifies the owner of a node: 60 bits for the client, 60 for the node. The name contains them
+ * as a version 4 UUID. */
+typedef struct zkl_guid {
+    uint64_t client, number;
+} zkl_guid;
+
+/* Parses kind and sequence of a name that any compatible client has created. ZKL_KIND_NONE: not a
+ * lock's node. */
+ZKL_API zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
+/* Parses the GUID of a name that zklock could have created. false: it is none. */
+ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
+/* True if the servers accept all characters of the path. They read UTF-8 and accept no control
+ * characters, no private use, and nothing beyond U+FFEF, so no emoji. They would answer "bad
+ * arguments" for such a path, without naming it. */
+ZKL_API bool zkl_path_is_spelled(const char *path);
+/* True if the path is absolute and spelled, and no component is empty, "." or ".."; "/" is such a
+ * path. The functions that take a path answer ZKL_BAD_ARGUMENT for any other one. */
+ZKL_API bool zkl_path_is_valid(const char *path);
+
+/* ---- clients ---- */
 
 typedef struct zkl_client zkl_client;
 typedef struct zkl_contender zkl_contender;
@@ -35,8 +161,8 @@ typedef enum zkl_state {
     ZKL_STATE_FORKED
 } zkl_state;
 
-/* The words of docs/api.md: "connecting", ... */
-const char *zkl_state_text(zkl_state state);
+/* "connecting", "connected", ...; static. */
+ZKL_API const char *zkl_state_text(zkl_state state);
 
 /* The ACL of the nodes that the client creates. */
 typedef enum zkl_acl { ZKL_ACL_OPEN, ZKL_ACL_CREATOR, ZKL_ACL_READ } zkl_acl;
@@ -49,121 +175,236 @@ typedef struct zkl_auth {
 typedef struct zkl_config {
     const char *hosts;      /* ZooKeeper's connect string, with or without chroot */
     double session_timeout; /* seconds asked of the servers, above 0 and up to 3600 */
-    const zkl_auth *auths;
+    const zkl_auth *auths;  /* of addauth; NULL if auth_count is 0 */
     size_t auth_count;
     zkl_acl acl;
-    const char *identifier; /* data of the lock nodes */
+    const char *identifier; /* data of the lock nodes; NULL: none */
     const char *tls;        /* "ca,cert,key,password", none empty, or NULL; needs zkl_has_tls() */
-    bool log;               /* keep libzookeeper's log lines and zklock's for zkl_log_take */
-    bool notes;             /* keep zklock's */
+    bool notes;             /* keep zklock's log lines for zkl_log_take */
+    bool log;               /* ... and libzookeeper's */
+    bool trace;             /* ... and one for each change of a state */
 } zkl_config;
 
-zkl_nanos zkl_now(void);
-bool zkl_has_tls(void);
+/* Was libzookeeper built with TLS? */
+ZKL_API bool zkl_has_tls(void);
 /* Loads the files just as libzookeeper does for every connection. Returns NULL if it can. Otherwise
  * it returns "ca", "cert" or "key", and `why` says what is wrong with that file; the password is
  * never in it. It reads files, so it may block. */
-const char *zkl_tls_problem(const char *ca, const char *cert, const char *key, const char *password,
-                            char *why, size_t size);
+ZKL_API const char *zkl_tls_problem(const char *ca, const char *cert, const char *key,
+                                    const char *password, char *why, size_t size);
 
 /* Is the connect string well formed? If not, `why` says what is wrong with it. */
-bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
+ZKL_API bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
-/* Starts connecting. ZKL_OK: *client belongs to the host until zkl_free. ZKL_BAD_ARGUMENT: the
- * connect string or the timeout is wrong. ZKL_NO_MEMORY: memory ran out; or descriptors or threads
- * did, and errno is EMFILE, ENFILE or EAGAIN. */
-zkl_status zkl_open(const zkl_config *config, zkl_client **client);
+/* Starts connecting; does not wait. ZKL_OK: *client belongs to the host until zkl_free.
+ * ZKL_BAD_ARGUMENT: the connect string or the timeout is wrong. ZKL_NO_MEMORY also stands for
+ * descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
+ZKL_API zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
 /* Answers every waiter with ZKL_CLOSED, gives holds back, and ends the session in the background.
  * When that is done, zkl_ended becomes true and the descriptor readable. Twice is fine. */
-void zkl_close(zkl_client *client);
-bool zkl_ended(zkl_client *client);
+ZKL_API void zkl_close(zkl_client *client);
+/* Has everything ended that zkl_close has begun? Does not take the client's mutex. */
+ZKL_API bool zkl_ended(zkl_client *client);
 /* The host gives up the client; closes it first if the host has not. Contenders, queries, notifiers
  * and visits stay valid. */
-void zkl_free(zkl_client *client);
+ZKL_API void zkl_free(zkl_client *client);
 
 /* From now on the client keeps no shared node that no caller uses: the host is about to leave. */
-void zkl_hurry(zkl_client *client);
+ZKL_API void zkl_hurry(zkl_client *client);
 
-/* Does not take the client's mutex. */
-zkl_state zkl_client_state(zkl_client *client);
+/* The present state; ZKL_STATE_FORKED in a forked child. Does not take the client's mutex. */
+ZKL_API zkl_state zkl_client_state(zkl_client *client);
 #define ZKL_TROUBLE_TEXT 160 /* bytes */
 /* Why no server is in reach, as far as the client knows: "connection refused: 127.0.0.1:2181". Or
  * why a caller has given up although a server is in reach: "answers take 2.0 s; a session of 6 s
  * allows 0.75 s". false: the client does not know. */
-bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
+ZKL_API bool zkl_client_trouble(zkl_client *client, char *text, size_t size);
 /* Seconds that the servers granted; before that, those that the host asked for. */
-double zkl_session_timeout(zkl_client *client);
-/* 0 while there is no session. */
-int64_t zkl_session_id(zkl_client *client);
+ZKL_API double zkl_session_timeout(zkl_client *client);
+/* The number of the session; 0 while there is none. */
+ZKL_API int64_t zkl_session_id(zkl_client *client);
+
+#define ZKL_BUCKETS 16
+
+/* How often something took how long. A duration is in the first bucket whose bound (zkl_bound) it
+ * does not exceed. */
+typedef struct zkl_histogram {
+    uint64_t buckets[ZKL_BUCKETS]; /* each without those before it */
+    double sum;                    /* seconds */
+} zkl_histogram;
+
+/* The upper bound of a bucket, in seconds; that of the last is INFINITY. */
+ZKL_API double zkl_bound(size_t bucket);
 
 typedef struct zkl_stats {
     uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
-    uint64_t waiting, held;
+    uint64_t waiting, held; /* now */
     /* nodes that the client polls, because there is no room for a watch on them */
     uint64_t unwatched;
-    uint64_t handed; /* of those acquired: granted on a shared node that was there */
-    double latency;  /* seconds that an answer of the leader or a quorum takes, smoothed */
+    uint64_t handed;  /* of those acquired: granted on a shared node that was there */
+    uint64_t guarded; /* guarded writes (zkl_node_do_all with a contender) that were carried out */
+    uint64_t watches; /* of the host's (zkl_look_at): how many there are */
+    double latency;   /* seconds that an answer of the leader or a quorum takes, smoothed */
+    /* from the join of each caller to its grant or its failure; and from each grant to the end of
+     * the hold */
+    zkl_histogram wait, hold;
+    zkl_histogram heartbeat; /* from each heartbeat to its answer */
 } zkl_stats;
-void zkl_client_stats(zkl_client *client, zkl_stats *stats);
+/* All counts since zkl_open. In a forked child all are 0. */
+ZKL_API void zkl_client_stats(zkl_client *client, zkl_stats *stats);
+
+/* ---- metrics: the same counts for each name of locks, and what is oldest ---- */
+
+/* How an acquire ends. */
+typedef enum zkl_result {
+    ZKL_RESULT_ACQUIRED,
+    ZKL_RESULT_TIMEOUT,
+    ZKL_RESULT_CANCELLED,
+    ZKL_RESULT_DISCONNECTED,
+    ZKL_RESULT_BUSY,
+    ZKL_RESULT_DEADLOCK,
+    ZKL_RESULT_CLOSED,
+    ZKL_RESULT_ERROR,
+    ZKL_RESULT_END /* none: how many there are */
+} zkl_result;
+
+/* "acquired", "timeout", ...; static. */
+ZKL_API const char *zkl_result_text(zkl_result result);
+
+/* Why a hold was lost. */
+typedef enum zkl_loss {
+    ZKL_LOSS_NONE,
+    ZKL_LOSS_EXPIRED,  /* the session */
+    ZKL_LOSS_DELETED,  /* the node */
+    ZKL_LOSS_MAX_HOLD, /* the hold took too long */
+    ZKL_LOSS_END       /* none: how many there are */
+} zkl_loss;
+
+/* "none", "expired", ...; static. */
+ZKL_API const char *zkl_loss_text(zkl_loss loss);
+
+/* The counts of the locks with one name. */
+typedef struct zkl_counts {
+    const char *name; /* lives as long as the client; "": locks without a name */
+    uint64_t serial;  /* above that of every name that came earlier, in any client; "": 0 */
+    uint64_t ended[ZKL_RESULT_END]; /* acquires, by result */
+    uint64_t lost[ZKL_LOSS_END];    /* holds, by reason */
+    uint64_t waiting, held;         /* at present */
+    zkl_histogram wait, hold;
+} zkl_counts;
+
+/* A client counts so many names separately. The locks with further names share the counts of the
+ * last name, which is "other". */
+#define ZKL_NAMES_MOST 100
+/* Of all counts: "", the names, "other". */
+#define ZKL_COUNTS_MOST (ZKL_NAMES_MOST + 2)
+
+/* The number of a name, for zkl_terms. ZKL_NO_MEMORY, ZKL_FORKED. */
+ZKL_API zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number);
+/* An acquire through a lock with the name of that number has ended before its caller could join. It
+ * took `wait`. A call of zkl_join counts by itself, also one that fails. */
+ZKL_API void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos wait);
+
+typedef struct zkl_measures {
+    zkl_stats stats;
+    double oldest_wait, oldest_hold; /* seconds; 0: nobody waits, nothing is held */
+    double validity;                 /* the least of all holds, in seconds */
+    size_t count;
+    zkl_counts counts[ZKL_COUNTS_MOST];
+} zkl_measures;
+/* The names in it are valid until zkl_free. false: this is a forked child. */
+ZKL_API bool zkl_client_measure(zkl_client *client, zkl_measures *measures);
 
 /* ---- events ---- */
 
-int zkl_fd(zkl_client *client);
+typedef enum zkl_event_kind {
+    ZKL_EVENT_GRANTED, /* contender `tag` holds; `token` */
+    ZKL_EVENT_FAILED,  /* contender `tag` no longer waits; `status` */
+    ZKL_EVENT_LOST,    /* contender `tag` held and no longer does; `status`, `token` */
+    ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to release; `token` */
+    ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
+    ZKL_EVENT_CHANGED, /* node watch `tag` has a new state */
+    ZKL_EVENT_ENDED,   /* visit `tag` has ended */
+    ZKL_EVENT_STATE,   /* the session's state changed; `status` is a zkl_state */
+    ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
+} zkl_event_kind;
+
+typedef struct zkl_event {
+    uint64_t serial; /* for zkl_forget */
+    uint64_t tag;    /* the host's own number for its subject */
+    int64_t token;   /* the fencing token; 0 where the kind has none */
+    zkl_status status;
+    zkl_event_kind kind;
+} zkl_event;
+
+/* The descriptor to poll for reading, until zkl_free; -1 after zkl_hang_up. The host does not read
+ * from it: zkl_peek does. In a forked child it is the parent's. */
+ZKL_API int zkl_fd(zkl_client *client);
 /* The host does not look at the descriptor any more: closes it, and zkl_fd returns -1. Call it only
  * on the thread that calls zkl_fd. zkl_peek works all the same. */
-void zkl_hang_up(zkl_client *client);
+ZKL_API void zkl_hang_up(zkl_client *client);
 /* Copies the oldest event, which stays the oldest until zkl_forget: a host that is interrupted
  * while it handles the event finds it again. false: there is none. */
-bool zkl_peek(zkl_client *client, zkl_event *event);
+ZKL_API bool zkl_peek(zkl_client *client, zkl_event *event);
 /* The same, but a readable descriptor stays readable: the turn of the loop that it calls for is
  * still to come. Also false if the oldest event belongs to that turn. */
-bool zkl_look(zkl_client *client, zkl_event *event);
+ZKL_API bool zkl_look(zkl_client *client, zkl_event *event);
 /* The host has handled the event. Does nothing if the engine has posted it again since, or if the
  * event went with its subject. */
-void zkl_forget(zkl_client *client, uint64_t serial);
+ZKL_API void zkl_forget(zkl_client *client, uint64_t serial);
 /* Makes the descriptor readable: the host has work of its own. */
-void zkl_wake(zkl_client *client);
+ZKL_API void zkl_wake(zkl_client *client);
 /* Makes it readable at that moment, unless the client is closed by then. There is one such moment,
  * that of the latest call; ZKL_NEVER: none. */
-void zkl_wake_at(zkl_client *client, zkl_nanos moment);
-/* Takes the oldest log line. `level` is "error" or "warn"; `own`: the line is zklock's, not
- * libzookeeper's. false: there is none. */
-bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line, size_t size);
+ZKL_API void zkl_wake_at(zkl_client *client, zkl_nanos moment);
+/* Takes the oldest log line. `level` is "error", "warn" or "debug", which is a line of the trace;
+ * `own`: the line is zklock's, not libzookeeper's. Paths in a line may have any bytes, so escape it
+ * before you show it. Of a host that takes no lines the client keeps the latest 64, and 1024 of the
+ * trace. false: there is none. */
+ZKL_API bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line,
+                          size_t size);
 
 /* ---- a notifier: for a host like nginx, whose loop connects to sockets by name and watches only
  * descriptors that it has made ---- */
 
 typedef struct zkl_notifier zkl_notifier;
 
-/* Makes a Unix socket in a directory that only this user may enter. The host connects to
- * zkl_notifier_path once, then calls zkl_notifier_answer. From then on it reads a byte each time
- * zkl_fd becomes readable. A client has one notifier at a time, and one thread at a time uses it.
+/* Makes a Unix socket in a directory that only this user may enter. If no directory can be made,
+ * the socket has an abstract name; the path then begins with '@', which stands for the NUL byte,
+ * and more NUL bytes fill the address. The host connects to zkl_notifier_path once, then calls
+ * zkl_notifier_answer. From then on it reads a byte each time zkl_fd becomes readable. A client has
+ * one notifier at a time, and one thread at a time uses it. `client` may be NULL: then the host
+ * reads a byte for each zkl_notifier_ring, and for nothing else.
  * NULL: errno says why. */
-zkl_notifier *zkl_notifier_open(zkl_client *client);
-const char *zkl_notifier_path(const zkl_notifier *notifier);
+ZKL_API zkl_notifier *zkl_notifier_open(zkl_client *client);
+/* The socket's path; it belongs to the notifier. */
+ZKL_API const char *zkl_notifier_path(const zkl_notifier *notifier);
 /* Accepts the connection that this process has made, and removes socket and directory. false: errno
  * says why. */
-bool zkl_notifier_answer(zkl_notifier *notifier);
+ZKL_API bool zkl_notifier_answer(zkl_notifier *notifier);
+/* The host reads a byte, unless it has many left to read. Not before zkl_notifier_answer. */
+ZKL_API void zkl_notifier_ring(zkl_notifier *notifier);
 /* Closes the connection: the host reads its end. */
-void zkl_notifier_drop(zkl_notifier *notifier);
+ZKL_API void zkl_notifier_drop(zkl_notifier *notifier);
 
 /* ---- visits: something of the host's (a request) whose end a C function reports, without the
  * host's script ---- */
 
 typedef struct zkl_visit zkl_visit;
 
-/* Belongs to the host until zkl_visit_drop. NULL: no memory, or forked. */
-zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
+/* A visit without users. NULL: no memory, or a forked child. */
+ZKL_API zkl_visit *zkl_visit_new(zkl_client *client, uint64_t tag);
 /* Adds a user of the visit, which will call zkl_visit_end once. */
-void zkl_visit_lend(zkl_visit *visit);
+ZKL_API void zkl_visit_lend(zkl_visit *visit);
 /* `visit` has ended: posts one event ENDED of its tag. Has the type that C libraries expect of a
  * cleanup handler. */
-void zkl_visit_end(void *visit);
-bool zkl_visit_ended(const zkl_visit *visit);
+ZKL_API void zkl_visit_end(void *visit);
+/* Has a user reported the end, since zkl_visit_new or zkl_visit_renew? */
+ZKL_API bool zkl_visit_ended(const zkl_visit *visit);
 /* From now on the visit stands for another one, which has not ended. false: it cannot, because a
  * user has not reported its end yet, or the host has not taken the event yet. */
-bool zkl_visit_renew(zkl_visit *visit);
+ZKL_API bool zkl_visit_renew(zkl_visit *visit);
 
 /* A handler that a C library calls at the end of something (nginx: of a subrequest). */
 typedef struct zkl_visit_handler {
@@ -173,13 +414,14 @@ typedef struct zkl_visit_handler {
 /* A lent visit also ends when the library calls the handler in the slot. The library may do so
  * several times, until zkl_visit_end. The new handler calls the former one, too. Call this at most
  * once for a visit. The handlers run on the thread of their caller. */
-void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
+ZKL_API void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot);
 /* Puts the handler that was there before all of zklock's back into the slot, until
- * zkl_visit_rehook. NULL: the slot has none of zklock's. */
-zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
-void zkl_visit_rehook(zkl_visit *visit);
-/* The host gives up the visit. At most one event of it, which is on its way, still comes. */
-void zkl_visit_drop(zkl_visit *visit);
+ * zkl_visit_rehook, to which the host gives the result. NULL: the slot has none of zklock's. */
+ZKL_API zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot);
+/* Undoes a zkl_visit_unhook that did not return NULL. */
+ZKL_API void zkl_visit_rehook(zkl_visit *visit);
+/* Unlike after the other drops, one event of it may still come, which is on its way. */
+ZKL_API void zkl_visit_drop(zkl_visit *visit);
 
 /* ---- locks ---- */
 
@@ -199,6 +441,8 @@ typedef struct zkl_terms {
     bool once;            /* a single try: the answer comes as soon as the servers have answered */
     zkl_nanos max_hold;   /* how long it may hold before it loses the hold; 0: no bound */
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
+    zkl_nanos slow;       /* a wait that takes longer is a line of the log; 0: never */
+    unsigned name;        /* of zkl_name: which counts it belongs to; 0: those without a name */
     /* 1 and the number of callers of this client that may wait here; 0: no bound */
     uint32_t max_waiting;
     const zkl_sharing
@@ -208,91 +452,115 @@ typedef struct zkl_terms {
     int64_t *at_once;
 } zkl_terms;
 
-/* Joins the line at `path` (the host has checked it: absolute, without chroot). One event of `tag`
- * answers: GRANTED or FAILED, at the latest at the deadline. ZKL_OK: *contender belongs to the host
- * until zkl_drop. Otherwise ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED or ZKL_NO_MEMORY. */
-zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zkl_terms *terms,
-                    zkl_contender **contender);
-/* Joins several lines at once: it will hold all of them or none. The paths differ, and terms->kind
- * is LOCK. FAILED with ZKL_TOO_BIG: one request cannot hold so many paths. */
-zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
-                        const zkl_terms *terms, zkl_contender **contender);
-/* `count` leases together of the semaphore at `path`, which has terms->permits; terms->kind is
+/* Joins the line at `path`, which is absolute, without the chroot, and not "/". One event of `tag`
+ * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender
+ * and no event: ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY; ZKL_BAD_ARGUMENT: the path
+ * is not valid (zkl_path_is_valid), or the terms have another kind, or no permits. */
+ZKL_API zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag,
+                            const zkl_terms *terms, zkl_contender **contender);
+/* Joins several lines at once: it will hold all of them or none. There is at least one path, the
+ * paths differ, and terms->kind is LOCK. FAILED with ZKL_TOO_BIG: one request cannot hold so many
+ * paths. */
+ZKL_API zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count,
+                                uint64_t tag, const zkl_terms *terms, zkl_contender **contender);
+/* `count` leases together, from 1 to terms->permits, of the semaphore at `path`; terms->kind is
  * LEASE. */
-zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
-                           const zkl_terms *terms, zkl_contender **contender);
-/* Gives a hold back; the release is on its way when this returns. ZKL_OK: nobody else can have held
- * it meanwhile. ZKL_UNKNOWN: validity was 0, and somebody may have. One more event then reports the
- * result: LOST if the session had ended or the node was gone, otherwise FAILED with ZKL_OK; after
- * zkl_close there is none. Any other status gives nothing back: ZKL_LOST, also when max_hold has
- * elapsed; ZKL_NOT_OWNER, ZKL_CLOSED, ZKL_FORKED. */
-zkl_status zkl_release(zkl_contender *contender);
+ZKL_API zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
+                                   const zkl_terms *terms, zkl_contender **contender);
+/* Gives a hold back; the release is on its way when this returns, and zkl_query_flush waits until
+ * the servers have confirmed it. ZKL_OK: nobody else can have held it meanwhile; no event follows.
+ * ZKL_UNKNOWN: validity was 0, and somebody may have; one more event reports what the servers say:
+ * LOST if the session had ended or the node was gone, otherwise FAILED with ZKL_OK; after zkl_close
+ * there is none. Any other status gives nothing back: ZKL_LOST, also when max_hold has elapsed;
+ * ZKL_NOT_OWNER, ZKL_CLOSED. */
+ZKL_API zkl_status zkl_release(zkl_contender *contender);
 /* The same, for a holder whose work may still be under way: no caller of this client takes its node
  * over, and the next holder has a larger token. */
-zkl_status zkl_give_up(zkl_contender *contender);
+ZKL_API zkl_status zkl_give_up(zkl_contender *contender);
 /* The answer that zkl_release would give at this moment. Gives nothing back. */
-zkl_status zkl_would_release(zkl_contender *contender);
-/* A short way for a caller that takes a shared node again and again: zkl_rest releases as
- * zkl_release does, and zkl_take_again acquires with the same contender. The token stays, and the
- * turn grows. Both do nothing and return false if that is not possible at once, or if validity is
- * 0. FAILED with ZKL_OK tells the host that it cannot take a resting contender again. */
-bool zkl_rest(zkl_contender *contender);
-bool zkl_take_again(zkl_contender *contender);
+ZKL_API zkl_status zkl_would_release(zkl_contender *contender);
+/* A short way for a caller that takes a shared node again and again: releases as zkl_release does,
+ * but zkl_take_again can acquire with the same contender. false: that is not possible now, or
+ * validity is 0; nothing is released. FAILED with ZKL_OK tells the host that it cannot take a
+ * resting contender again. */
+ZKL_API bool zkl_rest(zkl_contender *contender);
+/* Acquires again what zkl_rest has released, at once. The token stays, and the turn grows. false:
+ * that is not possible at once; nothing is acquired. */
+ZKL_API bool zkl_take_again(zkl_contender *contender);
 /* Was it held, then given back (in either way), and not taken again? */
-bool zkl_given_back(zkl_contender *contender);
+ZKL_API bool zkl_given_back(zkl_contender *contender);
 /* Ends the wait with an event FAILED, ZKL_CANCELLED, unless there was an answer before. */
-void zkl_cancel(zkl_contender *contender);
-/* The host gives up the contender: ends the wait or the hold (counted as abandoned). No event comes
- * after it. */
-void zkl_drop(zkl_contender *contender);
-/* Neither this function nor zkl_validity takes the client's mutex. */
-bool zkl_held(zkl_contender *contender);
+ZKL_API void zkl_cancel(zkl_contender *contender);
+/* Ends the wait or the hold, which counts as abandoned. */
+ZKL_API void zkl_drop(zkl_contender *contender);
+/* Seconds since it began to wait, or since it was granted; 0 if neither. */
+ZKL_API double zkl_since(zkl_contender *contender);
+/* Does it hold? Neither this function nor zkl_validity takes the client's mutex. */
+ZKL_API bool zkl_held(zkl_contender *contender);
 /* The node's czxid while the contender holds, else 0. */
-int64_t zkl_token(zkl_contender *contender);
+ZKL_API int64_t zkl_token(zkl_contender *contender);
 /* The number of the grant on its shared node, from 1; 0 without one. false: it does not hold. */
-bool zkl_turn(zkl_contender *contender, uint64_t *turn);
+ZKL_API bool zkl_turn(zkl_contender *contender, uint64_t *turn);
 /* Seconds for which the servers cannot have given the lock away; 0 when it does not hold. */
-double zkl_validity(zkl_contender *contender);
+ZKL_API double zkl_validity(zkl_contender *contender);
 
 /* The full path of the index-th node of the hold, without the chroot. false: there are no more, or
  * it does not hold; or the path does not fit. ZKL_NODE_PATH bytes are always enough. */
-bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size);
+ZKL_API bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size);
 #define ZKL_NODE_PATH 4608
+/* The same of the node with which it waits, in the first of its lines. false: it does not wait, or
+ * has no node now; or the path does not fit. */
+ZKL_API bool zkl_waiting_node(zkl_contender *contender, char *path, size_t size);
+/* The nodes in front of a waiter, as the client has last listed them; this call sends nothing. */
+typedef struct zkl_front {
+    size_t ahead;   /* nodes that keep it waiting */
+    bool own;       /* the nearest of them is a node of this client */
+    char next[256]; /* the name of that one, truncated; "" if there is none */
+    /* the first node's data, truncated, if a warning of a slow wait has read it; else "" */
+    char holder[160];
+} zkl_front;
+/* false: it does not wait, or no list has shown its node; or it is in no line itself: a multilock,
+ * leases, a caller that shares a node. */
+ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
 
 /* ---- queries: questions answered by one ANSWER event of `tag` ---- */
 
 /* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. */
-zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline);
+ZKL_API zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline);
 /* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED,
  * ZKL_CLOSED. */
-zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
+ZKL_API zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
 /* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, or an error at the deadline. */
-zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
+ZKL_API zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
 /* Lists the participants of the line, or of the leases' directory. ZKL_OK: zkl_participant_at
- * returns them. */
-zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases, uint64_t tag,
-                                  zkl_nanos deadline, bool once);
+ * returns them. ZKL_BAD_ARGUMENT: the path is not valid. */
+ZKL_API zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases,
+                                          uint64_t tag, zkl_nanos deadline, bool once);
 
 /* Asks the holders to give it back. ZKL_OK: zkl_revoked returns how many there were. */
-zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
-                            zkl_nanos deadline, bool once);
-size_t zkl_revoked(zkl_query *query);
+ZKL_API zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
+                                    zkl_nanos deadline, bool once);
+/* How many holders zkl_query_revoke has asked. Call it only after the ANSWER. */
+ZKL_API size_t zkl_revoked(zkl_query *query);
 
+/* Its texts belong to the query. */
 typedef struct zkl_participant {
-    const char *node; /* name below the path; belongs to the query */
+    const char *node; /* name below the path */
     zkl_kind kind;
     int32_t sequence;
     int64_t session;
-    const char *identifier; /* the node's data; belongs to the query */
+    int64_t token;          /* zkl_token of its owner, while it holds */
+    const char *identifier; /* the node's data */
     size_t identifier_length;
     double created; /* seconds since 1970 by the servers' clock */
     bool holder, mine;
 } zkl_participant;
 
-/* Call it only after the ANSWER; in the order of the line. false: there are no more. */
-bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant);
-/* The host gives up the query; no event comes after it. NULL is fine. */
-void zkl_query_drop(zkl_query *query);
+/* The index-th participant, in the order of the line. Call it only after the ANSWER. false: there
+ * are no more. */
+ZKL_API bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant);
+/* Ends the query, with its texts; NULL is fine. */
+ZKL_API void zkl_query_drop(zkl_query *query);
 
 /* ---- nodes ---- */
 
@@ -303,7 +571,10 @@ typedef enum zkl_op_kind {
     ZKL_OP_CREATE,
     ZKL_OP_SET,
     ZKL_OP_DELETE,
-    ZKL_OP_CHECK /* only among several */
+    ZKL_OP_CHECK, /* only among several */
+    /* reads the ACL: the data has a line `SCHEME:ID:PERMISSIONS` for each entry, the permissions
+     * being letters of "rwcda" */
+    ZKL_OP_ACL
 } zkl_op_kind;
 
 /* An operation on one node. */
@@ -330,58 +601,89 @@ typedef struct zkl_stat {
     int32_t version, children, length;
 } zkl_stat;
 
-/* The content of a node that was read or made; it owns its texts. */
+/* The content of a node that was read or made. It owns its texts. */
 typedef struct zkl_content {
     zkl_stat stat;
     char *data; /* with a NUL behind it, which `length` does not count */
     size_t length;
     char **names; /* sorted as bytes */
     size_t count;
+    bool exposed; /* ACL: anybody may create, delete or administer there */
 } zkl_content;
-void zkl_content_free(zkl_content *content);
+/* Frees what zkl_node_watch_take gave the host; NULL is fine. */
+ZKL_API void zkl_content_free(zkl_content *content);
 
 typedef struct zkl_node_request zkl_node_request;
 
-/* Reads or writes a node (the host has checked it: absolute, without chroot). One ANSWER event of
- * `tag`: ZKL_OK, ZKL_NO_NODE, ZKL_NODE_EXISTS, ZKL_BAD_VERSION, ZKL_NOT_EMPTY, ZKL_TOO_BIG, ...
+/* Reads or writes a node; its path is absolute, without the chroot. One ANSWER event of `tag`:
+ * ZKL_OK, ZKL_NO_NODE, ZKL_NODE_EXISTS, ZKL_BAD_VERSION, ZKL_NOT_EMPTY, ZKL_TOO_BIG,
+ * ZKL_BAD_ARGUMENT, ...
  *
  * The client hands the operation to the link when there is one. ZKL_TIMEOUT, ZKL_DISCONNECTED,
  * ZKL_CLOSED, ZKL_AUTH_FAILED of a write: it never did. ZKL_UNKNOWN: it did, and no answer came. It
- * hands a read over again and again, until the deadline. `once`: one try. NULL: no memory, or
- * forked. */
-zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag,
-                              zkl_nanos deadline, bool once);
-/* Does all operations or none. `guard`: NULL, or a contender. If it does not hold any more when the
- * servers do them: ZKL_LOST. */
-zkl_node_request *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
-                                  zkl_contender *guard, uint64_t tag, zkl_nanos deadline,
-                                  bool once);
-/* Reads after it show all that anybody had written before. */
-zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline, bool once);
+ * hands a read over again and again, until the deadline. `once`: one try. */
+ZKL_API zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag,
+                                      zkl_nanos deadline, bool once);
+/* Does all operations, which are CREATE, SET, DELETE or CHECK, or none. `guard`: NULL, or a
+ * contender of this client. If it does not hold any more when the servers do them: ZKL_LOST. */
+ZKL_API zkl_node_request *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
+                                          zkl_contender *guard, uint64_t tag, zkl_nanos deadline,
+                                          bool once);
+/* Reads after its ANSWER show all that anybody had written before. */
+ZKL_API zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline,
+                                        bool once);
 
 /* Call it only after the ANSWER. Among several operations a set has its stat, and a create its path
  * as data. NULL: it has none. The content belongs to the node request. */
-const zkl_content *zkl_node_request_content(const zkl_node_request *request, size_t index);
+ZKL_API const zkl_content *zkl_node_request_content(const zkl_node_request *request, size_t index);
 /* EXISTS: is the node there? */
-bool zkl_node_request_found(const zkl_node_request *request);
+ZKL_API bool zkl_node_request_found(const zkl_node_request *request);
 /* The number of the operation that failed, from 1; 0: none in particular. */
-size_t zkl_node_request_failed(const zkl_node_request *request);
-/* The host gives up the node request. No event comes after it, and the client does not hand over an
- * operation that it still keeps. A write that it has handed over may or may not be done: a read
- * that the host asks for from now on shows which. NULL is fine. */
-void zkl_node_request_drop(zkl_node_request *request);
+ZKL_API size_t zkl_node_request_failed(const zkl_node_request *request);
+/* The client does not hand over an operation that it still keeps. A write that it has handed over
+ * may or may not be done: a read that the host asks for from now on shows which. */
+ZKL_API void zkl_node_request_drop(zkl_node_request *request);
+
+/* ---- once: not again within some seconds, whichever client did it ---- */
+
+typedef struct zkl_once zkl_once;
+
+/* Has anybody left a mark at the mutex less than `seconds` (above 0, or INFINITY: ever) ago, by the
+ * servers' clock? `held` holds the mutex: terms->kind was LOCK, and it has one path. One ANSWER
+ * event of `tag`.
+ *
+ * ZKL_OK: zkl_once_left returns how many seconds are left. 0: it is due, and with `mark` the mark
+ * is written. A mark that lies in the future counts from now on. ZKL_WRONG_KIND: the path is that
+ * of a semaphore, or the mark's data is no token. ZKL_LOST: `held` does not hold any more.
+ * ZKL_UNKNOWN: nobody knows whether the mark is written. Also ZKL_ACCESS_DENIED, ZKL_TIMEOUT,
+ * ZKL_DISCONNECTED, ... */
+ZKL_API zkl_once *zkl_once_ask(zkl_contender *held, double seconds, bool mark, uint64_t tag,
+                               zkl_nanos deadline);
+/* Writes the mark, whenever the latest one was written. The answers are those of zkl_once_ask. */
+ZKL_API zkl_once *zkl_once_mark(zkl_contender *held, uint64_t tag, zkl_nanos deadline);
+/* Seconds until it is due again; 0: it is due. INFINITY: never. Call it only after the ANSWER. */
+ZKL_API double zkl_once_left(zkl_once *once);
+/* The host does not wait for the answer any more; a mark may still be written. NULL is fine. */
+ZKL_API void zkl_once_drop(zkl_once *once);
+
+/* ---- node watches ---- */
 
 typedef struct zkl_node_watch zkl_node_watch;
 
 /* Watches a node: its data, or its children. An event CHANGED of `tag` says that there is a state
- * to take: soon, and after each change. ZKL_OK: *node watch belongs to the host until
- * zkl_node_watch_drop. Otherwise ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED or ZKL_NO_MEMORY. */
-zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
-                       zkl_node_watch **node_watch);
+ * to take: soon, and after each change. Without ZKL_OK there is no node watch:
+ * ZKL_TOO_MANY_WATCHES, ZKL_CLOSED, ZKL_FORKED, ZKL_NO_MEMORY, ZKL_BAD_ARGUMENT. */
+ZKL_API zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint64_t tag,
+                               zkl_node_watch **node_watch);
 /* Takes the latest state, once. ZKL_OK: *content belongs to the host until zkl_content_free.
  * ZKL_NO_NODE, ZKL_ACCESS_DENIED: it is NULL. false: nothing is new. */
-bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content);
-/* The host gives up the node watch; no event comes after it. NULL is fine. */
-void zkl_node_watch_drop(zkl_node_watch *node_watch);
+ZKL_API bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status,
+                                 zkl_content **content);
+/* Ends the watch; NULL is fine. */
+ZKL_API void zkl_node_watch_drop(zkl_node_watch *node_watch);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 local zklock = require "zklock"
 
 local client, err, why = zklock.connect(os.getenv("ZOOKEEPER") or "127.0.0.1:2181")

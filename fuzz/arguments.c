@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The binding, and what is above it in Lua: bytes become calls with drawn arguments, in one Lua
  * state for all inputs (fuzz/arguments.lua). */
 #include "input.h"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Bytes become calls of everything public, with drawn arguments, on clients that no server answers: whatever a call is
 -- given, it answers, waits, or raises an error that says what is wrong with which argument. For fuzz/arguments.c.
 -- (spec/client/arguments_spec.lua does so at random, with a server, too.)

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /* A lock's directory in which strangers make what they like: the fake servers of
- * spec/unit/fake_port.h with two clients, and what happens is the input's: calls, nodes of any
+ * spec/unit/fake/fake_port.h with two clients, and what happens is the input's: calls, nodes of any
  * name, deletions, cuts, ends of sessions. Always: at most one believes to hold whose node is
  * there. When all strangers have gone everybody is answered, and nothing is left. */
 #include "input.h"

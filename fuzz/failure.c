@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* failure: of a check, in the place of spec/unit/check.c: the fuzzer, or whoever replays, sees the
  * process die. */
 #include "check.h"

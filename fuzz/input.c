@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "input.h"
 
 static uint8_t next(input *in) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* input: a fuzzer's bytes as what a target asks for. When they are used up everything is 0. */
 #ifndef INPUT_H
 #define INPUT_H

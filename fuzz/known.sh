@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Prints the function in which a fuzzed program has died, if fuzz/libzookeeper.known has it; else fails.
 # usage: fuzz/known.sh LOG
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names in a lock's directory, of any client and of nobody's: what is read off them, their order,
  * and who is to wait for whom, each beside a plainer way to say it. A line of the input is a name.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* replay: gives a target what is kept for it in CORPUS, fuzz/corpus/NAME, as a unit test. */
 #include "input.h"
 

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Fuzzes every target of fuzz/ with libFuzzer, AddressSanitizer and UBSan, on all processors; what is found new stays in
 # BUILD/corpus. A failing input is printed with its path. Ends with `N passed, N failed`.
 # usage: fuzz/run.sh BUILD MINUTES [TARGET...]     MINUTES for each target, such as 10 or 0.5
@@ -18,7 +19,7 @@ export LSAN_OPTIONS=suppressions=fuzz/libzookeeper.leaks:print_suppressions=0
 export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=8:allocator_may_return_null=1}
 
 # shellcheck disable=SC2054 # the commas are clang's
-flags=(-g -O2 -std=c11 -D_GNU_SOURCE -DTHREADED -DZKL_CHECK -Icsrc -Ispec/unit -Ifuzz
+flags=(-g -O2 -std=c11 -D_GNU_SOURCE -DTHREADED -DZKL_CHECK -Icsrc -Ispec/unit -Ispec/unit/fake -Ifuzz
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
 
 # Distributions name it differently.

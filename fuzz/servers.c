@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Connect strings: what is taken says what was meant, what is not says why. */
 #include "input.h"
 

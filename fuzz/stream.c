@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A server that says what it likes, to a whole client with the real libzookeeper: handshakes,
  * replies, watch events and bytes of any kind, in any order and of any length. Whatever comes,
  * everybody is answered once, and the client ends. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts that come from elsewhere: lines of libzookeeper's log, ACLs, paths and names in answers,
  * lists of addresses. Each judgement is made a second time in a plainer way. */
 #include "input.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The mutex of docs/protocol.md, small enough that every order of events is tried: callers in a few sessions, a log of
  * what the servers have committed, and for each session a server whose view of that log may lag behind.
  *

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Tries every order of events of model/recipe.pml, place.pml and readers.pml for a few callers and faults, and leaves each
 # rule out once, which must be noticed. Ends with `N passed, N failed`.
 # usage: model/run.sh BUILD       FULL=1: also the courses that take minutes

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 rockspec_format = "3.0"
 package = "zklock"
 version = "scm-1"
@@ -19,7 +20,7 @@ supported_platforms = { "linux" }
 dependencies = {
   "lua >= 5.1, < 5.5",
 }
--- For `luarocks test`, together with the programs that the README lists for `make test`.
+-- For `luarocks test`, together with the programs that CONTRIBUTING.md lists for `make test`.
 test_dependencies = {
   "busted >= 2.0",
   "copas >= 2.0",
@@ -47,7 +48,17 @@ build = {
     LUA_INCDIR = "$(LUA_INCDIR)",
   },
   install_pass = false,
+  -- With docs and examples LuaRocks leaves out the pages beside them: `conf` has these, so that their links work.
+  copy_directories = { "docs", "examples" },
   install = {
+    conf = {
+      ["../README.md"] = "README.md",
+      ["../ARCHITECTURE.md"] = "ARCHITECTURE.md",
+      ["../CHANGELOG.md"] = "CHANGELOG.md",
+      ["../CONTRIBUTING.md"] = "CONTRIBUTING.md",
+      ["../SECURITY.md"] = "SECURITY.md",
+      ["../LICENSE"] = "LICENSE",
+    },
     lib = {
       ["zklock.core"] = "build/rock/lua/zklock/core.so",
     },
@@ -55,8 +66,13 @@ build = {
       ["zklock"] = "lua/zklock/init.lua",
       ["zklock.client"] = "lua/zklock/client.lua",
       ["zklock.guard"] = "lua/zklock/guard.lua",
+      ["zklock.held"] = "lua/zklock/held.lua",
+      ["zklock.job"] = "lua/zklock/job.lua",
+      ["zklock.jobs"] = "lua/zklock/jobs.lua",
       ["zklock.lease"] = "lua/zklock/lease.lua",
       ["zklock.lock"] = "lua/zklock/lock.lua",
+      ["zklock.mark"] = "lua/zklock/mark.lua",
+      ["zklock.once"] = "lua/zklock/once.lua",
       ["zklock.options"] = "lua/zklock/options.lua",
       ["zklock.participants"] = "lua/zklock/participants.lua",
       ["zklock.request"] = "lua/zklock/request.lua",
@@ -83,10 +99,20 @@ build = {
       ["zklock.loop.blocking"] = "lua/zklock/loop/blocking.lua",
       ["zklock.loop.copas"] = "lua/zklock/loop/copas.lua",
       ["zklock.loop.cqueues"] = "lua/zklock/loop/cqueues.lua",
+      ["zklock.loop.haproxy"] = "lua/zklock/loop/haproxy.lua",
       ["zklock.loop.luv"] = "lua/zklock/loop/luv.lua",
       ["zklock.loop.openresty"] = "lua/zklock/loop/openresty.lua",
+      ["zklock.metrics"] = "lua/zklock/metrics/init.lua",
+      ["zklock.metrics.families"] = "lua/zklock/metrics/families.lua",
+      ["zklock.metrics.nginx"] = "lua/zklock/metrics/nginx.lua",
+      ["zklock.metrics.page"] = "lua/zklock/metrics/page.lua",
+      ["zklock.metrics.publisher"] = "lua/zklock/metrics/publisher.lua",
+      ["zklock.metrics.render"] = "lua/zklock/metrics/render.lua",
+      ["zklock.metrics.snapshot"] = "lua/zklock/metrics/snapshot.lua",
+      ["zklock.metrics.store"] = "lua/zklock/metrics/store.lua",
+      ["zklock.metrics.tally"] = "lua/zklock/metrics/tally.lua",
       ["zklock.nodes"] = "lua/zklock/nodes/init.lua",
-      ["zklock.nodes.errands"] = "lua/zklock/nodes/errands.lua",
+      ["zklock.nodes.node_requests"] = "lua/zklock/nodes/node_requests.lua",
       ["zklock.nodes.ops"] = "lua/zklock/nodes/ops.lua",
       ["zklock.nodes.watch"] = "lua/zklock/nodes/watch.lua",
       ["zklock.openresty.caretaker"] = "lua/zklock/openresty/caretaker.lua",
@@ -101,6 +127,7 @@ build = {
       ["zklock.run.callbacks"] = "lua/zklock/run/callbacks.lua",
       ["zklock.run.deadlines"] = "lua/zklock/run/deadlines.lua",
       ["zklock.run.dispatcher"] = "lua/zklock/run/dispatcher.lua",
+      ["zklock.run.log"] = "lua/zklock/run/log.lua",
       ["zklock.run.query"] = "lua/zklock/run/query.lua",
       ["zklock.run.reporter"] = "lua/zklock/run/reporter.lua",
       ["zklock.run.waits"] = "lua/zklock/run/waits.lua",

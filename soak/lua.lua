@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Misuses zklock under several Luas at once, each in a process of its own against one real server, and looks whether
 --- anything is left: a lock, a node, an entry of a table, memory.
 ---
@@ -5,6 +6,7 @@
 ---
 --- A line for each now and then; status 1 when one of them was not well. The last line is as of tests.
 
+local checks = require "soak.checks"
 local inspector = require "spec.support.inspector"
 local places = require "spec.memory.places"
 local process = require "spec.support.process"
@@ -15,10 +17,7 @@ local seconds, seed, build = tonumber(arg[1]), tonumber(arg[2]), arg[3]
 local PATIENCE = 120 -- seconds, for what comes after the work
 local PROGRESS = 10
 
-local function say(...)
-  print(string.format(...))
-  io.stdout:flush()
-end
+local say = checks.say
 
 local zk = server.start()
 local tree = inspector.connect(zk.hosts)
@@ -67,14 +66,12 @@ while are_running() and wait.now() < deadline do
   await_moment(math.min(deadline, wait.now() + PROGRESS))
   if are_running() then show() end
 end
-local failed = 0
 for _, one in ipairs(all) do
   local wrong = verdict(one)
-  if wrong then failed = failed + 1 end
-  say("%-7s %s", one.name, wrong or last_line(one))
+  checks.check(not wrong, "%-7s %s", one.name, wrong)
+  if not wrong then say("%-7s %s", one.name, last_line(one)) end
   one.process:kill()
 end
 tree:close()
 zk:stop()
-say("%d passed, %d failed", #all - failed, failed)
-os.exit(failed == 0, true)
+checks.finish()

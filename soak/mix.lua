@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- For wrk: which request comes next.
 local PATHS = { "/mutex", "/mutex", "/request", "/timer", "/thread", "/semaphore", "/rwlock", "/part", "/busy", "/lost",
   "/client" }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- For soak/run.lua: a process of plain Lua that does everything again and again, until it is killed.
 local zklock = require "zklock"
 

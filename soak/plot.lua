@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- plot: a list of numbers as text, the time to the right.
 local plot = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Reloads nginx again and again while all running timers of its workers are in use, under load, and looks whether each
 --- old worker leaves with its session.
 --
@@ -8,6 +9,7 @@
 -- error log has a line that nginx does not write for dropped timers. The last line is `N passed, N failed`; the status
 -- is 1 if a check failed.
 
+local checks = require "soak.checks"
 local inspector = require "spec.support.inspector"
 local loop = require "spec.support.loop"
 local nginx = require "spec.support.nginx"
@@ -39,10 +41,7 @@ local HTTP = [[
   }
 ]]
 
-local function say(...)
-  print(string.format(...))
-  io.stdout:flush()
-end
+local check, say = checks.check, checks.say
 
 local file = assert(io.open("soak/nginx.conf"))
 local locations = file:read("*a")
@@ -54,17 +53,7 @@ local web = nginx.start { workers = WORKERS, level = "warn", values = { hosts = 
   server = locations }
 local load = process.spawn { "wrk", "-t1", "-c6", ("-d%ds"):format(MINUTES * 60), "-s", "soak/mix.lua", web.url }
 
-local passed, failed, reloads, slowest = 0, 0, 0, 0
-
---- Counts one check; one that failed is printed.
-local function check(good, ...)
-  if good then
-    passed = passed + 1
-  else
-    failed = failed + 1
-    say(...)
-  end
-end
+local reloads, slowest = 0, 0
 
 local function await_next(moment)
   loop.poll(function() return wait.now() >= moment end, PERIOD + PATIENCE)
@@ -117,5 +106,4 @@ check(reloads >= LEAST, "%d reloads, at least %d wanted", reloads, LEAST)
 tree:close()
 zk:stop()
 say("%d reloads, the slowest of %.1f s", reloads, slowest)
-say("%d passed, %d failed", passed, failed)
-os.exit(failed == 0, true)
+checks.finish()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Uses zklock for as long as one likes, in a worker of nginx and in plain Lua, everything mixed, and looks whether
 --- anything grows: memory, descriptors, threads.
 --
@@ -7,6 +8,7 @@
 -- something grew, if nginx's log has an error, or if less was done than a run of this length must do. The last line is
 -- `N passed, N failed`; the status is 1 if a check failed.
 
+local checks = require "soak.checks"
 local nginx = require "spec.support.nginx"
 local plot = require "soak.plot"
 local process = require "spec.support.process"
@@ -33,10 +35,7 @@ local function read(path)
   return text
 end
 
-local function say(...)
-  print(string.format(...))
-  io.stdout:flush()
-end
+local check, say = checks.check, checks.say
 
 local zk = server.start()
 local links = proxy.start(zk.hosts, { raw = true })
@@ -44,18 +43,6 @@ local web = nginx.start { workers = 1, level = "warn", values = { hosts = links.
   server = read("soak/nginx.conf") }
 local plain = process.spawn { "lua5.4", "soak/plain.lua", links.hosts }
 local load
-
-local passed, failed = 0, 0
-
---- Counts one check; one that failed is printed.
-local function check(good, ...)
-  if good then
-    passed = passed + 1
-  else
-    failed = failed + 1
-    say(...)
-  end
-end
 
 local refused = {} -- what wrk said of answers that were not good
 
@@ -130,5 +117,4 @@ plain:kill()
 web:stop()
 links:close()
 zk:stop()
-say("%d passed, %d failed", passed, failed)
-os.exit(failed == 0 and 0 or 1, true)
+checks.finish()

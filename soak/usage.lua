@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- usage: what a process has of the system, over a time.
 local lfs = require "lfs"
 

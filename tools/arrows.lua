@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Checks that the C sources depend on each other in one direction only. An arrow is an include, or a call to a function
 -- that another file defines.
 --
@@ -11,21 +12,24 @@ local root = arg[1] or "csrc"
 
 -- What each folder may use besides itself; zklock.h, the public header, counts as one.
 local uses = {
-  base = {},
-  recipe = { "base" },
-  ["zklock.h"] = { "base", "recipe" },
+  ["zklock.h"] = {},
+  base = { "zklock.h" },
+  recipe = { "base", "zklock.h" },
   port = { "base", "recipe", "zklock.h" },
   zookeeper = { "base", "recipe", "zklock.h", "port" },
-  line = { "base", "recipe", "zklock.h", "port" },
-  shared = { "base", "recipe", "zklock.h", "port", "line" },
-  compound = { "base", "recipe", "zklock.h", "port", "line" },
-  query = { "base", "recipe", "zklock.h", "port", "line" },
-  nodes = { "base", "recipe", "zklock.h", "port", "line" },
+  paths = { "base", "recipe", "zklock.h", "port" },
+  line = { "base", "recipe", "zklock.h", "port", "paths" },
+  shared = { "base", "recipe", "zklock.h", "port", "paths", "line" },
+  compound = { "base", "recipe", "zklock.h", "port", "paths", "line" },
+  query = { "base", "recipe", "zklock.h", "port", "paths", "line" },
+  nodes = { "base", "recipe", "zklock.h", "port", "paths", "line" },
+  once = { "base", "recipe", "zklock.h", "port", "paths", "line", "nodes" },
   client = {
-    "base", "recipe", "zklock.h", "port", "zookeeper", "line", "shared", "compound", "query", "nodes",
+    "base", "recipe", "zklock.h", "port", "zookeeper", "paths", "line", "shared", "compound", "query", "nodes", "once",
   },
   host = { "base", "zklock.h", "client" },
   lua = { "zklock.h" },
+  cli = { "zklock.h" },
 }
 -- The public functions are declared in one header and defined in several rooms: a call of one is no arrow to that room.
 local PUBLIC = "zklock.h"
@@ -81,12 +85,15 @@ for _, path in each_line(("find %s -name '*.[ch]' | sort"):format(root)) do
   end
   local code = without_comments(text)
   for head, called, after in ("\n" .. code):gmatch("\n([%a_][^\n;{}()=]-)([%a_][%w_]*)(%b()[^;{=]*[;{])") do
-    if head:find("%S") and called:find("^zkl_") and not head:find("^typedef") and not head:find("^#") then
+    local ours = called:find("^zkl_") or called:find("^cli_")
+    if head:find("%S") and ours and not head:find("^typedef") and not head:find("^#") then
       file[after:sub(-1) == "{" and "defines" or "declares"][called] = not head:find("^static") or nil
     end
   end
-  for called in code:gmatch("(zkl_[%w_]+)") do
-    file.calls[called] = true
+  for _, prefix in ipairs { "zkl_", "cli_" } do
+    for called in code:gmatch("%f[%w_](" .. prefix .. "[%w_]+)") do
+      file.calls[called] = true
+    end
   end
   files[name] = file
 end

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Runs the README's commands in a fresh clone of this repository, in a minimal Debian (debootstrap --variant=minbase) that
 # has git and make and nothing else: a package that tools/deps.sh does not name is missing there.
 # usage: tools/bare.sh [COMMAND]...     without a command: 'make demo' 'make test'

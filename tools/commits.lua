@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Checks the message of each commit after the one that added this file: a subject `area: effect` of at most 72 columns,
 -- a blank line, and a body that says why. Merge commits are exempt.
 -- Without the history it prints one line, `skipped: REASON`, and succeeds: in a shallow clone, or an unpacked tarball.

@@ -1,19 +1,21 @@
--- How much of the C sources the unit tests and the simulation run through, by gcov's count; and which of the legal
--- changes of states they make.
--- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run; they have written their changes
--- into BUILD/transitions)
--- Fails if a room is below what is asked of it, if a line that nothing runs through or a legal change that nothing
--- makes has no reason in spec/uncovered.txt, if a change was made that is not legal, or if that list speaks of what is
--- not in the sources. What the simulation comes by in some minutes only may be in the list: it is named when it has.
+-- SPDX-License-Identifier: MIT
+-- How much of the C sources the unit tests and the simulation execute, by gcov's count; and which of the legal
+-- transitions they make.
+-- usage: tools/coverage.lua BUILD  (a build with --coverage whose programs have run and written BUILD/transitions)
+-- Fails if a room is below the required percentage; if a line that nothing executes, or a legal transition that
+-- nothing makes, has no reason in spec/uncovered.txt; if a program has made an illegal transition; or if that file
+-- names a line that does not exist. The file may name lines that the simulation reaches only after some minutes; this
+-- tool reports them when it has reached them.
 
 local build = arg[1]
-local LEAST = 97 -- per cent of the lines, in each of these
+local LEAST = 97 -- per cent of the lines of each room
 
 local ROOMS = {
-  { name = "locks", files = "csrc/line/*.c csrc/shared/*.c csrc/compound/*.c" },
+  { name = "locks", files = "csrc/line/*.c csrc/paths/*.c csrc/shared/*.c csrc/compound/*.c" },
   { name = "query", files = "csrc/query/*.c" },
   { name = "session", files = "csrc/zookeeper/session*.c csrc/zookeeper/config.c csrc/zookeeper/heart.c" },
   { name = "recipe", files = "csrc/recipe/*.c" },
+  { name = "once", files = "csrc/once/*.c" },
 }
 
 --- Lines that a command prints.
@@ -27,12 +29,13 @@ local function lines_of(command)
   return lines
 end
 
--- What cannot happen in one process with simulated servers, but has specs with real ones: not counted.
+-- Lines that only specs with real servers can execute are not counted.
 local ELSEWHERE = "^elsewhere: "
 
--- "FILE: text of the line -- reason", where FILE is as in csrc/; or "WHAT: from -> to -- reason", of a change of state
+-- "FILE: text of the line -- reason", where FILE is relative to csrc/;
+-- or "OBJECT: from -> to -- reason" for a transition
 local reasons = {}
--- of those: which the sources have, and which are missed now
+-- of those: the ones in the sources, and the ones that nothing has executed
 local there, missed = {}, {}
 for line in io.lines("spec/uncovered.txt") do
   local key, reason = line:match("^(%S+: .-) %-%- (.+)$")
@@ -44,7 +47,7 @@ for line in io.lines("spec/uncovered.txt") do
   end
 end
 
---- How often each line of a source was run, over all objects that were compiled from it.
+--- How often each line of a source was executed, summed over all objects compiled from it.
 local function counts_of(file)
   local counts, texts = {}, {}
   local stem = file:gsub("^csrc/", ""):gsub("%.c$", "")
@@ -110,10 +113,10 @@ for _, room in ipairs(ROOMS) do
     judge(good), room.name, run, all, percent, #unexplained))
 end
 
--- ---- changes of states (csrc/base/transitions.h) ----
+-- ---- transitions (csrc/base/transitions.h) ----
 
 local function transitions_told()
-  local transitions = { legal = {}, made = {}, ["not legal"] = {} }
+  local transitions = { legal = {}, made = {}, illegal = {} }
   for line in io.lines(build .. "/transitions") do
     local what, move = line:match("^(.-)\t(.+)$")
     transitions[what][move] = true
@@ -132,8 +135,8 @@ end
 
 local transitions = transitions_told()
 local unexplained, all, made = 0, 0, 0
-for _, move in ipairs(sorted(transitions["not legal"])) do
-  print("not legal: " .. move)
+for _, move in ipairs(sorted(transitions.illegal)) do
+  print("illegal transition: " .. move)
   unexplained = unexplained + 1
 end
 for _, move in ipairs(sorted(transitions.legal)) do

@@ -1,59 +1,78 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|test|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|contest]...
+# usage: tools/deps.sh [build|install|test|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|duel|screenshot|release|picture|contest|platforms]...
 # without a goal: all of them
 set -eu
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
-cc='gcc|/usr/bin/cc binutils libc6-dev pkg-config|/usr/bin/pkg-config libzookeeper-mt-dev'
+cc='gcc|/usr/bin/cc binutils libc6-dev pkg-config|/usr/bin/pkg-config libzookeeper-mt-dev libsmartcols-dev'
 lua54='lua5.4 liblua5.4-dev'
 luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
     luajit2|/usr/bin/luajit libluajit2-5.1-dev"
 server='default-jre-headless|/usr/bin/java libzookeeper-java'
-specs="$server lua-busted lua-luv lua-socket lua-cqueues lua-copas lua-filesystem lua-sql-sqlite3"
+# Python, the shells and mandoc read what the command line writes, and what comes with it.
+specs="$server python3|/usr/bin/python3 procps|/usr/bin/ps lua-busted lua-luv lua-socket lua-cqueues lua-copas lua-filesystem lua-sql-sqlite3
+    python3|/usr/bin/python3 bash zsh mandoc"
 curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-framework-java libcurator-client-java
     libguava-java libslf4j-java'
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'
+etcd='etcd-server golang-etcd-server-dev'
+# Hosts whose Lua the examples run in; Apache's without what makes a service of it.
+small_hosts='haproxy neovim'
+large_hosts='prosody knot-resolver apache2-bin'
 nginx='nginx-light|/usr/sbin/nginx libnginx-mod-http-lua wrk curl openssl'
+# Prometheus scrapes the example, and a browser reads the page for operators.
+monitoring='prometheus|/usr/bin/promtool chromium'
 
 # MariaDB and its tools without what makes a service of it; Redis and etcd come with theirs (see forbid_services).
-rivals='mariadb-server-core mariadb-client-core redis-server libhiredis-dev libmariadb-dev etcd-server
-    golang-etcd-server-dev python3-kazoo gnuplot-nox dpkg-dev'
+rivals='mariadb-server-core mariadb-client-core redis-server libhiredis-dev libmariadb-dev
+    python3-kazoo gnuplot-nox dpkg-dev'
 
 tls='autoconf automake libtool dpkg-dev libssl-dev openssl' # for tools/tls.sh and its spec
+
+# Compilers for other machines, with their libc, and what runs such programs.
+platforms='gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross
+    gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user musl-tools autoconf automake libtool dpkg-dev'
 
 mutants='binutils clang lua-dkjson'
 
 wanted=
-[ $# -gt 0 ] || set -- build test nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench
+[ $# -gt 0 ] || set -- build test nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench duel screenshot release picture platforms
 for goal; do
     case $goal in
-    test) wanted="$wanted $cc $luas $specs $nginx luarocks git|/usr/bin/git $mutants" ;;
+    test) wanted="$wanted $cc $luas $specs $nginx $small_hosts luarocks git|/usr/bin/git $mutants" ;;
     tls) wanted="$wanted $cc $lua54 $specs $tls" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
-    bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator" ;;
+    bench) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $curator $golang $etcd
+        python3-kazoo" ;;
     tsan) wanted="$wanted $cc $lua54 $specs" ;;
-    slow) wanted="$wanted $cc $luas $specs valgrind" ;;
+    slow) wanted="$wanted $cc $luas $specs $nginx $monitoring $small_hosts $large_hosts valgrind libfaketime" ;;
     soak-lua) wanted="$wanted $cc $luas $specs" ;;
-    contest) wanted="$wanted $cc $lua54 $specs $curator $golang $rivals" ;;
+    screenshot) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx $monitoring" ;;
+    duel) wanted="$wanted $cc $lua54 $specs etcd-server etcd-client" ;;
+    contest) wanted="$wanted $cc $lua54 $specs $curator $golang $etcd $rivals" ;;
     chaos) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     demo) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3" ;;
+    picture) wanted="$wanted $cc $lua54 $server lua-luv lua-sql-sqlite3 python3|/usr/bin/python3" ;;
     recorder) wanted="$wanted $cc $lua54 $server lua-luv lua-socket" ;;
     coverage) wanted="$wanted $cc $lua54" ;;
     mutants) wanted="$wanted $cc $lua54 $mutants" ;;
-    random | sim | costs) wanted="$wanted $cc" ;;
-    nightly) wanted="$wanted $cc $luas $specs $nginx $mutants valgrind libclang-rt-dev" ;;
+    random | sim | costs | install | install-lib) wanted="$wanted $cc" ;;
+    nightly) wanted="$wanted $cc $luas $specs $nginx $monitoring $mutants valgrind libfaketime libclang-rt-dev" ;;
     fuzz) wanted="$wanted $cc $lua54 clang libclang-rt-dev" ;;
     model) wanted="$wanted gcc|/usr/bin/cc libc6-dev spin" ;;
+    platforms) wanted="$wanted $cc $lua54 $server lua-busted lua-luv lua-socket lua-filesystem $platforms" ;;
     bare) wanted="$wanted debootstrap git" ;;
-    lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck git|/usr/bin/git" ;;
+    release) wanted="$wanted $cc $lua54 luarocks git|/usr/bin/git" ;;
+    lint) wanted="$wanted $cc $lua54 lua-check luarocks clang-format clang-tidy shellcheck mandoc git|/usr/bin/git" ;;
     *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac
 done
 
 if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg-query >/dev/null 2>&1; then
-    echo 'note: no apt-get here; README.md lists the packages to install' >&2
+    echo 'note: no apt-get here; CONTRIBUTING.md lists the packages to install' >&2
     exit 0 # if one is missing, the build says so
 fi
 
@@ -145,6 +164,8 @@ began=\$(sed 's/.*) //' /proc/$$/stat 2>/dev/null | cut -d' ' -f20)
 for word; do
     case \$word in
     nginx | nginx.service | redis-server | redis-server@*.service | redis-server.service | etcd | etcd.service) exit 101 ;;
+    haproxy | haproxy.service | prosody | prosody.service | kresd* | kres-* | knot-resolver*) exit 101 ;;
+    prometheus | prometheus.service) exit 101 ;;
     esac
 done
 exit 0

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Checks that a shared library has what Debian hardens its packages with: stack protectors, checked buffers
 # (_FORTIFY_SOURCE), and tables of addresses that are read-only once it is loaded. Says what it lacks.
 # usage: tools/hardened.sh FILE [SYMBOL...]       with symbols: it exports these and no others

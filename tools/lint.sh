@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Every static check, each counted: ends with `N passed, N failed`. A check that cannot run here prints one line,
 # `skipped: REASON`, and counts as neither.
 set -u
@@ -32,12 +33,12 @@ c_files() { # c_files PATTERN DIR...
 }
 
 formatted() {
-    c_files '*.[ch]' csrc spec bench fuzz | xargs -0 -r clang-format --dry-run --Werror
+    c_files '*.[ch]' csrc spec bench fuzz examples | xargs -0 -r clang-format --dry-run --Werror
 }
 
 # clang-format leaves comments alone, and breaks declarations because of those that are too long.
 narrow() {
-    wide=$(c_files '*.[ch]' csrc spec | xargs -0 -r awk 'length > 100 { print FILENAME ":" FNR ": past column 100" }')
+    wide=$(c_files '*.[ch]' csrc spec examples | xargs -0 -r awk 'length > 100 { print FILENAME ":" FNR ": past column 100" }')
     printf '%s' "$wide"
     [ -z "$wide" ]
 }
@@ -67,15 +68,21 @@ step 'clang-format' formatted
 step 'no line of C past column 100' narrow
 step 'clang-tidy' tidy
 step 'arrows of the C sources point one way' lua5.4 tools/arrows.lua csrc
+step 'each mutant that needs no test is about a function that is there' lua5.4 tools/mutants/stale.lua
 step 'luacheck' luacheck_all
-step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh .ci/run
+step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh share/zklock.bash .ci/run
+step 'mandoc' mandoc -T lint share/zklock.1 share/zklock.3
+step 'programs in C that a release has let be built still run' lua5.4 tools/abi.lua
+step 'zklock(3) says what the header says' lua5.4 tools/manual.lua
 for rockspec in rockspec/*.rockspec; do
     step "luarocks lint $rockspec" luarocks lint "$rockspec"
 done
 step 'Lua modules know what is below them, and write their own fields' lua5.4 tools/rooms.lua lua
 step 'no owner is compared by its __eq' lua5.4 tools/owners.lua lua
 step 'Markdown has lines of 100 columns and cells of 160' prose
+step 'one version everywhere' lua5.4 tools/version.lua
 step 'the rockspecs are in step with the tree' lua5.4 tools/rockspec.lua
+step 'each source file names its licence' lua5.4 tools/licence.lua
 step 'each commit message has an area, and says why' lua5.4 tools/commits.lua
 
 echo "$passed passed, $failed failed"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Checks that no module of lua/zklock compares an owner with `==` or `~=`: they call the owner's `__eq`, which may
 -- lie or raise. `rawequal` compares by identity.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Checks how Markdown pages are laid out: a line has at most 100 columns, and a cell of a table at most 160.
 -- Exempt from the first are tables, blocks of code, and lines that are one word or one link, which nobody can wrap.
 -- usage: lua5.4 tools/prose.lua FILE...

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Holds the simulation's servers to the real ones: the same random operations of three sessions go to a ZooKeeper
 -- server and to the model (spec/recorder), and what each was told must be the same, in order. A sixth as many go to
 -- three servers, of which one is held back at times, and sessions move and are closed by somebody else.

@@ -1,7 +1,9 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Builds and installs the rock for each Lua into an empty tree, and uses zklock from there with that Lua's interpreter.
 # For Lua 5.4 and LuaJIT it runs the commands of README.md and docs/openresty.md, in other folders. With Lua 5.4 it also
-# packs the release: the source rock and the binary rock are installed into empty trees, used and removed.
+# packs the release: the source rock and the binary rock are installed into empty trees, used and removed. The rock has
+# its pages and examples, and building it leaves nothing in a clone but what git ignores.
 # Ends with `N passed, N failed`. Nothing is fetched: the only server that LuaRocks knows is an empty folder.
 # usage: tools/rock.sh LUA...     such as 5.1 5.4 luajit
 set -u
@@ -17,17 +19,17 @@ local_cache = "$tmp/cache"
 END
 export LUAROCKS_CONFIG="$tmp/config.lua"
 
-shown() { # shown PAGE [LUA_INCDIR=DIR]: runs the command that the page shows, in other folders
+shown() { # shown PAGE make|remove [LUA_INCDIR=DIR]: runs the command that the page shows, in other folders
     # shellcheck disable=SC2016
-    command=$(sed -n '/^```sh$/,/^```$/ { /^luarocks .* --tree=/p; }' "$1" |
-        sed -e 's|--tree=[^ ]*|--tree="$tree"|' -e "s|LUA_INCDIR=[^ ]*|${2:-}|")
-    [ -n "$command" ] || { echo "$1 shows no luarocks command"; exit 1; }
+    command=$(sed -n '/^```sh$/,/^```$/ { /^luarocks .*'"$2"' .*--tree=/p; }' "$1" |
+        sed -e 's|--tree=[^ ]*|--tree="$tree"|' -e "s|LUA_INCDIR=[^ ]*|${3:-}|")
+    [ -n "$command" ] || { echo "$1 shows no luarocks $2"; exit 1; }
     eval "$command"
 }
 
 sources() { # sources FOLDER: a copy of the tree, because luarocks compiles where the sources are
     mkdir -p "$1"
-    for file in csrc lua rockspec Makefile tools bench README.md CHANGELOG.md LICENSE docs examples; do
+    for file in csrc lua rockspec Makefile tools bench *.md LICENSE docs examples .gitignore; do
         if [ -e "$file" ]; then cp -r "$file" "$1"; fi
     done
 }
@@ -40,6 +42,40 @@ use() { # use INTERPRETER VERSION TREE: in a folder that has nothing of zklock
             local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 })) -- no server
             assert(client:mutex("/rock"):path() == "/rock" and client:close())
             print(zklock._VERSION, _VERSION)')
+}
+
+a_clone() { # makes the folder a repository, as somebody has it who has cloned it
+    git init -q
+    git add .
+    git -c user.name=rock -c user.email=rock@localhost -c commit.gpgSign=false commit -q -m rock
+}
+
+clean() { # the folder has nothing that git would show
+    left=$(git status --porcelain)
+    [ -z "$left" ] || { echo "luarocks make leaves: $left"; exit 1; }
+}
+
+# Each link of the installed pages leads to a page or an example that is installed, but for those into the sources.
+links() { # links TREE
+    cd "$1/lib/luarocks/rocks-5.4/zklock/"* || exit 1
+    for page in README.md docs/README.md docs/api.md examples/ten_lines.lua LICENSE; do
+        [ -s "$page" ] || { echo "the rock has no $page"; exit 1; }
+    done
+    # shellcheck disable=SC2046 # the pages' names have no blanks
+    LUA_PATH="$sources_of_spec/?.lua" lua5.4 -e '
+        local markdown, dead = require "spec.support.markdown", 0
+        for _, page in ipairs(arg) do
+            for _, link in ipairs(markdown.read(page):links()) do
+                local file = io.open(link[1])
+                if file then
+                    file:close()
+                elseif not link[1]:find "^%l+/" or link[1]:find "^docs/" or link[1]:find "^examples/" then
+                    print(page .. " links to " .. link[1] .. ", which the rock does not have")
+                    dead = dead + 1
+                end
+            end
+        end
+        os.exit(dead == 0)' rock $(find . -name '*.md' | sed 's|^\./||')
 }
 
 check() { # check LUA, in a subshell
@@ -57,11 +93,13 @@ check() { # check LUA, in a subshell
     sources "$tmp/$1/source"
     tree=$tmp/$1/tree
     cd "$tmp/$1/source"
+    a_clone
     case $1 in
-    luajit) shown docs/openresty.md "LUA_INCDIR=$(pkg-config --variable=includedir luajit)" ;;
-    5.4) shown README.md ;;
+    luajit) shown docs/openresty.md make "LUA_INCDIR=$(pkg-config --variable=includedir luajit)" ;;
+    5.4) shown README.md make ;;
     *) luarocks --lua-version="$version" make --tree="$tree" rockspec/zklock-scm-1.rockspec ;;
     esac
+    clean
     tools/hardened.sh "$tree/lib/lua/$version/zklock/core.so" luaopen_zklock_core
     use "$interpreter" "$version" "$tree"
 }
@@ -99,7 +137,8 @@ install_rock() { # install_rock TREE ROCK
 
 remove_rock() { # remove_rock TREE
     set -e
-    rocks remove --tree="$1" zklock
+    tree=$1
+    shown "$sources_of_spec/README.md" remove
     left=$(find "$1/"* ! -path "$1/lib" ! -path "$1/lib/luarocks" ! -path "$1/lib/luarocks/rocks-5.4" \
         ! -path "$1/lib/luarocks/rocks-5.4/manifest") # the last is LuaRocks' own
     [ -z "$left" ] || { echo "luarocks remove leaves: $left"; exit 1; }
@@ -136,6 +175,7 @@ step() { # step NAME COMMAND...
     fi
 }
 
+sources_of_spec=$PWD
 release=$(sed -n 's/^return "\(.*\)"$/\1/p' lua/zklock/version.lua)
 packed=$tmp/packed
 for lua; do
@@ -144,6 +184,7 @@ for lua; do
     step "the source rock of $release" pack_source
     step 'luarocks test' run_tests
     step 'the source rock, installed' install_rock "$packed/from-source" "$packed/zklock-$release-1.src.rock"
+    step 'the links of its pages' links "$packed/from-source"
     step 'the binary rock' pack_binary
     step 'the source rock, removed' remove_rock "$packed/from-source"
     step 'the binary rock, installed' install_rock "$packed/from-binary" "$packed/binary/"*.rock

@@ -1,8 +1,8 @@
+-- SPDX-License-Identifier: MIT
 -- Keeps the rockspecs in step with the tree. rockspec/zklock-scm-1.rockspec is written by hand, but for its list of Lua
 -- modules. The rockspec of a release differs from it in the version, and in the tag that its sources have.
 --   * scm-1 lists each Lua module of the tree under its name, and no other.
 --   * Next to it lies the rockspec of the version in lua/zklock/version.lua, and no other.
---   * The C module has the version of the Lua files.
 -- usage: lua5.4 tools/rockspec.lua [--write]     in the root of the tree; with --write it corrects the rockspecs
 
 local SCM = "rockspec/zklock-scm-1.rockspec"
@@ -52,11 +52,6 @@ local wanted = { [SCM] = scm, [("rockspec/zklock-%s-1.rockspec"):format(version)
 local wrong = {}
 local function complain(...)
   wrong[#wrong + 1] = string.format(...)
-end
-
-local compiled = read("csrc/zklock.h"):match '#define ZKL_VERSION "([^"]*)"'
-if compiled ~= version then
-  complain("csrc/zklock.h has version %s, lua/zklock/version.lua has %s", compiled, version)
 end
 
 local found = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Checks the rooms of lua/zklock:
 --
 --   * A folder knows only those that are named below, and no two modules require each other, however indirectly.
@@ -16,14 +17,16 @@ local KNOWS = {
   run = { "base", "owners", "loop" },
   holds = { "base", "owners", "run" },
   nodes = { "base", "owners", "loop", "run" },
+  metrics = { "", "base" },
   [""] = { "base", "owners", "loop", "run", "holds", "nodes" },
 }
 
 --- Who may write into what is called so.
 local WRITERS = {
   call = "run/callbacks.lua", callbacks = "run/callbacks.lua", claim = "guard.lua", client = "client.lua",
-  crew = "openresty/runner.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua", hold = "holds/hold.lua",
-  holder = "holds/hold.lua", holds = "holds/client_holds.lua", lease = "lease.lua",
+  crew = "openresty/runner.lua", dispatcher = "run/dispatcher.lua", guard = "guard.lua",
+  handed = "holds/lock_path.lua", hold = "holds/hold.lua", holder = "holds/hold.lua",
+  holds = "holds/client_holds.lua", lease = "lease.lua",
   lifetimes = "owners/owner_lifetimes.lua", lock = "lock.lua", lock_path = "holds/lock_path.lua",
   losses = "holds/losses.lua", multilock = "holds/lock_path.lua", notifier = "openresty/notifier.lua",
   part = "holds/lock_path.lua", paths = "holds/paths.lua", read = "holds/lock_path.lua",

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Runs a command whose processes, children included, write their sanitizer reports to PREFIX.PID; shows the reports
 # afterwards. Fails if the command failed or a report was written.
 #

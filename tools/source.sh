@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Unpacks the distribution's source package of ZooKeeper as DIR/source. Nothing is installed, and the system's own lists
 # of packages stay as they are.
 # usage: tools/source.sh DIR        what goes wrong is said on stderr

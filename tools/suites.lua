@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Runs test suites side by side and adds up what they counted.
 --
 --   lua5.4 tools/suites.lua [-j JOBS] [-l SECONDS] [-o DIR] NAME[@SECONDS]=COMMAND...

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Builds a libzookeeper_mt with TLS from the distribution's own source package, of which the distribution's binary is
 # built without, and with tls.patch, which says who is trusted. Nothing is installed: the library stays in DIR, for
 # LD_LIBRARY_PATH. A library that was built so before is kept. It is hardened as Debian's own packages are.

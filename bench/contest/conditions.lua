@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What a peer's lock can do, each tried: no cell of the table is hearsay.
 
 local loop = require "spec.support.loop"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # `make contest`: every way that people lock today, side by side. All that it needs is in this folder; bench/contest/run.lua
 # says what it does.
 

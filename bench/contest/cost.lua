@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What a peer's lock costs: alone, handed over, many at a time, and when many want it.
 
 local crew = require "bench.contest.crew"
@@ -91,13 +92,40 @@ end
 
 -- ---- many at a time -------------------------------------------------------------------------------------------------
 
---- Acquisitions a second of 64 locks of one client.
-function cost.many(peer, server, ms)
+--- The cases of many locks of one client.
+cost.LOTS = {
+  { name = "64 locks, one server", locks = 64, ms = 1500 },
+  { name = "1,000 locks, one server", locks = 1000, ms = 3000 },
+  { name = "64 locks, three servers", locks = 64, ms = 1500, three = true },
+  { name = "1,000 locks, three servers", locks = 1000, ms = 3000, three = true },
+}
+
+--- Measures the cost of so many different locks of one client, which asks for each again and again.
+---@return { rate: number, requests: number, transactions: number?, server: number, client: number, p50: number,
+---  p99: number } a second; of an acquisition: counts, microseconds of processor time, microseconds until it is granted
+function cost.many(peer, server, locks, ms)
   local workers = crew.open(peer, 1, server.hosts, TTL)
-  crew.run(workers, 64, peer.id .. "-many", WARM_UP, 10, 0)
-  local rounds = crew.run(workers, 64, peer.id .. "-many", ms, FOR_EVER, 0)
+  local name = ("%s-many-%d"):format(peer.id, locks)
+  crew.run(workers, locks, name, WARM_UP, 10, 0)
+  local function look()
+    return { requests = server:counts().requests, server = measure.processor_time(server:pids()) * 1e6,
+      client = measure.processor_time { workers[1].pid } * 1e6,
+      transactions = server.transactions and server:transactions() }
+  end
+  local before = look()
+  local rounds = crew.run(workers, locks, name, ms, FOR_EVER, 0)
+  local result = look()
   crew.close(workers)
-  return #rounds / ms * 1000
+  assert(#rounds > 0, "nothing was granted")
+  local waits, first, last = {}, math.huge, 0
+  for i, one in ipairs(rounds) do
+    waits[i] = one.granted - one.asked
+    first, last = math.min(first, one.asked), math.max(last, one.released)
+  end
+  for what, value in pairs(before) do result[what] = value and (result[what] - value) / #rounds end
+  result.rate, result.p50 = #rounds / (last - first) * 1e6, cost.middle(waits)
+  result.p99 = waits[math.ceil(#waits * 0.99)]
+  return result
 end
 
 -- ---- a crowd --------------------------------------------------------------------------------------------------------

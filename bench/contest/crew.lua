@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The contestants' programs, driven by lines over their pipes. Each line gets one back:
 --
 --   open SERVERS TTL COUNT WAY     opens so many clients, closing those before; a silent one keeps its locks for TTL ms
@@ -44,7 +45,7 @@ local COMMANDS = {
 --- Starts a peer's program; returns at once.
 ---@param peer table of peers.lua
 function crew.start(peer)
-  local command = { env = peer.program == "zklock" and script.environment() or process.PLAIN }
+  local command = { env = peer.program == "zklock" and script.environment { LUA_CPATH = peer.cpath } or process.PLAIN }
   for i, word in ipairs(COMMANDS[peer.program] or { BUILT .. "/" .. peer.program }) do command[i] = word end
   local self = setmetatable({ peer = peer, process = process.spawn(command), pending = "start" }, worker)
   self.pid = self.process.pid

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Who takes part: one line a peer.
 --
 --   id       in file names and as a worker's first word          title    in tables
@@ -5,6 +6,7 @@
 --   way      the variant that the program is told               manual   whose advice the program follows
 --   absent   why it takes no part; it stays in the tables
 --   waits    how a waiter hears that the lock is free
+--   lots     it takes part where one client has many locks
 
 local peers = {}
 
@@ -35,15 +37,17 @@ peers.list = {
     way = "predecessor", waits = "watch", manual = ZOOKEEPER },
   { id = "recipe", title = "ZooKeeper's own recipe in C", family = "zookeeper", program = "recipe", way = "-",
     waits = "watch", manual = ZOOKEEPER },
-  { id = "curator", title = "Curator", family = "zookeeper", program = "curator", way = "-", waits = "watch",
+  { id = "curator", lots = true, title = "Curator", family = "zookeeper", program = "curator", way = "-",
+    waits = "watch",
     manual = "https://curator.apache.org/docs/recipes-shared-reentrant-lock" },
-  { id = "kazoo", title = "kazoo", family = "zookeeper", program = "kazoo", way = "-", waits = "watch",
+  { id = "kazoo", lots = true, title = "kazoo", family = "zookeeper", program = "kazoo", way = "-", waits = "watch",
     manual = "https://kazoo.readthedocs.io/en/latest/api/recipe/lock.html" },
-  { id = "gozk", title = "Go's zk", family = "zookeeper", program = "gozk", way = "-", waits = "watch",
+  { id = "gozk", lots = true, title = "Go's zk", family = "zookeeper", program = "gozk", way = "-", waits = "watch",
     manual = "https://pkg.go.dev/github.com/samuel/go-zookeeper/zk#Lock" },
-  { id = "etcd", title = "etcd", family = "etcd", program = "etcd", way = "-", waits = "watch",
+  { id = "etcd", lots = true, title = "etcd", family = "etcd", program = "etcd", way = "-", waits = "watch",
     manual = "https://pkg.go.dev/go.etcd.io/etcd/clientv3/concurrency#Mutex" },
-  { id = "zklock", title = "**zklock**", family = "zookeeper", program = "zklock", way = "-", waits = "watch",
+  { id = "zklock", lots = true, title = "**zklock**", family = "zookeeper", program = "zklock", way = "-",
+    waits = "watch",
     manual = "api.md" },
   { id = "zklock-unfair", title = "**zklock**, `fair = false`", family = "zookeeper", program = "zklock",
     way = "unfair", waits = "watch", manual = "api.md" },

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What the plays of one flash sale say together: a race is won in one of them and lost in another.
 
 local cost = require "bench.contest.cost"

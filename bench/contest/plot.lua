@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The contest's pictures, by gnuplot.
 
 local cost = require "bench.contest.cost"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One line that says how far the contest is: kept up to date on a terminal, a line for each step elsewhere.
 
 local uv = require "luv"

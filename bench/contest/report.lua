@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What came out, in tables: on the terminal, and in docs/contest.md, with pictures.
 --
 --   lua5.4 bench/contest/report.lua build/contest/results      writes the page once more
@@ -92,6 +93,36 @@ local function alone_table(results)
   end)
   return { "", "round trips", "requests", "time, of zklock's", "hand-over, 2", "4", "8 processes",
     "64 locks, of zklock's rate" }, rows
+end
+
+--- Peers that have many locks of one client, in each case: what `pick` gives of what was measured.
+local function lots_table(results, pick)
+  local header = { "" }
+  for i, case in ipairs(cost.LOTS) do header[i + 1] = case.name end
+  return header, rows_of(function(peer)
+    if not (peer.lots and results.lots[peer.id]) then return nil end
+    local cells = {}
+    for i, case in ipairs(cost.LOTS) do
+      cells[i] = pick(function(id, name)
+        return gather(results.lots[id], function(one) return one.case == case.name and one[name] or nil end)
+      end, peer)
+    end
+    return cells
+  end)
+end
+
+--- Curator is what the others are compared with: it asks as zklock did before it sent anything together.
+local function lots_rate(of, peer)
+  local base = cost.middle(of("curator", "rate"))
+  return base and with_range(of(peer.id, "rate"), function(rate) return number(rate / base) end) or ""
+end
+
+local function lots_cost(of, peer)
+  local parts = {}
+  for i, name in ipairs { "requests", "transactions", "server" } do
+    parts[i] = number(cost.middle(of(peer.id, name)))
+  end
+  return table.concat(parts, "; ")
 end
 
 local function crowd_of(results, peer, contenders, pick)
@@ -233,6 +264,7 @@ local function tables(results)
   local most = results.plan.contenders[#results.plan.contenders]
   return {
     alone = { alone_table(results) }, crowd = { crowd_table(results, most) }, growth = { growth_table(results) },
+    lots = { lots_table(results, lots_rate) }, lotscost = { lots_table(results, lots_cost) },
     truth = { truth_table(results) }, conditions = { conditions_table(results) },
   }
 end
@@ -240,7 +272,7 @@ end
 --- On the terminal.
 function report.print(results)
   local all = tables(results)
-  for _, name in ipairs { "alone", "crowd", "growth", "truth", "conditions" } do
+  for _, name in ipairs { "alone", "lots", "lotscost", "crowd", "growth", "truth", "conditions" } do
     print("\n" .. text.plain(all[name][1], all[name][2]))
   end
   for _, problem in ipairs(results.problems) do print("not measured: " .. problem) end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- `make contest`: every way that people lock today, side by side: what each costs, and what each breaks.
 --
 --   run.lua [PEER...]        QUICK=1 in the environment: ten minutes instead of forty-five
@@ -22,9 +23,9 @@ local RESULTS = "build/contest/results"
 
 local quick = os.getenv "QUICK" == "1"
 local PLAN = quick
-  and { alone = 3, alone_rounds = 100, hand_over = 1, hand_over_ms = 1500, many = 1, many_ms = 700,
+  and { alone = 3, alone_rounds = 100, hand_over = 1, hand_over_ms = 1500, many = 1, many_ms = 700, lots = 1,
     crowd = 1, crowd_ms = 1200, contenders = { 2, 8, 32, 128 }, plays = 1, at_once = 4 }
-  or { alone = 9, alone_rounds = 300, hand_over = 2, hand_over_ms = 3000, many = 3, many_ms = 1500,
+  or { alone = 9, alone_rounds = 300, hand_over = 2, hand_over_ms = 3000, many = 3, many_ms = 1500, lots = 3,
     crowd = 2, crowd_ms = 2000, contenders = { 2, 4, 8, 16, 64, 256 }, plays = 3, at_once = 3 }
 
 local COUNTS = { 2, 4, 8 }
@@ -61,8 +62,8 @@ local function contestants()
 end
 
 local all = contestants()
-local results = { alone = {}, hand_over = {}, many = {}, crowd = {}, truth = {}, problems = {}, quick = quick,
-  absent = absent,
+local results = { alone = {}, hand_over = {}, many = {}, lots = {}, crowd = {}, truth = {}, problems = {},
+  quick = quick,  absent = absent,
   plan = PLAN, counts = COUNTS }
 
 -- ---- what it costs --------------------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ local function measure_many_and_crowds()
   end
   for round = 1, PLAN.many do
     for _, peer in ipairs(in_turn(round)) do
-      try("many", peer, function() return cost.many(peer, backends[peer.family], PLAN.many_ms) end)
+      try("many", peer, function() return cost.many(peer, backends[peer.family], 64, PLAN.many_ms).rate end)
     end
   end
   for round = 1, PLAN.crowd do
@@ -129,6 +130,26 @@ local function measure_many_and_crowds()
   end
 end
 
+--- Many locks of one client, of which only peers take part whose library sends them over one connection.
+local function measure_lots()
+  for _, case in ipairs(cost.LOTS) do
+    local others = {}
+    for round = 1, PLAN.lots do
+      for _, peer in ipairs(in_turn(round)) do
+        if peer.lots then
+          others[peer.family] = others[peer.family] or servers.start(peer.family, { three = case.three })
+          try("lots", peer, function()
+            local result = cost.many(peer, others[peer.family], case.locks, case.ms)
+            result.case = case.name
+            return result
+          end)
+        end
+      end
+    end
+    for _, one in pairs(others) do one:stop() end
+  end
+end
+
 local function measure_costs()
   for _, peer in ipairs(all) do
     backends[peer.family] = backends[peer.family] or servers.start(peer.family)
@@ -136,6 +157,7 @@ local function measure_costs()
   measure_alone()
   measure_many_and_crowds()
   for _, one in pairs(backends) do one:stop() end
+  measure_lots()
 end
 
 -- ---- what it breaks -------------------------------------------------------------------------------------------------
@@ -201,7 +223,9 @@ local function describe_machine()
       golang-etcd-server-dev libhiredis-dev libmariadb-dev 2>/dev/null]] }
 end
 
-progress.expect(#all * (PLAN.alone + PLAN.hand_over + PLAN.many + PLAN.crowd * #PLAN.contenders)
+local lots = 0
+for _, peer in ipairs(all) do lots = lots + (peer.lots and PLAN.lots * #cost.LOTS or 0) end
+progress.expect(lots + #all * (PLAN.alone + PLAN.hand_over + PLAN.many + PLAN.crowd * #PLAN.contenders)
   + (#all + 1) * ((#truth.scenarios + 1) * PLAN.plays + 1))
 results.machine = describe_machine()
 measure_costs()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The contestants' servers: real ones, on free loopback ports, in temporary folders; they end with this process.
 --
 -- `servers.start(family)` gives one with `.hosts`, "HOST:PORT,..." as workers are told it (a folder's path, where there
@@ -5,6 +6,7 @@
 --
 --   pids()        the processes, for what they use of the processor
 --   counts()      { requests =, wakeups = } so far, wakeups nil where the server does not count them
+--   transactions() so far: what the servers agree on and write to their logs
 --   kill()        SIGKILL, its data stays          restart()      returns when it serves again
 --   kill_leader() of three                         fail_over()    to the replica, which had heard of nothing
 --   stop()        ends it all
@@ -237,12 +239,30 @@ function families.zookeeper(options)
   return self
 end
 
-function zookeeper:pids() return { self.one.pid } end
+local function all_of(self) return self.three and self.three.servers or { self.one } end
 
---- What the server sends that nobody asked for is events.
+function zookeeper:pids()
+  local pids = {}
+  for i, one in ipairs(all_of(self)) do pids[i] = one.pid end
+  return pids
+end
+
+--- Packets that the servers send without a request are events.
 function zookeeper:counts()
-  local mntr = self.one:mntr()
-  return { requests = mntr.packets_received, wakeups = mntr.packets_sent - mntr.packets_received }
+  local received, sent = 0, 0
+  for _, one in ipairs(all_of(self)) do
+    local mntr = one:mntr()
+    received, sent = received + mntr.packets_received, sent + mntr.packets_sent
+  end
+  return { requests = received, wakeups = sent - received }
+end
+
+function zookeeper:transactions()
+  local last = 0
+  for _, one in ipairs(all_of(self)) do
+    last = math.max(last, tonumber((one:four_letter("srvr"):match("\nZxid: (0x%x+)"))))
+  end
+  return last
 end
 function zookeeper:kill() self.one:kill() end
 function zookeeper:restart() server.start(self.one) end
@@ -308,12 +328,20 @@ function etcd:pids()
 end
 
 function etcd:counts()
-  local text = "\n" .. assert(http.request("http://" .. host(self.all[1].port) .. "/metrics"))
-  local watches = 0
-  for labels, value in text:gmatch("\ngrpc_server_msg_sent_total(%b{}) ([%d.e+]+)") do
-    if labels:find('"Watch"', 1, true) then watches = watches + tonumber(value) end
+  local requests, watches = 0, 0
+  for _, one in ipairs(self.all) do
+    local text = "\n" .. assert(http.request("http://" .. host(one.port) .. "/metrics"))
+    for labels, value in text:gmatch("\ngrpc_server_msg_sent_total(%b{}) ([%d.e+]+)") do
+      if labels:find('"Watch"', 1, true) then watches = watches + tonumber(value) end
+    end
+    requests = requests + sum_of(text, "grpc_server_msg_received_total")
   end
-  return { requests = sum_of(text, "grpc_server_msg_received_total"), wakeups = watches }
+  return { requests = requests, wakeups = watches }
+end
+
+function etcd:transactions()
+  local text = "\n" .. assert(http.request("http://" .. host(self.all[1].port) .. "/metrics"))
+  return tonumber(text:match("\netcd_server_proposals_committed_total ([%d.e+]+)"))
 end
 
 function etcd:kill() self.all[1].process:kill() end

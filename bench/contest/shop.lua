@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The flash sale: what the lock is to protect, and who saw what. It lives in the harness, which turns luv's loop.
 --
 -- A buyer reads the stock, pays, and writes back one less: right as long as nobody else does the same meanwhile. Its

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Puts zoo_lock.c and zoo_lock.h, ZooKeeper's own recipe, into DIR, from the distribution's source package.
 # usage: bench/contest/source.sh DIR        status 3: it is not to be had here
 set -u

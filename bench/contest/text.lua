@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Tables and lists as text.
 
 local text = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The flash sale while something breaks: what the lock of a peer is worth then.
 --
 -- Eight buyers. The first one's second payment is held back by the bank, so it holds the lock; the others queue up

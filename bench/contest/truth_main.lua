@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One peer's flash sales, each so many times, in a process of its own: `truth_main.lua PEER TIMES`. Prints a line for
 --- each, as codec has it.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
 #include <time.h>
@@ -14,12 +15,14 @@ zkl_nanos zkl_clock_after(zkl_nanos now, double seconds) {
     const double century = 3.2e9; /* int64 nanoseconds hold 292 years */
     if (seconds >= century)
         return ZKL_NEVER;
-    return now + (zkl_nanos)(seconds * 1e9);
+    const double nanos = seconds * 1e9; /* rounds to a double on i386, too */
+    return now + (zkl_nanos)nanos;
 }
 
 zkl_nanos zkl_clock_duration(double seconds) {
     const zkl_nanos duration = zkl_clock_after(0, seconds);
-    return duration == ZKL_NEVER || (double)duration >= seconds * 1e9 ? duration : duration + 1;
+    const double nanos = seconds * 1e9;
+    return duration == ZKL_NEVER || (double)duration >= nanos ? duration : duration + 1;
 }
 
 double zkl_clock_seconds(zkl_nanos duration) {

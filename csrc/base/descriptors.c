@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/descriptors.h"
 
 #include <dirent.h>
@@ -15,7 +16,7 @@ struct zkl_descriptors {
 void zkl_descriptors_each(void (*call)(int fd, void *ctx), void *ctx) {
     DIR *dir = opendir("/proc/self/fd");
     if (!dir)
-        return; /* no /proc: as if there were none */
+        return; /* without /proc it finds none */
     const struct dirent *entry;
     while ((entry = readdir(dir))) {
         char *end;

@@ -1,11 +1,12 @@
-/* entropy: bytes that nobody can guess. */
+/* SPDX-License-Identifier: MIT */
+/* entropy: random bytes that nobody can guess. */
 #ifndef ZKL_ENTROPY_H
 #define ZKL_ENTROPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* false: the system has none. Any thread. */
+/* Any thread. false: the system has no random bytes. */
 bool zkl_entropy(void *bytes, size_t size);
 
 #endif

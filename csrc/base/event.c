@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/event.h"
 
 #include <errno.h>
@@ -23,15 +24,14 @@ void zkl_events_destroy(zkl_events *events) {
     pthread_mutex_destroy(&events->mutex);
 }
 
-/* locked. A byte that the socket does not take is not needed: the host has not read the ones before
- * it yet. */
+/* locked. If the socket does not take the byte, the host has not read the earlier ones yet, and
+ * needs no more. */
 static void notify(zkl_events *events) {
     if (events->notifier >= 0)
         send(events->notifier, "!", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* locked. One write for however many events: the counter stays set until the queue has run
- * empty. */
+/* locked. One write for any number of events: the counter stays set until the queue is empty. */
 static void signal_once(zkl_events *events) {
     if (events->signalled)
         return;
@@ -43,38 +43,43 @@ static void signal_once(zkl_events *events) {
     notify(events);
 }
 
-void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token) {
+void zkl_events_post(zkl_events *events, zkl_notice *notice, zkl_status status, int64_t token) {
     pthread_mutex_lock(&events->mutex);
-    event->status = status;
-    event->token = token;
-    event->serial = ++events->serial;
-    if (!event->queued) {
-        event->queued = true;
-        zkl_list_append(&events->queued, &event->item);
+    notice->status = status;
+    notice->token = token;
+    notice->serial = ++events->serial;
+    if (!notice->queued) {
+        notice->queued = true;
+        zkl_list_append(&events->queued, &notice->item);
     }
     signal_once(events);
     pthread_mutex_unlock(&events->mutex);
 }
 
-/* locked. Takes as long however many there are: a host may drop all of them in a finalizer. */
-static void unlink_event(zkl_events *events, zkl_event *event) {
-    zkl_list_remove(&events->queued, &event->item);
-    event->queued = false;
+/* locked. Takes the same time however many events there are: a host may drop all of them in a
+ * finalizer. */
+static void unlink_notice(zkl_events *events, zkl_notice *notice) {
+    zkl_list_remove(&events->queued, &notice->item);
+    notice->queued = false;
 }
 
-void zkl_events_drop(zkl_events *events, zkl_event *event) {
+void zkl_events_drop(zkl_events *events, zkl_notice *notice) {
     pthread_mutex_lock(&events->mutex);
-    if (event->queued)
-        unlink_event(events, event);
+    if (notice->queued)
+        unlink_notice(events, notice);
     pthread_mutex_unlock(&events->mutex);
 }
 
 /* locked */
-static bool copy_oldest(const zkl_events *events, zkl_event *copy) {
-    const zkl_event *event = ZKL_FIRST(&events->queued, zkl_event, item);
-    if (event)
-        *copy = *event;
-    return event != NULL;
+static const zkl_notice *copy_oldest(const zkl_events *events, zkl_event *copy) {
+    const zkl_notice *notice = ZKL_FIRST(&events->queued, zkl_notice, item);
+    if (notice)
+        *copy = (zkl_event){.serial = notice->serial,
+                            .tag = notice->tag,
+                            .token = notice->token,
+                            .status = notice->status,
+                            .kind = notice->kind};
+    return notice;
 }
 
 /* locked */
@@ -87,7 +92,7 @@ static void take_signal_back(zkl_events *events) {
 
 bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
     pthread_mutex_lock(&events->mutex);
-    const bool any = copy_oldest(events, copy);
+    const bool any = copy_oldest(events, copy) != NULL;
     if (!any && events->signalled)
         take_signal_back(events);
     pthread_mutex_unlock(&events->mutex);
@@ -96,16 +101,17 @@ bool zkl_events_peek(zkl_events *events, zkl_event *copy) {
 
 bool zkl_events_look(zkl_events *events, zkl_event *copy) {
     pthread_mutex_lock(&events->mutex);
-    const bool any = copy_oldest(events, copy) && !copy->unhurried;
+    const zkl_notice *oldest = copy_oldest(events, copy);
+    const bool any = oldest && !oldest->unhurried;
     pthread_mutex_unlock(&events->mutex);
     return any;
 }
 
 void zkl_events_forget(zkl_events *events, uint64_t serial) {
     pthread_mutex_lock(&events->mutex);
-    zkl_event *event = ZKL_FIRST(&events->queued, zkl_event, item);
-    if (event && event->serial == serial)
-        unlink_event(events, event);
+    zkl_notice *notice = ZKL_FIRST(&events->queued, zkl_notice, item);
+    if (notice && notice->serial == serial)
+        unlink_notice(events, notice);
     pthread_mutex_unlock(&events->mutex);
 }
 

@@ -1,74 +1,64 @@
-/* event: what the host is told. A queue that any thread may post to, with one descriptor that is
- * readable while the queue holds something. Its lock is a leaf: nothing else is locked under it. */
+/* SPDX-License-Identifier: MIT */
+/* event: the engine's messages to the host: a queue of notices to which any thread may post, and a
+ * descriptor that is readable while the queue is not empty. Its lock is a leaf: no other lock is
+ * taken under it. */
 #ifndef ZKL_EVENT_H
 #define ZKL_EVENT_H
 
 #include "base/list.h"
+#include "zklock.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-typedef enum zkl_event_kind {
-    ZKL_EVENT_GRANTED, /* contender `tag` holds; `token` */
-    ZKL_EVENT_FAILED,  /* contender `tag` waits no more; `status` */
-    ZKL_EVENT_LOST,    /* contender `tag` held, and does not any more; `status`, `token` */
-    ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to give back what it holds; `token` */
-    ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
-    ZKL_EVENT_CHANGED, /* node watch `tag` has something to take */
-    ZKL_EVENT_ENDED,   /* visit `tag` has ended */
-    ZKL_EVENT_STATE,   /* the session's state changed; `status` is a zkl_state */
-    ZKL_EVENT_LOG      /* lines wait in zkl_log_take */
-} zkl_event_kind;
-
-/* An event lives inside what it speaks of, so that posting never allocates; drop it before that is
- * freed. */
-typedef struct zkl_event {
+/* An event on its way to the host. It is part of its subject, so posting allocates nothing. Drop it
+ * before the subject is freed. */
+typedef struct zkl_notice {
     zkl_list_item item;
     uint64_t serial; /* of the latest post */
     uint64_t tag;    /* the host's own number for it */
     int64_t token;
-    int status;
+    zkl_status status;
     zkl_event_kind kind : 8;
     bool queued;
-    bool unhurried; /* told only in the turn that the descriptor calls for */
-} zkl_event;
+    bool unhurried; /* the host gets it only in the turn that the descriptor asks for */
+} zkl_notice;
 
 typedef struct zkl_events {
     pthread_mutex_t mutex;
     zkl_list queued;
     uint64_t serial; /* of the latest post of all */
-    int fd;          /* eventfd; -1: it was hung up */
+    int fd;          /* eventfd; -1: hung up */
     /* a socket that gets a byte each time the descriptor becomes readable; -1: none */
     int notifier;
     bool signalled;
 } zkl_events;
 
-/* false: no descriptor to be had; errno says why. */
+/* false: there is no descriptor left; errno says why. */
 bool zkl_events_init(zkl_events *events);
 void zkl_events_destroy(zkl_events *events);
 
-/* Any thread. Posting what is queued already changes its content in place. */
-void zkl_events_post(zkl_events *events, zkl_event *event, int status, int64_t token);
-void zkl_events_drop(zkl_events *events, zkl_event *event);
+/* Any thread. If the notice is already queued, this changes its content in place. */
+void zkl_events_post(zkl_events *events, zkl_notice *notice, zkl_status status, int64_t token);
+void zkl_events_drop(zkl_events *events, zkl_notice *notice);
 
-/* Copies the oldest event, which stays: whoever is interrupted while dealing with it finds it
- * again. false: there is none, and the descriptor is not readable any more. */
+/* Copies the oldest event, which stays queued: a host that is interrupted while it handles the
+ * event finds it again. false: the queue is empty, and the descriptor is no longer readable. */
 bool zkl_events_peek(zkl_events *events, zkl_event *copy);
-/* The same, but the descriptor stays as it is: whoever looks in between leaves the turn that it
- * calls for to come. false also if the oldest is to be told in that turn, and not before. */
+/* The same, but the descriptor stays as it is, so the host still gets the turn that the descriptor
+ * asks for. Also false if the oldest event is for that turn only. */
 bool zkl_events_look(zkl_events *events, zkl_event *copy);
-/* The peeked event was dealt with and goes, unless it was posted again since. */
+/* Removes the event that was peeked, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 
-/* From now on this socket gets the bytes, and one at once if something is there already; -1: none
- * does. The caller closes it. */
+/* From now on this socket gets a byte for each signal, and one now if an event is queued. -1: no
+ * socket. The caller closes the socket. */
 void zkl_events_notify_at(zkl_events *events, int notifier);
 
-/* Closes the descriptor: nobody looks at it any more. Twice is fine. */
+/* Closes the descriptor, because the host no longer watches it. A second call does nothing. */
 void zkl_events_hang_up(zkl_events *events);
 
-/* Makes the descriptor readable until the next empty peek: the host has work of its own left. */
+/* Makes the descriptor readable until the next peek that finds no event: the host has work of its
+ * own. */
 void zkl_events_wake(zkl_events *events);
 
 #endif

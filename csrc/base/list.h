@@ -1,5 +1,6 @@
-/* list: a doubly linked list whose links live inside what is listed, so that nothing is allocated.
- * A list and an item of all zeros are empty; an item is in one list at most. Not locked. */
+/* SPDX-License-Identifier: MIT */
+/* list: a doubly linked list whose links are part of its entries, so it allocates nothing. A list
+ * or an item of zeros is empty. An item is in at most one list. Not locked. */
 #ifndef ZKL_LIST_H
 #define ZKL_LIST_H
 
@@ -22,7 +23,7 @@ static inline void zkl_list_append(zkl_list *list, zkl_list_item *item) {
     list->last = item;
 }
 
-/* Only an item that is in the list. */
+/* The item must be in the list. */
 static inline void zkl_list_remove(zkl_list *list, zkl_list_item *item) {
     *(item->prev ? &item->prev->next : &list->first) = item->next;
     *(item->next ? &item->next->prev : &list->last) = item->prev;
@@ -32,8 +33,7 @@ static inline void zkl_list_remove(zkl_list *list, zkl_list_item *item) {
 /* The object of type `type` whose member `member` is at `pointer`. */
 #define ZKL_CONTAINER_OF(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
-/* Both for ZKL_EACH and ZKL_FIRST: `offset` is that of the item inside the object. NULL: there is
- * none. */
+/* For ZKL_EACH and ZKL_FIRST: `offset` is that of the item inside the object. NULL: no object. */
 static inline void *zkl_list_object(const zkl_list_item *item, size_t offset) {
     return item ? (char *)item - offset : NULL;
 }
@@ -43,13 +43,13 @@ static inline void *zkl_list_after(const void *object, size_t offset) {
     return item ? zkl_list_object(item->next, offset) : NULL;
 }
 
-/* The first object of a list; NULL: it is empty. */
+/* The first object of a list; NULL: the list is empty. */
 #define ZKL_FIRST(list, type, member)                                                              \
     ((type *)zkl_list_object((list)->first, offsetof(type, member)))
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a type and a name */
-/* A loop over all objects of a list, which may remove the object that it is at, but not the one
- * after it. */
+/* Loops over the objects of a list. The body may remove the current object, but not the next
+ * one. */
 #define ZKL_EACH(type, name, list, member)                                                         \
     for (type *name = zkl_list_object((list)->first, offsetof(type, member)),                      \
               *name##_next = zkl_list_after(name, offsetof(type, member));                         \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/process.h"
 
 #include <sched.h>
@@ -7,7 +8,7 @@
 
 static unsigned generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_bool installed; /* asking is cheap: it is asked in each call */
+static atomic_bool installed; /* makes the check cheap: each call makes it */
 
 static void in_child(void) {
     generation++;
@@ -47,9 +48,9 @@ bool zkl_thread_start(pthread_t *thread, void *(*run)(void *), void *ctx) {
 
 enum { ROOM_MOST = 4, GONE_TRIES = 10000 };
 
-/* One that shows that there is room for it. */
+/* A thread that shows that there is room for it. */
 typedef struct trial {
-    pthread_mutex_t *gate; /* locked until all have begun */
+    pthread_mutex_t *gate; /* locked until all threads have begun */
     pthread_t thread;
     atomic_int id;
 } trial;
@@ -62,7 +63,7 @@ static void *try_room(void *ctx) {
     return NULL;
 }
 
-/* To the kernel a thread that was joined is there for a moment still. */
+/* The kernel still counts a thread for a moment after it was joined. */
 static void await_gone(int id) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d", id);

@@ -1,4 +1,5 @@
-/* process: which process this is, and how our threads are born. */
+/* SPDX-License-Identifier: MIT */
+/* process: identifies this process, and starts threads. */
 #ifndef ZKL_PROCESS_H
 #define ZKL_PROCESS_H
 
@@ -6,19 +7,19 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* A number that is another one in every forked child. */
+/* A number that differs in every forked child. */
 unsigned zkl_process_generation(void);
 
-/* Starts a thread with all signals blocked: they belong to the host. Not those by which a thread
- * hears of a fault of its own: the kernel would end the process without the host's handler, and
- * nobody would see where. */
+/* Starts a thread with all signals blocked: they belong to the host. Except those that report a
+ * fault of the thread itself: for a blocked one, the kernel would end the process without the
+ * host's handler, and nobody would see where the fault was. */
 bool zkl_thread_start(pthread_t *thread, void *(*run)(void *), void *ctx);
 
-/* Could so many threads (4 at most) be started now? For somebody else's library, which aborts when
- * they cannot. */
+/* True if so many threads (at most 4) could be started now. For libraries that abort if they cannot
+ * start theirs. */
 bool zkl_process_has_room(int threads);
 
-/* Blocks those signals in this thread while somebody else's library makes threads that inherit
+/* Blocks the same signals in this thread, so that threads which a library starts meanwhile inherit
  * the mask. */
 void zkl_signals_block(sigset_t *before);
 void zkl_signals_restore(const sigset_t *before);

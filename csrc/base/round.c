@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/round.h"
 
-/* At most so many are served, then there is a pause of at least so long: a thousand a second. */
+/* Serves at most so many, then pauses at least so long: a thousand a second. */
 #define SERVED_MOST 10
 #define PAUSE (ZKL_SECOND / 100)
 
-/* The pace is set by how many there were when the lap began: were it set by how many are left, the
- * last of many who leave one by one would wait longer and longer. */
+/* The count at the beginning of the lap sets the pace. If the number that is left set it, the last
+ * of many posts that leave one by one would wait longer and longer. */
 static zkl_nanos pause_of(const zkl_round *round) {
     const zkl_nanos pause = round->period / (zkl_nanos)round->lap;
     return pause < PAUSE ? PAUSE : pause;
 }
 
-/* How many are due in a pause. */
+/* How many posts to serve after each pause. */
 static size_t due(const zkl_round *round) {
     const size_t pauses = (size_t)(round->period / pause_of(round));
     const size_t all = (round->lap + pauses - 1) / pauses;
@@ -34,14 +35,14 @@ static zkl_post *next_post(zkl_round *round) {
     return post;
 }
 
-/* Serving one may let anybody leave the round, also the one served. */
+/* To serve a post may make any post leave the round, including that one. */
 static void walk(zkl_timer *timer) {
     zkl_round *round = ZKL_CONTAINER_OF(timer, zkl_round, timer);
     zkl_nanos cost = 0;
     for (size_t served = due(round); served > 0 && round->count && cost < PAUSE; served--) {
         const zkl_nanos one = round->serve(next_post(round));
         if (one == ZKL_NEVER)
-            return; /* zkl_round_add goes on */
+            return; /* the next zkl_round_add wakes the round */
         cost += one;
     }
     if (!round->count)

@@ -1,6 +1,7 @@
-/* round: those who are served in turn, at a pace: each about once in a period, or, when they are
- * many, as often as the pace allows. Everything is under the client's mutex; no step is longer when
- * more are in it. */
+/* SPDX-License-Identifier: MIT */
+/* round: serves its posts in turn, each about once in a period, or less often if there are too many
+ * for the pace. Runs under the client's mutex. No step takes longer when the round has more
+ * posts. */
 #ifndef ZKL_ROUND_H
 #define ZKL_ROUND_H
 
@@ -11,33 +12,33 @@
 
 typedef struct zkl_round zkl_round;
 
-/* Lives inside what is served, and must leave the round before that is freed. */
+/* Part of the object that is served. It must leave the round before that object is freed. */
 typedef struct zkl_post {
     zkl_list_item item;
-    zkl_round *round; /* NULL: in none */
+    zkl_round *round; /* NULL: in no round */
 } zkl_post;
 
 struct zkl_round {
     zkl_timers *timers;
     const zkl_clock *clock;
     zkl_nanos period;
-    /* The cost of serving, as a pause that it is worth; ZKL_NEVER: it cannot be done now. Then the
-     * round rests until somebody is added to it, or is added again. */
+    /* Returns the cost of serving, as the pause to make after it. ZKL_NEVER: it cannot be served
+     * now, and the round rests until a post is added, perhaps the same one. */
     zkl_nanos (*serve)(zkl_post *post);
 
     zkl_list posts; /* in the order of their turns */
     size_t count;
-    size_t lap;  /* how many there were when the current lap began: that sets the pace */
-    size_t left; /* how many are still to be served in it */
+    size_t lap;  /* how many posts there were when the current lap began: that sets the pace */
+    size_t left; /* how many are left in this lap */
     zkl_timer timer;
 };
 
 void zkl_round_init(zkl_round *round, zkl_timers *timers, const zkl_clock *clock, zkl_nanos period,
                     zkl_nanos (*serve)(zkl_post *post));
-/* At the end. One that is in it already keeps its turn; one that is in another round leaves
- * that. */
+/* Adds the post at the end. If it is in the round already, it keeps its turn; if it is in another
+ * round, it leaves that one. */
 void zkl_round_add(zkl_round *round, zkl_post *post);
-/* Does nothing to one that is in none. */
+/* Does nothing if the post is in no round. */
 void zkl_round_leave(zkl_post *post);
 
 #endif

@@ -1,12 +1,35 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/status.h"
 
 #include <zookeeper/zookeeper.h>
 
+/* Each also has a row in docs/api.md and a section in docs/troubleshooting.md. */
 static const char *const ours[] = {
-#define ZKL_STATUS_TEXT(name, text) [name] = (text),
-    ZKL_STATUSES(ZKL_STATUS_TEXT)
-#undef ZKL_STATUS_TEXT
+    [ZKL_OK] = "ok",
+    [ZKL_TIMEOUT] = "timeout",
+    [ZKL_DISCONNECTED] = "disconnected",
+    [ZKL_CANCELLED] = "cancelled",
+    [ZKL_CLOSED] = "closed",
+    [ZKL_NOT_OWNER] = "not owner",
+    [ZKL_LOST] = "lost",
+    [ZKL_DEADLOCK] = "deadlock",
+    [ZKL_WRONG_KIND] = "wrong kind",
+    [ZKL_ACCESS_DENIED] = "access denied",
+    [ZKL_AUTH_FAILED] = "auth failed",
+    [ZKL_FORKED] = "forked",
+    [ZKL_NO_MEMORY] = "not enough memory",
+    [ZKL_BAD_ARGUMENT] = "bad argument",
+    [ZKL_TOO_BIG] = "too big",
+    [ZKL_TOO_MANY] = "too many",
+    [ZKL_BUSY] = "busy",
+    [ZKL_NO_NODE] = "no node",
+    [ZKL_NODE_EXISTS] = "node exists",
+    [ZKL_BAD_VERSION] = "bad version",
+    [ZKL_NOT_EMPTY] = "not empty",
+    [ZKL_UNKNOWN] = "unknown",
+    [ZKL_TOO_MANY_WATCHES] = "too many watches",
 };
+_Static_assert(sizeof ours / sizeof *ours == ZKL_STATUS_END, "each code has a text");
 
 static const struct {
     int rc;
@@ -71,12 +94,12 @@ bool zkl_status_unknown(int rc) {
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZSESSIONEXPIRED:
-    case ZKL_SERVER_UNKNOWN_SESSION: /* the event of its end is on its way */
+    case ZKL_SERVER_UNKNOWN_SESSION: /* the event of the session's end is on its way */
     case ZSESSIONMOVED:
     case ZCLOSING:
     case ZINVALIDSTATE:
-    case ZMARSHALLINGERROR:     /* the answer could not be read */
-    case ZRUNTIMEINCONSISTENCY: /* it was not the answer to this request: the library hangs up */
+    case ZMARSHALLINGERROR:     /* the library could not read the answer */
+    case ZRUNTIMEINCONSISTENCY: /* an answer to another request: the library hangs up */
     case ZDATAINCONSISTENCY:
     case ZSYSTEMERROR:
     case ZSSLCONNECTIONERROR:

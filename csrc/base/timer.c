@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/timer.h"
 
 #include <stddef.h>
@@ -21,8 +22,8 @@ static zkl_timer *meld(zkl_timer *a, zkl_timer *b) {
     return a;
 }
 
-/* Melds siblings pairwise from the left, then the pairs from the right: what makes pops cheap on
- * average. */
+/* Melds siblings pairwise from the left, then the pairs from the right. That makes removals cheap
+ * on average. */
 static zkl_timer *meld_siblings(zkl_timer *first) {
     zkl_timer *pairs = NULL;
     while (first) {

@@ -1,4 +1,5 @@
-/* timer: the deadlines that are pending, soonest first. Not locked, reads no clock, allocates
+/* SPDX-License-Identifier: MIT */
+/* timer: the deadlines that are pending, soonest first. Not locked; reads no clock and allocates
  * nothing. */
 #ifndef ZKL_TIMER_H
 #define ZKL_TIMER_H
@@ -9,16 +10,18 @@
 
 typedef struct zkl_timer zkl_timer;
 
-/* A timer lives inside what it is for; it must be cleared before that is freed. */
+/* A timer is part of the object that it serves. Clear it before that object is freed. */
 struct zkl_timer {
-    zkl_nanos at;                   /* 0: it is not set */
-    void (*fire)(zkl_timer *timer); /* called with the timer already cleared: it may be set again */
+    zkl_nanos at; /* 0: not set */
+    /* called after the timer was cleared: it may set the timer again */
+    void (*fire)(zkl_timer *timer);
     zkl_timer *child, *next, *prev; /* a pairing heap; prev is the parent for a first child */
 };
 
 typedef struct zkl_timers {
     zkl_timer *first;
-    void (*sooner)(struct zkl_timers *timers); /* the soonest deadline moved nearer; may be NULL */
+    /* the soonest deadline has moved nearer; may be NULL */
+    void (*sooner)(struct zkl_timers *timers);
 } zkl_timers;
 
 /* Sets or moves the timer; ZKL_NEVER clears it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/timer_thread.h"
 
 #include "base/process.h"
@@ -11,7 +12,7 @@ static void *keep(void *ctx) {
     while (!atomic_load(&timer_thread->stopping)) {
         uint64_t expirations;
         if (read(timer_thread->fd, &expirations, sizeof expirations) < 0)
-            continue; /* EINTR, or ECANCELED when the clock was set: BOOTTIME is not */
+            continue; /* EINTR, or ECANCELED after the clock was set, which BOOTTIME never is */
         if (!atomic_load(&timer_thread->stopping))
             timer_thread->run(timer_thread->ctx);
     }
@@ -33,7 +34,7 @@ bool zkl_timer_thread_start(zkl_timer_thread *timer_thread, void (*run)(void *ct
 }
 
 void zkl_timer_thread_wake_at(zkl_timer_thread *timer_thread, zkl_nanos at) {
-    struct itimerspec spec = {.it_value = {.tv_nsec = 1}}; /* zero would disarm it */
+    struct itimerspec spec = {.it_value = {.tv_nsec = 1}}; /* zero would disarm the timer */
     if (at == ZKL_NEVER) {
         spec.it_value.tv_nsec = 0;
     } else if (at > 0) {

@@ -1,4 +1,16 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/transitions.h"
+
+void zkl_transitions_trace(const zkl_transitions *transitions, unsigned from, unsigned to,
+                           zkl_trace *trace, const void *object) {
+    if (from == to)
+        return;
+    const zkl_transition move = {from, to};
+    zkl_subject subject = {0};
+    if (transitions->describe)
+        transitions->describe(object, move, &subject);
+    trace->changed(trace, transitions, move, &subject);
+}
 
 #ifdef ZKL_CHECK
 
@@ -7,8 +19,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Nothing is allocated, for the tests count that; and what is short is written whole, whoever else
- * writes to the file. */
+/* Allocates nothing, because tests count allocations. The line is short enough to be written in one
+ * piece, even if other processes write to the same file. */
 static void tell(const zkl_transitions *transitions, const char *what, unsigned from, unsigned to) {
     const char *path = getenv("ZKL_TRANSITIONS");
     const int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
@@ -36,13 +48,14 @@ static int has_made_any(const zkl_transitions *transitions) {
     return 0;
 }
 
-void zkl_transitions_make(zkl_transitions *transitions, unsigned from, unsigned to) {
+void zkl_transitions_check(zkl_transitions *transitions, zkl_transition move) {
+    const unsigned from = move.from, to = move.to;
     if (from == to || transitions->made[from] & ZKL_TO(to))
         return;
     if (!(transitions->legal[from] & ZKL_TO(to))) {
-        fprintf(stderr, "zklock: not legal: %s: %s -> %s\n", transitions->of,
+        fprintf(stderr, "zklock: illegal transition: %s: %s -> %s\n", transitions->of,
                 transitions->names[from], transitions->names[to]);
-        tell(transitions, "not legal", from, to);
+        tell(transitions, "illegal", from, to);
         abort();
     }
     if (!has_made_any(transitions))

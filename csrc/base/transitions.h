@@ -1,7 +1,8 @@
-/* transitions: from which state to which something may go. In builds with ZKL_CHECK a transition
- * that is not legal is named on stderr, and the process aborts; and if the environment's
- * ZKL_TRANSITIONS names a file, it tells there which there are and which are made, each once (make
- * coverage). Other builds do nothing. */
+/* SPDX-License-Identifier: MIT */
+/* transitions: tables of the legal changes of state, and a trace of the changes that are made. In
+ * builds with ZKL_CHECK a change that is not in its table is printed on stderr, and the process
+ * aborts. If the environment variable ZKL_TRANSITIONS names a file, such builds also write each
+ * legal change, and each change that is made, once into that file (make coverage). */
 #ifndef ZKL_TRANSITIONS_H
 #define ZKL_TRANSITIONS_H
 
@@ -9,25 +10,54 @@
 
 #define ZKL_TRANSITIONS_STATES 16
 
-/* The set of states with that one. */
+/* The set that contains one state. */
 #define ZKL_TO(state) (1U << (state))
 
-/* One for each kind of thing that has states. */
+typedef struct zkl_transition {
+    unsigned from, to;
+} zkl_transition;
+
+/* The object that changes, for a reader of the trace. */
+typedef struct zkl_subject {
+    uint64_t number;    /* the host's; 0: it has none */
+    const char *path;   /* of a lock; NULL: none */
+    const char *node;   /* a child of that path; NULL: none */
+    const char *result; /* of a wait or a hold that ends; NULL: none ends */
+    int64_t token;      /* of a hold that begins; else 0 */
+} zkl_subject;
+
+/* One table for each kind of object that has states. */
 typedef struct zkl_transitions {
     const char *of;
-    const char *names[ZKL_TRANSITIONS_STATES]; /* of the states; NULL: not one of them */
-    uint16_t legal[ZKL_TRANSITIONS_STATES];    /* from each: to which */
+    const char *names[ZKL_TRANSITIONS_STATES]; /* of the states; NULL: no such state */
+    uint16_t legal[ZKL_TRANSITIONS_STATES];    /* by state: the set of states that may follow */
+    /* fills in what is known about the object, for the trace; NULL: it needs no more than `of` */
+    void (*describe)(const void *object, zkl_transition move, zkl_subject *subject);
     _Atomic uint16_t made[ZKL_TRANSITIONS_STATES];
 } zkl_transitions;
 
+/* Gets each change. The subject is valid only during the call. */
+typedef struct zkl_trace zkl_trace;
+struct zkl_trace {
+    void (*changed)(zkl_trace *trace, const zkl_transitions *of, zkl_transition move,
+                    const zkl_subject *subject);
+};
+
+void zkl_transitions_check(zkl_transitions *transitions, zkl_transition move);
+/* cold: the compiler keeps the call out of the way of code that is not traced. It would build a
+ * zkl_transition before it looks at `trace`. */
+void zkl_transitions_trace(const zkl_transitions *transitions, unsigned from, unsigned to,
+                           zkl_trace *trace, const void *object) __attribute__((cold));
+
+/* Called before each change, also before one to the same state. `trace` is NULL while nobody
+ * traces: then a release build does nothing else. */
+static inline void zkl_transitions_make(zkl_transitions *transitions, zkl_transition move,
+                                        zkl_trace *trace, const void *object) {
 #ifdef ZKL_CHECK
-void zkl_transitions_make(zkl_transitions *transitions, unsigned from, unsigned to);
-#else
-static inline void zkl_transitions_make(zkl_transitions *transitions, unsigned from, unsigned to) {
-    (void)transitions;
-    (void)from;
-    (void)to;
-}
+    zkl_transitions_check(transitions, move);
 #endif
+    if (trace)
+        zkl_transitions_trace(transitions, move.from, move.to, trace, object);
+}
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/worker.h"
 
 #include "base/process.h"

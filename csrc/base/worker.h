@@ -1,5 +1,6 @@
-/* worker: a thread for jobs that block (looking names up, opening and closing handles), one after
- * the other, so that the timers never wait for them. */
+/* SPDX-License-Identifier: MIT */
+/* worker: a thread for jobs that block (looking up names, opening and closing handles). It runs one
+ * job after the other, so timers never wait for them. */
 #ifndef ZKL_WORKER_H
 #define ZKL_WORKER_H
 
@@ -8,11 +9,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Lives inside what it is for, and must have run before that is freed. */
+/* Part of the object that it serves. It must have run before that object is freed. */
 typedef struct zkl_job zkl_job;
 struct zkl_job {
     zkl_list_item item;
-    void (*run)(zkl_job *job); /* worker thread, no lock held; may send itself again */
+    /* on the worker thread, with no lock held; the job may send itself again */
+    void (*run)(zkl_job *job);
     bool queued;
 };
 
@@ -21,16 +23,16 @@ typedef struct zkl_worker {
     pthread_cond_t more;
     zkl_list jobs;
     bool stopping;
-    void (*ended)(void *ctx); /* what the thread does last */
+    void (*ended)(void *ctx); /* the last call that the thread makes */
     void *ctx;
 } zkl_worker;
 
 /* Starts the thread, which nobody joins: it ends after zkl_worker_stop, and calls `ended` when it
- * touches the worker no more. false: no thread to be had. */
+ * no longer uses the worker. false: no thread left. */
 bool zkl_worker_start(zkl_worker *worker, void (*ended)(void *ctx), void *ctx);
-/* A job that is queued already is not queued twice. */
+/* Queues a job, unless it is queued. */
 void zkl_worker_send(zkl_worker *worker, zkl_job *job);
-/* From a job: it is the last. */
+/* Called from a job, which is then the last one. */
 void zkl_worker_stop(zkl_worker *worker);
 
 #endif

@@ -1,5 +1,6 @@
-/* client: a client's life. It connects the rooms: what the session tells goes to the lines and the
- * queries, what runs out goes to the timers, and the worker ends what is closed. */
+/* SPDX-License-Identifier: MIT */
+/* client: the life of a client. It connects the rooms: lines and queries get the session's events,
+ * the timer thread runs the timers, and the worker ends a closed client. */
 #include "client/client_state.h"
 
 #include "base/clock.h"
@@ -11,12 +12,13 @@
 #include "base/worker.h"
 #include "client/access.h"
 #include "client/registry.h"
+#include "client/trace.h"
 #include "compound/compound.h"
 #include "line/line.h"
 #include "line/lines.h"
-#include "line/polled.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
+#include "once/once.h"
 #include "port/receiver.h"
 #include "query/query.h"
 #include "zklock.h"
@@ -31,13 +33,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a client that closes waits for the servers, before it closes its link, which takes some
- * seconds by itself if they do not answer. */
+/* How long a closing client waits for the servers before it closes its link. If they do not answer,
+ * that takes some seconds more. */
 #define END_MOST (2 * ZKL_SECOND)
 
-#define TIMEOUT_MOST 3600 /* seconds; whoever asks for more has milliseconds in mind */
+#define TIMEOUT_MOST 3600 /* seconds; a larger number was meant as milliseconds */
 
-/* ---- what the rooms call ---- */
+/* ---- called by the rooms ---- */
 
 static void enter(void *ctx) {
     zkl_client_enter(ctx);
@@ -62,7 +64,7 @@ static void run_timers(void *ctx) {
     zkl_client_enter(client);
     zkl_timers_run(&client->context.timers, zkl_context_now(&client->context));
     zkl_client_leave(client);
-    zkl_client_enter(client); /* leaving may have set timers */
+    zkl_client_enter(client); /* the step may have set timers */
     zkl_timer_thread_wake_at(&client->timer_thread, zkl_timers_next(&client->context.timers));
     zkl_client_unlock(client);
 }
@@ -79,7 +81,7 @@ static void close_line(zkl_line *line) {
     zkl_line_dismiss(line, ZKL_CLOSED, true);
 }
 
-static void told(void *ctx, zkl_session_news news) {
+static void session_changed(void *ctx, zkl_session_news news) {
     zkl_client *client = ctx;
     switch (news) {
     case ZKL_SESSION_RESUMED:
@@ -135,26 +137,31 @@ static void unwatched(zkl_context *context, const char *path, bool list) {
     zkl_node_watches_unwatched(&zkl_client_of(context)->nodes, path, list);
 }
 
+static void warn_slow(zkl_context *context, const char *path, int length, double seconds,
+                      const char *why) {
+    zkl_log_warn(zkl_client_of(context)->log, "waiting for %.*s for %.1f s: %s", length, path,
+                 seconds, why);
+}
+
 static void watched(void *ctx, const char *path, zkl_change change) {
     zkl_client *client = ctx;
     const bool seen = zkl_node_watches_told(&client->nodes, path, change);
     zkl_lines_watch(&client->lines, path, change, seen);
 }
 
-/* locked. Is a node left that will be gone as soon as the servers hear of it? One that they refuse
- * to delete is not waited for: it goes with the session. */
+/* locked. True if a node is left that the servers will delete once they hear of it. Nodes that they
+ * refuse to delete do not count: they go with the session. */
 static bool unfinished(const zkl_client *client) {
-    ZKL_EACH (const zkl_contender, c, &client->lines.common.departing, leaving) {
+    ZKL_EACH (const zkl_contender, c, &client->lines.common.departing, end.leaving) {
         if (!c->patience)
             return true;
     }
     return false;
 }
 
-/* worker thread. Waits until the nodes of what was given back are gone. Also while there is no
- * link: it may come back, and then others may have the locks at once, and not only when the session
- * has timed out. */
-static void see_off(zkl_client *client, zkl_nanos deadline) {
+/* worker thread. Waits until all released nodes are gone. It waits without a link, too: if the link
+ * comes back, others get the locks at once, not only when the session times out. */
+static void await_deletes(zkl_client *client, zkl_nanos deadline) {
     zkl_client_enter(client);
     while (unfinished(client) &&
            zkl_clock_wait(client->context.clock, &client->stepped, &client->mutex, deadline))
@@ -166,10 +173,10 @@ static void see_off(zkl_client *client, zkl_nanos deadline) {
 static void end(zkl_job *job) {
     zkl_client *client = ZKL_CONTAINER_OF(job, zkl_client, end);
     const zkl_nanos deadline = zkl_context_now(&client->context) + END_MOST;
-    see_off(client, deadline);
+    await_deletes(client, deadline);
     zkl_session_end(&client->session, deadline);
     zkl_client_enter(client);
-    zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes went with the session */
+    zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes ended with the session */
     zkl_node_watches_unlink(&client->nodes);
     zkl_lines_unlink(&client->lines);
     client->context.timers.sooner = NULL;
@@ -183,6 +190,10 @@ static void end(zkl_job *job) {
 
 /* ---- life ---- */
 
+const char *zkl_version(void) {
+    return ZKL_VERSION;
+}
+
 zkl_nanos zkl_now(void) {
     return zkl_clock_boot.now();
 }
@@ -190,7 +201,7 @@ zkl_nanos zkl_now(void) {
 bool zkl_hosts_valid(const char *hosts, char *why, size_t size) {
     zkl_servers servers;
     if (!zkl_servers_parse(&servers, hosts, why, size))
-        return why[0] == '\0'; /* for want of memory only: zkl_open says so */
+        return why[0] == '\0'; /* out of memory: zkl_open reports that */
     zkl_servers_free(&servers);
     return true;
 }
@@ -231,23 +242,26 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
     session->worker = &client->worker;
     session->enter = enter;
     session->leave = leave;
-    session->tell = told;
+    session->tell = session_changed;
     session->answered = answered;
     session->watched = watched;
     session->ctx = client;
-    if (config->log || config->notes) {
+    if (config->log || config->notes || config->trace) {
         client->log = malloc(sizeof *client->log);
         if (!client->log)
             return ZKL_NO_MEMORY;
         zkl_log_open(client->log, &client->context.events, config->log);
         session->log = client->log;
+        client->context.warn_slow = warn_slow;
     }
+    if (config->trace && !zkl_tracer_begin(&client->tracer, &client->context, client->log))
+        return ZKL_NO_MEMORY;
     if (config->tls)
         zkl_tls_advise(config->tls, client->log);
     return zkl_session_init(session, config);
 }
 
-/* The process ends. */
+/* The process is about to exit. */
 static void close_at_exit(zkl_registered *registered) {
     zkl_close(ZKL_CONTAINER_OF(registered, zkl_client, registered));
 }
@@ -273,6 +287,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
                                     .state = &client->session.state};
     zkl_node_requests_init(&client->nodes, &client->context, &client->session.state);
     zkl_node_watches_init(&client->nodes, &client->lines);
+    client->onces.nodes = &client->nodes;
     client->context.unwatched = unwatched;
     client->closed.kind = ZKL_EVENT_STATE;
     client->end.run = end;
@@ -294,7 +309,7 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
         errno = why;
         return status;
     }
-    zkl_client_use(client); /* the worker thread does */
+    zkl_client_use(client); /* for the worker thread */
     zkl_registry_enter(&client->registered);
     zkl_client_enter(client);
     zkl_session_start(&client->session);
@@ -304,9 +319,8 @@ zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
 }
 
 void zkl_close(zkl_client *client) {
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return;
-    zkl_client_enter(client);
     if (!client->closing) {
         client->closing = true;
         zkl_session_ending(&client->session);
@@ -314,6 +328,7 @@ void zkl_close(zkl_client *client) {
         zkl_compounds_dismiss(&client->lines.common, ZKL_CLOSED);
         zkl_queries_dismiss(&client->queries, ZKL_CLOSED);
         zkl_node_requests_dismiss(&client->nodes, ZKL_CLOSED);
+        zkl_onces_dismiss(&client->onces, ZKL_CLOSED);
         zkl_node_watches_close(&client->nodes);
         zkl_worker_send(&client->worker, &client->end);
     }
@@ -326,7 +341,7 @@ bool zkl_ended(zkl_client *client) {
 
 void zkl_free(zkl_client *client) {
     if (zkl_client_forked(client))
-        return; /* its locks may be held by threads that the child does not have */
+        return; /* threads that the child does not have may hold its locks */
     zkl_close(client);
     zkl_client_unuse(client);
 }
@@ -348,9 +363,8 @@ zkl_state zkl_client_state(zkl_client *client) {
 }
 
 bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return false;
-    zkl_client_enter(client);
     const zkl_session *session = &client->session;
     const char *why = session->doubt[0] ? session->doubt : session->unresolved;
     bool known = !session->doubt[0] && zkl_trouble_of(session->tried, session->met, text, size);
@@ -363,35 +377,22 @@ bool zkl_client_trouble(zkl_client *client, char *text, size_t size) {
 }
 
 double zkl_session_timeout(zkl_client *client) {
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return 0;
-    zkl_client_enter(client);
     const zkl_nanos timeout = client->session.timeout;
     zkl_client_unlock(client);
     return zkl_clock_seconds(timeout);
 }
 
 int64_t zkl_session_id(zkl_client *client) {
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return 0;
-    zkl_client_enter(client);
     const int64_t id = client->context.session;
     zkl_client_unlock(client);
     return id;
 }
 
-void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
-    memset(stats, 0, sizeof *stats);
-    if (zkl_client_forked(client))
-        return;
-    zkl_client_enter(client);
-    *stats = client->context.counters;
-    stats->unwatched = zkl_polled_count(&client->lines.common);
-    stats->latency = zkl_clock_seconds(client->session.heart.latency);
-    zkl_client_unlock(client);
-}
-
-/* ---- events: the queue has a lock of its own ---- */
+/* ---- events: the queue has its own lock ---- */
 
 int zkl_fd(zkl_client *client) {
     return client->context.events.fd;
@@ -421,9 +422,8 @@ void zkl_wake(zkl_client *client) {
 }
 
 void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return;
-    zkl_client_enter(client);
     if (!client->closing && client->alarm.at != moment)
         zkl_timer_set(&client->context.timers, &client->alarm, moment);
     zkl_client_unlock(client);
@@ -432,6 +432,6 @@ void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
 bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line, size_t size) {
     if (zkl_client_forked(client) || !client->log || !zkl_log_next(client->log, level, line, size))
         return false;
-    *own = *level == zkl_log_own;
+    *own = *level == zkl_log_own || *level == zkl_log_traced;
     return true;
 }

@@ -1,13 +1,17 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/client_state.h"
 
+#include "base/counts.h"
 #include "base/event.h"
 #include "base/list.h"
 #include "base/process.h"
 #include "client/invariants.h"
 #include "compound/compound.h"
+#include "line/batch.h"
 #include "line/contender.h"
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
+#include "once/once.h"
 #include "port/receiver.h"
 #include "shared/node.h"
 #include "zookeeper/heart.h"
@@ -31,12 +35,21 @@ void zkl_client_enter(zkl_client *client) {
     pthread_mutex_lock(&client->mutex);
 }
 
+bool zkl_client_begin(zkl_client *client) {
+    if (zkl_client_forked(client))
+        return false;
+    zkl_client_enter(client);
+    return true;
+}
+
 void zkl_client_leave(zkl_client *client) {
     do
         zkl_compounds_step(&client->lines.common);
-    while (zkl_shared_nodes_step(&client->lines.common));
+    while (zkl_shared_nodes_step(&client->lines.common) || zkl_batch_step(&client->lines.common));
     zkl_session_step(&client->session);
-    zkl_node_requests_step(&client->nodes);
+    do
+        zkl_node_requests_step(&client->nodes);
+    while (zkl_onces_step(&client->onces));
     zkl_node_watches_step(&client->nodes);
     zkl_queries_check(&client->queries);
     zkl_lines_tidy(&client->lines);
@@ -65,6 +78,7 @@ static void release_memory(zkl_client *client) {
         zkl_log_close(client->log);
     free(client->log);
     zkl_events_destroy(&client->context.events);
+    zkl_counts_free(&client->context.counts);
     pthread_cond_destroy(&client->stepped);
     pthread_mutex_destroy(&client->mutex);
     free(client);

@@ -1,4 +1,5 @@
-/* client_state: what a client is made of, and how one gets in and out: a mutex around the context,
+/* SPDX-License-Identifier: MIT */
+/* client_state: the data of a client, and how a step begins and ends: a mutex around the context,
  * the lines, the queries and the session. Only for the rooms of csrc/client. */
 #ifndef ZKL_CLIENT_STATE_H
 #define ZKL_CLIENT_STATE_H
@@ -7,8 +8,10 @@
 #include "base/worker.h"
 #include "client/access.h"
 #include "client/registry.h"
+#include "client/trace.h"
 #include "line/lines.h"
 #include "nodes/nodes.h"
+#include "once/once.h"
 #include "port/context.h"
 #include "query/query.h"
 #include "zookeeper/log.h"
@@ -17,11 +20,11 @@
 #include <stdatomic.h>
 
 struct zkl_client {
-    pthread_mutex_t mutex;  /* of everything below, unless it says otherwise */
-    pthread_cond_t stepped; /* signalled at the end of each step, once the client is closing */
-    unsigned generation;    /* the process that has opened it; never changes */
-    /* The host, the worker thread, and each contender, query, notifier and visit that the host
-     * has. */
+    pthread_mutex_t mutex;  /* protects everything below, except where a comment says otherwise */
+    pthread_cond_t stepped; /* signalled at the end of each step while the client is closing */
+    unsigned generation;    /* identifies the process that opened it; never changes */
+    /* How many users it has: the host, the worker thread, and each contender, query, notifier and
+     * visit of the host. */
     atomic_uint users;
     atomic_bool ended;
 
@@ -29,14 +32,16 @@ struct zkl_client {
     zkl_lines lines;
     zkl_queries queries;
     zkl_nodes nodes;
+    zkl_onces onces;
     zkl_session session;
     zkl_timer_thread timer_thread;
     zkl_worker worker;
     zkl_job end;
-    zkl_log *log; /* never changes; NULL: not wanted */
+    zkl_log *log;      /* never changes; NULL: no log */
+    zkl_tracer tracer; /* of a client with a trace */
     zkl_registered registered;
-    zkl_event closed; /* wakes the host when the session has ended */
-    zkl_timer alarm;  /* wakes the host at the moment that it asked for */
+    zkl_notice closed; /* wakes the host when the session has ended */
+    zkl_timer alarm;   /* wakes the host at the moment that the host has set */
     bool closing;
 };
 
@@ -44,13 +49,15 @@ zkl_client *zkl_client_of(zkl_context *context);
 
 /* Begins a step: takes the mutex. */
 void zkl_client_enter(zkl_client *client);
-/* Ends a step: what has come to its end is freed, what can be answered is answered, and the mutex
- * is given back. */
+/* Begins a step for a call of the host. false: this is a fork of the process that opened the
+ * client, and the mutex is not taken. */
+bool zkl_client_begin(zkl_client *client);
+/* Ends a step: frees ended objects, answers queries, and releases the mutex. */
 void zkl_client_leave(zkl_client *client);
-/* Ends a step that only looked. */
+/* Ends a step that changed nothing. */
 void zkl_client_unlock(zkl_client *client);
 
-/* The full path of a node: "/" with a chroot is the chroot. As below. */
+/* The full path of a node: "/" with a chroot is the chroot. Ownership as below. */
 char *zkl_client_node_path(const zkl_client *client, const char *path);
 /* A full path, with the chroot. The caller frees it; NULL: no memory. */
 char *zkl_client_full_path(const zkl_client *client, const char *path);

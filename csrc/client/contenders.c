@@ -1,5 +1,5 @@
-/* contenders: the host's side of a lock: joining, giving back, and what is asked of one
- * contender. */
+/* SPDX-License-Identifier: MIT */
+/* contenders: the host's side of a lock: joining, releasing, and questions about one contender. */
 #include "client/client_state.h"
 
 #include "base/clock.h"
@@ -9,11 +9,14 @@
 #include "line/doubt.h"
 #include "line/line.h"
 #include "line/lines.h"
+#include "line/slow.h"
 #include "nodes/node_request.h"
+#include "once/once.h"
 #include "query/query.h"
 #include "shared/node.h"
 #include "shared/sharer.h"
 #include "zklock.h"
+#include "base/counts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,24 +58,48 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
                              : zkl_line_join(line, j->tag, j->terms);
 }
 
-/* Takes paths without the chroot. */
+static bool is_lock_path(const char *path) {
+    return zkl_path_is_valid(path) && path[1];
+}
+
+/* A path that is NULL is no mistake of the host's: there was no memory for it. */
+static bool is_sensible(const joining *j, const char *const *paths) {
+    const zkl_terms *terms = j->terms;
+    bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK && terms->kind <= ZKL_KIND_LEASE;
+    if (j->all)
+        valid = valid && terms->kind == ZKL_KIND_LOCK;
+    if (terms->kind == ZKL_KIND_LEASE)
+        valid = valid && terms->permits > 0 && j->leases <= terms->permits;
+    for (size_t i = 0; valid && i < j->path_count; i++)
+        valid = !paths[i] || is_lock_path(paths[i]);
+    return valid;
+}
+
+/* Takes paths without the chroot; NULL: there was no memory for one. */
 static zkl_status join_at(zkl_client *client, const char *const *paths, joining j,
                           zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
+    if (!is_sensible(&j, paths))
+        return ZKL_BAD_ARGUMENT;
     j.paths = calloc(j.path_count, sizeof *j.paths);
     bool complete = j.paths != NULL;
     for (size_t i = 0; complete && i < j.path_count; i++)
-        complete = (j.paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
+        complete = paths[i] && (j.paths[i] = zkl_client_full_path(client, paths[i])) != NULL;
     zkl_client_enter(client);
     zkl_status status = usable(client);
     if (status == ZKL_OK) {
         *contender = complete ? join(client, &j) : NULL;
-        if (*contender)
+        if (*contender) {
             zkl_client_use(client);
-        else
+            if (j.terms->slow)
+                zkl_slow_begin(*contender, j.terms->slow);
+        } else {
             status = ZKL_NO_MEMORY;
+        }
     }
+    if (status != ZKL_OK)
+        zkl_counts_ended(&client->context.counts, j.terms->name, status, 0);
     zkl_client_leave(client);
     for (size_t i = 0; j.paths && i < j.path_count; i++)
         free(j.paths[i]);
@@ -97,45 +124,48 @@ zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, u
                            const zkl_terms *terms, zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
+    if (!count || terms->kind != ZKL_KIND_LEASE || !is_lock_path(path))
+        return ZKL_BAD_ARGUMENT;
     char *gate = NULL, *leases = NULL;
-    zkl_status status = ZKL_NO_MEMORY;
-    if (asprintf(&gate, "%s/locks", path) >= 0) {
-        if (asprintf(&leases, "%s/leases", path) >= 0) {
-            status = join_at(
-                client, (const char *const[]){gate, leases},
+    if (asprintf(&gate, "%s/locks", path) < 0)
+        gate = NULL;
+    if (asprintf(&leases, "%s/leases", path) < 0)
+        leases = NULL;
+    const zkl_status status =
+        join_at(client, (const char *const[]){gate, leases},
                 (joining){.path_count = 2, .leases = count, .tag = tag, .terms = terms}, contender);
-            free(leases);
-        }
-        free(gate);
-    }
+    free(gate);
+    free(leases);
+    return status;
+}
+
+/* NULL in a fork of the process that opened the client; then nothing was touched. */
+static zkl_client *enter(const zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    return zkl_client_begin(client) ? client : NULL;
+}
+
+static zkl_status end(zkl_contender *contender, zkl_status (*call)(zkl_contender *)) {
+    zkl_client *client = enter(contender);
+    if (!client)
+        return ZKL_FORKED;
+    const zkl_status status = client->closing ? ZKL_CLOSED : call(contender);
+    zkl_client_leave(client);
     return status;
 }
 
 zkl_status zkl_release(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
-        return ZKL_FORKED;
-    zkl_client_enter(client);
-    const zkl_status status = client->closing ? ZKL_CLOSED : contender->call->release(contender);
-    zkl_client_leave(client);
-    return status;
+    return end(contender, contender->call->release);
 }
 
 zkl_status zkl_give_up(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
-        return ZKL_FORKED;
-    zkl_client_enter(client);
-    const zkl_status status = client->closing ? ZKL_CLOSED : contender->call->give_up(contender);
-    zkl_client_leave(client);
-    return status;
+    return end(contender, contender->call->give_up);
 }
 
 zkl_status zkl_would_release(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return ZKL_FORKED;
-    zkl_client_enter(client);
     zkl_status status = ZKL_NOT_OWNER;
     if (client->closing)
         status = ZKL_CLOSED;
@@ -147,12 +177,11 @@ zkl_status zkl_would_release(zkl_contender *contender) {
     return status;
 }
 
-/* No step ends here: nothing was done that anybody else has to know. */
+/* No step ends here, because nothing has changed for anybody else. */
 static bool shortly(zkl_contender *contender, bool (*move)(zkl_contender *)) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return false;
-    zkl_client_enter(client);
     const bool done = !client->closing && move(contender);
     zkl_client_unlock(client);
     return done;
@@ -167,31 +196,29 @@ bool zkl_take_again(zkl_contender *contender) {
 }
 
 bool zkl_given_back(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return false;
-    zkl_client_enter(client);
     const bool given_back = contender->phase == ZKL_OVER && contender->outcome == ZKL_OK;
     zkl_client_unlock(client);
     return given_back;
 }
 
 void zkl_cancel(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return;
-    zkl_client_enter(client);
     contender->call->cancel(contender, ZKL_CANCELLED);
     zkl_client_leave(client);
 }
 
 void zkl_drop(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return;
-    zkl_client_enter(client);
     zkl_queries_forget(&client->queries, contender);
     zkl_node_requests_forget(&client->nodes, contender);
+    zkl_onces_forget(&client->onces, contender);
     contender->call->drop(contender);
     zkl_client_leave(client);
     zkl_client_unuse(client);
@@ -205,30 +232,27 @@ bool zkl_held(zkl_contender *contender) {
 }
 
 int64_t zkl_token(zkl_contender *contender) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return 0;
-    zkl_client_enter(client);
     const int64_t token = contender->phase == ZKL_HELD ? contender->token : 0;
     zkl_client_unlock(client);
     return token;
 }
 
 bool zkl_turn(zkl_contender *contender, uint64_t *turn) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
+    zkl_client *client = enter(contender);
+    if (!client)
         return false;
-    zkl_client_enter(client);
     const bool held = contender->phase == ZKL_HELD;
-    *turn = contender->turn;
+    *turn = zkl_sharer_turn(contender);
     zkl_client_unlock(client);
     return held;
 }
 
 void zkl_hurry(zkl_client *client) {
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return;
-    zkl_client_enter(client);
     zkl_shared_nodes_hurry(&client->lines);
     zkl_client_leave(client);
 }

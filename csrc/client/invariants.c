@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/invariants.h"
 
 #ifdef ZKL_CHECK
@@ -26,7 +27,7 @@ static void must(subject of, bool good, const char *row) {
     if (of.c)
         fprintf(stderr, "; contender %s: phase %d, node %d, watch %d, position %d, search %d",
                 of.c->name ? of.c->name : "without a name", (int)of.c->phase, (int)of.c->node,
-                (int)of.c->watch, (int)of.c->position, (int)of.c->search);
+                (int)of.c->watch, (int)of.c->queue.position, (int)of.c->recovery.search);
     fprintf(stderr, "\n");
     abort();
 }
@@ -36,7 +37,7 @@ static void must(subject of, bool good, const char *row) {
 static void check_phase(subject of, const zkl_contender *c) {
     switch (c->phase) {
     case ZKL_WAITING:
-        must(of, c->node != ZKL_NODE_ERASING || c->borrowed,
+        must(of, c->node != ZKL_NODE_ERASING || c->under.token,
              "a waiter's node is only deleted to queue a read anew that was taken under a write");
         break;
     case ZKL_HELD:
@@ -46,24 +47,26 @@ static void check_phase(subject of, const zkl_contender *c) {
         must(of, c->node != ZKL_NODE_NONE, "one that is over and has no node is in no line");
         break;
     }
-    must(of, (c->phase == ZKL_OVER) == (c->departure != 0),
+    must(of, (c->phase == ZKL_OVER) == (c->end.departure != 0),
          "departing are those that are over, and no others");
-    must(of, c->refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
+    must(of, c->end.refused == ZKL_OK || (c->phase == ZKL_OVER && c->node == ZKL_NODE_THERE),
          "a delete was refused only of one that is over and whose node is there");
     must(of,
          !c->patience || c->phase == ZKL_OVER ||
-             (c->phase == ZKL_WAITING && c->position != ZKL_POSITION_BEHIND &&
-              c->position != ZKL_POSITION_FULL),
+             (c->phase == ZKL_WAITING && c->queue.position != ZKL_POSITION_BEHIND &&
+              c->queue.position != ZKL_POSITION_FULL),
          "patience is for one that is over, or may be first");
     must(of, c->phase != ZKL_WAITING || !c->terms.once || c->context->port,
          "a single try does not wait for a link");
     must(of, (c->hold_until != 0) == (c->phase == ZKL_HELD),
          "the host reads of those that are held, and of no others, until when they are");
-    must(of, !c->borrowed || c->terms.kind == ZKL_KIND_READ, "only a read is taken under a write");
+    must(of, !c->under.token || c->terms.kind == ZKL_KIND_READ,
+         "only a read is taken under a write");
     must(of,
-         !c->doubtful || (c->phase == ZKL_OVER && c->outcome == ZKL_OK && c->witness && c->hosted),
+         !c->end.doubtful ||
+             (c->phase == ZKL_OVER && c->outcome == ZKL_OK && c->end.witness && c->hosted),
          "a member in doubt was released, and is its own witness");
-    must(of, !c->witness || (c->phase != ZKL_WAITING && c->name),
+    must(of, !c->end.witness || (c->phase != ZKL_WAITING && c->name),
          "a witness has a node with which somebody held");
 }
 
@@ -74,20 +77,46 @@ static void check_node(subject of, const zkl_contender *c) {
     must(of, known || (c->watch == ZKL_WATCH_NONE && !c->reading),
          "only a known node is watched or read");
     must(of, c->watch != ZKL_WATCH_LEAVING, "the watch on its own node is never taken back");
-    must(of, known || (c->position == ZKL_POSITION_UNKNOWN && !c->has_second),
+    must(of, known || (c->queue.position == ZKL_POSITION_UNKNOWN && !c->queue.has_second),
          "only a known node has a position");
     must(of, c->node != ZKL_NODE_UNKNOWN || c->line->searching, "a line knows that it searches");
-    must(of, c->node == ZKL_NODE_UNKNOWN || c->search == ZKL_SEARCH_NONE,
+    must(of, c->node == ZKL_NODE_UNKNOWN || c->recovery.search == ZKL_SEARCH_NONE,
          "only a lost node is searched for");
     must(of, c->node == ZKL_NODE_NONE || c->receiver.id, "answers about a node find its contender");
 }
 
+static void check_dispatch(subject of, const zkl_contender *c) {
+    switch (c->dispatch.state) {
+    case ZKL_DISPATCH_NONE:
+        break;
+    case ZKL_DISPATCH_DUE:
+        must(of,
+             c->context->port && c->node == (c->dispatch.creates ? ZKL_NODE_NONE : ZKL_NODE_THERE),
+             "a create is due while there is no node, and a delete while there is one");
+        must(of, c->dispatch.creates || c->phase == ZKL_OVER,
+             "a delete is due only of one that is over");
+        break;
+    case ZKL_DISPATCH_BEHIND:
+        must(of, c->context->port && c->dispatch.creates && c->node == ZKL_NODE_NONE,
+             "a create that waits for another one is due later");
+        must(of, c->line->tally.dispatch.creates_batched,
+             "a create waits for one that is on its way");
+        break;
+    case ZKL_DISPATCH_SENT:
+    case ZKL_DISPATCH_BATCHED:
+        must(of, c->node == (c->dispatch.creates ? ZKL_NODE_ASKED : ZKL_NODE_ERASING),
+             "what is on its way shows by the node");
+        break;
+    }
+}
+
 static void check_position(subject of, const zkl_contender *c) {
     const bool leases = c->terms.kind == ZKL_KIND_LEASE;
-    must(of, c->follows != ZKL_FOLLOWS_MARKED, "nobody is left to be looked at again");
-    must(of, c->position != ZKL_POSITION_FIRST || !c->queued, "who is first is not queued");
-    must(of, c->position != ZKL_POSITION_FULL || leases, "only leases can be too many");
-    must(of, c->position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
+    must(of, c->queue.follows != ZKL_FOLLOWS_MARKED, "nobody is left to be looked at again");
+    must(of, c->queue.position != ZKL_POSITION_FIRST || !c->queue.queued,
+         "who is first is not queued");
+    must(of, c->queue.position != ZKL_POSITION_FULL || leases, "only leases can be too many");
+    must(of, c->queue.position != ZKL_POSITION_BEHIND || !leases, "leases have no order");
     must(of, !c->post.round || (c->name && c->phase != ZKL_OVER),
          "who is in a round has a node, and is not over");
     must(of, c->post.round != &c->common->reads || c->watch != ZKL_WATCH_ASKED,
@@ -96,7 +125,7 @@ static void check_position(subject of, const zkl_contender *c) {
          "only for waiters the line is listed in turn");
 }
 
-/* ---- who waits for whom ---- */
+/* ---- waiters and their blockers ---- */
 
 static size_t count_list(const zkl_list *list) {
     size_t count = 0;
@@ -115,28 +144,31 @@ static bool is_in(const zkl_list *list, const zkl_list_item *wanted) {
 /* The first child with a sequence has the followers of all with that sequence. */
 static void check_follower(subject of, const zkl_line *line, const zkl_contender *c) {
     const zkl_snapshot *snapshot = &line->snapshot;
-    const size_t blocker = zkl_snapshot_from(snapshot, c->blocker),
-                 second = zkl_snapshot_from(snapshot, c->second);
-    if (c->follows == ZKL_FOLLOWS_BLOCKER)
+    const size_t blocker = zkl_snapshot_from(snapshot, c->queue.blocker),
+                 second = zkl_snapshot_from(snapshot, c->queue.second);
+    if (c->queue.follows == ZKL_FOLLOWS_BLOCKER)
         must(of,
              blocker < snapshot->count &&
-                 is_in(&snapshot->children[blocker].followers, &c->follower),
+                 is_in(&snapshot->children[blocker].followers, &c->queue.follower),
              "who waits for a child is among its followers");
-    if (c->has_second)
+    if (c->queue.has_second)
         must(of,
              second < snapshot->count &&
-                 is_in(&snapshot->children[second].next_followers, &c->next_follower),
+                 is_in(&snapshot->children[second].next_followers, &c->queue.next_follower),
              "who has a second is among those who follow it next");
     must(of,
-         !c->has_second || c->phase != ZKL_WAITING || c->position != ZKL_POSITION_BEHIND ||
+         !c->queue.has_second || c->phase != ZKL_WAITING ||
+             c->queue.position != ZKL_POSITION_BEHIND ||
              (!line->freshness.stale && zkl_snapshot_find(snapshot, c->name) != ZKL_NOT_FOUND),
          "who has a second, and stands behind somebody, stands in the snapshot");
-    must(of, c->follows != ZKL_FOLLOWS_LEASES || is_in(&line->followers.full, &c->follower),
+    must(of,
+         c->queue.follows != ZKL_FOLLOWS_LEASES || is_in(&line->followers.full, &c->queue.follower),
          "who waits for any lease is among those who do");
     if (c->phase == ZKL_WAITING && c->node == ZKL_NODE_THERE && !line->freshness.stale) {
-        must(of, c->position != ZKL_POSITION_BEHIND || c->follows == ZKL_FOLLOWS_BLOCKER,
+        must(of,
+             c->queue.position != ZKL_POSITION_BEHIND || c->queue.follows == ZKL_FOLLOWS_BLOCKER,
              "who stands behind somebody follows him");
-        must(of, c->position != ZKL_POSITION_FULL || c->follows == ZKL_FOLLOWS_LEASES,
+        must(of, c->queue.position != ZKL_POSITION_FULL || c->queue.follows == ZKL_FOLLOWS_LEASES,
              "who waits for fewer leases follows them");
     }
 }
@@ -148,13 +180,21 @@ static void check_followers(subject of, const zkl_line *line) {
         listed_next += count_list(&line->snapshot.children[i].next_followers);
     }
     ZKL_EACH (const zkl_contender, c, &line->members, member) {
-        following += c->follows != ZKL_FOLLOWS_NOBODY;
-        next += c->has_second;
+        following += c->queue.follows != ZKL_FOLLOWS_NOBODY;
+        next += c->queue.has_second;
     }
     must(of, listed == following && listed_next == next, "only members follow anybody");
 }
 
-/* ---- how many there are ---- */
+/* ---- counts ---- */
+
+static void count_dispatch(zkl_dispatch_tally *tally, const zkl_dispatch *dispatch) {
+    const bool creates = dispatch->creates;
+    tally->creates_due += dispatch->state == ZKL_DISPATCH_DUE && creates;
+    tally->deletes_due += dispatch->state == ZKL_DISPATCH_DUE && !creates;
+    tally->creates_behind += dispatch->state == ZKL_DISPATCH_BEHIND;
+    tally->creates_batched += dispatch->state == ZKL_DISPATCH_BATCHED && creates;
+}
 
 static void check_tally(subject of, const zkl_line *line) {
     zkl_tally tally = {.bounded = 0};
@@ -162,15 +202,16 @@ static void check_tally(subject of, const zkl_line *line) {
         tally.waiting[c->terms.kind] += c->phase == ZKL_WAITING;
         tally.held[c->terms.kind] += c->phase == ZKL_HELD;
         tally.bounded += c->phase == ZKL_WAITING && c->terms.max_waiting;
+        count_dispatch(&tally.dispatch, &c->dispatch);
     }
     must(of, memcmp(&tally, &line->tally, sizeof tally) == 0,
          "a line knows how many of its members wait and hold");
 }
 
-/* ---- who waits is run again ---- */
+/* ---- every waiter has a wake-up ---- */
 
 static bool is_list_coming(const zkl_line *line) {
-    return line->list_sent || line->retry.at;
+    return zkl_line_is_listed(line) || line->retry.at;
 }
 
 static const zkl_child *child_of_sequence(const zkl_line *line, int32_t sequence) {
@@ -192,7 +233,7 @@ static bool is_blocker_told(const zkl_line *line, int32_t sequence) {
 
 static void check_waiting_there(subject of, const zkl_line *line, const zkl_contender *c) {
     const bool listed = is_list_coming(line) || c->post.round == &c->common->lists;
-    switch (c->position) {
+    switch (c->queue.position) {
     case ZKL_POSITION_UNKNOWN:
         must(of, is_list_coming(line), "who does not know its position gets a list");
         break;
@@ -203,9 +244,9 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
              "who is first waits for the ACL, for its own node, or for validity");
         break;
     case ZKL_POSITION_BEHIND:
-        must(of, line->freshness.stale || child_of_sequence(line, c->blocker),
+        must(of, line->freshness.stale || child_of_sequence(line, c->queue.blocker),
              "nobody waits for one who is known to be gone");
-        must(of, listed || is_blocker_told(line, c->blocker),
+        must(of, listed || is_blocker_told(line, c->queue.blocker),
              "who waits for a blocker is told when it goes");
         break;
     case ZKL_POSITION_FULL:
@@ -215,16 +256,18 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
     }
 }
 
-/* While there is a link; without one zkl_line_resume comes by when there is. */
+/* Only with a link. Without one zkl_line_resume continues. */
 static void check_is_run_again(subject of, const zkl_line *line, const zkl_contender *c) {
     if (!c->context->port || c->phase != ZKL_WAITING)
         return;
     switch (c->node) {
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
-        must(of, c->compound || line->retry.at, "who has no node gets one");
+        must(of, c->compound || line->retry.at || c->dispatch.state != ZKL_DISPATCH_NONE,
+             "who has no node gets one");
         break;
     case ZKL_NODE_UNKNOWN:
-        must(of, is_list_coming(line) || c->search != ZKL_SEARCH_NONE, "a lost node is looked for");
+        must(of, is_list_coming(line) || c->recovery.search != ZKL_SEARCH_NONE,
+             "a lost node is looked for");
         break;
     case ZKL_NODE_THERE:
         check_waiting_there(of, line, c);
@@ -241,10 +284,10 @@ static bool is_idle(const zkl_shared_node *shared) {
     return shared->contender->phase == ZKL_HELD && !shared->holders.first && !shared->waiting.first;
 }
 
-/* It is held, by nobody yet for whom some wait. */
+/* It holds, with no caller, while callers wait. */
 static bool is_handed_on_soon(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
-    return !context->port || shared->line->list_sent ||
+    return !context->port || zkl_line_is_listed(shared->line) ||
            shared->contender->watch == ZKL_WATCH_ASKED ||
            context->valid_until <= zkl_context_now(context);
 }
@@ -253,10 +296,11 @@ static void check_sharers(subject of, const zkl_shared_node *shared) {
     must(of, shared->kind == ZKL_KIND_READ || shared->holders.first == shared->holders.last,
          "only readers hold a shared node together");
     ZKL_EACH (const zkl_contender, c, &shared->holders, member) {
+        const zkl_sharer *sharer = ZKL_CONTAINER_OF(c, const zkl_sharer, contender);
         must(of,
-             c->phase == ZKL_HELD && c->turn && c->turn <= shared->before + shared->turn &&
-                 c->token == shared->contender->token && !c->line &&
-                 ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
+             c->phase == ZKL_HELD && sharer->turn &&
+                 sharer->turn <= shared->before + shared->turn &&
+                 c->token == shared->contender->token && !c->line && sharer->shared == shared,
              "who holds a shared node has a turn on it");
     }
     ZKL_EACH (const zkl_contender, c, &shared->resting, member) {
@@ -269,9 +313,8 @@ static void check_sharers(subject of, const zkl_shared_node *shared) {
         waiters++;
         impatient += c->terms.once;
         bounded += c->terms.max_waiting != 0;
-        must(of,
-             c->phase == ZKL_WAITING && !c->line && !c->turn &&
-                 ZKL_CONTAINER_OF(c, zkl_sharer, contender)->shared == shared,
+        const zkl_sharer *sharer = ZKL_CONTAINER_OF(c, const zkl_sharer, contender);
+        must(of, c->phase == ZKL_WAITING && !c->line && !sharer->turn && sharer->shared == shared,
              "who waits for a shared node has no turn yet");
     }
     must(of,
@@ -301,7 +344,7 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
          "an idle shared node is open");
     must(of,
          !shared->idle || shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE ||
-             (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && line->list_sent),
+             (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN && zkl_line_is_listed(line)),
          "an idle shared node goes when somebody stands behind it");
     must(of,
          shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE ||
@@ -323,7 +366,7 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
 
 /* ---- a line ---- */
 
-/* Each child that is marked as ours belongs to a member by that name. */
+/* Each child that is marked as ours belongs to a member with that name. */
 static void check_snapshot(subject of, const zkl_line *line) {
     const zkl_snapshot *snapshot = &line->snapshot;
     size_t marked = 0, members = 0;
@@ -372,6 +415,7 @@ static void check_line(const zkl_line *line) {
         must(member, c->line == line && c->common == line->common, "a member knows its line");
         check_phase(member, c);
         check_node(member, c);
+        check_dispatch(member, c);
         check_position(member, c);
         check_follower(member, line, c);
         check_is_run_again(member, line, c);
@@ -381,14 +425,20 @@ static void check_line(const zkl_line *line) {
 /* ---- all lines ---- */
 
 typedef struct sums {
-    size_t lines, watched, departing, reads, lists;
+    size_t lines, watched, departing, reads, lists, due, behind, creates, deletes;
     uint64_t waiting, held;
 } sums;
 
 static void add_contender(sums *sum, const zkl_contender *c) {
-    sum->departing += c->departure != 0;
+    sum->departing += c->end.departure != 0;
     sum->reads += c->post.round == &c->common->reads;
     sum->lists += c->post.round == &c->common->lists;
+    const bool sent =
+        c->dispatch.state == ZKL_DISPATCH_SENT || c->dispatch.state == ZKL_DISPATCH_BATCHED;
+    sum->due += c->dispatch.state == ZKL_DISPATCH_DUE;
+    sum->behind += c->dispatch.state == ZKL_DISPATCH_BEHIND;
+    sum->creates += sent && c->dispatch.creates;
+    sum->deletes += sent && !c->dispatch.creates;
     sum->waiting += !c->compound && c->phase == ZKL_WAITING;
     sum->held += !c->compound && c->phase == ZKL_HELD;
     if (c->watch != ZKL_WATCH_NONE)
@@ -409,41 +459,103 @@ static void check_departing(const zkl_line_common *common, size_t count) {
     const subject of = {NULL, NULL};
     uint64_t before = 0;
     size_t listed = 0, refusals = 0;
-    ZKL_EACH (const zkl_contender, c, &common->departing, leaving) {
-        must(of, c->departure > before && c->departure <= common->departures,
+    ZKL_EACH (const zkl_contender, c, &common->departing, end.leaving) {
+        must(of, c->end.departure > before && c->end.departure <= common->departures,
              "those who depart are in order");
-        before = c->departure;
+        before = c->end.departure;
         listed++;
-        refusals += c->refused != ZKL_OK;
+        refusals += c->end.refused != ZKL_OK;
     }
     must(of, refusals == common->refusals, "refused deletes are counted");
     must(of, listed == count, "the list of those who depart has all of them");
+}
+
+static void check_outbox(const zkl_outbox *outbox, const sums *sum) {
+    const subject of = {NULL, NULL};
+    must(of, count_list(&outbox->due) == sum->due && count_list(&outbox->behind) == sum->behind,
+         "what is due is in the outbox");
+    must(of, outbox->creates == sum->creates && outbox->deletes == sum->deletes,
+         "creates and deletes on their way are counted");
+    must(of, !outbox->due.first || outbox->timer.at, "what is due goes out when the timer fires");
+}
+
+static uint64_t check_age(const zkl_list *list, zkl_phase phase) {
+    zkl_nanos before = 0;
+    uint64_t count = 0;
+    ZKL_EACH (const zkl_contender, c, list, age) {
+        must((subject){NULL, c}, !c->compound && c->phase == phase && c->since >= before,
+             "who waits or holds is listed by age");
+        before = c->since;
+        count++;
+    }
+    return count;
+}
+
+static void check_ages(const zkl_context *context) {
+    const subject of = {NULL, NULL};
+    const zkl_stats *counters = &context->counters;
+    must(of, check_age(&context->waiters, ZKL_WAITING) == counters->waiting,
+         "all waiters have an age");
+    must(of, check_age(&context->holds, ZKL_HELD) == counters->held, "all holds have an age");
+}
+
+static uint64_t count_of(const zkl_histogram *histogram) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < ZKL_BUCKETS; i++)
+        count += histogram->buckets[i];
+    return count;
+}
+
+/* Every end is counted once. For locks with names the specs check that. */
+static void check_counts(const zkl_context *context) {
+    const subject of = {NULL, NULL};
+    const zkl_stats *all = &context->counters;
+    const zkl_counts *counts = &context->counts.unnamed;
+    uint64_t ended = 0, lost = 0;
+    for (int i = 0; i < ZKL_RESULT_END; i++)
+        ended += counts->ended[i];
+    for (int i = ZKL_LOSS_NONE + 1; i < ZKL_LOSS_END; i++)
+        lost += counts->lost[i];
+    if (context->counts.named[0])
+        return;
+    must(of, counts->waiting == all->waiting && counts->held == all->held,
+         "who waits or holds has a name");
+    must(of, counts->ended[ZKL_RESULT_ACQUIRED] == all->acquired && lost == all->lost,
+         "grants and losses are counted once");
+    must(of,
+         count_of(&counts->wait) == ended && count_of(&counts->hold) == all->acquired - all->held,
+         "waits and holds are counted when they end");
 }
 
 static void check_sums(const zkl_lines *lines, const sums *sum) {
     const subject of = {NULL, NULL};
     const zkl_line_common *common = &lines->common;
     const zkl_stats *counters = &common->context->counters;
-    must(of, sum->lines == lines->count, "lines are counted");
+    must(of, sum->lines == zkl_lines_count(lines), "lines are counted");
     must(of, sum->watched + common->watch_budget.left == common->watch_budget.bytes,
          "each watch is counted once");
     must(of, sum->reads == common->reads.count && sum->lists == common->lists.count,
          "those who are not watched are counted");
-    /* The heads of compounds are counted, and in no line. */
+    /* The heads of compounds count, but are in no line. */
     must(of, sum->waiting <= counters->waiting && sum->held <= counters->held,
          "those who wait and hold are counted");
+    check_ages(common->context);
+    check_counts(common->context);
     ZKL_EACH (const zkl_contender, c, &common->doubtful, member) {
         must((subject){NULL, c},
-             c->doubtful && c->hosted && !c->line && c->phase == ZKL_OVER && c->outcome == ZKL_OK,
+             c->end.doubtful && c->hosted && !c->line && c->phase == ZKL_OVER &&
+                 c->outcome == ZKL_OK,
              "who is in doubt and in no line was released");
     }
     must(of, !common->retired.first && !common->idle.first && !common->dirty_nodes.first,
          "who is retired or idle has gone");
+    must(of, !common->sent.first, "each line of which something was sent is settled");
+    check_outbox(&common->outbox, sum);
     check_departing(common, sum->departing);
 }
 
-/* With thousands of callers not every step is looked at: what this costs is to stay below what the
- * steps cost. */
+/* With thousands of callers not every step is checked, so that the checks cost less than the
+ * steps. */
 #define STEPS_FOR 256
 
 void zkl_invariants_check(const zkl_lines *lines) {
@@ -452,12 +564,13 @@ void zkl_invariants_check(const zkl_lines *lines) {
         return;
     sums sum = {0};
     steps = cost = 0;
-    for (size_t i = 0; i < lines->size; i++)
-        for (const zkl_line *line = lines->buckets[i]; line; line = line->chain) {
-            check_line(line);
-            add_line(&sum, line);
-            cost += 1 + line->snapshot.count;
-        }
+    zkl_table_walk walk = {0};
+    const zkl_line *line;
+    while ((line = zkl_lines_next(lines, &walk))) {
+        check_line(line);
+        add_line(&sum, line);
+        cost += 1 + line->snapshot.count;
+    }
     cost += sum.waiting + sum.held + sum.departing;
     check_sums(lines, &sum);
 }

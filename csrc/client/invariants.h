@@ -1,7 +1,8 @@
-/* invariants: the rules that hold for a client's lines at the end of every step.
- * docs/internals/invariants.md has them as tables, row by row. Only builds with ZKL_CHECK check
- * them (unit tests, the simulation, `make asan`, `make tsan`, `make chaos`): they print a state
- * that is not legal on stderr and abort the process. */
+/* SPDX-License-Identifier: MIT */
+/* invariants: the rules for a client's lines at the end of every step. docs/internals/invariants.md
+ * has them as tables, row by row. Only builds with ZKL_CHECK check them (unit tests, the
+ * simulation, `make asan`, `make tsan`, `make chaos`): they print a violation on stderr and abort
+ * the process. */
 #ifndef ZKL_INVARIANTS_H
 #define ZKL_INVARIANTS_H
 

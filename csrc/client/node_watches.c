@@ -1,4 +1,5 @@
-/* node_watch: the host's side of what it looks at. */
+/* SPDX-License-Identifier: MIT */
+/* node_watches: the host's side of node watches. */
 #include "client/client_state.h"
 
 #include "client/access.h"
@@ -11,6 +12,8 @@ zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint
                        zkl_node_watch **node_watch) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
+    if (!zkl_path_is_valid(path))
+        return ZKL_BAD_ARGUMENT;
     char *full = zkl_client_node_path(client, path);
     if (!full)
         return ZKL_NO_MEMORY;
@@ -29,9 +32,8 @@ zkl_status zkl_look_at(zkl_client *client, const char *path, bool children, uint
 
 bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content) {
     zkl_client *client = zkl_node_watch_client(node_watch);
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return false;
-    zkl_client_enter(client);
     const bool given = zkl_node_watch_given(node_watch, status, content);
     zkl_client_unlock(client);
     return given;
@@ -39,9 +41,8 @@ bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status, zkl_con
 
 void zkl_node_watch_drop(zkl_node_watch *node_watch) {
     zkl_client *client = node_watch ? zkl_node_watch_client(node_watch) : NULL;
-    if (!client || zkl_client_forked(client))
+    if (!client || !zkl_client_begin(client))
         return;
-    zkl_client_enter(client);
     zkl_node_watch_quit(node_watch);
     zkl_client_leave(client);
     zkl_client_unuse(client);

@@ -1,31 +1,48 @@
+/* SPDX-License-Identifier: MIT */
 /* nodes: the host's side of node requests. */
 #include "client/client_state.h"
 
 #include "client/access.h"
 #include "line/line_state.h"
+#include "line/slow.h"
 #include "nodes/node_request.h"
+#include "recipe/snapshot.h"
+#include "recipe/verdict.h"
 #include "zklock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* A number behind "/" is the name of a node below the chroot, not the end of the chroot's own. */
+/* A sequential node at "/" gets its number as its whole name below the chroot, not at the end of
+ * the chroot's name. */
 static char *path_of(const zkl_client *client, const zkl_op *op) {
     const bool numbered = op->kind == ZKL_OP_CREATE && op->sequential;
     return numbered ? zkl_client_full_path(client, op->path)
                     : zkl_client_node_path(client, op->path);
 }
 
-/* Takes a wish with paths without the chroot. */
+/* libzookeeper frees the path of a malformed operation of a transaction, which is ours. */
+static bool is_sensible(const zkl_op *op, bool several) {
+    const bool writes =
+        op->kind == ZKL_OP_CREATE || op->kind == ZKL_OP_SET || op->kind == ZKL_OP_DELETE;
+    const bool reads = op->kind <= ZKL_OP_CHILDREN || op->kind == ZKL_OP_ACL;
+    return (writes || (several ? op->kind == ZKL_OP_CHECK : reads)) && zkl_path_is_valid(op->path);
+}
+
+/* The wish has paths without the chroot. */
 static zkl_node_request *run(zkl_client *client, zkl_wish wish, uint64_t tag, zkl_nanos deadline) {
     zkl_op *ops = calloc(wish.count ? wish.count : 1, sizeof *ops);
     bool complete = ops != NULL;
     for (size_t i = 0; complete && i < wish.count; i++) {
         ops[i] = wish.ops[i];
+        wish.malformed = wish.malformed || !is_sensible(&ops[i], wish.several);
         ops[i].path = path_of(client, &wish.ops[i]);
         complete = ops[i].path != NULL;
     }
     wish.ops = ops;
+    if (wish.guard && zkl_client_of(wish.guard->context) != client)
+        wish.malformed = true;
     zkl_client_enter(client);
     zkl_node_request *request = complete ? zkl_node_request_new(&client->nodes, &wish, tag) : NULL;
     if (request) {
@@ -68,24 +85,78 @@ zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos dead
 
 void zkl_node_request_drop(zkl_node_request *request) {
     zkl_client *client = request ? zkl_node_request_client(request) : NULL;
-    if (!client || zkl_client_forked(client))
+    if (!client || !zkl_client_begin(client))
         return;
-    zkl_client_enter(client);
     zkl_node_request_free(request);
     zkl_client_leave(client);
     zkl_client_unuse(client);
 }
 
-bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size) {
-    zkl_client *client = zkl_client_of(contender->context);
-    if (zkl_client_forked(client))
-        return false;
-    zkl_client_enter(client);
-    const zkl_contender *part =
-        contender->phase == ZKL_HELD ? contender->call->part(contender, index) : NULL;
+static bool spell(const zkl_client *client, const zkl_contender *part, char *path, size_t size) {
     const int length =
         part ? snprintf(path, size, "%s/%s", part->line->path + client->context.chroot, part->name)
              : -1;
-    zkl_client_unlock(client);
     return length >= 0 && (size_t)length < size;
+}
+
+bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (!zkl_client_begin(client))
+        return false;
+    const zkl_contender *part =
+        contender->phase == ZKL_HELD ? contender->call->part(contender, index) : NULL;
+    const bool fits = spell(client, part, path, size);
+    zkl_client_unlock(client);
+    return fits;
+}
+
+bool zkl_waiting_node(zkl_contender *contender, char *path, size_t size) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (!zkl_client_begin(client))
+        return false;
+    const zkl_contender *part =
+        contender->phase == ZKL_WAITING ? contender->call->part(contender, 0) : NULL;
+    const bool there = part && part->phase == ZKL_WAITING && part->node == ZKL_NODE_THERE;
+    const bool fits = there && spell(client, part, path, size);
+    zkl_client_unlock(client);
+    return fits;
+}
+
+/* What a slow wait has read of the first node, if that one is still the first. */
+static const char *holder_of(const zkl_line *line) {
+    const zkl_first_node *first = line->first;
+    const bool known = first && first->name && !first->reading && line->snapshot.count &&
+                       strcmp(first->name, line->snapshot.children[0].name) == 0;
+    return known ? first->owner : "";
+}
+
+static bool look_ahead(const zkl_contender *c, zkl_front *front) {
+    const zkl_snapshot *snapshot = &c->line->snapshot;
+    const size_t own = zkl_snapshot_find(snapshot, c->name);
+    if (own == ZKL_NOT_FOUND)
+        return false;
+    *front = (zkl_front){.ahead = 0};
+    const zkl_child *next = NULL;
+    for (size_t i = 0; i < own; i++) {
+        if (zkl_verdict_blocks(&snapshot->children[i], snapshot->children[own].kind)) {
+            front->ahead++;
+            next = &snapshot->children[i];
+        }
+    }
+    if (next) {
+        front->own = next->mine != NULL;
+        snprintf(front->next, sizeof front->next, "%s", next->name);
+        snprintf(front->holder, sizeof front->holder, "%s", holder_of(c->line));
+    }
+    return true;
+}
+
+bool zkl_front_of(zkl_contender *contender, zkl_front *front) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (!zkl_client_begin(client))
+        return false;
+    const bool known = contender->phase == ZKL_WAITING && contender->line &&
+                       contender->node == ZKL_NODE_THERE && look_ahead(contender, front);
+    zkl_client_unlock(client);
+    return known;
 }

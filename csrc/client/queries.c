@@ -1,4 +1,5 @@
-/* queries: the host's side of a question. */
+/* SPDX-License-Identifier: MIT */
+/* queries: the host's side of a query. */
 #include "client/client_state.h"
 
 #include "client/access.h"
@@ -32,8 +33,8 @@ zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadlin
                                      : ask(client, ZKL_QUERY_SESSION, tag, deadline, NULL, NULL);
 }
 
-/* What was refused is tried once more: the answer is to be of today. Others are to get in when it
- * is answered, so what is kept for nobody goes, too. */
+/* Sends refused deletes once more, so that the answer is up to date. Ends shared nodes that no
+ * caller uses, because other clients should get the locks by the time of the answer. */
 static void fill_flush(zkl_query *query, void *with) {
     zkl_lines_each(with, zkl_line_insist);
     query->departures = query->all->common->departures;
@@ -60,13 +61,17 @@ typedef struct directory {
     const char *path;
     bool leases;
     bool once;
+    bool malformed;
 } directory;
 
 static void fill_participants(zkl_query *query, void *with) {
     const directory *at = with;
     query->listing.once = at->once;
     query->listing.names = query->kind == ZKL_QUERY_REVOKE;
-    if (!zkl_listing_init(&query->listing, query->all->context, at->path, at->leases)) {
+    if (at->malformed) {
+        query->listing.done = true;
+        query->listing.status = ZKL_BAD_ARGUMENT;
+    } else if (!zkl_listing_init(&query->listing, query->all->context, at->path, at->leases)) {
         query->listing.done = true;
         query->listing.status = ZKL_NO_MEMORY;
     }
@@ -80,6 +85,7 @@ static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *p
     if (!full)
         return NULL;
     at.path = full;
+    at.malformed = !zkl_path_is_valid(path);
     zkl_query *query =
         ask(client, asked, tag, at.once ? ZKL_NEVER : deadline, fill_participants, &at);
     free(full);
@@ -100,9 +106,8 @@ zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, u
 
 size_t zkl_revoked(zkl_query *query) {
     zkl_client *client = query->client;
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return 0;
-    zkl_client_enter(client);
     const size_t asked = query->revocation.asked;
     zkl_client_unlock(client);
     return asked;
@@ -110,19 +115,17 @@ size_t zkl_revoked(zkl_query *query) {
 
 bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant) {
     zkl_client *client = query->client;
-    if (zkl_client_forked(client))
+    if (!zkl_client_begin(client))
         return false;
-    zkl_client_enter(client);
     const bool found = zkl_listing_at(&query->listing, index, participant);
     zkl_client_unlock(client);
     return found;
 }
 
 void zkl_query_drop(zkl_query *query) {
-    if (!query || zkl_client_forked(query->client))
+    zkl_client *client = query ? query->client : NULL;
+    if (!client || !zkl_client_begin(client))
         return;
-    zkl_client *client = query->client;
-    zkl_client_enter(client);
     zkl_query_free(query);
     zkl_client_leave(client);
     zkl_client_unuse(client);

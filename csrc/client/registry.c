@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client/registry.h"
 
 #include "base/clock.h"
@@ -13,7 +14,7 @@ static pthread_cond_t fewer;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static zkl_list all;
 
-/* Clients cannot leave while the mutex is held, and closing takes no lock that a leaving one
+/* Clients cannot leave while the mutex is held. Closing one takes no lock that a leaving client
  * holds. */
 static void at_exit(void) {
     const zkl_nanos until = zkl_clock_boot.now() + WAIT_AT_EXIT;
@@ -26,8 +27,8 @@ static void at_exit(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* What the parent had open is none of the child's; and a thread that the child does not have may
- * hold the mutex. */
+/* The parent's clients are not the child's, and a thread that the child does not have may hold the
+ * mutex. */
 static void in_child(void) {
     all = (zkl_list){0};
     pthread_mutex_init(&mutex, NULL);

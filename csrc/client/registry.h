@@ -1,5 +1,6 @@
-/* registry: the open clients of this process, so that a program that just ends gives its locks
- * back. */
+/* SPDX-License-Identifier: MIT */
+/* registry: the open clients of this process, so that a program that just exits still releases its
+ * locks. */
 #ifndef ZKL_REGISTRY_H
 #define ZKL_REGISTRY_H
 
@@ -11,10 +12,10 @@ typedef struct zkl_registered {
         struct zkl_registered *entry); /* any thread; takes no lock that one who leaves holds */
 } zkl_registered;
 
-/* From now on the end of the process closes the client and waits, for all of them together a second
- * at most. */
+/* From now on the exit of the process closes the client, and waits for all clients together, at
+ * most a second. */
 void zkl_registry_enter(zkl_registered *entry);
-/* Its session has ended. */
+/* The client's session has ended. */
 void zkl_registry_leave(zkl_registered *entry);
 
 #endif

@@ -1,21 +1,23 @@
-/* compound: several contenders that the host sees as one, all or none of which are held. The host's
- * contender is the head, which is in no line; the parts are contenders in their lines like any
- * others, and know only that they are parts of a compound. Under the client's mutex.
+/* SPDX-License-Identifier: MIT */
+/* compound: several contenders that the host sees as one; it holds all of them or none. The host's
+ * contender is the head, which is in no line. The parts are contenders in their lines like any
+ * other, and know only that they are parts of a compound. Under the client's mutex.
  *
- * A multilock's parts enter all their queues in one transaction, so that two multilocks stand in
- * the same order everywhere and cannot wait for each other. When one of the parts loses its node
- * before all are held, all leave and enter again together.
+ * One transaction creates the nodes of all parts of a multilock. So two multilocks have the same
+ * order in every line, and cannot wait for each other. If one part loses its node before all are
+ * held, all leave and enter again together.
  *
- * A semaphore is Curator's InterProcessSemaphoreV2: who holds the mutex in PATH/locks (the gate)
- * creates leases in PATH/leases, waits until there are few enough, and gives the mutex back. Nobody
- * else creates leases meanwhile, so all that a caller has asked for come together, and two callers
+ * A semaphore is Curator's InterProcessSemaphoreV2. The holder of the mutex in PATH/locks (the
+ * gate) creates leases in PATH/leases, waits until there are few enough, and releases the mutex. No
+ * other caller creates leases meanwhile. So all leases of one caller come together, and two callers
  * cannot wait for each other. */
 #ifndef ZKL_COMPOUND_H
 #define ZKL_COMPOUND_H
 
 #include "line/lines.h"
 
-/* Joins all lines at once; too many for one request fail with ZKL_TOO_BIG. NULL: no memory. */
+/* Joins all lines at once. FAILED with ZKL_TOO_BIG: too many lines for one request. NULL: no
+ * memory. */
 zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths, size_t count,
                                      uint64_t tag, const zkl_terms *terms);
 
@@ -23,10 +25,10 @@ zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths,
 zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
                                         size_t count, uint64_t tag, const zkl_terms *terms);
 
-/* Ends the waits of those that are in no line now: zkl_line_dismiss does not find them. */
+/* Ends the waits of compounds that are in no line now: zkl_line_dismiss does not find them. */
 void zkl_compounds_dismiss(zkl_line_common *common, zkl_status status);
 
-/* Goes on with those whose parts have changed: near the end of every step. */
+/* Continues with the compounds whose parts have changed: near the end of every step. */
 void zkl_compounds_step(zkl_line_common *common);
 
 #endif

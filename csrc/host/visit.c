@@ -1,5 +1,6 @@
-/* visit: something of the host's whose end a C function tells, when no script of the host can run
- * any more. */
+/* SPDX-License-Identifier: MIT */
+/* visit: something of the host whose end a C function reports, when the host can no longer run a
+ * script for it. */
 #include "base/event.h"
 #include "client/access.h"
 #include "zklock.h"
@@ -9,8 +10,8 @@
 
 struct zkl_visit {
     zkl_client *client;
-    zkl_event event;
-    atomic_uint users; /* the host, and whoever will tell its end */
+    zkl_notice event;
+    atomic_uint users; /* the host, and each user that will report its end */
     atomic_bool ended;
     zkl_visit_handler handler, *former, **slot; /* slot NULL: not hooked */
 };
@@ -62,13 +63,14 @@ static intptr_t hooked(void *of, void *data, intptr_t result) {
     return former ? former->call(of, former->data, result) : result;
 }
 
-/* NULL: the handler is none of ours. */
+/* NULL: the handler is not one of ours. */
 static zkl_visit *visit_of(const zkl_visit_handler *handler) {
     return handler && handler->call == hooked ? handler->data : NULL;
 }
 
-/* Each client has a visit of its own in the same slot: the latest one's handler is in there, the
- * others' are the former ones of each other. NULL: this one's is not among them. */
+/* Each client has its own visit in the same slot. The slot contains the handler of the latest
+ * visit, and each of our handlers refers to the former one. NULL: this visit's handler is not among
+ * them. */
 static zkl_visit_handler **shared_of(zkl_visit *visit) {
     zkl_visit_handler **at = visit->slot;
     zkl_visit *found;
@@ -77,7 +79,7 @@ static zkl_visit_handler **shared_of(zkl_visit *visit) {
     return found ? at : NULL;
 }
 
-/* It may be called again, when the visit is gone. */
+/* The library may call the handler again after the visit is gone. */
 static void leave_slot(zkl_visit *visit) {
     zkl_visit_handler **at = shared_of(visit);
     *(at ? at : visit->slot) = visit->former;
@@ -99,7 +101,7 @@ void zkl_visit_hook(zkl_visit *visit, zkl_visit_handler **slot) {
     *slot = &visit->handler;
 }
 
-/* The first one that was there before all of ours. */
+/* The handler that was there before all of ours. */
 static zkl_visit_handler **former_of_all(zkl_visit_handler **at) {
     zkl_visit *visit;
     while ((visit = visit_of(*at)))
@@ -117,8 +119,8 @@ zkl_visit *zkl_visit_unhook(zkl_visit_handler **slot) {
 }
 
 void zkl_visit_rehook(zkl_visit *visit) {
-    if (visit->slot) {                                 /* still to end? */
-        *former_of_all(&visit->former) = *visit->slot; /* somebody may have come meanwhile */
+    if (visit->slot) {                                 /* has it not ended yet? */
+        *former_of_all(&visit->former) = *visit->slot; /* another handler may have come */
         *visit->slot = &visit->handler;
     }
     zkl_visit_drop(visit);

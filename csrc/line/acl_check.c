@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/acl_check.h"
 
 #include "base/status.h"
-#include "line/acl_cache.h"
+#include "paths/acl_cache.h"
 #include "line/request.h"
 
 #include <zookeeper/zookeeper.h>
@@ -39,8 +40,8 @@ void zkl_acl_check_listed(zkl_line *line, const zkl_stat *directory) {
     line->directory = directory ? (zkl_edition){directory->czxid, directory->aversion} : unknown;
 }
 
-/* A server answers in order, so if the list has shown another directory, or another ACL of it, the
- * list is the older one: a new list is wanted. */
+/* A server answers in order. So if the list has shown another directory, or another ACL, the list
+ * is the older one, and a new list is wanted. */
 static zkl_acl_finding safe(zkl_line *line, const zkl_stat *directory) {
     line->acl_checked = (zkl_edition){directory->czxid, directory->aversion};
     zkl_acl_cache_add(&line->common->acl_cache, line->path, line->context->session,
@@ -57,7 +58,7 @@ zkl_acl_finding zkl_acl_check_answered(zkl_line *line, const zkl_reply *reply, z
         return safe(line, reply->stat);
     line->acl_checked = unknown;
     if (reply->rc == ZNONODE && !is_known(line->directory))
-        return ZKL_ACL_UNKNOWN; /* neither is our node there: the answer to its create says so */
+        return ZKL_ACL_UNKNOWN; /* nor is our node there: the answer to its create reports that */
     if (reply->rc == ZNONODE || zkl_status_passes(reply->rc)) {
         zkl_line_retry_later(line);
         return ZKL_ACL_UNKNOWN;

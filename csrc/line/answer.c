@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/answer.h"
 
 #include "base/backoff.h"
@@ -6,12 +7,15 @@
 #include "line/acl_check.h"
 #include "line/contender.h"
 #include "line/departure.h"
+#include "paths/directories.h"
 #include "line/doubt.h"
 #include "line/evaluate.h"
+#include "line/outbox.h"
 #include "line/parents.h"
 #include "line/recover.h"
 #include "line/send.h"
-#include "line/watch_budget.h"
+#include "line/slow.h"
+#include "paths/watch_budget.h"
 #include "port/wire.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -20,13 +24,13 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* Pauses between deletes of one node that the servers refuse. */
+/* The pauses between deletes of one node that the servers refuse. */
 #define PATIENCE_FIRST (ZKL_SECOND / 2)
 #define PATIENCE_MOST (30 * ZKL_SECOND)
-/* Servers that are only busy may do it soon, and others wait for the lock. */
+/* Servers that are only busy may delete it soon, and other clients wait for the lock. */
 #define PATIENCE_BUSY (5 * ZKL_SECOND)
-/* How often the parents may vanish as soon as they are created, before it is told that somebody
- * deletes them on purpose. */
+/* How often the parents may vanish as soon as they are created, before the caller hears that
+ * somebody deletes them on purpose. */
 #define ROUNDS_MOST 50
 
 /* ---- to a line ---- */
@@ -38,7 +42,8 @@ static void note_list(zkl_line *line, const zkl_reply *reply) {
         line->listed_bytes += (uint32_t)zkl_wire_text(strlen(reply->names[i]));
 }
 
-/* Are all in the snapshot who are in the directory, and will it be told if that changes? */
+/* The snapshot is current if the list was read under the watch on the directory, and the watch has
+ * reported nothing since. */
 static void note_current(zkl_line *line) {
     line->freshness.unsynced = line->freshness.unsynced && !line->list_synced;
     if (line->freshness.stale || line->freshness.unsynced)
@@ -59,14 +64,16 @@ static void list_answered(zkl_line *line, const zkl_reply *reply, bool watch) {
         zkl_evaluate_list(line, reply->names, reply->count);
         note_current(line);
     } else if (reply->rc == ZNONODE) {
+        zkl_directories_gone(&line->common->directories, line->path);
         zkl_acl_check_listed(line, NULL);
-        zkl_evaluate_list(line, NULL, 0); /* there is no directory, and nobody in it */
+        zkl_evaluate_list(line, NULL, 0); /* the directory does not exist, so it is empty */
     } else if (zkl_status_passes(reply->rc)) {
         zkl_line_retry_later(line);
     } else {
         zkl_leave_fail_waiting(line, zkl_status_of(reply->rc));
-        zkl_line_retry_later(line); /* a lost node is looked for as long as the session lives */
+        zkl_line_retry_later(line); /* a lost node is searched for as long as the session lives */
     }
+    zkl_slow_listed(line, reply->rc == ZOK || reply->rc == ZNONODE);
 }
 
 static void acl_answered(zkl_line *line, const zkl_reply *reply) {
@@ -85,17 +92,8 @@ static void acl_answered(zkl_line *line, const zkl_reply *reply) {
     }
 }
 
-/* The blocker's going would never be told to us, so nobody can wait for it. Who stands before it
- * can wait as before. */
-static void fail_behind(zkl_line *line, int32_t sequence, zkl_status status) {
-    ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_WAITING && c->position == ZKL_POSITION_BEHIND && c->blocker == sequence)
-            zkl_leave_fail(c, status);
-    }
-}
-
-/* The child about whose watch that request was the latest, if the watch is as the request has left
- * it; else NULL. */
+/* The child whose latest request about a watch is this one, if its watch is still as the request
+ * left it; else NULL. */
 static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_watch watch) {
     const zkl_snapshot *snapshot = &line->snapshot;
     for (size_t i = zkl_snapshot_from(snapshot, asked->detail);
@@ -107,8 +105,8 @@ static zkl_child *child_of_request(zkl_line *line, const zkl_return *asked, zkl_
     return NULL;
 }
 
-/* A list has shown it, so it was deleted since. By now it may be known to be one of ours, which
- * does not stay without a node until the answer about its own comes. */
+/* A list has shown the child, so it was deleted since. Meanwhile it may have turned out to be one
+ * of ours, which keeps its node until the answer about that comes. */
 static void blocker_missing(zkl_line *line, const zkl_child *child) {
     if (child->mine && child->mine->node == ZKL_NODE_THERE)
         zkl_leave_missing(child->mine);
@@ -127,16 +125,16 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
     else if (zkl_status_passes(reply->rc))
         zkl_line_retry_later(line);
     else if (reply->rc != ZOK && child)
-        fail_behind(line, child->sequence, zkl_status_of(reply->rc));
+        zkl_leave_fail_behind(line, child->sequence, zkl_status_of(reply->rc));
 }
 
-/* A watch was to be taken back: from the child of that name; NULL: from the directory. If the
- * request was cut off, the watch is armed as before, and zkl_line_quit asks again; if it was
- * refused, the watch stays with the library. */
+/* The answer to the removal of a watch, on that child; NULL: on the directory. If the request was
+ * cut off, the watch is still armed, and zkl_line_quit asks again. If the servers refused, the
+ * library keeps the watch. */
 static zkl_watch unwatched(zkl_line *line, const char *name, const zkl_reply *reply) {
     if (zkl_status_passes(reply->rc)) {
         if (line->context->port)
-            zkl_line_retry_later(line); /* otherwise zkl_line_resume comes to it */
+            zkl_line_retry_later(line); /* otherwise zkl_line_resume does */
         return ZKL_WATCH_ARMED;
     }
     if (reply->rc != ZOK)
@@ -152,12 +150,20 @@ static void child_unwatched(zkl_line *line, const zkl_return *asked, const zkl_r
 
 static void directory_unwatched(zkl_line *line, const zkl_reply *reply) {
     if (line->directory_watch ==
-        ZKL_WATCH_LEAVING) /* otherwise it has told meanwhile, and is gone */
+        ZKL_WATCH_LEAVING) /* otherwise it has fired meanwhile, and is gone */
         zkl_line_set_directory_watch(line, unwatched(line, NULL, reply));
+}
+
+/* True if each waiter of the line may need the answer to such a request of the line. */
+static bool is_awaited(zkl_request request) {
+    return request == ZKL_REQUEST_LIST || request == ZKL_REQUEST_ACL ||
+           request == ZKL_REQUEST_BARRIER;
 }
 
 void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
     zkl_line *line = ZKL_CONTAINER_OF(receiver, zkl_line, receiver);
+    if (zkl_status_throttled(reply->rc) && is_awaited((zkl_request)(back->what % ZKL_REQUESTS)))
+        zkl_leave_end_tries(line, NULL);
     switch ((zkl_request)(back->what % ZKL_REQUESTS)) {
     case ZKL_REQUEST_LIST:
         list_answered(line, reply, back->detail != 0);
@@ -168,7 +174,7 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
     case ZKL_REQUEST_BARRIER:
         if (reply->rc != ZNONODE) {
             line->list_synced = false;
-            if (line->listeners.first) /* who would ask again at once */
+            if (line->listeners.first) /* a listener would ask again at once */
                 zkl_line_retry_later(line);
         }
         break;
@@ -194,41 +200,42 @@ void zkl_answer_to_line(zkl_receiver *receiver, const zkl_return *back, const zk
 
 /* ---- to a contender ---- */
 
-/* All whose creates came after this round of parents hear the same: otherwise each would ask for
- * one more round. */
-static void fail_round(zkl_line *line, zkl_status status) {
-    ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_WAITING && c->parents == line->parents.round)
-            zkl_leave_fail(c, status);
-    }
-}
-
-/* The latest round of parents did not help. true: it is not to be tried again, and `why` says what
- * it fails with. */
+/* The latest round of parents did not help. true: the line does not try again, and the create fails
+ * with `why`. */
 static bool is_hopeless(zkl_line *line, zkl_status *why) {
     zkl_parents *parents = &line->parents;
     const int refused = parents->round ? parents->refused : ZOK;
     if (refused == ZOK && ++line->vain_rounds <= ROUNDS_MOST)
         return false;
     *why = zkl_status_of(refused != ZOK ? refused : ZNONODE);
-    parents->refused = ZOK; /* whoever comes next tries again */
+    parents->refused = ZOK; /* the next caller tries again */
     line->vain_rounds = 0;
     return true;
 }
 
-/* The next round of parents and the creates behind it come after a pause. */
+/* The next round of parents, and the creates behind it, come after a pause. */
 static void parents_later(zkl_contender *c) {
     c->line->parents_due = true;
     zkl_line_forget_node(c);
     zkl_line_retry_later(c->line);
 }
 
-/* The create has found no directory. Whoever is the first to say so of the latest round of parents
- * asks for another one; the others' creates just come after it. A round in which the servers
- * refused something for now says nothing, and does not count. Without a link, of whose end we may
- * hear before such an answer, zkl_line_resume sends the creates again, and they say so again. */
+/* Servers have refused something of the latest round of parents for now. */
+static void parents_unheard(zkl_contender *c) {
+    zkl_line *line = c->line;
+    if (zkl_status_throttled(line->parents.unheard))
+        zkl_leave_end_tries(line, c);
+    if (c->phase == ZKL_WAITING)
+        parents_later(c);
+}
+
+/* The create has found no directory. The first contender that reports this after a round of parents
+ * asks for another round; the creates of the others go out behind it. A round in which the servers
+ * refused something for now does not count. If the link has ended before this answer came,
+ * zkl_line_resume sends the creates again, and they report the same again. */
 static void no_parents(zkl_contender *c) {
     zkl_line *line = c->line;
+    zkl_directories_gone(&line->common->directories, line->path);
     zkl_contender_set_node(c, ZKL_NODE_NONE);
     if (c->phase == ZKL_OVER) {
         zkl_leave_retire(c);
@@ -237,11 +244,11 @@ static void no_parents(zkl_contender *c) {
     if (c->parents == line->parents.round && c->context->port) {
         zkl_status why;
         if (line->parents.refused == ZOK && line->parents.unheard) {
-            parents_later(c);
+            parents_unheard(c);
             return;
         }
         if (is_hopeless(line, &why)) {
-            fail_round(line, why); /* which fails this one, too */
+            zkl_leave_fail_round(line, why); /* also fails this contender */
             return;
         }
         if (zkl_parents_make(&line->parents) != ZOK)
@@ -253,51 +260,66 @@ static void no_parents(zkl_contender *c) {
 static void take_node(zkl_contender *c, const zkl_reply *reply) {
     c->name = strdup(strrchr(reply->path, '/') + 1);
     if (!c->name) {
-        zkl_line_create_unknown(c); /* the list finds it by its GUID */
+        zkl_line_create_unknown(c); /* the list finds the node by its GUID */
         return;
     }
     zkl_contender_set_node(c, ZKL_NODE_THERE);
-    c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
+    c->token = c->under.token ? c->under.token : reply->stat->czxid;
     zkl_line_directory_found(c->line);
+    zkl_directories_found(&c->common->directories, c->line->path);
     if (c->phase == ZKL_OVER)
         zkl_send_erase(c);
 }
 
+/* No node was created, and the servers do not refuse one. */
+static void not_created(zkl_contender *c) {
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    if (c->phase == ZKL_OVER)
+        zkl_leave_retire(c);
+    else
+        zkl_line_retry_later(c->line);
+}
+
 /* The node is ASKED until this answer: a contender that creates another node has a new number, and
- * no answer of a handle that is gone arrives. */
+ * answers from a closed handle do not arrive. */
 static void created(zkl_contender *c, const zkl_reply *reply) {
     if (reply->rc == ZOK) {
         take_node(c, reply);
     } else if (reply->rc == ZNONODE) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
-        zkl_line_create_unknown(c); /* it is looked for when there is a link */
+        zkl_line_create_unknown(c); /* the next link searches for it */
+    } else if (c->phase == ZKL_OVER || zkl_status_throttled(reply->rc)) {
+        not_created(c);
     } else {
         zkl_contender_set_node(c, ZKL_NODE_NONE);
-        if (c->phase == ZKL_OVER)
-            zkl_leave_retire(c);
-        else if (zkl_status_throttled(reply->rc))
-            zkl_line_retry_later(c->line);
-        else
-            zkl_leave_fail(c, zkl_status_of(reply->rc));
+        zkl_leave_fail(c, zkl_status_of(reply->rc));
     }
 }
 
 void zkl_line_created(zkl_contender *c, const zkl_reply *reply) {
     zkl_line *line = c->line;
+    if (zkl_status_throttled(reply->rc))
+        zkl_leave_end_tries(line, c);
     created(c, reply);
     zkl_line_settle(line);
 }
 
-/* The delete is tried again for as long as the session lives, unless somebody else deletes the
- * node. */
+void zkl_line_not_created(zkl_contender *c) {
+    zkl_line *line = c->line;
+    not_created(c);
+    zkl_line_settle(line);
+}
+
+/* The delete is tried again as long as the session lives, unless somebody else deletes the node. */
 static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     const bool busy = zkl_status_throttled(reply->rc);
+    zkl_blocker_stays(c->line, c->name);
     if (!busy) {
-        zkl_doubt_end(c, false); /* the session lives */
+        zkl_doubt_end(c, ZKL_LOSS_NONE); /* the session is alive */
         zkl_contender_refused(c, zkl_status_of(reply->rc));
-    } else if (c->erases == 1) {
-        c->erases = 0; /* no server has carried it out */
+    } else if (c->end.erases == 1) {
+        c->end.erases = 0; /* no server has carried it out */
     }
     zkl_send_watch_own(c);
     const zkl_nanos pause =
@@ -305,17 +327,18 @@ static void erase_refused(zkl_contender *c, const zkl_reply *reply) {
     zkl_timer_set(&c->context->timers, &c->timer, zkl_context_now(c->context) + pause);
 }
 
-/* The node is ERASING until this answer, as in created(). */
+/* The node is ERASING until this answer, for the reasons given at created(). */
 static void erased(zkl_contender *c, const zkl_reply *reply) {
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     if (reply->rc == ZOK || reply->rc == ZNONODE) {
-        zkl_doubt_end(c, reply->rc == ZNONODE && c->erases == 1);
+        const bool lost = reply->rc == ZNONODE && c->end.erases == 1;
+        zkl_doubt_end(c, lost ? ZKL_LOSS_DELETED : ZKL_LOSS_NONE);
         if (c->phase == ZKL_OVER)
             zkl_leave_retire(c);
         else
             zkl_leave_missing(c);
     } else if (c->phase == ZKL_WAITING || zkl_status_unknown(reply->rc)) {
-        /* A waiter's list tells what to do, one that is over deletes again; without a link
+        /* A waiter's list decides; a contender that is over deletes again. Without a link
          * zkl_line_resume does both. */
         if (c->context->port)
             zkl_line_retry_later(c->line);
@@ -324,20 +347,26 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     }
 }
 
-/* As Apache Curator's Revoker writes it. */
+void zkl_line_erased(zkl_contender *c, const zkl_reply *reply) {
+    zkl_line *line = c->line;
+    erased(c, reply);
+    zkl_line_settle(line);
+}
+
+/* In the format of Apache Curator's Revoker. */
 static bool is_revocation(const zkl_reply *reply) {
     return reply->length == strlen(ZKL_REVOKE) &&
            memcmp(reply->data, ZKL_REVOKE, reply->length) == 0;
 }
 
 static void own_found(zkl_contender *c, const zkl_reply *reply) {
-    c->token = c->borrowed ? c->borrowed : reply->stat->czxid;
+    c->token = c->under.token ? c->under.token : reply->stat->czxid;
     if (is_revocation(reply))
         zkl_contender_revoked(c);
     zkl_evaluate_grant(c, ZKL_BY_NEWS);
 }
 
-/* A session that is about to end has made it: it is not ours. */
+/* A session that is about to end has created it, so it is not ours. */
 static void own_of_other_session(zkl_contender *c) {
     if (c->watch != ZKL_WATCH_NONE)
         zkl_watch_budget_leave(&c->common->watch_budget, c->line->path, c->name, false);
@@ -375,15 +404,26 @@ static void candidate_answered(zkl_contender *c, int32_t sequence, const zkl_rep
         zkl_evaluate_found(c);
 }
 
+static void measure(zkl_contender *c, const zkl_reply *reply) {
+    if (!zkl_status_unknown(reply->rc))
+        zkl_outbox_answered(&c->common->outbox, c->receiver.id, zkl_context_now(c->context));
+    else
+        zkl_outbox_unheard(&c->common->outbox, c->receiver.id);
+}
+
 void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
                              const zkl_reply *reply) {
     zkl_contender *c = ZKL_CONTAINER_OF(receiver, zkl_contender, receiver);
     zkl_line *line = c->line;
+    if (zkl_status_throttled(reply->rc))
+        zkl_leave_end_tries(line, c);
     switch ((zkl_request)back->what) {
     case ZKL_REQUEST_CREATE:
+        measure(c, reply);
         created(c, reply);
         break;
     case ZKL_REQUEST_ERASE:
+        measure(c, reply);
         erased(c, reply);
         break;
     case ZKL_REQUEST_CANDIDATE:
@@ -404,113 +444,6 @@ void zkl_answer_to_contender(zkl_receiver *receiver, const zkl_return *back,
     case ZKL_REQUEST_UNWATCH:
     case ZKL_REQUEST_UNWATCH_DIRECTORY:
     case ZKL_REQUEST_ERASE_STRAY:
-        break;
-    }
-    zkl_line_settle(line);
-}
-
-void zkl_line_own_missing(zkl_contender *c) {
-    zkl_line *line = c->line;
-    if (c->phase != ZKL_HELD)
-        return;
-    zkl_leave_missing(c);
-    zkl_line_settle(line);
-}
-
-/* ---- watches ---- */
-
-/* Our own node was deleted, by us or by an operator, or somebody has written to it. If one of ours
- * stood behind it before we knew whose it is, that watch was on the child, which may have left the
- * snapshot since. The answer to a request for a watch that is on its way shows what has happened
- * before, and leaves a watch. */
-static void own_changed(zkl_contender *c, zkl_child *child, zkl_change change) {
-    if (child && child->watch == ZKL_WATCH_ARMED)
-        zkl_line_set_child_watch(c->line, child, ZKL_WATCH_NONE);
-    if (c->watch == ZKL_WATCH_ARMED)
-        zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
-    if (c->node != ZKL_NODE_THERE)
-        return; /* our own delete, whose answer is coming */
-    if (change == ZKL_CHANGE_DELETED)
-        zkl_leave_missing(c);
-    else
-        zkl_send_watch_own(c); /* a watch tells only once */
-}
-
-/* If somebody has written to the blocker, the watch is gone, for a watch tells only once: without a
- * new one the list says how whoever waits is looked after. The answer to a request that is on its
- * way leaves a new one, unless the node is gone. */
-static void blocker_changed(zkl_line *line, zkl_child *child, zkl_change change) {
-    const zkl_watch watch = child->watch;
-    if (watch != ZKL_WATCH_ASKED)
-        zkl_line_set_child_watch(line, child, ZKL_WATCH_NONE);
-    if (change == ZKL_CHANGE_OTHER)
-        line->list_wanted |= !zkl_send_watch_blocker(line, child);
-    else if (watch == ZKL_WATCH_ARMED)
-        zkl_blocker_gone(line, child->name);
-    else
-        line->list_wanted = true;
-}
-
-/* The contender of ours whose node has this name; NULL: none has. */
-static zkl_contender *called(const zkl_line *line, const char *name) {
-    zkl_guid guid;
-    if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
-        return NULL;
-    zkl_contender *c = zkl_line_member(line, guid.number);
-    return c && c->line == line && c->name && strcmp(c->name, name) == 0 ? c : NULL;
-}
-
-void zkl_line_watch(zkl_line *line, const char *name, zkl_change change) {
-    zkl_contender *c = called(line, name);
-    const size_t index = zkl_snapshot_find(&line->snapshot, name);
-    zkl_child *child = index != ZKL_NOT_FOUND ? &line->snapshot.children[index] : NULL;
-    if (c)
-        own_changed(c, child, change);
-    else if (child)
-        blocker_changed(line, child, change);
-    zkl_line_settle(line);
-}
-
-bool zkl_line_watching(const zkl_line *line, const char *name) {
-    const zkl_contender *c = called(line, name);
-    const size_t index = zkl_snapshot_find(&line->snapshot, name);
-    return (c && c->watch != ZKL_WATCH_NONE) ||
-           (index != ZKL_NOT_FOUND && line->snapshot.children[index].watch != ZKL_WATCH_NONE);
-}
-
-void zkl_line_children_changed(zkl_line *line) {
-    zkl_line_set_directory_watch(line, ZKL_WATCH_NONE); /* a watch tells only once */
-    line->list_wanted |= zkl_line_counts(line);
-    zkl_line_settle(line);
-}
-
-/* ---- time ---- */
-
-/* At the end of max_hold the holder stops believing in its hold, and its node goes at once,
- * whatever the host is doing. */
-static void hold_timer(zkl_contender *c) {
-    if (c->hold_until <= zkl_context_now(c->context)) {
-        zkl_contender_lost(c);
-        zkl_leave_depart(c);
-        return;
-    }
-    zkl_send_watch_own(c);
-    zkl_evaluate_set_hold_timer(c, false);
-}
-
-void zkl_answer_contender_timer(zkl_timer *timer) {
-    zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
-    zkl_line *line = c->line;
-    switch (c->phase) {
-    case ZKL_WAITING:
-        zkl_leave_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
-        break;
-    case ZKL_HELD:
-        hold_timer(c);
-        break;
-    case ZKL_OVER:
-        if (c->node == ZKL_NODE_THERE)
-            zkl_send_erase(c);
         break;
     }
     zkl_line_settle(line);

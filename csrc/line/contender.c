@@ -1,10 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/contender.h"
 
+#include "base/counts.h"
 #include "base/event.h"
 #include "base/round.h"
 #include "base/timer.h"
 #include "base/transitions.h"
+#include "line/outbox.h"
 #include "port/receiver.h"
+#include "zklock.h"
 
 #include <stdlib.h>
 
@@ -15,33 +19,74 @@ static void count_waiting(zkl_contender *c, bool waits) {
     c->tally->bounded += c->terms.max_waiting ? (waits ? 1 : -1) : 0;
 }
 
+/* ---- what the host's contenders count; those that are part of a compound count nothing ---- */
+
+static zkl_counts *counts_of(const zkl_contender *c) {
+    return zkl_counts_at(&c->context->counts, c->terms.name);
+}
+
+static void begin_wait(zkl_contender *c) {
+    c->context->counters.waiting++;
+    counts_of(c)->waiting++;
+    c->since = zkl_context_now(c->context);
+    zkl_list_append(&c->context->waiters, &c->age);
+}
+
+static void end_wait(zkl_contender *c, zkl_result result, zkl_nanos now) {
+    zkl_counts *counts = counts_of(c);
+    c->context->counters.waiting--;
+    counts->waiting--;
+    counts->ended[result]++;
+    zkl_histogram_add(&counts->wait, now - c->since);
+    zkl_list_remove(&c->context->waiters, &c->age);
+    if (c->slow)
+        c->slow->wait_over(c);
+}
+
+static void begin_hold(zkl_contender *c, zkl_nanos now) {
+    c->context->counters.held++;
+    c->context->counters.acquired++;
+    counts_of(c)->held++;
+    c->since = now;
+    zkl_list_append(&c->context->holds, &c->age);
+}
+
+static void count_hold_end(zkl_contender *c) {
+    zkl_counts *counts = counts_of(c);
+    c->context->counters.held--;
+    counts->held--;
+    zkl_histogram_add(&counts->hold, zkl_context_now(c->context) - c->since);
+    zkl_list_remove(&c->context->holds, &c->age);
+}
+
 void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
                         const zkl_terms *terms, zkl_compound *compound) {
     c->common = common;
     c->context = common->context;
     c->compound = compound;
-    c->terms =
-        (zkl_demand){terms->kind, terms->once, terms->permits, terms->max_waiting, terms->max_hold};
+    c->terms = (zkl_demand){terms->kind,    terms->once,        (uint8_t)terms->name,
+                            terms->permits, terms->max_waiting, terms->max_hold};
     c->hosted = true;
     c->answer.tag = c->news.tag = tag;
     count_waiting(c, true);
-    if (!compound)
-        c->context->counters.waiting++;
+    if (compound)
+        return;
+    begin_wait(c);
 }
 
-/* The compound is told in the host's place; its head is what is counted, not its parts. false: it
- * is part of none. */
+/* Reports to the compound instead of the host; the counters count its head, not its parts. false:
+ * it is part of none. */
 static bool tell_compound(zkl_contender *c) {
     if (c->compound)
         c->compound->changed(c->compound);
     return c->compound != NULL;
 }
 
-static void tell(zkl_contender *c, zkl_event *event, zkl_event_kind kind, zkl_status status) {
+static void tell(zkl_contender *c, zkl_notice *event, zkl_event_kind kind, zkl_status status) {
     if (!c->hosted)
         return;
     event->kind = kind;
-    zkl_events_post(&c->context->events, event, status, c->token);
+    zkl_events_post(&c->context->events, event, status, kind == ZKL_EVENT_FAILED ? 0 : c->token);
 }
 
 static void tell_revoked(zkl_contender *c) {
@@ -59,13 +104,36 @@ void zkl_contender_revoked(zkl_contender *c) {
         tell_revoked(c);
 }
 
-/* ---- from which state to which ---- */
+/* ---- legal changes of the node ---- */
+
+void zkl_contender_describe(const void *object, zkl_transition move, zkl_subject *subject) {
+    const zkl_contender *c = object;
+    (void)move;
+    subject->number = c->answer.tag;
+    subject->path = c->call->path(c) + c->context->chroot;
+    subject->node = c->name;
+}
+
+/* The setters below have the outcome of a phase before they change it. */
+static void describe_phase(const zkl_contender *c, zkl_phase phase, zkl_subject *subject) {
+    zkl_contender_describe(c, (zkl_transition){0}, subject);
+    if (phase == c->phase)
+        return;
+    if (phase == ZKL_HELD)
+        subject->token = c->token;
+    else
+        subject->result = c->outcome == ZKL_OK ? "released" : zkl_status_text(c->outcome);
+}
 
 #define NODES (ZKL_NODE_ERASING + 1)
 #define STATE(phase, node) ((unsigned)ZKL_##phase * NODES + ZKL_NODE_##node)
 #define TO(phase, node) ZKL_TO(STATE(phase, node))
 
-/* Of one in a line. Whatever its node is, its session may end, and then it has none. */
+static void describe_member(const void *object, zkl_transition move, zkl_subject *subject) {
+    describe_phase(object, (zkl_phase)(move.to / NODES), subject);
+}
+
+/* Of a contender in a line. In any of these states its session may end, and then it has no node. */
 static zkl_transitions transitions = {
     .of = "contender",
     .names =
@@ -101,12 +169,35 @@ static zkl_transitions transitions = {
             [STATE(OVER, THERE)] = TO(OVER, ERASING) | TO(OVER, NONE),
             [STATE(OVER, ERASING)] = TO(OVER, THERE) | TO(OVER, NONE),
         },
+    .describe = describe_member,
+};
+
+static void describe_caller(const void *object, zkl_transition move, zkl_subject *subject) {
+    describe_phase(object, (zkl_phase)move.to, subject);
+}
+
+/* Of a contender in no line: a caller on a shared node, or the head of a compound. */
+static zkl_transitions caller_transitions = {
+    .of = "caller",
+    .names = {"WAITING", "HELD", "OVER"},
+    .legal =
+        {
+            [ZKL_WAITING] = ZKL_TO(ZKL_HELD) | ZKL_TO(ZKL_OVER),
+            [ZKL_HELD] = ZKL_TO(ZKL_OVER),
+            [ZKL_OVER] = ZKL_TO(ZKL_HELD), /* a caller takes its shared node again */
+        },
+    .describe = describe_caller,
 };
 
 static void move(const zkl_contender *c, zkl_phase phase, zkl_node node) {
     if (c->line)
-        zkl_transitions_make(&transitions, (unsigned)c->phase * NODES + c->node,
-                             (unsigned)phase * NODES + node);
+        zkl_transitions_make(
+            &transitions,
+            (zkl_transition){(unsigned)c->phase * NODES + c->node, (unsigned)phase * NODES + node},
+            c->context->trace, c);
+    else
+        zkl_transitions_make(&caller_transitions, (zkl_transition){c->phase, phase},
+                             c->context->trace, c);
 }
 
 static zkl_transitions position_transitions = {
@@ -121,6 +212,7 @@ static zkl_transitions position_transitions = {
             [ZKL_POSITION_BEHIND] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_FIRST),
             [ZKL_POSITION_FULL] = ZKL_TO(ZKL_POSITION_UNKNOWN) | ZKL_TO(ZKL_POSITION_FIRST),
         },
+    .describe = zkl_contender_describe,
 };
 
 static zkl_transitions search_transitions = {
@@ -134,27 +226,36 @@ static zkl_transitions search_transitions = {
             [ZKL_SEARCH_RESTART] = ZKL_TO(ZKL_SEARCH_NONE),
             [ZKL_SEARCH_NEXT] = ZKL_TO(ZKL_SEARCH_ASKED) | ZKL_TO(ZKL_SEARCH_NONE),
         },
+    .describe = zkl_contender_describe,
 };
+
+void zkl_contender_set_dispatch(zkl_contender *c, zkl_dispatch_state state) {
+    if (c->dispatch.state != state)
+        zkl_outbox_set(&c->common->outbox, &c->dispatch, &c->tally->dispatch, state);
+}
 
 void zkl_contender_set_node(zkl_contender *c, zkl_node node) {
     move(c, c->phase, node);
     c->node = node;
+    zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE);
 }
 
 void zkl_contender_set_position(zkl_contender *c, zkl_position position) {
-    zkl_transitions_make(&position_transitions, c->position, position);
+    zkl_transitions_make(&position_transitions, (zkl_transition){c->queue.position, position},
+                         c->context->trace, c);
     if (c->phase == ZKL_WAITING &&
         (position == ZKL_POSITION_BEHIND || position == ZKL_POSITION_FULL))
         c->patience = 0;
-    c->position = position;
+    c->queue.position = position;
 }
 
 void zkl_contender_set_search(zkl_contender *c, zkl_search search) {
-    zkl_transitions_make(&search_transitions, c->search, search);
-    c->search = search;
+    zkl_transitions_make(&search_transitions, (zkl_transition){c->recovery.search, search},
+                         c->context->trace, c);
+    c->recovery.search = search;
 }
 
-/* Of its former phase neither the timer nor the place in a round is left. */
+/* Ends the timer of the former phase, and the turn in a round. */
 static void set_phase(zkl_contender *c, zkl_phase phase) {
     move(c, phase, c->node);
     c->phase = phase;
@@ -162,7 +263,8 @@ static void set_phase(zkl_contender *c, zkl_phase phase) {
     zkl_timer_clear(&c->context->timers, &c->timer);
 }
 
-static void hold(zkl_contender *c) {
+/* Returns the present moment. */
+static zkl_nanos hold(zkl_contender *c) {
     set_phase(c, ZKL_HELD);
     count_waiting(c, false);
     if (c->tally)
@@ -170,16 +272,16 @@ static void hold(zkl_contender *c) {
     const zkl_nanos now = zkl_context_now(c->context);
     const bool bounded = c->terms.max_hold && c->terms.max_hold < ZKL_NEVER - now;
     c->hold_until = bounded ? now + c->terms.max_hold : ZKL_NEVER;
+    return now;
 }
 
 void zkl_contender_granted(zkl_contender *c) {
-    hold(c);
+    const zkl_nanos now = hold(c);
     c->patience = 0;
     if (tell_compound(c))
         return;
-    c->context->counters.waiting--;
-    c->context->counters.held++;
-    c->context->counters.acquired++;
+    end_wait(c, ZKL_RESULT_ACQUIRED, now);
+    begin_hold(c, now);
     if (!c->mute)
         tell(c, &c->answer, ZKL_EVENT_GRANTED, ZKL_OK);
     if (c->revoked)
@@ -187,9 +289,10 @@ void zkl_contender_granted(zkl_contender *c) {
 }
 
 void zkl_contender_held_again(zkl_contender *c) {
-    hold(c);
-    c->context->counters.held++;
-    c->context->counters.acquired++;
+    begin_hold(c, hold(c));
+    zkl_counts *counts = counts_of(c);
+    counts->ended[ZKL_RESULT_ACQUIRED]++;
+    zkl_histogram_add(&counts->wait, 0);
 }
 
 void zkl_contender_rested(zkl_contender *c) {
@@ -197,43 +300,46 @@ void zkl_contender_rested(zkl_contender *c) {
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {
+    c->outcome = status;
     set_phase(c, ZKL_OVER);
     c->patience = 0;
     count_waiting(c, false);
-    c->outcome = status;
     if (tell_compound(c))
         return;
-    c->context->counters.waiting--;
+    end_wait(c, zkl_result_of(status), zkl_context_now(c->context));
     if (status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED)
         c->context->counters.timeouts++;
     tell(c, &c->answer, ZKL_EVENT_FAILED, status);
 }
 
-/* true: the host has to hear of it, and not a compound. */
+/* true: the host has to hear of it, not a compound. */
 static bool end_hold(zkl_contender *c, zkl_status outcome) {
+    c->outcome = outcome;
     set_phase(c, ZKL_OVER);
     if (c->tally)
         c->tally->held[c->terms.kind]--;
     c->hold_until = 0;
-    c->outcome = outcome;
     if (tell_compound(c))
         return false;
-    c->context->counters.held--;
+    count_hold_end(c);
     return true;
 }
 
 static void tell_lost(zkl_contender *c) {
     c->context->counters.lost++;
-    zkl_events_drop(&c->context->events, &c->news); /* nobody can give it back any more */
+    counts_of(c)->lost[c->end.loss]++;
+    zkl_events_drop(&c->context->events, &c->news); /* it can no longer be released */
     tell(c, &c->news, ZKL_EVENT_LOST, ZKL_LOST);
 }
 
-void zkl_contender_lost(zkl_contender *c) {
+void zkl_contender_lost(zkl_contender *c, zkl_loss loss) {
+    c->end.loss = loss;
     if (end_hold(c, ZKL_LOST))
         tell_lost(c);
 }
 
-void zkl_contender_had_lost(zkl_contender *c) {
+void zkl_contender_had_lost(zkl_contender *c, zkl_loss loss) {
+    c->end.loss = loss;
     c->outcome = ZKL_LOST;
     tell_lost(c);
 }
@@ -244,13 +350,13 @@ void zkl_contender_released(zkl_contender *c) {
 }
 
 void zkl_contender_refused(zkl_contender *c, zkl_status status) {
-    c->common->refusals += (status != ZKL_OK) - (c->refused != ZKL_OK);
-    c->refused = status;
+    c->common->refusals += (status != ZKL_OK) - (c->end.refused != ZKL_OK);
+    c->end.refused = status;
 }
 
 void zkl_contender_depart(zkl_contender *c) {
-    c->departure = ++c->common->departures;
-    zkl_list_append(&c->common->departing, &c->leaving);
+    c->end.departure = ++c->common->departures;
+    zkl_list_append(&c->common->departing, &c->end.leaving);
 }
 
 static void free_at_end_of_step(zkl_contender *c) {
@@ -260,8 +366,8 @@ static void free_at_end_of_step(zkl_contender *c) {
 void zkl_contender_retire(zkl_contender *c) {
     zkl_timer_clear(&c->context->timers, &c->timer);
     zkl_receiver_leave(&c->context->receivers, &c->receiver);
-    if (c->departure)
-        zkl_list_remove(&c->common->departing, &c->leaving);
+    if (c->end.departure)
+        zkl_list_remove(&c->common->departing, &c->end.leaving);
     zkl_contender_refused(c, ZKL_OK);
     c->line = NULL;
     if (!c->hosted)

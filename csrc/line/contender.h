@@ -1,7 +1,8 @@
-/* contender: one caller in a line, from the moment it joins until its node is known to be gone.
- * Its phase is what the host sees of it, and only contender.c changes the phase; its node is what
- * the servers have of it. docs/internals/invariants.md has a table of the legal states, which
- * zkl_invariants_check compares; contender.c has a table of the legal changes. */
+/* SPDX-License-Identifier: MIT */
+/* contender: one caller in a line, from its join until its node is known to be gone. The host sees
+ * its phase, which only contender.c changes; the servers have its node.
+ * docs/internals/invariants.md has a table of the legal states, which zkl_invariants_check checks;
+ * contender.c has a table of the legal changes. */
 #ifndef ZKL_CONTENDER_H
 #define ZKL_CONTENDER_H
 
@@ -11,76 +12,87 @@
 
 typedef struct zkl_contender zkl_contender;
 typedef struct zkl_line zkl_line;
+/* For a wait that may become slow (slow.h). */
+typedef struct zkl_slow zkl_slow;
+struct zkl_slow {
+    void (*wait_over)(zkl_contender *c); /* the caller no longer waits */
+};
 
 typedef enum zkl_phase {
     ZKL_WAITING,
     ZKL_HELD,
-    ZKL_OVER /* failed, released or lost: all that is left to do is to see the node gone */
+    ZKL_OVER /* failed, released or lost: only its node still has to go */
 } zkl_phase;
 
 typedef enum zkl_node {
-    /* the servers have none; for a waiter one is created as soon as there is a link */
+    /* the servers have none; the next link creates one for a waiter */
     ZKL_NODE_NONE,
-    ZKL_NODE_ASKED,   /* a create is on its way: its answer goes on */
-    ZKL_NODE_UNKNOWN, /* the answer to the create was lost: the next synced list tells */
+    ZKL_NODE_ASKED,   /* a create is on its way: its answer continues */
+    ZKL_NODE_UNKNOWN, /* the answer to the create was lost: the next synced list shows the node */
     ZKL_NODE_THERE,   /* known by name */
-    ZKL_NODE_ERASING  /* a delete is on its way: its answer goes on */
+    ZKL_NODE_ERASING  /* a delete is on its way: its answer continues */
 } zkl_node;
 
-/* Where a waiter stands, as far as the snapshot of its line tells. */
+/* The position of a waiter, according to the snapshot of its line. */
 typedef enum zkl_position {
-    ZKL_POSITION_UNKNOWN, /* not looked at yet, or whoever it waited for has gone since */
-    ZKL_POSITION_FIRST,   /* nobody is before it */
+    ZKL_POSITION_UNKNOWN, /* not evaluated yet, or its blocker has gone since */
+    ZKL_POSITION_FIRST,   /* no node is before it */
     ZKL_POSITION_BEHIND,  /* it waits until the child with the sequence `blocker` is gone */
     ZKL_POSITION_FULL     /* a lease: it waits until there are fewer */
 } zkl_position;
 
-/* Whose going has it looked at again (followers.h). */
+/* The event after which a waiter is evaluated again (followers.h). */
 typedef enum zkl_follows {
     ZKL_FOLLOWS_NOBODY,
-    ZKL_FOLLOWS_BLOCKER, /* that of the child with the sequence `blocker` */
-    ZKL_FOLLOWS_LEASES,  /* that of any lease */
-    ZKL_FOLLOWS_MARKED   /* somebody has gone: it is looked at at the end of the step */
+    ZKL_FOLLOWS_BLOCKER, /* the end of the child with the sequence `blocker` */
+    ZKL_FOLLOWS_LEASES,  /* the end of any lease */
+    ZKL_FOLLOWS_MARKED   /* it has happened: the end of the step evaluates it */
 } zkl_follows;
 
-/* How far the search for a node has come whose create's answer was lost (recover.h). */
+/* The state of the search for a node whose create's answer was lost (recover.h). */
 typedef enum zkl_search {
-    ZKL_SEARCH_NONE,  /* not begun */
-    ZKL_SEARCH_ASKED, /* the servers were asked who made the child with the sequence `candidate` */
-    ZKL_SEARCH_RESTART, /* likewise, but a newer list has come: it is searched from its beginning */
-    ZKL_SEARCH_NEXT     /* children up to `candidate` are known not to be ours */
+    ZKL_SEARCH_NONE, /* not begun */
+    /* a request asks which session created the child with the sequence `candidate` */
+    ZKL_SEARCH_ASKED,
+    ZKL_SEARCH_RESTART, /* the same, but a newer list has come: the search begins again */
+    ZKL_SEARCH_NEXT     /* children up to `candidate` are not ours */
 } zkl_search;
 
-/* The meaning that the end of a witness has for a contender in doubt (doubt.h). */
+/* What the end of a witness means for a contender in doubt (doubt.h). */
 typedef enum zkl_testimony {
     ZKL_TESTIMONY_NONE, /* it did not hold with that node */
-    ZKL_TESTIMONY_ONE,  /* it did, and with others of which nothing is known yet */
+    ZKL_TESTIMONY_ONE,  /* it did, and the end of other nodes is still open */
     ZKL_TESTIMONY_LAST  /* it did, and that was the last one */
 } zkl_testimony;
 
-/* The host's calls on a contender: one in a line, or one that stands for several (compound.c). */
+/* The host's calls on a contender: one in a line, or the head of a compound (compound.c). */
 typedef struct zkl_contender_table {
     zkl_status (*release)(zkl_contender *c);
-    zkl_status (*give_up)(zkl_contender *c); /* the same, and nobody takes over what it held */
+    /* the same, but no other caller takes the node over */
+    zkl_status (*give_up)(zkl_contender *c);
     void (*cancel)(zkl_contender *c, zkl_status status);
     void (*drop)(zkl_contender *c);
     void (*free)(zkl_contender *c);
-    /* While it holds: the index-th of those that have the nodes it holds with; NULL: no more. For
-     * those who tell somebody of the nodes. */
+    /* While it holds: the index-th contender that has a node of the hold; NULL: no more. For code
+     * that shows the nodes' paths. */
     zkl_contender *(*part)(zkl_contender *c, size_t index);
-    /* Of one in no line that is in doubt. It does not look at the node again. */
+    /* While it waits: the line in which it waits; NULL: in none now. */
+    zkl_line *(*waits_in)(const zkl_contender *c);
+    /* For a contender in doubt that is in no line. It does not check the node again. */
     zkl_testimony (*heard)(zkl_contender *c, const zkl_contender *witness);
+    /* For the trace: the path of its line, with the chroot; of a compound, the first one. */
+    const char *(*path)(const zkl_contender *c);
 } zkl_contender_table;
 
-/* How many of a line's contenders wait and hold, by kind. */
+/* How many contenders of a line wait and hold, by kind. */
 typedef struct zkl_tally {
     uint32_t waiting[ZKL_KINDS], held[ZKL_KINDS];
-    /* how many of those who wait are let in only among so many (terms.max_waiting) */
+    /* how many of the waiters have a bound on waiters (terms.max_waiting) */
     uint32_t bounded;
+    zkl_dispatch_tally dispatch;
 } zkl_tally;
 
-/* What a contender may be a part of (compound.c): it is told what becomes of its parts, where
- * otherwise the host is. */
+/* A compound hears of the events of its parts, instead of the host (compound.c). */
 typedef struct zkl_compound zkl_compound;
 struct zkl_compound {
     void (*changed)(zkl_compound *compound);
@@ -90,124 +102,156 @@ struct zkl_compound {
     void (*wanted)(zkl_compound *compound);
 };
 
-/* The caller's terms, as far as they matter later (zkl_terms in zklock.h). */
+/* The caller's terms that matter after the join (zkl_terms in zklock.h). */
 typedef struct zkl_demand {
     zkl_kind kind : 8;
     bool once;
+    uint8_t name; /* the number of the counts that it belongs to */
     uint32_t permits, max_waiting;
     zkl_nanos max_hold;
 } zkl_demand;
 
-struct zkl_contender {
-    /* gets the answers about its node; its number is the node's half of the GUID, and changes with
-     * every create */
-    zkl_receiver receiver;
-    const zkl_contender_table *call;
-    zkl_compound *compound; /* NULL: it is part of none, and the host is told of it */
-    zkl_context *context;
-    zkl_line_common *common;
-    zkl_line *line;        /* NULL once retired */
-    zkl_tally *tally;      /* its line's; NULL: it never was in one */
-    zkl_list_item member;  /* line->members in order of arrival; once retired: common->retired */
+/* A read that the owner of a write takes under it has the write's token and sequence as its own.
+ * Every other contender has zeros, except for `lent`. */
+typedef struct zkl_under {
+    int64_t token;   /* of the read: the write's, else 0 */
+    uint64_t lender; /* of the read: the number of that write */
+    int32_t sequence;
+    bool lent; /* of a write: a read was taken under it */
+} zkl_under;
+
+/* A waiter's position in its line, and the child whose end concerns it. */
+typedef struct zkl_queueing {
+    zkl_position position : 8;
+    zkl_follows follows : 8;
+    bool queued; /* a snapshot has shown its current node behind another one */
+    /* it has waited before, with an earlier node: it is never refused as one too many
+     * (evaluate.h) */
+    bool settled;
+    int32_t blocker; /* BEHIND: the sequence of the child it waits for */
+    /* BEHIND: the sequence of the nearest child before the blocker, its next blocker */
+    int32_t second;
+    bool has_second;
+    uint8_t anew; /* how often its node has gone while it waited, as far as that matters */
+    zkl_list_item follower;      /* in the list that `follows` names */
+    zkl_list_item next_follower; /* has_second: in the list of its second */
+} zkl_queueing;
+
+/* The search for a node whose create's answer was lost. */
+typedef struct zkl_recovery {
+    zkl_search search : 8;
+    int32_t candidate;
+} zkl_recovery;
+
+/* The end of a contender that is over, until its node is gone. */
+typedef struct zkl_ending {
     zkl_list_item leaving; /* common->departing */
     /* its number in the order of departure; 0: it is not in common->departing */
     uint64_t departure;
+    /* why the servers have refused the latest delete; ZKL_OK: they have not */
+    zkl_status refused;
+    uint8_t erases;    /* how many deletes may have been carried out; 2: or more */
+    bool doubtful;     /* its release answered ZKL_UNKNOWN, and one more event is to come */
+    bool witness;      /* the end of its node ends a doubt: its own, or that of others */
+    zkl_loss loss : 8; /* of one that is lost: why */
+} zkl_ending;
+
+struct zkl_contender {
+    /* gets the answers about its node; its number is the node's half of the GUID, and each create
+     * changes it */
+    zkl_receiver receiver;
+    const zkl_contender_table *call;
+    zkl_compound *compound; /* NULL: it is part of none, and the host gets its events */
+    zkl_context *context;
+    zkl_line_common *common;
+    zkl_line *line;       /* NULL once retired */
+    zkl_tally *tally;     /* its line's; NULL: it was never in one */
+    zkl_list_item member; /* line->members in order of arrival; once retired: common->retired */
 
     zkl_phase phase : 8;
     zkl_node node : 8;
     zkl_watch watch : 8; /* on its own node */
     bool reading;        /* its own node is being read, without a watch */
-    zkl_status outcome;  /* of one that is over: ZKL_OK when it was released */
+    zkl_status outcome;  /* of a contender that is over: ZKL_OK if it was released */
     char *name;          /* of the node below the line's path, once known */
     int64_t token;       /* the node's czxid; 0 while not known */
-    /* A read taken under a write of the same owner has the write's token and sequence for its own;
-     * else 0. */
-    int64_t borrowed;
-    uint64_t lender; /* the number of that write */
-    int32_t sequence;
-    bool lent;     /* of a write: such a read was taken under it */
-    bool hosted;   /* the host still has it */
-    bool mute;     /* the host is in the call that joins, and sees what becomes of it */
-    bool revoked;  /* somebody has asked for it back */
-    uint64_t turn; /* on a shared node: which grant it is; else 0 */
-    zkl_post post; /* in a round of those who are not watched (polled.h) */
+    zkl_under under;
+    zkl_queueing queue;
+    zkl_recovery recovery;
+    zkl_ending end;
+    zkl_dispatch dispatch; /* of its create or delete, as long as its node is as it is */
 
-    zkl_position position : 8;
-    zkl_follows follows : 8;
-    bool queued; /* it was seen behind somebody, with the node that it has */
-    /* it has waited before, with an earlier node: it is never one too many (evaluate.h) */
-    bool settled;
-    int32_t blocker; /* BEHIND: the sequence of the child it waits for */
-    /* BEHIND: `second` is the sequence of the nearest one before the blocker, its next blocker */
-    int32_t second;
-    bool has_second;
-    uint8_t anew; /* how often its node was gone while it waited, as far as that matters */
-    bool seen; /* its node is in the list that is being read; of a lost one: `candidate` is in it */
-    zkl_search search : 8;
-    zkl_list_item follower;      /* in the list that `follows` says */
-    zkl_list_item next_follower; /* has_second: in that of its second */
-    int32_t candidate;
-    unsigned parents; /* the line's round of creating parents that its create was sent after */
+    unsigned parents; /* before its create the line had sent so many rounds of parents */
+    bool seen;    /* the current list contains its node; if that is unknown: contains `candidate` */
+    bool hosted;  /* the host has not dropped it */
+    bool mute;    /* the host is in the call that joins, which returns the result */
+    bool revoked; /* somebody has asked for its release */
 
     zkl_demand terms;
-    /* Held: when max_hold is over, ZKL_NEVER: it has none. 0 when it is not held. The host reads it
-     * without the mutex. */
+    /* HELD: when max_hold ends; ZKL_NEVER: never. 0 if it is not held. The host reads it without
+     * the mutex. */
     _Atomic zkl_nanos hold_until;
-    /* Waiting: the deadline. Held: when to arm the watch on its own node, or the end of max_hold.
-     * Over: when to try the delete again. */
+    /* WAITING: the deadline. HELD: when to set the watch on its own node, or the end of max_hold.
+     * OVER: when to try the delete again. */
     zkl_timer timer;
-    /* Over: the pause before the next delete. Waiting, and nobody is known to be before it: how
-     * unsure the client was of its session when it began to wait for that alone
-     * (zkl_context_gives_up); else 0. */
+    zkl_post post; /* in a round of polled contenders (polled.h) */
+    /* OVER: the pause before the next delete. WAITING, if no node is known to be before it:
+     * context->unsure when it began to lack only validity (zkl_context_gives_up). Otherwise 0. */
     zkl_nanos patience;
-    zkl_status refused; /* over: how the servers refused the latest delete; ZKL_OK: they have not */
-    uint8_t erases;     /* how many deletes of its node may have been done; 2: or more */
-    bool doubtful;      /* over: its release answered ZKL_UNKNOWN, and one more event is to come */
-    bool witness;       /* what becomes of its node ends a doubt: its own, or that of others */
-    zkl_event answer;
-    zkl_event news; /* somebody asks for it back; and after that, or instead of it, it is lost */
+    /* Unless it is part of a compound: since when it waits or holds, and its item in
+     * context->waiters or context->holds. */
+    zkl_nanos since;
+    zkl_list_item age;
+    zkl_slow *slow; /* NULL: it does not matter how long it waits (slow.h) */
+    zkl_notice answer;
+    zkl_notice news; /* a revocation; after that, or instead of it, a loss */
 };
 
-/* A waiter without a node. `tag` is the host's number for it, unless it is part of a compound. */
+/* Initializes a waiter without a node. `tag` is the host's number for it, unless it is part of a
+ * compound. */
 void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
                         const zkl_terms *terms, zkl_compound *compound);
 
-/* The legal changes of the phase. Each tells the host, or the compound, what it must hear. */
+/* The legal changes of the phase. Each reports to the host or the compound. */
 void zkl_contender_granted(zkl_contender *c);                   /* WAITING -> HELD */
 void zkl_contender_failed(zkl_contender *c, zkl_status status); /* WAITING -> OVER */
-void zkl_contender_lost(zkl_contender *c);                      /* HELD -> OVER */
+void zkl_contender_lost(zkl_contender *c, zkl_loss loss);       /* HELD -> OVER */
 void zkl_contender_released(zkl_contender *c);                  /* HELD -> OVER */
 
-/* A released contender is held again, or cannot be any more: OVER -> HELD without a word; or the
+/* A released contender is held again: OVER -> HELD, without an event. Or it can no longer be: the
  * host hears FAILED with ZKL_OK. */
 void zkl_contender_held_again(zkl_contender *c);
 void zkl_contender_rested(zkl_contender *c);
-/* It had lost before it was released: only now the host hears so. */
-void zkl_contender_had_lost(zkl_contender *c);
+/* It had lost before it was released, and the host hears of that only now. */
+void zkl_contender_had_lost(zkl_contender *c, zkl_loss loss);
 
-/* The only setter of the knowledge about its node and its place. */
+/* The setters of its node and its position. */
 void zkl_contender_set_node(zkl_contender *c, zkl_node node);
+/* Of its create or delete. A change of its node sets it back to NONE. */
+void zkl_contender_set_dispatch(zkl_contender *c, zkl_dispatch_state state);
 void zkl_contender_set_position(zkl_contender *c, zkl_position position);
 void zkl_contender_set_search(zkl_contender *c, zkl_search search);
 
-/* Somebody asks for it back: once it holds, the host hears so, one time only. */
+/* Describes a contender for the trace (transitions.h). */
+void zkl_contender_describe(const void *object, zkl_transition move, zkl_subject *subject);
+
+/* Somebody asks for its release: once it holds, the host hears of that, one time only. */
 void zkl_contender_revoked(zkl_contender *c);
 
-/* Its node must go: from now on queries for a flush wait for that. */
+/* Its node must go: from now on a flush waits for that. */
 void zkl_contender_depart(zkl_contender *c);
-/* The servers have refused to delete its node; ZKL_OK: they are asked again. */
+/* The servers have refused to delete its node; ZKL_OK: the client asks again. */
 void zkl_contender_refused(zkl_contender *c, zkl_status status);
-/* Its node is gone and its line has removed it: it is freed as soon as the host has let go of it,
- * too. */
+/* Its node is gone and its line has removed it: it is freed as soon as the host has dropped it. */
 void zkl_contender_retire(zkl_contender *c);
-/* The host lets go of it and hears nothing more. A hold or a wait is the caller's to end. */
+/* The host has dropped it, and gets no more events. The caller ends its hold or its wait. */
 void zkl_contender_unhost(zkl_contender *c);
 
-/* Any thread, with or without the mutex: the moment until which the servers cannot have given the
- * lock away; 0 when it is not held. */
+/* Any thread, with or without the mutex: until then the servers cannot have granted the lock to
+ * another client; 0 if it is not held. */
 zkl_nanos zkl_contender_valid_until(const zkl_contender *c);
 
-/* Frees those that are retired and that the host has let go of: the end of every step. */
+/* Frees retired contenders that the host has dropped: the end of every step. */
 void zkl_contenders_sweep(zkl_line_common *common);
 
 #endif

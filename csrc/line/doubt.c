@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/doubt.h"
 
 zkl_status zkl_doubt_about(const zkl_contender *c) {
@@ -7,20 +8,20 @@ zkl_status zkl_doubt_about(const zkl_contender *c) {
     return c->context->valid_until > now ? ZKL_OK : ZKL_UNKNOWN;
 }
 
-/* One that is in a line is its own witness. The others are in common->doubtful. */
+/* A contender in a line is its own witness. The others are in common->doubtful. */
 void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness) {
     if (!c->hosted)
         return;
-    witness->witness = true;
-    if (!c->doubtful && c != witness)
+    witness->end.witness = true;
+    if (!c->end.doubtful && c != witness)
         zkl_list_append(&c->common->doubtful, &c->member);
-    c->doubtful = true;
+    c->end.doubtful = true;
 }
 
 void zkl_doubt_drop(zkl_contender *c) {
-    if (c->doubtful && !c->line)
+    if (c->end.doubtful && !c->line)
         zkl_list_remove(&c->common->doubtful, &c->member);
-    c->doubtful = false;
+    c->end.doubtful = false;
 }
 
 void zkl_doubt_drop_all(zkl_line_common *common) {
@@ -29,31 +30,32 @@ void zkl_doubt_drop_all(zkl_line_common *common) {
     }
 }
 
-static void conclude(zkl_contender *c, bool lost) {
+static void conclude(zkl_contender *c, zkl_loss loss) {
     zkl_doubt_drop(c);
-    if (lost)
-        zkl_contender_had_lost(c);
+    if (loss != ZKL_LOSS_NONE)
+        zkl_contender_had_lost(c, loss);
     else
         zkl_contender_rested(c);
 }
 
-void zkl_doubt_end(zkl_contender *witness, bool lost) {
-    if (!witness->witness)
+void zkl_doubt_end(zkl_contender *witness, zkl_loss loss) {
+    if (!witness->end.witness)
         return;
-    witness->witness = false;
-    if (witness->doubtful) {
-        conclude(witness, lost);
+    witness->end.witness = false;
+    if (witness->end.doubtful) {
+        conclude(witness, loss);
         return;
     }
     ZKL_EACH (zkl_contender, c, &witness->common->doubtful, member) {
         const zkl_testimony testimony = c->call->heard(c, witness);
-        if (testimony == ZKL_TESTIMONY_LAST || (testimony == ZKL_TESTIMONY_ONE && lost))
-            conclude(c, lost);
+        if (testimony == ZKL_TESTIMONY_LAST ||
+            (testimony == ZKL_TESTIMONY_ONE && loss != ZKL_LOSS_NONE))
+            conclude(c, loss);
     }
 }
 
 void zkl_doubt_expire(zkl_line_common *common) {
     ZKL_EACH (zkl_contender, c, &common->doubtful, member) {
-        conclude(c, true);
+        conclude(c, ZKL_LOSS_EXPIRED);
     }
 }

@@ -1,30 +1,30 @@
-/* doubt: the answer of a release, and the news that follows it. A holder that gives back with
- * validity 0 may have lost its hold before: its release answers ZKL_UNKNOWN. Its nodes are the
- * witnesses. Their end ends the doubt: the host hears LOST, or FAILED with ZKL_OK when the servers
- * have confirmed the release. Under the client's mutex. */
+/* SPDX-License-Identifier: MIT */
+/* doubt: the answer of a release, and the event that follows it. A holder that releases with
+ * validity 0 may have lost its hold before, so its release answers ZKL_UNKNOWN. Its nodes are the
+ * witnesses: the end of a node ends the doubt. The host hears LOST, or FAILED with ZKL_OK once the
+ * servers have confirmed the release. Under the client's mutex. */
 #ifndef ZKL_DOUBT_H
 #define ZKL_DOUBT_H
 
 #include "line/contender.h"
 
-/* The answer that the release of a holder would get now. ZKL_OK: nobody else can have held
- * meanwhile; ZKL_UNKNOWN: somebody may have; ZKL_LOST: its max_hold is over, and the caller ends
- * the hold. */
+/* The answer that a release would get now. ZKL_OK: no other client can have held meanwhile.
+ * ZKL_UNKNOWN: one may have. ZKL_LOST: max_hold has passed, and the caller ends the hold. */
 zkl_status zkl_doubt_about(const zkl_contender *c);
 
-/* `c` was released, its release answers ZKL_UNKNOWN, and it held with that node; a compound says so
- * for each of its nodes. Does nothing for a contender that the host has dropped. */
+/* The contender was released, its release answers ZKL_UNKNOWN, and it held with that node. A
+ * compound calls this for each of its nodes. Does nothing if the host has dropped the contender. */
 void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness);
-/* The end of a node. `lost`: the node, or its session, went before the client gave it back. Does
- * nothing for a node that is no witness. */
-void zkl_doubt_end(zkl_contender *witness, bool lost);
-/* The session has ended: each contender in doubt that is in no line, and whose nodes were of that
- * session, has lost. */
+/* A node has ended. Unless `loss` is NONE, the node, or its session, ended before the client
+ * released. Does nothing if the node is no witness. */
+void zkl_doubt_end(zkl_contender *witness, zkl_loss loss);
+/* The session has ended. Each contender in doubt that is in no line, and whose nodes belonged to
+ * that session, has lost. */
 void zkl_doubt_expire(zkl_line_common *common);
 
-/* The host is told nothing more of it: it lets go of it, or the client closes. */
+/* The host will get no event: it has dropped the contender, or the client closes. */
 void zkl_doubt_drop(zkl_contender *c);
-/* The same for all that are in no line. */
+/* The same for all contenders in doubt that are in no line. */
 void zkl_doubt_drop_all(zkl_line_common *common);
 
 #endif

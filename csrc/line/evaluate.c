@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/evaluate.h"
 
 #include "base/timer.h"
@@ -11,13 +12,14 @@
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "recipe/znode.h"
+#include "zklock.h"
 
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* ---- how many of this client wait ---- */
+/* ---- how many callers of this client wait ---- */
 
-/* Which kinds of ours hold, or came before the one that is being looked at. */
+/* The kinds of our contenders that hold, or that came before the current one. */
 typedef struct before {
     bool kinds[ZKL_KINDS];
 } before;
@@ -36,9 +38,9 @@ static before holders(const zkl_line *line) {
     return ours;
 }
 
-/* How many of ours wait: those who have heard so, and those who came behind one of ours that blocks
- * them. In the end `ours` has the kinds of all, and `last` is the last to come of those who may be
- * refused. */
+/* How many of ours wait: those that the servers have shown to wait, and those that came after one
+ * of ours that blocks them. At the end `ours` has the kinds of all, and `last` is the last comer
+ * that may be refused. */
 static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
     size_t waiting = 0;
     *ours = holders(line);
@@ -46,9 +48,9 @@ static size_t count(const zkl_line *line, before *ours, zkl_contender **last) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         if (c->phase != ZKL_WAITING)
             continue;
-        if (!c->compound && !c->borrowed && (c->queued || blocks(ours, c->terms.kind))) {
+        if (!c->compound && !c->under.token && (c->queue.queued || blocks(ours, c->terms.kind))) {
             waiting++;
-            if (c->terms.max_waiting && !c->settled)
+            if (c->terms.max_waiting && !c->queue.settled)
                 *last = c;
         }
         ours->kinds[c->terms.kind] = true;
@@ -77,9 +79,9 @@ void zkl_max_waiting_thin(zkl_line *line) {
     }
 }
 
-/* ---- where a contender stands ---- */
+/* ---- the position of a contender ---- */
 
-/* A hold that ends sooner than this never pays for a watch on its own node. */
+/* A watch on its own node does not pay for a hold that ends sooner than this. */
 #define WATCH_AFTER (ZKL_SECOND / 20)
 
 /* ---- granting ---- */
@@ -90,26 +92,27 @@ void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch) {
     zkl_timer_set(&c->context->timers, &c->timer, watch < until ? watch : until);
 }
 
-/* Its node stood in a list that was read just now; or its own node is watched, and had it been
- * deleted, the servers would have told of that before they told that the blocker is gone. Otherwise
- * the blocker's going proves nothing. */
+/* True if the list that was just read contains its node, or if its own node is watched: had the
+ * node been deleted, the servers would have reported that before they reported the blocker's end.
+ * Otherwise the blocker's end proves nothing. */
 static bool is_node_there(const zkl_contender *c, zkl_evidence evidence) {
     return c->token && (evidence == ZKL_BY_LIST || c->watch == ZKL_WATCH_ARMED);
 }
 
 void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
-    if (c->phase != ZKL_WAITING || c->position != ZKL_POSITION_FIRST || c->node != ZKL_NODE_THERE)
+    if (c->phase != ZKL_WAITING || c->queue.position != ZKL_POSITION_FIRST ||
+        c->node != ZKL_NODE_THERE)
         return;
     if (!zkl_acl_check_passed(c->line))
-        return; /* the answer to the ACL comes back here, or ends the wait */
+        return; /* the answer to the ACL calls this again, or ends the wait */
     if (!is_node_there(c, evidence)) {
-        zkl_send_watch_own(c); /* its answer comes back here */
+        zkl_send_watch_own(c); /* its answer calls this again */
         return;
     }
-    /* A process that was stopped for long reads now what the servers said before it was: the
-     * session may be over. */
+    /* A process that was stopped for long now reads answers that came before the stop: the session
+     * may be over. */
     if (c->context->valid_until <= zkl_context_now(c->context))
-        /* the heart beats as long as somebody waits, and zkl_line_refreshed comes back here */
+        /* the heart beats while a contender waits, and zkl_line_refreshed calls this again */
         return;
     zkl_contender_granted(c);
     zkl_evaluate_set_hold_timer(c, c->watch == ZKL_WATCH_NONE);
@@ -118,12 +121,12 @@ void zkl_evaluate_grant(zkl_contender *c, zkl_evidence evidence) {
 
 /* ---- waiting ---- */
 
-/* A watch tells a waiter when to look again: on its blocker, or for leases on the directory. Where
- * there is no room for the watch, the line is listed in turn. */
+/* A watch tells the waiter when to check again: a watch on its blocker, or for leases on the
+ * directory. If there is no room for the watch, the client polls the line. */
 static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_line *line = c->line;
     bool told = line->directory_watch == ZKL_WATCH_ARMED;
-    if (c->position == ZKL_POSITION_BEHIND) {
+    if (c->queue.position == ZKL_POSITION_BEHIND) {
         zkl_child *blocker = &line->snapshot.children[verdict->blocker];
         zkl_followers_wait(&line->followers, c, blocker);
         told = zkl_send_watch_blocker(line, blocker);
@@ -138,10 +141,20 @@ static void wait_for(zkl_contender *c, const zkl_verdict *verdict) {
     zkl_send_watch_own(c);
 }
 
-/* It is not first. One list tells more than a question for each child that the snapshot still
- * shows. */
+/* True if it is behind a contender of ours that is over and whose delete has yet to be carried
+ * out: a batch with that delete has failed. Any answer to the delete evaluates the waiter again. */
+static bool is_behind_a_delete(const zkl_line *line, const zkl_verdict *verdict) {
+    if (verdict->outcome != ZKL_VERDICT_WAIT)
+        return false;
+    const zkl_contender *ahead = line->snapshot.children[verdict->blocker].mine;
+    return ahead && ahead->phase == ZKL_OVER &&
+           (ahead->node == ZKL_NODE_ERASING || ahead->dispatch.state == ZKL_DISPATCH_DUE);
+}
+
+/* It is not first. After news, one list costs less than asking about each child that the snapshot
+ * still shows. */
 static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence evidence) {
-    if (c->terms.once) {
+    if (c->terms.once && !is_behind_a_delete(c->line, verdict)) {
         zkl_leave_fail(c, ZKL_TIMEOUT);
     } else if (evidence == ZKL_BY_NEWS && c->line->freshness.lagging) {
         zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
@@ -171,18 +184,20 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
         return;
     const size_t own = zkl_snapshot_find(&line->snapshot, c->name);
     if (own == ZKL_NOT_FOUND)
-        return; /* a list that has its node is wanted or on its way */
-    if (evidence == ZKL_BY_NEWS && line->freshness.doubtful && c->terms.kind == ZKL_KIND_WRITE) {
-        line->list_wanted = true; /* a reader may be there that the snapshot does not show */
+        return; /* a list with its node is wanted or on its way */
+    if (evidence == ZKL_BY_NEWS && line->freshness.may_lack_read &&
+        c->terms.kind == ZKL_KIND_WRITE) {
+        line->list_wanted = true; /* the snapshot may lack a reader */
         return;
     }
     const zkl_verdict verdict =
         zkl_verdict_of(line->snapshot.children, line->snapshot.count, own, c->terms.permits);
     zkl_followers_leave(&line->followers, c);
     zkl_contender_set_position(c, position_of(verdict.outcome));
-    const bool first = c->position == ZKL_POSITION_FIRST;
-    line->too_many |= !first && !c->queued;
-    c->queued = !first;
+    const bool first = c->queue.position == ZKL_POSITION_FIRST;
+    const bool queued = !first && !is_behind_a_delete(line, &verdict);
+    line->too_many |= queued && !c->queue.queued;
+    c->queue.queued = queued;
     if (verdict.outcome == ZKL_VERDICT_TIED)
         zkl_leave_fail(c, ZDATAINCONSISTENCY);
     else if (first)
@@ -193,11 +208,11 @@ void zkl_evaluate(zkl_contender *c, zkl_evidence evidence) {
 
 /* ---- a new list ---- */
 
-/* At most so many nodes that are nobody's are deleted for each list. */
+/* The limit for deleting stray nodes, for each list. */
 #define STRAYS_MOST 64
 
-/* Whose node it is, or may be. A GUID in a name is worth little: whoever has seen the name can make
- * another with it. */
+/* The contender that may own this node. The GUID in the name proves little: anybody who has seen
+ * the name can create another node with it. */
 static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays) {
     zkl_guid guid;
     if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
@@ -225,9 +240,9 @@ static void mark_own(zkl_line *line) {
     }
 }
 
-/* Does a lock use this directory that one of `kind` cannot share it with? Who is refused for that
- * takes its own node out of the snapshot, so that is asked again for each number of children; but
- * not for each waiter. */
+/* True if another lock uses this directory that a lock of `kind` cannot share it with. A contender
+ * that is refused for that takes its own node out of the snapshot, so this checks again for each
+ * number of children, but not for each waiter. */
 static bool is_mixed(const zkl_snapshot *snapshot, zkl_kind kind, size_t asked_at[ZKL_KINDS],
                      bool answers[ZKL_KINDS]) {
     if (asked_at[kind] != snapshot->count) {
@@ -248,21 +263,20 @@ static void refuse_mixed(zkl_line *line) {
     }
 }
 
-/* A read under a write is as old as the write. It may hold if the two stood in one list: if the
- * write was gone by then, a later writer may hold, and the read has to queue with a sequence of its
- * own. */
+/* A read under a write is as old as the write. It may hold if one list shows both. If the write was
+ * gone by then, a later writer may hold, and the read has to queue with its own sequence. */
 static bool stood_together(zkl_line *line, const zkl_contender *read) {
     for (size_t i = 0; i < line->snapshot.count; i++) {
         const zkl_child *child = &line->snapshot.children[i];
-        if (child->kind == ZKL_KIND_WRITE && child->mine && child->mine->token == read->borrowed)
+        if (child->kind == ZKL_KIND_WRITE && child->mine && child->mine->token == read->under.token)
             return true;
     }
     return false;
 }
 
 static void evaluate_or_queue(zkl_contender *c, zkl_evidence evidence) {
-    if (c->borrowed && c->phase == ZKL_WAITING && !stood_together(c->line, c))
-        zkl_leave_erase(c); /* the answer to the delete queues it anew */
+    if (c->under.token && c->phase == ZKL_WAITING && !stood_together(c->line, c))
+        zkl_leave_erase(c); /* the answer to the delete queues it again */
     else
         zkl_evaluate(c, evidence);
 }
@@ -271,7 +285,8 @@ void zkl_evaluate_found(zkl_contender *c) {
     evaluate_or_queue(c, ZKL_BY_NEWS);
 }
 
-/* false: no memory. Watches on children that the list does not show any more have told before. */
+/* false: no memory. If a list no longer shows a child, the watch on the child has reported
+ * already. */
 static bool take_list(zkl_line *line, const char *const *names, size_t count) {
     const size_t watched = zkl_line_watched_bytes(line);
     zkl_followers_clear(&line->followers);
@@ -281,12 +296,11 @@ static bool take_list(zkl_line *line, const char *const *names, size_t count) {
         return false;
     }
     line->common->watch_budget.bytes += zkl_line_watched_bytes(line) - watched;
-    line->freshness.stale = line->freshness.doubtful = line->freshness.lagging = false;
+    line->freshness.stale = line->freshness.may_lack_read = line->freshness.lagging = false;
     return true;
 }
 
-/* Those who have lost come first: the host hears of a loss before it hears that the next one
- * holds. */
+/* Handles the lost holders first: the host hears of a loss before it hears of the next grant. */
 void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count) {
     if (!take_list(line, names, count))
         return;
@@ -306,7 +320,7 @@ void zkl_evaluate_list(zkl_line *line, const char *const *names, size_t count) {
 
 /* ---- the end of a step ---- */
 
-/* Looking at one may mark others. */
+/* An evaluation may mark other waiters. */
 static void look_again(zkl_line *line) {
     while (line->followers.marked.first || line->too_many) {
         zkl_contender *c;
@@ -317,11 +331,20 @@ static void look_again(zkl_line *line) {
     }
 }
 
+/* A list comes behind the creates and deletes that are due: before them it would show who is gone,
+ * and not show who has come. */
+static bool is_list_held_up(const zkl_line *line) {
+    const zkl_dispatch_tally *tally = &line->tally.dispatch;
+    line->common->outbox.urgent |= tally->deletes_due && !tally->creates_due;
+    return tally->deletes_due || tally->creates_due;
+}
+
 void zkl_line_settle(zkl_line *line) {
     look_again(line);
-    if (line->list_wanted && !line->list_sent && line->context->port && line->members.first)
+    if (line->list_wanted && !line->list_sent && line->context->port && line->members.first &&
+        !is_list_held_up(line))
         zkl_send_list(line);
     if (!line->members.first)
-        zkl_line_idle(line); /* a watch that was to be taken back may be gone now */
+        zkl_line_idle(line); /* the watch on a child or on the directory may be gone by now */
     zkl_line_mark_dirty(line);
 }

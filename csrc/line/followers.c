@@ -1,19 +1,20 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/followers.h"
 
 #include "base/transitions.h"
 
-/* Of several children with one sequence the first has the followers of all: nobody says for which
- * of them he waits. When one of them goes, all are looked at again. */
+/* If several children have one sequence, the first of them has the followers of all: a waiter waits
+ * for a sequence. When one of these children goes, all of its waiters are evaluated. */
 static zkl_child *keeper(const zkl_followers *followers, int32_t sequence) {
     const zkl_snapshot *snapshot = followers->snapshot;
     return &snapshot->children[zkl_snapshot_from(snapshot, sequence)];
 }
 
-/* The list that it is in, if it follows anybody. */
+/* The list that it is in, if it follows a child. */
 static zkl_list *list_of(zkl_followers *followers, const zkl_contender *c) {
-    if (c->follows == ZKL_FOLLOWS_BLOCKER)
-        return &keeper(followers, c->blocker)->followers;
-    return c->follows == ZKL_FOLLOWS_LEASES ? &followers->full : &followers->marked;
+    if (c->queue.follows == ZKL_FOLLOWS_BLOCKER)
+        return &keeper(followers, c->queue.blocker)->followers;
+    return c->queue.follows == ZKL_FOLLOWS_LEASES ? &followers->full : &followers->marked;
 }
 
 static zkl_transitions transitions = {
@@ -27,34 +28,36 @@ static zkl_transitions transitions = {
             [ZKL_FOLLOWS_LEASES] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
             [ZKL_FOLLOWS_MARKED] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
         },
+    .describe = zkl_contender_describe,
 };
 
 static void set_follows(zkl_contender *c, zkl_follows follows) {
-    zkl_transitions_make(&transitions, c->follows, follows);
-    c->follows = follows;
+    zkl_transitions_make(&transitions, (zkl_transition){c->queue.follows, follows},
+                         c->context->trace, c);
+    c->queue.follows = follows;
 }
 
 static void enter(zkl_followers *followers, zkl_contender *c, zkl_follows follows) {
     set_follows(c, follows);
-    zkl_list_append(list_of(followers, c), &c->follower);
+    zkl_list_append(list_of(followers, c), &c->queue.follower);
 }
 
 static void quit(zkl_followers *followers, zkl_contender *c) {
-    if (c->follows != ZKL_FOLLOWS_NOBODY)
-        zkl_list_remove(list_of(followers, c), &c->follower);
+    if (c->queue.follows != ZKL_FOLLOWS_NOBODY)
+        zkl_list_remove(list_of(followers, c), &c->queue.follower);
     set_follows(c, ZKL_FOLLOWS_NOBODY);
 }
 
 void zkl_followers_wait(zkl_followers *followers, zkl_contender *c, const zkl_child *blocker) {
-    c->blocker = blocker->sequence;
+    c->queue.blocker = blocker->sequence;
     enter(followers, c, ZKL_FOLLOWS_BLOCKER);
 }
 
 void zkl_followers_wait_next(zkl_followers *followers, zkl_contender *c, const zkl_child *second) {
     zkl_followers_forget_next(followers, c);
-    c->has_second = true;
-    c->second = second->sequence;
-    zkl_list_append(&keeper(followers, c->second)->next_followers, &c->next_follower);
+    c->queue.has_second = true;
+    c->queue.second = second->sequence;
+    zkl_list_append(&keeper(followers, c->queue.second)->next_followers, &c->queue.next_follower);
 }
 
 void zkl_followers_wait_any(zkl_followers *followers, zkl_contender *c) {
@@ -62,9 +65,10 @@ void zkl_followers_wait_any(zkl_followers *followers, zkl_contender *c) {
 }
 
 void zkl_followers_forget_next(zkl_followers *followers, zkl_contender *c) {
-    if (c->has_second)
-        zkl_list_remove(&keeper(followers, c->second)->next_followers, &c->next_follower);
-    c->has_second = false;
+    if (c->queue.has_second)
+        zkl_list_remove(&keeper(followers, c->queue.second)->next_followers,
+                        &c->queue.next_follower);
+    c->queue.has_second = false;
 }
 
 void zkl_followers_leave(zkl_followers *followers, zkl_contender *c) {
@@ -74,7 +78,7 @@ void zkl_followers_leave(zkl_followers *followers, zkl_contender *c) {
 
 static void mark_all(zkl_followers *followers, zkl_list *list) {
     zkl_contender *c;
-    while ((c = ZKL_FIRST(list, zkl_contender, follower))) {
+    while ((c = ZKL_FIRST(list, zkl_contender, queue.follower))) {
         quit(followers, c);
         enter(followers, c, ZKL_FOLLOWS_MARKED);
         zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
@@ -88,7 +92,7 @@ void zkl_followers_mark(zkl_followers *followers, const zkl_child *child) {
 }
 
 zkl_contender *zkl_followers_next_marked(zkl_followers *followers) {
-    zkl_contender *c = ZKL_FIRST(&followers->marked, zkl_contender, follower);
+    zkl_contender *c = ZKL_FIRST(&followers->marked, zkl_contender, queue.follower);
     if (c)
         quit(followers, c);
     return c;
@@ -104,15 +108,15 @@ zkl_list zkl_followers_take_next(zkl_followers *followers, const zkl_child *chil
 static void clear_next(zkl_followers *followers, const zkl_child *child) {
     zkl_list list = zkl_followers_take_next(followers, child);
     zkl_contender *c;
-    while ((c = ZKL_FIRST(&list, zkl_contender, next_follower))) {
-        zkl_list_remove(&list, &c->next_follower);
-        c->has_second = false;
+    while ((c = ZKL_FIRST(&list, zkl_contender, queue.next_follower))) {
+        zkl_list_remove(&list, &c->queue.next_follower);
+        c->queue.has_second = false;
     }
 }
 
 static void clear_list(zkl_followers *followers, zkl_list *list) {
     zkl_contender *c;
-    while ((c = ZKL_FIRST(list, zkl_contender, follower)))
+    while ((c = ZKL_FIRST(list, zkl_contender, queue.follower)))
         quit(followers, c);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/line.h"
 
 #include "base/timer.h"
@@ -7,15 +8,18 @@
 #include "line/departure.h"
 #include "line/doubt.h"
 #include "line/evaluate.h"
+#include "line/events.h"
 #include "line/followers.h"
 #include "line/parents.h"
 #include "line/recover.h"
 #include "line/send.h"
-#include "line/watch_budget.h"
+#include "line/slow.h"
+#include "paths/watch_budget.h"
 #include "port/receiver.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "recipe/znode.h"
+#include "zklock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +47,7 @@ zkl_line *zkl_line_new(zkl_line_common *common, const char *path) {
     line->followers.snapshot = &line->snapshot;
     zkl_receiver_enter(&line->context->receivers, &line->receiver);
     zkl_parents_init(&line->parents, line->context, line->path);
-    zkl_line_idle(line); /* until somebody joins */
+    zkl_line_idle(line); /* until a contender joins */
     return line;
 }
 
@@ -51,13 +55,14 @@ void zkl_line_free(zkl_line *line) {
     zkl_timer_clear(&line->context->timers, &line->retry);
     zkl_receiver_leave(&line->context->receivers, &line->receiver);
     zkl_parents_done(&line->parents);
+    zkl_slow_forget(line);
     zkl_snapshot_clear(&line->snapshot);
     free(line->path);
     free(line);
 }
 
-/* The watch on the directory is not taken back while the list that sets it is on its way: the
- * library would not know it. */
+/* If a list that sets the watch on the directory is on its way, the watch stays for now: the
+ * library does not know it yet. */
 bool zkl_line_quit(zkl_line *line) {
     if (line->members.first)
         return false;
@@ -76,8 +81,8 @@ bool zkl_line_quit(zkl_line *line) {
 
 /* ---- callers come and go ---- */
 
-/* Does one of ours hold what these terms would have to wait for? Then a single try needs no answer
- * of the servers. */
+/* True if one of ours holds, and these terms would have to wait for it. Then a single try needs no
+ * answer of the servers. */
 static bool is_held_here(const zkl_line *line, const zkl_terms *terms) {
     const zkl_contender *under =
         terms->under && terms->under->phase == ZKL_HELD ? terms->under : NULL;
@@ -89,13 +94,13 @@ static bool is_held_here(const zkl_line *line, const zkl_terms *terms) {
     return false;
 }
 
-/* A read under a write takes over the write's token and sequence. */
+/* A read under a write takes the write's token and sequence. */
 static void borrow(zkl_contender *read, zkl_contender *write) {
-    if (!write || write->phase != ZKL_HELD || !zkl_znode_parse(write->name, &read->sequence))
+    if (!write || write->phase != ZKL_HELD || !zkl_znode_parse(write->name, &read->under.sequence))
         return;
-    read->borrowed = write->token;
-    read->lender = write->receiver.id;
-    write->lent = true;
+    read->under.token = write->token;
+    read->under.lender = write->receiver.id;
+    write->under.lent = true;
 }
 
 static void free_contender(zkl_contender *c) {
@@ -107,6 +112,14 @@ static zkl_contender *part(zkl_contender *c, size_t index) {
     return index == 0 ? c : NULL;
 }
 
+static const char *path(const zkl_contender *c) {
+    return c->line->path;
+}
+
+static zkl_line *waits_in(const zkl_contender *c) {
+    return c->line;
+}
+
 static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                                  zkl_compound *compound) {
     static const zkl_contender_table table = {
@@ -116,6 +129,8 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
         .drop = zkl_line_drop,
         .free = free_contender,
         .part = part,
+        .waits_in = waits_in,
+        .path = path,
     };
     zkl_contender *c = calloc(1, sizeof *c);
     if (!c)
@@ -126,7 +141,7 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     c->line = line;
     c->receiver.answer = zkl_answer_to_contender;
     c->receiver.names_node = true;
-    c->timer.fire = zkl_answer_contender_timer;
+    c->timer.fire = zkl_line_contender_timer;
     borrow(c, terms->under);
     zkl_list_append(&line->members, &c->member);
     return c;
@@ -174,7 +189,7 @@ zkl_status zkl_line_release(zkl_contender *c) {
     zkl_line *line = c->line;
     const zkl_status status = zkl_doubt_about(c);
     if (status == ZKL_LOST)
-        zkl_contender_lost(c);
+        zkl_contender_lost(c, ZKL_LOSS_MAX_HOLD);
     else
         zkl_contender_released(c);
     if (status == ZKL_UNKNOWN)
@@ -214,13 +229,14 @@ void zkl_line_insist(zkl_line *line) {
         listener->hurried(listener);
     }
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->refused != ZKL_OK)
+        if (c->end.refused != ZKL_OK)
             zkl_send_erase(c);
     }
 }
 
-/* Nobody is left who would have to look at who goes. A node of ours is watched if somebody waited
- * behind it before the answer came that says whose it is: the library keeps that watch. */
+/* No contender needs to hear of these nodes any more. A node of ours may have a watch because a
+ * waiter stood behind it before the client knew that the node was its own. The library keeps that
+ * watch. */
 static void forget_own_nodes(zkl_line *line) {
     zkl_followers_clear(&line->followers);
     for (size_t i = 0; i < line->snapshot.count; i++)
@@ -247,24 +263,26 @@ void zkl_line_dismiss(zkl_line *line, zkl_status status, bool give_back) {
 
 /* ---- the link and the session ---- */
 
-/* The snapshot is kept for its watches, which the library sets again when it reconnects. */
+/* Keeps the snapshot for its watches, which the library sets again when it reconnects. */
 void zkl_line_suspend(zkl_line *line) {
     line->freshness.stale = line->freshness.unsynced = true;
     zkl_line_outdated(line);
     zkl_followers_clear(&line->followers);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_contender_set_position(c, ZKL_POSITION_UNKNOWN);
+        if (c->dispatch.state == ZKL_DISPATCH_DUE || c->dispatch.state == ZKL_DISPATCH_BEHIND)
+            zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE); /* zkl_line_resume comes to it */
         if (c->phase == ZKL_WAITING && c->terms.once)
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }
     zkl_line_mark_dirty(line);
 }
 
-/* Sends what a contender needs next, or wants the list that tells. */
+/* Sends the request that the contender needs next, or wants the list that shows it. */
 static void resume(zkl_contender *c) {
     switch (c->node) {
     case ZKL_NODE_NONE:
-        zkl_send_create(c); /* who has none and does not wait is in no line */
+        zkl_send_create(c); /* one without a node that does not wait is in no line */
         break;
     case ZKL_NODE_THERE:
         if (c->phase == ZKL_OVER)
@@ -279,14 +297,14 @@ static void resume(zkl_contender *c) {
         break;
     case ZKL_NODE_ASKED:
     case ZKL_NODE_ERASING:
-        break; /* the answer comes, if only to say that the request was cut off */
+        break; /* the answer comes, perhaps only to report that the request was cut off */
     }
 }
 
 void zkl_line_resume(zkl_line *line) {
     if (!line->context->port)
         return;
-    zkl_timer_clear(&line->context->timers, &line->retry); /* everything is looked at now */
+    zkl_timer_clear(&line->context->timers, &line->retry); /* this checks everything now */
     if (line->parents_due && line->members.first && zkl_parents_make(&line->parents) != ZOK) {
         zkl_line_retry_later(line);
         return;
@@ -298,12 +316,13 @@ void zkl_line_resume(zkl_line *line) {
     zkl_line_settle(line);
 }
 
-/* The library's handle is gone, and with it its watches and all that was on its way. */
+/* The library's handle is gone, and with it its watches and all requests. */
 static void lose_handle(zkl_line *line) {
     zkl_line_suspend(line);
     line->common->watch_budget.bytes -= zkl_line_watched_bytes(line);
     zkl_snapshot_clear(&line->snapshot);
     zkl_acl_check_forget(line);
+    zkl_slow_unlink(line);
     line->list_sent = false;
     zkl_line_set_directory_watch(line, ZKL_WATCH_NONE);
     zkl_receiver_enter(&line->context->receivers, &line->receiver);
@@ -312,7 +331,7 @@ static void lose_handle(zkl_line *line) {
         zkl_recover_forget(c);
         c->reading = false;
     }
-    zkl_line_idle(line); /* if nobody is in it */
+    zkl_line_idle(line); /* if it has no contender */
 }
 
 void zkl_line_relink(zkl_line *line) {
@@ -332,11 +351,11 @@ void zkl_line_expire(zkl_line *line) {
     zkl_doubt_expire(line->common);
     ZKL_EACH (zkl_contender, c, &line->members, member) {
         zkl_receiver_leave(&line->context->receivers, &c->receiver);
-        c->settled |= c->queued;
-        c->queued = false;
+        c->queue.settled |= c->queue.queued;
+        c->queue.queued = false;
         if (c->phase == ZKL_HELD)
-            zkl_contender_lost(c);
-        zkl_doubt_end(c, true);
+            zkl_contender_lost(c, ZKL_LOSS_EXPIRED);
+        zkl_doubt_end(c, ZKL_LOSS_EXPIRED);
         if (c->phase == ZKL_OVER)
             zkl_leave_retire(c);
         else
@@ -344,10 +363,10 @@ void zkl_line_expire(zkl_line *line) {
     }
 }
 
-/* Others wait behind it, and it would stay there until its deadline. */
+/* Other waiters stand behind it, and it would stay in front of them until its deadline. */
 void zkl_line_unsure(zkl_line *line) {
     ZKL_EACH (zkl_contender, c, &line->members, member) {
-        if (c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST &&
+        if (c->phase == ZKL_WAITING && c->queue.position == ZKL_POSITION_FIRST &&
             zkl_context_gives_up(c->context, &c->patience))
             zkl_leave_fail(c, ZKL_DISCONNECTED);
     }

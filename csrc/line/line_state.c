@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/line_state.h"
 
 #include "base/backoff.h"
@@ -28,6 +29,11 @@ bool zkl_line_counts(const zkl_line *line) {
     return line->tally.waiting[ZKL_KIND_LEASE] > 0;
 }
 
+bool zkl_line_is_listed(const zkl_line *line) {
+    const zkl_dispatch_tally *tally = &line->tally.dispatch;
+    return line->list_sent || (line->list_wanted && (tally->creates_due || tally->deletes_due));
+}
+
 void zkl_line_idle(zkl_line *line) {
     if (line->idle)
         return;
@@ -51,7 +57,8 @@ void zkl_line_create_unknown(zkl_contender *c) {
     zkl_contender_set_node(c, ZKL_NODE_UNKNOWN);
     c->line->searching = true;
     c->line->list_wanted = true;
-    c->line->list_synced = false; /* the list on its way may have been sent before the create */
+    /* the list that is on its way may have been sent before the create */
+    c->line->list_synced = false;
 }
 
 void zkl_line_directory_found(zkl_line *line) {
@@ -69,7 +76,7 @@ void zkl_line_forget_node(zkl_contender *c) {
     zkl_line_set_own_watch(c, ZKL_WATCH_NONE);
     zkl_round_leave(&c->post);
     c->token = 0;
-    c->erases = 0;
+    c->end.erases = 0;
     free(c->name);
     c->name = NULL;
 }
@@ -95,7 +102,7 @@ static void count(zkl_line_common *common, size_t length, zkl_watch before, zkl_
         zkl_watch_budget_remove(&common->watch_budget, length);
 }
 
-/* The answer to the latest request for a watch may come when an earlier one has told already. */
+/* The answer to the latest request for a watch may come after an earlier watch has reported. */
 static zkl_transitions own_watch_transitions = {
     .of = "watch on the own node",
     .names = {"NONE", "ASKED", "ARMED", "LEAVING"},
@@ -105,7 +112,21 @@ static zkl_transitions own_watch_transitions = {
             [ZKL_WATCH_ASKED] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
             [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_NONE),
         },
+    .describe = zkl_contender_describe,
 };
+
+/* A child has no pointer to its line. */
+typedef struct member {
+    const zkl_line *line;
+    const zkl_child *child;
+} member;
+
+static void describe_child(const void *object, zkl_transition move, zkl_subject *subject) {
+    const member *at = object;
+    (void)move;
+    subject->path = at->line->path + at->line->context->chroot;
+    subject->node = at->child->name;
+}
 
 static zkl_transitions child_watch_transitions = {
     .of = "watch on a child",
@@ -117,7 +138,14 @@ static zkl_transitions child_watch_transitions = {
             [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_LEAVING) | ZKL_TO(ZKL_WATCH_NONE),
             [ZKL_WATCH_LEAVING] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
         },
+    .describe = describe_child,
 };
+
+void zkl_line_describe(const void *object, zkl_transition move, zkl_subject *subject) {
+    const zkl_line *line = object;
+    (void)move;
+    subject->path = line->path + line->context->chroot;
+}
 
 static zkl_transitions directory_watch_transitions = {
     .of = "watch on the directory",
@@ -128,31 +156,36 @@ static zkl_transitions directory_watch_transitions = {
             [ZKL_WATCH_ARMED] = ZKL_TO(ZKL_WATCH_LEAVING) | ZKL_TO(ZKL_WATCH_NONE),
             [ZKL_WATCH_LEAVING] = ZKL_TO(ZKL_WATCH_ARMED) | ZKL_TO(ZKL_WATCH_NONE),
         },
+    .describe = zkl_line_describe,
 };
 
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch) {
     if (c->name)
         count(c->common, zkl_line_length(c->line, c->name), c->watch, watch);
-    zkl_transitions_make(&own_watch_transitions, c->watch, watch);
+    zkl_transitions_make(&own_watch_transitions, (zkl_transition){c->watch, watch},
+                         c->context->trace, c);
     c->watch = watch;
 }
 
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch) {
     count(line->common, zkl_line_length(line, child->name), child->watch, watch);
-    zkl_transitions_make(&child_watch_transitions, child->watch, watch);
+    zkl_transitions_make(&child_watch_transitions, (zkl_transition){child->watch, watch},
+                         line->context->trace, &(member){line, child});
     child->watch = watch;
 }
 
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch) {
     count(line->common, strlen(line->path), line->directory_watch, watch);
-    zkl_transitions_make(&directory_watch_transitions, line->directory_watch, watch);
+    zkl_transitions_make(&directory_watch_transitions,
+                         (zkl_transition){line->directory_watch, watch}, line->context->trace,
+                         line);
     line->directory_watch = watch;
     zkl_line_outdated(line);
 }
 
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child) {
-    /* Of one of ours that is watched for itself, too, the library has one watch. While that is only
-     * asked for, the request may fail, and this watch stays. */
+    /* If the child is one of ours with a watch of its own, the library has only one watch for both.
+     * While that watch is only asked for, the request may fail, and this watch stays. */
     const bool has_another = child->mine && child->mine->watch == ZKL_WATCH_ARMED;
     if (child->watch != ZKL_WATCH_NONE && !has_another)
         zkl_watch_budget_leave(&line->common->watch_budget, line->path, child->name, false);

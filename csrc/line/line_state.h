@@ -1,6 +1,7 @@
-/* line_state: what is known of the queue at one path, and the few things that every room of the
- * queue does with it. The rooms above (send, leave, evaluate, ...) act on it; line.h is what others
- * see. */
+/* SPDX-License-Identifier: MIT */
+/* line_state: the data of the queue at one path, and the functions on it that every room of the
+ * queue needs. The rooms above (send, departure, evaluate, ...) act on it; line.h is the interface
+ * for others. */
 #ifndef ZKL_LINE_STATE_H
 #define ZKL_LINE_STATE_H
 
@@ -8,123 +9,135 @@
 #include "line/contender.h"
 #include "line/followers.h"
 #include "line/parents.h"
-#include "line/watch_budget.h"
+#include "paths/watch_budget.h"
 #include "recipe/snapshot.h"
 
-/* The listener of a line that is no member of it: a shared node (node.h), which
- * is above it. There it is only noted; the end of the step does what follows. */
+/* A listener of a line that is not a member: a shared node (node.h), which is in a folder above.
+ * Its functions only note the event; the end of the step acts on it. */
 typedef struct zkl_listener zkl_listener;
 struct zkl_listener {
     zkl_list_item item; /* line->listeners */
-    bool attends;       /* wants to know who comes and goes: the directory is watched */
+    bool attends;       /* needs to hear when nodes come or go: the line watches the directory */
     void (*dirty)(zkl_listener *listener); /* something may have changed */
     void (*dismissed)(zkl_listener *listener, zkl_status status, bool give_back);
-    void (*hurried)(zkl_listener *listener); /* what nobody uses is to go */
+    void (*hurried)(zkl_listener *listener); /* end nodes that no caller uses */
+    /* The servers throttled a request that its node `c` needs, or that the line needs if that is
+     * NULL: its callers that try once fail with `status`. */
+    void (*throttled)(zkl_listener *listener, const zkl_contender *c, zkl_status status);
 };
 
-/* How far the snapshot of a line can be believed. */
+/* How far the snapshot of a line can be trusted. */
 typedef struct zkl_freshness {
-    /* nobody is granted by the snapshot: the link was cut since, or memory was short for a newer
-     * one */
+    /* nothing is granted by the snapshot: the link was down since it was taken, or there was no
+     * memory for a newer one */
     bool stale;
-    /* a writer has gone that may have taken read before: a waiting writer wants a list first */
-    bool doubtful;
-    /* the snapshot shows some who are gone: who would still wait by it wants a list first */
+    /* a writer has gone that may have taken read before: a waiting writer needs a list first */
+    bool may_lack_read;
+    /* the snapshot shows nodes that are gone: a contender that would still wait by it needs a list
+     * first */
     bool lagging;
-    /* the link was cut, and since then no synced list has come: what was told before that may be
-     * newer than what a list shows */
+    /* the link was down, and no synced list has come since: the client may know of events that a
+     * list does not show yet */
     bool unsynced;
-    /* the snapshot shows all who are in the directory: it was listed under the watch on that, which
-     * has told of nothing since */
+    /* the snapshot shows every node in the directory: the list was read under the watch on the
+     * directory, and the watch has reported nothing since */
     bool current;
 } zkl_freshness;
 
 struct zkl_line {
-    zkl_receiver receiver; /* gets the answers that concern more than one contender */
+    zkl_receiver receiver; /* gets the answers that are not about one contender's own node */
     zkl_context *context;
     zkl_line_common *common;
     char *path;
     zkl_list members; /* contenders, in order of arrival */
     zkl_list listeners;
-    zkl_tally tally; /* of them */
+    zkl_tally tally; /* of the members */
     zkl_parents parents;
-    /* how often the parents were created since they were last found by a create */
+    /* how often the parents were created since a create last found them */
     unsigned vain_rounds;
     bool parents_due; /* the next resume creates the parents before anything else */
-    /* how often in a row a list has shown a child that was gone when its watch was to be set */
+    /* how many lists in a row have shown a child that was gone when its watch was set */
     unsigned vain_lists;
-    /* how many lists were answered that show no less than was told before; whoever has looked at
-     * one sees by it that there is another one */
+    /* how many lists were answered that show everything known before; by this count a room notices
+     * a new list */
     uint32_t lists;
 
-    /* the children as last listed, without those that are known to be gone */
+    /* the children as last listed, without those known to be gone */
     zkl_snapshot snapshot;
     zkl_freshness freshness;
-    zkl_followers followers; /* which member waits for which of them */
+    zkl_followers followers; /* which member waits for which child */
 
     bool list_wanted; /* the end of the step asks for a list */
     bool list_sent;   /* a list is on its way */
     bool list_synced; /* the latest list was sent behind a committed write */
-    bool searching;   /* somebody's node is UNKNOWN, or was */
-    bool acl_asked;   /* the directory's ACL is on its way */
-    /* the end of the step refuses those who are too many: somebody new was seen behind somebody */
+    bool searching;   /* the node of a contender is UNKNOWN, or was */
+    bool acl_asked;   /* the request for the directory's ACL is on its way */
+    /* a new waiter was found: the end of the step refuses those that are too many */
     bool too_many;
-    bool idle; /* in common->idle */
-    /* for leases and listeners, NONE, ARMED or LEAVING: the servers tell when a child comes or
-     * goes */
+    bool idle;    /* in common->idle */
+    bool is_sent; /* in common->sent */
+    /* for leases and listeners, NONE, ARMED or LEAVING: reports when a child comes or goes */
     zkl_watch directory_watch : 8;
     uint32_t listed_bytes;
-    /* how many requests about watches on children were sent: each has its number */
+    /* numbers the requests about watches on children */
     int32_t requests;
     zkl_nanos asked;  /* when the latest list was sent */
-    zkl_nanos listed; /* when a list was last answered */
-    /* all who were there until then are known, if the snapshot is not current: the latest of those
-     * lists was sent, or the watch has told */
+    zkl_nanos listed; /* when the latest list was answered */
+    /* if the snapshot is not current: all nodes that came until then are known, from the latest
+     * list or the watch */
     zkl_nanos known;
 
     zkl_edition directory; /* as last listed, unless our ACL is OPEN */
-    /* the edition whose ACL lets no stranger meddle; czxid 0: none is known */
+    /* the edition whose ACL was found safe; czxid 0: none */
     zkl_edition acl_checked;
 
-    /* what could not be sent, or was refused for now, is sent again when it fires */
+    /* when it fires, the line sends again whatever could not be sent or was refused for now */
     zkl_timer retry;
     zkl_nanos pause; /* the latest pause before that */
 
-    zkl_line *chain;     /* lines: the next in the same bucket */
+    struct zkl_first_node *first; /* NULL: nobody wanted to know who holds (slow.h) */
+
+    zkl_table_item item; /* lines->by_path */
     zkl_list_item quiet; /* common->idle */
+    zkl_list_item sent;  /* common->sent */
 };
 
-/* The contender whose node bears this number; NULL: none of ours does. It may be in another
- * line. */
+/* The contender whose node has this number, perhaps in another line; NULL: none of ours has. */
 zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number);
 /* Bytes of the full path of a child. */
 size_t zkl_line_length(const zkl_line *line, const char *name);
-/* Does somebody in it wait until there are few enough leases? */
+/* True if a contender waits for fewer leases. */
 bool zkl_line_counts(const zkl_line *line);
-/* The end of the step frees it, if nobody is in it then. */
+/* True if a list is on its way, or goes out as soon as what is due before it has gone. */
+bool zkl_line_is_listed(const zkl_line *line);
+/* Describes a line for the trace (transitions.h). */
+void zkl_line_describe(const void *object, zkl_transition move, zkl_subject *subject);
+/* The end of the step frees the line, if it has no contender then. */
 void zkl_line_idle(zkl_line *line);
-/* The answer to its create was lost: the next synced list tells what became of it. */
+/* The answer to the contender's create was lost: the next synced list shows whether the node
+ * exists. */
 void zkl_line_create_unknown(zkl_contender *c);
-/* A node of ours was made: the directory is there, and nothing is known against those above. */
+/* A node of ours was created, so the directory exists, and nothing is wrong with its parents. */
 void zkl_line_directory_found(zkl_line *line);
-/* It has no node any more, and what was known of one is forgotten. */
+/* The contender has no node any more. This forgets everything about the former one. */
 void zkl_line_forget_node(zkl_contender *c);
-/* The snapshot is current no more. */
+/* The snapshot is no longer current. */
 void zkl_line_outdated(zkl_line *line);
-/* Its listeners look at it at the end of the step. */
+/* Marks the line's listeners for the end of the step. */
 void zkl_line_mark_dirty(const zkl_line *line);
-/* A list is wanted since the snapshot shows some who are gone: at once, but not again and again. */
+/* Wants a list, because the snapshot shows nodes that are gone: at once, but not again and
+ * again. */
 void zkl_line_list_anew(zkl_line *line);
-/* Everything is looked at again after a pause, which grows until a list succeeds. */
+/* Checks everything again after a pause, which grows until a list succeeds. */
 void zkl_line_retry_later(zkl_line *line);
 
-/* The three places where the line knows of a watch. Each watch is counted in common->watch_budget
- * from the request that sets it until the library has it no more. */
+/* The three setters of a watch in the line. common->watch_budget counts each watch from the request
+ * that sets it until the library no longer has it. */
 void zkl_line_set_own_watch(zkl_contender *c, zkl_watch watch);
 void zkl_line_set_child_watch(zkl_line *line, zkl_child *child, zkl_watch watch);
 void zkl_line_set_directory_watch(zkl_line *line, zkl_watch watch);
-/* The child is about to be forgotten, perhaps before its node is gone: a watch on it stays with the
- * library, and is counted until the servers tell. */
+/* The line is about to forget the child, perhaps before its node is gone. The library keeps a watch
+ * on the node, so it counts until the servers report. */
 void zkl_line_abandon_child_watch(zkl_line *line, zkl_child *child);
 /* Bytes that the watches on the line's children take. */
 size_t zkl_line_watched_bytes(const zkl_line *line);

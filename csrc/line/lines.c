@@ -1,81 +1,56 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/lines.h"
 
-#include "line/acl_cache.h"
-#include "line/answer.h"
+#include "base/list.h"
+#include "base/path_table.h"
+#include "base/table.h"
+#include "paths/acl_cache.h"
+#include "line/batch.h"
+#include "paths/directories.h"
+#include "line/events.h"
+#include "line/outbox.h"
 #include "line/poll_rounds.h"
-#include "line/watch_budget.h"
+#include "paths/watch_budget.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a */
-static zkl_line **bucket(const zkl_lines *lines, const char *path, size_t length) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)path[i]) * UINT64_C(1099511628211);
-    return &lines->buckets[(hash ^ hash >> 32) & (lines->size - 1)];
+static zkl_line *line_at(const zkl_table_item *item) {
+    return item ? ZKL_CONTAINER_OF(item, zkl_line, item) : NULL;
 }
 
-static zkl_line *find(const zkl_lines *lines, const char *path, size_t length) {
-    zkl_line *line = *bucket(lines, path, length);
-    while (line && (strncmp(line->path, path, length) != 0 || line->path[length] != '\0'))
-        line = line->chain;
-    return line;
-}
-
-static void insert(zkl_lines *lines, zkl_line *line) {
-    zkl_line **b = bucket(lines, line->path, strlen(line->path));
-    line->chain = *b;
-    *b = line;
+static const char *path_of(const zkl_table_item *item) {
+    return line_at(item)->path;
 }
 
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
-    *lines = (zkl_lines){.common = {.context = context}, .size = 64};
-    lines->common.watch_budget.most = ZKL_WATCH_BUDGET_MOST;
+    *lines = (zkl_lines){.common = {.context = context}};
+    zkl_watch_budget_init(&lines->common.watch_budget, ZKL_WATCH_BUDGET_MOST);
     zkl_poll_rounds_init(&lines->common);
-    lines->buckets = calloc(lines->size, sizeof(zkl_line *));
-    return lines->buckets != NULL;
+    zkl_outbox_init(&lines->common.outbox);
+    zkl_path_table_init(&lines->by_path, path_of);
+    return zkl_table_reserve(&lines->by_path.table);
 }
 
 void zkl_lines_destroy(zkl_lines *lines) {
     zkl_acl_cache_clear(&lines->common.acl_cache);
     zkl_watch_budget_lost(&lines->common.watch_budget);
-    free(lines->buckets);
-}
-
-/* Without memory the chains just get longer. */
-static void grow(zkl_lines *lines) {
-    zkl_lines bigger = *lines;
-    bigger.size *= 2;
-    bigger.buckets = calloc(bigger.size, sizeof(zkl_line *));
-    if (!bigger.buckets)
-        return;
-    for (size_t i = 0; i < lines->size; i++) {
-        zkl_line *next;
-        for (zkl_line *line = lines->buckets[i]; line; line = next) {
-            next = line->chain;
-            insert(&bigger, line);
-        }
-    }
-    free(lines->buckets);
-    *lines = bigger;
+    zkl_directories_clear(&lines->common.directories);
+    zkl_batches_forget(&lines->common);
+    zkl_table_clear(&lines->by_path.table);
 }
 
 zkl_line *zkl_lines_at(zkl_lines *lines, const char *path) {
-    zkl_line *line = find(lines, path, strlen(path));
+    zkl_line *line = zkl_lines_find(lines, path);
     if (line)
         return line;
     line = zkl_line_new(&lines->common, path);
-    if (!line)
-        return NULL;
-    if (lines->count++ >= lines->size)
-        grow(lines);
-    insert(lines, line);
+    if (line)
+        zkl_table_add(&lines->by_path.table, &line->item);
     return line;
 }
 
 zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path) {
-    return find(lines, path, strlen(path));
+    return line_at(zkl_path_table_find(&lines->by_path, path, strlen(path)));
 }
 
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name) {
@@ -83,7 +58,7 @@ zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char 
     if (!slash)
         return NULL;
     *name = slash + 1;
-    return find(lines, path, (size_t)(slash - path));
+    return line_at(zkl_path_table_find(&lines->by_path, path, (size_t)(slash - path)));
 }
 
 bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list) {
@@ -105,7 +80,7 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool
         return;
     const char *name;
     zkl_line *around = change == ZKL_CHANGE_CHILDREN ? NULL : zkl_lines_around(lines, path, &name);
-    /* A directory that is deleted takes the watch on its children along. */
+    /* The end of a directory also uses up the watch on its children. */
     zkl_line *directory = change == ZKL_CHANGE_OTHER ? NULL : zkl_lines_find(lines, path);
     if (around)
         zkl_line_watch(around, name, change);
@@ -114,28 +89,26 @@ void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool
 }
 
 void zkl_lines_unlink(zkl_lines *lines) {
+    zkl_batches_forget(&lines->common);
     zkl_watch_budget_lost(&lines->common.watch_budget);
 }
 
+size_t zkl_lines_count(const zkl_lines *lines) {
+    return lines->by_path.table.count;
+}
+
+zkl_line *zkl_lines_next(const zkl_lines *lines, zkl_table_walk *walk) {
+    return line_at(zkl_table_walk_on(&lines->by_path.table, walk));
+}
+
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line)) {
-    for (size_t i = 0; i < lines->size; i++) {
-        zkl_line *next;
-        for (zkl_line *line = lines->buckets[i]; line; line = next) {
-            next = line->chain;
-            call(line);
-        }
-    }
+    zkl_table_walk walk = {0};
+    zkl_line *line;
+    while ((line = zkl_lines_next(lines, &walk)))
+        call(line);
 }
 
-static void remove_line(zkl_lines *lines, zkl_line *line) {
-    zkl_line **p = bucket(lines, line->path, strlen(line->path));
-    while (*p != line)
-        p = &(*p)->chain;
-    *p = line->chain;
-    lines->count--;
-}
-
-/* A line that cannot go yet is put into common.idle again by what stands against it. */
+/* A line that cannot be freed yet enters common.idle again later. */
 void zkl_lines_tidy(zkl_lines *lines) {
     zkl_list idle = lines->common.idle;
     lines->common.idle = (zkl_list){0};
@@ -143,7 +116,7 @@ void zkl_lines_tidy(zkl_lines *lines) {
         line->idle = false;
         if (!zkl_line_quit(line))
             continue;
-        remove_line(lines, line);
+        zkl_table_remove(&lines->by_path.table, &line->item);
         zkl_line_free(line);
     }
 }

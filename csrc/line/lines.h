@@ -1,37 +1,42 @@
-/* lines: the lines of one client, found by path, and what they share. Under the client's mutex. */
+/* SPDX-License-Identifier: MIT */
+/* lines: the lines of one client, by path, and the data that they share. Under the client's
+ * mutex. */
 #ifndef ZKL_LINES_H
 #define ZKL_LINES_H
 
+#include "base/path_table.h"
 #include "line/line.h"
 
 typedef struct zkl_lines {
     zkl_line_common common;
-    zkl_line **buckets;
-    size_t size, count; /* size is a power of two */
+    zkl_path_table by_path;
 } zkl_lines;
 
-/* The context has its clock. false: no memory */
+/* The context already has its clock. false: no memory. */
 bool zkl_lines_init(zkl_lines *lines, zkl_context *context);
 void zkl_lines_destroy(zkl_lines *lines);
 
-/* The line at `path`, which is made if there is none; NULL: no memory. */
+/* The line at `path`, which is created if it does not exist; NULL: no memory. */
 zkl_line *zkl_lines_at(zkl_lines *lines, const char *path);
-/* NULL: none of ours is there. */
+/* NULL: this client has no line there. */
 zkl_line *zkl_lines_find(const zkl_lines *lines, const char *path);
-/* The line whose directory holds the node at `path`, and the node's name in it; NULL: none of ours
- * is there. */
+/* The line whose directory contains the node at `path`, and the node's name in it; NULL: this
+ * client has no line there. */
 zkl_line *zkl_lines_around(const zkl_lines *lines, const char *path, const char **name);
-/* A watch has told of the path: a directory, or a node in one. `viewed`: the host looks at the
- * path, so that the watch may be the host's alone. */
+/* A watch has reported a change of the path: a directory, or a node in one. `viewed`: the host
+ * watches the path, so the watch may belong to the host only. */
 void zkl_lines_watch(zkl_lines *lines, const char *path, zkl_change change, bool node_watched);
-/* The library's handle is gone, and with it the watches that no line knows. Each line hears of it
- * itself. */
+/* The library's handle is gone, and with it the watches that no line knows. Each line learns of
+ * that separately. */
 void zkl_lines_unlink(zkl_lines *lines);
-/* Does a line have a watch on the path, or need the one that it asks for: `list`: on its children?
- */
+/* True if a line has a watch on the path, or needs the one that it has asked for. `list`: a watch
+ * on the children. */
 bool zkl_lines_watching(const zkl_lines *lines, const char *path, bool list);
+size_t zkl_lines_count(const zkl_lines *lines);
+/* The next line of a walk over all; NULL: that was the last one (base/table.h). */
+zkl_line *zkl_lines_next(const zkl_lines *lines, zkl_table_walk *walk);
 void zkl_lines_each(zkl_lines *lines, void (*call)(zkl_line *line));
-/* Frees the lines that nobody is in: the end of every step. */
+/* Frees the lines without contenders: the end of every step. */
 void zkl_lines_tidy(zkl_lines *lines);
 
 #endif

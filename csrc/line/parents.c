@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/parents.h"
 
 #include "base/list.h"
@@ -7,27 +8,27 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The subject of the answers. */
+/* What an answer is about. */
 enum { MADE, LOOKED_AT };
 
-/* An answer that says nothing, although the link is up. */
+/* An answer without information, although the link is up. */
 static void note_unheard(zkl_parents *parents, int rc) {
     if (zkl_status_passes(rc) && parents->context->port)
         parents->unheard = rc;
 }
 
-/* A level that exists may answer NOAUTH instead of NODEEXISTS, when its own parent is closed to us.
- * So a refusal counts only if the node below cannot be made either: the line looks at `refused`
- * then. */
+/* If a level exists but its own parent is closed to us, the answer may be NOAUTH instead of
+ * NODEEXISTS. So a refusal counts only if the node below cannot be created either: the line checks
+ * `refused` then. */
 static void made(zkl_parents *parents, const zkl_reply *reply) {
     switch (reply->rc) {
     case ZOK:
     case ZNODEEXISTS:
-    case ZNONODE: /* the level above was cleared away meanwhile: the next round */
+    case ZNONODE: /* the servers have deleted the level above meanwhile: the next round */
         return;
     case ZUNIMPLEMENTED:
         parents->context->no_containers =
-            true; /* servers before 3.5: the next round makes plain nodes */
+            true; /* servers before 3.5: the next round creates plain nodes */
         return;
     default:
         note_unheard(parents, reply->rc);
@@ -36,8 +37,8 @@ static void made(zkl_parents *parents, const zkl_reply *reply) {
     }
 }
 
-/* The levels answer in order, and the root is there. One whose ACL we may not read is somebody
- * else's. */
+/* The levels answer in order, and the root exists. A level whose ACL we may not read belongs to
+ * somebody else. */
 static void looked_at(zkl_parents *parents, size_t end, const zkl_reply *reply) {
     note_unheard(parents, reply->rc);
     if (zkl_status_passes(reply->rc))
@@ -67,8 +68,8 @@ void zkl_parents_done(zkl_parents *parents) {
     zkl_receiver_leave(&parents->context->receivers, &parents->receiver);
 }
 
-/* Calls for each level, outermost first, with the path up to there, which has `end` bytes, until
- * that fails. */
+/* Calls the function for each level, outermost first, with the path up to there, which has `end`
+ * bytes. Stops when one fails. */
 static int each_level(zkl_parents *parents,
                       int (*call)(zkl_parents *, const char *level, size_t end)) {
     const size_t length = strlen(parents->path);
@@ -101,7 +102,7 @@ static int look(zkl_parents *parents) {
 
 static int make(zkl_parents *parents, const char *level, size_t end) {
     zkl_context *context = parents->context;
-    /* the topmost one that is made? */
+    /* the topmost level that is created? */
     const bool owned =
         parents->exposed && end > parents->there && !strchr(level + parents->there + 1, '/');
     const bool stays = end <= context->chroot || context->no_containers || owned;

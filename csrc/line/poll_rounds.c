@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/poll_rounds.h"
 
 #include "base/round.h"
@@ -5,11 +6,11 @@
 #include "line/line_state.h"
 #include "line/send.h"
 
-/* Each is served so often, or as often as a thousand a second allow. A waiter is the more
- * impatient. */
+/* The period of each round; with many contenders, as often as a thousand a second allow. Waiters
+ * need the shorter one. */
 #define READ_PERIOD (10 * ZKL_SECOND)
 #define LIST_PERIOD ZKL_SECOND
-/* What a byte that is read costs: the pause after it keeps all of it below a megabyte a second. */
+/* The pause for each byte that is read: it keeps all rounds below a megabyte a second. */
 #define BYTE (ZKL_SECOND / 1000000)
 
 static zkl_contender *contender_of(zkl_post *post) {
@@ -19,7 +20,7 @@ static zkl_contender *contender_of(zkl_post *post) {
 static zkl_nanos read_own(zkl_post *post) {
     zkl_contender *c = contender_of(post);
     if (!c->context->port)
-        /* zkl_line_resume, or the list that it asks for, adds it to the round again */
+        /* zkl_line_resume, or the list that it wants, adds it to the round again */
         return ZKL_NEVER;
     if (c->node != ZKL_NODE_THERE)
         return 0;
@@ -31,7 +32,7 @@ static zkl_nanos read_own(zkl_post *post) {
     return cost;
 }
 
-/* One list serves all who wait in the line. */
+/* One list serves all waiters in the line. */
 static zkl_nanos list_line(zkl_post *post) {
     zkl_contender *c = contender_of(post);
     zkl_line *line = c->line;

@@ -1,6 +1,7 @@
-/* poll_rounds: what is done for those who are not watched (polled.h) when it is their turn: a
- * contender's own node is read, which tells of its loss and of who asks for it back; or the line of
- * a waiter is listed. */
+/* SPDX-License-Identifier: MIT */
+/* poll_rounds: the action for a polled contender when its turn comes (polled.h). The client reads
+ * the contender's own node, which shows a loss or a revocation; or it lists the line of a
+ * waiter. */
 #ifndef ZKL_POLL_ROUNDS_H
 #define ZKL_POLL_ROUNDS_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/polled.h"
 
 #include "base/round.h"

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/recover.h"
 
 #include "base/status.h"
 #include "line/contender.h"
 #include "line/departure.h"
+#include "paths/directories.h"
 #include "line/send.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -11,8 +13,8 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The name of the node, if this is its sequence. A read under a write was asked for with the
- * write's. */
+/* The name that the contender's node would have with this sequence. A read under a write has asked
+ * for the write's sequence. */
 static void name_with(const zkl_contender *c, int32_t sequence, char name[ZKL_ZNODE_SIZE]) {
     zkl_znode_make(name, (zkl_guid){c->context->guid, c->receiver.id}, c->terms.kind);
     zkl_znode_append(name, sequence);
@@ -24,39 +26,41 @@ void zkl_recover_seen(zkl_contender *c, const zkl_child *child) {
     if (c->seen || strcmp(name, child->name) != 0)
         return;
     c->seen = true;
-    c->candidate = child->sequence;
+    c->recovery.candidate = child->sequence;
 }
 
-/* The next candidate in the list as last read. */
+/* Finds the next candidate in the list as last read. */
 static void seek(zkl_contender *c) {
     const zkl_snapshot *snapshot = &c->line->snapshot;
-    const int64_t from = c->search == ZKL_SEARCH_NEXT ? (int64_t)c->candidate + 1 : INT32_MIN;
+    const int64_t from =
+        c->recovery.search == ZKL_SEARCH_NEXT ? (int64_t)c->recovery.candidate + 1 : INT32_MIN;
     for (size_t i = zkl_snapshot_from(snapshot, from); i < snapshot->count && !c->seen; i++)
         zkl_recover_seen(c, &snapshot->children[i]);
 }
 
 static void ask_about_candidate(zkl_contender *c) {
     char name[ZKL_ZNODE_SIZE];
-    name_with(c, c->candidate, name);
+    name_with(c, c->recovery.candidate, name);
     zkl_contender_set_search(c, zkl_send_candidate(c, name) ? ZKL_SEARCH_ASKED : ZKL_SEARCH_NONE);
 }
 
 void zkl_recover_look(zkl_contender *c) {
     zkl_line *line = c->line;
-    if (c->search == ZKL_SEARCH_ASKED) {
-        /* zkl_recover_answered begins anew with this list, before another one comes */
+    if (c->recovery.search == ZKL_SEARCH_ASKED) {
+        /* zkl_recover_answered begins again with this list, before another one comes */
         zkl_contender_set_search(c, ZKL_SEARCH_RESTART);
     } else if (c->seen) {
         ask_about_candidate(c);
     } else if (line->list_synced && !line->list_sent) {
         zkl_leave_missing(c);
-    } else { /* the write before the list was refused, or the list is older than the loss */
+    } else {
+        /* the write before the list was refused, or the list is older than the lost answer */
         zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_later(line);
     }
 }
 
-/* Its own node is read before it is granted, and tells its token. */
+/* The client reads the node before it grants, and learns the token from that. */
 static bool take_over(zkl_contender *c, const char *name) {
     c->name = strdup(name);
     if (!c->name)
@@ -67,26 +71,27 @@ static bool take_over(zkl_contender *c, const char *name) {
     zkl_contender_set_node(c, ZKL_NODE_THERE);
     zkl_contender_set_search(c, ZKL_SEARCH_NONE);
     zkl_line_directory_found(c->line);
+    zkl_directories_found(&c->common->directories, c->line->path);
     return true;
 }
 
 bool zkl_recover_answered(zkl_contender *c, int32_t sequence, const zkl_reply *reply) {
     char name[ZKL_ZNODE_SIZE];
     name_with(c, sequence, name);
-    zkl_contender_set_search(c, c->search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT : ZKL_SEARCH_NONE);
+    zkl_contender_set_search(c, c->recovery.search == ZKL_SEARCH_ASKED ? ZKL_SEARCH_NEXT
+                                                                       : ZKL_SEARCH_NONE);
     if (c->node != ZKL_NODE_UNKNOWN)
         return false;
     const bool ours = reply->rc == ZOK && reply->stat->session == c->context->session;
     if (ours && take_over(c, name))
         return true;
-    if (ours ||
-        zkl_status_passes(
-            reply->rc)) { /* no memory, or no answer: the next list begins the search anew */
+    /* no memory, or no answer: the next list begins the search again */
+    if (ours || zkl_status_passes(reply->rc)) {
         zkl_contender_set_search(c, ZKL_SEARCH_NONE);
         zkl_line_retry_later(c->line);
         return false;
     }
-    c->seen = false; /* it is somebody else's, as is one that we may not read; or it is gone */
+    c->seen = false; /* the node is another session's, may not be read, or is gone */
     seek(c);
     zkl_recover_look(c);
     return false;

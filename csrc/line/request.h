@@ -1,5 +1,6 @@
-/* request: what an answer is about, as it is marked in zkl_return.what. Answers about one
- * contender's own node come to the contender, the others to its line. */
+/* SPDX-License-Identifier: MIT */
+/* request: what an answer is about: a mark in zkl_return.what. The answer about a contender's own
+ * node goes to the contender, any other answer to the line. */
 #ifndef ZKL_REQUEST_H
 #define ZKL_REQUEST_H
 
@@ -13,9 +14,9 @@ typedef enum zkl_request {
     /* to a line */
     ZKL_REQUEST_LIST, /* detail: 1: with a watch on the directory */
     ZKL_REQUEST_ACL,
-    ZKL_REQUEST_BARRIER, /* a write, of which only that it was committed matters */
-    /* These two: the child's sequence; and, because sequences of strangers may be equal,
-     * child->request times ZKL_REQUESTS is added to the mark. */
+    ZKL_REQUEST_BARRIER, /* a write: only its commit matters */
+    /* These two: the child's sequence. Strangers may create equal sequences, so the mark also
+     * contains child->request times ZKL_REQUESTS. */
     ZKL_REQUEST_WATCH_BLOCKER,
     ZKL_REQUEST_UNWATCH,
     ZKL_REQUEST_UNWATCH_DIRECTORY,
@@ -24,7 +25,7 @@ typedef enum zkl_request {
 
 enum {
     ZKL_REQUESTS = 16,              /* more than there are kinds */
-    ZKL_REQUEST_NUMBERS = (1 << 26) /* as many numbers as there is room for in a mark */
+    ZKL_REQUEST_NUMBERS = (1 << 26) /* as many numbers as a mark has room for */
 };
 
 #endif

@@ -1,9 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 #include "line/send.h"
 
 #include "line/acl_check.h"
 #include "line/contender.h"
+#include "paths/directories.h"
+#include "line/outbox.h"
 #include "line/polled.h"
-#include "line/watch_budget.h"
+#include "paths/watch_budget.h"
 #include "port/receiver.h"
 #include "recipe/snapshot.h"
 #include "recipe/znode.h"
@@ -13,7 +16,8 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* So many have a turn soon: as long as theirs last, the answer about the last one's node comes. */
+/* How many contenders have their turn soon: while these hold, the answer about the last one's node
+ * comes. */
 #define NEXT 64
 
 static char *node_path(const zkl_line *line, const char *name) {
@@ -21,39 +25,114 @@ static char *node_path(const zkl_line *line, const char *name) {
     return asprintf(&path, "%s/%s", line->path, name) < 0 ? NULL : path;
 }
 
+char *zkl_send_path(const zkl_contender *c) {
+    return node_path(c->line, c->name);
+}
+
 /* ---- about a contender's own node ---- */
 
-/* Is the write still held that this read was taken under? */
+/* True if the write under which this read was taken is still held. */
 static bool still_written(const zkl_contender *read) {
-    const zkl_contender *write = zkl_line_member(read->line, read->lender);
-    return write && write->phase == ZKL_HELD && write->token == read->borrowed;
+    const zkl_contender *write = zkl_line_member(read->line, read->under.lender);
+    return write && write->phase == ZKL_HELD && write->token == read->under.token;
 }
 
 char *zkl_send_new_path(zkl_contender *c) {
     zkl_line *line = c->line;
     zkl_context *context = c->context;
     zkl_receiver_enter(&context->receivers, &c->receiver);
-    if (c->borrowed && !still_written(c))
-        c->borrowed = 0;
+    if (c->under.token && !still_written(c))
+        c->under.token = 0;
     char name[ZKL_ZNODE_SIZE];
     zkl_znode_make(name, (zkl_guid){context->guid, c->receiver.id}, c->terms.kind);
-    if (c->borrowed)
-        zkl_znode_append(name, c->sequence);
+    if (c->under.token)
+        zkl_znode_append(name, c->under.sequence);
     c->parents = line->parents.round;
     line->list_wanted = true;
     return node_path(line, name);
 }
 
-static int create(zkl_contender *c, const char *path) {
+static int ask_for_create(zkl_contender *c, const char *path) {
     const zkl_context *context = c->context;
     return context->port->call->create(context->port, path, context->identifier,
-                                       c->borrowed ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
+                                       c->under.token ? ZKL_EPHEMERAL : ZKL_EPHEMERAL_SEQUENCE,
                                        context->acl,
                                        (zkl_return){c->receiver.id, ZKL_REQUEST_CREATE, 0});
 }
 
-/* Without a link it keeps no node, and zkl_line_resume sends the create. */
+void zkl_send_noted(zkl_contender *c, zkl_dispatch_state state) {
+    const bool creates = c->dispatch.creates;
+    zkl_contender_set_node(c, creates ? ZKL_NODE_ASKED : ZKL_NODE_ERASING);
+    zkl_contender_set_dispatch(c, state);
+    if (!creates && c->end.erases < 2)
+        c->end.erases++;
+}
+
+static void note(zkl_contender *c, bool sent) {
+    if (sent) {
+        zkl_send_noted(c, ZKL_DISPATCH_SENT);
+        zkl_outbox_sent(&c->common->outbox, c->receiver.id, zkl_context_now(c->context));
+    } else {
+        zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE);
+        zkl_line_retry_later(c->line);
+    }
+}
+
+static void create_alone(zkl_contender *c) {
+    char *path = zkl_send_new_path(c);
+    note(c, path && ask_for_create(c, path) == ZOK);
+    free(path);
+}
+
+/* A contender goes alone after so many batches that others have made fail. */
+enum { ROLLBACKS_MOST = 2 };
+
+bool zkl_send_goes_alone(const zkl_contender *c) {
+    if (c->dispatch.rollbacks >= ROLLBACKS_MOST)
+        return true;
+    if (!c->dispatch.creates)
+        return c->end.erases > 0;
+    return c->dispatch.attempts > 1 || c->under.token ||
+           !zkl_directories_known(&c->common->directories, c->line->path);
+}
+
+/* True if it could overtake a create of ours that it has to stand behind: that one is in a batch,
+ * and goes again if the batch fails. */
+static bool may_overtake(const zkl_contender *c) {
+    const zkl_tally *tally = &c->line->tally;
+    if (c->terms.kind == ZKL_KIND_LEASE ||
+        (c->terms.kind == ZKL_KIND_READ && !tally->waiting[ZKL_KIND_WRITE]))
+        return false;
+    /* a contender that has asked before is older than those behind it */
+    return tally->dispatch.creates_batched ||
+           (c->dispatch.attempts < 2 && tally->dispatch.creates_behind);
+}
+
+/* A create that goes alone waits for nothing but what is due in its line. */
+static bool goes_at_once(const zkl_contender *c) {
+    const zkl_dispatch_tally *tally = &c->line->tally.dispatch;
+    return zkl_send_goes_alone(c) && !tally->creates_due && !tally->deletes_due;
+}
+
+/* The contender has no node and is not in the outbox. */
+static void create(zkl_contender *c) {
+    c->dispatch.creates = true;
+    if (may_overtake(c))
+        zkl_contender_set_dispatch(c, ZKL_DISPATCH_BEHIND);
+    else if (goes_at_once(c))
+        create_alone(c);
+    else
+        zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+}
+
+static bool is_due(const zkl_contender *c) {
+    return c->dispatch.state == ZKL_DISPATCH_DUE || c->dispatch.state == ZKL_DISPATCH_BEHIND;
+}
+
+/* Without a link it gets no node, and zkl_line_resume sends the create. */
 void zkl_send_create(zkl_contender *c) {
+    if (is_due(c) && c->node == ZKL_NODE_NONE)
+        return;
     zkl_line_forget_node(c);
     if (!c->context->port)
         return;
@@ -61,13 +140,9 @@ void zkl_send_create(zkl_contender *c) {
         c->compound->wanted(c->compound);
         return;
     }
-    char *path = zkl_send_new_path(c);
-    const bool sent = path && create(c, path) == ZOK;
-    free(path);
-    if (sent)
-        zkl_contender_set_node(c, ZKL_NODE_ASKED);
-    else
-        zkl_line_retry_later(c->line);
+    if (c->dispatch.attempts < 2)
+        c->dispatch.attempts++;
+    create(c);
 }
 
 static bool erase(zkl_line *line, const char *name, zkl_return back) {
@@ -80,18 +155,48 @@ static bool erase(zkl_line *line, const char *name, zkl_return back) {
     return sent;
 }
 
+static void erase_alone(zkl_contender *c) {
+    note(c, erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}));
+}
+
+void zkl_send_alone(zkl_contender *c) {
+    if (c->dispatch.creates)
+        create_alone(c);
+    else
+        erase_alone(c);
+}
+
+/* Does another client wait for its node to go, as far as we know? Our own readers that wait behind
+ * a write are in nobody's way. */
+static bool is_awaited(const zkl_contender *c) {
+    const zkl_snapshot *snapshot = &c->line->snapshot;
+    size_t next = zkl_snapshot_find(snapshot, c->name);
+    if (next == ZKL_NOT_FOUND)
+        return c->revoked;
+    do
+        next++;
+    while (c->terms.kind == ZKL_KIND_WRITE && next < snapshot->count &&
+           snapshot->children[next].mine && snapshot->children[next].kind == ZKL_KIND_READ);
+    return c->revoked || (next < snapshot->count && !snapshot->children[next].mine);
+}
+
+/* A waiter that queues anew could be granted before a delete goes that is only due. */
 void zkl_send_erase(zkl_contender *c) {
+    if (is_due(c))
+        return;
     zkl_contender_refused(c, ZKL_OK);
     if (!c->context->port)
         return;
-    if (!erase(c->line, c->name, (zkl_return){c->receiver.id, ZKL_REQUEST_ERASE, 0}))
+    c->dispatch.creates = false;
+    if (c->phase == ZKL_WAITING || zkl_send_goes_alone(c)) {
+        erase_alone(c);
         return;
-    zkl_contender_set_node(c, ZKL_NODE_ERASING);
-    if (c->erases < 2)
-        c->erases++;
+    }
+    c->common->outbox.urgent |= is_awaited(c);
+    zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
 }
 
-/* A get, and never an exists, which would leave a watch behind on a node that is gone. */
+/* A get, never an exists, which would leave a watch on a node that has gone. */
 static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     zkl_port *port = line->context->port;
     char *path = node_path(line, name);
@@ -102,13 +207,13 @@ static bool get(zkl_line *line, const char *name, bool watch, zkl_return back) {
     return sent;
 }
 
-/* Nobody is granted because its blocker has gone unless its own node is watched, or is seen in a
- * list that comes after that: where there is no room for the watch, the list is asked for. */
+/* After its blocker has gone, a contender is granted only if its own node is watched, or is in a
+ * list that was read after that. So without room for the watch it asks for a list. */
 static void do_without_watch(zkl_contender *c) {
     if (c->phase == ZKL_OVER)
         return; /* its timer tries the delete again */
     zkl_polled_add_own(c);
-    if (c->phase == ZKL_HELD || c->position != ZKL_POSITION_FIRST)
+    if (c->phase == ZKL_HELD || c->queue.position != ZKL_POSITION_FIRST)
         return;
     if (c->token)
         c->line->list_wanted = true;
@@ -131,7 +236,7 @@ static void watch_own(zkl_contender *c, zkl_claim claim) {
 }
 
 void zkl_send_watch_own(zkl_contender *c) {
-    const bool is_first = c->phase == ZKL_WAITING && c->position == ZKL_POSITION_FIRST;
+    const bool is_first = c->phase == ZKL_WAITING && c->queue.position == ZKL_POSITION_FIRST;
     watch_own(c, is_first ? ZKL_CLAIM_TURN : ZKL_CLAIM_OWN);
 }
 
@@ -161,7 +266,7 @@ void zkl_send_read_own(zkl_contender *c) {
 }
 
 bool zkl_send_candidate(zkl_contender *c, const char *name) {
-    const zkl_return back = {c->receiver.id, ZKL_REQUEST_CANDIDATE, c->candidate};
+    const zkl_return back = {c->receiver.id, ZKL_REQUEST_CANDIDATE, c->recovery.candidate};
     return c->context->port && get(c->line, name, false, back);
 }
 
@@ -175,7 +280,7 @@ static bool is_attended(const zkl_line *line) {
     return false;
 }
 
-/* A watch on the directory tells a waiter that any of the leases has gone. */
+/* A watch on the directory reports when any lease goes. */
 static bool wants_directory_watch(const zkl_line *line) {
     return (zkl_line_counts(line) || is_attended(line)) &&
            line->directory_watch == ZKL_WATCH_NONE &&
@@ -193,8 +298,8 @@ static bool has_lost_create(zkl_line *line) {
     return false;
 }
 
-/* A server that lags could hide our own node from a list alone, and a leader that was deposed would
- * answer a sync. So the list is sent behind a write: a delete of a node that does not exist. */
+/* A lagging server could return a list without our own node, and a deposed leader would answer a
+ * sync. So the list goes out behind a write: a delete of a node that does not exist. */
 static bool send_barrier(const zkl_line *line) {
     const zkl_context *context = line->context;
     return context->port->call->erase(context->port, context->nothing,
@@ -220,16 +325,16 @@ void zkl_send_list(zkl_line *line) {
         zkl_line_retry_later(line);
 }
 
-/* A watch that is being taken back is not set again before that is answered: its answer and that of
- * the new request could not be told apart. */
+/* A watch that is being removed is not set again before the answer: that answer and the one to the
+ * new request could not be told apart. */
 static bool may_watch(const zkl_line *line, const zkl_child *child, zkl_claim claim) {
     return child->watch == ZKL_WATCH_NONE && strlen(child->name) <= ZKL_WATCHED_NAME_MOST &&
            zkl_watch_budget_room(&line->common->watch_budget, zkl_line_length(line, child->name),
                                  claim);
 }
 
-/* By its sequence the answer finds the child, and by the number that goes with the kind of the
- * request whether this is still the latest one about the child's watch. */
+/* The answer finds the child by its sequence. The number in the mark shows whether this is still
+ * the latest request about the child's watch. */
 static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what) {
     line->requests = line->requests < ZKL_REQUEST_NUMBERS ? line->requests + 1 : 1;
     child->request = line->requests;
@@ -239,7 +344,7 @@ static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what
 
 static bool watch_child(zkl_line *line, zkl_child *child, zkl_claim claim) {
     if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
-        return true; /* of our own nodes we know without a watch */
+        return true; /* our own nodes need no watch */
     if (!line->context->port || !may_watch(line, child, claim) ||
         !get(line, child->name, true, about_child(line, child, ZKL_REQUEST_WATCH_BLOCKER)))
         return false;
@@ -260,7 +365,7 @@ static void tell_unwatched(zkl_context *context, const char *path, bool list) {
         context->unwatched(context, path, list);
 }
 
-/* A watch on a node that stays would be carried along for the session's life. */
+/* A watch on a node that stays would remain for the session's life. */
 void zkl_send_unwatch(zkl_line *line, zkl_child *child) {
     zkl_port *port = line->context->port;
     const zkl_return back = about_child(line, child, ZKL_REQUEST_UNWATCH);
@@ -271,7 +376,7 @@ void zkl_send_unwatch(zkl_line *line, zkl_child *child) {
     free(path);
     if (rc == ZMARSHALLINGERROR)
         zkl_line_retry_later(line);
-    else /* with another error the library knows of no such watch */
+    else /* with another error the library knows no such watch */
         zkl_line_set_child_watch(line, child, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
 }
 
@@ -287,8 +392,8 @@ void zkl_send_unwatch_directory(zkl_line *line) {
         zkl_line_set_directory_watch(line, rc == ZOK ? ZKL_WATCH_LEAVING : ZKL_WATCH_NONE);
 }
 
-/* An answer to a create was lost, or the session before this one made the node: nobody waits for it
- * any more. It is deleted and not taken over. */
+/* The answer to a create was lost, or the former session created the node: nothing waits for it any
+ * more. The client deletes it and does not take it over. */
 void zkl_send_erase_stray(zkl_line *line, const char *name) {
     erase(line, name, (zkl_return){line->receiver.id, ZKL_REQUEST_ERASE_STRAY, 0});
 }

@@ -1,5 +1,6 @@
-/* binding: what the files of the Lua module share. A method checks its arguments, calls the engine,
- * pushes results. */
+/* SPDX-License-Identifier: MIT */
+/* binding: declarations that the files of the Lua module share. A method checks its arguments,
+ * calls the engine, and pushes the results. */
 #ifndef ZKL_BINDING_H
 #define ZKL_BINDING_H
 
@@ -15,7 +16,7 @@
 
 #if LUA_VERSION_NUM == 501
 /* One module serves LuaJIT and plain Lua 5.1, whichever headers it was built with: these functions
- * are LuaJIT's, and NULL in plain 5.1. */
+ * exist in LuaJIT, and are NULL in plain 5.1. */
 #pragma weak lua_isyieldable
 #pragma weak luaJIT_setmode
 LUA_API int lua_isyieldable(lua_State *L);
@@ -25,36 +26,36 @@ LUA_API int luaJIT_setmode(lua_State *L, int index, int mode);
 #define ZKL_IS_LUAJIT false
 #endif
 
-/* Makes the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
+/* Creates the metatable `name` with the methods as its __index; leaves nothing on the stack. Works
  * from Lua 5.1 on. */
 void zkl_metatable(lua_State *L, const char *name, const luaL_Reg *methods);
 
-/* An integer where Lua has 64 of its bits, else a number, exact up to 2^53. */
+/* Pushes an integer where Lua has 64 bits for it, else a number, exact up to 2^53. */
 void zkl_push_token(lua_State *L, int64_t token);
 int64_t zkl_check_token(lua_State *L, int arg);
 
-/* Pushes a text that was kept when the module was opened: cannot fail. The text is known by its
+/* Pushes a text that was stored when the module was opened: cannot fail. It is found by its
  * address. */
 void zkl_push_text(lua_State *L, const char *text);
 void zkl_keep_text(lua_State *L, const char *text);
-/* Keeps those of all kinds of events. */
+/* Stores the texts of all kinds of events. */
 void zkl_keep_event_texts(lua_State *L);
-/* Keeps those of all statuses. */
+/* Stores the texts of all statuses. */
 void zkl_keep_texts(lua_State *L);
 
-/* Pushes nil and the text of the status: 2 results. Raises when memory ran out, and then only. */
+/* Pushes nil and the text of the status: 2 results. Raises only if memory ran out. */
 int zkl_push_error(lua_State *L, zkl_status status);
 
-/* The moment in argument `arg`: seconds as core.now() counts them; math.huge is never. */
+/* The moment in argument `arg`: seconds on the clock of core.now(); math.huge is never. */
 zkl_nanos zkl_check_moment(lua_State *L, int arg);
 uint64_t zkl_check_tag(lua_State *L, int arg);
 
-/* A userdata of that metatable that holds one pointer, NULL so far: it is complete before it
+/* Pushes a userdata of that metatable that holds one pointer, NULL so far: it is complete before it
  * acquires anything. */
 void **zkl_new_box(lua_State *L, const char *name);
 
-/* What argument `arg` holds: a box made with the same `name`, which is one text, not two that are
- * alike; or it raises. luaL_checkudata, which looks up two tables, is asked only to raise. */
+/* The box in argument `arg`, created with the same `name` (the same pointer, not an equal text);
+ * otherwise it raises. It calls luaL_checkudata, which looks up two tables, only to raise. */
 void **zkl_check_box(lua_State *L, int arg, const char *name);
 
 #define ZKL_CLIENT zkl_client_box
@@ -64,8 +65,9 @@ extern const char zkl_client_box[];
 #define ZKL_NOTIFIER "zklock.notifier"
 #define ZKL_VISIT zkl_visit_box
 extern const char zkl_visit_box[];
-#define ZKL_NODE_REQUEST "zklock.request"
+#define ZKL_NODE_REQUEST "zklock.node_request"
 #define ZKL_NODE_WATCH "zklock.node_watch"
+#define ZKL_ONCE "zklock.once"
 
 /* Pushes a contender that has not joined yet. */
 void **zkl_new_contender(lua_State *L);
@@ -79,88 +81,109 @@ void zkl_open_contender(lua_State *L);
 void zkl_open_query(lua_State *L);
 void zkl_open_node_request(lua_State *L);
 void zkl_open_node_watch(lua_State *L);
+void zkl_open_once(lua_State *L);
 void zkl_open_notifier(lua_State *L);
 void zkl_open_visit(lua_State *L);
-/* These put their functions into the table on top of the stack. */
+/* These add their functions to the table on top of the stack. */
 void zkl_open_thread(lua_State *L);
 void zkl_open_section(lua_State *L);
 void zkl_open_handover(lua_State *L);
 void zkl_open_often(lua_State *L);
 
-/* Methods of a client, each in the room of what it is about. */
-/* client:wait(moment, others): until it or one of the clients in the table `others`, which may be
- * nil, has something to take, or the moment, or a signal: the caller looks which. A signal must get
- * back to Lua, where its hook runs, also one that came just before the wait. */
+/* Methods of a client, each in the file of its subject. */
+/* client:wait(moment, others): until the client, or one of those in the table `others` (which may
+ * be nil), has an event, or until the moment, or until a signal. The caller checks which. A signal
+ * must get back to Lua, where its hook runs, also one that came just before the wait. */
 int zkl_lua_wait(lua_State *L);
-/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays; for "state" the
- * state instead of the tag; nothing when there is none */
+/* client:peek() -> kind, tag, err, token, serial of the oldest event, which stays queued; for
+ * "state" the state instead of the tag; nothing if there is no event */
 int zkl_lua_peek(lua_State *L);
-/* client:look() -> as client:peek(), but the descriptor stays as it is; nothing also inside of a
- * finalizer, which may have come between any two steps of ours */
+/* client:look() -> as client:peek(), but the descriptor stays as it is; nothing also inside a
+ * finalizer, which may run between any two steps of ours */
 int zkl_lua_look(lua_State *L);
-/* client:forget(serial): the event was dealt with */
+/* client:forget(serial): the event was handled */
 int zkl_lua_forget(lua_State *L);
-/* client:take_log() -> level, text; nothing when there is none */
+/* client:take_log() -> level, text; nothing if there is no line */
 int zkl_lua_take_log(lua_State *L);
 /* client:contender() -> a contender that has not joined yet */
 int zkl_lua_contender(lua_State *L);
-/* client:join(contender, path, kind, tag, moment, once, max_hold, under, max_waiting, handoffs,
- * stint, linger, at_once) -> true, or nil, err; or, if `at_once`, true and the token of what is
- * held already, of which no event comes; kind "lock", "read" or "write"; under, for "read": the
- * contender of a write that the owner holds, or nil; max_waiting: or nil; handoffs: or nil, and it
- * has a node of its own */
+/* The three joins of a contender take the options of the lock as named fields of the table
+ * `settings`: max_hold, slow, max_waiting, handoffs with stint and linger, permits. A field that is
+ * missing, or nil, is an option that the lock does not have; with handoffs the caller shares a node
+ * (fair = false).
+ *
+ * client:join(contender, path, tag, moment, once, settings, name, kind, at_once, under) -> true, or
+ * nil, err; or, if `at_once` is true, true and the token of a lock that it already holds, of which
+ * no event comes. name: the number of the lock's name (client:name). kind: "lock", "read" or
+ * "write". under, for "read": the contender of a write that the owner holds, or nil. */
 int zkl_lua_join(lua_State *L);
-/* client:join_all(contender, paths, tag, moment, once, max_hold) -> true, or nil, err; the strings
- * stay in the table */
+/* client:join_all(contender, paths, tag, moment, once, settings, name) -> true, or nil, err; the
+ * strings stay in the table */
 int zkl_lua_join_all(lua_State *L);
-/* client:join_leases(contender, path, count, permits, tag, moment, once, max_hold) -> true, or nil,
+/* client:join_leases(contender, path, tag, moment, once, settings, name, count) -> true, or nil,
  * err */
 int zkl_lua_join_leases(lua_State *L);
-/* client:ask_session(tag, moment) -> query, answered when there is a session */
+/* client:ask_session(tag, moment) -> query, answered once there is a session */
 int zkl_lua_ask_session(lua_State *L);
-/* client:ask_flush(tag, moment) -> query, answered when every release so far is confirmed */
+/* client:ask_flush(tag, moment) -> query, answered once every release so far is confirmed */
 int zkl_lua_ask_flush(lua_State *L);
-/* client:ask_participants(path, leases, tag, moment, once) -> query; when it is answered,
+/* client:ask_participants(path, leases, tag, moment, once) -> query; after its answer
  * query:participants() */
 int zkl_lua_ask_participants(lua_State *L);
-/* client:ask_revoke(path, leases, tag, moment, once) -> query; when it is answered,
- * query:revoked() */
+/* client:ask_revoke(path, leases, tag, moment, once) -> query; after its answer query:revoked() */
 int zkl_lua_ask_revoke(lua_State *L);
-/* client:notifier() -> notifier, or nil, why not */
+/* client:notifier() -> notifier, or nil and the reason */
 int zkl_lua_notifier(lua_State *L);
+/* core.bell() -> a notifier that only rings, or nil and the reason */
+int zkl_lua_bell(lua_State *L);
 /* client:visit(tag) -> visit */
 int zkl_lua_visit(lua_State *L);
 /* client:perform(op, tag, moment, once) -> node request; an op is a list: kind (a number), path,
- * data, version, flags ("escp" of ephemeral, sequential, container, parents), acl (a number); the
+ * data, version, flags ("escp" for ephemeral, sequential, container, parents), acl (a number); the
  * last four may be nil */
 int zkl_lua_do(lua_State *L);
-/* client:perform_all(ops, tag, moment, once, contender) -> node request; contender: what must be
- * held, or nil */
+/* client:perform_all(ops, tag, moment, once, contender) -> node request; contender: must hold, or
+ * nil */
 int zkl_lua_do_all(lua_State *L);
 /* client:ask_sync(tag, moment, once) -> node request */
 int zkl_lua_sync(lua_State *L);
 /* client:look_at(path, children, tag) -> node watch, or nil, err */
 int zkl_lua_look_at(lua_State *L);
+/* client:ask_once(contender, seconds, mark, tag, moment) -> once; after its answer once:left().
+ * mark: true also writes the mark if it is due */
+int zkl_lua_ask_once(lua_State *L);
+/* client:mark_once(contender, tag, moment) -> once: writes the mark */
+int zkl_lua_mark_once(lua_State *L);
 void zkl_push_stat(lua_State *L, const zkl_stat *stat);
-/* A list of them. */
+/* Pushes them as a list. */
 void zkl_push_names(lua_State *L, const zkl_content *of);
-/* As ZooKeeper's own tools print it. */
+/* Pushes the id in the format of ZooKeeper's own tools. */
 void zkl_push_session(lua_State *L, int64_t session);
 
+/* client:stats() -> the table of docs/api.md */
+int zkl_lua_stats(lua_State *L);
+/* client:name(name) -> the number of the name, for joins; 0 in a forked child */
+int zkl_lua_name(lua_State *L);
+/* client:count(number, err, seconds): an acquire through a lock with that name has ended with that
+ * error, after so many seconds, before its caller could join */
+int zkl_lua_count(lua_State *L);
+/* client:measure() -> the counts by the names of locks, and more (lua/zklock/metrics/snapshot.lua);
+ * nil in a forked child */
+int zkl_lua_measure(lua_State *L);
 int zkl_lua_connect(lua_State *L);
-/* core.spare_handlers(address, offset): in nginx, where `address` is of the variable that has the
- * first header filter, and `offset` of a request's slot for a handler: while a header is sent, a
- * slot with visit:hook has the former one. */
+/* core.spare_handlers(address, offset): for nginx. `address` is that of the variable with the first
+ * header filter, `offset` that of a request's slot for a handler. While a request sends a header, a
+ * slot with visit:hook contains the former handler. */
 int zkl_lua_spare_handlers(lua_State *L);
-/* core.interrupt_on(name) -> true; nothing: this is not the main program */
+/* core.interrupt_on(name) -> true; nothing if this is not the main program */
 int zkl_lua_interrupt_on(lua_State *L);
 
-/* The caller, which has blocked all signals, waits. Those that the state has asked for leave the
- * set of blocked ones, also if the host has blocked them in this thread. One that came to another
- * thread while none was in this one sets the hook. Does not raise. */
+/* The caller, which has blocked all signals, waits. This removes the signals of this state from the
+ * blocked set, even if the host has blocked them in this thread. A signal that another thread got
+ * while no such thread waited sets the hook. Does not raise. */
 void zkl_interrupt_listen(lua_State *L, sigset_t *blocked);
 
-/* Pushes the query, or raises: 1 result. */
+/* Pushes the query: 1 result; or raises. */
 int zkl_push_query(lua_State *L, void **box, zkl_query *query);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* client: the userdata around a zkl_client. */
 #include "binding.h"
 
@@ -29,8 +30,8 @@ static int client_state(lua_State *L) {
     return 1;
 }
 
-/* client:unusable() -> "closed", "forked", or nil: every call asks, so that it pushes no text
- * otherwise */
+/* client:unusable() -> "closed", "forked", or nil: every call asks, so it pushes a text only
+ * then */
 static int client_unusable(lua_State *L) {
     const zkl_state state = zkl_client_state(check(L));
     if (state == ZKL_STATE_CLOSED || state == ZKL_STATE_FORKED)
@@ -54,37 +55,13 @@ static int client_session_timeout(lua_State *L) {
     return 1;
 }
 
-/* nil while there is no session */
+/* client:session_id() -> the id; nil if there is no session */
 static int client_session_id(lua_State *L) {
     const int64_t session = zkl_session_id(check(L));
     if (session)
         zkl_push_session(L, session);
     else
         lua_pushnil(L);
-    return 1;
-}
-
-static int client_stats(lua_State *L) {
-    zkl_stats s;
-    zkl_client_stats(check(L), &s);
-    const struct {
-        const char *name;
-        uint64_t count;
-    } fields[] = {
-        {"acquired", s.acquired},   {"released", s.released},
-        {"timeouts", s.timeouts},   {"lost", s.lost},
-        {"revoked", s.revoked},     {"abandoned", s.abandoned},
-        {"sessions", s.sessions},   {"requests_sent", s.requests_sent},
-        {"waiting", s.waiting},     {"held", s.held},
-        {"unwatched", s.unwatched}, {"handed", s.handed},
-    };
-    lua_newtable(L);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        lua_pushinteger(L, (lua_Integer)fields[i].count);
-        lua_setfield(L, -2, fields[i].name);
-    }
-    lua_pushnumber(L, s.latency);
-    lua_setfield(L, -2, "latency");
     return 1;
 }
 
@@ -98,7 +75,7 @@ static int client_hang_up(lua_State *L) {
     return 0;
 }
 
-/* client:hurry(): from now on nothing is kept that nobody uses */
+/* client:hurry(): from now on the client keeps no shared node that no caller uses */
 static int client_hurry(lua_State *L) {
     zkl_hurry(check(L));
     return 0;
@@ -109,7 +86,7 @@ static int client_wake(lua_State *L) {
     return 0;
 }
 
-/* client:wake_at(moment): the descriptor is readable then */
+/* client:wake_at(moment): makes the descriptor readable at that moment */
 static int client_wake_at(lua_State *L) {
     zkl_wake_at(check(L), zkl_check_moment(L, 2));
     return 0;
@@ -125,7 +102,10 @@ void zkl_open_client(lua_State *L) {
         {"session_timeout", client_session_timeout},
         {"trouble", client_trouble},
         {"session_id", client_session_id},
-        {"stats", client_stats},
+        {"stats", zkl_lua_stats},
+        {"name", zkl_lua_name},
+        {"count", zkl_lua_count},
+        {"measure", zkl_lua_measure},
         {"fd", client_fd},
         {"hang_up", client_hang_up},
         {"hurry", client_hurry},
@@ -150,6 +130,8 @@ void zkl_open_client(lua_State *L) {
         {"perform_all", zkl_lua_do_all},
         {"ask_sync", zkl_lua_sync},
         {"look_at", zkl_lua_look_at},
+        {"ask_once", zkl_lua_ask_once},
+        {"mark_once", zkl_lua_mark_once},
         {NULL, NULL},
     };
     zkl_keep_event_texts(L);

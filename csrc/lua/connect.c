@@ -1,4 +1,5 @@
-/* connect: a script's table becomes a zkl_config, and that a client. */
+/* SPDX-License-Identifier: MIT */
+/* connect: turns a script's table into a zkl_config, and opens a client with it. */
 #include "binding.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static double number_field(lua_State *L, const char *name) {
     return number;
 }
 
-/* The list at field "auth": scheme, credential, scheme, credential, ... */
+/* The list in field "auth": scheme, credential, scheme, credential, ... */
 static zkl_auth *auths_of(lua_State *L, size_t *count) {
     lua_getfield(L, 1, "auth");
     *count = 0;
@@ -42,8 +43,8 @@ static zkl_auth *auths_of(lua_State *L, size_t *count) {
     return auths;
 }
 
-/* What the list at field "tls" holds, with commas in between, as libzookeeper wants it; NULL: there
- * is none. The caller wipes it. */
+/* The list in field "tls", joined with commas as libzookeeper wants it; NULL: there is none. The
+ * caller wipes it. */
 static char *tls_of(lua_State *L, size_t *size) {
     lua_getfield(L, 1, "tls");
     const int list = lua_gettop(L);
@@ -76,8 +77,8 @@ static const char *lacking(int why) {
     return why == EAGAIN ? "no threads left" : NULL;
 }
 
-/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log=, notes= } -> client,
- * or nil and what the process has none left of; the table is lua/zklock's, checked there. */
+/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log=, notes=, trace= } ->
+ * client, or nil and the resource that ran out; lua/zklock has built and checked the table. */
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {
@@ -90,6 +91,8 @@ int zkl_lua_connect(lua_State *L) {
     config.log = lua_toboolean(L, -1);
     lua_getfield(L, 1, "notes");
     config.notes = lua_toboolean(L, -1);
+    lua_getfield(L, 1, "trace");
+    config.trace = lua_toboolean(L, -1);
     config.auths = auths_of(L, &config.auth_count);
     zkl_client *client = NULL;
     void **box = zkl_new_box(L, ZKL_CLIENT);

@@ -1,28 +1,31 @@
-/* contender: the userdata around a zkl_contender; collected, it gives back what it holds or waits
- * for. */
+/* SPDX-License-Identifier: MIT */
+/* contender: the userdata around a zkl_contender. When the collector takes it, it ends the hold or
+ * the wait. */
 #include "binding.h"
 
-/* The userdata; as others see it, its first part. */
+/* The userdata. Its first part looks like a box to other files. */
 typedef struct entry {
     zkl_contender *contender; /* NULL: it has not joined yet, or was dropped */
-    const char *mark;         /* nobody else's userdata has the address of this file's */
-    const lua_State *main;    /* of one whose owner is the main program, once he has come by */
-    int64_t token;            /* as its owner was handed it */
-    unsigned count;           /* of one that is held: how often its owner has it */
-    bool pinned; /* somebody else refers to this hold: it does not become another one */
+    const char *mark;         /* this file's address: no other userdata has it */
+    /* if its owner is the main program: that state, once it has called */
+    const lua_State *main;
+    int64_t token;      /* the token that its owner got */
+    const void *handle; /* the handle through which it got it; the hold keeps it alive */
+    unsigned count;     /* while held: how many acquires its owner has made */
+    bool pinned;        /* other code refers to this hold: it must not become another one */
 } entry;
 
 static const char mark = 'c';
 
 void **zkl_new_contender(lua_State *L) {
     entry *e = lua_newuserdata(L, sizeof *e);
-    *e = (entry){NULL, &mark, NULL, 0, 1, false};
+    *e = (entry){.mark = &mark, .count = 1};
     luaL_getmetatable(L, ZKL_CONTENDER);
     lua_setmetatable(L, -2);
     return (void **)&e->contender;
 }
 
-/* NULL: it is none. */
+/* NULL: not a contender. */
 static entry *entry_at(lua_State *L, int arg) {
     entry *e = lua_touserdata(L, arg);
     return e && lua_rawlen(L, arg) == sizeof *e && e->mark == &mark ? e : NULL;
@@ -65,7 +68,8 @@ static int contender_release(lua_State *L) {
     return 1;
 }
 
-/* contender:give_up() -> true, or nil, err: as release, but nobody of this client takes it over */
+/* contender:give_up() -> true, or nil, err: as release, but no caller of this client takes the node
+ * over */
 static int contender_give_up(lua_State *L) {
     const zkl_status status = zkl_give_up(check(L));
     if (status != ZKL_OK)
@@ -74,7 +78,7 @@ static int contender_give_up(lua_State *L) {
     return 1;
 }
 
-/* contender:would_release() -> true, or nil, err: what release would answer now */
+/* contender:would_release() -> true, or nil, err: the answer that release would give now */
 static int contender_would_release(lua_State *L) {
     const zkl_status status = zkl_would_release(check(L));
     if (status != ZKL_OK)
@@ -83,8 +87,8 @@ static int contender_would_release(lua_State *L) {
     return 1;
 }
 
-/* contender:quit(): ends the wait or the hold, whatever it is, and lets go: nobody has abandoned
- * it */
+/* contender:quit(): ends the wait or the hold, and drops the contender; does not count as
+ * abandoned */
 static int contender_quit(lua_State *L) {
     zkl_contender *contender = *(void **)luaL_checkudata(L, 1, ZKL_CONTENDER);
     if (contender) {
@@ -106,7 +110,7 @@ static int contender_held(lua_State *L) {
     return 1;
 }
 
-/* contender:token() -> integer, nil when it does not hold */
+/* contender:token() -> integer; nil if it does not hold */
 static int contender_token(lua_State *L) {
     const int64_t token = zkl_token(check(L));
     if (token)
@@ -116,7 +120,7 @@ static int contender_token(lua_State *L) {
     return 1;
 }
 
-/* contender:turn() -> which grant on its shared node it is; 0: it shares none; nil when it does not
+/* contender:turn() -> the number of its grant on its shared node; 0 without one; nil if it does not
  * hold */
 static int contender_turn(lua_State *L) {
     uint64_t turn;
@@ -133,39 +137,48 @@ static int contender_validity(lua_State *L) {
     return 1;
 }
 
-/* contender:given_back() -> was it held, given back, and not taken again the short way? */
+/* contender:since() -> seconds since it began to wait, or since it was granted; 0 if neither */
+static int contender_since(lua_State *L) {
+    const entry *e = check_entry(L);
+    lua_pushnumber(L, e->contender ? zkl_since(e->contender) : 0);
+    return 1;
+}
+
+/* contender:given_back() -> true if it was held and released, and not taken again the short way */
 static int contender_given_back(lua_State *L) {
     const entry *e = check_entry(L);
     lua_pushboolean(L, e->contender && zkl_given_back(e->contender));
     return 1;
 }
 
-/* contender:pin(): what it holds is not given back the short way */
+/* contender:pin(): its hold cannot be released the short way */
 static int contender_pin(lua_State *L) {
     check_entry(L)->pinned = true;
     return 0;
 }
 
-/* contender:count() -> how often its owner has it, once it is held */
+/* contender:count() -> how many acquires its owner has made, while it is held */
 static int contender_count(lua_State *L) {
     lua_pushinteger(L, (lua_Integer)check_entry(L)->count);
     return 1;
 }
 
-/* contender:add(difference): its owner has it so much more often */
+/* contender:add(difference): changes that count */
 static int contender_add(lua_State *L) {
     entry *e = check_entry(L);
     e->count += (unsigned)luaL_checkinteger(L, 2);
     return 0;
 }
 
-/* contender:hand(token): its owner is handed it */
+/* contender:hand(token, handle): its owner receives it, through that handle */
 static int contender_hand(lua_State *L) {
-    check_entry(L)->token = zkl_check_token(L, 2);
+    entry *e = check_entry(L);
+    e->token = zkl_check_token(L, 2);
+    e->handle = lua_topointer(L, 3);
     return 0;
 }
 
-/* contender:ask_validity(tag, moment) -> query, answered when validity is above 0 */
+/* contender:ask_validity(tag, moment) -> query, answered once validity is above 0 */
 static int contender_ask_validity(lua_State *L) {
     zkl_contender *contender = check(L);
     const uint64_t tag = zkl_check_tag(L, 2);
@@ -174,7 +187,7 @@ static int contender_ask_validity(lua_State *L) {
     return zkl_push_query(L, box, zkl_query_validity(contender, tag, deadline));
 }
 
-/* contender:nodes() -> list of full paths without the chroot; empty when it does not hold */
+/* contender:nodes() -> list of full paths without the chroot; empty if it does not hold */
 static int contender_nodes(lua_State *L) {
     zkl_contender *contender = check(L);
     char path[ZKL_NODE_PATH];
@@ -186,10 +199,26 @@ static int contender_nodes(lua_State *L) {
     return 1;
 }
 
-/* ---- calls that are made often: they take no lock and allocate nothing ---- */
+/* contender:front() -> the name of the next node in front, or nil; how many there are; true if that
+ * one is this client's own; the data of the first one, or "". Nothing: not known */
+static int contender_front(lua_State *L) {
+    zkl_front front;
+    if (!zkl_front_of(check(L), &front))
+        return 0;
+    if (front.ahead)
+        lua_pushstring(L, front.next);
+    else
+        lua_pushnil(L);
+    lua_pushinteger(L, (lua_Integer)front.ahead);
+    lua_pushboolean(L, front.own);
+    lua_pushstring(L, front.holder);
+    return 4;
+}
 
-/* Is it run now by the owner of `e`? Argument `arg` is a reference to him: a table with him in it,
- * or with a table that stands for the main program; true: he was found already. */
+/* ---- frequent calls: they take no lock and allocate nothing ---- */
+
+/* True if the owner of `e` runs now. Argument `arg` is a reference to the owner: a table with it,
+ * or with the table that stands for the main program; or true: Lua has found the owner already. */
 static bool is_here(lua_State *L, entry *e, int arg) {
     if (e->main == L)
         return true;
@@ -201,59 +230,56 @@ static bool is_here(lua_State *L, entry *e, int arg) {
         return thread == L;
     if (!lua_istable(L, -1) || !lua_pushthread(L))
         return false;
-    e->main = L; /* which lives as long as anything of that state does */
+    e->main = L; /* L lives as long as everything in that state */
     return true;
 }
 
-/* Argument 1, if his owner is here. NULL: the caller takes the long way; also while a hook is set,
- * which might raise before he has done what he is about to do. */
+/* Argument 1, if its owner runs. NULL: the caller takes the slow path; also while a hook is set,
+ * which might raise after the count and before the return. */
 static entry *entry_here(lua_State *L, int owner) {
     entry *e = entry_at(L, 1);
     return e && e->contender && is_here(L, e, owner) && !lua_gethook(L) ? e : NULL;
 }
 
-/* Nothing that a wait may last is refused here. */
+/* Accepts every timeout that a wait may have. */
 static bool is_timeout(lua_State *L, int arg) {
     const int type = lua_type(L, arg);
     return type <= LUA_TNIL || (type == LUA_TNUMBER && lua_tonumber(L, arg) >= 0);
 }
 
-static bool is_same_handle(lua_State *L, int a, int b) {
-    return lua_istable(L, a) && lua_rawequal(L, a, b);
-}
-
-/* core.again(contender, timeout, owner, listener, handle) -> token: its owner is here, holds it
- * with validity left, and has it once more from now on; or, if he took it through this handle, he
- * has taken it again after core.once_less; nothing: there is more to it, or the timeout is none */
+/* core.again(contender, timeout, owner, handle) -> token: its owner runs and holds it with validity
+ * left, and this counts one more acquire. Or the owner took it through this handle, has released it
+ * with core.once_less, and takes it again. Nothing: the slow path decides, also about an invalid
+ * timeout */
 static int entry_again(lua_State *L) {
     entry *e = is_timeout(L, 2) ? entry_here(L, 3) : NULL;
     if (!e)
         return 0;
     if (zkl_validity(e->contender) > 0)
         e->count++;
-    else if (e->count != 1 || !is_same_handle(L, 4, 5) || !zkl_take_again(e->contender))
+    else if (e->count != 1 || e->handle != lua_topointer(L, 4) || !zkl_take_again(e->contender))
         return 0;
     zkl_push_token(L, e->token);
     return 1;
 }
 
-/* core.once_less(contender, owner, rests) -> true: its owner is here, holds it with validity left,
- * and has had it more than once; or, if `rests` says that it may, it is given back and rests;
- * nothing: there is more to it */
+/* core.once_less(contender, owner) -> true: its owner runs and holds it with validity left, and
+ * this counts one acquire less. Or this was the last one, and the hold rests, unless Lua had to
+ * find the owner (true). Nothing: the slow path decides */
 static int entry_once_less(lua_State *L) {
     entry *e = entry_here(L, 2);
     if (!e)
         return 0;
     if (e->count > 1 && zkl_validity(e->contender) > 0)
         e->count--;
-    else if (e->count != 1 || e->pinned || !lua_toboolean(L, 3) || !zkl_rest(e->contender))
+    else if (e->count != 1 || e->pinned || !lua_istable(L, 2) || !zkl_rest(e->contender))
         return 0;
     lua_pushboolean(L, 1);
     return 1;
 }
 
-/* core.standing(contender, owner) -> token, seconds of validity, if its owner is here and holds it;
- * nothing: there is more to it */
+/* core.standing(contender, owner) -> token, seconds of validity, if its owner runs and holds it;
+ * nothing: the slow path decides */
 static int entry_standing(lua_State *L) {
     const entry *e = entry_here(L, 2);
     if (!e || !zkl_held(e->contender))
@@ -289,6 +315,7 @@ void zkl_open_contender(lua_State *L) {
         {"token", contender_token},
         {"turn", contender_turn},
         {"validity", contender_validity},
+        {"since", contender_since},
         {"given_back", contender_given_back},
         {"pin", contender_pin},
         {"count", contender_count},
@@ -296,6 +323,7 @@ void zkl_open_contender(lua_State *L) {
         {"hand", contender_hand},
         {"ask_validity", contender_ask_validity},
         {"nodes", contender_nodes},
+        {"front", contender_front},
         {NULL, NULL},
     };
     zkl_metatable(L, ZKL_CONTENDER, methods);

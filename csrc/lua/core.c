@@ -1,4 +1,5 @@
-/* core: the module zklock.core: what lua/zklock builds on. Nobody else should. */
+/* SPDX-License-Identifier: MIT */
+/* core: the module zklock.core, for lua/zklock only. */
 #include "binding.h"
 
 #include <dlfcn.h>
@@ -14,13 +15,13 @@ static int core_now(lua_State *L) {
     return 1;
 }
 
-/* core.has_tls() -> was libzookeeper built with TLS? */
+/* core.has_tls() -> true if libzookeeper was built with TLS */
 static int core_has_tls(lua_State *L) {
     lua_pushboolean(L, zkl_has_tls());
     return 1;
 }
 
-/* core.check_tls(ca, cert, key, password) -> nil, or which of the files is not good, and why */
+/* core.check_tls(ca, cert, key, password) -> nil, or the name of the bad file, and the reason */
 static int core_check_tls(lua_State *L) {
     char why[1024];
     const char *which =
@@ -42,7 +43,7 @@ static int core_identity(lua_State *L) {
     return 1;
 }
 
-/* core.check_hosts(text) -> nil, or what is wrong with the connect string */
+/* core.check_hosts(text) -> nil, or the fault of the connect string */
 static int core_check_hosts(lua_State *L) {
     char why[256];
     if (zkl_hosts_valid(luaL_checkstring(L, 1), why, sizeof why))
@@ -51,21 +52,21 @@ static int core_check_hosts(lua_State *L) {
     return 1;
 }
 
-/* core.is_node(name) -> would a client take it for a node in the line of the lock above? */
+/* core.is_node(name) -> true if a client would take it for a node in the line of the lock above */
 static int core_is_node(lua_State *L) {
     int32_t sequence;
     lua_pushboolean(L, zkl_znode_parse(luaL_checkstring(L, 1), &sequence) != ZKL_KIND_NONE);
     return 1;
 }
 
-/* core.is_spelled(path) -> with characters that the servers take? */
+/* core.is_spelled(path) -> true if the servers accept all of its characters */
 static int core_is_spelled(lua_State *L) {
     lua_pushboolean(L, zkl_path_is_spelled(luaL_checkstring(L, 1)));
     return 1;
 }
 
 /* core.host_data(coroutine) -> the address that its host has attached to it, or nil: OpenResty's
- * LuaJIT knows that of a request, and uses coroutines again for others. */
+ * LuaJIT attaches a request, and uses coroutines again for other requests. */
 static int core_host_data(lua_State *L) {
     lua_State *thread = lua_tothread(L, 1);
     void *(*get)(lua_State *);
@@ -73,7 +74,7 @@ static int core_host_data(lua_State *L) {
     luaL_argcheck(L, thread, 1, "coroutine expected");
     if (!found)
         return 0;
-    memcpy(&get, &found, sizeof get); /* C knows no cast from data to function */
+    memcpy(&get, &found, sizeof get); /* C has no cast from data to function */
     lua_pushnumber(L, (lua_Number)(uintptr_t)get(thread));
     return 1;
 }
@@ -110,16 +111,14 @@ static int core_states(lua_State *L) {
     return 1;
 }
 
-/* Our threads run this code; lua_close must not unload it under them. */
+/* Our threads run this code, so lua_close must not unload it. */
 static void pin(void) {
     Dl_info info;
     if (dladdr((void *)&pin, &info) && info.dli_fname)
         dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
 }
 
-#pragma GCC visibility push(default)
-int luaopen_zklock_core(lua_State *L);
-#pragma GCC visibility pop
+ZKL_API int luaopen_zklock_core(lua_State *L);
 
 int luaopen_zklock_core(lua_State *L) {
     static const luaL_Reg functions[] = {
@@ -135,6 +134,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"spare_handlers", zkl_lua_spare_handlers},
         {"interrupt_on", zkl_lua_interrupt_on},
         {"host_data", core_host_data},
+        {"bell", zkl_lua_bell},
         {NULL, NULL},
     };
     pin();
@@ -145,6 +145,7 @@ int luaopen_zklock_core(lua_State *L) {
     zkl_open_query(L);
     zkl_open_node_request(L);
     zkl_open_node_watch(L);
+    zkl_open_once(L);
     zkl_open_notifier(L);
     zkl_open_visit(L);
     lua_newtable(L);

@@ -1,4 +1,5 @@
-/* event: what a client has to tell, oldest first. */
+/* SPDX-License-Identifier: MIT */
+/* event: takes a client's events and log lines, oldest first. */
 #include "binding.h"
 
 static const char *const kinds[] = {
@@ -28,8 +29,8 @@ int zkl_lua_peek(lua_State *L) {
     return zkl_peek(zkl_check_client(L, 1), &event) ? push_event(L, &event) : 0;
 }
 
-/* Does a finalizer run? While one does, no other does. Also true where the script has stopped the
- * collector; never where Lua cannot tell (5.1). */
+/* True if a finalizer runs; only one can run at a time. Also true if the script has stopped the
+ * collector; always false where Lua cannot tell (5.1). */
 static bool is_finalizing(lua_State *L) {
 #ifdef LUA_GCISRUNNING
     return lua_gc(L, LUA_GCISRUNNING, 0) != 1;

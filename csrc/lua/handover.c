@@ -1,23 +1,25 @@
+/* SPDX-License-Identifier: MIT */
 /* handover: the last call of a function that gives its caller something: a hold, a lease. Until
- * that function has returned no debug hook comes: one that raised in there would leave what the
- * caller never heard of.
+ * that function has returned, no debug hook runs: if one raised in between, the caller would never
+ * hear of what it got.
  *
- * The hook is put back by another one, which looks at each event whether the function has
+ * Another hook puts the script's hook back: at each event it checks whether the function has
  * returned. */
 #include "binding.h"
 
-/* The former hook, while it waits. */
+/* The script's hook, while it waits. */
 struct waiting {
-    lua_State *thread; /* in which it waits */
-    int depth;         /* with so many functions on the stack the caller does not run yet */
+    lua_State *thread; /* the thread in which it waits */
+    /* while at least so many functions are on the stack, the caller does not run yet */
+    int depth;
     lua_Hook hook;
     int mask, count;
 };
 
 static const char waiting_key = 'w';
 
-/* LuaJIT replaces the frame of who makes a tail call, and has one hook for all coroutines. Lua
- * keeps the frame when a C function is called, up to 5.3 until one more instruction. */
+/* In LuaJIT a tail call replaces the frame of its caller, and all coroutines have one hook. Lua
+ * keeps the frame when a C function is called, up to 5.3 for one more instruction. */
 #define OURS (ZKL_IS_LUAJIT ? 0 : 1)
 #define ONE_HOOK ZKL_IS_LUAJIT
 
@@ -30,13 +32,13 @@ static void push_key(lua_State *L, enum whose whose) {
         lua_pushthread(L);
 }
 
-/* Pushes the table of those that wait: one for each thread, and the latest of all. */
+/* Pushes the table of the waiting hooks: one for each thread, and the latest of all. */
 static void push_all(lua_State *L) {
     lua_pushlightuserdata(L, (void *)&waiting_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
-/* NULL: there is none yet. It lives as long as the thread. */
+/* NULL: there is none yet. It lives as long as its thread. */
 static struct waiting *find(lua_State *L, enum whose whose) {
     push_all(L);
     push_key(L, whose);
@@ -46,8 +48,8 @@ static struct waiting *find(lua_State *L, enum whose whose) {
     return waiting;
 }
 
-/* A thread that a C function has made of another one has that one's hook: also ours, where no event
- * came in between. */
+/* A thread that a C function has created from another one inherits the hook of that one: also our
+ * hook, if no event came in between. */
 static const struct waiting *find_own_or_inherited(lua_State *L) {
     const struct waiting *own = find(L, OF_THREAD);
     return own ? own : find(L, LATEST);
@@ -84,7 +86,7 @@ static bool is_call(int event) {
     return event == LUA_HOOKCALL;
 }
 
-/* Of those that our function has replaced by tail calls: they return with it. */
+/* For functions that our function has replaced by tail calls: they return with it. */
 static bool is_tail_return(int event) {
 #ifdef LUA_HOOKTAILRET
     return event == LUA_HOOKTAILRET;
@@ -119,7 +121,7 @@ static void put_back(lua_State *L, lua_Debug *frame) {
         waiting->hook(L, frame);
 }
 
-/* The hook that the thread has, or would have by now, which is taken away. */
+/* Takes away the hook that the thread has, or would have by now. */
 static struct waiting take(lua_State *L) {
     if (lua_gethook(L) == put_back) {
         const struct waiting *waiting = find_own_or_inherited(L);
@@ -131,7 +133,7 @@ static struct waiting take(lua_State *L) {
     return taken;
 }
 
-/* Lets the hook wait until the caller's function has returned. */
+/* Makes the hook wait until the caller's function has returned. */
 static void let_wait(lua_State *L, const struct waiting *hook, struct waiting *own) {
     struct waiting waiting = *hook;
     waiting.depth = depth_of(L) - OURS;
@@ -141,7 +143,7 @@ static void let_wait(lua_State *L, const struct waiting *hook, struct waiting *o
     lua_sethook(L, put_back, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
-/* As hand_over, while there is no hook. One that a signal has set meanwhile has room without an
+/* hand_over without a hook. If a signal sets one meanwhile, there is room for it without an
  * allocation. */
 static int hand_over_unhooked(lua_State *L) {
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
@@ -151,8 +153,8 @@ static int hand_over_unhooked(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* core.hand_over(fn, ...) -> what fn returns, which may not be suspended. The caller returns that:
- * `return hand_over(...)`. A hook that is set meanwhile (a signal does that) waits as well. */
+/* core.hand_over(fn, ...) -> the results of fn, which cannot be suspended. The caller returns them:
+ * `return hand_over(...)`. A hook that is set meanwhile (by a signal) waits as well. */
 static int hand_over(lua_State *L) {
     luaL_checkany(L, 1);
     if (!lua_gethook(L))

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* interrupt: signals that raise an error in the main program, as Ctrl-C does in lua(1). A process
- * may have several Lua states: the one that asked last is told. A signal may come to any thread;
- * only the one in which that state runs touches it: every other one passes the signal on. */
+ * may have several Lua states: the last one that asked gets the signal. Any thread may receive a
+ * signal. Only the thread in which that state runs may touch it; every other one passes the signal
+ * on. */
 #include "binding.h"
 
 #include <pthread.h>
@@ -18,21 +20,23 @@ static const struct {
 
 #define SIGNALS (sizeof signals / sizeof *signals)
 
-/* A state that asked for signals. It is never freed, for a handler may look at it at any time; one
- * whose state is closed serves the next one that asks. */
+/* A state that has asked for signals. It is never freed, because a signal handler may read it at
+ * any time; when its state is closed, the next state that asks reuses it. */
 struct program {
     _Atomic(lua_State *) main; /* NULL: its state is closed */
-    atomic_uint turn;          /* the highest of all asked last */
-    _Atomic(pthread_t) thread; /* the one in which it runs, as far as is known */
-    atomic_int tid;            /* the same for the kernel, which notices one that has ended */
-    atomic_int passed;         /* a signal that some other thread got for it; 0: none */
-    struct program *next;      /* never changes */
+    atomic_uint turn;          /* the highest turn asked last */
+    _Atomic(pthread_t) thread; /* the thread in which it runs, as far as known */
+    /* the kernel's number of that thread, which shows whether it has ended */
+    atomic_int tid;
+    atomic_int passed;    /* a signal that another thread has received for it; 0: none */
+    struct program *next; /* never changes */
 };
 
 static _Atomic(struct program *) programs; /* all that there ever were */
 static atomic_uint turns;
 static atomic_int arrived;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of changes; handlers do without */
+/* for changes; signal handlers do without */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *name_of(int number) {
     for (size_t i = 0; i < SIGNALS; i++)
@@ -41,14 +45,14 @@ static const char *name_of(int number) {
     return "?";
 }
 
-/* In a coroutine, too, if that waits: csrc/lua/wait.c gives it this hook. */
+/* Also runs in a coroutine that waits: csrc/lua/wait.c sets this hook there. */
 static void hook(lua_State *L, lua_Debug *frame) {
     (void)frame;
     lua_sethook(L, NULL, 0, 0);
     luaL_error(L, "interrupted: %s", name_of(arrived));
 }
 
-/* In the thread in which it runs: the hook runs before the program's next instruction. */
+/* In the thread of the state: the hook runs before the program's next instruction. */
 static void interrupt(struct program *program) {
     lua_State *main = program->main;
     if (main)
@@ -68,7 +72,7 @@ static bool runs_here(struct program *program) {
     return pthread_equal(program->thread, pthread_self());
 }
 
-/* A thread that has ended takes no signal: then the state finds it in its next wait. */
+/* A thread that has ended takes no signal. Then the state finds the signal in its next wait. */
 static void pass_on(struct program *program, int number) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
@@ -81,7 +85,7 @@ static void pass_on(struct program *program, int number) {
     syscall(SYS_rt_tgsigqueueinfo, getpid(), program->tid, number, &info);
 }
 
-/* A signal handler. One that was passed on may have been heard of meanwhile. */
+/* A signal handler. The program may already have seen a signal that was passed on. */
 static void handle(int number, siginfo_t *info, void *context) {
     struct program *program = latest();
     const bool passed = program && info->si_code == SI_QUEUE && info->si_value.sival_ptr == program;
@@ -105,7 +109,7 @@ static int forget_program(lua_State *L) {
     return 0;
 }
 
-/* locked. One that nobody has; NULL: no memory. */
+/* locked. One that no state uses; NULL: no memory. */
 static struct program *take_program(void) {
     for (struct program *each = programs; each; each = each->next)
         if (!each->main)
@@ -120,7 +124,7 @@ static struct program *take_program(void) {
 
 static const char program_key = 'p';
 
-/* The state's own; NULL: it has never asked. */
+/* The state's own; NULL: the state has never asked. */
 static struct program *program_of(lua_State *L) {
     lua_pushlightuserdata(L, (void *)&program_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
@@ -129,7 +133,7 @@ static struct program *program_of(lua_State *L) {
     return box ? *box : NULL;
 }
 
-/* Room for the state's own, which is empty so far. */
+/* Room for the state's own, empty so far. */
 static struct program **new_box(lua_State *L) {
     static const luaL_Reg methods[] = {{"__gc", forget_program}, {NULL, NULL}};
     zkl_metatable(L, "zklock.program", methods);
@@ -149,7 +153,7 @@ static void note_thread(struct program *program) {
     program->tid = (int)syscall(SYS_gettid);
 }
 
-/* Until its state is closed `main` is the program; from then on the one before it. */
+/* `main` gets the signals until its state is closed; then the one before it does. */
 static void set_program(lua_State *L, lua_State *main) {
     struct program *program = program_of(L);
     struct program **box = program ? NULL : new_box(L);
@@ -180,8 +184,8 @@ void zkl_interrupt_listen(lua_State *L, sigset_t *blocked) {
         interrupt(program);
 }
 
-/* The main coroutine; NULL: this Lua (5.1, LuaJIT) tells only whether it is the running one, and it
- * is not. */
+/* The main coroutine; NULL: this Lua (5.1, LuaJIT) can only say whether it is the running one, and
+ * it is not. */
 static lua_State *main_of(lua_State *L) {
 #ifdef LUA_RIDX_MAINTHREAD
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
@@ -202,7 +206,8 @@ int zkl_lua_interrupt_on(lua_State *L) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_flags = SA_SIGINFO;
-    action.sa_sigaction = handle; /* what it interrupts returns: the program is to hear of it now */
+    /* no SA_RESTART: an interrupted call returns, so that the program gets the signal now */
+    action.sa_sigaction = handle;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < SIGNALS; i++)
         if (strcmp(name, signals[i].name) == 0)

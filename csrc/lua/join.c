@@ -1,4 +1,5 @@
-/* join: a contender that is new gets its terms and a place in line. */
+/* SPDX-License-Identifier: MIT */
+/* join: a new contender gets its terms and a position in line. */
 #include "binding.h"
 
 int zkl_lua_contender(lua_State *L) {
@@ -7,14 +8,31 @@ int zkl_lua_contender(lua_State *L) {
     return 1;
 }
 
-/* Argument 2: such a contender. */
+/* The parameters of the three joins, by position. KIND, AT_ONCE, UNDER: client:join; COUNT:
+ * client:join_leases. */
+enum {
+    CLIENT = 1,
+    CONTENDER,
+    PATH,
+    TAG,
+    MOMENT,
+    ONCE,
+    SETTINGS,
+    NAME,
+    KIND,
+    AT_ONCE,
+    UNDER,
+    COUNT = KIND
+};
+
+/* A contender that has not joined yet. */
 static void **check_box(lua_State *L) {
-    void **box = luaL_checkudata(L, 2, ZKL_CONTENDER);
-    luaL_argcheck(L, !*box, 2, "the contender has already joined");
+    void **box = luaL_checkudata(L, CONTENDER, ZKL_CONTENDER);
+    luaL_argcheck(L, !*box, CONTENDER, "the contender has already joined");
     return box;
 }
 
-/* Pushes the result of a join, which is kept already: true, or nil, err. */
+/* Pushes the result of a join, which is stored already: true, or nil, err. */
 static int joined(lua_State *L, void **box, zkl_status status, zkl_contender *contender) {
     *box = contender;
     if (status != ZKL_OK)
@@ -23,52 +41,89 @@ static int joined(lua_State *L, void **box, zkl_status status, zkl_contender *co
     return 1;
 }
 
-/* Seconds above 0, or nil: 0. However short: rounded to 0 it would be for ever. */
-static zkl_nanos check_max_hold(lua_State *L, int arg) {
-    if (lua_isnoneornil(L, arg))
+/* ---- settings ---- */
+
+/* false: the settings have no such field. */
+static bool get_number(lua_State *L, const char *name, lua_Number *number) {
+    lua_getfield(L, SETTINGS, name);
+    const bool given = !lua_isnil(L, -1);
+    if (given && !lua_isnumber(L, -1))
+        luaL_error(L, "bad field '%s' of settings: number expected, got %s", name,
+                   luaL_typename(L, -1));
+    *number = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return given;
+}
+
+static lua_Number check_number(lua_State *L, const char *name) {
+    lua_Number number;
+    if (!get_number(L, name, &number))
+        luaL_error(L, "bad field '%s' of settings: number expected, got nil", name);
+    return number;
+}
+
+/* 0: there is none. A short one must not be rounded to 0. */
+static zkl_nanos check_duration(lua_State *L, const char *name) {
+    lua_Number seconds;
+    if (!get_number(L, name, &seconds))
         return 0;
-    const lua_Number seconds = luaL_checknumber(L, arg);
-    luaL_argcheck(L, seconds > 0, arg, "seconds > 0 expected");
+    if (!(seconds > 0))
+        luaL_error(L, "bad field '%s' of settings: seconds > 0 expected, got %f", name, seconds);
     return zkl_clock_duration(seconds);
 }
 
-/* The arguments from `first` on: moment, once, max_hold; max_hold in seconds, or nil. */
-static zkl_terms check_terms(lua_State *L, int first, zkl_kind kind) {
+static unsigned check_name(lua_State *L) {
+    const lua_Integer number = luaL_checkinteger(L, NAME);
+    luaL_argcheck(L, number >= 0 && number < ZKL_COUNTS_MOST, NAME, "no number of a name");
+    return (unsigned)number;
+}
+
+static zkl_terms check_terms(lua_State *L, zkl_kind kind) {
+    luaL_checktype(L, SETTINGS, LUA_TTABLE);
     return (zkl_terms){
         .kind = kind,
-        .deadline = zkl_check_moment(L, first),
-        .once = lua_toboolean(L, first + 1),
-        .max_hold = check_max_hold(L, first + 2),
+        .deadline = zkl_check_moment(L, MOMENT),
+        .once = lua_toboolean(L, ONCE),
+        .max_hold = check_duration(L, "max_hold"),
+        .slow = check_duration(L, "slow"),
+        .name = check_name(L),
     };
 }
 
-/* The arguments from `first` on: handoffs, or nil; stint and linger, in seconds of at least 0. */
-static const zkl_sharing *check_sharing(lua_State *L, int first, zkl_sharing *sharing) {
-    if (lua_isnoneornil(L, first))
+static uint32_t check_max_waiting(lua_State *L) {
+    lua_Number waiting;
+    return get_number(L, "max_waiting", &waiting) ? (uint32_t)waiting + 1 : 0;
+}
+
+/* NULL: each caller has its own node. */
+static const zkl_sharing *check_sharing(lua_State *L, zkl_sharing *sharing) {
+    lua_Number handoffs;
+    if (!get_number(L, "handoffs", &handoffs))
         return NULL;
     *sharing = (zkl_sharing){
-        .handoffs = (uint64_t)luaL_checknumber(L, first),
-        .stint = zkl_clock_after(0, luaL_checknumber(L, first + 1)),
-        .linger = zkl_clock_after(0, luaL_checknumber(L, first + 2)),
+        .handoffs = (uint64_t)handoffs,
+        .stint = zkl_clock_after(0, check_number(L, "stint")),
+        .linger = zkl_clock_after(0, check_number(L, "linger")),
     };
     return sharing;
 }
 
+/* ---- the methods ---- */
+
 int zkl_lua_join(lua_State *L) {
     static const char *const names[] = {"lock", "read", "write", NULL};
     static const zkl_kind node_kinds[] = {ZKL_KIND_LOCK, ZKL_KIND_READ, ZKL_KIND_WRITE};
-    zkl_client *client = zkl_check_client(L, 1);
+    zkl_client *client = zkl_check_client(L, CLIENT);
     void **box = check_box(L);
-    const char *path = luaL_checkstring(L, 3);
-    const zkl_kind kind = node_kinds[luaL_checkoption(L, 4, NULL, names)];
-    const uint64_t tag = zkl_check_tag(L, 5);
-    zkl_terms terms = check_terms(L, 6, kind);
-    terms.under = lua_isnoneornil(L, 9) ? NULL : zkl_check_contender(L, 9);
-    terms.max_waiting = lua_isnoneornil(L, 10) ? 0 : (uint32_t)luaL_checknumber(L, 10) + 1;
+    const char *path = luaL_checkstring(L, PATH);
+    const uint64_t tag = zkl_check_tag(L, TAG);
+    zkl_terms terms = check_terms(L, node_kinds[luaL_checkoption(L, KIND, NULL, names)]);
+    terms.max_waiting = check_max_waiting(L);
+    terms.under = lua_isnoneornil(L, UNDER) ? NULL : zkl_check_contender(L, UNDER);
     zkl_sharing sharing;
-    terms.sharing = check_sharing(L, 11, &sharing);
+    terms.sharing = check_sharing(L, &sharing);
     int64_t token = 0;
-    if (lua_toboolean(L, 14))
+    if (lua_toboolean(L, AT_ONCE))
         terms.at_once = &token;
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join(client, path, tag, &terms, &contender);
@@ -80,14 +135,14 @@ int zkl_lua_join(lua_State *L) {
 }
 
 int zkl_lua_join_all(lua_State *L) {
-    zkl_client *client = zkl_check_client(L, 1);
+    zkl_client *client = zkl_check_client(L, CLIENT);
     void **box = check_box(L);
-    luaL_checktype(L, 3, LUA_TTABLE);
-    const uint64_t tag = zkl_check_tag(L, 4);
-    const zkl_terms terms = check_terms(L, 5, ZKL_KIND_LOCK);
+    luaL_checktype(L, PATH, LUA_TTABLE);
+    const uint64_t tag = zkl_check_tag(L, TAG);
+    const zkl_terms terms = check_terms(L, ZKL_KIND_LOCK);
     int count = 0;
     for (;; count++) {
-        lua_rawgeti(L, 3, count + 1);
+        lua_rawgeti(L, PATH, count + 1);
         const bool more = lua_type(L, -1) == LUA_TSTRING;
         lua_pop(L, 1);
         if (!more)
@@ -95,7 +150,7 @@ int zkl_lua_join_all(lua_State *L) {
     }
     const char **paths = lua_newuserdata(L, (size_t)(count + 1) * sizeof *paths);
     for (int i = 0; i < count; i++) {
-        lua_rawgeti(L, 3, i + 1);
+        lua_rawgeti(L, PATH, i + 1);
         paths[i] = lua_tostring(L, -1);
         lua_pop(L, 1);
     }
@@ -105,13 +160,13 @@ int zkl_lua_join_all(lua_State *L) {
 }
 
 int zkl_lua_join_leases(lua_State *L) {
-    zkl_client *client = zkl_check_client(L, 1);
+    zkl_client *client = zkl_check_client(L, CLIENT);
     void **box = check_box(L);
-    const char *path = luaL_checkstring(L, 3);
-    const size_t count = (size_t)luaL_checknumber(L, 4);
-    const uint64_t tag = zkl_check_tag(L, 6);
-    zkl_terms terms = check_terms(L, 7, ZKL_KIND_LEASE);
-    terms.permits = (uint32_t)luaL_checknumber(L, 5);
+    const char *path = luaL_checkstring(L, PATH);
+    const uint64_t tag = zkl_check_tag(L, TAG);
+    zkl_terms terms = check_terms(L, ZKL_KIND_LEASE);
+    terms.permits = (uint32_t)check_number(L, "permits");
+    const size_t count = (size_t)luaL_checknumber(L, COUNT);
     zkl_contender *contender = NULL;
     const zkl_status status = zkl_join_leases(client, path, count, tag, &terms, &contender);
     return joined(L, box, status, contender);

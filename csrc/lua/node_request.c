@@ -1,14 +1,15 @@
-/* node_request: the userdata around a zkl_node_request, and how a script's ops get to it. */
+/* SPDX-License-Identifier: MIT */
+/* node_request: the userdata around a zkl_node_request; converts a script's ops. */
 #include "binding.h"
 
 #include <stdio.h>
 
 /* ---- ops ---- */
 
-/* An op as lua/zklock passes it: a list of these fields, checked there. */
+/* An op from lua/zklock, which has checked it: a list of these fields. */
 enum { KIND = 1, PATH, DATA, VERSION, FLAGS, ACL };
 
-/* The letters that FLAGS may hold. */
+/* The letters that FLAGS may contain. */
 static void read_flags(zkl_op *op, const char *flags) {
     for (; flags && *flags; flags++) {
         op->ephemeral = op->ephemeral || *flags == 'e';
@@ -18,7 +19,7 @@ static void read_flags(zkl_op *op, const char *flags) {
     }
 }
 
-/* The op in the table at `index`, which keeps its texts. */
+/* The op in the table at `index`, which keeps its strings alive. */
 static zkl_op read_op(lua_State *L, int index) {
     luaL_checktype(L, index, LUA_TTABLE);
     zkl_op op = {.version = -1};
@@ -40,7 +41,7 @@ static zkl_op read_op(lua_State *L, int index) {
     return op;
 }
 
-/* Pushes the node request, or raises: 1 result. */
+/* Pushes the node request: 1 result; or raises. */
 static int push(lua_State *L, void **box, zkl_node_request *request) {
     if (!request)
         return zkl_push_error(L, ZKL_NO_MEMORY);
@@ -90,7 +91,7 @@ int zkl_lua_sync(lua_State *L) {
     return push(L, box, zkl_node_sync(client, tag, deadline, lua_toboolean(L, 4)));
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static zkl_node_request *check(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_NODE_REQUEST);
@@ -147,7 +148,7 @@ void zkl_push_names(lua_State *L, const zkl_content *of) {
     }
 }
 
-/* request:data([index]) -> of a get its data; of a create its path */
+/* request:data([index]) -> of a get the data; of a create the path */
 static int node_request_data(lua_State *L) {
     const zkl_content *of = content(L);
     lua_pushlstring(L, of->data ? of->data : "", of->length);
@@ -166,13 +167,13 @@ static int node_request_names(lua_State *L) {
     return 1;
 }
 
-/* request:found() -> of exists: is it there? */
+/* request:found() -> of exists: whether the node exists */
 static int node_request_found(lua_State *L) {
     lua_pushboolean(L, zkl_node_request_found(check(L)));
     return 1;
 }
 
-/* request:failed() -> which of several has failed, or nil */
+/* request:failed() -> the index of the op that failed, or nil */
 static int node_request_failed(lua_State *L) {
     const size_t failed = zkl_node_request_failed(check(L));
     if (!failed)

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* node_watch: the userdata around a zkl_node_watch. */
 #include "binding.h"
 
-/* A state that was taken and not told yet stays here: pushing may raise, as may what comes before
- * somebody is told. */
+/* A state that was taken stays here until it is delivered: pushing it may raise, and so may code
+ * that runs before the delivery. */
 typedef struct seen {
-    zkl_node_watch *node_watch; /* NULL: nobody looks any more */
+    zkl_node_watch *node_watch; /* NULL: dropped */
     zkl_content *content;
     zkl_status status;
     bool news;
@@ -34,7 +35,7 @@ static void forget(seen *s) {
     s->news = false;
 }
 
-/* watch:drop(): nobody looks any more */
+/* watch:drop(): ends the watch */
 static int node_watch_drop(lua_State *L) {
     seen *s = check(L);
     zkl_node_watch *node_watch = s->node_watch;
@@ -53,8 +54,8 @@ static void take(seen *s) {
     *s = (seen){s->node_watch, content, status, true};
 }
 
-/* watch:take() -> true, and data or names, and stat; or true, nil, err; nothing: nothing new. The
- * same again, or what is newer, until watch:told() */
+/* watch:take() -> true, data or names, stat; or true, nil, err; or nothing if there is no news.
+ * Returns the same again, or newer news, until watch:told() */
 static int node_watch_take(lua_State *L) {
     seen *s = check(L);
     take(s);
@@ -74,7 +75,7 @@ static int node_watch_take(lua_State *L) {
     return 3;
 }
 
-/* watch:told(): what was taken is not new any more */
+/* watch:told(): the state that was taken is delivered */
 static int node_watch_told(lua_State *L) {
     forget(check(L));
     return 0;

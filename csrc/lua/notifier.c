@@ -1,4 +1,6 @@
-/* notifier: the userdata around a zkl_notifier; collected, it hangs up. */
+/* SPDX-License-Identifier: MIT */
+/* notifier: the userdata around a zkl_notifier. When the collector takes it, it closes the
+ * connection. */
 #include "binding.h"
 
 #include <errno.h>
@@ -10,8 +12,8 @@ static zkl_notifier *check(lua_State *L) {
     return *box;
 }
 
-int zkl_lua_notifier(lua_State *L) {
-    zkl_client *client = zkl_check_client(L, 1);
+/* client: NULL for a bell */
+static int push_notifier(lua_State *L, zkl_client *client) {
     void **box = zkl_new_box(L, ZKL_NOTIFIER);
     *box = zkl_notifier_open(client);
     if (*box)
@@ -19,6 +21,15 @@ int zkl_lua_notifier(lua_State *L) {
     lua_pushnil(L);
     lua_pushstring(L, strerror(errno));
     return 2;
+}
+
+int zkl_lua_notifier(lua_State *L) {
+    return push_notifier(L, zkl_check_client(L, 1));
+}
+
+/* core.bell() -> a notifier that only rings; or nil and the reason */
+int zkl_lua_bell(lua_State *L) {
+    return push_notifier(L, NULL);
 }
 
 static int notifier_drop(lua_State *L) {
@@ -35,7 +46,7 @@ static int notifier_path(lua_State *L) {
     return 1;
 }
 
-/* notifier:answer() -> true, or nil, why not */
+/* notifier:answer() -> true, or nil and the reason */
 static int notifier_answer(lua_State *L) {
     if (!zkl_notifier_answer(check(L))) {
         lua_pushnil(L);
@@ -46,13 +57,15 @@ static int notifier_answer(lua_State *L) {
     return 1;
 }
 
+static int notifier_ring(lua_State *L) {
+    zkl_notifier_ring(check(L));
+    return 0;
+}
+
 void zkl_open_notifier(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", notifier_drop},
-        {"drop", notifier_drop},
-        {"path", notifier_path},
-        {"answer", notifier_answer},
-        {NULL, NULL},
+        {"__gc", notifier_drop},     {"drop", notifier_drop}, {"path", notifier_path},
+        {"answer", notifier_answer}, {"ring", notifier_ring}, {NULL, NULL},
     };
     zkl_metatable(L, ZKL_NOTIFIER, methods);
 }

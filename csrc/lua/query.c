@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* query: the userdata around a zkl_query. */
 #include "binding.h"
 
@@ -91,7 +92,7 @@ static int query_participants(lua_State *L) {
     return 1;
 }
 
-/* query:revoked() -> how many were asked to give back what they hold */
+/* query:revoked() -> how many holders were asked to release */
 static int query_revoked(lua_State *L) {
     void **box = luaL_checkudata(L, 1, ZKL_QUERY);
     luaL_argcheck(L, *box, 1, "the query was dropped");

@@ -1,9 +1,11 @@
-/* section: calls that no debug hook comes into. A hook may raise at each instruction (Ctrl-C does,
- * and what bounds a script's time): what must be done whole or not at all is done here. */
+/* SPDX-License-Identifier: MIT */
+/* section: calls without a debug hook inside. A hook may raise at each instruction (Ctrl-C's hook
+ * does, and hooks that bound a script's time do). Code that must run whole or not at all runs
+ * here. */
 #include "binding.h"
 
-/* As lua_call. The hook waits, and a count begins anew. One that is set meanwhile (a signal does
- * that) stays. */
+/* As lua_call. The hook waits, and its count begins again. A hook that is set meanwhile (by a
+ * signal) stays. */
 static void call_quietly(lua_State *L, int args, int results) {
     const lua_Hook hook = lua_gethook(L);
     if (!hook) {
@@ -19,14 +21,14 @@ static void call_quietly(lua_State *L, int args, int results) {
         lua_error(L);
 }
 
-/* core.quietly(fn, ...) -> what fn returns, which may not be suspended */
+/* core.quietly(fn, ...) -> the results of fn, which cannot be suspended */
 static int section_quietly(lua_State *L) {
     luaL_checkany(L, 1);
     call_quietly(L, lua_gettop(L) - 1, LUA_MULTRET);
     return lua_gettop(L);
 }
 
-/* As lua_resume, from 5.1 to 5.4; what it gives is dropped, but for an error. */
+/* As lua_resume, from 5.1 to 5.4; drops the results, except for an error. */
 static int resume(lua_State *thread, lua_State *from, int args) {
 #if LUA_VERSION_NUM >= 504
     int results = 0;
@@ -46,9 +48,9 @@ static int resume(lua_State *thread, lua_State *from, int args) {
     return status;
 }
 
-/* core.resume(coroutine, step, a, b, ...) -> true, or false and what it raised: calls step(a, b)
- * quietly and resumes the coroutine, which is suspended, with what else there is; no hook comes in
- * between, not even of a call */
+/* core.resume(coroutine, step, a, b, ...) -> true, or false and the error: calls step(a, b) quietly
+ * and resumes the suspended coroutine with the other arguments. No hook runs in between, not even a
+ * call hook. */
 static int section_resume(lua_State *L) {
     lua_State *thread = lua_tothread(L, 1);
     luaL_argcheck(L, thread, 1, "coroutine expected");

@@ -1,9 +1,10 @@
-/* thread: what can be told of a coroutine from outside. coroutine.status() calls every thread dead
- * that has nothing on its stack: also a host's own that it will call functions on again. Only what
- * is run by resume comes to an end with its function. */
+/* SPDX-License-Identifier: MIT */
+/* thread: examines coroutines from outside. coroutine.status() says "dead" for every thread with an
+ * empty stack, also for a host's thread that will run functions again. Only a coroutine that resume
+ * runs ends with its function. */
 #include "binding.h"
 
-/* lua_isyieldable is there from 5.3 on, and in LuaJIT 2.1. */
+/* lua_isyieldable exists from 5.3 on, and in LuaJIT 2.1. */
 #if LUA_VERSION_NUM >= 503
 #define HAS_YIELDABLE true
 #elif LUA_VERSION_NUM == 502
@@ -34,7 +35,7 @@ static const char main_key = 'm';
 #define KEEPS_MAIN 0
 #endif
 
-/* NULL: not known. */
+/* NULL: unknown. */
 static lua_State *main_of(lua_State *L) {
 #if KEEPS_MAIN
     lua_pushlightuserdata(L, (void *)&main_key);
@@ -47,11 +48,11 @@ static lua_State *main_of(lua_State *L) {
     return main;
 }
 
-/* Lua itself allows no more calls of C functions in each other (LUAI_MAXCCALLS). What a host's own
- * function has as its first argument may lead in a circle. */
+/* Lua itself allows no more nested calls of C functions (LUAI_MAXCCALLS). The first arguments of a
+ * host's own functions may form a circle. */
 enum { NESTED_MOST = 200 };
 
-/* The thread that `from` has resumed, by coroutine.resume or a function of coroutine.wrap: the
+/* The thread that `from` has resumed, by coroutine.resume or by a function of coroutine.wrap: the
  * former has it as its first argument, the latter as an upvalue. */
 static lua_State *resumed_by(lua_State *from) {
     lua_Debug frame;
@@ -73,7 +74,7 @@ static lua_State *resumed_by(lua_State *from) {
     return next;
 }
 
-/* Is `thread`, which runs or has resumed another one, run by resume? */
+/* True if `thread`, which runs or has resumed another one, is run by resume. */
 static bool runs_as_coroutine(lua_State *L, lua_State *thread) {
     if (HAS_YIELDABLE)
         return lua_isyieldable(thread);
@@ -83,14 +84,14 @@ static bool runs_as_coroutine(lua_State *L, lua_State *thread) {
     return from == thread && !is_main(thread);
 }
 
-/* core.is_main(thread) -> is it the main program's? */
+/* core.is_main(thread) -> true if it is the main program's */
 static int thread_is_main(lua_State *L) {
     lua_pushboolean(L, is_main(check(L)));
     return 1;
 }
 
-/* core.is_coroutine(thread) -> is it known to be run by resume? What is not, may be all the same:
- * in a function that cannot be suspended nobody knows. */
+/* core.is_coroutine(thread) -> true if resume is known to run it. False may be wrong: inside a
+ * function that cannot be suspended, nobody knows. */
 static int thread_is_coroutine(lua_State *L) {
     lua_State *thread = check(L);
     lua_Debug frame;
@@ -100,7 +101,7 @@ static int thread_is_coroutine(lua_State *L) {
     return 1;
 }
 
-/* core.fate(thread) -> "failed"; "suspended"; "idle": nothing is on its stack; "busy": neither */
+/* core.fate(thread) -> "failed"; "suspended"; "idle": its stack is empty; "busy": none of these */
 static int thread_fate(lua_State *L) {
     lua_State *thread = check(L);
     lua_Debug frame;
@@ -116,8 +117,7 @@ static int thread_fate(lua_State *L) {
     return 1;
 }
 
-/* Is the owner on top of the stack, which is popped, one whom nothing has happened to? Tables as of
- * core.first_to_look_at. */
+/* Pops an owner. True if nothing is new about it. Tables as in core.first_to_look_at. */
 static bool goes_on(lua_State *L) {
     enum { COROUTINES = 2, STAND_INS = 3 };
     lua_State *thread = lua_tothread(L, -1);
@@ -145,9 +145,9 @@ static bool is_empty(lua_State *L, int table, int at) {
 }
 
 /* core.first_to_look_at(owners, coroutines, stand_ins, from, steps, shares) -> the number of the
- * first of so many owners, from `from` down, of whom there may be more to say than that he lives
- * and, if there are `shares`, has one that is not empty; or nothing. Of `coroutines` it is known
- * that they are run by resume; `stand_ins` are owners that stand for one. */
+ * first owner, from `from` down, about which there may be more to note than that it is alive and,
+ * if there are `shares`, has a non-empty one; or nothing. `coroutines` are known to be run by
+ * resume; `stand_ins` are owners that stand for a coroutine. */
 static int thread_first_to_look_at(lua_State *L) {
     enum { OWNERS = 1, TABLES = 3, FROM, STEPS, SHARES };
     for (int table = OWNERS; table <= TABLES; table++)
@@ -166,8 +166,7 @@ static int thread_first_to_look_at(lua_State *L) {
     return 0;
 }
 
-/* The frame of what was called first of all that runs in it, or ran when it died; -1: there is
- * none. */
+/* The frame of the first function that runs in it, or ran when it died; -1: there is none. */
 static int bottom_level(lua_State *thread) {
     lua_Debug frame;
     int level = 0, step = 1;
@@ -181,8 +180,8 @@ static int bottom_level(lua_State *thread) {
     return level;
 }
 
-/* Is what runs at this level of the thread the function at index `arg`? A tail call that is over is
- * none. */
+/* True if the function at this level of the thread is the one at index `arg`. A finished tail call
+ * does not count. */
 static bool is_at(lua_State *L, lua_State *thread, int level, int arg) {
     lua_Debug frame;
     if (level < 0 || !lua_getstack(thread, level, &frame))
@@ -195,17 +194,17 @@ static bool is_at(lua_State *L, lua_State *thread, int level, int arg) {
     return same;
 }
 
-/* core.has_begun(coroutine, body, fn) -> has `fn` been called? `body` is what the coroutine was
- * made of, and calls it with its last step. Without memory the thread may have died before it had
- * as much as a frame for `body`. The frame of a C function does not replace that of `body`, which a
- * Lua function's does. */
+/* core.has_begun(coroutine, body, fn) -> true if `fn` has been called. The coroutine was created
+ * with `body`, whose last step calls `fn`. Without memory the thread may have died before it had
+ * even a frame for `body`. The frame of a Lua function replaces that of `body`, that of a C
+ * function does not. */
 static int thread_has_begun(lua_State *L) {
     lua_State *thread = check(L);
     lua_settop(L, 3);
     const int bottom = bottom_level(thread);
     if (bottom < 0)
         lua_pushboolean(L, false);
-    else if (!lua_checkstack(thread, 1)) /* there is room as long as nobody but `body` has run */
+    else if (!lua_checkstack(thread, 1)) /* there is room as long as only `body` has run */
         lua_pushboolean(L, true);
     else
         lua_pushboolean(L, !is_at(L, thread, bottom, 2) || is_at(L, thread, bottom - 1, 3));

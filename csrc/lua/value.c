@@ -1,4 +1,5 @@
-/* value: what goes between Lua and C: metatables, boxes, texts, numbers. */
+/* SPDX-License-Identifier: MIT */
+/* value: passes metatables, boxes, texts and numbers between Lua and C. */
 #include "binding.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ int64_t zkl_check_token(lua_State *L, int arg) {
     return (int64_t)luaL_checknumber(L, arg);
 }
 
-static const char texts = 't'; /* its address is their table's key in the registry */
+static const char texts = 't'; /* its address is the key of the table of texts in the registry */
 
 static void push_texts(lua_State *L) {
     lua_pushlightuserdata(L, (void *)&texts);
@@ -79,11 +80,11 @@ uint64_t zkl_check_tag(lua_State *L, int arg) {
 
 const char zkl_client_box[] = "zklock.client", zkl_visit_box[] = "zklock.visit";
 
-/* As others see it, its first part. */
+/* The first part of a box, as other files see it. */
 typedef struct boxed {
     void *object;
     const char *name;
-    const char *mark; /* nobody else's userdata has the address of this file's */
+    const char *mark; /* this file's address: no other userdata has it */
 } boxed;
 
 void **zkl_new_box(lua_State *L, const char *name) {

@@ -1,4 +1,6 @@
-/* visit: the userdata around a zkl_visit, and what a C library needs to tell its end. */
+/* SPDX-License-Identifier: MIT */
+/* visit: the userdata around a zkl_visit, and the parts that a C library needs to report its
+ * end. */
 #include "binding.h"
 
 #include <string.h>
@@ -31,21 +33,21 @@ static int visit_ended(lua_State *L) {
     return 1;
 }
 
-/* visit:lend() -> handler, data: two pointers; whoever gets them calls handler(data) once, at the
- * visit's end */
+/* visit:lend() -> handler, data: two pointers; their user calls handler(data) once, at the visit's
+ * end */
 static int visit_lend(lua_State *L) {
     zkl_visit *visit = check(L);
     void (*handler)(void *) = zkl_visit_end;
     void *pointer;
-    memcpy(&pointer, &handler, sizeof pointer); /* C knows no cast from function to data */
+    memcpy(&pointer, &handler, sizeof pointer); /* C has no cast from function to data */
     lua_pushlightuserdata(L, pointer);
     lua_pushlightuserdata(L, visit);
     zkl_visit_lend(visit);
     return 2;
 }
 
-/* visit:renew() -> true: it is another one's that has not ended, and is lent as before; false: it
- * cannot be */
+/* visit:renew() -> true: it now stands for another visit, which has not ended, and is lent as
+ * before; false: it cannot be reused */
 static int visit_renew(lua_State *L) {
     zkl_visit *visit = check(L);
     const bool renewed = zkl_visit_renew(visit);
@@ -55,7 +57,7 @@ static int visit_renew(lua_State *L) {
     return 1;
 }
 
-/* A pointer that came as a number: LuaJIT gives no pointers of its own to C functions. */
+/* A pointer that came as a number: LuaJIT passes none of its own pointers to C functions. */
 static void *check_address(lua_State *L, int arg) {
     const uintptr_t address = (uintptr_t)luaL_checknumber(L, arg);
     void *pointer;
@@ -63,17 +65,17 @@ static void *check_address(lua_State *L, int arg) {
     return pointer;
 }
 
-/* visit:hook(address): of a slot for a handler. */
+/* visit:hook(address): the address of a slot for a handler. */
 static int visit_hook(lua_State *L) {
     zkl_visit *visit = check(L);
     zkl_visit_hook(visit, check_address(L, 2));
     return 0;
 }
 
-/* nginx's header filters: a chain of functions of a request, of which a variable has the first. */
+/* nginx's header filters: a chain of functions of a request; a variable contains the first one. */
 typedef intptr_t header_filter(void *request);
-static header_filter *next_filter; /* NULL: ours is not among them yet */
-static size_t slot_at;             /* bytes from a request to the slot of its handler */
+static header_filter *next_filter; /* NULL: ours is not in the chain yet */
+static size_t slot_at;             /* offset in a request of the slot for its handler */
 
 static intptr_t spare_handler(void *request) {
     zkl_visit *visit = zkl_visit_unhook((zkl_visit_handler **)((char *)request + slot_at));

@@ -1,4 +1,5 @@
-/* wait: the host's thread sleeps until the client has something to tell. */
+/* SPDX-License-Identifier: MIT */
+/* wait: suspends the host's thread until the client has an event. */
 #include "binding.h"
 
 #include <errno.h>
@@ -6,8 +7,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* The main coroutine, if that is another one; NULL also where it cannot be told (plain 5.1), or
- * where all have the same hook (LuaJIT). */
+/* The main coroutine, if another one runs. NULL also where Lua cannot say which it is (plain 5.1),
+ * and where all coroutines have one hook (LuaJIT). */
 static lua_State *other_main(lua_State *L) {
     lua_State *main = NULL;
 #ifdef LUA_RIDX_MAINTHREAD
@@ -18,11 +19,12 @@ static lua_State *other_main(lua_State *L) {
     return main != L ? main : NULL;
 }
 
-/* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction:
- * another one that waits hears it too, once. (`fresh`: a signal has just come.) The main one hears
- * it when it goes on, which may be late: who has caught it meanwhile may wait again. */
+/* The interpreter's Ctrl-C sets a hook on the main coroutine only, for the very next instruction. A
+ * coroutine that waits takes the hook as well, once (`fresh`: a signal has just come). The main
+ * coroutine runs the hook when it goes on, perhaps late: until then a coroutine that has caught the
+ * error may wait again. */
 static bool take_hook(lua_State *L, lua_State *main, bool fresh) {
-    static _Atomic(lua_State *) heard; /* the main coroutine with the hook that was heard already */
+    static _Atomic(lua_State *) heard; /* the main coroutine whose hook was taken already */
     const lua_Hook hook = main ? lua_gethook(main) : NULL;
     const bool next = hook && lua_gethookmask(main) & LUA_MASKCOUNT && lua_gethookcount(main) == 1;
     if (!next && heard == main)
@@ -38,8 +40,8 @@ static struct pollfd readable(zkl_client *client) {
     return (struct pollfd){.fd = zkl_fd(client), .events = POLLIN};
 }
 
-/* The descriptors of the clients in the table in argument 3, behind room for one more. The memory
- * stays on the stack. */
+/* The descriptors of the clients in the table in argument 3, with room for one more before them.
+ * The memory stays on the stack. */
 static struct pollfd *others_of(lua_State *L, size_t count) {
     struct pollfd *fds = lua_newuserdata(L, (1 + count) * sizeof *fds);
     for (size_t i = 1; i <= count; i++) {

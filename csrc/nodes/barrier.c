@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes/barrier.h"
 
 #include "port/receiver.h"
@@ -12,7 +13,7 @@ int zkl_barrier_send(zkl_context *context, zkl_return back, int prelude) {
     return rc == ZOK ? port->call->erase(port, context->nothing, back) : rc;
 }
 
-/* One that was cut off, or refused, is sent again before the next read. */
+/* A write that was cut off or refused goes out again before the next read. */
 static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
     zkl_barrier *barrier = ZKL_CONTAINER_OF(receiver, zkl_barrier, receiver);
     if (asked->what != WRITE)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes/content.h"
 
 #include "zklock.h"
@@ -34,6 +35,7 @@ bool zkl_content_copy(zkl_content *content, const zkl_reply *reply) {
     *content = (zkl_content){.length = 0};
     if (reply->stat)
         content->stat = *reply->stat;
+    content->exposed = reply->exposed;
     if ((!reply->data || copy_data(content, reply)) &&
         (!reply->names || copy_names(content, reply)))
         return true;
@@ -42,6 +44,8 @@ bool zkl_content_copy(zkl_content *content, const zkl_reply *reply) {
 }
 
 void zkl_content_free(zkl_content *content) {
+    if (!content)
+        return;
     zkl_content_clear(content);
     free(content);
 }

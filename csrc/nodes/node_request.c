@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes/node_request.h"
 
 #include "base/event.h"
 #include "base/timer.h"
 #include "line/line_state.h"
+#include "line/outbox.h"
 #include "line/parents.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
@@ -15,15 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number that the servers append to a sequential node's path. */
+/* The longest number that the servers append to a sequential node's path. */
 #define SEQUENCE_SIZE sizeof "-2147483648"
 
-/* ---- what becomes of all ---- */
+/* ---- all node requests ---- */
 
 /* true: it has ended without being handed over. */
 static bool is_settled(zkl_node_request *e) {
     const zkl_nodes *nodes = e->nodes;
-    if (e->too_big)
+    if (e->malformed)
+        zkl_node_request_finish(e, ZKL_BAD_ARGUMENT);
+    else if (e->too_big)
         zkl_node_request_finish(e, ZKL_TOO_BIG);
     else if (e->guarded && (!e->guard || e->guard->phase != ZKL_HELD))
         zkl_node_request_finish(e, ZKL_LOST);
@@ -77,7 +81,7 @@ void zkl_node_requests_forget(zkl_nodes *nodes, const zkl_contender *guard) {
 
 /* ---- life ---- */
 
-/* Every step ends with zkl_node_requests_step, this one too. */
+/* Every step ends with zkl_node_requests_step, so this one does, too. */
 static void retry(zkl_timer *timer) {
     (void)timer;
 }
@@ -101,6 +105,7 @@ static bool copy_op(zkl_node_request *e, size_t i, const zkl_op *op) {
         e->contents[i].data = malloc(strlen(op->path) + SEQUENCE_SIZE);
         if (!e->contents[i].data)
             return false;
+        e->contents[i].data[0] = '\0'; /* until there is an answer */
     }
     if (op->kind != ZKL_OP_CREATE && op->kind != ZKL_OP_SET)
         return true;
@@ -108,12 +113,13 @@ static bool copy_op(zkl_node_request *e, size_t i, const zkl_op *op) {
     own->data = data;
     if (!data)
         return false;
-    memcpy(data, op->data, op->length);
+    if (op->length)
+        memcpy(data, op->data, op->length);
     data[op->length] = '\0';
     return true;
 }
 
-/* All that goes out in one request. */
+/* The size of the whole request, with the checks of its guard. */
 static bool is_too_big(const zkl_node_request *e) {
     size_t bytes = zkl_wire_request(e->several);
     for (size_t i = 0; i < e->count && bytes <= ZKL_WIRE_MOST; i++)
@@ -140,6 +146,7 @@ zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, u
     e->stage = ZKL_NODE_REQUEST_DONE; /* until it starts */
     e->several = wish->several;
     e->once = wish->once;
+    e->malformed = wish->malformed;
     e->guard = wish->guard;
     e->guarded = wish->guard != NULL;
     e->receiver.answer = zkl_node_request_answered;
@@ -161,9 +168,17 @@ zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, u
     return NULL;
 }
 
+void zkl_node_request_tell(zkl_node_request *e, void (*told)(void *of, zkl_status status),
+                           void *of) {
+    e->told = told;
+    e->of = of;
+}
+
 void zkl_node_request_start(zkl_node_request *e, zkl_nanos deadline) {
     e->too_big = is_too_big(e);
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
+    if (!e->guarded) /* one under a hold does not depend on earlier releases */
+        zkl_outbox_hurry(&e->nodes->lines->common.outbox);
     zkl_timer_set(&e->nodes->context->timers, &e->timer, e->once ? ZKL_NEVER : deadline);
 }
 
@@ -189,7 +204,7 @@ void zkl_node_request_free(zkl_node_request *e) {
     free(e);
 }
 
-/* ---- for the host's side ---- */
+/* ---- the host's side ---- */
 
 void zkl_node_request_set_client(zkl_node_request *e, zkl_client *client) {
     e->client = client;

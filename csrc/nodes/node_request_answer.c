@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes/node_request_answer.h"
 
 #include "base/status.h"
-#include "line/answer.h"
+#include "line/events.h"
 #include "line/parents.h"
 #include "nodes/barrier.h"
 #include "nodes/content.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* How often what was made above may vanish as soon as it is made. */
+/* How often the parents may vanish as soon as they are created. */
 #define ROUNDS_MOST 50
 
 zkl_status zkl_node_request_status(int rc) {
@@ -39,7 +40,7 @@ static void read_answered(zkl_node_request *e, const zkl_reply *reply) {
                                 zkl_content_copy(&e->contents[0], reply) ? ZKL_OK : ZKL_NO_MEMORY);
 }
 
-/* There is room for it since before the write: what was done must be told. */
+/* The memory was allocated before the write, so that its result can always be reported. */
 static void keep_path(zkl_node_request *e, size_t index, const char *path) {
     zkl_content *content = &e->contents[index];
     path += e->nodes->context->chroot;
@@ -49,24 +50,24 @@ static void keep_path(zkl_node_request *e, size_t index, const char *path) {
     memcpy(content->data, path, content->length + 1);
 }
 
-/* The path above the node that is to be made, of that many bytes. */
+/* The length of the parent's path. */
 static size_t length_above(const zkl_op *op) {
     return (size_t)(strrchr(op->path, '/') - op->path);
 }
 
-/* A chroot that does not exist is made, and what stands above it. */
+/* A chroot that does not exist is created with its parents. */
 static bool may_make_parents(const zkl_node_request *e) {
     const size_t above = length_above(&e->ops[0]);
     return e->ops[0].kind == ZKL_OP_CREATE && above > 0 &&
            (e->ops[0].parents || above <= e->nodes->context->chroot);
 }
 
-/* ZOK: they are on their way, and the create is to be sent behind them. */
+/* ZOK: the parents are requested, and the caller sends the create behind them. */
 static int make_parents(zkl_node_request *e) {
     if (e->above && (e->parents.refused != ZOK || ++e->rounds > ROUNDS_MOST))
         return e->parents.refused != ZOK ? e->parents.refused : ZNONODE;
     if (!e->nodes->context->port)
-        return ZOK; /* the create is tried again when there is a link */
+        return ZOK; /* the next link sends the create again */
     if (!e->above) {
         e->above = strndup(e->ops[0].path, length_above(&e->ops[0]));
         if (!e->above)
@@ -78,8 +79,8 @@ static int make_parents(zkl_node_request *e) {
     return zkl_parents_make(&e->parents);
 }
 
-/* A round of parents in which the servers refused something for now says nothing: after a pause
- * there is another one. */
+/* A round of parents in which the servers refused something for now says nothing. Another round
+ * follows after a pause. */
 static void no_parents(zkl_node_request *e) {
     if (e->above && e->parents.refused == ZOK && e->parents.unheard != ZOK) {
         e->parents_due = true;
@@ -107,7 +108,7 @@ static void write_answered(zkl_node_request *e, const zkl_reply *reply) {
     zkl_node_request_finish(e, zkl_node_request_status(reply->rc));
 }
 
-/* The servers do not have a node any more that we hold with. */
+/* The servers no longer have a node with which the guard holds. */
 static void guard_missing(zkl_node_request *e, size_t index) {
     zkl_receiver *receiver = zkl_receiver_find(&e->nodes->context->receivers, e->checked[index]);
     if (receiver && receiver->names_node)
@@ -115,7 +116,7 @@ static void guard_missing(zkl_node_request *e, size_t index) {
     zkl_node_request_finish(e, ZKL_LOST);
 }
 
-/* Those before the one that failed say ZOK, those behind it that it was not tried. */
+/* The operations before the failed one have ZOK, those behind it the code for "not tried". */
 static size_t first_failed(const zkl_reply *reply) {
     size_t i = 0;
     while (i < reply->count && reply->outcomes[i].rc == ZOK)
@@ -172,7 +173,7 @@ void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
         read_answered(e, reply);
     else
         zkl_node_request_wait(
-            e, zkl_barrier_refused(&e->nodes->barrier)); /* what was read does not count */
+            e, zkl_barrier_refused(&e->nodes->barrier)); /* the read does not count */
     if (e->stage == ZKL_NODE_REQUEST_DONE && !zkl_status_passes(reply->rc))
         e->nodes->pause = 0;
 }

@@ -1,4 +1,5 @@
-/* node_request_answer: what the servers say to a node request, and what that means for it. */
+/* SPDX-License-Identifier: MIT */
+/* node_request_answer: the answers of the servers to a node request, and what follows from them. */
 #ifndef ZKL_NODE_REQUEST_ANSWER_H
 #define ZKL_NODE_REQUEST_ANSWER_H
 
@@ -6,7 +7,7 @@
 #include "zklock.h"
 
 zkl_status zkl_node_request_status(int rc);
-/* Of a node request's receiver. */
+/* The `answer` of a node request's receiver. */
 void zkl_node_request_answered(zkl_receiver *receiver, const zkl_return *asked,
                                const zkl_reply *reply);
 

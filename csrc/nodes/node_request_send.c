@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes/node_request_send.h"
 
 #include "base/status.h"
@@ -18,7 +19,7 @@ static char *path_of_part(const zkl_contender *part) {
     return asprintf(&path, "%s/%s", part->line->path, part->name) < 0 ? NULL : path;
 }
 
-/* Puts the checks of what it holds with before what is to be done. false: no memory. */
+/* Puts checks of the guard's nodes before the operations. false: no memory. */
 static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
     free(e->checked);
     e->checks = 0;
@@ -60,7 +61,7 @@ static int send_out(zkl_node_request *e) {
         e->parents_due = false;
     }
     zkl_receiver_enter(&context->receivers, &e->receiver);
-    const zkl_return back = {e->receiver.id, ZKL_NODE_REQUEST_DEED, 0};
+    const zkl_return back = {e->receiver.id, ZKL_NODE_REQUEST_OPERATION, 0};
     if (e->several)
         return transact(e, back);
     if (e->count == 0)

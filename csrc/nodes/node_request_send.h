@@ -1,4 +1,5 @@
-/* node_request_send: a node request on its way to the servers. */
+/* SPDX-License-Identifier: MIT */
+/* node_request_send: hands a node request over to the library. */
 #ifndef ZKL_NODE_REQUEST_SEND_H
 #define ZKL_NODE_REQUEST_SEND_H
 

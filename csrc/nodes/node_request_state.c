@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes/node_request_state.h"
 
 #include "base/backoff.h"
@@ -14,7 +15,7 @@ bool zkl_node_request_is_read(const zkl_node_request *e) {
     if (e->several)
         return false;
     return e->count == 0 || e->ops[0].kind == ZKL_OP_GET || e->ops[0].kind == ZKL_OP_EXISTS ||
-           e->ops[0].kind == ZKL_OP_CHILDREN;
+           e->ops[0].kind == ZKL_OP_CHILDREN || e->ops[0].kind == ZKL_OP_ACL;
 }
 
 bool zkl_node_request_is_unknown(const zkl_node_request *e) {
@@ -41,21 +42,26 @@ void zkl_node_request_set_stage(zkl_node_request *e, zkl_node_request_stage to) 
                         &e->item);
 }
 
-/* What became of a write that nobody knows of can be read: but not from a server that has not seen
- * it yet, and the session may have moved to one. So a barrier comes before the next read. */
+/* A read can show the result of a write that is unknown, but not on a server that has not seen the
+ * write yet, and the session may have moved to such a server. So the next read is behind a new
+ * barrier. */
 void zkl_node_request_finish(zkl_node_request *e, zkl_status status) {
     if (status == ZKL_UNKNOWN)
         zkl_barrier_forget(&e->nodes->barrier);
+    e->nodes->context->counters.guarded += e->guarded && status == ZKL_OK;
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
     zkl_timer_clear(&e->nodes->context->timers, &e->timer);
-    zkl_events_post(&e->nodes->context->events, &e->answer, status, 0);
+    if (e->told)
+        e->told(e->of, status);
+    else
+        zkl_events_post(&e->nodes->context->events, &e->answer, status, 0);
 }
 
 void zkl_node_request_give_up(zkl_node_request *e, zkl_status status) {
     zkl_node_request_finish(e, zkl_node_request_is_unknown(e) ? ZKL_UNKNOWN : status);
 }
 
-/* The first of many that were refused at once says when. */
+/* If many are refused at once, the first one sets the pause. */
 static void wait_a_moment(zkl_nodes *nodes) {
     if (nodes->retry.at)
         return;
@@ -65,7 +71,7 @@ static void wait_a_moment(zkl_nodes *nodes) {
 
 void zkl_node_request_cut_off(zkl_node_request *e) {
     if (!e->once && !e->nodes->context->port)
-        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link goes on */
+        zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link continues */
     else
         zkl_node_request_wait(e, ZCONNECTIONLOSS);
 }

@@ -1,5 +1,6 @@
-/* node_request_state: what a node request knows of itself, and how it goes from one stage to the
- * next: for the rooms of node requests alone. Under the client's mutex. */
+/* SPDX-License-Identifier: MIT */
+/* node_request_state: the data of a node request and its stages, for the rooms of node requests
+ * only. Under the client's mutex. */
 #ifndef ZKL_NODE_REQUEST_STATE_H
 #define ZKL_NODE_REQUEST_STATE_H
 
@@ -11,13 +12,12 @@
 #include "nodes/nodes.h"
 #include "port/receiver.h"
 
-/* The subject of an answer. */
-enum { ZKL_NODE_REQUEST_DEED, ZKL_NODE_REQUEST_PRELUDE };
+/* What an answer is about. */
+enum { ZKL_NODE_REQUEST_OPERATION, ZKL_NODE_REQUEST_PRELUDE };
 
-/* A node request that waits is handed over at the end of a step, by zkl_node_requests_step: when
- * the link comes, or the timer `retry` fires. One that was handed over goes on when its answer
- * comes, if only to say that it was cut off; without a handle, with zkl_node_requests_unlink.
- * Either ends at its deadline. */
+/* WAITING: zkl_node_requests_step hands it over at the end of a step, when the link comes up or the
+ * timer `retry` fires. HANDED: its answer continues it, perhaps only to report that it was cut off;
+ * without a handle zkl_node_requests_unlink does. Both end at the deadline. */
 typedef enum zkl_node_request_stage {
     ZKL_NODE_REQUEST_WAITING,
     ZKL_NODE_REQUEST_HANDED,
@@ -25,45 +25,47 @@ typedef enum zkl_node_request_stage {
 } zkl_node_request_stage;
 
 struct zkl_node_request {
-    zkl_client *client; /* for the host's side */
+    zkl_client *client; /* the host's side */
     zkl_nodes *nodes;
     zkl_list_item item; /* nodes->waiting, nodes->handed */
     zkl_receiver receiver;
     zkl_node_request_stage stage;
     zkl_op *ops;
-    zkl_content *contents; /* of each */
+    zkl_content *contents; /* of each operation */
     size_t count;          /* 0: a sync */
-    bool several, once, too_big;
+    bool several, once, too_big, malformed;
     bool guarded;
-    zkl_contender *guard; /* NULL: it is gone */
-    /* the numbers of the contenders whose nodes were checked first */
+    zkl_contender *guard; /* NULL: none, or it is gone */
+    /* the numbers of the contenders whose nodes come first, as checks */
     uint64_t *checked;
     size_t checks;
     zkl_parents parents;
-    char *above; /* what `parents` makes; NULL: it was not needed yet */
+    char *above; /* the path for `parents`; NULL: not needed so far */
     unsigned rounds;
-    bool parents_due; /* they are to be made before it is handed over again */
+    bool parents_due; /* it creates the parents before it is handed over again */
     bool found;
     size_t failed;
     zkl_timer timer;
-    zkl_event answer;
+    zkl_notice answer;
+    void (*told)(void *of, zkl_status status); /* NULL: the answer is an event */
+    void *of;
 };
 
 bool zkl_node_request_is_read(const zkl_node_request *request);
-/* A write that was handed over and not answered: nobody knows what becomes of it. */
+/* True for a write that was handed over and has no answer: its result is unknown. */
 bool zkl_node_request_is_unknown(const zkl_node_request *request);
-/* Of how many contenders its guard is made; 0: it has none, or that is gone. */
+/* How many contenders the guard consists of; 0: there is none, or it is gone. */
 size_t zkl_node_request_parts(zkl_contender *guard);
 
 void zkl_node_request_set_stage(zkl_node_request *request, zkl_node_request_stage to);
 void zkl_node_request_finish(zkl_node_request *request, zkl_status status);
-/* Nobody knows what became of it, or `status` says why it was not done. */
+/* Ends it: its result is unknown, or `status` says why it was not performed. */
 void zkl_node_request_give_up(zkl_node_request *request, zkl_status status);
-/* A read that was cut off: the next link, or a pause, goes on. One that tries once ends. */
+/* A read was cut off: the next link continues it, or a pause. A single try ends. */
 void zkl_node_request_cut_off(zkl_node_request *request);
-/* The servers answered `rc`, and carried nothing out: it waits, and nothing is handed over before a
- * pause has passed. One that tries once ends, unless `rc` is ZOK: another node request has
- * forgotten the barrier, and the next read raises a new one. */
+/* The servers answered `rc` and carried nothing out: it waits, and nothing goes out before a pause
+ * has passed. A single try ends, unless `rc` is ZOK: then another node request has dropped the
+ * barrier, and the next read raises a new one. */
 void zkl_node_request_wait(zkl_node_request *request, int rc);
 
 #endif

@@ -1,11 +1,12 @@
-/* node_watch: what the host sees of one node, for as long as it looks: its data or its children,
- * now and after each change. The latest state always arrives, states in between may merge, and it
- * never goes back: behind the barrier of each handle the servers show no older state than before.
- * Under the client's mutex.
+/* SPDX-License-Identifier: MIT */
+/* node_watch: keeps the host informed of one node, its data or its children, now and after each
+ * change, until the host quits. The latest state always arrives; states in between may merge. The
+ * state never goes back: behind the barrier of each handle the servers show no older state than
+ * before. Under the client's mutex.
  *
- * Watch and read go out as one request; when the watch tells, it is read again. A missing node is
- * watched by an exists, with a read right behind it. Servers tell nothing of what the session may
- * not read, so each node watch is also read again now and then. */
+ * One request reads and sets the watch; when the watch fires, the node is read again. For a missing
+ * node, an exists sets the watch, with a read right behind it. Servers report no change of a node
+ * that the session may not read, so each node is also read from time to time. */
 #ifndef ZKL_NODE_WATCH_H
 #define ZKL_NODE_WATCH_H
 
@@ -15,30 +16,30 @@
 void zkl_node_watches_init(zkl_nodes *nodes, zkl_lines *lines);
 void zkl_node_watches_destroy(zkl_nodes *nodes);
 
-/* `path` is full. ZKL_OK, and the node watch is the host's until zkl_node_watch_quit;
- * ZKL_TOO_MANY_WATCHES, ZKL_NO_MEMORY. */
+/* `path` is full. ZKL_OK: the host has the node watch until zkl_node_watch_quit. Otherwise
+ * ZKL_TOO_MANY_WATCHES or ZKL_NO_MEMORY. */
 zkl_status zkl_node_watch_open(zkl_nodes *nodes, const char *path, bool children, uint64_t tag,
                                zkl_node_watch **node_watch);
-/* What the host has not been given yet; it frees the content (NULL: the status says why). false:
- * nothing. */
+/* The state that the host has not taken yet. The host frees the content (NULL: the status says
+ * why). false: nothing new. */
 bool zkl_node_watch_given(zkl_node_watch *node_watch, zkl_status *status, zkl_content **content);
-/* The host looks no more. */
+/* The host stops watching. */
 void zkl_node_watch_quit(zkl_node_watch *node_watch);
 
-/* Reads what is due: near the end of every step. */
+/* Reads the nodes that are due: near the end of every step. */
 void zkl_node_watches_step(zkl_nodes *nodes);
-/* There is a link again. */
+/* The link is up. */
 void zkl_node_watches_resume(zkl_nodes *nodes);
 /* The library's handle is gone, and with it its watches and the answers that have not come. */
 void zkl_node_watches_unlink(zkl_nodes *nodes);
-/* Nothing is read any more. */
+/* From now on nothing is read. */
 void zkl_node_watches_close(zkl_nodes *nodes);
-/* A watch has told of the path. false: nobody looks at it. */
+/* A watch on the path has fired. false: the host does not watch that path. */
 bool zkl_node_watches_told(zkl_nodes *nodes, const char *path, zkl_change change);
-/* Somebody else has taken all watches of that kind on the path back. */
+/* Other code has removed all watches of that kind on the path. */
 void zkl_node_watches_unwatched(zkl_nodes *nodes, const char *path, bool list);
 
-/* For the host's side (client/node watches.c). */
+/* The host's side (client/node_watches.c). */
 void zkl_node_watch_set_client(zkl_node_watch *node_watch, zkl_client *client);
 zkl_client *zkl_node_watch_client(const zkl_node_watch *node_watch);
 

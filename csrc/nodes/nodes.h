@@ -1,10 +1,12 @@
-/* nodes: what a client does for its host with nodes that are no locks: node requests (one read or
- * write each) and node watches (a node that is looked at), behind the barrier of each handle. Each
- * list belongs to the room that is named beside it. Everything is under the client's mutex. */
+/* SPDX-License-Identifier: MIT */
+/* nodes: a client's work on nodes that are no locks: node requests (one read or write each) and
+ * node watches, behind the barrier of each handle. Each list belongs to the room named in its
+ * comment. All of it is under the client's mutex. */
 #ifndef ZKL_NODES_H
 #define ZKL_NODES_H
 
 #include "base/list.h"
+#include "base/path_table.h"
 #include "base/round.h"
 #include "line/lines.h"
 #include "nodes/barrier.h"
@@ -15,15 +17,15 @@ typedef struct zkl_nodes {
     zkl_barrier barrier;
     zkl_list waiting; /* node_request: not handed over, in order of arrival */
     zkl_list handed;  /* node_request: on their way */
-    zkl_timer retry;  /* node_request: nothing is handed over before it fires */
+    zkl_timer retry;  /* node_request: nothing goes out before it fires */
     zkl_nanos pause;  /* node_request: the latest pause before that */
 
-    zkl_node_watch **node_watches; /* node_watch: by path; NULL: there never was one */
+    zkl_path_table node_watches; /* node_watch: by path */
     zkl_lines *lines;
-    zkl_watch_budget watch_budget; /* node_watch: how many bytes they take */
-    zkl_list due;                  /* node_watch: to be read, or to be taken back */
+    zkl_watch_budget watch_budget; /* node_watch: the bytes of their watches */
+    zkl_list due;                  /* node_watch: to be read, or to be removed */
     size_t reading;                /* node_watch: how many are being read */
-    zkl_round round;               /* node_watch: those who are read again in turn */
+    zkl_round round;               /* node_watch: nodes that are read again in turn */
     zkl_timer look;                /* node_watch: nothing is read before it fires */
     zkl_nanos look_pause;          /* node_watch: the latest pause before that */
     bool closed;                   /* node_watch: nothing is read any more */

@@ -1,12 +1,16 @@
-/* context: what all of a client's rooms are given: the port, the clock, timers, events, and what is
- * known of the session. The client fills it for real servers, a unit test for fake ones. Everything
- * in it is under the client's mutex. */
+/* SPDX-License-Identifier: MIT */
+/* context: the data that all rooms of a client share: the port, the clock, timers, events, and the
+ * knowledge about the session. The client fills it in for real servers, a unit test for fake ones.
+ * Everything in it is under the client's mutex. */
 #ifndef ZKL_CONTEXT_H
 #define ZKL_CONTEXT_H
 
 #include "base/clock.h"
+#include "base/counts.h"
 #include "base/event.h"
+#include "base/list.h"
 #include "base/timer.h"
+#include "base/transitions.h"
 #include "port/port.h"
 #include "port/receiver.h"
 #include "zklock.h"
@@ -17,33 +21,40 @@ typedef struct zkl_context {
     zkl_timers timers;
     zkl_events events;
     zkl_receivers receivers;
+    zkl_trace *trace; /* gets each change of a state; NULL: nobody wants them */
     zkl_stats counters;
+    zkl_counts_table counts;
+    /* the host's contenders (those that are part of none), the oldest first */
+    zkl_list waiters, holds;
 
-    int64_t session; /* the id that our nodes bear as ephemeralOwner; 0: there is none */
-    /* The servers cannot have ended the session before this moment. The heart keeps it, and moves
-     * it on while somebody holds or waits; when it had passed and moves on again,
-     * zkl_line_refreshed is called for every line. Validity is read from it without the mutex. */
+    /* the session's id, which is the ephemeralOwner of our nodes; 0: no session */
+    int64_t session;
+    /* The servers cannot have ended the session before this moment. The heart moves it on while a
+     * caller holds or waits. When it has passed and then moves on again, the client calls
+     * zkl_line_refreshed for every line. zkl_validity reads it without the mutex. */
     _Atomic zkl_nanos valid_until;
-    /* For how long, in all, the client was connected, was wanted and was answered, and yet nothing
-     * was believed of the session. The heart counts it from 1 on; a caller that stands first
-     * leaves after `patience` of it (zkl_context_gives_up), which is a session timeout. */
+    /* How long, in all, the client was connected and got answers that it needed, and yet could not
+     * be sure of its session. The heart counts it from 1 on. A first waiter leaves after `patience`
+     * of it (zkl_context_gives_up), which is a session timeout. */
     zkl_nanos unsure, patience;
-    uint64_t given_up; /* how many have left so */
-    /* Path of a node that does not exist. To delete it changes nothing, but is answered (with
-     * ZNONODE) only when a quorum has committed the attempt, so that what is read behind it shows
-     * all that anybody had written before. A sync does not promise that: a leader that was deposed
-     * still answers one. */
+    uint64_t given_up; /* how many waiters have left in that way */
+    /* The path of a node that does not exist. Deleting it changes nothing, but the servers answer
+     * (with ZNONODE) only after a quorum has committed the attempt. So a read behind it shows all
+     * earlier writes. A sync does not promise that, because a deposed leader still answers one. */
     const char *nothing;
 
-    /* A room that takes all watches of a kind on a path back (`list`: those on its children) calls
-     * it, for others may have some there. NULL: nobody has. */
+    /* A room that removes all watches of a kind on a path (`list`: those on its children) calls it,
+     * because other rooms may have some there. NULL: no other room can. */
     void (*unwatched)(struct zkl_context *context, const char *path, bool list);
+    /* Logs a wait that takes long, with the path's length. NULL: the host has no log. */
+    void (*warn_slow)(struct zkl_context *context, const char *path, int length, double seconds,
+                      const char *why);
 
-    size_t idle_shared_nodes; /* nobody holds them, but somebody may at any moment */
+    size_t idle_shared_nodes; /* no caller holds them, but one may at any moment */
     uint64_t guid;            /* the client's half of the GUIDs in the names of its nodes */
     const char *identifier;
     zkl_acl acl;
-    size_t chroot;      /* bytes at the front of every path that are the chroot */
+    size_t chroot;      /* how many bytes at the start of every path are the chroot */
     bool no_containers; /* the servers are too old for container nodes */
 } zkl_context;
 
@@ -51,8 +62,9 @@ static inline zkl_nanos zkl_context_now(const zkl_context *context) {
     return context->clock->now();
 }
 
-/* Of one that could hold if the session were believed in: has it waited for that for so long that
- * it is to let others go first? `since`: its own, 0 whenever it begins to wait. */
+/* For a waiter that could hold if the session were certain: true if it has waited for that so long
+ * that it should let others go first. `since` belongs to the waiter, and is 0 when it begins to
+ * wait. */
 static inline bool zkl_context_gives_up(zkl_context *context, zkl_nanos *since) {
     if (context->valid_until > zkl_context_now(context)) {
         *since = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* port: the asynchronous ZooKeeper operations that the engine needs, as a table of functions, so
  * that a test can put a fake in the place of libzookeeper_mt. */
 #ifndef ZKL_PORT_H
@@ -18,70 +19,72 @@ typedef enum zkl_mode {
     ZKL_PERSISTENT
 } zkl_mode;
 
-/* Which node at a path it is, and which of its ACLs it has. */
+/* Identifies a node at a path, and the version of its ACL. */
 typedef struct zkl_edition {
     int64_t czxid;
     int32_t aversion;
 } zkl_edition;
 
-/* The result of one of several ops (port's transact). */
+/* The result of one op of a transaction (`transact`). */
 typedef struct zkl_op_result {
-    int rc; /* ZOK; of the one that failed why; of those behind it ZRUNTIMEINCONSISTENCY */
+    int rc; /* ZOK; of the op that failed its error; of the ops behind it ZRUNTIMEINCONSISTENCY */
     const char *path; /* create */
     zkl_stat stat;    /* set */
 } zkl_op_result;
 
-/* One answer. Everything it points to is gone when the receiver returns. */
+/* One answer. Its pointers are valid until the receiver returns. */
 typedef struct zkl_reply {
     int rc;           /* ZOK, ZNONODE, ZCONNECTIONLOSS, ... */
     const char *path; /* create: the node's full path */
-    /* create, get, get_acl, perform (but delete); of the directory: list, unless our ACL is OPEN */
+    /* create, get, get_acl, perform (except delete); list, unless our ACL is OPEN: the
+     * directory's */
     const zkl_stat *stat;
-    const char *data;              /* get */
+    const char *data;              /* get; of an ACL the lines */
     size_t length;                 /* get: bytes of data */
     const char *const *names;      /* list, create_all */
-    const zkl_op_result *outcomes; /* transact: also if it failed */
+    const zkl_op_result *outcomes; /* transact: also if it has failed */
     size_t count;
-    bool exposed; /* get_acl: anybody may create, delete or administer there */
+    bool exposed; /* get_acl, perform of ACL: anybody may create, delete or administer there */
 } zkl_reply;
 
-/* The receiver of the answer: a number that is looked up when the answer comes, so that it may be
- * gone by then. */
+/* The receiver of the answer, as a number: when the answer comes, the number is looked up, and the
+ * receiver may be gone. */
 typedef struct zkl_return {
     uint64_t receiver;
-    int what; /* the receiver's own marks for the request */
+    int what; /* the receiver's own mark for the request */
     int32_t detail;
 } zkl_return;
 
-/* Nodes to be made together or not at all. */
+/* Nodes that are created all or none. */
 typedef struct zkl_batch {
     const char *const *paths; /* each gets a sequence */
     size_t count;
     const char *data;
-    /* a node that is made, written to and deleted in between, so that its mzxid tells when; NULL:
-     * none */
+    /* a node that the transaction also creates, writes to and deletes, so that its mzxid shows the
+     * czxid of the others; NULL: none */
     const char *mark;
 } zkl_batch;
 
-/* Every function returns ZOK, after which the answer comes once, from another thread; or an error,
+/* Every function returns ZOK, after which another thread delivers exactly one answer; or an error,
  * after which none comes. None of them blocks or calls back. Paths are full, with the chroot. */
 typedef struct zkl_port_table {
     int (*create)(zkl_port *, const char *path, const char *data, zkl_mode, zkl_acl, zkl_return);
-    /* The answer has the full paths as names and, if there was a mark, stat->czxid, which is that
-     * of all nodes. */
+    /* The names in the answer are full paths. If there was a mark, stat->czxid is the czxid of all
+     * nodes. */
     int (*create_all)(zkl_port *, const zkl_batch *, zkl_acl, zkl_return);
     int (*list)(zkl_port *, const char *path, bool watch, zkl_return);
     int (*get)(zkl_port *, const char *path, bool watch, zkl_return);
-    int (*set)(zkl_port *, const char *path, const char *data,
-               zkl_return); /* whatever its version */
+    int (*set)(zkl_port *, const char *path, const char *data, zkl_return); /* of any version */
     int (*erase)(zkl_port *, const char *path, zkl_return);
     int (*sync)(zkl_port *, const char *path, zkl_return);
-    /* Takes all watches on it back: those that list set, or those that get set. */
+    /* Removes all our watches on the path: those that `list` has set, or those that `get` has
+     * set. */
     int (*unwatch)(zkl_port *, const char *path, bool list, zkl_return);
     int (*get_acl)(zkl_port *, const char *path, zkl_return);
-    /* A host's operation on a node; the op's path is full. `watch`: of one that reads. */
+    /* A host's operation on a node; the op's path is full. `watch`: sets a watch, if the op
+     * reads. */
     int (*perform)(zkl_port *, const zkl_op *op, bool watch, zkl_return);
-    /* All of them (create, set, delete, check) or none. */
+    /* Performs all ops (create, set, delete, check) or none. */
     int (*transact)(zkl_port *, const zkl_op *ops, size_t count, zkl_return);
 } zkl_port_table;
 
@@ -89,7 +92,7 @@ struct zkl_port {
     const zkl_port_table *call;
 };
 
-/* The event of a watch. CHILDREN: of the directory at the path. */
+/* The event of a watch. CHILDREN: the children of the path have changed. */
 typedef enum zkl_change { ZKL_CHANGE_DELETED, ZKL_CHANGE_OTHER, ZKL_CHANGE_CHILDREN } zkl_change;
 
 #endif

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "port/wire.h"
 
 #include <string.h>
 
 #define NUMBER 4
-#define OPERATION 9 /* the header of each in a transaction: type, end, error */
+#define OPERATION 9 /* the header of each operation in a transaction: type, end, error */
 #define REQUEST 8   /* number and type of the request */
 
 size_t zkl_wire_text(size_t length) {
@@ -49,6 +50,7 @@ size_t zkl_wire_op(const zkl_op *op, bool transaction) {
     case ZKL_OP_GET:
     case ZKL_OP_EXISTS:
     case ZKL_OP_CHILDREN:
+    case ZKL_OP_ACL:
         break;
     }
     return head + 1;

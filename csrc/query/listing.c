@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "query/listing.h"
 
 #include "base/backoff.h"
@@ -13,7 +14,7 @@
 
 enum { LIST, READ };
 
-/* Pauses after answers that were of no use. */
+/* Pauses after answers without a result. */
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
 
@@ -42,8 +43,8 @@ static int ask_for(zkl_listing *listing, size_t index) {
     return rc;
 }
 
-/* The request could not be sent. If there is no link, the next one begins anew; if memory is short,
- * nobody would, so the listing ends. */
+/* The request could not be sent. Without a link, the next link begins again. If memory is short,
+ * nothing would, so the listing ends. */
 static void not_sent(zkl_listing *listing, int rc) {
     if (rc == ZMARSHALLINGERROR)
         finish(listing, ZKL_NO_MEMORY);
@@ -53,13 +54,13 @@ static void not_sent(zkl_listing *listing, int rc) {
         finish(listing, zkl_status_of(rc));
 }
 
-/* Of those that came before only the first of each kind matters: its sequence. */
+/* Of the children before an entry, only the first of each kind matters: its sequence. */
 typedef struct ahead {
     bool any[ZKL_KIND_LEASE + 1];
     int32_t first[ZKL_KIND_LEASE + 1];
 } ahead;
 
-/* Does it hold, because nobody whom it would wait for is before it? */
+/* True if the child holds, because no child before it blocks it. */
 static bool holds(const ahead *before, const zkl_child *child) {
     for (zkl_kind kind = ZKL_KIND_LOCK; kind <= ZKL_KIND_LEASE; kind++)
         if (before->any[kind] && before->first[kind] != child->sequence &&
@@ -68,7 +69,7 @@ static bool holds(const ahead *before, const zkl_child *child) {
     return true;
 }
 
-/* Drops those that are gone, and says who of the others holds. */
+/* Drops the entries that are gone, and finds the holders among the others. */
 static void sum_up(zkl_listing *listing) {
     ahead before = {.any = {false}};
     zkl_child *children = listing->snapshot.children;
@@ -109,7 +110,7 @@ static void go_on(zkl_listing *listing) {
 }
 
 static void list_answered(zkl_listing *listing, const zkl_reply *reply) {
-    const size_t count = reply->count; /* 0 where there is no directory */
+    const size_t count = reply->count; /* 0 if the directory does not exist */
     if (count > ZKL_LISTING_MOST) {
         finish(listing, ZKL_TOO_MANY);
         return;
@@ -138,7 +139,7 @@ static bool keep(zkl_entry *entry, const zkl_reply *reply) {
 static void read_answered(zkl_listing *listing, size_t index, const zkl_reply *reply) {
     zkl_entry *entry = &listing->entries[index];
     listing->open--;
-    entry->gone = reply->rc != ZOK; /* it left between the list and now */
+    entry->gone = reply->rc != ZOK; /* it has left since the list */
     if (!entry->gone && !keep(entry, reply))
         finish(listing, ZKL_NO_MEMORY);
     else
@@ -159,7 +160,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
         read_answered(listing, (size_t)asked->detail, reply);
 }
 
-/* Every step ends with zkl_listing_step, this one too. */
+/* Every step ends with zkl_listing_step, so this one does, too. */
 static void retry(zkl_timer *timer) {
     (void)timer;
 }
@@ -222,6 +223,7 @@ bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *p
         .kind = child->kind,
         .sequence = child->sequence,
         .session = entry->stat.session,
+        .token = entry->stat.czxid,
         .identifier = entry->identifier,
         .identifier_length = entry->length,
         .created = (double)entry->stat.ctime / 1000,

@@ -1,21 +1,22 @@
-/* listing: reads who is in the line at a path: one list, then the nodes' data, some at a time. As
- * anybody may have filled the directory, there are bounds to what is asked and kept. */
+/* SPDX-License-Identifier: MIT */
+/* listing: reads the line at a path: one list, then the nodes' data, some nodes at a time. Anybody
+ * may have filled the directory, so the number of requests and the memory are bounded. */
 #ifndef ZKL_LISTING_H
 #define ZKL_LISTING_H
 
 #include "port/context.h"
 #include "recipe/snapshot.h"
 
-/* More children are ZKL_TOO_MANY. */
+/* With more children it ends with ZKL_TOO_MANY. */
 #define ZKL_LISTING_MOST 20000
-/* Bytes that are kept of a node's data. */
+/* How many bytes of a node's data are kept. */
 #define ZKL_LISTING_DATA_MOST 1024
-/* Requests that are on their way at a time. */
+/* How many requests are on their way at a time. */
 #define ZKL_LISTING_WINDOW 64
 
 typedef struct zkl_entry {
     bool gone;
-    bool holder; /* once done */
+    bool holder; /* valid when done */
     char *identifier;
     size_t length;
     zkl_stat stat;
@@ -25,30 +26,31 @@ typedef struct zkl_listing {
     zkl_receiver receiver;
     zkl_context *context;
     char *path;
-    bool leases; /* only leases are listed; else everything but leases */
-    bool names;  /* only names are wanted, not what is in the nodes */
-    bool once;   /* one try: it ends without a link, or when a request is of no use */
+    bool leases; /* true: lists only leases; false: everything else */
+    bool names;  /* needs only the names, not the nodes' data */
+    bool once;   /* one try: it ends if there is no link, or if a request fails */
     bool asked, done;
-    zkl_status status; /* once done */
+    zkl_status status; /* valid when done */
     zkl_snapshot snapshot;
     zkl_entry *entries; /* one for each child of the snapshot */
-    size_t next, open;  /* entries not asked for; those whose answer is on its way */
-    zkl_timer retry;    /* nothing is asked before it fires */
+    size_t next, open;  /* the next entry to ask for; how many answers are on their way */
+    zkl_timer retry;    /* no request is sent before it fires */
     zkl_nanos pause;    /* the latest pause before that */
 } zkl_listing;
 
 /* false: no memory */
 bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *path, bool leases);
 void zkl_listing_free(zkl_listing *listing);
-/* Asks, if there is a link, nothing is on its way, and no pause runs. */
+/* Sends requests, if there is a link, no request is on its way, and no pause runs. */
 void zkl_listing_step(zkl_listing *listing);
-/* Unless it is done, forgets what is on its way: the next step begins anew. */
+/* Unless it is done, drops all requests that are on their way: the next step begins again. */
 void zkl_listing_stop(zkl_listing *listing);
-/* The same if it is done, too. */
+/* Begins again even if it is done. */
 void zkl_listing_again(zkl_listing *listing);
-/* The same after a pause, which is longer each time: the servers answered, and it was of no use. */
+/* Begins again after a pause, which is longer each time: the servers have answered, but not with a
+ * result. */
 void zkl_listing_later(zkl_listing *listing);
-/* The index-th of those that were still there; once done. */
+/* The index-th entry of those that still exist; only when done. */
 bool zkl_listing_at(const zkl_listing *listing, size_t index, zkl_participant *participant);
 
 #endif

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "query/query.h"
 
 #include "base/event.h"
 #include "base/timer.h"
+#include "line/outbox.h"
 #include "query/listing.h"
 
 #include <stdlib.h>
@@ -24,24 +26,24 @@ static void check_session(zkl_query *query) {
         resolve(query, ZKL_AUTH_FAILED);
 }
 
-/* Of those that had departed when it was asked, who are the first in the list. ZKL_OK: none
- * yet. */
+/* Some contenders had departed when the host asked. They come first in the list. ZKL_OK: the
+ * servers have refused to delete none of them so far. */
 static zkl_status refusal(const zkl_query *query) {
-    ZKL_EACH (const zkl_contender, c, &query->all->common->departing, leaving) {
-        if (c->departure > query->departures)
+    ZKL_EACH (const zkl_contender, c, &query->all->common->departing, end.leaving) {
+        if (c->end.departure > query->departures)
             break;
-        if (c->refused != ZKL_OK)
-            return c->refused;
+        if (c->end.refused != ZKL_OK)
+            return c->end.refused;
     }
     return ZKL_OK;
 }
 
-/* It is answered when all of them are gone, or as soon as the servers have refused to delete the
+/* The answer comes when all of them are gone, or as soon as the servers have refused to delete the
  * node of one. */
 static void check_flush(zkl_query *query) {
     const zkl_line_common *common = query->all->common;
-    const zkl_contender *first = ZKL_FIRST(&common->departing, zkl_contender, leaving);
-    const bool gone = !first || first->departure > query->departures;
+    const zkl_contender *first = ZKL_FIRST(&common->departing, zkl_contender, end.leaving);
+    const bool gone = !first || first->end.departure > query->departures;
     const zkl_status refused = common->refusals ? refusal(query) : ZKL_OK;
     if (gone || refused != ZKL_OK)
         resolve(query, refused);
@@ -51,12 +53,13 @@ static void check_validity(zkl_query *query) {
     if (!query->held || query->held->phase != ZKL_HELD)
         resolve(query, ZKL_LOST);
     else if (zkl_contender_valid_until(query->held) > zkl_context_now(query->all->context))
-        resolve(query, ZKL_OK); /* otherwise the heart goes on, which beats as long as it is held */
+        /* otherwise the next heartbeat does: the heart beats while it is held */
+        resolve(query, ZKL_OK);
 }
 
 static void list(zkl_query *query) {
     zkl_listing_step(&query->listing);
-    if (query->listing.done) /* for a REVOKE that it has failed: check_revoke looks before */
+    if (query->listing.done) /* a REVOKE only if it has failed: check_revoke comes first */
         resolve(query, query->listing.status);
 }
 
@@ -110,6 +113,7 @@ zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {
 void zkl_query_start(zkl_query *query, zkl_nanos deadline) {
     zkl_queries *all = query->all;
     query->pending = true;
+    zkl_outbox_hurry(&all->common->outbox);
     zkl_list_append(&all->pending, &query->item);
     zkl_timer_set(&all->context->timers, &query->timer, deadline);
 }
@@ -129,7 +133,7 @@ void zkl_queries_check(zkl_queries *all) {
 
 void zkl_queries_suspend(zkl_queries *all) {
     ZKL_EACH (zkl_query, query, &all->pending, item) {
-        zkl_listing_stop(&query->listing); /* asked again when there is a link */
+        zkl_listing_stop(&query->listing); /* the next link sends it again */
         zkl_revocation_stop(&query->revocation, all->context);
     }
 }

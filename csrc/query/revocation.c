@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "query/revocation.h"
 
 #include "base/backoff.h"
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 #include <zookeeper/zookeeper.h>
 
-/* Pauses after answers that were of no use. */
+/* Pauses after answers without a result. */
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
 
-/* The query ends in the same step, and stops it. */
+/* The query ends in the same step, and stops the revocation. */
 static void finish(zkl_revocation *revocation, zkl_status status) {
     revocation->done = true;
     revocation->status = status;
@@ -31,12 +32,12 @@ static int ask(zkl_revocation *revocation, const char *node) {
     return rc;
 }
 
-/* Every step ends with zkl_revocation_step, this one too. */
+/* Every step ends with zkl_revocation_step, so this one does, too. */
 static void retry(zkl_timer *timer) {
     (void)timer;
 }
 
-/* All are asked again, which does no harm. */
+/* Asks all of them again, which does no harm. */
 static void ask_later(zkl_revocation *revocation) {
     zkl_context *context = revocation->listing->context;
     zkl_revocation_stop(revocation, context);
@@ -45,8 +46,8 @@ static void ask_later(zkl_revocation *revocation) {
     zkl_timer_set(&context->timers, &revocation->retry, zkl_context_now(context) + pause);
 }
 
-/* All who held have left since they were listed: the next list tells who holds now. Where holders
- * come and go quickly the pause stays short. */
+/* All holders have left since they were listed: the next list shows the new ones. The pause stays
+ * short where holders come and go quickly. */
 static void list_again(zkl_revocation *revocation) {
     zkl_listing *listing = revocation->listing;
     revocation->sent = false;
@@ -58,7 +59,7 @@ static void list_again(zkl_revocation *revocation) {
     revocation->vain = true;
 }
 
-/* All who held have been written to. */
+/* All holders have got a write. */
 static void sum_up(zkl_revocation *revocation) {
     if (revocation->asked || !revocation->gone)
         finish(revocation, ZKL_OK);

@@ -1,9 +1,11 @@
-#include "recipe/path.h"
+/* SPDX-License-Identifier: MIT */
+#include "zklock.h"
 
 #include <stdint.h>
+#include <string.h>
 
-/* How many bytes follow the first one of a character, and what that one is worth. 3: none that the
- * servers take begins so. */
+/* How many bytes follow the first byte of a character, and that byte's value. 3: no character that
+ * the servers accept begins with it. */
 static unsigned lead(unsigned char byte, uint32_t *code) {
     if (byte < 0x80) {
         *code = byte;
@@ -17,8 +19,8 @@ static unsigned lead(unsigned char byte, uint32_t *code) {
     return byte >= 0xe0 && byte <= 0xef ? 2 : 3;
 }
 
-/* Of the characters from U+D800 on, most of which are halves of those that Java cannot spell as
- * one, or private, the servers take these. */
+/* The characters from U+D800 on that the servers accept. The others are halves of those that Java
+ * cannot encode as one, or private. */
 static bool is_taken(uint32_t code) {
     return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code < 0xd800) ||
            (code >= 0xf900 && code < 0xfff0);
@@ -31,12 +33,29 @@ bool zkl_path_is_spelled(const char *path) {
         if (more > 2)
             return false;
         for (unsigned i = 0; i < more; i++, path++) {
-            if (((unsigned char)*path & 0xc0U) != 0x80) /* the end of the text is none, either */
+            if (((unsigned char)*path & 0xc0U) != 0x80) /* also refuses the end of the text */
                 return false;
             code = code << 6 | ((unsigned char)*path & 0x3fU);
         }
         if (!is_taken(code) || (more == 2 && code < 0x800))
             return false;
+    }
+    return true;
+}
+
+static bool is_dots(const char *component, size_t length) {
+    return length <= 2 && strncmp(component, "..", length) == 0;
+}
+
+bool zkl_path_is_valid(const char *path) {
+    if (path[0] != '/' || !zkl_path_is_spelled(path))
+        return false;
+    for (const char *at = path; path[1] && *at;) {
+        at++; /* the slash */
+        const size_t length = strcspn(at, "/");
+        if (is_dots(at, length)) /* also one without a character */
+            return false;
+        at += length;
     }
     return true;
 }

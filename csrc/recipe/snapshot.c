@@ -1,13 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 #include "recipe/snapshot.h"
 
 #include "recipe/znode.h"
+#include "zklock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* As plain numbers. An order that goes on across the end of the counter is not transitive, and
- * anybody may make a node of any number: then what comes before what would hang on how the list
- * arrived, and two could be first. */
+/* Compares sequences as plain numbers. An order that continues across the counter's overflow is not
+ * transitive, and anybody may create a node with any number. Then the order of the children would
+ * depend on the order of the list, and two of them could be first. */
 static int by_sequence(const void *a, const void *b) {
     const zkl_child *x = a, *y = b;
     if (x->sequence != y->sequence)
@@ -15,7 +17,7 @@ static int by_sequence(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-/* Both are sorted, so one walk over the two finds every node that is in both. */
+/* Both are sorted, so one walk finds every node that is in both. */
 static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t count) {
     size_t i = 0, j = 0;
     while (i < old->count && j < count) {
@@ -29,7 +31,7 @@ static void keep_watches(const zkl_snapshot *old, zkl_child *children, size_t co
     }
 }
 
-/* The children and, behind them, their names, in one piece of memory. NULL: there is none. */
+/* Memory for the children and, behind them, their names, in one piece. NULL: no memory. */
 static zkl_child *room_for(const char *const *names, size_t count) {
     size_t bytes = 1;
     for (size_t i = 0; i < count; i++)
@@ -37,7 +39,7 @@ static zkl_child *room_for(const char *const *names, size_t count) {
     return malloc(count * sizeof(zkl_child) + bytes);
 }
 
-/* How many of them are of a lock. */
+/* Fills in the children that belong to a lock, and returns how many there are. */
 static size_t fill(zkl_child *children, const char *const *names, size_t count) {
     char *text = (char *)(children + count);
     size_t n = 0;

@@ -1,5 +1,6 @@
-/* snapshot: the children of one lock's directory as last listed, less those known to be gone since.
- * Sorted. */
+/* SPDX-License-Identifier: MIT */
+/* snapshot: the children of one lock's directory as last listed, without those known to be gone
+ * since. Sorted. */
 #ifndef ZKL_SNAPSHOT_H
 #define ZKL_SNAPSHOT_H
 
@@ -8,23 +9,23 @@
 typedef struct zkl_snapshot {
     zkl_child *children;
     size_t count;
-    zkl_child *room; /* the piece of memory that they are in, with all their names */
+    zkl_child *room; /* one piece of memory for the children and their names */
 } zkl_snapshot;
 
 #define ZKL_NOT_FOUND SIZE_MAX
 
-/* Replaces the snapshot by a fresh list; what is not a lock's node is left out, watches on nodes
- * that are still there are kept. false: no memory, and the snapshot is as it was. */
+/* Replaces the snapshot by a fresh list. Skips nodes that belong to no lock; keeps the watches on
+ * nodes that are still there. false: no memory, and the snapshot is unchanged. */
 bool zkl_snapshot_take(zkl_snapshot *snapshot, const char *const *names, size_t count);
 
 void zkl_snapshot_clear(zkl_snapshot *snapshot);
 size_t zkl_snapshot_find(const zkl_snapshot *snapshot, const char *name);
-/* The first whose sequence is at least that; `count` if there is none. */
+/* The index of the first child with at least that sequence; `count` if there is none. */
 size_t zkl_snapshot_from(const zkl_snapshot *snapshot, int64_t sequence);
-/* The first and the last go without any other being moved: in a queue most that go are the first.
- */
+/* Removing the first or the last child moves no other one: in a queue, mostly the first one
+ * goes. */
 void zkl_snapshot_remove(zkl_snapshot *snapshot, size_t index);
-/* All that are ours. */
+/* Removes all of our own nodes. */
 void zkl_snapshot_remove_mine(zkl_snapshot *snapshot);
 
 #endif

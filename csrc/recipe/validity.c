@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "recipe/validity.h"
 
 #include "base/status.h"
@@ -5,24 +6,24 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* Two clocks may differ by a hundredth each, of what is counted. */
+/* The client's clock and a server's may each be wrong by one per cent. */
 static zkl_nanos believable(zkl_nanos timeout) {
     return timeout / 100 * 98;
 }
 
-/* A leader pings every half tick, and T is two ticks at least: a quarter of T, and what its loop
- * adds. */
+/* A leader pings every half tick, and T is at least two ticks. So a quarter of T, plus the time
+ * that its loop adds. */
 static zkl_nanos ping_period(zkl_nanos timeout) {
     return timeout / 10 * 3;
 }
 
-/* So long after the answer to j the follower's answer to the ping before it is on its way. */
+/* So long after the answer to j, the follower's answer to the ping before it is on its way. */
 static zkl_nanos pong_delay(zkl_nanos timeout) {
     return timeout / 12;
 }
 
-/* The servers refuse for reasons of the data, which says nothing of the session; or the link
- * went. */
+/* The servers refuse because of the data, which says nothing about the session; or the link went
+ * down. */
 static bool is_ordinary(int rc) {
     switch (rc) {
     case ZNONODE:
@@ -32,7 +33,7 @@ static bool is_ordinary(int rc) {
     case ZNODEEXISTS:
     case ZNOTEMPTY:
     case ZINVALIDACL:
-    case ZBADARGUMENTS: /* somebody wants the root deleted */
+    case ZBADARGUMENTS: /* an attempt to delete the root */
     case ZUNIMPLEMENTED:
     case ZKL_SERVER_QUOTA_EXCEEDED:
     case ZCONNECTIONLOSS:
@@ -50,7 +51,7 @@ zkl_proof zkl_proof_of(zkl_reach reach, int rc) {
     if (rc == ZOK)
         return reach == ZKL_REACH_LEADER ? ZKL_PROOF_LEADER : ZKL_PROOF_QUORUM;
     if (rc == ZNONODE && reach == ZKL_REACH_ERASE)
-        return ZKL_PROOF_QUORUM; /* proposed and committed as a transaction that fails */
+        return ZKL_PROOF_QUORUM; /* proposed and committed, as a transaction that fails */
     return is_ordinary(rc) ? ZKL_PROOF_NONE : ZKL_PROOF_BROKEN;
 }
 
@@ -66,7 +67,7 @@ void zkl_validity_connected(zkl_validity_proof *validity, const zkl_grant *grant
         validity->granted = grant->granted;
     if (grant->fresh || grant->believed < validity->timeout) {
         validity->timeout = grant->believed;
-        /* The servers count the shorter one since the session moved, whatever was promised
+        /* Since the session moved, the servers count the shorter timeout, whatever they promised
          * before. */
         if (validity->until > grant->root + believable(validity->timeout))
             validity->until = grant->root + believable(validity->timeout);
@@ -81,8 +82,8 @@ static void believe(zkl_validity_proof *validity, zkl_nanos since) {
         validity->until = since + believable(validity->timeout);
 }
 
-/* The chain that ends with a request that was handed over at `handed`, and begins as late as can
- * be. */
+/* Finds the chain that ends with a request that was handed over at `handed`, and begins as late as
+ * possible. */
 static void conclude(zkl_validity_proof *validity, zkl_nanos handed) {
     size_t j = validity->count;
     while (j > 0 && validity->kept[j - 1].answered + pong_delay(validity->granted) > handed)
@@ -123,7 +124,7 @@ void zkl_validity_answered(zkl_validity_proof *validity, zkl_proof proof, zkl_na
     }
     if (proof == ZKL_PROOF_QUORUM) {
         validity->written = handed;
-        believe(validity, validity->root); /* says something new only the first time */
+        believe(validity, validity->root); /* only the first time it says something new */
     }
     conclude(validity, handed);
     keep(validity, handed, answered);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "recipe/verdict.h"
 
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
@@ -15,8 +16,8 @@ bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind) {
     return false;
 }
 
-/* Two of one sequence: nobody can say who came first, so neither may hold. Only a read that its
- * owner took while it held write bears the write's own sequence, and knows what it does. */
+/* Two children with one sequence: nobody can say which came first, so neither may hold. A read that
+ * its owner took while it held write is the exception: it has the write's sequence on purpose. */
 static bool ties(const zkl_child *other, zkl_kind kind) {
     return other->kind == kind || (kind == ZKL_KIND_WRITE && other->kind == ZKL_KIND_READ);
 }
@@ -32,8 +33,8 @@ static bool tied(const zkl_child *children, size_t count, size_t own) {
     return false;
 }
 
-/* At its end a directory's counter stands still (tried): the last number is given again and again,
- * and in between, to creates that are on their way together, ones below zero. None of them says who
+/* At its end a directory's counter stands still (tried): the servers give out the last number again
+ * and again, and numbers below zero to creates that travel together. None of these shows which node
  * came first. */
 static bool used_up(int32_t sequence) {
     return sequence == INT32_MAX || sequence < 0;
@@ -51,7 +52,7 @@ static zkl_verdict of_lease(const zkl_child *children, size_t count, size_t perm
 }
 
 void zkl_verdict_prepare(zkl_child *children, size_t count) {
-    const zkl_child *latest = NULL, *former = NULL; /* writers, of different sequences */
+    const zkl_child *latest = NULL, *former = NULL; /* writers with different sequences */
     for (size_t i = 0; i < count; i++) {
         zkl_child *child = &children[i];
         const bool beside = latest && latest->sequence == child->sequence;
@@ -65,7 +66,7 @@ void zkl_verdict_prepare(zkl_child *children, size_t count) {
     }
 }
 
-/* How many come before that sequence. */
+/* How many children have a smaller sequence. */
 static size_t count_before(const zkl_child *children, size_t count, int64_t sequence) {
     size_t low = 0, high = count;
     while (low < high) {
@@ -78,8 +79,7 @@ static size_t count_before(const zkl_child *children, size_t count, int64_t sequ
     return low;
 }
 
-/* The last writer among those with the sequence of the child at `last`, who stand at `last` and
- * before it. */
+/* The last writer among the children with the sequence of the one at `last`, up to `last`. */
 static size_t writer_among(const zkl_child *children, size_t last) {
     for (size_t i = last + 1; i-- > 0 && children[i].sequence == children[last].sequence;)
         if (children[i].kind == ZKL_KIND_WRITE)
@@ -87,9 +87,9 @@ static size_t writer_among(const zkl_child *children, size_t last) {
     return ZKL_NOBODY;
 }
 
-/* The nearest writer before `index` with a smaller sequence. Readers, however many, are not looked
- * at: each child knows which writer was the nearest; if that one has gone since, the child that
- * stands where it stood knows the one before. */
+/* The nearest writer before `index` with a smaller sequence. This skips readers, however many there
+ * are: each child stores its nearest writer; if that one has gone, the child that is in its
+ * position now knows the one before. */
 static size_t writer_before(const zkl_child *children, size_t index) {
     const zkl_child *from = &children[index];
     while (from->has_writer) {
@@ -102,7 +102,7 @@ static size_t writer_before(const zkl_child *children, size_t index) {
     return ZKL_NOBODY;
 }
 
-/* The nearest before `index` that `own` has to wait for. */
+/* The nearest child before `index` for which `own` has to wait. */
 static size_t nearest_before(const zkl_child *children, size_t index, size_t own) {
     if (children[own].kind == ZKL_KIND_READ)
         return writer_before(children, index);
@@ -128,7 +128,7 @@ static bool shares(zkl_kind kind) {
     return kind == ZKL_KIND_READ || kind == ZKL_KIND_WRITE;
 }
 
-/* Leases have a directory of their own; one that strayed into another is nobody's. */
+/* Leases have their own directory. A lease in another directory blocks nobody. */
 bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_kind kind) {
     for (size_t i = 0; i < count; i++)
         if (kind == ZKL_KIND_LOCK ? shares(children[i].kind)

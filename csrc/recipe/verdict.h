@@ -1,4 +1,6 @@
-/* verdict: who may hold, and who waits for whom. Pure functions over a sorted list of children. */
+/* SPDX-License-Identifier: MIT */
+/* verdict: which child holds, and which waits for which. Pure functions over a sorted list of
+ * children. */
 #ifndef ZKL_VERDICT_H
 #define ZKL_VERDICT_H
 
@@ -7,13 +9,14 @@
 
 typedef enum zkl_watch {
     ZKL_WATCH_NONE,
-    ZKL_WATCH_ASKED,  /* a get with a watch is on its way */
-    ZKL_WATCH_ARMED,  /* it was answered: the servers will tell */
-    ZKL_WATCH_LEAVING /* it is being taken back: until that is answered the library has it */
+    ZKL_WATCH_ASKED, /* a get with a watch is on its way */
+    ZKL_WATCH_ARMED, /* the get was answered: the servers will report */
+    /* a request to remove it is on its way; until its answer the library has it */
+    ZKL_WATCH_LEAVING
 } zkl_watch;
 
-/* One child of a lock's directory. A verdict looks at its name, sequence, kind and `writer`; the
- * rest is the line's. */
+/* One child of a lock's directory. A verdict reads its name, sequence, kind and `writer`; the rest
+ * belongs to the line. */
 typedef struct zkl_child {
     char *name;
     int32_t sequence;
@@ -21,7 +24,7 @@ typedef struct zkl_child {
     bool has_writer; /* ... if there is one */
     zkl_kind kind : 8;
     zkl_watch watch : 8;
-    int32_t request; /* the line's number for the latest request about its watch */
+    int32_t request; /* the line's number of the latest request about its watch */
     struct zkl_contender *mine;
     zkl_list followers, next_followers; /* contenders (line/followers.h) */
 } zkl_child;
@@ -29,8 +32,8 @@ typedef struct zkl_child {
 typedef enum zkl_outcome {
     ZKL_VERDICT_GRANTED,
     ZKL_VERDICT_WAIT, /* for the child at `blocker` */
-    ZKL_VERDICT_FULL, /* waits for any of them to go */
-    ZKL_VERDICT_TIED  /* nobody can say who came first: the counter of the directory is used up */
+    ZKL_VERDICT_FULL, /* waits for any lease to go */
+    ZKL_VERDICT_TIED  /* nobody can say which came first: the directory's counter is used up */
 } zkl_outcome;
 
 #define ZKL_NOBODY SIZE_MAX
@@ -38,23 +41,24 @@ typedef enum zkl_outcome {
 typedef struct zkl_verdict {
     zkl_outcome outcome;
     size_t blocker;
-    /* of WAIT: the nearest before the blocker that blocks as well; ZKL_NOBODY: none is left */
+    /* of WAIT: the nearest child before the blocker that also blocks; ZKL_NOBODY: none */
     size_t second;
 } zkl_verdict;
 
-/* The rule of each kind: does one of `kind` wait for `ahead`, which came before it? A mutex waits
- * for every other one, a writer for readers and writers, a reader for writers only. */
+/* The rule of each kind: true if a child of `kind` waits for `ahead`, which came before it. A mutex
+ * waits for every other child, a writer for readers and writers, a reader for writers only. */
 bool zkl_verdict_blocks(const zkl_child *ahead, zkl_kind kind);
 
-/* The children, sorted by sequence, are new. Some of them may be removed later, and none comes. */
+/* Prepares a new list of children, sorted by sequence. Children may be removed later, but none
+ * added. */
 void zkl_verdict_prepare(zkl_child *children, size_t count);
 
-/* `children` sorted by sequence and prepared; `own` is the index of the one who asks. It waits for
- * the nearest that blocks it. Leases have no order: they hold when there are `permits` of them at
- * most. */
+/* `children` is sorted and prepared; `own` is the index of the child that the verdict is about. It
+ * waits for the nearest child that blocks it. Leases have no order: they hold while there are at
+ * most `permits`. */
 zkl_verdict zkl_verdict_of(const zkl_child *children, size_t count, size_t own, size_t permits);
 
-/* Does a lock use this directory that one of `kind` cannot share it with? */
+/* True if another lock uses this directory that a lock of `kind` cannot share it with. */
 bool zkl_verdict_mixed(const zkl_child *children, size_t count, zkl_kind kind);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "recipe/znode.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@ static const struct {
     {"__WRIT__", ZKL_KIND_WRITE}, {"lease-", ZKL_KIND_LEASE},
 };
 
-/* The prefix of our own nodes. */
+/* The prefixes of our own nodes. */
 static const char *const own_markers[] = {
     [ZKL_KIND_NONE] = "",           [ZKL_KIND_LOCK] = "-lock-",   [ZKL_KIND_READ] = "-__READ__",
     [ZKL_KIND_WRITE] = "-__WRIT__", [ZKL_KIND_LEASE] = "-lease-",
@@ -56,8 +57,8 @@ static zkl_kind marker_at_end(const char *text, size_t length) {
     return ZKL_KIND_NONE;
 }
 
-/* The servers print the sequence with "%010d": ten digits, or a minus and at least nine past the
- * wrap. */
+/* The servers print the sequence with "%010d": ten digits, or after the counter's overflow a minus
+ * and at least nine digits. */
 zkl_kind zkl_znode_parse(const char *name, int32_t *sequence) {
     size_t head = strlen(name), digits = 0;
     int64_t value = 0, scale = 1;

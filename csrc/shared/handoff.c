@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared/handoff.h"
 
 #include "base/timer.h"
@@ -5,7 +6,7 @@
 #include "line/contender.h"
 #include "shared/remote_waiters.h"
 
-/* ---- who waits ---- */
+/* ---- waiting ---- */
 
 void zkl_handoff_wait(zkl_shared_node *shared, zkl_contender *c) {
     zkl_sharer *sharer = zkl_sharer_of(c);
@@ -39,7 +40,8 @@ void zkl_handoff_fail_all(zkl_shared_node *shared, zkl_status status) {
     }
 }
 
-/* They come only when nobody waits: those who do are not looked at. */
+/* A caller that tries once joins only while no other waits, so this skips the waiters behind a
+ * patient one. */
 void zkl_handoff_fail_impatient(zkl_shared_node *shared, zkl_status status) {
     ZKL_EACH (zkl_contender, c, &shared->waiting, member) {
         if (!shared->impatient)
@@ -49,7 +51,7 @@ void zkl_handoff_fail_impatient(zkl_shared_node *shared, zkl_status status) {
     }
 }
 
-/* The last to come of those who may be refused. */
+/* The last waiter that may be refused. */
 static zkl_contender *last_bounded(const zkl_shared_node *shared) {
     zkl_sharer *last = zkl_list_object(shared->bounded.last, offsetof(zkl_sharer, bounded));
     return last ? &last->contender : NULL;
@@ -61,23 +63,23 @@ void zkl_handoff_thin(zkl_shared_node *shared) {
         zkl_handoff_fail(last, ZKL_BUSY);
 }
 
-/* A single try asks only once; whoever is patient makes the node wait. */
+/* A node that is to be waited for needs at least one patient caller. */
 bool zkl_handoff_tried_once(const zkl_shared_node *shared) {
     return shared->impatient == shared->waiters;
 }
 
-/* ---- who holds ---- */
+/* ---- holding ---- */
 
 static void move_waiting(zkl_shared_node *from, zkl_shared_node *to) {
     ZKL_EACH (zkl_contender, c, &from->waiting, member) {
         wait_no_more(from, c);
         zkl_handoff_wait(to, c);
     }
-    zkl_shared_node_mark_dirty(from); /* nobody wants it any more */
+    zkl_shared_node_mark_dirty(from); /* no caller wants it any more */
 }
 
-/* Are newcomers let in now? Who had to wait there would have given up the node with which he has
- * queued, and would stand behind those who came after him. */
+/* True if it lets newcomers in now. A caller that had to wait here would have given up the node
+ * with which it queued, and would stand behind callers that came later. */
 static bool lets_in(zkl_shared_node *read) {
     if (!read->entered || zkl_shared_node_sealed(read) ||
         zkl_handoff_may_hand_over(read) != ZKL_MAY)
@@ -109,7 +111,7 @@ void zkl_handoff_leave(zkl_shared_node *shared, zkl_contender *c) {
 void zkl_handoff_lose(zkl_shared_node *shared) {
     ZKL_EACH (zkl_contender, c, &shared->holders, member) {
         zkl_handoff_leave(shared, c);
-        zkl_contender_lost(c);
+        zkl_contender_lost(c, shared->contender->end.loss);
     }
 }
 
@@ -117,21 +119,22 @@ zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     const zkl_contender *node = shared->contender;
     if (!context->port)
-        return ZKL_MAY_SOON;           /* zkl_line_resume comes by */
-    if (shared->line->freshness.stale) /* what has happened while the link was cut comes first */
+        return ZKL_MAY_SOON; /* zkl_line_resume leads back here */
+    /* first the line learns what has happened while the link was down */
+    if (shared->line->freshness.stale)
         return zkl_remote_waiters_ask(shared) ? ZKL_MAY_SOON : ZKL_MAY_NOT;
     if (!zkl_acl_check_stands(shared->line))
         return ZKL_MAY_NOT;
     if (node->watch != ZKL_WATCH_ARMED)
         return node->watch == ZKL_WATCH_ASKED ? ZKL_MAY_SOON : ZKL_MAY_NOT;
     if (context->valid_until <= zkl_context_now(context))
-        return ZKL_MAY_SOON; /* the heart beats as long as somebody waits */
+        return ZKL_MAY_SOON; /* the heart beats while a caller waits */
     return ZKL_MAY;
 }
 
-/* With somebody behind, it goes as soon as nobody here wants it; but others may be about to ask, of
- * whom the host has not heard yet while one after the other has been granted. So the last of those
- * who wait is not told before the host's next turn, in which it hears of them, too. */
+/* If another client waits behind the node, it goes as soon as no caller here wants it. But while
+ * one caller after the other is granted, the host may have callers that have not asked yet. So the
+ * last waiter's grant goes out in the host's next turn, in which those callers ask. */
 static bool is_last_for_now(const zkl_shared_node *shared) {
     return shared->kind != ZKL_KIND_READ && shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE &&
            shared->counted < shared->sharing.handoffs && !zkl_shared_node_waiter(shared);
@@ -143,11 +146,11 @@ void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
     zkl_list_append(&shared->holders, &c->member);
     if (!shared->under || !shared->turn) /* all reads under one write have the write's turn ... */
         shared->turn++;
-    c->turn = shared->before + shared->turn;
+    zkl_sharer_of(c)->turn = shared->before + shared->turn;
     c->token = shared->contender->token;
     c->revoked = shared->contender->revoked;
     shared->counted +=
-        /* ... and are one hold */
+        /* ... and count as one hold */
         shared->remote_waiters != ZKL_REMOTE_WAITERS_NONE && !shared->under;
     shared->context->counters.handed += handed;
     c->answer.unhurried = is_last_for_now(shared);

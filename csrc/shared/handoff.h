@@ -1,43 +1,45 @@
-/* handoff: who of those here holds a shared node, who waits for it and who rests on it, and how it
- * goes from one to the next. Under the client's mutex. */
+/* SPDX-License-Identifier: MIT */
+/* handoff: the callers that hold a shared node, wait for it or rest on it, and how the node goes
+ * from one to the next. Under the client's mutex. */
 #ifndef ZKL_HANDOFF_H
 #define ZKL_HANDOFF_H
 
 #include "shared/node_state.h"
 
-/* The caller is the last who waits. */
+/* The caller waits behind all others. */
 void zkl_handoff_wait(zkl_shared_node *shared, zkl_contender *c);
 
 /* The end of a wait. */
 void zkl_handoff_fail(zkl_contender *c, zkl_status status);
 void zkl_handoff_fail_all(zkl_shared_node *shared, zkl_status status);
-/* Of those who are not to wait for anybody. */
+/* Fails the callers that try only once. */
 void zkl_handoff_fail_impatient(zkl_shared_node *shared, zkl_status status);
-/* It is known that all here have to wait for somebody: of those who may be refused, those go who
- * are too many. */
+/* All callers here have to wait for another client: refuses those that are too many
+ * (terms.max_waiting). */
 void zkl_handoff_thin(zkl_shared_node *shared);
 
-/* Are all who wait content with one try? */
+/* True if all waiting callers try only once. */
 bool zkl_handoff_tried_once(const zkl_shared_node *shared);
 
-/* A hold has ended; the caller says how. */
+/* A hold has ended. The caller of this function decides how. */
 void zkl_handoff_leave(zkl_shared_node *shared, zkl_contender *c);
-/* The write that is held is about to end: the read that was taken under it is a shared node like
- * any other from now on. `well`: it was released, so that others may read beside that; those who
- * wait for another shared node of readers wait for this one, if it lets anybody in now. Else it is
+/* The held write is about to end. From now on the read that was taken under it is a normal shared
+ * node. `well`: the write was released, so other callers may read along: those that wait for
+ * another shared node of readers wait for this one, if it lets callers in now. Otherwise it is
  * sealed. */
 void zkl_handoff_downgrade(zkl_shared_node *write, bool well);
-/* All who hold it have lost it. */
+/* All holders have lost it. */
 void zkl_handoff_lose(zkl_shared_node *shared);
 
 typedef enum zkl_may { ZKL_MAY_NOT, ZKL_MAY_SOON, ZKL_MAY } zkl_may;
 
-/* May the next one here hold without traffic? The node must be there at this moment, and the
- * session alive. SOON: what is asked for comes back here, as the line's settling does. */
+/* Says whether the next caller may hold without traffic: the node must exist at this moment, and
+ * the session must be alive. SOON: the answer to a request, or the line's next settling, leads back
+ * here. */
 zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared);
-/* The first who waits holds it; `handed`: without traffic. */
+/* Grants it to the first waiter. `handed`: without traffic. */
 void zkl_handoff_grant(zkl_shared_node *shared, bool handed);
-/* It cannot be taken again by one who rests on it. */
+/* The caller that rests on it can no longer take it again. */
 void zkl_handoff_leave_resting(zkl_shared_node *shared, zkl_contender *c);
 
 #endif

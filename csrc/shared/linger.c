@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared/linger.h"
 
 #include "base/timer.h"
@@ -12,7 +13,7 @@ static void set_idle(zkl_shared_node *shared, bool idle) {
     shared->idle = idle;
 }
 
-/* The timer runs on while somebody holds for a short while: to set it may wake a thread. */
+/* The timer keeps running during a short hold, because setting a timer may wake a thread. */
 static void set_timer(zkl_shared_node *shared) {
     const zkl_nanos linger = shared->sharing.linger;
     if (linger < ZKL_NEVER - shared->idle_since)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared/node.h"
 
 #include "base/timer.h"
@@ -15,8 +16,8 @@
 
 /* ---- the node ---- */
 
-/* The list that goes out with the create sets the watch on the directory: if nobody is there, no
- * other one is needed. */
+/* The list that goes out with the create sets the watch on the directory. If it shows nobody else,
+ * no other list is needed. */
 static void queue_up(zkl_shared_node *shared) {
     const zkl_terms terms = {.kind = shared->kind,
                              .deadline = ZKL_NEVER,
@@ -31,7 +32,7 @@ static void queue_up(zkl_shared_node *shared) {
         zkl_handoff_fail_all(shared, ZKL_NO_MEMORY);
 }
 
-/* The node's end was none of our doing. Its holder heard of it when it came. */
+/* The node has ended, and not by our doing. Its holder heard of that when it came. */
 static void node_ended(zkl_shared_node *shared) {
     const zkl_status why = shared->contender->outcome;
     zkl_linger_end(shared);
@@ -39,13 +40,13 @@ static void node_ended(zkl_shared_node *shared) {
         zkl_handoff_fail_all(shared, why == ZKL_OK ? ZKL_CLOSED : why);
 }
 
-/* It queues. false: nobody waits for it any more. */
+/* Queues the node. false: no caller waits for it any more. */
 static bool advance_queue(zkl_shared_node *shared) {
     zkl_contender *node = shared->contender;
     if (!shared->context->port)
         zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
-    if (node->queued) {
-        shared->listener.attends = false; /* who comes behind it is of no interest yet */
+    if (node->queue.queued) {
+        shared->listener.attends = false; /* nodes that come behind it do not matter yet */
         zkl_handoff_fail_impatient(shared, ZKL_TIMEOUT);
         zkl_handoff_thin(shared);
     }
@@ -62,7 +63,7 @@ static void watch_own(zkl_shared_node *shared) {
 
 /* ---- one at a time ---- */
 
-/* Nobody of those who wait for it can be granted it, and others may stand behind it. */
+/* Its waiters cannot get it, and other clients may wait behind it. */
 static bool gives_up(zkl_shared_node *shared) {
     if (!shared->context->port || !zkl_context_gives_up(shared->context, &shared->patience))
         return false;
@@ -71,7 +72,7 @@ static bool gives_up(zkl_shared_node *shared) {
     return true;
 }
 
-/* It is held, and by no caller. false: it is to go. */
+/* It is held by no caller. false: it has to go. */
 static bool advance_free(zkl_shared_node *shared, bool fresh) {
     if (fresh && zkl_shared_node_waiter(shared)) {
         zkl_handoff_grant(shared, false);
@@ -96,13 +97,13 @@ static bool advance_free(zkl_shared_node *shared, bool fresh) {
     return may != ZKL_MAY_NOT;
 }
 
-/* false: it is to go. */
+/* false: it has to go. */
 static bool advance_single(zkl_shared_node *shared, bool fresh) {
     if (zkl_shared_node_holder(shared))
         shared->patience = 0;
     if (!zkl_shared_node_holder(shared) && !advance_free(shared, fresh))
         return false;
-    /* The sooner it is asked, the less does anybody here wait for the answer. */
+    /* The sooner the client asks, the less a caller here waits for the answer. */
     if (zkl_shared_node_holder(shared) && shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN)
         zkl_remote_waiters_ask(shared);
     return true;
@@ -110,11 +111,11 @@ static bool advance_single(zkl_shared_node *shared, bool fresh) {
 
 /* ---- readers ---- */
 
-/* Lets in who waits, as long as those behind it need not wait for too much. false: it takes no new
- * callers, and whoever waits waits for the next one. */
+/* Lets waiters in, as long as those behind it need not wait too long. false: it takes no new
+ * callers, and its waiters wait for the next node. */
 static bool let_in(zkl_shared_node *shared, bool fresh) {
     for (bool first = fresh; zkl_shared_node_waiter(shared); first = false) {
-        const bool anyway = first || shared->under; /* who writes does not wait for himself */
+        const bool anyway = first || shared->under; /* a writer does not wait for itself */
         if (!anyway && zkl_shared_node_sealed(shared))
             return false;
         if (!anyway && zkl_remote_waiters_waited(shared))
@@ -127,16 +128,16 @@ static bool let_in(zkl_shared_node *shared, bool fresh) {
     return true;
 }
 
-/* Somebody here reads. */
+/* Callers here hold read. */
 static void advance_readers(zkl_shared_node *shared) {
-    if (zkl_shared_node_sealed(shared)) { /* whoever waits has to wait for those who hold */
+    if (zkl_shared_node_sealed(shared)) { /* the waiters have to wait for the holders */
         zkl_handoff_fail_impatient(shared, ZKL_TIMEOUT);
         zkl_handoff_thin(shared);
     }
     zkl_remote_waiters_poll(shared);
 }
 
-/* false: it is to go. */
+/* false: it has to go. */
 static bool advance_shared(zkl_shared_node *shared, bool fresh) {
     if (zkl_shared_node_waiter(shared))
         zkl_linger_cancel(shared);
@@ -157,9 +158,9 @@ static bool advance_shared(zkl_shared_node *shared, bool fresh) {
     return zkl_shared_node_waiter(shared) || zkl_linger_try(shared);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole node ---- */
 
-/* Is its node there, as far as can be known without asking? */
+/* True if its node exists, as far as the client knows without asking. */
 static bool is_certain(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     return context->port && !shared->line->freshness.stale &&
@@ -167,7 +168,7 @@ static bool is_certain(const zkl_shared_node *shared) {
            context->valid_until > zkl_context_now(context);
 }
 
-/* false: it is to go. */
+/* false: it has to go. */
 static bool advance_held(zkl_shared_node *shared) {
     const bool fresh = !shared->entered;
     if (fresh)
@@ -175,13 +176,13 @@ static bool advance_held(zkl_shared_node *shared) {
     shared->entered = true;
     zkl_remote_waiters_look(shared);
     watch_own(shared);
-    if (shared->contender->witness && is_certain(shared))
-        zkl_doubt_end(shared->contender, false);
+    if (shared->contender->end.witness && is_certain(shared))
+        zkl_doubt_end(shared->contender, ZKL_LOSS_NONE);
     return shared->kind == ZKL_KIND_READ ? advance_shared(shared, fresh)
                                          : advance_single(shared, fresh);
 }
 
-/* It has no node, and with that its timer has gone. */
+/* It has no node any more, and no timer runs. */
 static void free_shared_node(zkl_shared_node *shared) {
     if (shared->under)
         shared->under->lent = NULL;
@@ -209,9 +210,9 @@ void zkl_shared_node_advance(zkl_shared_node *shared) {
     }
 }
 
-/* The next one to be looked at; NULL: none is left. */
+/* The next one that has changed; NULL: none is left. */
 static zkl_shared_node *take_dirty(zkl_line_common *common) {
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is in the list no more */
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed one is no longer in the list */
     zkl_shared_node *shared = ZKL_FIRST(&common->dirty_nodes, zkl_shared_node, item);
     if (!shared)
         return NULL;
@@ -227,16 +228,17 @@ bool zkl_shared_nodes_step(zkl_line_common *common) {
     return any;
 }
 
-/* ---- what the node and the line tell ---- */
+/* ---- events of the node and the line ---- */
 
 static zkl_shared_node *shared_around(zkl_compound *compound) {
     return ZKL_CONTAINER_OF(compound, zkl_shared_node, compound);
 }
 
-/* The host hears of a loss before it hears that another one holds. */
+/* The host hears of a loss before it hears of the next grant. */
 static void node_changed(zkl_compound *compound) {
     zkl_shared_node *shared = shared_around(compound);
-    zkl_handoff_lose(shared); /* nobody holds it before it is granted, or when the client closes */
+    /* no caller holds it before its first grant, or when the client closes */
+    zkl_handoff_lose(shared);
     zkl_shared_node_mark_dirty(shared);
 }
 
@@ -274,12 +276,20 @@ static bool is_unused(const zkl_shared_node *shared) {
 
 static void line_hurried(zkl_listener *listener) {
     zkl_shared_node *shared = shared_of(listener);
-    if (is_unused(shared)) /* at once: who asks counts what has departed */
+    if (is_unused(shared)) /* at once: a flush counts the nodes that have departed */
         zkl_linger_end(shared);
     zkl_shared_node_mark_dirty(shared);
 }
 
-/* The end of its lingering; or it is time to ask who is behind those who read. */
+static void line_throttled(zkl_listener *listener, const zkl_contender *c, zkl_status status) {
+    zkl_shared_node *shared = shared_of(listener);
+    if (c && c != shared->contender)
+        return;
+    zkl_handoff_fail_impatient(shared, status);
+    zkl_shared_node_mark_dirty(shared);
+}
+
+/* The end of its lingering; or the time to ask who waits behind the readers. */
 static void shared_timer(zkl_timer *timer) {
     zkl_shared_node *shared = ZKL_CONTAINER_OF(timer, zkl_shared_node, timer);
     if (shared->idle)
@@ -294,8 +304,10 @@ static zkl_shared_node *shared_new(zkl_line *line, zkl_kind kind) {
     if (!shared)
         return NULL;
     shared->compound = (zkl_compound){node_changed, node_revoked, NULL};
-    shared->listener =
-        (zkl_listener){.dirty = line_dirty, .dismissed = line_dismissed, .hurried = line_hurried};
+    shared->listener = (zkl_listener){.dirty = line_dirty,
+                                      .dismissed = line_dismissed,
+                                      .hurried = line_hurried,
+                                      .throttled = line_throttled};
     shared->context = line->context;
     shared->line = line;
     shared->kind = kind;
@@ -320,36 +332,36 @@ void zkl_shared_nodes_hurry(zkl_lines *lines) {
     zkl_lines_each(lines, hurry_line);
 }
 
-/* ---- a caller comes ---- */
+/* ---- a caller joins ---- */
 
-/* Is it held so that a newcomer has to wait? */
+/* True if it is held in a way that makes a newcomer wait. */
 static bool is_closed(const zkl_shared_node *shared) {
     return zkl_shared_node_holder(shared) &&
            (shared->kind != ZKL_KIND_READ || zkl_shared_node_sealed(shared));
 }
 
-/* Would a newcomer have to wait for somebody, as far as is known here? */
+/* True if a newcomer would have to wait, as far as this client knows. */
 static bool is_occupied(const zkl_shared_node *shared) {
     return is_closed(shared) || zkl_shared_node_waiter(shared);
 }
 
-/* The first one waits for the servers as long as they have not said that the node is behind
- * somebody. */
+/* The first caller waits for the servers until they have shown that the node is behind another
+ * one. */
 static bool is_full(const zkl_shared_node *shared, size_t max_waiting) {
-    const bool queued = is_closed(shared) || (shared->contender && shared->contender->queued);
+    const bool queued = is_closed(shared) || (shared->contender && shared->contender->queue.queued);
     return max_waiting && shared->waiters >= max_waiting - queued;
 }
 
-/* Its only caller is not to wait for anybody: what the shared node still has to ask for is asked of
- * a new one, whose create says all. */
+/* Its only caller tries once. A new node is better than more requests about this one, because the
+ * answer to its create decides. */
 static void try_once(zkl_shared_node *shared) {
     if (shared->contender && !zkl_shared_node_holder(shared) &&
         zkl_handoff_may_hand_over(shared) != ZKL_MAY)
         zkl_linger_end(shared);
 }
 
-/* The options are those of the latest caller, who comes with other ones only when nobody else is
- * here. The counts of the former ones go with their node. */
+/* The options are those of the latest caller. A caller brings other options only while no other
+ * caller is here. The counts under the former options go with their node. */
 static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
     const zkl_sharing *former = &shared->sharing;
     const bool same = former->handoffs == sharing->handoffs && former->stint == sharing->stint &&
@@ -359,8 +371,8 @@ static void adopt(zkl_shared_node *shared, const zkl_sharing *sharing) {
     shared->sharing = *sharing;
 }
 
-/* Sees what the end of the step would see, and says it instead of an event. The shared node may be
- * gone then. */
+/* Does now what the end of the step would do, and returns the result instead of posting an event.
+ * Afterwards the shared node may be gone. */
 static void look_at_once(zkl_shared_node *shared, zkl_contender *c, int64_t *token) {
     c->mute = true;
     zkl_shared_node_advance(shared);
@@ -376,19 +388,19 @@ static void wait_for(zkl_shared_node *shared, zkl_contender *c, const zkl_terms 
         zkl_shared_node_mark_dirty(shared);
 }
 
-static zkl_shared_node *lend(const zkl_contender *writer, zkl_shared_node *write) {
+static zkl_shared_node *lend(zkl_contender *writer, zkl_shared_node *write) {
     zkl_shared_node *read = shared_new(write->line, ZKL_KIND_READ);
     if (!read)
         return NULL;
-    read->before = writer->turn - 1;
+    read->before = zkl_sharer_of(writer)->turn - 1;
     read->under = write;
     write->lent = read;
     return read;
 }
 
-/* Takes read under a write that its owner holds: on a shared node that is the owner's alone, and
- * counts for the write's turn, until the write ends. The write's shared node is granted to nobody
- * else, who would write beside the read. */
+/* Takes read under a write that its owner holds. Until the write ends, the read has a shared node
+ * for this owner alone, and shares the write's turn. Meanwhile the write's shared node is granted
+ * to no other caller, which would write beside the read. */
 static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
     zkl_shared_node *write = zkl_sharer_of(terms->under)->shared;
     zkl_shared_node *read = write->lent ? write->lent : lend(terms->under, write);
@@ -414,14 +426,15 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
     const bool occupied = is_occupied(shared), too_many = is_full(shared, terms->max_waiting);
     zkl_contender *c = zkl_sharer_new(shared, tag, terms);
     if (!c)
-        return NULL; /* the end of the step frees a shared node that nobody wants */
+        return NULL; /* the end of the step frees a shared node that no caller wants */
     adopt(shared, terms->sharing);
     if (too_many) {
         zkl_handoff_fail(c, ZKL_BUSY);
     } else if (terms->once && occupied) {
         zkl_handoff_fail(c, ZKL_TIMEOUT);
     } else {
-        zkl_shared_node_make_way(line); /* for those of the other kind he would have to wait */
+        /* the caller would have to wait for a node of another kind */
+        zkl_shared_node_make_way(line);
         if (terms->once)
             try_once(shared);
         wait_for(shared, c, terms);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared/node_state.h"
 
 #include "base/transitions.h"
@@ -42,11 +43,14 @@ static zkl_transitions remote_waiters_transitions = {
             [ZKL_REMOTE_WAITERS_SOME] =
                 ZKL_TO(ZKL_REMOTE_WAITERS_UNKNOWN) | ZKL_TO(ZKL_REMOTE_WAITERS_NONE),
         },
+    .describe = zkl_line_describe,
 };
 
 void zkl_shared_node_set_remote_waiters(zkl_shared_node *shared,
                                         zkl_remote_waiters remote_waiters) {
-    zkl_transitions_make(&remote_waiters_transitions, shared->remote_waiters, remote_waiters);
+    zkl_transitions_make(&remote_waiters_transitions,
+                         (zkl_transition){shared->remote_waiters, remote_waiters},
+                         shared->context->trace, shared->line);
     shared->remote_waiters = remote_waiters;
 }
 

@@ -1,25 +1,26 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared/remote_waiters.h"
 
 #include "base/timer.h"
 #include "line/contender.h"
 #include "line/evaluate.h"
-#include "line/watch_budget.h"
+#include "line/line_state.h"
+#include "paths/watch_budget.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 
 #include <string.h>
 
-/* However short a stint is, readers do not ask more often who is behind them; and however long it
- * is, they do ask. */
+/* The bounds of the time between two questions of readers, whatever the stint is. */
 #define PAUSE_LEAST (ZKL_SECOND / 20)
 #define PAUSE_MOST (1800 * ZKL_SECOND)
 
-/* The write under which the read was taken whose node this is. */
+/* True for the write under which this read node was taken. */
 static bool is_lender(const zkl_child *child, const zkl_contender *node) {
-    return node->borrowed && child->mine && child->sequence == node->sequence;
+    return node->under.token && child->mine && child->sequence == node->under.sequence;
 }
 
-/* A shared node that is held has nobody before it but our own nodes that are on their way out. */
+/* Only our own nodes, which are about to go, can stand before a held shared node. */
 static bool is_anybody_there(const zkl_shared_node *shared) {
     const zkl_snapshot *snapshot = &shared->line->snapshot;
     const zkl_child own = {.kind = shared->contender->terms.kind};
@@ -32,15 +33,15 @@ static bool is_anybody_there(const zkl_shared_node *shared) {
     return false;
 }
 
-/* Readers that share it have no watch on the directory, for others come and go: what is behind them
- * is asked now and then. */
+/* Readers that share a node have no watch on the directory, because other readers come and go.
+ * Instead the client asks from time to time. */
 static bool is_read(const zkl_shared_node *shared) {
     return shared->kind == ZKL_KIND_READ &&
            (zkl_shared_node_holder(shared) || zkl_shared_node_waiter(shared));
 }
 
-/* Those who read were to have asked, and have been answered, long ago: somebody may have come just
- * after the latest list, and have waited for as long as he is to. */
+/* Readers should have asked and got an answer long ago. A waiter may have come just after the
+ * latest list, and have waited long enough. */
 static bool is_overdue(const zkl_shared_node *shared) {
     const zkl_nanos stint = shared->sharing.stint;
     return zkl_shared_node_now(shared) - shared->line->known >=
@@ -51,12 +52,12 @@ static zkl_remote_waiters remote_waiters_of(const zkl_shared_node *shared) {
     const zkl_line *line = shared->line;
     const bool listed = shared->lists != line->lists;
     if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE && line->freshness.current && !listed)
-        return ZKL_REMOTE_WAITERS_NONE; /* who comes is shown by a new list */
+        return ZKL_REMOTE_WAITERS_NONE; /* a new list would show a newcomer */
     if (line->freshness.current || (is_read(shared) && listed))
         return is_anybody_there(shared) ? ZKL_REMOTE_WAITERS_SOME : ZKL_REMOTE_WAITERS_NONE;
     if (shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE &&
         (line->freshness.unsynced || !is_read(shared) || is_overdue(shared)))
-        /* the watch has told of something, or it is time to ask */
+        /* the watch has reported a change, or it is time to ask */
         return ZKL_REMOTE_WAITERS_UNKNOWN;
     return shared->remote_waiters;
 }
@@ -76,7 +77,7 @@ void zkl_remote_waiters_look(zkl_shared_node *shared) {
     shared->listener.attends = found == ZKL_REMOTE_WAITERS_UNKNOWN && !is_read(shared);
 }
 
-/* Is there, or will there be, room for the watch without which a list says little? */
+/* True if there is room for the watch. Without it a list says little. */
 static bool may_watch(const zkl_line *line) {
     return line->directory_watch != ZKL_WATCH_NONE ||
            zkl_watch_budget_room(&line->common->watch_budget, strlen(line->path), ZKL_CLAIM_OTHERS);
@@ -85,12 +86,12 @@ static bool may_watch(const zkl_line *line) {
 bool zkl_remote_waiters_ask(zkl_shared_node *shared) {
     zkl_line *line = shared->line;
     if (!shared->context->port || line->retry.at || (!is_read(shared) && !may_watch(line)))
-        return line->list_sent;
-    if (!line->list_sent) {
+        return zkl_line_is_listed(line);
+    if (!zkl_line_is_listed(line)) {
         line->list_wanted = true;
         zkl_line_settle(line);
     }
-    return line->list_sent;
+    return zkl_line_is_listed(line);
 }
 
 bool zkl_remote_waiters_awaited(zkl_shared_node *shared) {
@@ -103,8 +104,8 @@ bool zkl_remote_waiters_waited(const zkl_shared_node *shared) {
             zkl_shared_node_now(shared) - shared->since >= shared->sharing.stint);
 }
 
-/* When readers ask again who is behind them: half a stint after they did, for whoever comes in
- * between waits for one in all. Not all clients at once. */
+/* When readers ask again: half a stint after the last time, because a waiter that comes in between
+ * waits for a whole stint. Clients spread this over time. */
 static zkl_nanos next_moment(const zkl_shared_node *shared) {
     zkl_nanos pause = shared->sharing.stint < ZKL_NEVER ? shared->sharing.stint / 2 : ZKL_SECOND;
     pause = pause > PAUSE_LEAST ? pause : PAUSE_LEAST;
@@ -112,7 +113,7 @@ static zkl_nanos next_moment(const zkl_shared_node *shared) {
     return shared->since + pause - shared->since % (pause / 4);
 }
 
-/* The answer comes back here, as does the link, or the line's retry, if it cannot be asked now. */
+/* The answer, the next link or the line's retry calls this again. */
 void zkl_remote_waiters_poll(zkl_shared_node *shared) {
     if (shared->remote_waiters == ZKL_REMOTE_WAITERS_UNKNOWN)
         zkl_remote_waiters_ask(shared);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared/sharer.h"
 
 #include "base/timer.h"
@@ -8,22 +9,22 @@
 
 #include <stdlib.h>
 
-/* The end of max_hold. */
+/* max_hold has passed. */
 static void overstay(zkl_contender *c) {
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     shared->sealed = true;
     zkl_handoff_leave(shared, c);
-    zkl_contender_lost(c);
+    zkl_contender_lost(c, ZKL_LOSS_MAX_HOLD);
 }
 
-/* The node stays: it is the shared node's, which hands it on when validity is above 0 again. */
+/* The node stays: the shared node hands it on once validity is above 0. */
 static void doubt(zkl_contender *c, zkl_contender *node) {
     zkl_sharer_of(c)->witness = node;
     zkl_doubt_begin(c, node);
 }
 
-/* `sealing`: nobody here takes it over. A write that one of several readers leaves behind hurts
- * nobody. */
+/* `sealing`: no caller here may take the node over. For one of several readers that is not needed:
+ * a late write of a reader harms nobody. */
 static zkl_status end_hold(zkl_contender *c, bool sealing) {
     if (c->outcome == ZKL_LOST)
         return ZKL_LOST;
@@ -70,8 +71,8 @@ static void drop(zkl_contender *c) {
     zkl_contender_unhost(c);
 }
 
-/* A caller that writes with the node as a guard may do so after the hold, when another caller has
- * it: so the node goes with this hold, whose end looks at the shared node. */
+/* A caller that guards writes by the node may write after its hold, when another caller holds. So
+ * the node ends with this hold. */
 static zkl_contender *part(zkl_contender *c, size_t index) {
     zkl_shared_node *shared = zkl_sharer_of(c)->shared;
     if (index > 0)
@@ -84,7 +85,7 @@ static void free_sharer(zkl_contender *c) {
     free(zkl_sharer_of(c));
 }
 
-/* The end of its wait, or of its max_hold. */
+/* Its deadline, or the end of its max_hold. */
 static void sharer_timer(zkl_timer *timer) {
     zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (c->phase == ZKL_WAITING)
@@ -97,14 +98,33 @@ static zkl_testimony heard(zkl_contender *c, const zkl_contender *witness) {
     return zkl_sharer_of(c)->witness == witness ? ZKL_TESTIMONY_LAST : ZKL_TESTIMONY_NONE;
 }
 
-static const zkl_contender_table sharers = {release,     give_up, cancel, drop,
-                                            free_sharer, part,    heard};
+static const char *path(const zkl_contender *c) {
+    return ZKL_CONTAINER_OF(c, const zkl_sharer, contender)->path;
+}
+
+static zkl_line *waits_in(const zkl_contender *c) {
+    const zkl_shared_node *shared = ZKL_CONTAINER_OF(c, const zkl_sharer, contender)->shared;
+    return shared ? shared->line : NULL;
+}
+
+static const zkl_contender_table sharers = {
+    .release = release,
+    .give_up = give_up,
+    .cancel = cancel,
+    .drop = drop,
+    .free = free_sharer,
+    .part = part,
+    .waits_in = waits_in,
+    .heard = heard,
+    .path = path,
+};
 
 zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_terms *terms) {
     zkl_sharer *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     zkl_contender *c = &made->contender;
+    made->path = shared->line->path;
     zkl_contender_init(c, shared->line->common, tag, terms, NULL);
     c->call = &sharers;
     c->timer.fire = sharer_timer;
@@ -114,12 +134,16 @@ zkl_contender *zkl_sharer_new(zkl_shared_node *shared, uint64_t tag, const zkl_t
 
 /* ---- the short way ---- */
 
-/* Does nothing of it concern others, for now? That nobody stands behind it is known only while
- * there is a link, and a list that was made since it came. */
+/* True if nothing of it concerns others now. Only with a link, and a list since that came up, is it
+ * known that nobody waits behind it. */
 static bool is_quiet(const zkl_shared_node *shared) {
     return shared->kind != ZKL_KIND_READ && shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE &&
            !zkl_shared_node_sealed(shared) && !zkl_shared_node_waiter(shared) &&
            !shared->line->common->hurried && shared->sharing.linger > 0;
+}
+
+uint64_t zkl_sharer_turn(zkl_contender *c) {
+    return c->call == &sharers ? zkl_sharer_of(c)->turn : 0;
 }
 
 bool zkl_sharer_rest(zkl_contender *c) {
@@ -147,7 +171,7 @@ bool zkl_sharer_take_again(zkl_contender *c) {
     zkl_list_append(&shared->holders, &c->member);
     zkl_sharer_of(c)->rested = false;
     zkl_linger_cancel(shared);
-    c->turn = ++shared->turn;
+    zkl_sharer_of(c)->turn = ++shared->turn;
     shared->context->counters.handed++;
     zkl_contender_held_again(c);
     zkl_timer_set(&shared->context->timers, &c->timer, c->hold_until);

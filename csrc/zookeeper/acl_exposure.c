@@ -1,17 +1,18 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/acl_exposure.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* To delete our node; to make one that stands before it; to give oneself both. */
+/* Permissions to delete our node, to create one before it, or to grant oneself both. */
 #define MEDDLING (ZOO_PERM_CREATE | ZOO_PERM_DELETE | ZOO_PERM_ADMIN)
 
-/* Nobody's own network is larger than 10.0.0.0/8 or fd00::/8: a shorter prefix is the public, or a
- * good part of it. */
+/* No private network is larger than 10.0.0.0/8 or fd00::/8. A shorter prefix is the public
+ * internet, or a large part of it. */
 #define NETWORK_LEAST 8
 
-/* "address" or "address/bits", where the servers take a sign, too: "+0". */
+/* "address" or "address/bits"; the servers also accept a sign: "+0". */
 static bool is_public(const char *network) {
     const char *slash = strchr(network, '/');
     char *end;

@@ -1,5 +1,6 @@
-/* acl_exposure: whether an ACL lets anybody take a node away with which somebody holds, or stand in
- * its place. Pure. */
+/* SPDX-License-Identifier: MIT */
+/* acl_exposure: whether an ACL lets anybody delete a holder's node, or create one before it.
+ * Pure. */
 #ifndef ZKL_ACL_EXPOSURE_H
 #define ZKL_ACL_EXPOSURE_H
 
@@ -7,7 +8,7 @@
 
 struct ACL_vector;
 
-/* false: no list of entries. */
+/* Sets *exposed. false: the answer has no list of entries. */
 bool zkl_acl_exposure_of(const struct ACL_vector *acl, bool *exposed);
 
 #endif

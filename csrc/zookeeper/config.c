@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/config.h"
 
 #include "zookeeper/tls.h"
@@ -11,8 +12,7 @@ static char *copy(const char *text, bool *good) {
     return c;
 }
 
-/* The files, and the servers' names behind them, where libzookeeper looks at those. NULL: no
- * memory. */
+/* The files and, behind them, the servers' names, if libzookeeper checks those. NULL: no memory. */
 static char *with_names(const char *files, const zkl_servers *servers) {
     size_t size = strlen(files) + 1;
     for (size_t i = 0; i < servers->count; i++)
@@ -31,8 +31,8 @@ static char *with_names(const char *files, const zkl_servers *servers) {
 bool zkl_config_copy(zkl_config *to, const zkl_config *from, const zkl_servers *servers) {
     bool good = true;
     *to = *from;
-    to->hosts = NULL; /* parsed */
-    to->identifier = copy(from->identifier, &good);
+    to->hosts = NULL; /* already parsed */
+    to->identifier = copy(from->identifier ? from->identifier : "", &good);
     to->tls = from->tls ? with_names(from->tls, servers) : NULL;
     good = good && (!from->tls || to->tls);
     zkl_auth *auths = calloc(from->auth_count ? from->auth_count : 1, sizeof *auths);

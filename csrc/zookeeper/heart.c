@@ -1,6 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/heart.h"
 
+#include "base/counts.h"
 #include "base/entropy.h"
+#include "base/status.h"
 #include "base/timer.h"
 #include "port/receiver.h"
 
@@ -8,7 +11,7 @@
 #include <stdio.h>
 #include <zookeeper/zookeeper.h>
 
-/* Without a parent ZooKeeper finds that it is not there before it looks at any ACL. */
+/* If a node has no parent, ZooKeeper reports that it does not exist before it checks any ACL. */
 static bool make_path(zkl_heart *heart) {
     uint64_t id[2];
     if (!zkl_entropy(id, sizeof id))
@@ -28,11 +31,11 @@ static void publish(zkl_heart *heart) {
         heart->refreshed(heart);
 }
 
-/* ---- when ---- */
+/* ---- the time between heartbeats ---- */
 
-/* No two heartbeats are closer, however short the timeout that the servers have granted. */
+/* The least time between two heartbeats, however short the session timeout is. */
 #define LEAST (ZKL_SECOND / 50)
-/* Between heartbeats before there is a first session. */
+/* The time between heartbeats before there is a first session. */
 #define TRY_PAUSE ZKL_SECOND
 
 static bool is_wanted(const zkl_heart *heart) {
@@ -40,9 +43,9 @@ static bool is_wanted(const zkl_heart *heart) {
     return count->waiting + count->held + heart->context->idle_shared_nodes > 0;
 }
 
-/* With nobody there a heartbeat each third of the timeout: that is enough for the next acquire to
- * find a chain (validity.h) begun. With somebody there one each sixth, which keeps half of the
- * timeout left; and one each twelfth while somebody needs validity and there is none. */
+/* Without callers a third of the timeout: enough for the next acquire to find the start of a chain
+ * (validity.h). With callers a sixth, which leaves half of the timeout as validity. A twelfth while
+ * a caller needs validity and there is none. */
 static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     const zkl_nanos timeout = heart->validity.timeout;
     if (heart->proving)
@@ -52,9 +55,10 @@ static zkl_nanos interval(const zkl_heart *heart, zkl_nanos now) {
     return heart->validity.until > now ? timeout / 6 : timeout / 12;
 }
 
-/* The pause between heartbeats on a link without a server. Not one for each try of the library: a
- * request wakes it out of its pause between two tries, and servers that are just starting do not
- * answer who comes then (tried: for two thirds of the timeout). */
+/* The pause between heartbeats on a link without a server. A heartbeat for each try of the library
+ * would be too much: a request ends the library's pause between two tries, and servers that are
+ * just starting do not answer a connection at that moment (tried: for two thirds of the
+ * timeout). */
 static zkl_nanos try_pause(const zkl_heart *heart) {
     return heart->validity.timeout ? heart->validity.timeout / 6 : TRY_PAUSE;
 }
@@ -77,14 +81,15 @@ static void beat(zkl_heart *heart, zkl_nanos now) {
         heart->linked && (heart->proving || heart->owes_write ||
                           (is_wanted(heart) && zkl_validity_wants_write(&heart->validity)));
     heart->owes_write = heart->owes_write && !write;
-    heart->beaten = now; /* also if it cannot be sent: the next one comes in its time */
+    heart->sent = heart->beaten = now; /* also if it cannot be sent: the next one comes in time */
     heart->beating = (write ? call->erase(heart->port, heart->nothing, back)
                             : call->sync(heart->port, "/", back)) == ZOK;
 }
 
 void zkl_heart_advance(zkl_heart *heart) {
     if (!heart->port || heart->beating)
-        /* the step that its answer ends with (or that it was cut off) calls this again */
+        /* the answer, perhaps only that the request was cut off, ends with a step that calls this
+         * again */
         return;
     const zkl_nanos now = zkl_context_now(heart->context);
     if (due(heart, now) <= now)
@@ -96,19 +101,22 @@ void zkl_heart_advance(zkl_heart *heart) {
         zkl_timer_set(&heart->context->timers, &heart->timer, next);
 }
 
-/* Every step ends with zkl_heart_advance, this one too. */
+/* Every step ends with zkl_heart_advance, so this one does, too. */
 static void on_time(zkl_timer *timer) {
     (void)timer;
 }
 
 static void beat_answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_reply *reply) {
+    zkl_heart *heart = ZKL_CONTAINER_OF(receiver, zkl_heart, receiver);
     (void)asked;
-    (void)reply; /* zkl_heart_answered has counted what it proves */
-    ZKL_CONTAINER_OF(receiver, zkl_heart, receiver)->beating = false;
+    heart->beating = false; /* zkl_heart_answered has already counted the answer */
+    if (!zkl_status_unknown(reply->rc))
+        zkl_histogram_add(&heart->context->counters.heartbeat,
+                          zkl_context_now(heart->context) - heart->sent);
 }
 
-/* An answer weighs as much of a quarter of the timeout as it took, and an eighth at least. So a few
- * slow ones count, however many fast ones there were before. */
+/* The weight of an answer is its duration in quarters of the timeout, and at least an eighth. So a
+ * few slow answers count even after many fast ones. */
 static void measure(zkl_heart *heart, zkl_nanos took) {
     const zkl_nanos whole = heart->validity.timeout / 4, least = whole / 8;
     const zkl_nanos weight = took < least ? least : took > whole ? whole : took;
@@ -119,10 +127,10 @@ static void measure(zkl_heart *heart, zkl_nanos took) {
             (zkl_nanos)((double)(took - heart->latency) * (double)weight / (double)whole);
 }
 
-/* Not for each answer of many is everybody looked at who might give up. */
+/* The grain for reporting `unsure`: not every answer needs a check of all waiters. */
 #define TOLD_GRAIN(timeout) ((timeout) / 24)
 
-/* Time counts that ends with an answer: a server that is silent is not slow. */
+/* Only time that ends with an answer counts: a silent server is not a slow one. */
 static void count_unsure(zkl_heart *heart, zkl_nanos now) {
     zkl_context *context = heart->context;
     const zkl_nanos until = context->valid_until;
@@ -153,9 +161,9 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
         count_unsure(heart, now);
 }
 
-/* ---- the link comes and goes ---- */
+/* ---- the link ---- */
 
-/* A server that restarts, or a network that breaks, ends fewer connections in a row than that. */
+/* A server that restarts, or a network failure, ends fewer connections in a row. */
 #define VAIN_LEAST 4
 
 bool zkl_heart_init(zkl_heart *heart) {
@@ -175,10 +183,10 @@ void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     heart->linked = true;
     heart->context->patience = heart->validity.timeout;
     heart->met = heart->heard = zkl_context_now(heart->context);
-    heart->vain++; /* until something is answered */
+    heart->vain++; /* until the first answer */
     heart->proving = proving;
     heart->owes_write = proving || is_wanted(heart);
-    heart->beaten = 0; /* the first comes at once */
+    heart->beaten = 0; /* the first heartbeat comes at once */
     publish(heart);
 }
 
@@ -195,7 +203,7 @@ void zkl_heart_stopped(zkl_heart *heart) {
     zkl_heart_unlinked(heart);
     heart->bearable = 4 * heart->vain;
     heart->port = NULL;
-    heart->beating = false; /* its answer will not be heard */
+    heart->beating = false; /* the heart will not get its answer */
     zkl_receiver_enter(&heart->context->receivers, &heart->receiver);
     zkl_validity_doubt(&heart->validity);
     publish(heart);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/link.h"
 
 #include "base/descriptors.h"
@@ -9,6 +10,7 @@
 #include "zookeeper/socket.h"
 #include "zookeeper/tls.h"
 #include "zookeeper/watchdog.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,38 +19,38 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* The library gives a server a third of it to answer at first; the servers grant their own least
- * anyway. */
+/* The library gives a server a third of it for its first answer; the servers grant at least their
+ * own minimum anyway. */
 #define TIMEOUT_LEAST (3 * ZKL_SECOND / 10)
 
-/* A server that has accepted a TLS connection is given a third of the timeout, too, but these at
- * least and at most. */
+/* A server that has accepted a TLS connection also gets a third of the timeout, within these
+ * bounds. */
 #define PATIENCE_LEAST (2 * ZKL_SECOND)
 #define PATIENCE_MOST (3 * ZKL_SECOND)
 #define TLS_PAUSE (ZKL_SECOND / 5)
-/* Connections lost one after another, and what each more of them costs. */
+/* How many lost connections in a row are free, and the pause for each further one. */
 #define STREAK 5
 #define STREAK_PAUSE (ZKL_SECOND / 10)
 #define STREAK_PAUSE_MOST (2 * ZKL_SECOND / 5)
-/* The library waits two thirds of the timeout for a server. One that it leaves as timed out sooner
- * than this granted less than TIMEOUT_LEAST. */
+/* The library waits two thirds of the timeout for a server. If it leaves one as timed out sooner
+ * than this, the server has granted less than TIMEOUT_LEAST. */
 #define HASTY (TIMEOUT_LEAST / 3)
-/* Until what the library was just doing with a handle shows: some lines of code. */
+/* How long the library may take to finish what it was doing with a handle: some lines of code. */
 #define PARTING (ZKL_SECOND / 20)
 
-/* Builds of libzookeeper without TLS do not have it; the header names it only for those that do. */
+/* Builds of libzookeeper without TLS lack it; the header declares it only for builds with TLS. */
 extern zhandle_t *zookeeper_init_ssl(const char *host, const char *cert, watcher_fn fn,
                                      int recv_timeout, const clientid_t *clientid, void *context,
                                      int flags) __attribute__((weak));
 
-/* ---- what the library says of the session ---- */
+/* ---- events of the library ---- */
 
 static void turn(zkl_link *link, zkl_link_event t) {
     link->owner.happened(link->owner.ctx, link, t);
 }
 
-/* IO thread. A refusal comes as a session event too, and that is the one we act on; after a cut the
- * library repeats the credentials by itself, but does not come back here. */
+/* IO thread. A refusal also comes as a session event, which is the one that counts. After a cut the
+ * library repeats the credentials by itself, without another call of this function. */
 static void on_auth(int rc, const void *data) {
     zkl_link *link = (zkl_link *)data;
     if (rc != ZOK)
@@ -60,9 +62,9 @@ static void on_auth(int rc, const void *data) {
         turn(link, ZKL_LINK_CONNECTED);
 }
 
-/* Credentials are given in the CONNECTED event: at any other time the library may refuse them (it
- * does while it is between two servers). They overtake everything else on the wire. false: the link
- * went down meanwhile. */
+/* Credentials go out in the CONNECTED event: at other times the library may refuse them (it does
+ * between two servers). They overtake everything else on the wire. false: the link went down
+ * meanwhile. */
 static bool add_auths(zkl_link *link) {
     const zkl_config *config = link->config;
     pthread_mutex_lock(&link->mutex);
@@ -89,18 +91,18 @@ static void confirmed(zkl_link *link, zhandle_t *handle) {
         zkl_watchdog_rest(link->watchdog);
 }
 
-/* The library computes two thirds of it as an int. With a result of 0 or less it hangs up on every
- * server from then on, and takes it back only when a server confirms another one. */
+/* The library computes two thirds of it as an int. If the result is 0 or less, it hangs up on every
+ * server from then on, until a server confirms another timeout. */
 static bool is_usable(int granted) {
     return granted > 0 && granted <= INT_MAX / 2;
 }
 
-/* Connected is told once the servers have taken new credentials too, so that a refusal is heard
- * before a success. */
+/* Reports CONNECTED only after the servers have accepted new credentials, so that the client hears
+ * of a refusal before a success. */
 static void connected(zkl_link *link, zhandle_t *handle) {
     const bool usable = is_usable(zoo_recv_timeout(handle));
     pthread_mutex_lock(&link->mutex);
-    const bool again = link->connected; /* a server says so without having been asked */
+    const bool again = link->connected; /* a server may send this without being asked */
     if (!link->handle)
         link->handle = handle; /* zookeeper_init2 has not returned yet */
     if (!usable)
@@ -114,12 +116,12 @@ static void connected(zkl_link *link, zhandle_t *handle) {
         return;
     pthread_mutex_lock(&link->mutex);
     if (!link->connected && link->root < link->settled)
-        link->root = link->settled; /* what has come back by now was not on this connection */
+        link->root = link->settled; /* earlier answers came from another connection */
     link->connected = true;
     pthread_mutex_unlock(&link->mutex);
     confirmed(link, handle);
     if (link->auths_added < link->config->auth_count) {
-        add_auths(link); /* on_auth goes on; or the next CONNECTED, if the link is down again */
+        add_auths(link); /* on_auth continues; or the next CONNECTED, if the link is down again */
         return;
     }
     turn(link, ZKL_LINK_CONNECTED);
@@ -170,15 +172,15 @@ zkl_link *zkl_link_new(const zkl_link_owner *owner, const zkl_clock *clock, uint
     return link;
 }
 
-/* Has the library left a server for want of an answer, before any server could have answered? It
- * does so with each connection once a server has granted some milliseconds, or no time at all. */
+/* True if the library has left a server as timed out before any server could have answered. It does
+ * so with each connection once a server has granted a few milliseconds, or no time at all. */
 static bool is_hasty(const char *message, zkl_nanos since) {
     return since < HASTY && strstr(message, " zk retcode=-7,");
 }
 
-/* IO thread. The library connects again at once to a server that takes a connection and then hangs
- * up: thousands of times a second. Each time it queues a change of the state for its other thread.
- * So many failures in a row, each within a second, are no accident. */
+/* IO thread. If a server accepts a connection and then hangs up, the library connects again at
+ * once, thousands of times a second. Each time it queues a change of state for its other thread. So
+ * many failures in a row, each within a second, are no accident. */
 static void pace(const char *message) {
     static _Thread_local zkl_nanos last;
     static _Thread_local unsigned streak;
@@ -201,10 +203,9 @@ static void log_plain(const char *message) {
     zkl_log_library(message);
 }
 
-/* The library says that a connection failed, OpenSSL knows why: such lines come from the IO thread.
- * Where the library cannot load the files, which it could when we looked, it does not give the
- * connection up but tries again at once, thousands of times a second, until whoever replaces them
- * has done so. */
+/* The library reports that a connection failed, and OpenSSL knows why: such lines come from the IO
+ * thread. If the library cannot load the files any more, it does not give up the connection but
+ * tries again at once, thousands of times a second, until an operator has replaced them. */
 static void log_with_reason(const char *message) {
     const bool failed = strstr(message, " zk retcode="),
                stuck = !failed && strstr(message, "@init_ssl_for_socket@");
@@ -232,8 +233,8 @@ static void prepare_tls(void) {
     nowhere = fopen("/dev/null", "we");
 }
 
-/* One at a time: the library takes its argument apart with strtok. It takes no log callback here:
- * what it says before it returns would go to stderr. */
+/* One at a time: the library splits its argument with strtok. It accepts no log callback here, so
+ * its lines would go to stderr until it returns. */
 static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
                             const clientid_t *session) {
     zkl_nanos patience = timeout * (ZKL_SECOND / 1000) / 3;
@@ -258,7 +259,8 @@ static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
     return handle;
 }
 
-/* The library has one for its connection and one for completions, and asserts that it gets them. */
+/* The library starts one thread for its connection and one for completions, and asserts that it
+ * gets them. */
 enum { LIBRARY_THREADS = 2 };
 
 static zhandle_t *start_handle(zkl_link *link, const char *addresses, const zkl_config *config,
@@ -289,7 +291,7 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
     zkl_signals_block(&before);
     zkl_descriptors *pipes = zkl_descriptors_pipes();
     zhandle_t *handle = NULL;
-    if (pipes) /* or its pipes could not be told from others */
+    if (pipes) /* otherwise its pipes could not be told from others */
         handle = start_handle(link, addresses, config, carried ? &session : NULL);
     const int error = errno;
     zkl_descriptors_mark_new_pipes(pipes);
@@ -302,7 +304,8 @@ bool zkl_link_start(zkl_link *link, const char *addresses, const zkl_config *con
     if (!link->handle)
         link->handle = handle;
     pthread_mutex_unlock(&link->mutex);
-    zoo_set_servers_resolution_delay(handle, -1); /* they are numbers: nothing to look up again */
+    /* the addresses are numeric: there is nothing to look up again */
+    zoo_set_servers_resolution_delay(handle, -1);
     return true;
 }
 
@@ -322,10 +325,11 @@ static bool is_connected(zhandle_t *handle) {
     return state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE;
 }
 
-/* The library has no way to let go of a session, and tells the servers to end it when it closes a
- * handle that is connected. On each connection it asks for the session whose id is written in the
- * handle, or for a new one if that is 0; the answer writes the id anew. So a connection on which it
- * has asked for ours already is cut. Without an id a connected handle still has that one. */
+/* The library cannot let go of a session: when it closes a connected handle, it tells the servers
+ * to end the session. On each connection it asks for the session whose id is in the handle, or for
+ * a new one if that is 0; the answer overwrites the id. So this clears the id and cuts a connection
+ * that has already asked for our session. A handle that is connected and has no id still has our
+ * session. */
 bool zkl_link_part(zkl_link *link, zkl_identity *identity) {
     clientid_t *session = (clientid_t *)zoo_client_id(link->handle);
     *identity = (zkl_identity){.id = session->client_id};
@@ -349,7 +353,7 @@ zkl_identity zkl_link_identity(zkl_link *link) {
 }
 
 zkl_nanos zkl_link_timeout(zkl_link *link) {
-    const int granted = zoo_recv_timeout(link->handle); /* what a server says, whoever that is */
+    const int granted = zoo_recv_timeout(link->handle); /* the server's word, whoever that is */
     return (granted > 0 ? granted : 1) * (ZKL_SECOND / 1000);
 }
 
@@ -371,7 +375,8 @@ void zkl_link_close(zkl_link *link) {
     if (link->watchdog)
         zkl_watchdog_closing(link->watchdog);
     if (link->handle)
-        zookeeper_close(link->handle); /* joins the threads: nobody else knows the link now */
+        /* joins the threads: nothing else refers to the link now */
+        zookeeper_close(link->handle);
     zkl_watchdog_stop(link->watchdog);
     zkl_outgoing_request_forget(link);
     pthread_cond_destroy(&link->idle);

@@ -1,4 +1,5 @@
-/* link_state: what a link is made of. Only for the link and its operations. */
+/* SPDX-License-Identifier: MIT */
+/* link_state: the data of a link. Only for the link and its operations. */
 #ifndef ZKL_LINK_STATE_H
 #define ZKL_LINK_STATE_H
 
@@ -18,18 +19,19 @@ struct zkl_link {
     uint64_t *sent_count;
     const zkl_config *config;
     zkl_watchdog *watchdog; /* with TLS; never changes once started */
-    /* credentials that the library has and repeats on every reconnect; completion thread */
+    /* how many credentials the library has, which it repeats on every reconnect; completion
+     * thread */
     size_t auths_added;
-    /* when the newest request that has come back was handed over; completion thread */
+    /* when the newest answered request was handed over; completion thread */
     zkl_nanos settled;
-    zhandle_t *handle; /* set once, under the mutex, by whoever hears of it first */
+    zhandle_t *handle; /* set once, under the mutex, by the first thread that learns it */
 
-    pthread_mutex_t mutex; /* a leaf; for what follows */
+    pthread_mutex_t mutex; /* a leaf; for the fields below */
     pthread_cond_t idle;
     zkl_list requests; /* on their way (operations.c) */
-    size_t auths_open; /* credentials that this connection waits for an answer to */
+    size_t auths_open; /* how many credentials this connection has not answered yet */
     bool connected;
-    zkl_nanos root; /* the servers took the connection after that */
+    zkl_nanos root; /* the servers accepted the connection after this moment */
 };
 
 #endif

@@ -1,17 +1,21 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/log.h"
 
 #include "zookeeper/trouble.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static zkl_list logs;
 const char zkl_log_own[] = "warn";
+const char zkl_log_traced[] = "debug";
 
-/* The parent's logs are not the child's; and a thread that the child does not have may hold the
+/* A child must not use the parent's logs, and a thread that the child does not have may hold the
  * mutex. */
 static void in_child(void) {
     logs = (zkl_list){0};
@@ -27,6 +31,7 @@ void zkl_log_open(zkl_log *log, zkl_events *events, bool all) {
     log->all = all;
     log->events = events;
     log->event.kind = ZKL_EVENT_LOG;
+    log->warnings = (zkl_log_ring){.lines = log->lines, .size = ZKL_LOG_LINES};
     pthread_once(&once, prepare);
     pthread_mutex_lock(&mutex);
     zkl_list_append(&logs, &log->item);
@@ -38,31 +43,61 @@ void zkl_log_close(zkl_log *log) {
     zkl_list_remove(&logs, &log->item);
     pthread_mutex_unlock(&mutex);
     zkl_events_drop(log->events, &log->event);
+    free(log->trace.lines);
+}
+
+bool zkl_log_keep_trace(zkl_log *log) {
+    zkl_log_line *lines = calloc(ZKL_LOG_TRACED, sizeof *lines);
+    if (!lines)
+        return false;
+    pthread_mutex_lock(&mutex);
+    log->trace = (zkl_log_ring){.lines = lines, .size = ZKL_LOG_TRACED};
+    pthread_mutex_unlock(&mutex);
+    return true;
 }
 
 /* locked */
-static void append(zkl_log *log, const char *level, const char *text) {
-    if (log->count == ZKL_LOG_LINES) {
-        log->first = (log->first + 1) % ZKL_LOG_LINES;
-        log->count--;
+static void remove_first(zkl_log_ring *ring) {
+    ring->first = (ring->first + 1) % ring->size;
+    ring->count--;
+}
+
+/* locked */
+static void append(zkl_log *log, zkl_log_ring *ring, const char *level, const char *text) {
+    if (ring->count == ring->size) {
+        remove_first(ring);
+        ring->dropped++;
     }
-    const size_t i = (log->first + log->count++) % ZKL_LOG_LINES;
-    log->lines[i].level = level;
-    snprintf(log->lines[i].text, ZKL_LOG_LINE, "%s", text);
+    zkl_log_line *line = &ring->lines[(ring->first + ring->count++) % ring->size];
+    line->number = ++log->numbers;
+    line->level = level;
+    snprintf(line->text, sizeof line->text, "%s", text);
     zkl_events_post(log->events, &log->event, 0, 0);
+}
+
+/* locked. The ring with the oldest line; NULL: there is no line. */
+static zkl_log_ring *oldest(zkl_log *log) {
+    zkl_log_ring *a = &log->warnings, *b = &log->trace;
+    if (!b->count)
+        return a->count ? a : NULL;
+    return a->count && a->lines[a->first].number < b->lines[b->first].number ? a : b;
 }
 
 bool zkl_log_next(zkl_log *log, const char **level, char *text, size_t size) {
     pthread_mutex_lock(&mutex);
-    const bool any = log->count > 0;
-    if (any) {
-        *level = log->lines[log->first].level;
-        snprintf(text, size, "%s", log->lines[log->first].text);
-        log->first = (log->first + 1) % ZKL_LOG_LINES;
-        log->count--;
+    zkl_log_ring *ring = oldest(log);
+    if (ring && ring == &log->trace && ring->dropped) {
+        *level = zkl_log_traced;
+        snprintf(text, size, "%" PRIu64 " lines are missing: nobody took them in time",
+                 ring->dropped);
+        ring->dropped = 0;
+    } else if (ring) {
+        *level = ring->lines[ring->first].level;
+        snprintf(text, size, "%s", ring->lines[ring->first].text);
+        remove_first(ring);
     }
     pthread_mutex_unlock(&mutex);
-    return any;
+    return ring != NULL;
 }
 
 void zkl_log_warn(zkl_log *log, const char *format, ...) {
@@ -74,7 +109,18 @@ void zkl_log_warn(zkl_log *log, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     pthread_mutex_lock(&mutex);
-    append(log, zkl_log_own, text);
+    append(log, &log->warnings, zkl_log_own, text);
+    pthread_mutex_unlock(&mutex);
+}
+
+void zkl_log_trace(zkl_log *log, const char *format, ...) {
+    char text[ZKL_LOG_LINE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    pthread_mutex_lock(&mutex);
+    append(log, &log->trace, zkl_log_traced, text);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -85,7 +131,7 @@ void zkl_log_library(const char *message) {
     pthread_mutex_lock(&mutex);
     ZKL_EACH (zkl_log, log, &logs, item) {
         if (log->all)
-            append(log, level, message);
+            append(log, &log->warnings, level, message);
     }
     pthread_mutex_unlock(&mutex);
 }

@@ -1,11 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/node_operations.h"
 
+#include "zookeeper/acl_exposure.h"
+#include "zookeeper/acl_text.h"
 #include "zookeeper/outgoing_request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits that the servers append to a sequential node's path, and their sign. */
+/* How many characters a sequential node's number has at most, with its sign. */
 #define SEQUENCE_MOST (sizeof "-2147483648" - 1)
 
 static struct ACL read_entries[2];
@@ -38,13 +41,13 @@ static int mode_of(const zkl_op *op) {
     return op->sequential ? ZOO_PERSISTENT_SEQUENTIAL : ZOO_PERSISTENT;
 }
 
-/* ---- one ---- */
+/* ---- a single operation ---- */
 
 static void on_void(int rc, const void *data) {
     zkl_outgoing_request_answer((zkl_outgoing_request *)data, &(zkl_reply){.rc = rc});
 }
 
-/* Of what is told with a Stat. */
+/* For answers with a Stat. */
 static void answer_with(zkl_outgoing_request *r, zkl_reply reply, const struct Stat *stat,
                         bool plausible) {
     zkl_stat copy;
@@ -67,7 +70,7 @@ static void on_stat(int rc, const struct Stat *stat, const void *data) {
     answer_with((zkl_outgoing_request *)data, (zkl_reply){.rc = rc}, stat, true);
 }
 
-/* Null data has a length below 0. */
+/* Null data has a negative length. */
 static void on_data(int rc, const char *value, int length, const struct Stat *stat,
                     const void *data) {
     const bool some = length > 0;
@@ -88,11 +91,23 @@ static void on_names(int rc, const struct String_vector *names, const struct Sta
     answer_with((zkl_outgoing_request *)data, reply, stat, good);
 }
 
+/* Without memory for the lines the answer counts as one that could not be read. */
+static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
+    zkl_reply reply = {.rc = rc};
+    const bool good = rc == ZOK && zkl_acl_exposure_of(acl, &reply.exposed);
+    char *lines = good ? zkl_acl_text(acl) : NULL;
+    reply.data = lines;
+    reply.length = lines ? strlen(lines) : 0;
+    answer_with((zkl_outgoing_request *)data, reply, stat, lines != NULL);
+    free(lines);
+}
+
 static zkl_reach reach_of(zkl_op_kind kind) {
     switch (kind) {
     case ZKL_OP_GET:
     case ZKL_OP_EXISTS:
     case ZKL_OP_CHILDREN:
+    case ZKL_OP_ACL:
         break;
     case ZKL_OP_CREATE:
     case ZKL_OP_SET:
@@ -130,23 +145,24 @@ int zkl_node_operations_perform(zkl_port *port, const zkl_op *op, bool watch, zk
             r, zoo_aset(handle, op->path, op->data, (int)op->length, op->version, on_stat, r));
     case ZKL_OP_DELETE:
         return zkl_outgoing_request_sent(r, zoo_adelete(handle, op->path, op->version, on_void, r));
+    case ZKL_OP_ACL:
+        return zkl_outgoing_request_sent(r, zoo_aget_acl(handle, op->path, on_acl, r));
     case ZKL_OP_CHECK:
-        break; /* only in a transaction */
+        break; /* only valid in a transaction */
     }
     return zkl_outgoing_request_sent(r, ZBADARGUMENTS);
 }
 
-/* ---- several ---- */
+/* ---- a transaction ---- */
 
-/* What the answer to a transaction is written to; the library reads the ops only while it takes
- * them. */
+/* The buffers for a transaction's answer. The library reads the ops only during the call. */
 typedef struct transaction {
     size_t count;
     zoo_op_t *ops;
     zoo_op_result_t *results;
     struct Stat *stats;
-    char **asked; /* of creates: the path ... */
-    char **made;  /* ... and behind it, in the same piece of memory, the one that was made */
+    char **asked; /* of creates: the requested path ... */
+    char **made;  /* ... and behind it, in the same piece of memory, the created one */
     bool *sequence;
     zkl_op_result *outcomes;
 } transaction;
@@ -183,7 +199,7 @@ static transaction *transaction_new(size_t count) {
     return NULL;
 }
 
-/* The library cuts a path short that does not fit. */
+/* The library truncates a path that does not fit. */
 static bool add_create(transaction *t, size_t i, const zkl_op *op) {
     const size_t length = strlen(op->path), room = length + SEQUENCE_MOST + 1;
     t->asked[i] = calloc(1, length + 1 + room);
@@ -211,21 +227,28 @@ static bool add(transaction *t, size_t i, const zkl_op *op) {
     case ZKL_OP_GET:
     case ZKL_OP_EXISTS:
     case ZKL_OP_CHILDREN:
+    case ZKL_OP_ACL:
         break;
     }
     zoo_check_op_init(&t->ops[i], op->path, op->version);
     return true;
 }
 
-/* One that succeeded tells each create's path as it was asked for. */
+static bool sets(const zoo_op_t *op) {
+    return op->type == ZOO_SETDATA_OP;
+}
+
+/* True if the answer has the right path for each create, and a moment for each write. */
 static bool is_whole(const transaction *t) {
     for (size_t i = 0; i < t->count; i++)
-        if (t->asked[i] && !zkl_outgoing_request_is_made(t->made[i], t->asked[i], t->sequence[i]))
+        if ((t->asked[i] &&
+             !zkl_outgoing_request_is_made(t->made[i], t->asked[i], t->sequence[i])) ||
+            (sets(&t->ops[i]) && t->stats[i].mzxid <= 0))
             return false;
     return zkl_outgoing_request_are_done(t->results, t->count);
 }
 
-/* An operation that the answer leaves out is not the one that failed. */
+/* If the answer leaves an operation out, that one is not the one that failed. */
 static int outcome_of(const zoo_op_result_t *result) {
     return result->err == ZKL_UNTOLD ? ZOK : result->err;
 }

@@ -1,4 +1,5 @@
-/* node_operations: a host's operations on nodes (zkl_op), handed to libzookeeper: one by itself, or
+/* SPDX-License-Identifier: MIT */
+/* node_operations: hands a host's operations on nodes (zkl_op) to libzookeeper: a single one, or
  * several in one transaction. */
 #ifndef ZKL_NODE_OPERATIONS_H
 #define ZKL_NODE_OPERATIONS_H

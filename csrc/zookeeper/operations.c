@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/operations.h"
 
 #include "recipe/validity.h"
@@ -10,14 +11,14 @@
 
 typedef zkl_outgoing_request request;
 
-/* The buffers of a transaction's answer. */
+/* The buffers for a transaction's answer. */
 typedef struct batch {
     zoo_op_t *ops;
     zoo_op_result_t *results;
-    char **asked;     /* the paths that were asked for ... */
-    char **names;     /* ... and behind each, in the same piece of memory, the one that was made */
-    size_t count;     /* of the nodes; behind them the operations on the mark come */
-    char *mark;       /* NULL: there is none */
+    char **asked;     /* the requested paths ... */
+    char **names;     /* ... and behind each, in the same piece of memory, the created one */
+    size_t count;     /* of the nodes; behind them come the operations on the mark */
+    char *mark;       /* NULL: no mark */
     struct Stat stat; /* the mark's */
 } batch;
 
@@ -145,10 +146,13 @@ static int port_create(zkl_port *port, const char *path, const char *data, zkl_m
                                                      on_create, r));
 }
 
+/* The token of the nodes is when the mark was written. */
 static bool all_made(const batch *b) {
     for (size_t i = 0; i < b->count; i++)
         if (!zkl_outgoing_request_is_made(b->names[i], b->asked[i], true))
             return false;
+    if (b->mark && b->stat.mzxid <= 0)
+        return false;
     return zkl_outgoing_request_are_done(b->results, batch_ops(b));
 }
 
@@ -164,7 +168,7 @@ static void on_batch(int rc, const void *data) {
     zkl_outgoing_request_answer(r, &reply);
 }
 
-/* A copy of the path, and room for it with the sequence that comes after it. */
+/* A copy of the path, with room for its sequence. */
 static char *path_with_room(const char *path, size_t length) {
     char *both = calloc(1, 2 * (length + 1) + strlen("-2147483648"));
     if (both)
@@ -279,7 +283,7 @@ static int port_sync(zkl_port *port, const char *path, zkl_return back) {
              : ZMARSHALLINGERROR;
 }
 
-/* The library's declaration takes a pointer to the completion's type, and uses it as the
+/* The library's declaration has a pointer to the completion's type, but the library uses it as the
  * completion. */
 static int port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
     zkl_link *link = ZKL_CONTAINER_OF(port, zkl_link, port);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* operations: the port's functions over a handle of libzookeeper_mt. */
 #ifndef ZKL_OPERATIONS_H
 #define ZKL_OPERATIONS_H

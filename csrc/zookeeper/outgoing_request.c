@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/outgoing_request.h"
 
 #include <inttypes.h>
@@ -50,9 +51,9 @@ int zkl_outgoing_request_sent(zkl_outgoing_request *r, int rc) {
     return rc;
 }
 
-/* On a handle that is at its end zoo_amulti frees the path of each operation but the last, which is
- * ours. The library's own thread brings it there, but not from one moment to the next: it loses its
- * server before, and has to find another one. */
+/* On a handle that is shutting down, zoo_amulti frees the path of each operation except the last
+ * one, and those paths are ours. The library's own thread shuts a handle down, but not all at once:
+ * it loses its server first, and has to find another one. */
 int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_op_t *ops,
                                   zoo_op_result_t *results, void_completion_t done) {
     zhandle_t *handle = r->link->handle;
@@ -63,7 +64,8 @@ int zkl_outgoing_request_transact(zkl_outgoing_request *r, int count, const zoo_
         r, has_server ? zoo_amulti(handle, count, ops, results, done, r) : ZINVALIDSTATE);
 }
 
-/* Freed only after the owner has acted on it, so that a drained link has nothing left to start. */
+/* Frees the request only after the owner has handled the answer, so a drained link starts nothing
+ * new. */
 void zkl_outgoing_request_answer(zkl_outgoing_request *r, const zkl_reply *reply) {
     zkl_link *link = r->link;
     if (link->settled < r->handed)
@@ -86,7 +88,7 @@ bool zkl_outgoing_request_are_done(const zoo_op_result_t *results, size_t count)
     return true;
 }
 
-/* Exactly as the servers print one. */
+/* Checks for the servers' exact format. */
 static bool is_sequence(const char *text) {
     char printed[sizeof "-2147483648"];
     snprintf(printed, sizeof printed, "%010" PRId32, (int32_t)strtol(text, NULL, 10));
@@ -135,7 +137,7 @@ void zkl_outgoing_request_watched(zhandle_t *handle, int type, int state, const 
     (void)state;
     zkl_link *link = ctx;
     if (type == ZOO_SESSION_EVENT)
-        return; /* every node watch hears those too */
+        return; /* every node watch hears session events, too */
     zkl_change change = ZKL_CHANGE_OTHER;
     if (type == ZOO_DELETED_EVENT)
         change = ZKL_CHANGE_DELETED;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/servers.h"
 
-#include "recipe/path.h"
+#include "zklock.h"
 #include "recipe/znode.h"
 
 #include <arpa/inet.h>
@@ -37,30 +38,30 @@ static bool parse_server(struct zkl_server *server, char *text, char *why, size_
     if (*text == '[') {
         char *end = strchr(text, ']');
         if (!end || (end[1] != '\0' && end[1] != ':'))
-            return refuse(why, size, "bad IPv6 address", text);
+            return refuse(why, size, "'[ADDRESS]:PORT' expected for an IPv6 address, got", text);
         colon = end[1] == ':' ? end + 1 : NULL;
         *end = '\0';
         host++;
     } else if (colon && strchr(text, ':') != colon) {
-        return refuse(why, size, "an IPv6 address stands in brackets:", text);
+        return refuse(why, size, "an IPv6 address must be in brackets, got", text);
     }
     server->host = host;
     server->port = DEFAULT_PORT;
     if (colon) {
         server->port = colon + 1;
         if (!port_valid(server->port))
-            return refuse(why, size, "bad port", server->port);
+            return refuse(why, size, "port from 1 to 65535 expected, got", server->port);
         *colon = '\0';
     }
     if (!*host)
         return refuse(why, size, "empty host name before port", server->port);
     for (const char *p = host; *p; p++)
         if ((unsigned char)*p <= ' ')
-            return refuse(why, size, "control character in host name", host);
+            return refuse(why, size, "host name without control characters expected, got", host);
     return true;
 }
 
-/* Not a name either that a client would take for a node in the line of the lock above. */
+/* The name must not be a possible name of a node in the line of a lock one level up, either. */
 static bool level_valid(const char *level, size_t length) {
     char name[LEVEL_MOST + 1];
     int32_t sequence;
@@ -99,10 +100,10 @@ bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t
     }
     memcpy(servers->text, text, length + 1);
     const size_t hosts = strcspn(text, "/");
-    const char *wrong = strstr(text, "://") ? "no URL, but host:port,host:port/chroot is wanted:"
+    const char *wrong = strstr(text, "://") ? "'host:port,host:port/chroot' expected, got the URL"
                         : strcspn(text, WHITE_SPACE) < hosts
-                            ? "servers are parted by commas alone, and there is white space in"
-                        : strpbrk(text, ";|") ? "servers are parted by commas:"
+                            ? "commas without white space expected between servers, got"
+                        : strpbrk(text, ";|") ? "commas expected between servers, got"
                                               : NULL;
     if (wrong) {
         zkl_servers_free(servers);
@@ -113,13 +114,14 @@ bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t
     strcpy(servers->chroot, slash && slash[1] ? slash : "");
     if (slash)
         *slash = '\0';
-    bool good = chroot_valid(servers->chroot) || refuse(why, size, "bad chroot", servers->chroot);
+    bool good = chroot_valid(servers->chroot) ||
+                refuse(why, size, "the chroot is not a valid path:", servers->chroot);
     for (char *p = servers->text; good && p;) {
         char *comma = strchr(p, ',');
         if (comma)
             *comma = '\0';
         good = *p ? parse_server(&servers->list[servers->count++], p, why, size)
-                  : refuse(why, size, "empty server in", text);
+                  : refuse(why, size, "empty server name in", text);
         p = comma ? comma + 1 : NULL;
     }
     if (!good)
@@ -150,7 +152,7 @@ static void add_text(addresses *all, const char *text, size_t length) {
     all->count++;
 }
 
-/* As libzookeeper takes it. Its length; 0: it is no such address. */
+/* In libzookeeper's format. Returns the length; 0: not an IP address. */
 static size_t write_address(char text[ADDRESS_MOST], const struct sockaddr *address,
                             socklen_t length) {
     char host[INET6_ADDRSTRLEN], port[8];
@@ -180,7 +182,7 @@ static void shuffle(addresses *all) {
     for (size_t i = all->count; i > 1; i--) {
         uint32_t random = 0;
         if (getrandom(&random, sizeof random, 0) != sizeof random)
-            return; /* any order will do */
+            return; /* without random bytes the order stays as it is */
         const size_t j = random % i;
         char t[sizeof *all->text];
         memcpy(t, all->text[i - 1], sizeof t);
@@ -236,7 +238,7 @@ bool zkl_servers_named(const zkl_servers *servers) {
     return false;
 }
 
-/* Is every address of `a` in `b`? */
+/* True if `b` contains every address of `a`. */
 static bool within(const char *a, const char *b) {
     while (*a) {
         const size_t length = strcspn(a, ",");

@@ -1,4 +1,5 @@
-/* servers: the connect string, and the addresses behind its names. */
+/* SPDX-License-Identifier: MIT */
+/* servers: parses the connect string, and looks up its names. */
 #ifndef ZKL_SERVERS_H
 #define ZKL_SERVERS_H
 
@@ -15,24 +16,24 @@ typedef struct zkl_servers {
     size_t count;
 } zkl_servers;
 
-/* "h1:2181,[::1]:2181,h3/chroot"; the port defaults to 2181. false: `why` tells what is wrong, or
- * is empty when memory ran out. */
+/* "h1:2181,[::1]:2181,h3/chroot"; the port defaults to 2181. false: `why` says what is wrong, or is
+ * empty if memory ran out. */
 bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size);
 void zkl_servers_free(zkl_servers *servers);
 
-/* Looks all names up (this blocks) and returns numeric addresses for libzookeeper, in random order
- * and odd in number: on fail-over it skips every second one. Names that do not resolve are left
- * out, `why` says which; then what `former` knew is among the addresses too, if that is not NULL:
- * an earlier result. NULL: none is left. The caller frees the result. */
+/* Looks up all names (this blocks) and returns numeric addresses for libzookeeper, in random order
+ * and odd in number, because the library skips every second one on fail-over. If names do not
+ * resolve, `why` says which, and the addresses of `former`, an earlier result or NULL, are added.
+ * NULL: no address is left. The caller frees the result. */
 char *zkl_servers_resolve(const zkl_servers *servers, const char *former, char *why, size_t size);
 
-/* Are names among them, so that looking again may give other addresses? */
+/* True if there are names, so that another lookup may return other addresses. */
 bool zkl_servers_named(const zkl_servers *servers);
-/* Of two results: if both begin with the same address, that goes to the end of the list. */
+/* If both results begin with the same address, moves that to the end of `list`. */
 void zkl_servers_begin_elsewhere(char *list, const char *former);
-/* Is it one of the addresses in a result of zkl_servers_resolve? */
+/* True if a result of zkl_servers_resolve contains the address. */
 bool zkl_servers_listed(const char *list, const struct sockaddr *address, socklen_t length);
-/* Do two results of zkl_servers_resolve name the same addresses? */
+/* True if two results of zkl_servers_resolve contain the same addresses. */
 bool zkl_servers_same(const char *a, const char *b);
 
 #endif

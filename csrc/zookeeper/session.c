@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/session.h"
 
 #include "base/backoff.h"
@@ -11,25 +12,26 @@
 #include "zookeeper/servers.h"
 #include "zookeeper/session_link.h"
 #include "zookeeper/trouble.h"
+#include "zklock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-/* Credentials that were refused are shown again: an operator may have let us in by now, or the
- * refusal was forged. */
+/* After a refusal the client shows its credentials again: an operator may have admitted it by now,
+ * or the refusal was forged. */
 #define REFUSED_FIRST (4 * ZKL_SECOND)
 #define REFUSED_MOST (60 * ZKL_SECOND)
-/* A server that does not know a session any more so soon after it gave it does so with the next
- * one, too. */
+/* If a server no longer knows a session so soon after it granted it, it will do the same with the
+ * next one. */
 #define BRIEF ZKL_SECOND
 #define BRIEF_PAUSE (ZKL_SECOND / 5)
-/* A longer session timeout is believed only if it was asked for. Servers grant more than was asked
- * when it is less than two of their ticks. */
+/* The client believes a longer session timeout only if it has asked for it. Servers grant more than
+ * that if it is less than two of their ticks. */
 #define BELIEVED_MOST (60 * ZKL_SECOND)
 
-/* ---- what the link says ---- */
+/* ---- events of the link ---- */
 
 static void refreshed(zkl_heart *heart) {
     zkl_session *session = ZKL_CONTAINER_OF(heart, zkl_session, heart);
@@ -37,8 +39,8 @@ static void refreshed(zkl_heart *heart) {
     session->tell(session->ctx, ZKL_SESSION_REFRESHED);
 }
 
-/* locked. With answers that take longer than an eighth of the timeout no chain (validity.h) is in
- * time. */
+/* locked. If answers take longer than an eighth of the timeout, no chain (validity.h) is complete
+ * in time. */
 static void explain_doubt(zkl_session *session) {
     const double timeout = zkl_clock_seconds(session->timeout),
                  latency = zkl_clock_seconds(session->heart.latency), most = timeout / 8;
@@ -76,7 +78,7 @@ static void overdue(zkl_timer *timer) {
                  zkl_clock_seconds(session->timeout), why);
 }
 
-/* locked: from now on requests are made, and what is read is believed. */
+/* locked: from now on the client sends requests, and its reads count. */
 static void resume(zkl_session *session) {
     session->carried = false;
     zkl_session_log_connected(session);
@@ -94,7 +96,7 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
     session->leave(session->ctx);
 }
 
-/* locked. The state stays as it is until a server takes the credentials. */
+/* locked. The state changes only when a server accepts the credentials. */
 static void refused(zkl_session *session) {
     const zkl_nanos pause = zkl_backoff(&session->refused_pause, REFUSED_FIRST, REFUSED_MOST);
     zkl_session_link_dead(session, pause);
@@ -118,8 +120,8 @@ static void look(zkl_timer *timer) {
         expired(session);
 }
 
-/* locked. A server that grants much more than was asked may lie, and it would take that long until
- * the client heard of its end. */
+/* locked. A server that grants much more than was asked may lie. The client would then take that
+ * long to notice the session's end. */
 static zkl_nanos believable(const zkl_session *session, zkl_nanos granted) {
     const zkl_nanos asked = zkl_link_asked(&session->config);
     const zkl_nanos most = asked > BELIEVED_MOST ? asked : BELIEVED_MOST;
@@ -137,7 +139,7 @@ static void connected(zkl_session *session) {
     if (session->stage != ZKL_STAGE_SEEKING)
         return;
     if (fresh && context->session) {
-        zkl_session_forget(session); /* it was to be carried on, and could not */
+        zkl_session_forget(session); /* the new link could not carry the session on */
         session->tell(session->ctx, ZKL_SESSION_EXPIRED);
     }
     context->session = id;
@@ -148,7 +150,7 @@ static void connected(zkl_session *session) {
     session->timeout = grant.believed;
     session->identity = zkl_link_identity(session->link);
     session->misled = grant.believed < grant.granted;
-    if (!was_brief) /* whoever hangs up at once is asked less and less often */
+    if (!was_brief) /* a server that hangs up at once is tried less and less often */
         session->pause = session->look_pause = 0;
     session->refused_pause = 0;
     session->remembers = true;
@@ -161,8 +163,8 @@ static void connected(zkl_session *session) {
     if (session->misled)
         zkl_session_link_listen(session);
     zkl_heart_linked(&session->heart, &grant, session->carried);
-    /* A server that lags could show a link which has seen nothing yet a list without our nodes: the
-     * heart's first write is answered when it has caught up, and on_answered goes on. */
+    /* A link that is new to the servers may get, from one that lags, a list without our nodes. The
+     * heart's first write is answered once the server has caught up; on_answered continues then. */
     if (session->carried)
         zkl_session_link_stage(session, ZKL_STAGE_PROVING);
     else
@@ -174,7 +176,7 @@ static void suspended(zkl_session *session) {
     const bool resumed = session->stage == ZKL_STAGE_LINKED;
     zkl_session_link_down(session);
     zkl_session_link_stage(session, ZKL_STAGE_SEEKING);
-    /* misled: the library rests a sixtieth of the timeout between two tries */
+    /* misled: the library would pause for a sixtieth of the timeout between two tries */
     if (session->misled || zkl_heart_in_vain(&session->heart))
         zkl_worker_send(session->worker, &session->look_again);
     if (!resumed)
@@ -184,8 +186,8 @@ static void suspended(zkl_session *session) {
     session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
 }
 
-/* locked. The library reaches no server with this handle any more: another one carries the session
- * on. */
+/* locked. The library will reach no server with this handle any more: another link carries the
+ * session on. */
 static void spoiled(zkl_session *session) {
     if (session->stage != ZKL_STAGE_SEEKING)
         suspended(session);
@@ -193,9 +195,9 @@ static void spoiled(zkl_session *session) {
     zkl_worker_send(session->worker, &session->look_again);
 }
 
-/* A write is refused so when a quorum has agreed that the session is over. Mostly the server hangs
- * up then; but one that goes on with the connection, answers pings and what is read, would never be
- * left. */
+/* The servers answer a write this way if a quorum has agreed that the session is over. Usually the
+ * server hangs up then. But the client would never leave a server that keeps the connection and
+ * answers pings and reads. */
 static void on_answered(void *ctx, zkl_link *link, const zkl_return *back, const zkl_reply *reply,
                         zkl_nanos handed, zkl_proof proof) {
     zkl_session *session = ctx;
@@ -245,7 +247,7 @@ void zkl_session_start(zkl_session *session) {
 
 void zkl_session_ending(zkl_session *session) {
     session->ending = true;
-    session->heart.port = NULL; /* no more heartbeats: nobody holds or waits */
+    session->heart.port = NULL; /* no more heartbeats: no caller holds or waits */
     zkl_timer_clear(&session->context->timers, &session->reopen);
     zkl_timer_clear(&session->context->timers, &session->look);
     zkl_timer_clear(&session->context->timers, &session->overdue);
@@ -258,10 +260,11 @@ void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     const bool reachable = session->context->port != NULL;
     session->leave(session->ctx);
     if (reachable)
-        zkl_link_drain(link, deadline); /* closing with answers on their way leaves nodes behind */
+        /* closing while answers are on their way leaves nodes behind */
+        zkl_link_drain(link, deadline);
     session->enter(session->ctx);
     link = session->link;
-    dead = session->retired; /* the same one, if it came to its end meanwhile */
+    dead = session->retired; /* the same link, if it has died meanwhile */
     session->link = session->retired = NULL;
     zkl_session_link_down(session);
     zkl_session_link_stage(session, ZKL_STAGE_ENDED);

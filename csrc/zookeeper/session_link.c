@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/session_link.h"
 
 #include "base/backoff.h"
@@ -18,8 +19,8 @@
 
 #define PAUSE_FIRST (ZKL_SECOND / 20)
 #define PAUSE_MOST (2 * ZKL_SECOND)
-#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come before */
-#define SEEK_SOON (2 * ZKL_SECOND)  /* the least without TLS */
+#define SEEK_LEAST (4 * ZKL_SECOND) /* so long that a watchdog may come first */
+#define SEEK_SOON (2 * ZKL_SECOND)  /* the minimum without TLS */
 #define LOOK_MOST (2 * ZKL_SECOND)  /* or the session timeout, if that is longer */
 
 static zkl_transitions stage_transitions = {
@@ -42,22 +43,23 @@ static zkl_transitions stage_transitions = {
 };
 
 void zkl_session_link_stage(zkl_session *session, zkl_stage stage) {
-    zkl_transitions_make(&stage_transitions, session->stage, stage);
+    zkl_transitions_make(&stage_transitions, (zkl_transition){session->stage, stage},
+                         session->context->trace, session);
     session->stage = stage;
 }
 
-/* locked. When a link with TLS has had its time. The library waits for a host that does not even
- * refuse a connection as long as the kernel does, two minutes, and tries no other one meanwhile;
- * the next link begins with another server. Without a session that could be lost it has half the
- * time. */
+/* locked. When the next link takes over from a link with TLS. The library waits for a host that
+ * does not even refuse a connection as long as the kernel does, two minutes, and tries no other
+ * host meanwhile; the next link begins with another server. If there is no session to lose, the
+ * time is half as long. */
 static zkl_nanos sought_with_tls(const zkl_session *session) {
     const zkl_nanos patience = session->context->session ? session->timeout : session->timeout / 2;
     return session->seeking + (patience < SEEK_LEAST ? SEEK_LEAST : patience);
 }
 
-/* locked. When the link has had its time, and another one is to carry the session on. A link that
- * has had a server refuses those whose data is older, even if all servers were set up anew; the
- * next link takes any of them. */
+/* locked. When another link takes over to carry the session on. A link that has had a server
+ * refuses servers with older data, even if an operator has set up all servers from scratch; the
+ * next link accepts any of them. */
 static zkl_nanos sought_until(const zkl_session *session) {
     if (session->config.tls)
         return sought_with_tls(session);
@@ -65,9 +67,9 @@ static zkl_nanos sought_until(const zkl_session *session) {
     return session->remembers ? session->seeking + patience : ZKL_NEVER;
 }
 
-/* locked. Without a server names are looked up again: the first time while the session can still be
- * carried to another address, but not at once, because mostly the library finds a server that it
- * knows; then less and less often. */
+/* locked. Without a server the worker looks up names again. The first time is early enough to carry
+ * the session to another address, but not at once, because the library mostly finds a server that
+ * it knows. After that the pauses grow. */
 static void look_later(zkl_session *session) {
     const zkl_nanos most = session->timeout < LOOK_MOST ? LOOK_MOST : session->timeout;
     const zkl_nanos now = zkl_context_now(session->context), until = sought_until(session);
@@ -85,7 +87,7 @@ void zkl_session_link_down(zkl_session *session) {
     look_later(session);
 }
 
-/* locked. There is no link, and none for a while. */
+/* locked. There is no link, and there will be none for a while. */
 static void rest(zkl_session *session, zkl_nanos pause) {
     zkl_session_link_stage(session, ZKL_STAGE_RESTING);
     zkl_timer_set(&session->context->timers, &session->reopen,
@@ -104,8 +106,8 @@ void zkl_session_link_dead(zkl_session *session, zkl_nanos pause) {
     zkl_worker_send(session->worker, &session->renew);
 }
 
-/* locked. The library waits two thirds of what the server granted before it leaves a server that
- * answers nothing. */
+/* locked. The library waits two thirds of the granted timeout before it leaves a server that does
+ * not answer. */
 static bool is_mute(const zkl_session *session) {
     const zkl_heart *heart = &session->heart;
     return heart->beating &&
@@ -127,7 +129,7 @@ static void reopen(zkl_timer *timer) {
     zkl_worker_send(session->worker, &session->renew);
 }
 
-/* worker thread. The link counts before it is started: its first words may come before this
+/* worker thread. The link counts before it is started: its first event may come before this
  * returns. */
 static void open_link(zkl_session *session, char *addresses, const zkl_identity *carried) {
     zkl_link *link = addresses ? zkl_link_new(&session->owner, session->context->clock,
@@ -151,8 +153,8 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     free(session->addresses);
     session->addresses = addresses;
     session->enter(session->ctx);
-    /* Credentials that the library does not have yet go before everything else: servers may take
-     * nothing without. */
+    /* Credentials that the library does not have yet go first: without them servers may accept
+     * nothing. */
     if (started && link == session->link && !session->ending && !session->config.auth_count)
         zkl_heart_started(&session->heart, zkl_link_port(link));
     if (started) {
@@ -163,7 +165,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     session->inherits = carried && session->context->session != 0;
     if (session->inherits)
         session->identity = *carried;
-    if (!session->ending) /* else zkl_session_end comes */
+    if (!session->ending) /* otherwise zkl_session_end comes */
         try_again_later(session);
     session->leave(session->ctx);
     if (link)
@@ -181,7 +183,7 @@ static char *resolve(zkl_session *session) {
     return addresses;
 }
 
-/* locked. Is there a link that looks for a server and has not found one? */
+/* locked. True if there is a link that looks for a server and has not found one. */
 static bool is_seeking(const zkl_session *session) {
     return session->stage == ZKL_STAGE_SEEKING && !session->ending;
 }
@@ -196,9 +198,9 @@ bool zkl_session_link_look(zkl_session *session) {
     return false;
 }
 
-/* worker thread. Takes the session off the former link, so that the next one can carry it on.
- * false: the link has found a server just now, and closing it ends the session; as the servers may
- * hear of that much later, nobody carries it on. */
+/* worker thread. Takes the session from the former link, so that the next one can carry it on.
+ * false: the link has just found a server, and closing it ends the session. The servers may hear of
+ * that end much later, so no link carries the session on. */
 static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *identity) {
     if (zkl_link_part(former, identity))
         return true;
@@ -211,9 +213,9 @@ static bool take_session(zkl_session *session, zkl_link *former, zkl_identity *i
     return false;
 }
 
-/* locked. Is another link to take over from the one that looks for a server? Yes if a server has
- * misled the link; if `addresses` are others than those of the link; or if the link has had its
- * time, or connects in vain, and then the new one begins with another server than the link did. */
+/* locked. True if another link should take over from the one that looks for a server: if a server
+ * has misled the link; if `addresses` differ from those of the link; or if the link's time is up,
+ * or it connects in vain. In the last two cases the new link begins with another server. */
 static bool is_to_be_moved(zkl_session *session, char *addresses) {
     if (!is_seeking(session) || zkl_link_connected(session->link))
         return false;
@@ -230,9 +232,9 @@ static bool is_to_be_moved(zkl_session *session, char *addresses) {
     return true;
 }
 
-/* worker thread. Takes the link off the session if another one is to take over: then nothing hears
- * the link any more, and nothing trusts in the session. NULL: the link stays, and names are looked
- * up again later. */
+/* worker thread. Takes the link from the session if another one should take over: from then on
+ * nothing listens to the link, and nothing about the session is certain. NULL: the link stays, and
+ * the worker looks up names again later. */
 static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     zkl_link *former = NULL;
     session->enter(session->ctx);
@@ -249,27 +251,27 @@ static zkl_link *give_up_link(zkl_session *session, char *addresses) {
     return former;
 }
 
-/* worker thread. A server has misled the former link, and may mislead the next one: after a pause
- * the next link begins with another server. The client no longer believes what the former link
- * says of the session. */
+/* worker thread. A server has misled the former link, and may mislead the next one. So the next
+ * link begins after a pause, with another server. The client no longer believes the former link
+ * about the session. */
 static void move_later(zkl_session *session, bool carried) {
     session->enter(session->ctx);
     session->inherits = carried;
-    if (!session->ending) /* else zkl_session_end comes */
+    if (!session->ending) /* otherwise zkl_session_end comes */
         try_again_later(session);
     session->leave(session->ctx);
 }
 
-/* worker thread. Changing the addresses of a running handle races inside the library, so another
- * link carries the session on; and the former one is closed before, for two links of one session
- * would take it from each other for ever. */
+/* worker thread. To change the addresses of a running handle is a race inside the library, so
+ * another link carries the session on. The former link is closed first, because two links of one
+ * session would take it from each other for ever. */
 static void move_session(zkl_session *session, zkl_link *former, char *addresses) {
     zkl_identity identity;
     session->enter(session->ctx);
     const bool alive = session->context->session != 0, misled = session->misled;
     session->leave(session->ctx);
     const bool carried = alive && take_session(session, former, &identity);
-    zkl_link_close(former); /* blocks, for seconds at worst */
+    zkl_link_close(former); /* may block for seconds */
     if (misled) {
         free(addresses);
         move_later(session, carried);
@@ -285,8 +287,8 @@ static bool is_misled(zkl_session *session) {
     return misled;
 }
 
-/* worker thread: no server has been in reach for a while, or one has misled the link. Such a link
- * may connect again and again until it is closed: no lookup of names comes before that. */
+/* worker thread: no server was in reach for a while, or one has misled the link. Such a link may
+ * reconnect again and again until it is closed, so this closes it before it looks up names. */
 static void look_again(zkl_job *job) {
     zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, look_again);
     char *addresses = is_misled(session) ? NULL : resolve(session);
@@ -297,7 +299,7 @@ static void look_again(zkl_job *job) {
         free(addresses);
 }
 
-/* worker thread: closes what has died, opens the next */
+/* worker thread: closes a dead link, and opens the next one */
 static void renew(zkl_job *job) {
     zkl_session *session = ZKL_CONTAINER_OF(job, zkl_session, renew);
     session->enter(session->ctx);

@@ -1,7 +1,8 @@
-/* session_link: which link carries a session on. It opens the next link when the former one is
- * dead, and moves the session to a new link when the former one finds no server. The session
- * hears what a link says: session->owner. All functions here run under the client's mutex;
- * opening and closing a link are jobs on the worker's thread. */
+/* SPDX-License-Identifier: MIT */
+/* session_link: the links that carry a session on. It opens the next link when the former one is
+ * dead, and moves the session to a new link when the former one finds no server. session->owner
+ * receives the links' events. All functions here run under the client's mutex; jobs on the worker's
+ * thread open and close links. */
 #ifndef ZKL_SESSION_LINK_H
 #define ZKL_SESSION_LINK_H
 
@@ -13,19 +14,19 @@ void zkl_session_link_init(zkl_session *session);
 
 void zkl_session_link_stage(zkl_session *session, zkl_stage stage);
 
-/* The link has no server any more: no requests are made until zkl_session_link_stage sets LINKED.
- * The timer `look` is set. */
+/* The link has lost its server: the client sends no requests until zkl_session_link_stage sets
+ * LINKED. Sets the timer `look`. */
 void zkl_session_link_down(zkl_session *session);
 /* The link and its session are over. The worker closes the link, and opens the next one after the
  * pause; 0: at once. */
 void zkl_session_link_dead(zkl_session *session, zkl_nanos pause);
 
-/* The library goes by a session timeout that the client does not believe: the timer `look` checks
- * soon whether the server still answers. */
+/* The library uses a session timeout that the client does not believe: the timer `look` soon checks
+ * whether the server still answers. */
 void zkl_session_link_listen(zkl_session *session);
-/* The timer `look` has fired: without a server the worker looks names up again, and may open
- * another link. true: the server answers nothing, and the session cannot be carried on, because
- * closing the link may end it. The caller treats it as expired. */
+/* The timer `look` has fired. Without a server the worker looks up names again, and may open
+ * another link. true: the server does not answer, and no link can carry the session on, because
+ * closing this link may end it. The caller treats the session as expired. */
 bool zkl_session_link_look(zkl_session *session);
 
 #endif

@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/session_state.h"
 
 #include "base/clock.h"
 #include "base/event.h"
 #include "base/transitions.h"
+#include "zklock.h"
 
 #include <inttypes.h>
 
-/* Expired without having been told connected: the credentials had not been taken yet. */
+/* CONNECTING to EXPIRED: the session ended before the servers had accepted the credentials. */
 static zkl_transitions state_transitions = {
     .of = "session",
     .names = {"CONNECTING", "CONNECTED", "SUSPENDED", "EXPIRED", "REFUSED", "CLOSED"},
@@ -28,10 +30,11 @@ static zkl_transitions state_transitions = {
 void zkl_session_state_set(zkl_session *session, zkl_state state) {
     if (session->state == state || session->state == ZKL_STATE_CLOSED)
         return;
-    zkl_transitions_make(&state_transitions, session->state, state);
+    zkl_transitions_make(&state_transitions, (zkl_transition){session->state, state},
+                         session->context->trace, session);
     session->state = state;
     /* A host that does not poll loses the oldest changes, never the latest. */
-    zkl_event *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
+    zkl_notice *event = &session->states[session->state_next++ % ZKL_STATES_KEPT];
     zkl_events_drop(&session->context->events, event);
     event->kind = ZKL_EVENT_STATE;
     zkl_events_post(&session->context->events, event, (int)state, 0);
@@ -73,7 +76,7 @@ void zkl_session_log_connected(zkl_session *session) {
     session->away = 0;
 }
 
-/* ---- what was believed ---- */
+/* ---- forgetting a session ---- */
 
 void zkl_session_forget(zkl_session *session) {
     session->context->session = 0;

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /* session_state: the data of a session, the state that the host sees, and the lines of the log
  * about it. Only for session and session_link, and for the client, which contains a session. Each
- * function is called under the client's mutex. */
+ * function runs under the client's mutex. */
 #ifndef ZKL_SESSION_STATE_H
 #define ZKL_SESSION_STATE_H
 
@@ -17,25 +18,26 @@ typedef struct zkl_session zkl_session;
 
 /* The events that a session reports to its client, under the client's mutex. */
 typedef enum zkl_session_news {
-    ZKL_SESSION_RESUMED,   /* context->port is there */
-    ZKL_SESSION_SUSPENDED, /* context->port is gone, the session perhaps not */
+    ZKL_SESSION_RESUMED,   /* context->port is set */
+    ZKL_SESSION_SUSPENDED, /* context->port is NULL; the session may be alive */
     ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
-    ZKL_SESSION_EXPIRED,   /* a new one is being made */
-    ZKL_SESSION_REFUSED,   /* the credentials were not taken: there is none for long */
-    ZKL_SESSION_REFRESHED, /* valid_until has moved on from the past */
-    ZKL_SESSION_UNSURE     /* it is still in the past, though answers come */
+    ZKL_SESSION_EXPIRED,   /* the client is creating a new session */
+    ZKL_SESSION_REFUSED,   /* the servers have refused the credentials: there is no session */
+    ZKL_SESSION_REFRESHED, /* valid_until had passed, and has moved on */
+    ZKL_SESSION_UNSURE     /* valid_until is still in the past, although answers come */
 } zkl_session_news;
 
-/* What there is of a link, and who goes on from there. */
+/* The state of the link, and what comes next. */
 typedef enum zkl_stage {
-    ZKL_STAGE_OPENING, /* none: the worker opens one, when it has closed what it has to */
-    ZKL_STAGE_RESTING, /* none until the timer `reopen` */
+    ZKL_STAGE_OPENING, /* no link: the worker opens one, once it has closed the former one */
+    ZKL_STAGE_RESTING, /* no link until the timer `reopen` */
     ZKL_STAGE_SEEKING, /* without a server: the library tries one after the other, and at the timer
                           `look` the worker may open another link */
-    ZKL_STAGE_PROVING, /* it carries a session on and has a server: the answer to the heart's write,
-                          which the heart's timer repeats */
-    ZKL_STAGE_LINKED,  /* requests are made; the library hangs up on a server that says nothing */
-    ZKL_STAGE_ENDED    /* none any more */
+    /* it carries a session on and has a server, but needs the answer to the heart's write */
+    ZKL_STAGE_PROVING,
+    /* the client sends requests; the library hangs up on a server that does not answer */
+    ZKL_STAGE_LINKED,
+    ZKL_STAGE_ENDED /* no link any more */
 } zkl_stage;
 
 struct zkl_session {
@@ -53,35 +55,37 @@ struct zkl_session {
 
     _Atomic zkl_state state; /* read without the mutex as well */
     zkl_stage stage;
-    zkl_link *link;    /* the one that counts; what others say is stale */
-    zkl_link *retired; /* to be closed by the renew job */
-    zkl_nanos timeout; /* granted and believed; before that, asked for */
-    zkl_nanos pause;   /* before the next try to open a link */
+    zkl_link *link;    /* the current one; events of others are stale */
+    zkl_link *retired; /* the renew job closes it */
+    /* the granted timeout, as far as it is believed; before that, the requested one */
+    zkl_nanos timeout;
+    zkl_nanos pause; /* before the next attempt to open a link */
     zkl_nanos refused_pause;
     bool ending;
 
     zkl_heart heart;
-    bool remembers;        /* the link has had a server: it takes none whose data is older */
-    bool carried;          /* the link has taken a session over, and has not proven itself yet */
-    bool misled;           /* the library goes by a session timeout that is not believed */
+    bool remembers; /* the link has had a server: it accepts none with older data */
+    bool carried;   /* the link has taken a session over, and has not proven itself yet */
+    /* the library uses a session timeout that the client does not believe */
+    bool misled;
     bool inherits;         /* the next link carries `identity` on */
     zkl_identity identity; /* of the session, as its last connection confirmed it */
-    zkl_nanos seeking;     /* since when the link has been without a server */
-    zkl_nanos look_pause;  /* before names are looked up again */
+    zkl_nanos seeking;     /* since when the link has had no server */
+    zkl_nanos look_pause;  /* before the next lookup of names */
     zkl_timer reopen, look;
-    zkl_timer overdue; /* no server was ever reached when it fires */
-    zkl_nanos away;    /* since when it has not been connected as far as the host knows */
+    zkl_timer overdue; /* fires if no server was ever reached */
+    zkl_nanos away;    /* since when the host sees it as not connected */
     zkl_job renew, look_again;
     char *addresses;                   /* of the link; worker thread */
     char *tried;                       /* a copy, for the host's questions */
-    char unresolved[ZKL_TROUBLE_TEXT]; /* which name had no address; "": all have */
-    /* why callers have given up on a link that has a server; "": none has, on this connection */
+    char unresolved[ZKL_TROUBLE_TEXT]; /* the name that had no address; "": all have one */
+    /* why waiters have given up on a link that has a server; "": none has on this connection */
     char doubt[ZKL_TROUBLE_TEXT];
-    uint64_t explained; /* of context->given_up: for so many it was said why */
-    bool warned;        /* of that, since anything was believed of the session */
+    uint64_t explained; /* how many of context->given_up have been explained */
+    bool warned;        /* a warning was logged since the session was last certain */
     zkl_nanos met;      /* when there was a server last; 0: never */
 
-    zkl_event states[ZKL_STATES_KEPT]; /* changes the host has not heard of yet */
+    zkl_notice states[ZKL_STATES_KEPT]; /* changes that the host has not taken yet */
     size_t state_next;
 };
 
@@ -90,13 +94,13 @@ void zkl_session_state_set(zkl_session *session, zkl_state state);
 /* Sets a state other than CONNECTED, and notes since when the host is not connected. */
 void zkl_session_state_disconnected(zkl_session *session, zkl_state state);
 
-/* The host receives only the name of a state; the log gets the reason. Call each of these before
- * the state changes, while the heart still has what it measured. */
+/* The host sees only the name of a state; the log gets the reason. Call these before the state
+ * changes, while the heart still has its measurements. */
 void zkl_session_log_suspended(zkl_session *session);
 void zkl_session_log_expired(zkl_session *session);
 void zkl_session_log_connected(zkl_session *session);
 
-/* The client no longer has this session, and trusts nothing that the servers said of it. */
+/* The client no longer has this session, and nothing about it is certain. */
 void zkl_session_forget(zkl_session *session);
 
 #endif

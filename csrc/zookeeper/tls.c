@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/tls.h"
 
 #include <errno.h>
@@ -9,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* OpenSSL's, since 1.1. Weak: a libzookeeper without TLS brings none of them, and one that has
- * OpenSSL linked in statically keeps them to itself. */
+/* OpenSSL's functions, since 1.1. Weak: a libzookeeper without TLS brings none of them, and one
+ * with a static OpenSSL does not export them. */
 #define WEAK __attribute__((weak))
 typedef struct ssl_ctx_st SSL_CTX;
 extern int OPENSSL_init_ssl(uint64_t options, const void *settings) WEAK;
@@ -40,7 +41,7 @@ const char *zkl_tls_reason(void) {
     if (!ERR_peek_error || !ERR_reason_error_string || !ERR_clear_error)
         return NULL;
     const unsigned long error =
-        ERR_peek_error(); /* the first: later ones say where it was noticed */
+        ERR_peek_error(); /* the first error: later ones only say where it was noticed */
     const char *reason = error ? ERR_reason_error_string(error) : NULL;
     ERR_clear_error();
     return reason;
@@ -57,7 +58,7 @@ static bool readable(const char *path, char *why, size_t size) {
     return good;
 }
 
-/* Of tools/tls.patch. */
+/* Added by tools/tls.patch. */
 extern int zookeeper_ssl_names WEAK;
 
 bool zkl_tls_names(void) {
@@ -82,7 +83,7 @@ void zkl_tls_advise(const char *files, zkl_log *log) {
 static const char *refuse(const char *which, const char *what, const char *path, char *why,
                           size_t size) {
     const char *reason = zkl_tls_reason();
-    snprintf(why, size, "%s %s: %s", what, path, reason ? reason : "OpenSSL does not take it");
+    snprintf(why, size, "%s %s: %s", what, path, reason ? reason : "OpenSSL does not accept it");
     return which;
 }
 
@@ -94,10 +95,11 @@ static const char *load(SSL_CTX *ctx, const char *ca, const char *cert, const ch
         return refuse("cert", "no certificate in PEM form in", cert, why, size);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)password);
     if (SSL_CTX_use_PrivateKey_file(ctx, key, PEM) != 1)
-        return refuse("key", "no key to options.tls.cert in PEM form, or another password, in", key,
-                      why, size);
+        return refuse("key",
+                      "no PEM key for options.tls.cert that opens with options.tls.password in",
+                      key, why, size);
     if (SSL_CTX_check_private_key(ctx) != 1)
-        return refuse("key", "no key to options.tls.cert in", key, why, size);
+        return refuse("key", "no key for options.tls.cert in", key, why, size);
     return NULL;
 }
 
@@ -110,13 +112,13 @@ const char *zkl_tls_check(const char *ca, const char *cert, const char *key, con
     if (!readable(key, why, size))
         return "key";
     if (!have_openssl())
-        return NULL; /* then the library's log has to say it */
-    /* OpenSSL must not take itself down at the process's end, under libzookeeper's threads. */
+        return NULL; /* then the library's log has to report it */
+    /* OpenSSL must not clean up at the process's end, while libzookeeper's threads run. */
     OPENSSL_init_ssl(NO_ATEXIT, NULL);
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     if (!ctx)
         return NULL;
-    zkl_tls_reason(); /* none of somebody else's */
+    zkl_tls_reason(); /* drops an earlier error of other code */
     const char *which = load(ctx, ca, cert, key, password, why, size);
     SSL_CTX_free(ctx);
     return which;

@@ -1,5 +1,6 @@
-/* tls: what OpenSSL says of the files that libzookeeper is to use. Nothing here needs OpenSSL to be
- * built: its functions are those that came with a libzookeeper that has TLS. */
+/* SPDX-License-Identifier: MIT */
+/* tls: OpenSSL's opinion of the files that libzookeeper is to use. Building this needs no OpenSSL:
+ * its functions are those that a libzookeeper with TLS brings. */
 #ifndef ZKL_TLS_H
 #define ZKL_TLS_H
 
@@ -9,20 +10,20 @@
 #include <stddef.h>
 
 /* Loads the files just as libzookeeper does for every connection. NULL: it can. Otherwise "ca",
- * "cert" or "key", and `why` says what is wrong with that file; the password is never in it. Reads
- * files: it may block. */
+ * "cert" or "key", and `why` says what is wrong with that file, never with the password in it.
+ * Reads files, so it may block. */
 const char *zkl_tls_check(const char *ca, const char *cert, const char *key, const char *password,
                           char *why, size_t size);
 
-/* Does libzookeeper compare the names of servers, which are a fifth part of the files then, and
- * trust nobody but `ca`? */
+/* True if libzookeeper compares the names of servers. The names are then a fifth part of the files,
+ * and only `ca` is trusted. */
 bool zkl_tls_names(void);
 
-/* Says in the log what is not safe about `files`, which are as in zkl_config. Looks at files: it
- * may block. */
+/* Warns in the log if `files` (as in zkl_config) are unsafe. Reads files, so it may block. */
 void zkl_tls_advise(const char *files, zkl_log *log);
 
-/* Why OpenSSL failed in this thread, once; NULL: it did not, or gives no reason. */
+/* Why OpenSSL failed in this thread; can be read once. NULL: it did not fail, or gives no
+ * reason. */
 const char *zkl_tls_reason(void);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/trouble.h"
 
 #include <ctype.h>
@@ -26,7 +27,7 @@ static void prepare(void) {
     pthread_atfork(NULL, NULL, in_child);
 }
 
-/* Copies what is between the two, or to the end. */
+/* Copies the text between the two, or to the end of the line. */
 static bool between(const char *line, const char *before, const char *after, char *to,
                     size_t size) {
     const char *from = strstr(line, before);
@@ -55,7 +56,8 @@ void zkl_trouble_note(const char *line) {
         !between(strstr(line, "errno="), "(", ")", why, sizeof why))
         snprintf(why, sizeof why, "no answer");
     if (strstr(line, "failed while receiving") && strtol(number, NULL, 10) == EHOSTDOWN)
-        snprintf(why, sizeof why, "the server closed the connection"); /* libzookeeper's number */
+        /* the number is libzookeeper's own */
+        snprintf(why, sizeof why, "the server closed the connection");
     why[0] = (char)tolower((unsigned char)why[0]);
     const size_t length = strlen(address);
     const bool brackets = length > 2 && address[0] == '[' && address[length - 1] == ']';

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper/watchdog.h"
 
 #include "base/descriptors.h"
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Times the patience: for so long a handshake may stop half way. */
+/* A handshake may stop half-way for so many times the patience. */
 #define HALFWAY 20
 
 struct zkl_watchdog {
@@ -21,12 +22,12 @@ struct zkl_watchdog {
     zkl_nanos patience;
     char *addresses;
 
-    pthread_mutex_t mutex; /* a leaf; for what follows */
+    pthread_mutex_t mutex; /* a leaf; for the fields below */
     pthread_cond_t changed;
     bool on_duty, stopping;
-    const zhandle_t *handle; /* NULL: not there yet, or being closed */
+    const zhandle_t *handle; /* NULL: not set yet, or being closed */
     zkl_nanos closing;       /* since when it is being closed; 0: it is not */
-    int last;                /* the handle's descriptor then, -1: none */
+    int last;                /* the handle's descriptor at that moment; -1: none */
 };
 
 static zkl_nanos now(void) {
@@ -35,14 +36,14 @@ static zkl_nanos now(void) {
     return t.tv_sec * ZKL_SECOND + t.tv_nsec;
 }
 
-/* May it be the connection of the handle that is being closed? That was made before, or it has sent
- * something since. */
+/* True if it may be the connection of the handle that is being closed: it existed before, or has
+ * sent something since. */
 static bool is_candidate(const zkl_watchdog *watchdog, int number, zkl_nanos sent) {
     return !watchdog->closing || number == watchdog->last || sent <= now() - watchdog->closing;
 }
 
-/* Has it had no byte of an answer, for longer than the patience since we wrote? A handshake that
- * stopped half way has had one: there time alone tells. */
+/* True if it has received no byte for longer than the patience since we wrote. A handshake that
+ * stopped half-way has received some; only time shows that. */
 static bool is_silent(const zkl_watchdog *watchdog, int fd, int number) {
     const zkl_nanos ms = ZKL_SECOND / 1000, limit = watchdog->patience / ms;
     struct tcp_info info;
@@ -66,22 +67,23 @@ static bool is_to_be_hung_up(const zkl_watchdog *watchdog, int fd, int number) {
            is_silent(watchdog, fd, number);
 }
 
-/* Another thread may close the descriptor at any time, and its number be somebody else's: so what
- * is hung up on is a copy, and that is looked at. */
+/* Another thread may close the descriptor at any time, and another file may get its number. So this
+ * checks a copy, and shuts that down. */
 static void hang_up_if_silent(int fd, void *ctx) {
     const zkl_watchdog *watchdog = ctx;
     if (!is_to_be_hung_up(watchdog, fd, fd))
         return;
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
-        return; /* none is left: later */
+        return; /* no descriptor is left: later */
     if (is_to_be_hung_up(watchdog, copy, fd) &&
         (!watchdog->handle || zkl_socket_presumed(watchdog->handle) == fd))
-        shutdown(copy, SHUT_RDWR); /* the handshake fails, and the library tries the next server */
+        /* the handshake fails, and the library tries the next server */
+        shutdown(copy, SHUT_RDWR);
     close(copy);
 }
 
-/* locked. The library frees a handle while it closes it: then all sockets are looked at. */
+/* locked. The library frees a handle while it closes it, so this checks all sockets then. */
 static void look(zkl_watchdog *watchdog) {
     if (watchdog->closing)
         zkl_descriptors_each(hang_up_if_silent, watchdog);

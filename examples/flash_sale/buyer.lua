@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- One buyer: sells item 42 until there is none left.
 --
 --   lua5.4 buyer.lua NUMBER DATABASE [HOSTS]      with HOSTS: one at a time, by a lock in ZooKeeper

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A flash sale: eight processes sell a stock of 200, first without a lock, then with zklock.
 --
 --   make demo

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The shop's database: the stock of item 42, and the orders for it.
 
 local luasql = require "luasql.sqlite3"

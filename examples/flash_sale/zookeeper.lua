@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A ZooKeeper server to throw away: on a free port of this machine only, its data in a folder of the caller's.
 
 local uv = require "luv"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 local copas = require "copas"
 local zklock = require "zklock"
 

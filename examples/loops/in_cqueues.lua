@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 local cqueues = require "cqueues"
 local zklock = require "zklock"
 

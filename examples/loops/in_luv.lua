@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 local uv = require "luv"
 local zklock = require "zklock"
 

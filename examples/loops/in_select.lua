@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 local socket = require "socket"
 local zklock = require "zklock"
 

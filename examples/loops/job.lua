@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A job that runs every second in one of the processes that run this script, on whatever machine. When that one ends,
 -- is killed or cut off, the next in line takes over.
 --

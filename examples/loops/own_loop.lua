@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- An event loop of somebody's own, over LuaSocket's select, and the adapter with which its coroutines wait for locks.
 local blocking = require "zklock.loop.blocking"
 local socket = require "socket"

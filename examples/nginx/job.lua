@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A job that runs every second on one worker of all workers of all machines. When that one leaves, is killed or cut
 -- off, the next in line takes over.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What this example has for a database: a file for each entry, with its value and the newest token that has come to it.
 -- It compares and writes in one step, for all workers of the machine, and refuses whoever comes with an older token: a
 -- worker can be stopped after it has looked at its lock, and go on when another has it.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The locks of this worker: loaded once, in init_worker_by_lua.
 local zklock = require "zklock"
 

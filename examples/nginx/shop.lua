@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A stock: read and written with a pause between (a payment), so that two at once would sell the same item.
 local ledger = require "ledger"
 

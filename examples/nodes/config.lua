@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A configuration that every process follows: what one writes, all have, a moment later and without asking. Run it in
 -- two terminals, and write with a third: lua examples/nodes/config.lua set "limit=20"
 local zklock = require "zklock"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A worker's view of the configuration: see nginx.conf.
 local zklock = require "zklock"
 

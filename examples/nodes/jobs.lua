@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Jobs that go from "new" through "running" to "done", each moved in one transaction: a job is never in two states, nor
 -- in none, whatever is killed when. Any number of workers may run.
 local zklock = require "zklock"

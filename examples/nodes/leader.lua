@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A leader's epoch and a counter, without comparing tokens: the servers do every write only while the lock is held.
 local zklock = require "zklock"
 

@@ -1,8 +1,11 @@
---- client: one session with the servers, and the locks that a script makes from it. The rest is in run/ (events,
---- callbacks, waits), holds/ (what each owner holds) and owners/ (who can hold).
+-- SPDX-License-Identifier: MIT
+--- client: one session with the servers, and the locks that a script creates from it. The rest is
+--- in run/ (events, callbacks, waits), holds/ (what each owner holds) and owners/ (who can hold).
 local Callbacks = require "zklock.run.callbacks"
 local Dispatcher = require "zklock.run.dispatcher"
 local ClientHolds = require "zklock.holds.client_holds"
+local Job = require "zklock.job"
+local Jobs = require "zklock.jobs"
 local Lock = require "zklock.lock"
 local OwnerLifetimes = require "zklock.owners.owner_lifetimes"
 local Paths = require "zklock.holds.paths"
@@ -12,6 +15,7 @@ local Semaphore = require "zklock.semaphore"
 local Waits = require "zklock.run.waits"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
+local do_once = require "zklock.once"
 local fifo = require "zklock.base.fifo"
 local lock_options = require "zklock.options"
 local nodes = require "zklock.nodes"
@@ -20,8 +24,14 @@ local watch = require "zklock.run.watcher"
 
 --- How long `close` waits for the session's end; seconds.
 local CLOSE_MOST = 5
---- `close` runs callbacks that make new callbacks, but not for ever.
+--- `close` also runs callbacks that queue new callbacks, but not for ever.
 local CLOSE_ROUNDS = 1000
+
+--- In seconds. A bucket is `{ le, count }`: so many took `le` or less.
+---@class zklock.Histogram
+---@field count integer
+---@field sum number
+---@field buckets { [1]: number, [2]: integer }[] by `le`, which is math.huge in the last
 
 ---@class zklock.Client
 ---@field package native userdata the engine's client
@@ -32,15 +42,16 @@ local CLOSE_ROUNDS = 1000
 ---@field package dispatcher zklock.Dispatcher
 ---@field package holds zklock.ClientHolds
 ---@field package paths zklock.Paths
----@field host any the adapter's own
+---@field package jobs zklock.Jobs
+---@field host any the adapter's data
 local Client = {}
 Client.__index = Client
 Client.__name = "zklock.Client"
 
---- Made by zklock.connect.
+--- Called by zklock.connect.
 ---@param native userdata
 ---@param options { loop: table, chroot: string, is_known: boolean, on_state: function?, on_error: function?,
----   log: function|false|nil }
+---   log: function|false|nil, log_level: string }
 ---@return zklock.Client
 function Client.new(native, options)
   local loop, queue, lifetimes = options.loop, fifo.new(), OwnerLifetimes.new()
@@ -52,30 +63,32 @@ function Client.new(native, options)
   self.dispatcher = Dispatcher.new(native, self.waits, self.callbacks, lifetimes, {
     on_state = options.on_state,
     log = options.log,
+    log_level = options.log_level,
     note = options.log ~= false and loop.note,
     chroot = options.chroot,
   })
-  self.holds, self.paths = ClientHolds.new(self, lifetimes), Paths.new(self)
+  self.holds, self.paths, self.jobs = ClientHolds.new(self, lifetimes), Paths.new(self), Jobs.new(self)
   if loop.watch then self.unwatch, self.finalizer = watch(self) end
   return self
 end
 
---- The session's state, as far as this process knows: "connecting", "connected", "suspended" (no server in reach, the
---- session perhaps alive), "expired" (a new one is being made), "auth failed", "closed"; in a forked child "forked".
+--- The session's state, as far as this process knows: "connecting", "connected", "suspended" (no
+--- server answers; the session may be alive), "expired" (the client is creating a new one), "auth
+--- failed", "closed"; in a forked child "forked".
 ---@return string
 function Client:state()
   check.self(self, Client, "client:state")
   return self.native:state()
 end
 
---- Sets the listener for the session's state, or removes it. It runs from `poll` and from calls that wait.
+--- Sets the listener for the session's state, or removes it. `poll` and calls that wait run it.
 ---@param fn fun(state: string)?
 function Client:on_state(fn)
   check.self(self, Client, "client:on_state")
   self.dispatcher:listen(check.listener(fn, "fn"))
 end
 
---- How long the servers keep a session from which they hear nothing.
+--- How long the servers keep a session that sends them nothing.
 ---@return number? seconds that the servers granted; before there is a session, seconds that the client asks for
 ---@return string? err "forked"
 function Client:session_timeout()
@@ -94,50 +107,58 @@ function Client:session_id()
   return nil, self.native:state()
 end
 
---- The path of a lock, as the public function's caller has given it.
+--- Checks the path of a lock. A path that is in use has been checked before.
 local function check_path(client, path)
   if not client.paths:has(path) then check.path(path, "path", 4, client.chroot) end
 end
 
---- A lock that one owner holds at a time, across all processes. No traffic: the path is made when first acquired.
----@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under /zookeeper; at most
----  4096 bytes and 128 components, with the client's chroot; none that a lock's node could be called
+--- The number of a handle's name; nil: it has none.
+local function label_of(client, name)
+  return name and client.native:name(name)
+end
+
+--- A lock that one owner holds at a time, across all processes. Sends nothing: the first acquire
+--- creates the path.
+---@param path string absolute; no empty, `.` or `..` components, none above 255 bytes, not under
+---  /zookeeper; at most 4096 bytes and 128 components, with the client's chroot; no component that
+---  is a possible name of a lock's node
 ---@param options zklock.LockOptions?
 ---@return zklock.Lock
 function Client:mutex(path, options)
   check.self(self, Client, "client:mutex")
   check_path(self, path)
-  local settings, by_thread = lock_options.check(options, "mutex", 4)
-  return (Lock.new(self, self.paths:at(path, "mutex", settings, 3), by_thread))
+  local settings, by_thread, name = lock_options.check(options, "mutex", 4)
+  return (Lock.new(self, self.paths:at(path, "mutex", settings, 3), by_thread, label_of(self, name)))
 end
 
---- A read-write lock: many readers or one writer, across all processes, in order of arrival. A writer may take
---- read and keep it when it releases write; a reader that asks for write gets "deadlock". No traffic.
+--- A read-write lock: many readers or one writer, across all processes, in order of arrival. A
+--- writer may take read and keep it when it releases write; a reader that asks for write gets
+--- "deadlock". Sends nothing.
 ---@param path string as for `mutex`
 ---@param options zklock.LockOptions?
 ---@return zklock.RwLock
 function Client:rwlock(path, options)
   check.self(self, Client, "client:rwlock")
   check_path(self, path)
-  local settings, by_thread = lock_options.check(options, "rwlock", 4)
-  return (RwLock.new(self, self.paths:at(path, "rwlock", settings, 3), by_thread))
+  local settings, by_thread, name = lock_options.check(options, "rwlock", 4)
+  return (RwLock.new(self, self.paths:at(path, "rwlock", settings, 3), by_thread, label_of(self, name)))
 end
 
---- Several locks that are held all or none. The client enters them in one transaction, so two multilocks never wait for
---- each other. A path that the owner already holds in another way answers "deadlock". Mixes with mutexes at the same
---- paths.
+--- Several locks that are held all or none. The client enters them in one transaction, so two
+--- multilocks never wait for each other. If the owner already holds one of the paths through
+--- another lock, it gets "deadlock". A mutex at one of the paths excludes the multilock.
 ---@param paths string[] each as for `mutex`; no path twice, no path below another
 ---@param options zklock.MultilockOptions?
 ---@return zklock.Lock
 function Client:multilock(paths, options)
   check.self(self, Client, "client:multilock")
   check.paths(paths, "paths", nil, self.chroot)
-  local settings, by_thread = lock_options.check(options, "multilock", 4)
-  return (Lock.new(self, self.paths:of_all(paths, settings, 3), by_thread))
+  local settings, by_thread, name = lock_options.check(options, "multilock", 4)
+  return (Lock.new(self, self.paths:of_all(paths, settings, 3), by_thread, label_of(self, name)))
 end
 
---- A number of leases, across all processes, in order of arrival. Every process should pass the same number: each
---- client counts by its own. No traffic.
+--- A number of leases, across all processes, in order of arrival. Every process should pass the
+--- same number, because each client counts by its own. Sends nothing.
 ---@param path string as for `mutex`
 ---@param permits integer at least 1
 ---@param options zklock.SemaphoreOptions?
@@ -146,12 +167,59 @@ function Client:semaphore(path, permits, options)
   check.self(self, Client, "client:semaphore")
   check_path(self, path)
   check.integer(permits, "permits", 1)
-  local checked = lock_options.check(options, "semaphore", 4)
-  local settings = { fair = checked.fair, max_hold = checked.max_hold, permits = permits }
-  return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3)))
+  local checked, _, name = lock_options.check(options, "semaphore", 4)
+  local settings = { fair = checked.fair, max_hold = checked.max_hold, slow = checked.slow, permits = permits }
+  return (Semaphore.new(self, self.paths:at(path, "semaphore", settings, 3), label_of(self, name)))
 end
 
---- Waits as the loop does until a callback has begun.
+--- Begins a job: a function that one instance runs at a time, across all machines. The job queues for
+--- the mutex at `path` and calls `fn(token, hold)` in a coroutine of its own once it holds it. When
+--- fn returns, it releases the lock, pauses, and queues again. When the instance that runs ends, dies
+--- or is cut off, another one takes over. It goes on until `job:stop` or `close`, also if the job
+--- object is dropped.
+---@param path string as for `mutex`
+---@param fn fun(token: integer, hold: zklock.Held)
+---@param options zklock.JobOptions?
+---@return zklock.Job? job
+---@return string? err "closed", "forked"
+function Client:job(path, fn, options)
+  check.self(self, Client, "client:job")
+  check_path(self, path)
+  check.func(fn, "fn")
+  local settings = lock_options.check_job(options, 4)
+  local lock_path = self.paths:mutex(path, lock_options.usual, 3)
+  local unusable = self.native:unusable() or self.jobs:refuses() and "closed"
+  if unusable then return nil, unusable end
+  local job = Job.new(self, Lock.new(self, lock_path), fn, settings)
+  local attend = self.loop.attend
+  if attend then attend(self, true) end
+  return job
+end
+
+--- Does something once in so many seconds, across all processes: waits for the mutex at `path`, and
+--- calls `fn(token, hold)` unless any client did it less than `seconds` ago. The servers keep the
+--- mark of the last time at `path`.
+---
+--- If fn raises, the error propagates: with "before" the mark stays, with "after" there is none.
+---@param path string as for `mutex`
+---@param seconds number above 0; math.huge: once for ever
+---@param fn fun(token: integer, hold: zklock.Held): ...: any
+---@param options zklock.OnceOptions?
+---@return boolean? done true and fn's results; or false: it was done less than `seconds` ago
+---@return any left_or_err with false: how many seconds are left; with nil: "timeout", "disconnected", "unknown",
+---  "lost", "wrong kind", or as of `lock:acquire`
+---@return any ... of "disconnected" the reason; with "after" fn's results, if fn ran
+function Client:once(path, seconds, fn, options)
+  check.self(self, Client, "client:once")
+  check_path(self, path)
+  check.period(seconds, "seconds")
+  check.func(fn, "fn")
+  local mark, timeout = lock_options.check_once(options, 4)
+  local lock = Lock.new(self, self.paths:mutex(path, lock_options.usual, 3))
+  return do_once(self, lock, seconds, fn, mark, timeout)
+end
+
+--- Waits, as the loop does, until a callback has begun.
 ---@return string? err
 local function await_callback(self, deadline, before)
   local callbacks, settle = self.callbacks, self.loop.settle
@@ -162,7 +230,7 @@ local function await_callback(self, deadline, before)
   return nil
 end
 
---- Turns the loop of a program that has none until a callback has begun or gone on.
+--- For a program without a loop: turns until a callback has begun or been resumed.
 local function turn_until(self, deadline, turns)
   local callbacks, dispatcher, is_first = self.callbacks, self.dispatcher, true
   while callbacks.begun + callbacks.resumed == turns and core.now() < deadline and not self.native:unusable() do
@@ -172,11 +240,11 @@ local function turn_until(self, deadline, turns)
   end
 end
 
---- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in a coroutine of its own and may wait.
---- One that waited and goes on ends the wait as well, and is not counted again. A callback that polls in plain Lua lets
---- the others run: the caller that runs callbacks goes on with them.
----@param timeout number? seconds to wait for the first, after which it returns at the latest; nil or 0 does not wait,
----  math.huge waits for ever
+--- Runs callbacks: those of requests, `on_lost`, `on_state`, `log`. Each runs in its own coroutine
+--- and may wait. A callback that goes on after a wait also ends the poll, but does not count again.
+--- If a callback polls in plain Lua, that poll runs the other callbacks.
+---@param timeout number? seconds to wait for the first callback; nil or 0 does not wait, math.huge
+---  waits for ever
 ---@return integer? count of callbacks run
 ---@return string? err "cannot wait in phase NAME", with nil
 function Client:poll(timeout)
@@ -199,8 +267,9 @@ function Client:poll(timeout)
   return callbacks.begun - before
 end
 
---- Waits while others run: in a loop and inside nginx it suspends the coroutine; in plain Lua callbacks run meanwhile,
---- and a callback that sleeps lets the others go on, except in plain Lua 5.1.
+--- Waits while others run: in a loop and inside nginx it suspends the coroutine; in plain Lua
+--- callbacks run meanwhile, and a callback that sleeps lets the others go on, except in plain Lua
+--- 5.1.
 ---@param seconds number at least 0; 0 gives the others one turn, math.huge sleeps until `close`
 ---@return boolean? ok
 ---@return string? err "closed", "forked", "cannot wait in phase NAME"
@@ -211,13 +280,14 @@ function Client:sleep(seconds)
   return self.waits:sleep(moment)
 end
 
--- Compiled code does not look for the hook that Ctrl-C sets.
+-- Compiled code does not check for the hook that Ctrl-C sets.
 local jit = rawget(_G, "jit")
 if jit then jit.off(turn_until) end
 
---- Calls fn in a coroutine of its own, in order with the other callbacks: in plain Lua from the next `poll`, in a loop
---- or inside nginx soon, without a poll. fn may wait, and owns what it takes. Its errors go to `on_error`. If it has
---- not begun by `close`, it runs there and gets "closed".
+--- Calls fn in its own coroutine, in order with the other callbacks: in plain Lua from the next
+--- `poll`, in a loop or inside nginx soon, without a poll. fn may wait, and owns the locks that it
+--- takes. Its errors go to `on_error`. If it has not begun by `close`, it runs then and gets
+--- "closed".
 ---@param fn function
 ---@param ... any fn's arguments
 function Client:spawn(fn, ...)
@@ -233,14 +303,26 @@ function Client:spawn(fn, ...)
   if attend then attend(self) end
 end
 
---- A descriptor that is readable while `poll` has work; for a loop of your own. Do not read from it or close it.
+--- A descriptor that is readable while `poll` has work, for your own loop. Do not read from it or
+--- close it.
 ---@return integer fd -1 when the client is closed
 function Client:getfd()
   check.self(self, Client, "client:getfd")
   return self.native:fd()
 end
 
---- For cqueues, which polls objects with these three.
+--- For the adapter of a loop that watches no descriptors, but connects to Unix sockets: see
+--- docs/loops.md. A client has one notifier at a time.
+---@return { path: (fun(self): string), answer: (fun(self): true?, string?), drop: fun(self) }? notifier
+---@return string? err "closed", "forked", or what the system says
+function Client:notifier()
+  check.self(self, Client, "client:notifier")
+  local unusable = self.native:unusable()
+  if unusable then return nil, unusable end
+  return self.native:notifier()
+end
+
+--- cqueues polls an object through these three methods.
 Client.pollfd = Client.getfd
 function Client:events() return "r" end -- luacheck: ignore 212
 function Client:timeout() return nil end -- luacheck: ignore 212
@@ -248,8 +330,9 @@ function Client:timeout() return nil end -- luacheck: ignore 212
 --- Waits until the servers have confirmed every release made so far.
 ---@param timeout number? seconds; nil waits for ever
 ---@return boolean? ok
----@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets a node be made,
----  but not be deleted. It is tried again until the session ends, and by the next flush
+---@return string? err "timeout", "disconnected", "closed", "forked"; "access denied": an ACL lets
+---  this client create a node but not delete it. The client tries again until the session ends, and
+---  at the next flush
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Client:flush(timeout)
   check.self(self, Client, "client:flush")
@@ -260,11 +343,14 @@ function Client:flush(timeout)
   return true
 end
 
---- Counters since the client was made; `waiting` and `held` are as of now. `latency`: seconds that an answer of the
---- leader or of a quorum takes, smoothed; 0 before the first one.
+--- Counters since the client was created; `waiting`, `held`, `unwatched` and `watches` are current. `latency`: how
+--- many seconds the leader or a quorum takes to answer, smoothed; 0 before the first answer. `wait`: how long acquires
+--- and requests took, whatever the answer; `hold`: from each grant to its end; `heartbeat`: until the servers answered.
+--- A reentrant acquire that succeeds counts nothing.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
----   unwatched: integer, handed: integer, latency: number }?
+---   unwatched: integer, handed: integer, guarded: integer, watches: integer, latency: number,
+---   wait: zklock.Histogram, hold: zklock.Histogram, heartbeat: zklock.Histogram }?
 ---@return string? err "forked"
 function Client:stats()
   check.self(self, Client, "client:stats")
@@ -275,16 +361,18 @@ end
 
 nodes(Client)
 
---- Releases everything, ends the session, answers every waiter and callback with "closed". Takes 5 seconds at worst;
---- inside nginx no time, the session ends behind the scenes. Twice is fine; in a forked child it leaves the parent's
---- session alone.
+--- Releases everything, ends the session, and answers every waiter and callback with "closed".
+--- First it ends the jobs, and waits for their functions. Takes at most 5 seconds; inside nginx it
+--- waits for those functions only, and the session ends in the background.
+--- A second call does nothing. In a forked child it leaves the parent's session alone.
 ---@return true
 function Client:close()
   check.self(self, Client, "client:close")
   local native, dispatcher, callbacks, loop = self.native, self.dispatcher, self.callbacks, self.loop
   if native:state() == "forked" then return true end
   local deadline = core.now() + CLOSE_MOST
-  native:close() -- the session ends behind the scenes
+  local ok, err = self.waits.protected(self.jobs.close, self.jobs, deadline)
+  native:close() -- the session ends in the background
   self.waits:end_sleep()
   dispatcher:dispatch()
   if not loop.background then dispatcher:await_end(deadline) end
@@ -297,6 +385,7 @@ function Client:close()
   self.waits:close()
   if self.unwatch and (native:ended() or loop.background) then self.unwatch() end
   if not self.unwatch and native:ended() then native:hang_up() end
+  if not ok then error(err, 0) end
   return true
 end
 

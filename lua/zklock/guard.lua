@@ -1,4 +1,6 @@
---- guard: a hold as a value, given back when its block ends or when Lua collects it.
+-- SPDX-License-Identifier: MIT
+--- guard: an object that stands for a hold, and releases it when its block ends or when Lua
+--- collects it.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
@@ -10,12 +12,12 @@ Guard.__name = "zklock.Guard"
 
 local guard = {}
 
---- The hold of a guard, in a table of its own: its finalizer can refer to that.
+--- The hold of a guard, in its own table, so that the guard's finalizer can refer to it.
 ---@field next_undo table|false of `zklock.ClientHolds`
 local Claim = {}
 Claim.__index = Claim
 
---- A guard was collected.
+--- The collector has taken a guard.
 local function collected(claim)
   if not claim.open then return end
   claim.open = false
@@ -28,15 +30,15 @@ local function collected(claim)
   end
 end
 
---- Made before there is anything to guard. It takes over one count of a hold when `claim` gets the three fields: that
---- allocates nothing and calls no function.
+--- Created before there is a hold. It takes over one count of a hold when `claim` gets the three
+--- fields: that allocates nothing and calls no function.
 ---@return zklock.Guard
 function guard.new()
   local claim = setmetatable({ hold = false, open = false, token = false, next_undo = false }, Claim)
   return setmetatable({ claim = claim, finalizer = finalizer(claim, collected) }, Guard)
 end
 
---- It is open until it is known that it was given back, or that there is nothing to give back.
+--- The claim stays open until the release is known to have happened, or to be impossible.
 local function release(claim, failed)
   if not claim.open then return true end
   local hold, ok = claim.hold, false
@@ -52,7 +54,7 @@ function Claim:undo()
   release(self, true)
 end
 
---- Gives it back; calling it twice is fine.
+--- Releases; a second call does nothing and answers true.
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
 ---  "closed", "forked"
@@ -61,7 +63,7 @@ function Guard:release()
   return core.quietly(release, self.claim)
 end
 
---- The same, after an error: work under the lock may still be under way.
+--- Releases after an error: work under the lock may go on.
 ---@private
 function Guard:give_up()
   return core.quietly(release, self.claim, true)
@@ -79,7 +81,8 @@ function Guard:token()
   return self:is_open() and self.claim.token or nil
 end
 
---- The number of this grant on the place that the client's callers share, from 1; 0 with a fair lock.
+--- The number of this grant on the node that the client's callers share, from 1; 0 with a fair
+--- lock.
 ---@return integer? turn nil when it no longer holds
 function Guard:turn()
   check.self(self, Guard, "guard:turn")

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- zklock: distributed locks over ZooKeeper.
 ---
 ---     local zklock = require "zklock"
@@ -10,7 +11,7 @@
 local core = require "zklock.core"
 local version = require "zklock.version"
 
--- Before other files use what the other version of the C module may not have.
+-- First, before other files use functions that another version of the C module may lack.
 if core.version ~= version then
   error(("zklock: the Lua files are of version %s, the C module zklock.core is of version %s. "
     .. "Install both from the same version, then start the process again: a C module that is loaded stays loaded")
@@ -70,7 +71,7 @@ local function check_auth(auth)
   return flat
 end
 
---- One of the parts that libzookeeper takes as a list with commas, in which it passes over empty ones.
+--- libzookeeper takes these as one list with commas, and skips empty parts.
 local function check_tls_part(value, name)
   check.text(value, name, CHECK + 1)
   if value == "" then
@@ -94,17 +95,19 @@ local function check_tls(tls)
   local ca = check_tls_part(tls.ca, "options.tls.ca")
   local cert = check_tls_part(tls.cert, "options.tls.cert")
   local key = check_tls_part(tls.key, "options.tls.key")
-  -- A key that is not encrypted takes any password; without one libzookeeper would use no key, or ask on the terminal.
+  -- A key that is not encrypted accepts any password. Without a password libzookeeper would use no
+  -- key, or ask on the terminal.
   local password = tls.password == nil and "none" or check_tls_part(tls.password, "options.tls.password")
   local wrong, why = core.check_tls(ca, cert, key, password)
   if wrong then error(("bad argument 'options.tls.%s': %s"):format(wrong, text.escape(why)), CALLER) end
-  return { ca, cert, key, password } -- not as one string, which would stay in Lua's memory
+  return { ca, cert, key, password } -- not joined: the joined string would stay in Lua's memory
 end
 
---- A certificate is an identity as good as a password.
+--- A certificate is an identity, as a password is.
 local function check_acl(value, is_known)
   if value == nil then return acl.default(is_known) end
-  local number = acl.check(value, "options.acl", is_known, CHECK) -- no tail call: each Lua counts those another way
+  -- No tail call: Lua versions count the levels of those differently.
+  local number = acl.check(value, "options.acl", is_known, CHECK)
   return number
 end
 
@@ -118,8 +121,18 @@ local function check_identifier(identifier)
   return identifier
 end
 
---- Opens the client, and waits for its session if there is a deadline for that.
----@param opened table gets `native` and `client`, as far as it comes: whoever called closes what is open
+local LEVELS = { error = "error", warn = "warn", debug = "debug" }
+
+local function check_log_level(level, log)
+  if level == nil then return "warn" end
+  check.word(level, "options.log_level", LEVELS, CHECK)
+  if not log then error("bad argument 'options.log_level': only valid with a function in options.log", CALLER) end
+  return level
+end
+
+--- Opens the client and, if there is a deadline, waits for its session.
+---@param opened table gets `native` and `client` as soon as each exists, so that the caller can
+---  close them
 local function begin(opened, config, options, deadline)
   local native, lack = core.connect(config)
   if not native then return nil, lack end
@@ -132,10 +145,10 @@ end
 
 local SIGNALS = { TERM = "TERM", HUP = "HUP", INT = "INT", QUIT = "QUIT" }
 
---- From now on these signals raise `interrupted: NAME` in the main program, as Ctrl-C does in lua(1), also out of a
---- wait: a script that is told to go gives back what it has at once, not when its session times out. Not inside nginx,
---- which has its own way to tell workers. In LuaJIT a compiled loop does not look; in Lua 5.1 and LuaJIT call it in
---- the main program.
+--- From now on these signals raise `interrupted: NAME` in the main program, also out of a wait, as
+--- Ctrl-C does in lua(1). So a script that is asked to terminate releases its locks at once, not
+--- when its session times out. Not inside nginx, which has its own way to stop workers. A compiled
+--- loop of LuaJIT does not check for signals. In Lua 5.1 and LuaJIT call it in the main program.
 ---@param name "TERM"|"HUP"|"INT"|"QUIT"
 ---@param ... "TERM"|"HUP"|"INT"|"QUIT"
 function zklock.interrupt_on(name, ...)
@@ -151,8 +164,9 @@ function zklock.interrupt_on(name, ...)
   end
 end
 
---- Connects to the servers. Everything that waits later reconnects by itself.
----@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; a chroot that does not exist is made
+--- Connects to the servers. Later, every call that waits reconnects by itself.
+---@param hosts string ZooKeeper's connect string, "h1:2181,h2:2181/chroot"; the client creates a
+---  missing chroot
 ---@param options zklock.ConnectOptions?
 ---@return zklock.Client? client
 ---@return string? err "disconnected", "auth failed", "no descriptors left", "no threads left",
@@ -171,6 +185,8 @@ function zklock.connect(hosts, options)
   local deadline, once = check.short_deadline(connect_timeout, "options.connect_timeout", TIMEOUT_MOST)
   local auth, tls = check_auth(options.auth), check_tls(options.tls)
   local is_known = auth[1] ~= nil or tls ~= nil
+  local log = check.listener(options.log or nil, "options.log")
+  local log_level = check_log_level(options.log_level, log)
   local config = {
     hosts = hosts,
     session_timeout = session_timeout,
@@ -178,8 +194,9 @@ function zklock.connect(hosts, options)
     acl = check_acl(options.acl, is_known),
     identifier = check_identifier(options.identifier),
     tls = tls,
-    log = (check.listener(options.log or nil, "options.log")) ~= nil,
+    log = log ~= nil,
     notes = options.log ~= false and adapter.note ~= nil,
+    trace = log_level == "debug",
   }
   local client_options = {
     loop = adapter,
@@ -188,6 +205,7 @@ function zklock.connect(hosts, options)
     on_state = check.listener(options.on_state, "options.on_state"),
     on_error = check.listener(options.on_error, "options.on_error"),
     log = options.log,
+    log_level = log_level,
   }
   if not once and adapter.can_wait then
     local ok, err = adapter.can_wait()
@@ -202,7 +220,7 @@ function zklock.connect(hosts, options)
   elseif good then
     local why = answer == "disconnected" and native:trouble()
     if native then
-      native:close() -- the session ends behind the scenes
+      native:close() -- the session ends in the background
       client.dispatcher:dispatch()
     end
     if why then return nil, answer, why end

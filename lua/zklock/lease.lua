@@ -1,8 +1,10 @@
---- lease: what a semaphore gives. A lease is its own owner. A lease that is dropped is given back when Lua collects it;
---- a lease that is taken while a host serves a request (nginx) ends with that request.
+-- SPDX-License-Identifier: MIT
+--- lease: a grant of a semaphore. A lease is its own owner. If the script drops it, it is released
+--- when Lua collects it. A lease that is taken while a host serves a request (nginx) ends with that
+--- request.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
-local errands = require "zklock.nodes.errands"
+local node_requests = require "zklock.nodes.node_requests"
 local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 local text = require "zklock.base.text"
@@ -13,7 +15,7 @@ Lease.__index = Lease
 Lease.__name = "zklock.Lease"
 owner.declare_weak_class(Lease)
 
---- Made before there is anything to lease.
+--- Created before there is a hold.
 ---@param semaphore zklock.Semaphore
 ---@return zklock.Lease
 function Lease.new(semaphore)
@@ -21,13 +23,13 @@ function Lease.new(semaphore)
     _number = false, _finalizer = false }, Lease)
 end
 
---- The wait for a lease, before it joins.
+--- Binds the lease to its wait, which has not joined yet.
 ---@private
 function Lease:bind(hold)
   self.hold = hold
 end
 
---- As a guard: it is open until it is known that it was given back, or lost.
+--- As a guard's: the lease stays open until it is known to be released or lost.
 local function release(lease)
   if not lease.open then return true end
   local hold, ok = lease.hold, false
@@ -38,7 +40,7 @@ local function release(lease)
   return nil, err
 end
 
---- Gives it back; calling it twice is fine.
+--- Releases; a second call does nothing and answers true.
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held; "lost",
 ---  "closed", "forked"
@@ -47,7 +49,7 @@ function Lease:release()
   return core.quietly(release, self)
 end
 
---- The host's request that it was taken for has ended: so does the lease.
+--- The host's request for which it was taken has ended: so does the lease.
 ---@private
 function Lease:abandon()
   local hold = self.hold
@@ -59,14 +61,15 @@ function Lease:is_open()
   return self.open and self.hold:is_open()
 end
 
---- The fencing token: grows with every lease of this semaphore. Of a count, that of the first.
+--- The fencing token: it grows with every lease of this semaphore. Several leases have that of the
+--- first.
 ---@return integer? token nil when it is no longer held
 function Lease:token()
   check.self(self, Lease, "lease:token")
   return self:is_open() and self.hold.token or nil
 end
 
---- Writes that the servers do only if the lease is still held; as `lock:multi`.
+--- Writes that the servers perform only if the lease is still held; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
 ---@return (string|zklock.Stat|true)[]? results as of `client:multi`
@@ -81,7 +84,7 @@ function Lease:multi(list, timeout)
   local err = hold:is_over() or client.waits:cannot_wait()
   if err then return nil, err end
   local results, index
-  results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
+  results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
   return results, err, index
 end
 
@@ -100,15 +103,16 @@ function Lease:is_held()
   return self:validity() > 0
 end
 
---- Seconds for which the servers cannot give it to another owner, read from the clock at the time of the call.
+--- Seconds for which the servers cannot grant it to another owner, read from the clock at the time
+--- of the call.
 ---@return number seconds 0 when it is not held
 function Lease:validity()
   check.self(self, Lease, "lease:validity")
   return self.open and self.hold:validity() or 0
 end
 
---- Sets the listener for its loss, or removes it. It keeps what it refers to: a lease that its own listener refers to
---- is not collected.
+--- Sets the listener for its loss, or removes it. The listener keeps alive whatever it refers to: a
+--- lease that its own listener refers to is not collected.
 ---@param fn fun(err: "lost", lease: nil, token: integer)? nil removes the listener
 function Lease:on_lost(fn)
   check.self(self, Lease, "lease:on_lost")

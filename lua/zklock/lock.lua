@@ -1,8 +1,10 @@
+-- SPDX-License-Identifier: MIT
 --- lock: the handle of a mutex, a multilock, or one side of a read-write lock.
 local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
-local errands = require "zklock.nodes.errands"
+local errors = require "zklock.base.errors"
+local node_requests = require "zklock.nodes.node_requests"
 local guard = require "zklock.guard"
 local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
@@ -17,29 +19,36 @@ local again, once_less, standing = core.again, core.once_less, core.standing
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 local function pack(...) return { n = select("#", ...), ... } end
 
-local NO_MEMORY = "not enough memory" -- as Lua itself says it
-
 ---@class zklock.Lock
-local Lock = {}
+---@field label integer the number of its name, for metrics; 0: it has none
+local Lock = { label = 0 }
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
---- A handle of a path.
+--- Stands for the struct of a path until the handle asks for the lock: most handles of many paths never do, and the
+--- struct takes memory.
+---@type zklock.Handed
+local NOBODY = { contender = false, whose = false }
+
+--- A handle for a path.
 ---@param lock_path zklock.LockPath
 ---@param by_thread boolean? true: a call without an owner belongs to the host's light thread
+---@param label integer?
 ---@return zklock.Lock
-function Lock.new(client, lock_path, by_thread)
-  return setmetatable({ lock_path, client = client, lock_path = lock_path, by_thread = by_thread or false }, Lock)
+function Lock.new(client, lock_path, by_thread, label)
+  local lock = { client = client, lock_path = lock_path, handed = NOBODY, by_thread = by_thread or false }
+  if label then lock.label = label end -- a fifth field of the constructor would take memory in each handle
+  return setmetatable(lock, Lock)
 end
 
 -- ---- the fast path ------------------------------------------------------------------------------------------------
 -- If the caller already holds the lock, one call of core answers. It takes no C lock and allocates nothing. The slow
--- path handles the rest: a loss, no validity, a debug hook (which could raise before the caller has what was counted),
--- and an owner that core cannot recognize.
+-- path handles the rest: a loss, no validity, a debug hook (which could raise after the count and before the return),
+-- and an owner that core cannot recognize. The fields that the call needs are in one struct, `zklock.Handed`.
 --
 -- `not who and who == nil` is rawequal(who, nil) without a call: it compares no value that has an `__eq`.
 
---- The handle that was used last: checking the type of an object takes longer than all the rest.
+--- The handle that was used last: checking an object's type takes longer than everything else here.
 local latest = setmetatable({ false }, { __mode = "v" })
 
 local function is_lock(self)
@@ -52,10 +61,9 @@ end
 ---@return number? seconds of validity
 local function seen_standing(self)
   if not (self and self == latest[1] or is_lock(self)) then return nil end
-  local lock_path = self[1]
-  local contender = lock_path[1]
-  if not contender then return nil end
-  return standing(contender, lock_path[2])
+  local handed = self.handed
+  if not handed then return nil end
+  return standing(handed.contender, handed.whose)
 end
 
 -- -------------------------------------------------------------------------------------------------------------------
@@ -65,62 +73,78 @@ local function owner_or_current(lock, who)
   return owner.named(who)
 end
 
---- The owner already holds it. With validity 0 the call waits until the session is known to be alive.
+--- Counts a call that has failed, if the engine does not know of it.
+---@param since number when the call began to wait
+---@return nil
+---@return string err
+local function count_failure(lock, err, since)
+  lock.client.native:count(lock.label, err, core.now() - since)
+  return nil, err
+end
+
+--- The owner already holds it. With validity 0 the call waits until the session turns out to be
+--- alive.
 ---@return zklock.Hold? hold
 ---@return string|thread|table err_or_here
-local function await_validity(hold, deadline, here)
+local function await_validity(lock, hold, deadline, here)
   local contender = hold.contender
   if contender:validity() > 0 then return hold, here end
-  local ok, answer = query(hold.lock_path.client, function(tag) return contender:ask_validity(tag, deadline) end)
+  local since = core.now()
+  local ok, answer = query(lock.client, function(tag) return contender:ask_validity(tag, deadline) end)
   if not ok then
     if answer == "lost" and hold.state == "held" then quietly(hold.finish, hold, "lost") end
-    return nil, answer
+    return count_failure(lock, answer, since)
   end
   answer:drop()
-  if hold.state ~= "held" then return nil, "lost" end
+  if hold.state ~= "held" then return count_failure(lock, "lost", since) end
   return hold, here
 end
 
 --- The same owner already waits in another coroutine: waits until that wait has ended.
 ---@return zklock.Hold? hold nil without an error: the wait has ended, and the owner does not hold it
 ---@return string|thread|table|nil err_or_here
-local function await_other(lock_path, hold, deadline, once, who, here)
-  local client = lock_path.client
+local function await_other(lock, hold, deadline, once, who, here)
+  local client, since = lock.client, core.now()
   while hold do
-    if once then return nil, "timeout" end
+    if once then return count_failure(lock, "timeout", since) end
     hold:await(deadline)
     if hold.state == "waiting" then
-      local unusable = client.native:unusable()
-      return nil, unusable or (client.native:state() == "connected" and "timeout" or "disconnected")
+      local err = client.native:unusable() or (client.native:state() == "connected" and "timeout" or "disconnected")
+      return count_failure(lock, err, since)
     end
-    hold = lock_path:of(who)
-    if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
+    hold = lock.lock_path:of(who)
+    if hold and hold.state == "held" then return await_validity(lock, hold, deadline, here) end
   end
   return nil
 end
 
---- Waits until the owner holds the lock. The hold counts once it is handed out.
+--- Waits until the owner holds the lock. The hold counts once it is handed out. Each call that fails
+--- counts once, in the engine or here. A call that finds the lock held by its owner counts nothing: it
+--- was counted when it was granted.
 ---@param caller any the owner of a call that names no owner, if that is the owner here; else nil
 ---@return zklock.Hold? hold
 ---@return string|thread|table err_or_here or the running coroutine, or `owner.main`
 local function seek(lock, deadline, once, who, caller)
+  if lock.handed == NOBODY then lock.handed = lock.lock_path:shown() end
   local lock_path, client = lock.lock_path, lock.client
   local unusable = client.waits:cannot_wait()
-  if unusable then return nil, unusable end
+  if unusable then return count_failure(lock, unusable, core.now()) end
   local here = client.holds:recall()
   if not rawequal(who, here) then owner.look(who) end
   local hold = lock_path:of(who)
-  if hold and hold.state == "held" then return await_validity(hold, deadline, here) end
+  if hold and hold.state == "held" then return await_validity(lock, hold, deadline, here) end
   if hold then client.lifetimes:reap(math.huge) else client.lifetimes:glance() end
   quietly(lock_path.reap, lock_path)
   hold = hold and lock_path:of(who)
   if hold then
     local err
-    hold, err = await_other(lock_path, hold, deadline, once, who, here)
+    hold, err = await_other(lock, hold, deadline, once, who, here)
     if hold or err then return hold, err end
   end
+  local forbidden = lock_path:forbids(who)
+  if forbidden then return count_failure(lock, forbidden, core.now()) end
   hold = Hold.new(lock_path, lock, who)
-  local err = lock_path:forbids(who) or hold:acquire(deadline, once, here, caller)
+  local err = hold:acquire(deadline, once, here, caller)
   if hold.state == "held" then return hold, here end
   if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
   return nil, err
@@ -156,9 +180,8 @@ end
 ---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
 function Lock:acquire(timeout, who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
-    local lock_path = self[1]
-    local contender = lock_path[1]
-    local token = contender and again(contender, timeout, lock_path[2], lock_path[3], self)
+    local handed = self.handed
+    local token = handed and again(handed.contender, timeout, handed.whose, self)
     if token then return token end
   end
   check.self(self, Lock, "lock:acquire")
@@ -196,9 +219,8 @@ end
 ---  "not owner"; "lost": it was held, and no longer is; "closed", "forked"
 function Lock:release(who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
-    local lock_path = self[1]
-    local contender = lock_path[1]
-    if contender and once_less(contender, lock_path[2], true) then return true end
+    local handed = self.handed
+    if handed and once_less(handed.contender, handed.whose) then return true end
   end
   check.self(self, Lock, "lock:release")
   who = owner_or_current(self, check.owner(who))
@@ -224,6 +246,13 @@ local function held(lock, who)
   local hold = lock.lock_path:of(who)
   if not hold or hold.state ~= "held" then return nil end
   return hold, hold:validity()
+end
+
+--- The caller's own hold.
+---@private
+---@return zklock.Hold? hold nil: the caller does not hold the lock
+function Lock:hold_of_caller()
+  return (held(self))
 end
 
 --- True while this owner holds the lock and `validity` is above 0.
@@ -274,8 +303,8 @@ function Lock:validity(who)
   return hold and left or 0
 end
 
---- Does all of several writes or none, as `client:multi`. The servers do them only if this owner still holds the lock:
---- never after another owner was granted it.
+--- Performs all of several writes or none, as `client:multi` does, and only if this owner still
+--- holds the lock: never after another owner was granted it.
 ---@param list table[] as of `client:multi`; not on the lock's own node
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
@@ -293,11 +322,11 @@ function Lock:multi(list, timeout, who)
   client.holds:recall()
   local hold = self.lock_path:of(who)
   if not hold or hold.state ~= "held" then return nil, self.lock_path:loss_of(who) and "lost" or "not owner" end
-  local results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
+  local results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
   return results, err, index
 end
 
---- The lock's own nodes: guard your own transactions by them.
+--- The paths of the lock's own nodes, for transactions of your own that depend on the lock.
 ---@param who any?
 ---@return string[]? paths full, without the chroot; nil when the owner does not hold it
 function Lock:nodes(who)
@@ -307,14 +336,8 @@ function Lock:nodes(who)
   return nodes and nodes[1] and nodes or nil
 end
 
---- The error with its traceback, which is lost when the error is raised again.
-local function with_traceback(err)
-  if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
-  local ok, trace = pcall(debug.traceback, err, 2)
-  return ok and trace or err
-end
-
---- Releases after fn. After an error fn's work may still be under way, so no caller of this client takes over its node.
+--- Releases after fn. After an error fn's work may go on, so no caller of this client takes over
+--- its node.
 local function end_with(lock, kept, who, failed)
   local released, err
   if failed then
@@ -348,7 +371,7 @@ function Lock:with(timeout, ...)
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
   kept, err = self:guard(timeout, who)
   if not kept then return self.client.waits:failure(err) end
-  local ok, results = xpcall(call, with_traceback) -- allocations from here on happen inside this call
+  local ok, results = xpcall(call, errors.with_traceback) -- allocations from here on happen inside this call
   local ended, released
   ended, released, err = pcall(end_with, self, kept, who, not ok)
   if not ended then
@@ -356,14 +379,14 @@ function Lock:with(timeout, ...)
     claim.next_undo, holds.to_undo = holds.to_undo, claim -- the next call of this client releases it
     error(ok and released or results, 0)
   end
-  if err == "lost" then self.lock_path:forgive(who) end -- the caller hears of it now
+  if err == "lost" then self.lock_path:forgive(who) end -- this call reports the loss
   if not ok then error(results, 0) end
   if released then return true, unpack(results, 1, results.n) end
   return nil, err, unpack(results, 1, results.n)
 end
 
---- Acquires for a block: `local g <close> = assert(lock:guard(5))`. A guard that is dropped releases when Lua collects
---- it.
+--- Acquires for a block: `local g <close> = assert(lock:guard(5))`. If the script drops the guard,
+--- it releases when Lua collects it.
 ---@param timeout number? seconds
 ---@param who any? the owner, as of `acquire`
 ---@return zklock.Guard? guard
@@ -408,8 +431,8 @@ function Lock:on_revoke(fn)
   quietly(self.lock_path.tell_revoked, self.lock_path)
 end
 
---- Asks the holders to give the lock back, in whatever process or language: a writer or all readers, and the holders
---- of each path of a multilock.
+--- Asks the holders to release, in whatever process or language they are: a writer or all readers;
+--- for a multilock, the holders of each path.
 ---@param timeout number? seconds
 ---@return boolean? asked true once the servers have stored the request; false: nobody holds it
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",
@@ -421,8 +444,9 @@ function Lock:revoke(timeout)
   return revoke(self.client, self.lock_path.paths or { self.lock_path.path }, deadline, once, false)
 end
 
---- The nodes in the line, in order; of a multilock one line after the other. `kind` is "lock", "read" or "write";
---- `created` is seconds since 1970 by the servers' clock; `mine` is true for this client's nodes.
+--- The nodes in the line, in order; for a multilock, one line after the other. `kind` is "lock",
+--- "read" or "write"; `created` is seconds since 1970 by the servers' clock; `mine` is true for
+--- this client's nodes.
 ---@param timeout number? seconds
 ---@return zklock.Participant[]?
 ---@return string? err "timeout", "disconnected", "closed", "access denied", "auth failed", "forked", "too many",

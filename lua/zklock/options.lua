@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- options: the options of `zklock.connect` and of each kind of lock. spec/docs/interface_spec.lua compares them with
 --- docs/api.md.
 local check = require "zklock.base.check"
@@ -8,56 +9,81 @@ local options = {}
 options.known = {
   connect = {
     session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
-    on_state = true, on_error = true, log = true, tls = true,
+    on_state = true, on_error = true, log = true, log_level = true, tls = true,
   },
   mutex = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
-    owner = true },
+    owner = true, name = true, slow = true },
   rwlock = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
-    owner = true },
-  multilock = { max_hold = true, owner = true },
-  semaphore = { max_hold = true },
+    owner = true, name = true, slow = true },
+  multilock = { max_hold = true, owner = true, name = true, slow = true },
+  semaphore = { max_hold = true, name = true, slow = true },
+  once = { timeout = true, mark = true },
+  job = { pause = true, pause_most = true, every = true, mark = true },
 }
 
 ---@class zklock.ConnectOptions
----@field session_timeout number? seconds asked of the servers; default 10, at most 3600: how long a dead process keeps
----  its locks
----@field connect_timeout number? seconds to wait here for the session; default `session_timeout`, inside nginx 0; at
----  most 3600, or math.huge; 0 returns a client that is still connecting
+---@field session_timeout number? seconds; default 10, at most 3600: how long a dead process keeps
+---  its locks. The servers may grant another one
+---@field connect_timeout number? seconds that connect waits for the session; default
+---  `session_timeout`, inside nginx 0; at most 3600, or math.huge; 0 returns a client that is still
+---  connecting
 ---@field auth table? `{ scheme = "digest", credential = "user:password" }`, or a list of them
----@field acl "open"|"creator"|"read"|nil of the nodes that the client creates; default "open", with `auth` or `tls`
----  "creator"
----@field identifier string? text for people, in the lock's node; default "HOST:PID"; at most 1024 bytes
----@field loop string|table|nil the event loop: "blocking", "cqueues", "luv", "copas", inside nginx "openresty", or an
----  adapter table, see docs/loops.md
+---@field acl "open"|"creator"|"read"|nil of the nodes that the client creates; default "open", with
+---  `auth` or `tls` "creator"
+---@field identifier string? text for people, in the lock's node; default "HOST:PID"; at most 1024
+---  bytes
+---@field loop string|table|nil the event loop: "blocking", "cqueues", "luv", "copas", inside nginx
+---  "openresty", inside HAProxy "haproxy", or an adapter table, see docs/hosts.md and docs/loops.md
 ---@field on_state fun(state: string)?
----@field on_error fun(message: string)? for errors in callbacks; default prints to stderr
----@field log fun(level: string, message: string)|false|nil libzookeeper's warnings and errors, of all clients of the
----  process; false: no lines in nginx's error log either
----@field tls { ca: string, cert: string, key: string, password: string? }? paths of files in PEM form, and the key's
----  password if it has one
+---@field on_error fun(message: string)? gets errors in callbacks; default prints to stderr
+---@field log fun(level: string, message: string)|false|nil gets libzookeeper's warnings and errors,
+---  of all clients of the process; false: also no lines in nginx's error log
+---@field log_level "error"|"warn"|"debug"|nil the lowest level that `log` gets; default "warn";
+---  "debug": also a line for each change of a state, see docs/internals/tracing.md
+---@field tls { ca: string, cert: string, key: string, password: string? }? paths of files in PEM
+---  form, and the key's password if it has one
 
---- These belong to the path, except `owner`, which belongs to the handle: different options for the same path raise.
+--- These belong to the path, except `owner` and `name`, which belong to the handle. Different options
+--- for the same path raise.
 ---@class zklock.SemaphoreOptions
----@field max_hold number? seconds after which a hold is lost, whatever the script does
+---@field name string? UTF-8, at most 255 bytes: the label `lock` of its metrics. Locks without one
+---  have `lock=""`
+---@field slow number? seconds: a wait that takes longer is a warning in the log, which names the path
+---  and who holds
+---@field max_hold number? seconds after which a hold is lost, even if the script goes on
 
 ---@class zklock.MultilockOptions: zklock.SemaphoreOptions
----@field owner "thread"|nil inside nginx the light thread owns what it takes, instead of the request
+---@field owner "thread"|nil inside nginx: the light thread owns the lock, instead of the request
 
 ---@class zklock.LockOptions: zklock.MultilockOptions
 ---@field max_waiting integer? how many callers of this client may wait; one more gets "busy"
----@field fair boolean? default true: strict order of arrival; false: this client's callers take turns on one node, its
----  place in the line, without traffic; those of a read-write lock on one for writers, and together on one for readers
----@field linger number? with `fair = false`: seconds for which the client keeps the place at most when no caller wants
----  it; default 1
----@field handoffs integer? with `fair = false`: how many grants in a row the waiters behind the place wait for;
----  default 64
----@field stint number? with `fair = false`: seconds for which they wait at most, besides the last hold; default
----  1; math.huge: no bound
+---@field fair boolean? default true: strict order of arrival. false: this client's callers take
+---  turns on one node, its place in the line, without traffic; for a read-write lock, writers on
+---  one node, readers together on another
+---@field linger number? with `fair = false`: seconds for which the client keeps the place at most
+---  while no caller wants it; default 1
+---@field handoffs integer? with `fair = false`: how many grants in a row the waiters behind the
+---  place wait for; default 64
+---@field stint number? with `fair = false`: seconds that they wait at most, plus the last hold;
+---  default 1; math.huge: no bound
+
+---@class zklock.OnceOptions
+---@field timeout number? seconds that the wait for the lock and the mark take at most; nil waits for
+---  ever
+---@field mark "before"|"after"|nil when the mark is written: default "before" fn: at most once;
+---  "after": at least once
+
+---@class zklock.JobOptions
+---@field pause number? seconds between the return of fn and the next time that the job queues;
+---  default 1
+---@field pause_most number? seconds: the pause doubles with each error up to this; default 30
+---@field every number? seconds between two starts by anybody, above 0
+---@field mark "before"|"after"|nil with `every`: when the mark is written, as of `client:once`
 
 local OF_PLACES = { "linger", "handoffs", "stint" }
 local LINGER, HANDOFFS, STINT = 1, 64, 1
 
---- The options of a shared place, which are not valid with a fair lock.
+--- Checks the options of `fair = false`, which are not valid with a fair lock.
 local function check_place(given, settings, level)
   for _, name in ipairs(OF_PLACES) do
     if settings.fair and given[name] ~= nil then
@@ -71,14 +97,54 @@ local function check_place(given, settings, level)
     or check.integer(given.handoffs, "options.handoffs", 1, nil, level)
 end
 
---- The settings of a lock without options: one table for all of them, which nobody changes.
+--- The settings of a lock without options: all such locks share this table, and nothing changes it.
 local USUAL = { fair = true }
 
---- Checks the options of a lock. Nobody changes the result.
+--- The settings of a lock without options.
+options.usual = USUAL
+
+local MARKS = { before = "before", after = "after" }
+
+--- When the mark is written.
+---@return "before"|"after"
+function options.mark(given, level)
+  if given == nil then return "before" end
+  local mark = check.word(given, "options.mark", MARKS, level + 1) -- no tail call, which has no level
+  return mark
+end
+
+--- Checks the options of `client:once`.
+---@return "before"|"after" mark
+---@return number? timeout
+function options.check_once(given, level)
+  given = check.options(given, "options", options.known.once, level)
+  local mark = options.mark(given.mark, level)
+  check.deadline(given.timeout, "options.timeout", level)
+  return mark, given.timeout
+end
+
+local PAUSE, PAUSE_MOST = 1, 30
+
+--- Checks the options of `client:job`.
+---@return zklock.JobSettings
+function options.check_job(given, level)
+  given = check.options(given, "options", options.known.job, level)
+  local pause = given.pause == nil and PAUSE or check.span(given.pause, "options.pause", level)
+  local most = given.pause_most == nil and PAUSE_MOST or check.span(given.pause_most, "options.pause_most", level)
+  local every = given.every ~= nil and check.period(given.every, "options.every", level)
+  if given.mark ~= nil and not every then
+    error("bad argument 'options.mark': only valid with options.every", level - 1)
+  end
+  return { pause = pause, pause_most = most, every = every, mark = options.mark(given.mark, level) }
+end
+
+--- Checks the options of a lock. Nothing changes the result.
 ---@param kind string
 ---@return { fair: boolean, max_hold: number?, max_waiting: integer?, linger: number?, handoffs: integer?,
----   stint: number? }
----@return boolean by_thread whether a call that names no owner is its light thread's, inside nginx
+---   stint: number?, slow: number? }
+---@return boolean by_thread true: inside nginx, a call that names no owner belongs to its light
+---  thread
+---@return string? name
 function options.check(given, kind, level)
   given = check.options(given, "options", options.known[kind], level)
   local fair = given.fair == nil or check.bool(given.fair, "options.fair", level)
@@ -87,10 +153,14 @@ function options.check(given, kind, level)
   local max_waiting = given.max_waiting
   if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0, nil, level) end
   local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true }, level)
-  local is_usual = fair and max_hold == nil and max_waiting == nil
-  local settings = is_usual and USUAL or { fair = fair, max_hold = max_hold, max_waiting = max_waiting }
+  local name = given.name
+  if name ~= nil then check.label(name, "options.name", level) end
+  local slow = given.slow
+  if slow ~= nil then check.seconds(slow, "options.slow", level) end
+  local is_usual = fair and max_hold == nil and max_waiting == nil and slow == nil
+  local settings = is_usual and USUAL or { fair = fair, max_hold = max_hold, max_waiting = max_waiting, slow = slow }
   check_place(given, settings, level + 1)
-  return settings, by_thread
+  return settings, by_thread, name
 end
 
 return options

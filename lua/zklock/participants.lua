@@ -1,4 +1,5 @@
---- participants: who holds and who waits, read off the servers.
+-- SPDX-License-Identifier: MIT
+--- participants: the holders and waiters of a lock, read from the servers.
 local query = require "zklock.run.query"
 
 ---@class zklock.Participant
@@ -7,12 +8,12 @@ local query = require "zklock.run.query"
 ---@field kind "lock"|"read"|"write"|"lease"
 ---@field sequence integer
 ---@field session string
----@field identifier string the first 1024 bytes of what is in the node, as they are
+---@field identifier string the node's data, truncated to 1024 bytes
 ---@field created number seconds since 1970 by the servers' clock
 ---@field holder boolean
----@field mine boolean this client's
+---@field mine boolean true for this client's nodes
 
---- Those in the lines at `paths`, and those with leases at `leases`, which come first.
+--- Lists the nodes in the lines at `paths`, and before them the leases at `leases`.
 ---@param leases string?
 ---@return zklock.Participant[]?
 ---@return string? err

@@ -1,10 +1,11 @@
---- request: asks for a lock without waiting; `poll` calls its callback. The request is the owner of what it gets. If it
---- is made while a host serves a request (nginx), it ends with that request.
+-- SPDX-License-Identifier: MIT
+--- request: asks for a lock without waiting; `poll` runs its callback. The request is the owner of
+--- the lock. A request that is created while a host serves a request (nginx) ends with that one.
 local Callbacks = require "zklock.run.callbacks"
 local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
-local errands = require "zklock.nodes.errands"
+local node_requests = require "zklock.nodes.node_requests"
 local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 
@@ -19,7 +20,8 @@ owner.declare_weak_class(Request)
 
 local WEAK_VALUES = { __mode = "v" }
 
----@param lease zklock.Lease? what the callback gets, and the owner; default: the hold's token, and the request
+---@param lease zklock.Lease? of a semaphore: the owner, which the callback gets; nil: the request
+---  is the owner, and the callback gets the token
 ---@param count integer? how many leases
 local function new(handle, deadline, once, callback, lease, count)
   local client = handle.client
@@ -28,7 +30,9 @@ local function new(handle, deadline, once, callback, lease, count)
     told_lost = false, called = setmetatable({ call }, WEAK_VALUES), next_undo = false, _kept = false,
     _lifetimes = false, _number = false, _finalizer = false }, Request)
   if client.loop.tie then client.loop.tie(client, request) end
-  local err = client.native:unusable() or request:join(handle, deadline, once, count)
+  local unusable = client.native:unusable()
+  if unusable then client.native:count(handle.label, unusable, 0) end
+  local err = unusable or request:join(handle, deadline, once, count)
   if err then
     request.hold = false
     request:tell(err)
@@ -37,7 +41,7 @@ local function new(handle, deadline, once, callback, lease, count)
   return request
 end
 
---- Asks for the lock. The callback is called exactly once, also when the client could not ask.
+--- Asks for the lock. The callback runs exactly once, even if the client could not ask.
 ---@param handle zklock.Lock|zklock.Semaphore
 function Request.new(handle, ...)
   handle.client.holds:recall()
@@ -56,7 +60,7 @@ function Request:join(handle, deadline, once, count)
   end)
   if lease then lease:bind(hold) end
   self.hold = hold
-  client.dispatcher:keep(self) -- a waiting one is not collected
+  client.dispatcher:keep(self) -- a request that waits is not collected
   local ok, err = pcall(hold.join, hold, deadline, once)
   if ok and not err then return nil end
   if ok then
@@ -88,9 +92,9 @@ end
 
 ---@private
 function Request:answered(hold)
-  local late = self.cancelled and hold.token -- for the engine, not for the caller
-  if self.cancelled then hold:cancelled() end -- it answered that it was, whatever the engine had decided before
-  if self.call then -- not told already
+  local late = self.cancelled and hold.token -- granted, as far as the engine knows
+  if self.cancelled then hold:cancelled() end -- `cancel` returned true, whatever the engine had decided before
+  if self.call then -- the callback is not queued yet
     self:tell(hold.err, not hold.err and (self.lease or hold.token) or nil)
     self.client.dispatcher:unkeep(self)
   end
@@ -106,15 +110,16 @@ local function cancel(self)
 end
 
 --- Ends the wait.
----@return boolean cancelled true: the callback gets "cancelled", also when the wait was just over; false: the callback
----  has its answer, or gets "closed", and nothing changes
+---@return boolean cancelled true: the callback gets "cancelled", even if the wait has just ended;
+---  false: the callback has its answer, or gets "closed", and nothing changes
 function Request:cancel()
   check.self(self, Request, "request:cancel")
   return quietly(cancel, self)
 end
 
---- The host's request that it was made for has ended: so does this one. Its callback is no longer called: nginx may
---- have ended the coroutine that the callback's variables are in, and their values are undefined then.
+--- The host's request for which it was created has ended: so does this one. Its callback is no
+--- longer called: nginx may have ended the coroutine of the callback's upvalues, whose values are
+--- then undefined.
 ---@private
 function Request:abandon()
   local hold, call = self.hold, self.called[1]
@@ -146,7 +151,7 @@ local function release(self)
   return nil, "not owner"
 end
 
---- Releases what it holds.
+--- Releases the lock.
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "not owner", "lost" (once), "closed", "forked"
@@ -155,7 +160,7 @@ function Request:release()
   return quietly(release, self)
 end
 
---- The fencing token while it holds.
+--- The fencing token, while it holds.
 ---@return integer?
 function Request:token()
   check.self(self, Request, "request:token")
@@ -170,7 +175,7 @@ function Request:turn()
   return self:state() == "held" and self.hold.contender:turn() or nil
 end
 
---- Writes that the servers do only if the request still holds the lock; as `lock:multi`.
+--- Writes that the servers perform only if the request still holds the lock; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
 ---@return (string|zklock.Stat|true)[]? results as of `client:multi`
@@ -184,7 +189,7 @@ function Request:multi(list, timeout)
   local unusable = client.waits:cannot_wait()
   if unusable then return nil, unusable end
   if not hold or hold.state ~= "held" then return nil, hold and hold.state == "lost" and "lost" or "not owner" end
-  local results, err, index = errands.guarded(client, hold, list, deadline, once, 3)
+  local results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
   return results, err, index
 end
 
@@ -203,8 +208,9 @@ function Request:is_held()
   return self:validity() > 0
 end
 
---- Seconds for which the servers cannot give it to another owner, read from the clock at the time of the call: a
---- process that was stopped wakes up with 0. `state` says "held" until the client knows of the loss.
+--- Seconds for which the servers cannot grant it to another owner, read from the clock at the time
+--- of the call: a process that was stopped wakes up with 0. `state` says "held" until the client
+--- knows of the loss.
 ---@return number seconds 0 when it does not hold
 function Request:validity()
   check.self(self, Request, "request:validity")
@@ -222,7 +228,7 @@ function Request:state()
   local hold = self.hold
   if not hold then return "failed" end
   local unusable = self.client.native:unusable()
-  if unusable == "forked" and hold.state == "waiting" then return "failed" end -- the answer is the parent's
+  if unusable == "forked" and hold.state == "waiting" then return "failed" end -- the parent gets the answer
   if hold.state == "held" then
     if unusable then return unusable == "closed" and "released" or "failed" end
     if not hold.contender:held() then return "lost" end

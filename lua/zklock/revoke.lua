@@ -1,8 +1,9 @@
---- revoke: asks those who hold at some paths to give it back, in whatever process or language they are.
+-- SPDX-License-Identifier: MIT
+--- revoke: asks the holders at some paths to release, in whatever process or language they are.
 local query = require "zklock.run.query"
 
----@param leases boolean the paths hold leases
----@return boolean? asked true: somebody was asked; false: nobody holds
+---@param leases boolean true: the paths contain leases
+---@return boolean? asked true: at least one holder was asked; false: nobody holds
 ---@return string? err
 ---@return string? why of "disconnected"
 return function(client, paths, deadline, once, leases)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- rwlock: two locks at one path, one for readers and one for writers.
 local Lock = require "zklock.lock"
 local check = require "zklock.base.check"
@@ -10,11 +11,13 @@ local RwLock = {}
 RwLock.__index = RwLock
 RwLock.__name = "zklock.RwLock"
 
---- A handle on what is known of a path.
+--- A handle for a path.
 ---@param lock_path zklock.LockPath of the writers
+---@param label integer? the number of its name, for metrics
 ---@return zklock.RwLock
-function RwLock.new(client, lock_path, by_thread)
-  local read, write = Lock.new(client, lock_path.read, by_thread), Lock.new(client, lock_path, by_thread)
+function RwLock.new(client, lock_path, by_thread, label)
+  local read = Lock.new(client, lock_path.read, by_thread, label)
+  local write = Lock.new(client, lock_path, by_thread, label)
   return setmetatable({ read = read, write = write }, RwLock)
 end
 

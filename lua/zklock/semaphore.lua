@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- semaphore: the handle of a semaphore at a path.
 local check = require "zklock.base.check"
 local core = require "zklock.core"
@@ -9,18 +10,21 @@ local revoke = require "zklock.revoke"
 local text = require "zklock.base.text"
 
 ---@class zklock.Semaphore
-local Semaphore = {}
+---@field label integer the number of its name, for metrics; 0: it has none
+local Semaphore = { label = 0 }
 Semaphore.__index = Semaphore
 Semaphore.__name = "zklock.Semaphore"
 
---- A handle of a path.
+--- A handle for a path.
+---@param label integer?
 ---@return zklock.Semaphore
-function Semaphore.new(client, lock_path)
-  return setmetatable({ client = client, lock_path = lock_path }, Semaphore)
+function Semaphore.new(client, lock_path, label)
+  return setmetatable({ client = client, lock_path = lock_path, label = label }, Semaphore)
 end
 
---- Each lease is a node, and a caller looks at all of them whenever one comes or goes: a release of 1,000 takes some
---- hundredths of a second, a release of 10,000 blocks the process for more than a second.
+--- Each lease is a node, and a caller reads all of them whenever one comes or goes: a release of
+--- 1,000 takes some hundredths of a second, a release of 10,000 blocks the process for more than a
+--- second.
 local COUNT_MOST = 1000
 
 local function check_count(count, permits)
@@ -40,8 +44,9 @@ local function hand_out(lease, here)
   return lease
 end
 
---- Waits for leases, in order of arrival: all of them or none. A timeout of 0 also answers "timeout" while another
---- caller is just taking one. A lease that is taken while nginx serves a request ends with that request.
+--- Waits for leases, in order of arrival: all of them or none. A timeout of 0 also answers
+--- "timeout" while another caller is taking one. A lease that is taken while nginx serves a request
+--- ends with that request.
 ---@param timeout number? seconds; nil and math.huge wait for ever; 0 tries once
 ---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Lease? lease of all of them
@@ -53,7 +58,10 @@ function Semaphore:acquire(timeout, count)
   local client, lock_path = self.client, self.lock_path
   count = check_count(count, lock_path.settings.permits)
   local refused = client.waits:cannot_wait()
-  if refused then return client.waits:failure(refused) end
+  if refused then
+    client.native:count(self.label, refused, 0)
+    return client.waits:failure(refused)
+  end
   local here = client.holds:recall()
   client.lifetimes:glance()
   local lease = new_lease(self)

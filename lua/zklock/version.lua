@@ -1,2 +1,4 @@
---- That of the C module, too (ZKL_VERSION in csrc/zklock.h): `require "zklock"` compares them.
+-- SPDX-License-Identifier: MIT
+--- The version. tools/version.lua writes it here and into the other places that name it; the C module has it as
+--- ZKL_VERSION (csrc/zklock.h), and `require "zklock"` compares the two.
 return "0.1.0"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- acts: what scripts do that are badly behaved, one act each: they drop what they hold, raise wherever they are, end
 --- their coroutines at any time.
 local raised = require "soak.abuse.raised"

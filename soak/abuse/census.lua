@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- census: how many entries each table has that the module and its clients can reach, also the weak ones and those that
 --- functions refer to.
 local census = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- For soak/lua.lua: misuses zklock under one Lua for a while, and looks again and again whether anything is left.
 ---
 ---   LUA soak/abuse/main.lua HOSTS ROOT SECONDS SEED

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- raised: errors of every kind that a script may raise, and whether one that arrives is ours.
 local raised = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Whatever a call is given: it answers, waits, or raises an error that says what is wrong with which argument. Never a
 -- crash, never an error from inside. The arguments of thousands of calls are drawn from a seed, which a failure prints;
 -- ARGUMENTS=SEED repeats it. Each call has a coroutine of its own, in which it may wait as long as it likes.
@@ -19,7 +20,8 @@ end
 
 -- Not public; or the client's end; or what would run what it is given.
 local LEFT_OUT = { new = true, join = true, tell = true, answered = true, bind = true, abandon = true, give_up = true,
-  undo = true, is_open = true, event = true, remind = true, fail = true, close = true, spawn = true }
+  undo = true, is_open = true, event = true, remind = true, fail = true, close = true, spawn = true,
+  hold_of_caller = true, begin_to_stop = true, is_busy = true, is_inside = true, drop = true }
 
 -- How a message about misuse begins.
 local EXPECTED = { "^bad argument ", "^call it with a colon, ", "attempt to yield" }
@@ -38,6 +40,7 @@ describe("a call #once", function()
     made[#made + 1] = guard
     made[#made + 1] = lease
     made[#made + 1] = client:watch(path, function() end)
+    made[#made + 1] = client:job(path .. "/job", function() end)
     return made
   end
 

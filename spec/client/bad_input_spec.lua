@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Misuse raises, with a message that names the argument, at the line of the caller.
 
 local server = require "spec.support.server"
@@ -85,9 +86,10 @@ describe("misuse", function()
       it("raises for hosts " .. type(value), function() raises("hosts", zklock.connect, value) end)
     end
 
-    it("raises for hosts that somebody took for something else, and says for what", function()
-      assert.matches("no URL", raises("hosts", zklock.connect, "http://zk1:2181"))
-      assert.matches("parted by commas", raises("hosts", zklock.connect, "zk1:2181;zk2:2181"))
+    it("raises for a URL and for servers without commas, and says what it expected", function()
+      assert.matches("got the URL 'http://zk1:2181'", raises("hosts", zklock.connect, "http://zk1:2181"))
+      assert.matches("commas expected between servers, got 'zk1:2181;zk2:2181'",
+        raises("hosts", zklock.connect, "zk1:2181;zk2:2181"))
     end)
 
     it("raises for hosts nil, and for none", function()
@@ -144,6 +146,7 @@ describe("misuse", function()
       on_state = BAD_FUNCTIONS,
       on_error = BAD_FUNCTIONS,
       log = BAD_FUNCTIONS,
+      log_level = { 7, true, {}, print, "", "info", "DEBUG", "warn\0" },
       tls = { 7, "ca", true },
     }
     for name, values in pairs(bad) do

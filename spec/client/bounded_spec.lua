@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- How long the ends of things take when no server answers: `flush`, `close`, the collector, the end of a script.
 --
 -- What is bounded is timed, and a busy machine takes its time: what took too long is tried twice more. Sessions are so

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The client on a real server: its session, its descriptor, its counters.
 
 local fixture = require "spec.support.fixture"

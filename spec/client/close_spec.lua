@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- How a client ends: by close, by a script's end in whatever way, and by the collector.
 
 local fixture = require "spec.support.fixture"

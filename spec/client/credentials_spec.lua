@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The credentials that zklock.connect is given, and the ACLs that come of them.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What an operation takes when there is much of something: steps are counted, not seconds.
 
 local check = require "zklock.base.check"

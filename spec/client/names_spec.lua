@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Servers that are known by name, when the names stop being known or come to mean other addresses.
 
 local fixture = require "spec.support.fixture"

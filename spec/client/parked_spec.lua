@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Callbacks that wait in plain Lua: each is parked in the loop of the client that has begun it, whatever it waits for,
 --- and nobody's deadline depends on it.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What a client calls, and when: poll(), and the callbacks that it runs.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- client:sleep(): waits, and lets others run meanwhile.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Each block that a page shows, for somebody to paste, is run somewhere. #once
 
 local lfs = require "lfs"
@@ -5,11 +6,14 @@ local read = require("spec.support.file").read
 
 --- By page, its blocks in order: the language, and what runs it.
 local RUN = {
-  ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: the Makefile", "sql: spec/docs/promises_spec.lua",
-    "lua: spec/docs/example_spec.lua", "sh: tools/rock.sh" },
+  ["README.md"] = { "lua: spec/docs/example_spec.lua", "sh: tools/rock.sh", "sh: tools/rock.sh",
+    "sql: spec/docs/promises_spec.lua", "lua: spec/docs/example_spec.lua", "console: spec/docs/cli_spec.lua" },
   ["CONTRIBUTING.md"] = { "sh: nobody, it is what everybody runs", "sh: likewise" },
   ["docs/loops.md"] = { "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua",
-    "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
+    "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua", "lua: spec/docs/loops_spec.lua" },
+  ["docs/hosts.md"] = { "haproxy: spec/docs/hosts_spec.lua", "lua: spec/docs/hosts_spec.lua",
+    "lua: spec/hosts/haproxy_spec.lua", "lua: spec/docs/hosts_spec.lua", "lua: spec/docs/hosts_spec.lua",
+    "lua: spec/docs/hosts_spec.lua", "apache: spec/docs/hosts_spec.lua", "lua: spec/docs/hosts_spec.lua" },
   ["docs/openresty.md"] = { "lua: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua",
     "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/docs_spec.lua", "nginx: spec/nginx/operations_spec.lua",
     "nginx: spec/nginx/operations_spec.lua", "nginx: spec/nginx/operations_spec.lua",
@@ -18,7 +22,11 @@ local RUN = {
   ["docs/api.md"] = { "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
     "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
     "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
-    "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua" },
+    "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua", "lua: spec/docs/api_spec.lua",
+    "lua: spec/docs/api_spec.lua" },
+  ["docs/jobs.md"] = { "lua: spec/docs/jobs_spec.lua", "lua: spec/docs/jobs_spec.lua",
+    "nginx: spec/docs/job_examples_spec.lua", "lua: spec/docs/jobs_spec.lua",
+    "lua: spec/docs/job_examples_spec.lua", "lua: spec/docs/job_examples_spec.lua" },
   ["docs/promises.md"] = { "sql: spec/docs/promises_spec.lua", "lua: spec/docs/promises_spec.lua" },
   ["docs/nodes.md"] = { "lua: spec/docs/nodes_spec.lua", "lua: spec/docs/nodes_spec.lua",
     "lua: spec/docs/nodes_spec.lua" },
@@ -37,10 +45,18 @@ local RUN = {
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
-    "lua: spec/docs/cookbook_spec.lua", "nginx: spec/docs/cookbook_spec.lua",
+    "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
+    "nginx: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
+    "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua" },
   ["docs/operations.md"] = { "lua: spec/docs/operations_spec.lua", "lua: spec/docs/operations_spec.lua",
     "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua" },
+  ["docs/cli.md"] = { "crontab: spec/docs/cli_spec.lua", "ini: spec/docs/cli_spec.lua",
+    "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: the Makefile" },
+  ["docs/monitoring.md"] = { "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
+    "nginx: spec/docs/monitoring_spec.lua", "yaml: spec/docs/monitoring_spec.lua",
+    "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
+    "nginx: spec/docs/monitoring_spec.lua" },
   ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
 }
 

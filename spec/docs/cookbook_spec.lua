@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The recipes of docs/cookbook.md, each run as somebody would who pastes it, with stubs for what is the reader's own.
 
 local fixture = require "spec.support.fixture"
@@ -38,18 +39,29 @@ describe("a recipe #once", function()
   local function run(...) return finish(start(...)) end
 
   local CRON = "Run a cron job on one of many machines"
-  it("runs a cron job once a day", function()
-    local report = "local function write_report() print 'a report' end"
-    assert.equal("a report\n", run(CRON, report))
-    assert.equal("", run(CRON, report))
-    assert.equal(os.date("!%Y-%m-%d"), (here.tree:get("/cron/report/last")))
-    here.tree:set("/cron/report/last", "yesterday")
-    assert.equal("a report\n", run(CRON, report))
+  local REPORT = "local function write_report(token) print('a report', token > 0) end"
+
+  it("runs a cron job once, however quick it is, and again when its time has come", function()
+    assert.equal("a report\ttrue\n", run(CRON, REPORT))
+    assert.equal("", run(CRON, REPORT))
+    here.tree:delete("/cron/report/once-2147483647") -- as if it had been long ago
+    assert.equal("a report\ttrue\n", run(CRON, REPORT))
   end)
 
-  it("runs no cron job while another machine runs it", function()
-    assert(here:connect():mutex("/cron/report/lock"):acquire(here.patience))
-    assert.equal("", run(CRON, "local function write_report() print 'a report' end"))
+  it("waits for a cron job that another machine runs, and does not run it again", function()
+    local first = start(CRON, "local function write_report() print 'busy' io.stdout:flush() io.read() end")
+    assert.equal("busy", first:read_line(here.patience))
+    local second = start(CRON, REPORT)
+    here:becomes(3, "/cron/report") -- the two, and the mark
+    first:write("\n")
+    assert.same({ "", "" }, { finish(first), finish(second) })
+  end)
+
+  it("does not repeat a cron job that has failed", function()
+    local failed = start(CRON, "local function write_report() error('no paper', 0) end")
+    assert.equal(1, (failed:wait(60)))
+    assert.matches("no paper", failed:stderr())
+    assert.equal("", run(CRON, REPORT))
   end)
 
   it("skips the work when another process is at it, and says which", function()
@@ -112,6 +124,83 @@ describe("a recipe #once", function()
     assert.equal("true\t1 1\t0 1\nfalse\t1 1\nfalse\t1 1\t9 0\n", said)
   end)
 
+  describe("for two locks in one transaction", function()
+    local TITLE = "Write under two locks in one transaction"
+    local DATABASE = ([[
+      local database = assert(require "luasql.sqlite3".sqlite3():connect(%q))
+      database:execute "PRAGMA synchronous = OFF"
+      local function execute(statement) return assert(database:execute(statement)) end
+      execute "CREATE TABLE IF NOT EXISTS items (id INTEGER PRIMARY KEY, stock INTEGER, token INTEGER DEFAULT 0)"
+      execute "CREATE TABLE IF NOT EXISTS imports (name TEXT PRIMARY KEY, line INTEGER, token INTEGER DEFAULT 0)"
+      execute "DELETE FROM items" execute "DELETE FROM imports"
+      execute "INSERT INTO items (id, stock) VALUES (42, 2), (43, 1)"
+      execute "INSERT INTO imports (name, line) VALUES ('shop', 0)"
+      local function number(select)
+        local cursor = execute(select)
+        local value = cursor:fetch()
+        cursor:close()
+        return ("%%d"):format(value)
+      end
+      local function stored()
+        return number "SELECT stock FROM items WHERE id = 42", number "SELECT stock FROM items WHERE id = 43",
+          number "SELECT line FROM imports"
+      end
+      local function list(...)
+        local lines, n = { ... }, 0
+        return function() n = n + 1 return lines[n] end
+      end
+      local ONE, TWO = { number = 1, item = 42, amount = 5 }, { number = 2, item = 43, amount = 7 }
+    ]]):format(folder.new("cookbook") .. "/database")
+
+    it("stores each line with the tokens of both", function()
+      local said = run(TITLE, DATABASE .. "local function lines() return list(ONE, TWO) end", [[
+        assert(ok, err)
+        print(stored())
+        print(number "SELECT MIN(token) > 0 FROM items", number "SELECT token > 0 FROM imports",
+          number "SELECT imports.token < MIN(items.token) FROM items, imports")
+        client:close()
+      ]])
+      assert.equal("7\t8\t2\n1\t1\t1\n", said)
+    end)
+
+    local LATER = { "items SET token = token + 1000000 WHERE id = 43", "imports SET token = token + 1000000" }
+    for _, behind in ipairs(LATER) do
+      it("stores nothing of a line when a later holder has been at one row: " .. behind, function()
+        local said = run(TITLE, DATABASE .. ([[
+          local function lines()
+            local next = list(ONE, TWO)
+            return function()
+              local line = next()
+              if line == TWO then
+                execute "UPDATE %s"
+              end
+              return line
+            end
+          end
+          local said, problem = pcall(function()
+        ]]):format(behind), [[
+          end)
+          print(said, problem:match "^[^\n]*", stored())
+          client:close()
+        ]])
+        assert.equal("false\ta later holder has been here\t7\t1\t1\n", said)
+      end)
+    end
+
+    it("rolls back and raises when the database refuses a statement", function()
+      local said = run(TITLE, DATABASE .. [[
+        execute "CREATE TRIGGER stop BEFORE UPDATE ON imports BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        local function lines() return list(ONE) end
+        local said, problem = pcall(function()
+      ]], [[
+        end)
+        print(said, (problem:find("disk full", 1, true)) ~= nil, stored())
+        client:close()
+      ]])
+      assert.equal("false\ttrue\t2\t1\t0\n", said)
+    end)
+  end)
+
   it("fills a cache once, and reads it from then on", function()
     local said = run("Refill a cache that many processes read", [[
       local cache
@@ -119,11 +208,18 @@ describe("a recipe #once", function()
       local function fill_prices(token) print("filled", token > 0) cache = { 1, 2 } return cache end
     ]], [[
       print(#assert(prices()), #assert(prices()))
+      print(client:stats().acquired) -- read and write, then read
+      local calls = 0
+      function load_prices() -- empty, until the owner holds write: another process has filled it meanwhile
+        calls = calls + 1
+        return calls > 1 and { 3 } or nil
+      end
+      print(#assert(prices()))
       assert(rw.read:acquire(5))
       print(rw.write:acquire(5))
       client:close()
     ]])
-    assert.equal("filled\ttrue\n2\t2\nnil\tdeadlock\n", said)
+    assert.equal("filled\ttrue\n2\t2\n3\n1\nnil\tdeadlock\n", said)
   end)
 
   it("limits how many processes do something at a time", function()
@@ -131,13 +227,14 @@ describe("a recipe #once", function()
       local function print_label(what, token) print(what, token > 0) io.stdout:flush() io.read() end
     ]]
     local children = {}
-    for i = 1, 3 do children[i] = start(title, printer) end
+    for i = 1, 3 do children[i] = start(title, printer .. "do ", " end print(client:stats().held)") end
     for _, child in ipairs(children) do assert.equal("order 17\ttrue", child:read_line(here.patience)) end
     local fourth = start(title, printer)
     here:eventually(function() return #(here.tree:children("/shop/printers/leases") or {}) == 4 end, "one who waits")
     assert.equal("", fourth:stdout())
     children[1]:write("")
     assert.equal("order 17\ttrue", fourth:read_line(here.patience))
+    assert.equal("0", children[1]:read_line(here.patience))
   end)
 
   it("locks several keys at once", function()
@@ -162,13 +259,22 @@ describe("a recipe #once", function()
     assert.equal("no paper\ntrue\n", said)
   end)
 
+  it("gives the lock back when a coroutine ends, before anybody finds the coroutine dead", function()
+    local said = run("Give the lock back when a request or a coroutine ends", "local function write_report() end", [[
+      while client:stats().acquired == 0 do client:poll(1) end
+      print(client:mutex("/shop/report"):acquire(5) ~= nil, client:stats().abandoned)
+      client:close()
+    ]])
+    assert.equal("true\t0\n", said)
+  end)
+
   local REACT = "React to a loss, and to somebody who asks for the lock"
   local ROWS = [[
     local function rows()
       local n = 0
       return function() n = n + 1 if n <= %s then return n end end
     end
-    local function import() client:sleep(0.01) print "imported" io.stdout:flush() end
+    local function import() require "socket".sleep(0.01) print "imported" io.stdout:flush() end
   ]]
 
   it("ends after its last row when nothing happens", function()
@@ -187,6 +293,139 @@ describe("a recipe #once", function()
     assert.equal("imported", child:read_line(here.patience))
     here.tree:delete((here:only_node("/shop/import")))
     assert.matches("\nlost\n$", "\n" .. finish(child))
+  end)
+
+  describe("for an outage", function()
+    local way
+    before_each(function() way = here:proxy() end)
+
+    local function start_behind(...)
+      local child = wait.spawn_lua(program(...), {}, { env = { ZOOKEEPER = way.hosts } })
+      here:afterwards(function() child:kill() end)
+      return child
+    end
+
+    local function break_way()
+      way:refuse()
+      way:cut()
+    end
+
+    --- The servers are silent for so long that nothing is certain any more; each row waits for a line of the spec.
+    local SILENT = [[
+      local mutex = client.mutex
+      client.mutex = function(self, path)
+        local lock = mutex(self, path)
+        local validity = lock.validity
+        lock.validity = function(...) return self:state() == "suspended" and 0 or validity(...) end
+        return lock
+      end
+    ]]
+    local ROWS_BEHIND = SILENT .. [[
+      local function rows()
+        local n = 0
+        return function() n = n + 1 if n <= LAST then return n end end
+      end
+      io.stdout:setvbuf "line"
+      local function export(row)
+        print("exported " .. row)
+        if row == 1 then
+          io.read()
+          while client:state() ~= "suspended" do require "socket".sleep(0.01) end
+        else
+          require "socket".sleep(0.01)
+        end
+      end
+    ]]
+    local WAIT = "Wait while the servers are out of reach"
+
+    local function reach_the_outage(last)
+      local child = start_behind(WAIT, ("local LAST = %s "):format(last) .. ROWS_BEHIND)
+      assert.equal("exported 1", child:read_line(here.patience))
+      break_way()
+      child:write("\n")
+      assert.equal("ZooKeeper: suspended", child:read_line(here.patience))
+      return child
+    end
+
+    it("waits for the servers, and goes on with the same hold", function()
+      local child = reach_the_outage "2"
+      way:heal()
+      assert.equal("ZooKeeper: connected\nexported 2\ndone\n", finish(child))
+    end)
+
+    it("ends when the lock was lost meanwhile", function()
+      local child = reach_the_outage "math.huge"
+      here.tree:delete((here:only_node("/shop/export")))
+      way:heal()
+      assert.matches("^ZooKeeper: connected\n.*lost\n$", finish(child))
+    end)
+
+    local DECIDE, WORK = "Decide what happens without servers", [[
+      local function sell() print "sold" return 1 end
+      local function fill() print "filled" end
+      print "ready"
+      io.stdout:flush()
+      io.read()
+    ]]
+
+    it("sells nothing and fills the cache without servers", function()
+      local child = start_behind(DECIDE, WORK)
+      assert.equal("ready", child:read_line(here.patience))
+      break_way()
+      child:write("\n")
+      assert.equal("not sold: disconnected\nfilled\n", finish(child))
+    end)
+
+    it("does both under the lock with servers, and neither beside another holder", function()
+      local child = start_behind(DECIDE, WORK)
+      assert.equal("ready", child:read_line(here.patience))
+      child:write("\n")
+      assert.equal("sold\nfilled\n", finish(child))
+      local other = here:connect()
+      for _, path in ipairs { "/shop/stock", "/shop/cache" } do assert(other:mutex(path):acquire(here.patience)) end
+      child = start_behind(DECIDE, WORK)
+      assert.equal("ready", child:read_line(here.patience))
+      child:write("\n")
+      assert.equal("not sold: timeout\n", finish(child))
+    end)
+  end)
+
+  describe("for a daemon", function()
+    local TITLE = "End a daemon on TERM"
+    local WORK = "local function work(token) print('works', token > 0) io.stdout:flush() end"
+
+    local function ends(child, code, stderr)
+      assert.same({ code, 0 }, { child:wait(60) })
+      assert.equal(stderr, child:stderr())
+    end
+
+    for name, number in pairs { TERM = "sigterm", INT = "sigint" } do
+      it("gives the lock back at once and ends with 0 on " .. name, function()
+        local child = start(TITLE, WORK)
+        assert.equal("works\ttrue", child:read_line(here.patience))
+        assert.equal(0, require("luv").kill(child.pid, number))
+        ends(child, 0, "")
+        assert.same({}, here.tree:children("/shop/daemon") or {}) -- an empty directory may be gone
+      end)
+    end
+
+    it("ends with 0 on TERM while it waits for the lock, and leaves no node", function()
+      local holder = here:connect():mutex("/shop/daemon")
+      assert(holder:acquire(here.patience))
+      local child = start(TITLE, WORK)
+      here:becomes(2, "/shop/daemon")
+      assert.equal(0, require("luv").kill(child.pid, "sigterm"))
+      ends(child, 0, "")
+      here:becomes(1, "/shop/daemon")
+    end)
+
+    it("ends with 1 when the lock is lost, and when the work fails", function()
+      local child = start(TITLE, WORK)
+      assert.equal("works\ttrue", child:read_line(here.patience))
+      here.tree:delete((here:only_node("/shop/daemon")))
+      ends(child, 1, "the lock is lost\n")
+      ends(start(TITLE, "local function work() error('no paper', 0) end"), 1, "no paper\n")
+    end)
   end)
 
   it("hands a lock to a longer job, which releases it", function()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What the examples do when they are cut off from the servers, or stopped, and somebody else has the lock meanwhile:
 --- looked at where they do it. What they print goes to a resource, which refuses tokens that are too old, and whose log
 --- tells all the rest. #once

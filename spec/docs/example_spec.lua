@@ -1,5 +1,6 @@
+-- SPDX-License-Identifier: MIT
+local file = require "spec.support.file"
 local port = require "spec.support.port"
-local read = require("spec.support.file").read
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 
@@ -8,7 +9,7 @@ describe("the README's list of the interface", function()
     if _VERSION ~= "Lua 5.4" then return pending("it shows <close>") end
     local zk = server.shared()
     local blocks = {}
-    for block in read("README.md"):gmatch("```lua\n(.-)```") do blocks[#blocks + 1] = block end
+    for block in file.read("README.md"):gmatch("```lua\n(.-)```") do blocks[#blocks + 1] = block end
     assert.equal(2, #blocks)
     local child = wait.spawn_lua([[
       local client = assert(require "zklock".connect(os.getenv "ZOOKEEPER"))
@@ -35,8 +36,8 @@ end)
 
 describe("the ten-line example", function()
   it("is the one at the top of the README", function()
-    local shown = read("README.md"):match("```lua\n(.-)```")
-    assert.equal(read("examples/ten_lines.lua"), shown)
+    local shown = file.read("README.md"):match("```lua\n(.-)```")
+    assert.equal(file.shown("examples/ten_lines.lua"), shown)
   end)
 
   it("runs, and leaves no node behind", function()

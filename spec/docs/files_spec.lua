@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The Markdown pages: each file of the tree that a page names or links to exists.
 
 local lfs = require "lfs"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The pages as a whole: docs/README.md names each, and every link leads somewhere. #once
 
 local lfs = require "lfs"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One interface in three places: what the code knows, what docs/api.md says, what the annotations say. An error or an
 --- option that was forgotten in one of them is named here, with the place.
 
@@ -22,7 +23,8 @@ local function files(folder, ending)
 end
 
 --- The table of api.md whose header begins so: its rows, as lists of cells.
-local function rows_of(header)
+---@param least integer? how many it has
+local function rows_of(header, least)
   local at = assert(api:find("\n| " .. header, 1, true), API .. " has no table with " .. header)
   local rows = {}
   for line in api:sub(at + 1):gmatch("([^\n]*)\n") do
@@ -33,7 +35,7 @@ local function rows_of(header)
   end
   table.remove(rows, 1)
   table.remove(rows, 1)
-  assert.is_true(#rows > 3, header)
+  assert.is_true(#rows >= (least or 4), header)
   return rows
 end
 
@@ -60,9 +62,9 @@ describe("an error #once", function()
       for text in row[1]:gmatch("`([^`]+)`") do told[text] = true end
     end
     -- The table of texts, without the servers' own answers, which are "zookeeper: NAME".
-    for _, name in ipairs(files("csrc", "/status.h")) do
+    for _, name in ipairs(files("csrc", "/status.c")) do
       for line in file.read(name):gmatch("[^\n]+") do
-        local text = not line:find("^#include") and line:match('"([^"]+)"')
+        local text = line:match('%] = "([^"]+)"')
         if text and not text:find("^zookeeper: ") and not NO_RESULTS[text] then
           of_engine[text], of_others[text] = true, true
         end
@@ -91,11 +93,11 @@ describe("an error #once", function()
   end)
 
   it("of the engine is in docs/api.md", function()
-    are_among(of_engine, told, "is a text of status.h and not in the table of errors in " .. API)
+    are_among(of_engine, told, "is a text of status.c and not in the table of errors in " .. API)
   end)
 
   it("of the engine is in an annotation", function()
-    are_among(of_engine, annotated, "is a text of status.h and in no `---@return string? err` below lua/")
+    are_among(of_engine, annotated, "is a text of status.c and in no `---@return string? err` below lua/")
   end)
 
   it("in docs/api.md is one that somebody returns", function()
@@ -116,6 +118,7 @@ end)
 
 describe("an option #once", function()
   local KINDS = { "mutex", "rwlock", "multilock", "semaphore" }
+  local CALLS = { "job", "once" }
 
   --- The fields of a class in the annotations, with those that it inherits.
   local function fields_of(class)
@@ -165,8 +168,18 @@ describe("an option #once", function()
     end)
   end
 
+  for _, call in ipairs(CALLS) do
+    it("of client:" .. call .. " is in options.known, in docs/api.md and in the annotations", function()
+      local told = {}
+      for _, row in ipairs(rows_of("option of `" .. call .. "`", 2)) do told[row[1]:match("^`([^`]+)`$")] = true end
+      is_the_same_everywhere(options.known[call], told, fields_of(class_of("lua/zklock/client.lua", "Client:" .. call)),
+        "client:" .. call)
+    end)
+  end
+
   it("is asked for of each kind that there is", function()
     local known = { connect = true }
+    for _, call in ipairs(CALLS) do known[call] = true end
     for _, kind in ipairs(KINDS) do known[kind] = true end
     are_among(options.known, known, "is in options.known and not tried here")
   end)
@@ -181,7 +194,9 @@ describe("a public function #once", function()
     { "lock", "lua/zklock/lock.lua", "Lock" }, { "rwlock", "lua/zklock/rwlock.lua", "RwLock" },
     { "guard", "lua/zklock/guard.lua", "Guard" }, { "request", "lua/zklock/request.lua", "Request" },
     { "semaphore", "lua/zklock/semaphore.lua", "Semaphore" }, { "lease", "lua/zklock/lease.lua", "Lease" },
-    { "watch", "lua/zklock/nodes/watch.lua", "Watch" },
+    { "watch", "lua/zklock/nodes/watch.lua", "Watch" }, { "hold", "lua/zklock/held.lua", "Held" },
+    { "job", "lua/zklock/job.lua", "Job" },
+    { "metrics", "lua/zklock/metrics/init.lua", "metrics" },
   }
   local classes, headings = {}, {}
 
@@ -202,7 +217,7 @@ describe("a public function #once", function()
     local found, private = {}, private_of(where, class)
     for key, value in pairs(classes[name]) do
       local is_public = type(value) == "function" and not key:find("^__") and key ~= "new" and not private[key]
-      if is_public then found[name .. (name == "zklock" and "." or ":") .. key] = true end
+      if is_public then found[name .. ((name == "zklock" or name == "metrics") and "." or ":") .. key] = true end
     end
     return found
   end
@@ -224,6 +239,7 @@ describe("a public function #once", function()
   setup(function()
     local client = assert(zklock.connect("127.0.0.1:1", { connect_timeout = 0 }))
     classes = { zklock = zklock, lease = require "zklock.lease", watch = require "zklock.nodes.watch",
+      hold = require "zklock.held", job = require "zklock.job", metrics = require "zklock.metrics",
       guard = getmetatable(require("zklock.guard").new()) }
     for name, object in pairs { client = client, lock = client:mutex("/interface"),
       rwlock = client:rwlock("/interface/rwlock"), semaphore = client:semaphore("/interface/semaphore", 1),

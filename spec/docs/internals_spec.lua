@@ -1,10 +1,11 @@
+-- SPDX-License-Identifier: MIT
 --- The pages about the code name files and functions that exist. #once
 
 local lfs = require "lfs"
 local read = require("spec.support.file").read
 
-local PAGES = { "ARCHITECTURE.md", "docs/internals/invariants.md", "docs/internals/performance.md",
-  "docs/internals/walks.md" }
+local PAGES = { "ARCHITECTURE.md", "docs/internals/batching.md", "docs/internals/invariants.md",
+  "docs/internals/performance.md", "docs/internals/run.md", "docs/internals/tracing.md", "docs/internals/walks.md" }
 
 --- The files below a folder whose names end in `ending`, with their texts.
 local function sources(folder, ending, found)
@@ -91,6 +92,20 @@ describe("a page about the code #once", function()
     for _, root in ipairs { "csrc", "lua/zklock" } do
       for _, folder in ipairs(folders(root)) do
         if not page:find("`" .. folder .. "`", 1, true) then missing[#missing + 1] = folder end
+      end
+    end
+    assert.same({}, missing)
+  end)
+
+  it("has each room in the graph and in the table: docs/internals/walks.md", function()
+    local page, missing = read "docs/internals/walks.md", {}
+    local graph = (" " .. page:match("flowchart TD(.-)```") .. " "):gsub("[^%w_]+", "  ")
+    for _, folder in ipairs { "line", "shared", "compound" } do
+      for name in lfs.dir("csrc/" .. folder) do
+        local room = name:match("^(.*)%.c$")
+        if room and not graph:find(" " .. room .. " ", 1, true) then missing[#missing + 1] = "graph: " .. room end
+        local is_in_table = room and page:find("`" .. folder .. "/" .. room .. "`", 1, true)
+        if room and not is_in_table then missing[#missing + 1] = "table: " .. room end
       end
     end
     assert.same({}, missing)

@@ -1,6 +1,7 @@
+-- SPDX-License-Identifier: MIT
 --- What docs/loops.md shows, and examples/loops, do what they say.
 
-local read = require("spec.support.file").read
+local file = require "spec.support.file"
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
 local server = require "spec.support.server"
@@ -29,11 +30,11 @@ describe("the page on event loops", function()
   end
 
   it("shows the examples", function()
-    local text, shown = read("docs/loops.md"), {}
+    local text, shown = file.read("docs/loops.md"), {}
     for block in text:gmatch("```lua\n(.-)```") do shown[#shown + 1] = block end
-    assert.equal(4, #shown)
-    for i, name in ipairs { "cqueues", "luv", "copas", "select" } do
-      assert.equal(read("examples/loops/in_" .. name .. ".lua"), shown[i])
+    assert.equal(5, #shown)
+    for i, name in ipairs { "six_lines", "in_cqueues", "in_luv", "in_copas", "in_select" } do
+      assert.equal(file.shown("examples/loops/" .. name .. ".lua"), shown[i])
     end
   end)
 
@@ -43,6 +44,17 @@ describe("the page on event loops", function()
       queue.at(tree, "/shop/stock"):becomes(0)
     end)
   end
+
+  it("has an adapter of six lines, and shows it", function()
+    local said = run("examples/loops/six_lines.lua")
+    local names = {}
+    for name in said:gmatch("(%d) has it, with token %d+\n") do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "1", "2", "3" }, names)
+    local adapter = file.read("examples/loops/six_lines.lua"):match("\n(local adapter.-\n)\n")
+    assert.equal(6, select(2, adapter:gsub("\n", "")))
+    queue.at(tree, "/shop/stock"):becomes(0)
+  end)
 
   it("has a loop of one's own, whose coroutines take turns", function()
     local said = run("examples/loops/own_loop.lua")

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- examples/nodes do what they say.
 
 local file = require "spec.support.file"

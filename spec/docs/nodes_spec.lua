@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What docs/nodes.md shows, run as somebody would who pastes it.
 
 local file = require "spec.support.file"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The blocks of docs/operations.md, run in order as one program against a server that is stopped meanwhile.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The token at the resource: what docs/promises.md shows, run with a database and two processes.
 
 local read = require("spec.support.file").read

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- docs/troubleshooting.md has a section for each error of the engine and for each warning. #once
 
 local lfs = require "lfs"
@@ -12,10 +13,10 @@ local function headings_of(text)
   return found
 end
 
---- The texts of the errors that csrc/base/status.h lists, but "ok".
+--- The texts of the errors that csrc/base/status.c lists, but "ok".
 local function errors_of(text)
   local found = {}
-  for name, code in text:gmatch('ROW%((ZKL_[%u_]+), "([^"]+)"%)') do
+  for name, code in text:gmatch('%[(ZKL_[%u_]+)%] = "([^"]+)"') do
     if name ~= "ZKL_OK" then found[#found + 1] = code end
   end
   return found
@@ -86,8 +87,8 @@ describe(PAGE .. " #once", function()
     return missing
   end
 
-  it("has a section for each error of csrc/base/status.h", function()
-    local errors = errors_of(read("csrc/base/status.h"))
+  it("has a section for each error of csrc/base/status.c", function()
+    local errors = errors_of(read("csrc/base/status.c"))
     assert.is_true(#errors > 20)
     assert.same({}, missing_errors(errors))
   end)
@@ -124,7 +125,7 @@ describe(PAGE .. " #once", function()
   end)
 
   it("is compared with texts of every form", function()
-    assert.same({ "too big" }, errors_of('ROW(ZKL_OK, "ok") ROW(ZKL_TOO_BIG, "too big")'))
+    assert.same({ "too big" }, errors_of('[ZKL_OK] = "ok", [ZKL_TOO_BIG] = "too big",'))
     assert.same({ "gone after", "any text" },
       warnings_of('zkl_log_warn(log, "gone after %g s", 1);\nzkl_log_warn(log, "%s",\n "any text "\n "more");'))
     assert.same({ "zklock: no timer" }, lines_of('ngx.log(ngx.WARN, "zklock: no timer: ", err)'))

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- docs/tutorial.md, done from its top to its end by a reader with three terminals, against a server of the reader's
 --- own. #once
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Answers that no sane server gives: what comes in is looked at before it is believed. They are unknown answers, as if
 --- they had been lost: whether the request was done is asked again.
 
@@ -100,6 +101,29 @@ describe("a corrupt answer #once", function()
       assert.same({ nil, "unknown" }, { client:multi(ops, PATIENCE) })
       assert.equal(0, faulty:pending())
       assert.same({ true, true }, (client:multi(ops, PATIENCE)))
+    end
+  end)
+
+  --- The moment of a write, which is also the token of the nodes that were made with it.
+  local function forge_moment(moment)
+    local set = wire.int(wire.ops.setData) .. wire.bool(false) .. wire.int(0)
+    faulty:forge_reply("multi", { "(" .. set .. ("."):rep(8) .. ")" .. ("."):rep(8), "%1" .. moment })
+  end
+
+  it("to a transaction: a write at no moment", function()
+    local client = here:connect_to(faulty.hosts, { session_timeout = SESSION })
+    for _, moment in ipairs { ("\0"):rep(8), ("\255"):rep(8) } do
+      forge_moment(moment)
+      assert.same({ nil, "unknown" }, { client:multi({ { "set", path, "x" } }, PATIENCE) })
+      assert.equal(0, faulty:pending())
+
+      forge_moment(moment)
+      local name = ("multilock:%s/a+%s/b"):format(path, path)
+      local token = host:acquire(name, PATIENCE)
+      assert.equal(0, faulty:pending())
+      assert.equal(tree:exists(("%s/a/%s"):format(path, nodes("/a")[1])).czxid, token)
+      assert.is_true(host:release(name))
+      assert.is_true(host:flush(PATIENCE))
     end
   end)
 

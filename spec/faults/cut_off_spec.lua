@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A follower that is cut off from its leader goes on answering reads for a while: what a holder and a waiter who are
 --- its clients may believe meanwhile.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A leader that was deposed and does not know: it goes on answering reads and syncs, its clients' sessions seem to
 --- live, while a new leader has ended them. What a holder who is its client may believe meanwhile.
 

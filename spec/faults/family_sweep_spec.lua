@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Every wire operation of the other kinds of lock, and of revocation, cut off in every way.
 
 local scenarios = require "spec.support.scenarios"

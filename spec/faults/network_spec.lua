@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What a lock does when the network fails at the worst moment.
 
 local fixture = require "spec.support.fixture"

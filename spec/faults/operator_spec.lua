@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Somebody deletes the nodes that locks are made of: the holder's, a waiter's, their directory, the whole tree.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A silent partition: nothing comes through, and nobody is told.
 --
 -- One client for each thing that one may be doing then, and for each way of the link that may be dead, all at the same

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Servers of an ensemble that are killed, stopped, started again, or have no room left: sessions live, locks are kept,
 --- and who contends goes on.
 

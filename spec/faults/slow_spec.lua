@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A machine whose answers take too long for its session timeout: its session lives, but it is never sure of that. It
 --- must not keep others from a lock that it cannot be granted.
 

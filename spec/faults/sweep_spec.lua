@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Every wire operation of a mutex's acquire, wait, release, cancel and close, cut off in every way.
 
 local scenarios = require "spec.support.scenarios"

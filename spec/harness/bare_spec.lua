@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- tools/bare.sh, with a debootstrap whose system is this one's /usr, and an apt-get that installs nothing.
 
 local folder = require "spec.support.folder"

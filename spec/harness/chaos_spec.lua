@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What `make chaos` rests on: a seed gives one schedule, a lost waiter is told from a stopped one, operators say what
 --- they take away, and what went before a failure is there to be read.
 
@@ -17,6 +18,7 @@ local resource = require "spec.support.resource"
 local schedule = require "chaos.schedule"
 local server = require "spec.support.server"
 local strangers = require "chaos.strangers"
+local successions = require "chaos.successions"
 local testbed = require "chaos.testbed"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -58,6 +60,79 @@ describe("the chaos schedule", function()
       assert.is_true((fault.worker or 1) <= 3 and (fault.proxy or 1) <= 2 and (fault.path or 1) <= 1)
       if fault.kind:find("^long_") then assert.is_true(fault.lasts > 6) end
     end
+  end)
+end)
+
+describe("the chaos schedule of jobs", function()
+  it("is the same for the same seed, and has every kind", function()
+    local list, kinds = schedule.make(42, 600, schedule.JOBS), {}
+    assert.same(list, schedule.make(42, 600, schedule.JOBS))
+    for _, fault in ipairs(list) do
+      local kind = fault.server and fault.server .. "_" .. fault.kind or fault.kind
+      kinds[kind] = (kinds[kind] or 0) + 1
+    end
+    for _, kind in ipairs { "cut", "cut_before", "cut_after", "lose_reply", "delay", "stop", "kill", "long_stop",
+      "long_black_hole", "expire", "delete", "leader_server_kill", "follower_server_kill", "leader_server_stop",
+      "follower_server_stop" } do
+      assert.is_true((kinds[kind] or 0) > 0, kind)
+    end
+  end)
+
+  it("has its large faults one after another", function()
+    local cast, over = schedule.JOBS, 0
+    local small = { cut_before = true, cut_after = true, lose_reply = true }
+    for _, fault in ipairs(schedule.make(7, 600, cast)) do
+      if not (small[fault.kind] or cast.small[fault.kind]) then
+        assert.is_true(fault.at > over, fault.kind)
+        over = fault.at + (fault.lasts or 0)
+      end
+    end
+  end)
+end)
+
+describe("chaos's successions", function()
+  local function silences(moments, events, lags)
+    return (successions.silences(moments, { from = 100, to = 200 }, events or {}, { bound = 30, lags = lags or {} }))
+  end
+
+  it("finds nothing where somebody is always at work", function()
+    assert.same({}, silences { 90, 110, 140, 170, 210 })
+  end)
+
+  it("finds a silence, also the first, the last, and the only one", function()
+    assert.same({ { from = 110, to = 150, late = 10 } }, silences { 110, 150, 180 })
+    assert.same({ { from = 100, to = 135, late = 5 } }, silences { 135, 160, 180 })
+    assert.same({ { from = 160, to = 200, late = 10 } }, silences { 110, 135, 160, 230 })
+    assert.same({ { from = 100, to = 200, late = 70 } }, silences { 99, 201 })
+  end)
+
+  it("allows one for as long as a fault may make it", function()
+    local moments = { 110, 130, 165, 180 }
+    assert.same({}, silences(moments, { { at = 140, bound = 30 } }))
+    assert.same({}, silences(moments, { { at = 120, bound = 50 } }))
+    assert.same({ { from = 130, to = 165, late = 3 } }, silences(moments, { { at = 132, bound = 30 } }))
+    assert.equal(1, #silences(moments, { { at = 166, bound = 30 } }))
+    assert.same({}, silences(moments, {}, { { from = 140, to = 146 } }))
+    assert.same({ { from = 130, to = 165, late = 4 } }, silences(moments, {}, { { from = 120, to = 131 } }))
+  end)
+
+  it("reads accepted steps with their moments", function()
+    local lines = { "0 w1.1/1 ask accepted 5 0", "7 w1.1/1 enter accepted 10 90", "7 w1.1/1 write accepted 20 90",
+      "3 w2.1/1 write refused 25 0", "7 w1.1/1 gone accepted", "7 w1.1 void accepted", "9 w1.1/1 leave accepted 40 90",
+      "9 w1.1/1 lost accepted 50 0" }
+    local n = 0
+    assert.same({ 10, 20, 40 }, successions.moments(function()
+      n = n + 1
+      return lines[n]
+    end))
+  end)
+
+  it("finds an epoch that falls, and a version that was written twice", function()
+    local function write(version, token, path) return { path = path or "/e", version = version, token = token } end
+    assert.same({}, successions.epochs { write(3, 9), write(1, 5), write(2, 5), write(1, 7, "/f") })
+    assert.same({ "/e: epoch 5 in version 4, after 9 in version 2" },
+      successions.epochs { write(4, 5), write(2, 9), write(1, 3) })
+    assert.same({ "/e: version 2 was written twice" }, successions.epochs { write(2, 5), write(2, 5) })
   end)
 end)
 
@@ -455,6 +530,33 @@ describe("chaos's report #once", function()
       assert.is_false(good)
       assert.matches("make chaos SEED=7 MINUTES=4\n7 passed, 1 failed\n$", text)
     end
+  end)
+
+  it("demands of jobs that somebody is always at work, and that epochs grow", function()
+    local found
+    local function with_jobs(change)
+      return check(function(run, verdict)
+        found = { silences = {}, epochs = {}, written = 3, longest = 1 }
+        verdict.jobs, run.least = found, { faults = 250, grants = 250 }
+        change(run)
+      end)
+    end
+    local good, text = with_jobs(function() end)
+    assert.is_true(good)
+    assert.matches("10 passed, 0 failed\n$", text)
+    for _, change in ipairs {
+      function() found.silences[1] = "nobody" end, function() found.epochs[1] = "it fell" end,
+      function() found.written = 0 end, function(run) run.least.faults = 251 end,
+    } do
+      good, text = with_jobs(change)
+      assert.is_false(good)
+      assert.matches("9 passed, 1 failed\n$", text)
+    end
+  end)
+
+  it("names the kind of run", function()
+    local _, text = check(function(run) run.kind, run.sum = "armfuls", 0 end)
+    assert.matches("make chaos SEED=7 MINUTES=4 KIND=armfuls\n", text, 1, true)
   end)
 
   it("shows what went before", function()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- tools/commits.lua, in scratch repositories: which messages it refuses, and where it has no history to look at.
 
 local file = require "spec.support.file"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- `make contest`: it sees what a lock is worth. With those peers only that need no servers of others.
 
 if _VERSION ~= "Lua 5.4" then return end -- which the contest is written for

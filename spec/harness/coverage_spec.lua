@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- `make coverage` on programs of a few lines: what it fails for, and what it only names.
 
 local file = require "spec.support.file"
@@ -9,7 +10,7 @@ local BODY = ("    a += 1;\n"):rep(40)
 local SOURCE = "int %s(int a) {\n" .. BODY .. "    if (a < 0)\n        a = 7;\n    return a;\n}\n"
 local ROOMS = {
   locks = "line/toy", query = "query/toy", recipe = "recipe/toy",
-  session = "zookeeper/session", heart = "zookeeper/heart",
+  session = "zookeeper/session", heart = "zookeeper/heart", once = "once/toy",
 }
 local TRANSITIONS = "legal\tstate: ON -> OFF\nlegal\tstate: OFF -> ON\nmade\tstate: ON -> OFF\n"
 
@@ -18,6 +19,7 @@ What is missed, and why.
 line/toy.c: a = 7; -- nobody is below zero
 query/toy.c: a = 7; -- as above
 recipe/toy.c: a = 7; -- as above
+once/toy.c: a = 7; -- as above
 zookeeper/session.c: a = 7; -- as above
 zookeeper/heart.c: a = 7; -- elsewhere: a spec
 state: OFF -> ON -- it stays off
@@ -46,8 +48,8 @@ describe("make coverage #once #bare", function()
   setup(function()
     toy, tree = folder.new("coverage"), process.spawn({ "pwd" }):read_line(10)
     local names, commands = {}, {}
-    run("mkdir", "-p", "spec", "csrc/line", "csrc/query", "csrc/recipe", "csrc/zookeeper", "build/engine/line",
-      "build/engine/query", "build/engine/recipe", "build/engine/zookeeper")
+    run("mkdir", "-p", "spec", "csrc/line", "csrc/once", "csrc/query", "csrc/recipe", "csrc/zookeeper",
+      "build/engine/line", "build/engine/once", "build/engine/query", "build/engine/recipe", "build/engine/zookeeper")
     for name, path in pairs(ROOMS) do
       file.write(("%s/csrc/%s.c"):format(toy, path), SOURCE:format(name))
       names[#names + 1] = name
@@ -71,7 +73,7 @@ describe("make coverage #once #bare", function()
     assert.is_truthy(said:find("locks: 43 of 44 lines, 97.7 %, 0 without a reason", 1, true), said)
     assert.is_truthy(said:find("session: 86 of 87 lines", 1, true), said) -- but that of the heart
     assert.is_truthy(said:find("1 of 2 legal ones made, 0 without a reason", 1, true), said)
-    assert.is_truthy(said:find("6 passed, 0 failed", 1, true), said)
+    assert.is_truthy(said:find("7 passed, 0 failed", 1, true), said)
   end)
 
   it("names what has a reason and was come by, and does not fail for it", function()
@@ -87,16 +89,16 @@ describe("make coverage #once #bare", function()
       local said, code = coverage(file.replace(REASONS, line, ""), 1)
       assert.not_equal(0, code, said)
       assert.is_truthy(said:find("1 without a reason", 1, true), said)
-      assert.is_truthy(said:find("5 passed, 1 failed", 1, true), said)
+      assert.is_truthy(said:find("6 passed, 1 failed", 1, true), said)
     end
   end)
 
-  it("fails for a reason of what is not there, and for a change that is not legal", function()
+  it("fails for a reason whose line does not exist, and for an illegal transition", function()
     local said, code = coverage(REASONS .. "line/toy.c: a = 8; -- it was there\n", 1)
     assert.not_equal(0, code, said)
     assert.is_truthy(said:find("is not there: line/toy.c: a = 8;", 1, true), said)
-    said, code = coverage(REASONS, 1, TRANSITIONS .. "not legal\tstate: ON -> ON\n")
+    said, code = coverage(REASONS, 1, TRANSITIONS .. "illegal\tstate: ON -> ON\n")
     assert.not_equal(0, code, said)
-    assert.is_truthy(said:find("not legal: state: ON -> ON", 1, true), said)
+    assert.is_truthy(said:find("illegal transition: state: ON -> ON", 1, true), said)
   end)
 end)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- tools/deps.sh, as root, with an apt-get that installs nothing: what it leaves to the machine.
 
 local folder = require "spec.support.folder"

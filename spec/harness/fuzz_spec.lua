@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Which deaths `make fuzz` takes for known ones of libzookeeper: fuzz/known.sh.
 
 local folder = require "spec.support.folder"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The judge of the resource's log: it must find what is wrong, and for the right reason.
 
 local uv = require "luv"

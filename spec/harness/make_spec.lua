@@ -1,15 +1,17 @@
+-- SPDX-License-Identifier: MIT
 --- What the Makefile says of itself: which goals there are, and which of them install packages.
 
 local file = require "spec.support.file"
 local process = require "spec.support.process"
 
 -- Those that a user calls to see something run: they bring what they need.
-local INSTALL = { "demo", "test", "nightly", "neighbours", "tls", "chaos", "soak", "soak-lua", "slow", "random", "sim",
-  "costs", "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint", "asan", "tsan", "bench", "contest" }
+local INSTALL = { "demo", "test", "nightly", "neighbours", "tls", "chaos", "soak", "soak-lua", "slow", "random",
+  "sim", "costs", "recorder", "coverage", "mutants", "model", "fuzz", "bare", "lint", "asan", "tsan", "bench",
+  "duel", "screenshot", "contest", "release", "picture", "platforms" }
 -- Those that do what they say, and what single files are.
-local LEAVE_ALONE = { "help", "build", "hosts", "unit", "neighbour_programs", "contest-spec", "libzookeeper", "format",
-  "rock", "rockspec", "clean", "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test",
-  "build/asan/5.4/zklock/core.so" }
+local LEAVE_ALONE = { "help", "build", "install", "install-lib", "uninstall", "abi", "hosts", "unit",
+  "neighbour_programs", "contest-spec", "libzookeeper", "format", "rock", "rockspec", "clean",
+  "build/5.4/zklock/core.so", "build/luajit/host", "build/unit/timer_test", "build/asan/5.4/zklock/core.so" }
 
 local function make(...)
   local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false }, "make", ... }

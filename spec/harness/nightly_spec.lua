@@ -1,10 +1,12 @@
+-- SPDX-License-Identifier: MIT
 --- `make nightly`, as `make -n` prints it: which parts there are, and what their limits add up to.
 
 local process = require "spec.support.process"
 
 local BUILDS = 900 -- seconds of the four hours for what is compiled
-local PARTS = { "chaos", "mutants", "fuzz", "reloads", "soak", "soak-lua", "recorder", "random-line", "random-compound",
-  "sim", "flood", "hostile-asan", "hostile-tsan", "hostile-valgrind", "hooks-5.1", "hooks-5.4", "hooks-luajit" }
+local PARTS = { "chaos", "chaos-armfuls", "chaos-jobs", "mutants", "fuzz", "reloads", "soak", "soak-lua", "recorder",
+  "random-line", "random-compound", "sim", "flood", "long", "hostile-asan", "hostile-tsan", "hostile-valgrind",
+  "hooks-5.1", "hooks-5.4", "hooks-luajit" }
 
 local function make(...)
   local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false }, "make", "DEPS=", "SEED=1", ... }
@@ -43,8 +45,10 @@ describe("make nightly #once #bare", function()
     local brief, brief_limits = parts("JOBS=2", "HOURS=0.4")
     for name in pairs(commands) do assert.is_true(brief_limits[name] < limits[name], name) end
     for name, pair in pairs {
-      chaos = { " 28 1$", " 2%.8 1$" }, mutants = { " %-l 1560 ", " %-l 156 " }, fuzz = { " 8$", " 0%.8$" },
-      reloads = { " 4$", " 0%.5$" }, soak = { " 15$", " 1%.5$" }, recorder = { " 2500$", " 250$" },
+      chaos = { " 13 1$", " 1%.3 1$" }, ["chaos-armfuls"] = { " 10 1 armfuls$", " 1 1 armfuls$" },
+      ["chaos-jobs"] = { " 5 1 jobs$", " 0%.5 1 jobs$" },
+      mutants = { " %-l 1320 ", " %-l 132 " }, fuzz = { " 8$", " 0%.8$" },
+      reloads = { " 4$", " 0%.5$" }, soak = { " 13$", " 1%.3$" }, recorder = { " 2500$", " 250$" },
       ["soak-lua"] = { " 600 1 ", " 60 1 " }, ["random-line"] = { " 500$", " 50$" }, sim = { " 300 ", " 30 " },
     } do
       assert.matches(pair[1], commands[name])

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The ports that servers of the specs get.
 
 local port = require "spec.support.port"

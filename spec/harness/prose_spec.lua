@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- tools/prose.lua, on pages of a few lines.
 
 local file = require "spec.support.file"

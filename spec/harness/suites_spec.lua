@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- tools/suites.lua with suites of one shell command: what it counts, and when it ends a suite.
 
 local folder = require "spec.support.folder"

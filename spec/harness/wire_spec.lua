@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The harness itself: what other specs rest on must not be able to lie.
 
 local codec = require "spec.support.codec"

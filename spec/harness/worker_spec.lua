@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The harness's worker processes, tried without servers.
 
 local folder = require "spec.support.folder"

@@ -1,4 +1,5 @@
---- Owners that end without giving back what they hold or wait for: it is given back for them, and counted.
+-- SPDX-License-Identifier: MIT
+--- Owners that end without a release: the client releases their holds and waits, and counts them.
 
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
@@ -6,7 +7,7 @@ local wait = require "spec.support.wait"
 local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
 local PATIENCE = 20
 
-describe("what is abandoned", function()
+describe("an abandoned lock", function()
   local here = fixture.new("/abandoned", { session_timeout = SESSION })
   local client, other, lock, path, errors
 
@@ -31,7 +32,7 @@ describe("what is abandoned", function()
     assert.same({ n, 0, 0 }, { stats.abandoned, stats.held, stats.waiting })
   end
 
-  it("by an owner that raised is given back", function()
+  it("is released after its owner has raised an error", function()
     local thread = coroutine.create(function()
       assert(lock:acquire(PATIENCE))
       error("in the middle")
@@ -42,7 +43,7 @@ describe("what is abandoned", function()
     assert.same({ nil, "not owner" }, { lock:release(thread) })
   end)
 
-  it("by an owner that was closed is given back", function()
+  it("is released after its owner was closed", function()
     if not coroutine.close then return pending("only Lua 5.4 closes coroutines") end
     local thread = coroutine.create(function()
       assert(lock:acquire(PATIENCE))
@@ -55,7 +56,7 @@ describe("what is abandoned", function()
     given_back(1)
   end)
 
-  it("is all that the owner held, however often and in whatever way", function()
+  it("is released with all other holds of the owner, of any kind and count", function()
     local thread = coroutine.create(function()
       for _ = 1, 3 do assert(lock:acquire(PATIENCE)) end
       assert(lock:guard(PATIENCE))
@@ -72,7 +73,7 @@ describe("what is abandoned", function()
     assert.same({}, here:nodes(path .. "/more"))
   end)
 
-  it("goes to the next who waits, in this process and in others", function()
+  it("goes to the next waiter, in this process and in others", function()
     local tokens = {}
     local thread = coroutine.create(function()
       tokens[1] = lock:acquire(PATIENCE)
@@ -94,7 +95,7 @@ describe("what is abandoned", function()
     assert.equal(1, client:stats().abandoned)
   end)
 
-  it("is given back for hundreds that are collected, and keeps none of them alive", function()
+  it("is released for each of hundreds of collected owners, and keeps none of them alive", function()
     local many, seen = 100, setmetatable({}, { __mode = "k" })
     local function hold(i)
       local thread = coroutine.create(function()
@@ -118,7 +119,7 @@ describe("what is abandoned", function()
     assert.is_nil((next(seen)))
   end)
 
-  it("while somebody waits in its name ends that wait", function()
+  it("ends the waits of other coroutines for the same owner", function()
     local thread = coroutine.create(function() coroutine.yield() end)
     coroutine.resume(thread)
     assert(other:acquire(path, PATIENCE))
@@ -132,7 +133,7 @@ describe("what is abandoned", function()
   end)
 
   -- A callback may wait: then its coroutine sleeps, and another may end it.
-  it("by a callback that is closed while it waits is given back, and no error is told", function()
+  it("is released after a waiting callback was closed, and no error is reported", function()
     if not coroutine.close then return pending("only Lua 5.4 closes coroutines") end
     local thread, answered
     assert(other:acquire(path, PATIENCE))
@@ -154,7 +155,7 @@ describe("what is abandoned", function()
     assert.is_nil((next(seen)))
   end)
 
-  it("by a guard takes only the guard's share", function()
+  it("loses only the guard's count when a guard is dropped", function()
     assert(lock:acquire(PATIENCE))
     assert(lock:guard(PATIENCE)) -- and dropped
     for _ = 1, 3 do collectgarbage() end
@@ -167,7 +168,7 @@ describe("what is abandoned", function()
     given_back(0)
   end)
 
-  it("by guards and requests that were dropped is given back, each once", function()
+  it("is released once for each dropped guard and request", function()
     local granted = 0
     for i = 1, 10 do
       assert(client:mutex(path .. "/guard-" .. i):guard(PATIENCE))

@@ -1,10 +1,11 @@
+-- SPDX-License-Identifier: MIT
 --- A mutex that is held for a block: with() and guard().
 
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: what takes milliseconds may take so long on a busy machine
+local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("a mutex", function()
   local here = fixture.new("/blocks", { session_timeout = SESSION })
@@ -18,7 +19,7 @@ describe("a mutex", function()
   local function taken(at) return assert(other:acquire(at or path, PATIENCE)) end
 
   describe("with()", function()
-    it("gives true and what the function returns, and passes it the token and the arguments", function()
+    it("returns true and the function's results, and passes it the token and the arguments", function()
       local lock, held = client:mutex(path), nil
       local function inside(token, ...)
         held = lock:is_held() and token == lock:token()
@@ -38,7 +39,7 @@ describe("a mutex", function()
       assert.same({ true }, { lock:with(nil, function() end) })
     end)
 
-    it("says why it did not acquire, and does not call the function", function()
+    it("returns the error if it cannot acquire, and does not call the function", function()
       local lock, called = client:mutex(path), false
       taken()
       assert.same({ nil, "timeout" }, { lock:with(0, function() called = true end) })
@@ -56,7 +57,7 @@ describe("a mutex", function()
       assert.same({ true, 3 }, { lock:with(PATIENCE, count, nil, nil) })
     end)
 
-    it("releases when the function raises, and raises the same; a text with the way to where it was raised", function()
+    it("releases when the function raises, and raises the same error, a text with its traceback", function()
       local lock, problem = client:mutex(path), {}
       local ok, err = pcall(lock.with, lock, PATIENCE, function() error(problem) end)
       assert.is_false(ok)
@@ -100,7 +101,7 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
-    it("says why it did not acquire", function()
+    it("returns the error if it cannot acquire", function()
       taken()
       assert.same({ nil, "timeout" }, { client:mutex(path):guard(0) })
       other:release(path)

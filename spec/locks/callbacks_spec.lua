@@ -1,4 +1,5 @@
---- Callbacks that do whatever they like: every request hears its answer once, whatever the others do.
+-- SPDX-License-Identifier: MIT
+--- Callbacks that do anything at all: every request gets its answer once, whatever the others do.
 
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
@@ -28,7 +29,7 @@ describe("callbacks", function()
     return n
   end
 
-  --- n requests for free locks whose grants have arrived, and n that wait for somebody; none was called yet.
+  --- n requests for free locks whose grants have arrived, and n that wait for a holder; no callback has run yet.
   local function crowd(n, callback)
     local held = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     assert(held:mutex(path .. "/taken"):acquire(PATIENCE))
@@ -44,7 +45,7 @@ describe("callbacks", function()
     return held
   end
 
-  it("are called once each although a finalizer polls when one is about to begin", function()
+  it("run once each although a finalizer polls when one is about to begin", function()
     connect()
     local called, adopt = {}, client.waits.adopt
     function client.waits.adopt(...) -- allocates, as much around it does
@@ -61,7 +62,7 @@ describe("callbacks", function()
   it("may be C functions", function()
     connect()
     local got
-    client:mutex(path):request(PATIENCE, coroutine.wrap(function(token) got = token end)) -- what wrap makes is one
+    client:mutex(path):request(PATIENCE, coroutine.wrap(function(token) got = token end)) -- wrap returns a C function
     wait.eventually(function()
       client:poll(0.01)
       return got
@@ -70,7 +71,7 @@ describe("callbacks", function()
     assert.same({}, errors)
   end)
 
-  it("are told of to on_error when they raise as C functions, once, and those after them are called", function()
+  it("are reported to on_error once if they are C functions that raise, and later ones still run", function()
     connect()
     local calls, got = 0, nil
     client:mutex(path .. "/a"):request(PATIENCE, coroutine.wrap(function()
@@ -89,7 +90,7 @@ describe("callbacks", function()
     assert.is_number(got)
   end)
 
-  it("hear their answer once when one of them closes the client, before that close returns", function()
+  it("get one answer each when one of them closes the client, before close returns", function()
     connect()
     local calls, answers, seen_by_close = {}, {}, nil
     local holder = crowd(10, function(i, _, token, err)
@@ -112,7 +113,7 @@ describe("callbacks", function()
     assert.same({}, errors)
   end)
 
-  it("hear their answer once when one of them raises, releases and cancels all the others", function()
+  it("get one answer each when one of them raises, releases, and cancels all others", function()
     connect()
     local calls, answers = {}, {}
     local holder = crowd(10, function(i, requests, token, err)
@@ -159,7 +160,7 @@ describe("callbacks", function()
     if #book.wrong < 10 then book.wrong[#book.wrong + 1] = ("request %d heard %s"):format(record.number, what) end
   end
 
-  --- A request's record counts its calls; what was wrong with them is noted in the book of them all.
+  --- A request's record counts its calls; the book of all records notes what was wrong with them.
   local function note(book, record, token, err)
     record.calls = record.calls + 1
     local good = type(token) == "number" and err == nil or token == nil and ERRORS[err]
@@ -175,7 +176,7 @@ describe("callbacks", function()
 
   local ask
 
-  --- What a callback may do with its own request's record, and with `any()`'s.
+  --- The actions of a callback on its own request's record, and on that of `any()`.
   local acts = {
     function(record) record.request:release() end,
     function(record) record.request:release() end,
@@ -220,7 +221,7 @@ describe("callbacks", function()
     if book.random(10) == 1 then record.request:cancel() end
   end
 
-  --- Releases and drops what nobody will give back otherwise.
+  --- Releases and drops everything that is still held.
   local function tidy(book)
     for _, record in ipairs(book) do
       if record.calls > 0 and record.request then

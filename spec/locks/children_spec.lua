@@ -1,4 +1,5 @@
---- What else can be in a lock's directory: garbage, others' nodes, thousands of them, and sequences at the end of their
+-- SPDX-License-Identifier: MIT
+--- Foreign children in a lock's directory: garbage, others' nodes, thousands of them, and sequences at the end of their
 --- counter.
 
 local history = require "spec.support.history"
@@ -57,7 +58,7 @@ describe("a lock's directory", function()
     assert.same({}, nodes())
   end
 
-  it("may hold ten thousand children that are none of ours: they are ignored, and left alone #slow", function()
+  it("may contain ten thousand foreign children, which the client ignores and leaves alone #slow", function()
     path = "/crowded"
     assert(tree:create(path))
     local forms = { "garbage-%d", "lock-%d", "_c_" .. UUID .. "-lease-%010d", "_c_" .. UUID .. "-lock-%010dx",
@@ -111,7 +112,7 @@ describe("a lock's directory", function()
     nothing_is_left()
   end)
 
-  it("stands in the order of its numbers, whoever made them up", function()
+  it("keeps the order of its sequences, also of forged ones", function()
     path = "/strays"
     assert(tree:create(path, ""))
     local function stray(number)
@@ -135,7 +136,7 @@ describe("a lock's directory", function()
     nothing_is_left()
   end)
 
-  it("lets nobody hold who was given one of the numbers past the end", function()
+  it("grants no caller a sequence past the end of the counter", function()
     path = "/end"
     local MANY, GOOD = 20, 7 -- so many numbers are left before the last one
     local answers, requests, answered = {}, {}, 0
@@ -165,7 +166,7 @@ describe("a lock's directory", function()
     nothing_is_left()
   end)
 
-  it("of which the numbers are used up says so, until it is made anew", function()
+  it("refuses callers once its counter is used up, until it is created again", function()
     path = "/over"
     for _ = 1, 2 do
       for _, who in ipairs { client, other } do
@@ -181,7 +182,7 @@ describe("a lock's directory", function()
     nothing_is_left()
   end)
 
-  it("of which the numbers are used up is no read-write lock's either", function()
+  it("also refuses readers and writers once its counter is used up", function()
     path = "/shared"
     for _ = 1, 2 do
       assert.same({ nil, USED_UP }, { client:rwlock(path).write:acquire(PATIENCE) })

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Many processes at one lock, judged at the resource that it protects.
 
 local fixture = require "spec.support.fixture"
@@ -31,7 +32,7 @@ describe("contention", function()
     end
   end
 
-  it("lets one in at a time, loses no turn, and its tokens grow", function()
+  it("lets one holder in at a time, loses no turn, and its tokens grow", function()
     for i = 1, WORKERS do
       crew[i]:begin("contend", {
         path = path, rounds = ROUNDS, owner = "worker-" .. i, resource = store.address, writes = 2,
@@ -46,7 +47,7 @@ describe("contention", function()
     nothing_left()
   end)
 
-  it("with impatient contenders serves or answers each, and leaves nothing behind", function()
+  it("grants or answers each impatient contender, and leaves nothing behind", function()
     for i = 1, WORKERS do
       crew[i]:begin("contend", {
         path = path, rounds = ROUNDS, owner = "worker-" .. i, resource = store.address,
@@ -90,7 +91,7 @@ describe("contention", function()
     nothing_left()
   end)
 
-  it("goes on when one is killed inside #slow", function()
+  it("goes on when a holder is killed #slow", function()
     local victim = worker.start()
     assert(victim:connect(here.zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
     victim:begin("eval", [[
@@ -117,7 +118,7 @@ describe("contention", function()
     nothing_left()
   end)
 
-  it("goes on when one is killed while it waits", function()
+  it("goes on when a waiter is killed", function()
     local victim = worker.start()
     assert(victim:connect(here.zk.hosts, { session_timeout = 2, connect_timeout = PATIENCE }))
     assert.is_number((crew[1]:acquire(path, PATIENCE)))

@@ -1,4 +1,5 @@
---- What a lock costs that nobody else wants, counted: how many owners are looked at, and how much is allocated.
+-- SPDX-License-Identifier: MIT
+--- The cost of an uncontended lock, counted: how many owners the client checks, and how much it allocates.
 
 local fixture = require "spec.support.fixture"
 local owner = require "zklock.owners.owner"
@@ -67,7 +68,7 @@ describe("a lock that is taken again and again", function()
     end
   end
 
-  it("has nobody looked at who goes on, however many there are #once", function()
+  it("checks no owner that goes on, however many there are #once", function()
     for _, run in ipairs { requests(here:connect {}, here.path, 64),
       coroutines(here:connect { loop = "luv" }, here.path .. "-luv", 64) } do
       run(10 * WARM)
@@ -88,12 +89,12 @@ describe("a lock that is taken again and again", function()
     return bytes
   end
 
-  it("is a few tables by a coroutine, for it is known from the last time #once", function()
+  it("costs a coroutine a few tables, because the client knows it from the last time #once", function()
     local bytes = bytes_of(coroutines(here:connect { loop = "luv" }, here.path, 1))
     assert.is_true(bytes < 1400, bytes .. " bytes")
   end)
 
-  it("is less than a page for a request, with the coroutine of its callback #once", function()
+  it("costs a request less than a page, with the coroutine of its callback #once", function()
     local bytes = bytes_of(requests(here:connect {}, here.path, 1))
     assert.is_true(bytes < 6100, bytes .. " bytes")
   end)

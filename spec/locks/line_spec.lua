@@ -1,4 +1,5 @@
---- The line at a mutex: who stands where in it, and what it costs.
+-- SPDX-License-Identifier: MIT
+--- The line at a mutex: its order, and its cost.
 
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
@@ -11,7 +12,7 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: what takes milliseconds may take so long on a busy machine
+local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("a mutex", function()
   local here = fixture.new("/line", { session_timeout = SESSION, super = true })
@@ -95,7 +96,7 @@ describe("a mutex", function()
       end)
     end
 
-    it("waits for a node that is no ephemeral", function()
+    it("waits for a node that is not ephemeral", function()
       local lock = client:mutex(path)
       local stranger = stand_in("_c_" .. hex .. "-lock-", { sequence = true })
       assert.same({ nil, "timeout" }, { lock:acquire(0) })
@@ -104,7 +105,7 @@ describe("a mutex", function()
       lock:release()
     end)
 
-    it("ignores children that are no lock's, and leaves them alone", function()
+    it("ignores children that belong to no lock, and leaves them alone", function()
       local garbage = { "garbage", "lock-", "x-lock-12", "config", "_c_x-lease-0000000000", "lock-00000x0000",
         "-lock-0000000000x", "_c_" .. hex .. "-lock-" }
       table.sort(garbage)
@@ -166,7 +167,7 @@ describe("a mutex", function()
       creator:close()
     end)
 
-    it("is told by participants, in queue order", function()
+    it("is listed by participants, in queue order", function()
       local lock = client:mutex(path)
       assert.same({}, lock:participants(PATIENCE))
       assert(lock:acquire(PATIENCE))
@@ -204,7 +205,7 @@ describe("a mutex", function()
       other:release(path)
     end)
 
-    it("of one process hands over without asking the servers", function()
+    it("hands over within a process without asking the servers", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 40 }))
       local lock, granted, requests = mine:mutex(path), 0, {}
@@ -221,7 +222,7 @@ describe("a mutex", function()
       here:becomes(51)
       local joining = faulty:counts()
       assert.equal(50, joining.create2)
-      -- One list may be in flight, and one more for those who came after it was sent.
+      -- One list may be in flight, and one more for the callers that came after it was sent.
       assert.is_true(joining.getChildren + joining.getChildren2 <= 10)
 
       -- No list of the joining is still on its way: a list comes after all others, and none was sent meanwhile.
@@ -245,7 +246,7 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
-    it("makes one create, one list and one delete of an acquire and a release", function()
+    it("sends one create, one list and one delete for an acquire and a release", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 40 }))
       local lock = mine:mutex(path)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The longest hold: ended on time, also when the host never comes back to look.
 
 local fixture = require "spec.support.fixture"
@@ -15,7 +16,7 @@ describe("max_hold", function()
     lock = client:mutex(path, { max_hold = 0.5 })
   end)
 
-  it("releases in time while the host hangs in an endless loop, which hears 'lost' on its return", function()
+  it("releases in time while the script hangs in a loop, and its next release answers 'lost'", function()
     local request
     local token = assert(lock:acquire(PATIENCE))
     local losses = {}
@@ -57,14 +58,14 @@ describe("max_hold", function()
     assert.same({ nil, "not owner" }, { lock:release() })
   end)
 
-  it("leaves a hold that is shorter alone", function()
+  it("leaves a shorter hold alone", function()
     assert(lock:acquire(PATIENCE))
     assert.is_true(lock:release())
     assert.is_true(client:flush(PATIENCE))
     assert.equal(0, client:stats().lost)
   end)
 
-  it("is not for ever when it is shorter than the clock can tell", function()
+  it("ends the hold even if it is shorter than the clock's grain", function()
     local brief = client:mutex(path .. "/brief", { max_hold = 4e-10 })
     brief:acquire(PATIENCE)
     wait.eventually(function() return client:stats().lost == 1 end)

@@ -1,4 +1,5 @@
---- max_waiting: whoever would be one too many to wait hears "busy" at once. #once
+-- SPDX-License-Identifier: MIT
+--- max_waiting: one waiter too many gets "busy" at once. #once
 
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
@@ -21,7 +22,7 @@ describe("max_waiting #once", function()
     return lock:request(timeout or PATIENCE, function(token, err) answers[name] = token and "granted" or err end)
   end
 
-  it("lets as many wait for a holder of this client; one more hears 'busy', also with a timeout of 0", function()
+  it("lets so many callers wait for a holder of this client; one more gets 'busy', also with a timeout of 0", function()
     local lock, answers = client:mutex(path, { max_waiting = 2 }), {}
     assert(lock:acquire(PATIENCE))
     local first, second = ask(lock, answers, 1), ask(lock, answers, 2)
@@ -45,7 +46,7 @@ describe("max_waiting #once", function()
     here:eventually(function() return answers[4] == "granted" end)
   end)
 
-  it("of 0: nobody waits, but a free lock is granted", function()
+  it("of 0 lets no caller wait, but grants a free lock", function()
     local lock = client:mutex(path, { max_waiting = 0 })
     assert.is_number(lock:acquire(PATIENCE))
     assert.same(BUSY, { lock:acquire(PATIENCE, "another") })
@@ -62,7 +63,7 @@ describe("max_waiting #once", function()
     assert(lock:release())
   end)
 
-  it("counts those who wait for another client's holder, and lets the first to come wait", function()
+  it("counts callers that wait for another client's holder, and lets the first one wait", function()
     local lock, foreign, answers = client:mutex(path, { max_waiting = 2 }), other:mutex(path), {}
     assert(foreign:acquire(PATIENCE))
     local requests = {}
@@ -79,7 +80,7 @@ describe("max_waiting #once", function()
     assert.equal("granted", answers[1] and answers[2])
   end)
 
-  it("does not count readers that are let in, nor a read under one's own write", function()
+  it("does not count readers that hold, nor a read under the owner's own write", function()
     local rw = client:rwlock(path, { max_waiting = 1 })
     for i = 1, 5 do assert.is_number(rw.read:acquire(PATIENCE, i)) end
     local answers = {}
@@ -101,7 +102,7 @@ describe("max_waiting #once", function()
     assert.is_true(second:release())
   end)
 
-  it("leaves those alone that queue anew after an expiry", function()
+  it("refuses no waiter that queues again after an expiry", function()
     local relay = proxy.start(here.zk.hosts)
     local cut = assert(zklock.connect(relay.hosts, { session_timeout = 20 }))
     local foreign, answers = other:mutex(path), {}
@@ -145,7 +146,7 @@ describe("max_waiting #once", function()
     assert.is_false((pcall(client.multilock, client, { path .. "-m" }, { max_waiting = 1 })))
   end)
 
-  it("comes after 'closed'", function()
+  it("answers 'closed' rather than 'busy' on a closed client", function()
     local mine = assert(zklock.connect(here.zk.hosts, { session_timeout = 6 }))
     local lock = mine:mutex(path, { max_waiting = 0 })
     assert(lock:acquire(PATIENCE))

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Several locks that are held all or none, on a real server.
 
 local fixture = require "spec.support.fixture"
@@ -54,7 +55,7 @@ describe("a multilock", function()
     other:mutex(paths[2]):release()
   end)
 
-  it("of one path is another one than that of two paths which are spelled like it", function()
+  it("of one path differs from one of two paths that join to the same text", function()
     local one = client:multilock { base .. "/x " .. base .. "/y" }
     local two = client:multilock { base .. "/x", base .. "/y" }
     assert.same({ base .. "/x", base .. "/y" }, { two:path() })
@@ -77,7 +78,7 @@ describe("a multilock", function()
     assert.same({ nil, "not owner" }, { all:release() })
   end)
 
-  it("is known by its set of paths, whatever legal characters they have", function()
+  it("is identified by its set of paths, with any legal characters", function()
     local odd = { " ", "  ", ",", ", ", ": ", "|", "\\0", "%s", "all ", "\194\160", "'\"", " /", "/ " }
     local handles, by_set = {}, {}
     math.randomseed(20)
@@ -141,7 +142,7 @@ describe("a multilock", function()
     empty()
   end)
 
-  it("is none while one of its paths is held", function()
+  it("is not granted while one of its paths is held", function()
     local b = other:mutex(paths[2])
     assert(b:acquire(PATIENCE))
     local all = client:multilock(paths)
@@ -157,7 +158,7 @@ describe("a multilock", function()
     empty()
   end)
 
-  it("is the same for the same paths in another order", function()
+  it("is the same lock for the same paths in another order", function()
     local all = client:multilock(paths)
     local same = client:multilock { paths[3], paths[1], paths[2] }
     local token = assert(all:acquire(PATIENCE))
@@ -202,7 +203,7 @@ describe("a multilock", function()
     empty()
   end)
 
-  it("answers 'deadlock' at once to an owner that holds one of its paths otherwise", function()
+  it("answers 'deadlock' at once to an owner that holds one of its paths through another lock", function()
     local all, some, a = client:multilock(paths), client:multilock { paths[1], paths[2] }, client:mutex(paths[1])
     assert(a:acquire(PATIENCE))
     assert.same({ nil, "deadlock" }, { all:acquire() })
@@ -239,7 +240,7 @@ describe("a multilock", function()
     empty()
   end)
 
-  it("shows who holds and who waits at each path", function()
+  it("lists the holders and waiters at each path", function()
     local all = client:multilock(paths)
     assert(all:acquire(PATIENCE))
     local request = here:ask(other:mutex(paths[2]))
@@ -300,7 +301,7 @@ describe("a multilock", function()
       faulty:close()
     end)
 
-    it("enters all queues once though the answer was lost", function()
+    it("enters all queues once even if the answer was lost", function()
       faulty:lose_reply("multi")
       local token = assert(cut:multilock(paths):acquire(PATIENCE))
       assert.equal(3, #nodes())
@@ -310,7 +311,7 @@ describe("a multilock", function()
       empty()
     end)
 
-    it("answers 'too big' for what no request could ask for, and the link stays", function()
+    it("answers 'too big' if one request cannot hold all paths, and the link stays", function()
       local named = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, identifier = ("i"):rep(1024) }))
       local many = {}
       faulty:reset()
@@ -322,7 +323,7 @@ describe("a multilock", function()
       assert.equal(id, named:session_id())
       assert.equal("connected", named:state())
       assert.equal(0, faulty:counts().multi)
-      assert(named:multilock(paths):acquire(PATIENCE)) -- what is allowed for an identifier fits
+      assert(named:multilock(paths):acquire(PATIENCE)) -- the longest identifier fits
       named:close()
     end)
 

@@ -1,4 +1,5 @@
---- The mutex on a real server: who holds, and for how long.
+-- SPDX-License-Identifier: MIT
+--- The mutex on a real server: its holders, and its timeouts.
 
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
@@ -7,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: what takes milliseconds may take so long on a busy machine
+local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
 local NAME = "^_c_%x+%-%x+%-4%x+%-8%x+%-%x+%-lock%-%d+$"
 
 describe("a mutex", function()
@@ -42,7 +43,7 @@ describe("a mutex", function()
       assert.is_true(second:close())
     end)
 
-    it("makes no traffic before it is asked for", function()
+    it("sends nothing before the first acquire", function()
       local before = client:stats().requests_sent
       local lock = client:mutex(path)
       assert.equal(path, lock:path())
@@ -63,7 +64,7 @@ describe("a mutex", function()
       assert.same({}, here:nodes())
     end)
 
-    it("makes its parents as containers, which the servers clear away", function()
+    it("creates its parents as containers, which the servers delete", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
       local lock = mine:mutex(path .. "/a/b")
@@ -81,7 +82,7 @@ describe("a mutex", function()
       faulty:close()
     end)
 
-    it("makes its path again when it was deleted meanwhile", function()
+    it("creates its path again after somebody has deleted it", function()
       local lock = client:mutex(path .. "/a/b")
       for _ = 1, 3 do
         assert(lock:acquire(PATIENCE))
@@ -114,7 +115,7 @@ describe("a mutex", function()
       end
     end)
 
-    it("answers 'not owner' to a release by one who does not hold it", function()
+    it("answers 'not owner' to the release of an owner that does not hold it", function()
       local lock = client:mutex(path)
       assert.same({ nil, "not owner" }, { lock:release() })
       taken()
@@ -152,7 +153,7 @@ describe("a mutex", function()
       end
     end)
 
-    it("grows also when the lock's path was made anew and its sequence began again", function()
+    it("grows also after the path was created again and its sequence began again", function()
       local lock = client:mutex(path)
       local first = assert(lock:acquire(PATIENCE))
       lock:release()
@@ -211,7 +212,7 @@ describe("a mutex", function()
       other:release(path)
     end)
 
-    it("end a wait, not before and with no node left", function()
+    it("end a wait, not too early, and leave no node", function()
       local lock, began = client:mutex(path), wait.now()
       taken()
       assert.same({ nil, "timeout" }, { lock:acquire(0.15) })
@@ -239,7 +240,7 @@ describe("a mutex", function()
       end
     end)
 
-    it("that are very large are no mistake", function()
+    it("may be very large", function()
       local lock = client:mutex(path)
       for _, timeout in ipairs { 1e9, 1e18, 1e300 } do
         assert(lock:acquire(timeout))

@@ -1,4 +1,5 @@
---- Who has what, and what becomes of it when a finalizer interferes.
+-- SPDX-License-Identifier: MIT
+--- The owners' lists of holds, when a finalizer interferes.
 
 local lifetimes = require "zklock.owners.owner_lifetimes"
 local owner = require "zklock.owners.owner"
@@ -7,7 +8,7 @@ local function subject()
   return { drop = function() end, abandon = function(self) self.abandoned = true end }
 end
 
-describe("those who may come to their end", function()
+describe("owners that can end", function()
   local all
 
   before_each(function()

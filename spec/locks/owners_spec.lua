@@ -1,5 +1,6 @@
---- Owners that come to an end, and such as only seem to: whatever Lua says of a coroutine, a lock is its owner's for as
---- long as he may come back, and nobody's afterwards.
+-- SPDX-License-Identifier: MIT
+--- Owners that end, and owners that only seem to. Whatever Lua says about a coroutine, it keeps its locks as long as it
+--- may run again, and loses them afterwards.
 
 local cqueues = require "cqueues"
 local fixture = require "spec.support.fixture"
@@ -27,7 +28,7 @@ describe("owners", function()
   end
 
   describe("that are collected", function()
-    --- Until the collector has found it, and no further: who waits for a lock makes no garbage.
+    --- Runs the collector until it has found the owner: a caller that waits for a lock makes no garbage.
     local function collect_just(box)
       for _ = 1, 1e6 do
         if box[1] == nil then return end
@@ -42,8 +43,8 @@ describe("owners", function()
       error "it was not collected"
     end
 
-    -- LuaJIT and Lua 5.1 forget who it was one cycle before they collect what he held.
-    it("leave the lock to who comes next", function()
+    -- LuaJIT and Lua 5.1 forget the owner one cycle before they collect its holds.
+    it("leave the lock to the next caller", function()
       for round = 1, 12 do
         local lock, box = client:mutex(path), setmetatable({}, { __mode = "v" })
         coroutine.wrap(function()
@@ -59,7 +60,7 @@ describe("owners", function()
       rest()
     end)
 
-    it("leave it also when they were a request, or had a guard", function()
+    it("leave it also if they were a request, or had a guard", function()
       local lock, told = client:mutex(path), 0
       for round = 1, 6 do
         local box = setmetatable({}, { __mode = "v" })
@@ -77,7 +78,7 @@ describe("owners", function()
       rest()
     end)
 
-    it("leave it also when they were told that somebody wants it", function()
+    it("leave it also after they got a revocation", function()
       local lock, box, told = client:mutex(path), setmetatable({}, { __mode = "v" }), 0
       lock:on_revoke(function() told = told + 1 end)
       coroutine.wrap(function()
@@ -95,7 +96,7 @@ describe("owners", function()
       assert(lock:release())
     end)
 
-    it("leave it at once, when the collector has found them and nobody polls", function()
+    it("leave it as soon as the collector has found them, without a poll", function()
       local lock = client:mutex(path)
       coroutine.wrap(function()
         assert(lock:acquire(PATIENCE))
@@ -106,7 +107,7 @@ describe("owners", function()
       here:becomes(0)
     end)
 
-    it("end the wait that they made in somebody's name", function()
+    it("end the wait that they began for another owner", function()
       client:close()
       client = here:connect { loop = "cqueues" }
       assert(other:acquire(path, PATIENCE))
@@ -131,7 +132,7 @@ describe("owners", function()
     end)
   end)
 
-  describe("in a program that has Lua in it", function()
+  describe("in a program that embeds Lua", function()
     local PROLOGUE = [[
       local hosts, path = arg[1], arg[2]
       local zklock = require "zklock"
@@ -188,7 +189,7 @@ describe("owners", function()
       ]])
     end)
 
-    it("give back what a coroutine of theirs held that has ended", function()
+    it("release the locks of a coroutine that has ended", function()
       assert.equal("main\tnot held\t1\n", lines_of [[
         local thread
         handlers = {
@@ -199,7 +200,7 @@ describe("owners", function()
               coroutine.yield()
             end)
             assert(coroutine.resume(thread))
-            client:poll() -- 5.1 and 5.2 see only now what it is
+            client:poll() -- only now 5.1 and 5.2 see what kind of thread it is
           end },
           { "another handler", function() assert(coroutine.resume(thread)) end },
           { "main", function()
@@ -212,7 +213,7 @@ describe("owners", function()
     end)
   end)
 
-  it("that are about to get what they ask for get it although a finalizer calls the client meanwhile", function()
+  it("get the lock that they ask for although a finalizer calls the client meanwhile", function()
     local lock, dispatcher = client:mutex(path), client.dispatcher
     local enter = dispatcher.enter
     function dispatcher.enter(...) -- allocates, as much around it does
@@ -272,7 +273,7 @@ describe("owners", function()
     end)
   end
 
-  it("that are false are told as such when they lose it", function()
+  it("that are false reach the listener as false when they lose the lock", function()
     local lock, heard, callback = client:mutex(path), here.notes()
     lock:on_lost(callback)
     local token = assert(lock:acquire(PATIENCE, false))
@@ -282,7 +283,7 @@ describe("owners", function()
     assert.same({ nil, "lost" }, { lock:release(false) })
   end)
 
-  it("that are the main program are the same under the name that Lua has for it", function()
+  it("are the main program, also by the name that Lua has for it", function()
     local main, is_main = coroutine.running()
     if not is_main then return pending("this Lua has none") end
     local lock = client:mutex(path)
@@ -312,7 +313,7 @@ describe("owners", function()
   describe("in great numbers", function()
     local MANY = 300
 
-    --- So many coroutines that hold a lock each, and what stops them.
+    --- Returns so many suspended coroutines that hold a lock each.
     local function crowd(n)
       local threads = {}
       for i = 1, n do
@@ -325,7 +326,7 @@ describe("owners", function()
       return threads
     end
 
-    --- How often a call looks what has become of a coroutine.
+    --- How often a call checks a coroutine.
     local function looks_in(fn)
       local core, looks = require "zklock.core", 0
       local fate = core.fate
@@ -339,7 +340,7 @@ describe("owners", function()
       return looks
     end
 
-    it("are not all looked at in each call #once", function()
+    it("are not all checked in each call #once", function()
       local threads = crowd(MANY)
       local lock = client:mutex(path .. "/more")
       assert.is_true(looks_in(function()
@@ -353,7 +354,7 @@ describe("owners", function()
       assert.equal(MANY, #threads)
     end)
 
-    it("give back what they held when one of them has ended, also to who asks next for that", function()
+    it("release the lock of one that has ended, also for the next caller that asks for it", function()
       local threads = crowd(MANY)
       for i = 1, MANY, 50 do
         assert(coroutine.resume(threads[i]))

@@ -1,4 +1,5 @@
---- What ends a place of fair = false although somebody of its client waits: all that is not a release. #once
+-- SPDX-License-Identifier: MIT
+--- Everything but a release ends a place of fair = false, even while a caller of its client waits. #once
 
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
@@ -15,7 +16,7 @@ describe("a place with fair = false ends #once", function()
     place.client = client
   end)
 
-  --- Somebody here waits when `ends` ends a hold: what he gets.
+  --- A caller waits while `ends` ends a hold; returns what that caller gets.
   local _
   local function handed_after(lock, token, ends)
     local answers
@@ -60,7 +61,7 @@ describe("a place with fair = false ends #once", function()
     end)
   end)
 
-  --- Raises below a call that holds, when somebody waits: what was held, and what he gets.
+  --- Raises inside a call that holds, while a caller waits; returns the hold, and what that caller gets.
   local function after_error_in(hold)
     local lock = place:shared()
     local inside, answers
@@ -73,19 +74,19 @@ describe("a place with fair = false ends #once", function()
     return inside, answers[1][1]
   end
 
-  it("with an error out of with", function()
+  it("with an error in the function of with", function()
     local inside, after = after_error_in(function(lock, fn) lock:with(PATIENCE, fn) end)
     assert.is_true(after > inside)
   end)
 
-  it("with an error out of two of them, one in the other", function()
+  it("with an error in nested calls of with", function()
     local inside, after = after_error_in(function(lock, fn)
       lock:with(PATIENCE, function() lock:with(PATIENCE, fn) end)
     end)
     assert.is_true(after > inside)
   end)
 
-  it("with an error out of the block of a guard", function()
+  it("with an error in the block of a guard", function()
     local released = assert(place:shared():guard(PATIENCE))
     local close = getmetatable(released).__close
     assert(released:release())
@@ -98,7 +99,7 @@ describe("a place with fair = false ends #once", function()
     assert.is_true(after > inside)
   end)
 
-  it("but not with what went well: with hands on", function()
+  it("but not after a call of with that succeeds: the next caller takes it over", function()
     local lock = place:shared()
     local inside, answers
     assert(lock:with(PATIENCE, function(token)
@@ -109,7 +110,7 @@ describe("a place with fair = false ends #once", function()
     assert.equal(inside, answers[1][1])
   end)
 
-  it("with a loss, which is told once", function()
+  it("with a loss, which the listener hears of once", function()
     local lock, lost = place:shared(), {}
     lock:on_lost(function(err, who) lost[#lost + 1] = { err, who } end)
     local token = assert(lock:acquire(PATIENCE, "me"))

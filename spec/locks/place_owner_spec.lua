@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- fair = false: one owner takes the place of its client again and again. #once
 
 local fixture = require "spec.support.fixture"
@@ -18,7 +19,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
 
   before_each(function() path = here.path end)
 
-  it("costs no traffic, has a turn of its own each time, and counts", function()
+  it("sends nothing, gets a new turn each time, and counts", function()
     local lock = place:idle()
     place:settles(lock)
     local before = client:stats()
@@ -54,7 +55,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     end
   end)
 
-  it("is others' in between", function()
+  it("goes to other owners in between", function()
     local lock = place:idle()
     place:settles(lock)
     for _ = 1, 3 do
@@ -70,7 +71,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     end
   end)
 
-  it("is another hold each time: a guard of a former one gives nothing back", function()
+  it("is a new hold each time: a guard of a former one releases nothing", function()
     local lock = place:idle()
     place:settles(lock)
     local guard = assert(lock:guard(PATIENCE))
@@ -81,7 +82,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     assert(lock:release())
   end)
 
-  it("is told of by the handle that it was taken through", function()
+  it("reports to the handle through which the owner took it", function()
     local first = place:idle()
     place:settles(first)
     local second, lost = place:shared(), {}
@@ -96,7 +97,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     assert.same({ nil, "lost" }, { second:release() })
   end)
 
-  it("is lost like any other, and told once", function()
+  it("is lost like any other, and reported once", function()
     local lock, lost = place:idle(), {}
     place:settles(lock)
     lock:on_lost(function(err, _, token) lost[#lost + 1] = { err, token } end)
@@ -113,7 +114,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     assert(lock:release())
   end)
 
-  it("does not bind options while nobody holds it", function()
+  it("does not fix options while no owner holds it", function()
     local lock = place:idle()
     place:settles(lock)
     assert(lock:acquire(PATIENCE))
@@ -138,7 +139,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     end)
   end)
 
-  it("by a coroutine is given back with it", function()
+  it("is released when its coroutine ends", function()
     local lock = place:idle()
     place:settles(lock)
     local co = coroutine.wrap(function()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- fair = false: the two sides of a read-write lock have places of their own. #once
 
 local fixture = require "spec.support.fixture"
@@ -46,7 +47,7 @@ describe("with fair = false a read-write lock #once", function()
     assert.equal(token, answers[1][1])
   end)
 
-  it("lets a writer of its client in when its readers are out, and them after it", function()
+  it("lets a writer of its client in after its readers, and the next readers after that", function()
     local lock, order = both { handoffs = 1, stint = math.huge }, {}
     assert(lock.read:acquire(PATIENCE, "first"))
     local function ask(side, name)
@@ -57,16 +58,16 @@ describe("with fair = false a read-write lock #once", function()
     end
     ask(lock.write, "writer")
     here:becomes(2)
-    assert(lock.read:participants(PATIENCE)) -- what the directory's watch tells comes before the answer,
-    assert(lock.read:participants(PATIENCE)) -- and what is listed then before the next
+    assert(lock.read:participants(PATIENCE)) -- the directory's watch fires before the answer,
+    assert(lock.read:participants(PATIENCE)) -- and the list that follows is answered before the next
     for i = 1, 3 do ask(lock.read, "reader " .. i) end
-    here:eventually(function() return order[1] == "reader 1" end) -- one may pass him
+    here:eventually(function() return order[1] == "reader 1" end) -- one reader may pass the writer
     assert(lock.read:release("first"))
     here:eventually(function() return #order == 4 end)
     assert.same({ "reader 1", "writer", "reader 2", "reader 3" }, order)
   end)
 
-  it("lets a writer of another client in, who is noticed within a stint", function()
+  it("lets a writer of another client in, and notices it within a stint", function()
     local lock = both { stint = 0.2, handoffs = 1000000 }
     local stop = false
     assert(lock.read:acquire(PATIENCE, 0))
@@ -99,7 +100,7 @@ describe("with fair = false a read-write lock #once", function()
     assert.is_true(answers[1][1] > token)
   end)
 
-  it("lets others here read beside a write that goes on as a read, on its node", function()
+  it("lets callers read beside a write that goes on as a read, on its node", function()
     local lock = both()
     local token = assert(lock.write:acquire(PATIENCE, "me"))
     assert.equal(token, lock.read:acquire(PATIENCE, "me"))
@@ -116,7 +117,7 @@ describe("with fair = false a read-write lock #once", function()
     assert(request:release())
   end)
 
-  it("tells all its readers of a loss, each once", function()
+  it("reports a loss to each of its readers once", function()
     local read, lost = both().read, {}
     read:on_lost(function(_, who) lost[#lost + 1] = who end)
     for who = 1, 3 do assert(read:acquire(PATIENCE, who)) end
@@ -128,7 +129,7 @@ describe("with fair = false a read-write lock #once", function()
     assert.is_number(read:acquire(PATIENCE, 1))
   end)
 
-  it("that reads lets a reader who is dropped go alone", function()
+  it("lets a dropped reader go alone", function()
     local read = both().read
     local token = assert(read:acquire(PATIENCE, 1))
     assert(read:guard(PATIENCE, 2))

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- fair = false on a real server: the callers of one client take turns on one node, their place. #once
 
 local fixture = require "spec.support.fixture"
@@ -119,7 +120,7 @@ describe("with fair = false #once", function()
       assert.is_nil(guard:turn())
     end)
 
-    it("is 0 with a fair lock, and nil for one who does not hold", function()
+    it("is 0 with a fair lock, and nil for an owner that does not hold", function()
       local lock = client:mutex(path)
       assert.is_nil(lock:turn())
       assert(lock:acquire(PATIENCE))
@@ -138,7 +139,7 @@ describe("with fair = false #once", function()
   end)
 
   describe("a place", function()
-    it("goes when nobody here has wanted it for as long as linger says", function()
+    it("goes when no caller has wanted it for the time of linger", function()
       place:idle { linger = 0.2 }
       assert.equal(1, #here:nodes())
       here:becomes(0)
@@ -150,14 +151,14 @@ describe("with fair = false #once", function()
       assert.same({}, here:nodes())
     end)
 
-    it("that is idle goes at once when somebody stands behind it", function()
+    it("goes at once while idle if another client waits behind it", function()
       place:idle()
       local theirs = other:mutex(path)
       assert.is_number(theirs:acquire(PATIENCE))
       assert(theirs:release())
     end)
 
-    it("that is idle makes others' acquire(0) fail: nobody waits for it to go", function()
+    it("makes other clients' acquire(0) fail while it is idle", function()
       place:idle()
       assert.same(TIMEOUT, { other:mutex(path):acquire(0) })
     end)
@@ -177,7 +178,7 @@ describe("with fair = false #once", function()
       assert(fair:release())
     end)
 
-    it("is waited for by a flush: others can get in when that has answered", function()
+    it("goes before a flush answers, so that other clients can get in", function()
       place:idle()
       assert.is_true(client:flush(PATIENCE))
       assert.same({}, here:nodes())
@@ -199,7 +200,7 @@ describe("with fair = false #once", function()
       here:becomes(0)
     end)
 
-    it("is given up by close", function()
+    it("goes when the client closes", function()
       local mine = here:connect()
       local lock = mine:mutex(path, { fair = false, linger = 100 })
       assert(lock:acquire(PATIENCE))
@@ -220,8 +221,8 @@ describe("with fair = false #once", function()
     end)
   end)
 
-  describe("those behind a place", function()
-    it("wait for so many grants at most", function()
+  describe("the waiters behind a place", function()
+    it("wait for at most `handoffs` grants", function()
       local lock, order = place:shared { handoffs = 5, stint = math.huge }, {}
       assert(lock:acquire(PATIENCE))
       local before = client:stats().requests_sent
@@ -239,7 +240,7 @@ describe("with fair = false #once", function()
       for i, who in ipairs(order) do assert.equal(i == 6 and "theirs" or "ours", who, "the grant " .. i) end
     end)
 
-    it("wait for a stint at most, however few the grants", function()
+    it("wait for at most a stint, however few the grants", function()
       local lock = place:shared { handoffs = 1000000, stint = 0.2 }
       local theirs
       local request = other:mutex(path):request(PATIENCE, function(token) theirs = token end)
@@ -270,7 +271,7 @@ describe("with fair = false #once", function()
     assert(lock:release())
   end)
 
-  it("a revocation is told to who holds, and the place goes with his release", function()
+  it("a revocation reaches the holder, and the place goes with its release", function()
     local lock, heard = place:shared(), {}
     lock:on_revoke(function(who, token) heard[#heard + 1] = { who, token } end)
     local token = assert(lock:acquire(PATIENCE, "me"))
@@ -284,7 +285,7 @@ describe("with fair = false #once", function()
     assert.equal(1, #heard)
   end)
 
-  it("an expiry loses the hold, once, and who waits queues anew", function()
+  it("an expiry loses the hold once, and waiters queue again", function()
     local faulty = here:proxy()
     local mine = here:connect_to(faulty.hosts)
     local lock, lost = mine:mutex(path, { fair = false }), {}
@@ -297,7 +298,7 @@ describe("with fair = false #once", function()
     assert.same({ "lost" }, lost)
   end)
 
-  it("max_waiting counts those who wait for one of ours", function()
+  it("max_waiting counts the callers that wait for another caller of the client", function()
     local lock = place:idle { max_waiting = 0 }
     assert.is_number(lock:acquire(PATIENCE))
     assert.same({ nil, "busy" }, { lock:acquire(PATIENCE, "another") })
@@ -307,7 +308,7 @@ describe("with fair = false #once", function()
     assert(lock:release())
   end)
 
-  it("the turns of one token grow, whoever takes them", function()
+  it("the turns of one token grow from caller to caller", function()
     local lock = place:idle()
     local turns = held_in_turn(lock, 20)
     for i = 2, #turns do assert.is_true(turns[i] > turns[i - 1]) end

@@ -1,4 +1,5 @@
---- Who holds a mutex: the same owner again, and what may be one.
+-- SPDX-License-Identifier: MIT
+--- Reentrant acquires of a mutex, and the values that can be owners.
 
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
@@ -6,7 +7,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: what takes milliseconds may take so long on a busy machine
+local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("a mutex", function()
   local here = fixture.new("/reentrancy", { session_timeout = SESSION })
@@ -19,7 +20,7 @@ describe("a mutex", function()
   --- The other process holds the lock.
   local function taken(at) return assert(other:acquire(at or path, PATIENCE)) end
 
-  --- Runs fn in a coroutine that ends with it; gives what it returns.
+  --- Runs fn in a coroutine of its own, and returns its results.
   local function in_coroutine(fn)
     local results
     local thread = coroutine.create(function() results = { fn() } end)
@@ -53,13 +54,13 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
-    it("makes no node and no request", function()
+    it("creates no node and sends no request", function()
       local faulty = proxy.start(zk.hosts)
       local mine = assert(zklock.connect(faulty.hosts, { session_timeout = 40 }))
       local lock = mine:mutex(path)
       assert(lock:acquire(PATIENCE))
       wait.eventually(function() return mine:flush(PATIENCE) and #here:nodes() == 1 end)
-      faulty:black_hole() -- whoever asked now would wait
+      faulty:black_hole() -- a request would now wait
       for _ = 1, 5 do assert(lock:acquire(PATIENCE)) end
       for _ = 1, 5 do assert.is_true(lock:release()) end
       faulty:heal()
@@ -71,7 +72,7 @@ describe("a mutex", function()
       here:becomes(0)
     end)
 
-    -- Each call into C is counted, of a library that is loaded anew.
+    -- Loads the library again, and counts each call into C.
     it("asks the engine once for each call, and allocates nothing #once", function()
       local result = wait.run_lua([[
         local core, calls = require "zklock.core", 0
@@ -132,7 +133,7 @@ describe("a mutex", function()
       assert.same({ 0, "", "" }, { result.code, result.stdout, result.stderr })
     end)
 
-    it("is what each owner sees of himself, and nobody else", function()
+    it("is visible to each owner for itself only", function()
       local lock = client:mutex(path)
       assert(lock:acquire(PATIENCE))
       assert(lock:acquire(PATIENCE))
@@ -152,7 +153,7 @@ describe("a mutex", function()
       end)
     end)
 
-    it("is not that of a table that somebody names as an owner", function()
+    it("does not apply to a table that a caller names as the owner", function()
       local lock, somebody = client:mutex(path), {}
       assert(lock:acquire(PATIENCE, somebody))
       assert(lock:acquire(PATIENCE, somebody))
@@ -162,7 +163,7 @@ describe("a mutex", function()
       assert.is_true(lock:release(somebody))
     end)
 
-    it("refuses a bad timeout also when it is held already", function()
+    it("refuses a bad timeout also if the owner already holds the lock", function()
       local lock = client:mutex(path)
       assert(lock:acquire(PATIENCE))
       for _, bad in ipairs { "5", -1, 0 / 0, false } do
@@ -197,7 +198,7 @@ describe("a mutex", function()
       assert.is_true(b:release())
     end)
 
-    it("lets one owner wait twice, and both get the one token", function()
+    it("lets one owner wait twice, and both waits get the same token", function()
       local lock = client:mutex(path)
       taken()
       local inner
@@ -288,7 +289,7 @@ describe("a mutex", function()
       assert.is_true(lock:release(1.0))
     end)
 
-    it("that came to their end give back what they held", function()
+    it("release their locks when they have ended", function()
       local lock, before = client:mutex(path), client:stats().abandoned
       in_coroutine(function() return assert(lock:acquire(PATIENCE)) end)
       client:poll()
@@ -298,14 +299,14 @@ describe("a mutex", function()
       assert.is_true(lock:release())
     end)
 
-    it("that came to their end do not stop the next acquire of the same process", function()
+    it("do not hold up the next acquire of their process when they have ended", function()
       local lock = client:mutex(path)
       in_coroutine(function() return assert(lock:acquire(PATIENCE)) end)
       assert(lock:acquire(PATIENCE))
       assert.is_true(lock:release())
     end)
 
-    it("that were collected give back what they held", function()
+    it("release their locks when they have been collected", function()
       local lock, before = client:mutex(path), client:stats().abandoned
       start(function() return assert(lock:acquire(PATIENCE)) end)
       assert.equal(1, #here:nodes())
@@ -317,7 +318,7 @@ describe("a mutex", function()
       assert.equal(before + 1, client:stats().abandoned)
     end)
 
-    it("hold it also when no handle is left", function()
+    it("keep the lock also when no handle is left", function()
       assert(client:mutex(path):acquire(PATIENCE, "keeper"))
       assert(client:mutex(path):acquire(0, "keeper"))
       collectgarbage()

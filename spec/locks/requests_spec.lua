@@ -1,10 +1,11 @@
---- Requests for a mutex: what does not wait, and is called back.
+-- SPDX-License-Identifier: MIT
+--- Requests for a mutex, which do not wait but call back.
 
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: what takes milliseconds may take so long on a busy machine
+local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("a mutex", function()
   local here = fixture.new("/requests", { session_timeout = SESSION })
@@ -18,7 +19,7 @@ describe("a mutex", function()
   local function taken(at) return assert(other:acquire(at or path, PATIENCE)) end
 
   describe("request()", function()
-    it("answers through poll alone, once, with the token", function()
+    it("answers through poll only, once, with the token", function()
       local lock, list, callback = client:mutex(path), here.answers()
       local request = lock:request(PATIENCE, callback)
       assert.equal("waiting", request:state())
@@ -57,7 +58,7 @@ describe("a mutex", function()
       assert.not_equal(heard[1][3], heard[2][3])
     end)
 
-    it("gives its callback three arguments when there is no reason to tell", function()
+    it("gives its callback three arguments when there is no reason", function()
       local counts = {}
       local function callback(...) counts[#counts + 1] = select("#", ...) end
       client:mutex(path):request(PATIENCE, callback)
@@ -66,7 +67,7 @@ describe("a mutex", function()
       assert.same({ 3, 3 }, counts)
     end)
 
-    it("is what its callback gets", function()
+    it("is an argument of its callback", function()
       local seen = {}
       local lock, semaphore = client:mutex(path), client:semaphore(path .. "-leases", 1)
       local function callback(got, err, request)
@@ -100,7 +101,7 @@ describe("a mutex", function()
       assert.equal("released", request:state())
     end)
 
-    it("fails with 'timeout' when its time is over, and leaves no node", function()
+    it("fails with 'timeout' at its deadline, and leaves no node", function()
       local lock, list, callback = client:mutex(path), here.answers()
       taken()
       local request = lock:request(0.1, callback)
@@ -113,7 +114,7 @@ describe("a mutex", function()
       other:release(path)
     end)
 
-    it("that waits is cancelled: its callback hears so from poll, and its node goes", function()
+    it("can be cancelled while it waits: its callback gets 'cancelled' from poll, and its node goes", function()
       local lock, list, callback = client:mutex(path), here.answers()
       taken()
       local request = lock:request(nil, callback)
@@ -134,7 +135,7 @@ describe("a mutex", function()
       local lock, list, callback = client:mutex(path), here.answers()
       for i = 1, 20 do
         local request = lock:request(PATIENCE, callback)
-        if i > 10 then wait.eventually(function() return #here:nodes() > 0 end) end -- it is granted, but nobody knows
+        if i > 10 then wait.eventually(function() return #here:nodes() > 0 end) end -- granted, but not polled
         request:cancel()
         here:eventually(function() return #list == i end)
         if list[i][1] then
@@ -151,7 +152,7 @@ describe("a mutex", function()
       assert.equal(20, #list)
     end)
 
-    it("that is cancelled just after its time is over hears that it was cancelled", function()
+    it("gets 'cancelled' if it is cancelled just after its deadline", function()
       taken()
       local lock, list, callback = client:mutex(path), here.answers()
       local before = client:stats().timeouts
@@ -164,7 +165,7 @@ describe("a mutex", function()
       assert(other:release(path))
     end)
 
-    it("that holds stays when it is cancelled", function()
+    it("keeps the lock if it is cancelled while it holds", function()
       local lock, list, callback = client:mutex(path), here.answers()
       local request = lock:request(PATIENCE, callback)
       here:eventually(function() return #list > 0 end)
@@ -175,7 +176,7 @@ describe("a mutex", function()
       assert.is_true(request:release())
     end)
 
-    it("that waits is kept alive", function()
+    it("is not collected while it waits", function()
       local lock, list, callback = client:mutex(path), here.answers()
       taken()
       lock:request(PATIENCE, callback)
@@ -194,7 +195,7 @@ describe("a mutex", function()
       end)
     end)
 
-    it("that is dropped while it holds gives back when it is collected", function()
+    it("releases when it is collected while it holds", function()
       local lock, list, callback = client:mutex(path), here.answers()
       local before = client:stats().abandoned
       lock:request(PATIENCE, callback)

@@ -1,4 +1,5 @@
---- Revocation on a real server: somebody asks for a lock back, its holder hears of it.
+-- SPDX-License-Identifier: MIT
+--- Revocation on a real server: a client asks for a lock, and its holder hears of it.
 
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
@@ -21,7 +22,7 @@ describe("revocation", function()
     return heard
   end
 
-  it("asks the holder, who may give it back", function()
+  it("asks the holder, which may release", function()
     local lock, theirs = client:mutex(path), other:mutex(path)
     local token = assert(lock:acquire(PATIENCE, "me"))
     local asked
@@ -42,14 +43,14 @@ describe("revocation", function()
     request:release()
   end)
 
-  it("says false when nobody holds it", function()
+  it("returns false if there is no holder", function()
     assert.is_false(client:mutex(path):revoke(PATIENCE))
     assert.is_false(client:rwlock(path .. "rw").read:revoke(PATIENCE))
     assert.is_false(client:semaphore(path .. "s", 2):revoke(PATIENCE))
     assert.is_false(client:multilock({ path .. "a", path .. "b" }):revoke(PATIENCE))
   end)
 
-  it("takes nothing away: who does not listen keeps what he holds", function()
+  it("takes nothing away: a holder without a listener keeps the lock", function()
     local lock = client:mutex(path)
     assert(lock:acquire(PATIENCE))
     assert.is_true(other:mutex(path):revoke(PATIENCE))
@@ -61,7 +62,7 @@ describe("revocation", function()
     lock:release()
   end)
 
-  it("is told once to who listens only later, and not to who has given it back meanwhile", function()
+  it("reaches a listener that is set later once, and none of a holder that has released", function()
     local lock = client:mutex(path)
     local before = client:stats().revoked
     local token = assert(lock:acquire(PATIENCE, "me"))
@@ -82,7 +83,7 @@ describe("revocation", function()
     lock:release("me")
   end)
 
-  it("reads what was written before it watched", function()
+  it("notices a revocation that came before the watch on the node", function()
     local lock = client:mutex(path)
     local heard = listen(lock)
     local token = assert(lock:acquire(PATIENCE, "me"))
@@ -93,7 +94,7 @@ describe("revocation", function()
     lock:release("me")
   end)
 
-  it("is not any other writing", function()
+  it("ignores other writes to the node", function()
     local lock = client:mutex(path)
     local heard = listen(lock)
     assert(lock:acquire(PATIENCE))
@@ -127,7 +128,7 @@ describe("revocation", function()
     rw.write:release("w")
   end)
 
-  it("asks who has leases, each once", function()
+  it("asks each holder of a lease once", function()
     local semaphore, theirs = client:semaphore(path, 3), other:semaphore(path, 3)
     local two, one = assert(semaphore:acquire(PATIENCE, 2)), assert(theirs:acquire(PATIENCE))
     local heard, heard_there = listen(semaphore), listen(theirs)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The read-write lock on a real server: readers together, a writer alone, a writer that goes on as a reader.
 
 local fixture = require "spec.support.fixture"
@@ -18,7 +19,7 @@ describe("a read-write lock", function()
     ours, theirs = client:rwlock(path), other:rwlock(path)
   end)
 
-  it("says where it is, and that its sides are locks", function()
+  it("returns its path, and its sides are locks", function()
     assert.equal(path, ours:path())
     assert.equal(path, ours.read:path())
     assert.equal("zklock.RwLock (" .. path .. ")", tostring(ours))
@@ -91,7 +92,7 @@ describe("a read-write lock", function()
     here:nothing_is_left()
   end)
 
-  it("keeps its sides apart: who holds read does not hold write", function()
+  it("keeps its sides apart: an owner that holds read does not hold write", function()
     assert(ours.read:acquire(PATIENCE))
     assert.is_false(ours.write:is_held())
     assert.is_nil(ours.write:token())
@@ -110,7 +111,7 @@ describe("a read-write lock", function()
     assert.is_true(ours.write:release())
   end)
 
-  it("is no deadlock for another owner of the same process", function()
+  it("does not answer 'deadlock' to another owner of the same process", function()
     assert(ours.read:acquire(PATIENCE, "a"))
     assert.same({ nil, "timeout" }, { ours.write:acquire(0, "b") })
     assert.same({ nil, "timeout" }, { ours.write:acquire(0.1, "b") })
@@ -138,7 +139,7 @@ describe("a read-write lock", function()
       here:nothing_is_left()
     end)
 
-    it("keeps it when write is given back, and no writer that waited slips in", function()
+    it("keeps read when it releases write, and no waiting writer gets in between", function()
       local writer, written = here:ask(theirs.write)
       here:becomes(2)
       assert.equal(token, ours.read:acquire(PATIENCE))
@@ -155,7 +156,7 @@ describe("a read-write lock", function()
       here:nothing_is_left()
     end)
 
-    it("does not let a writer of its own process slip in either", function()
+    it("does not let a writer of its own process in between either", function()
       local writer, written = here:ask(ours.write)
       here:becomes(2)
       assert.equal(token, ours.read:acquire(PATIENCE))
@@ -169,7 +170,7 @@ describe("a read-write lock", function()
       here:nothing_is_left()
     end)
 
-    it("lets readers that waited in beside it", function()
+    it("lets waiting readers in beside it", function()
       local reader, read = here:ask(theirs.read)
       here:becomes(2)
       assert(ours.read:acquire(PATIENCE))
@@ -181,7 +182,7 @@ describe("a read-write lock", function()
       here:nothing_is_left()
     end)
 
-    it("tells of the loss of each", function()
+    it("reports the loss of each", function()
       local losses = {}
       local function listen(side) side:on_lost(function(...) losses[#losses + 1] = { ... } end) end
       listen(ours.read)
@@ -202,7 +203,7 @@ describe("a read-write lock", function()
     end)
   end)
 
-  it("shows who reads and who writes", function()
+  it("lists readers and writers", function()
     assert(ours.read:acquire(PATIENCE))
     assert(theirs.read:acquire(PATIENCE))
     local writer = here:ask(theirs.write)
@@ -237,7 +238,7 @@ describe("a read-write lock", function()
     assert.equal(path .. "-mutex", mutex:path())
   end)
 
-  it("and a mutex of other clients at one path answer 'wrong kind', whoever came first", function()
+  it("and a mutex of another client at one path answer 'wrong kind', in either order", function()
     assert(ours.read:acquire(PATIENCE))
     local third = assert(zklock.connect(here.zk.hosts, { session_timeout = SESSION }))
     local foreign = third:mutex(path)
@@ -252,7 +253,7 @@ describe("a read-write lock", function()
     here:nothing_is_left()
   end)
 
-  it("never lets a writer in beside anybody, however many contend", function()
+  it("never lets a writer in beside another holder, however many contend", function()
     local held, done, most, rounds = {}, 0, 0, 60
     local function count_of(side)
       local n = 0

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- More locks in one client than its watches have room for: after a reconnect the library sends all watches in one
 --- packet, and servers hang up on one of more than a megabyte, again and again.
 
@@ -70,10 +71,10 @@ describe("more watches than the servers take in one packet", function()
     assert.is_true(of:flush(patience))
   end
 
-  --- The link goes, and comes back for good: what is asked over it is answered.
+  --- The link goes, and comes back for good: the servers answer requests over it.
   local function cut_and_come_back(patience)
     local state
-    assert(client:mutex(base .. "/before"):acquire(patience)) -- what was asked before it has been answered
+    assert(client:mutex(base .. "/before"):acquire(patience)) -- all earlier requests have been answered
     assert(client:mutex(base .. "/before"):release())
     local began = wait.now()
     client:on_state(function(new) state = new end)
@@ -104,7 +105,7 @@ describe("more watches than the servers take in one packet", function()
     return took
   end
 
-  --- They wait for one who holds all the locks on a link of his own.
+  --- They wait for a client that holds all the locks over its own link.
   local function waiters_survive(n, bytes, patience)
     local list = paths(n, bytes)
     local holders = ask(other, list)
@@ -122,11 +123,11 @@ describe("more watches than the servers take in one packet", function()
     return took
   end
 
-  it("does not keep a client that holds two thousand locks from coming back #once", function()
+  it("lets a client that holds two thousand locks reconnect #once", function()
     holds_survive(2200, 480, PATIENCE)
   end)
 
-  it("does not keep a client that waits for a thousand locks from coming back #once", function()
+  it("lets a client that waits for a thousand locks reconnect #once", function()
     waiters_survive(1200, 480, PATIENCE)
   end)
 
@@ -203,7 +204,7 @@ describe("more watches than the servers take in one packet", function()
     tree:close()
   end)
 
-  it("does not keep a client with 20,000 holds and 20,000 waiters from coming back #flood", function()
+  it("lets a client with 20,000 holds and 20,000 waiters reconnect #flood", function()
     local n, patience = 20000, 10 * PATIENCE
     local began = wait.now()
     local function said(what)

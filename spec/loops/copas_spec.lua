@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What is special about the adapter for Copas: its coroutines belong to sockets, and its first version has no timers.
 
 local loop = require("spec.support.real_loops").of_copas()

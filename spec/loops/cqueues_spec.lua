@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What is special about the adapter for cqueues: of its loops there may be many.
 
 local condition = require "cqueues.condition"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What broke between the engine and the script: loops that stop, errors that are no texts, handles that nobody has.
 
 local cqueues = require "cqueues"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The contract between zklock and an event loop, with a small loop that keeps it.
 
 local finalizer = require "zklock.base.finalizer"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What is special about the adapter for luv: it has no coroutines of its own.
 
 local loop = require "spec.support.real_loops".of_luv()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The adapters for cqueues, luv and Copas, in their loops.
 
 local inspector = require "spec.support.inspector"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The engine's memory runs out, with real servers: in a client's life each allocation of our C code fails in turn, on
 --- whatever thread. A call raises or succeeds, what happens behind the scenes is tried again, and nothing is left.
 --- libzookeeper's own allocations are let alone: it asserts that they succeed.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- places: what is left in ZooKeeper of the places that clients had.
 local places = {}
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scarce: the Lua module with which the specs of this folder let memory run out: that of the engine
  * in this very file, and that of Lua states. */
 #include "scarce.h"

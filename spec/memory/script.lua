@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The script's memory runs out: in every call each allocation of the Lua state fails in turn, alone and with all that
 --- come after it. The call raises or succeeds, and what it raised over is undone when it returns: nobody waits, nothing
 --- is held that nobody knows of, and what was to be told is told by the next call.
@@ -533,6 +534,96 @@ describe("a script without memory", function()
         assert.is_true(request:release())
         errors = 0
         done()
+      end,
+    })
+  end)
+
+  describe("runs jobs", function()
+    local job, runs
+
+    local function begin(fn)
+      runs = 0
+      job = client:job(path, function(_, hold)
+        runs = runs + 1
+        if fn then fn(hold) end
+      end, { pause = 0, pause_most = 0.1 })
+    end
+
+    local function ended()
+      assert.is_true(job:stop(PATIENCE))
+      assert.equal("stopped", job:state())
+      errors = 0
+      rest()
+    end
+
+    local marked, fresh = 0, nil
+    sweep("once in a while", {
+      before = function() -- two marks of one path may be of the same millisecond
+        marked = marked + 1
+        fresh = ("%s-%d"):format(path, marked)
+      end,
+      run = function() return client:once(fresh, 1e-9, function(_, hold) return hold:sleep(0) end) end,
+      after = function(ok, done, slept)
+        if ok then assert.same({ true, true }, { done, slept }) end
+        holds(0)
+      end,
+    })
+
+    sweep("and begins one", {
+      run = function() return client:job(path, function() runs = runs + 1 end, { pause = 0 }) end,
+      before = function() runs = 0 end,
+      after = function(ok, begun)
+        job = begun
+        if not ok then return end
+        poll_until(function() return runs > 0 end, "a run")
+        ended()
+      end,
+    })
+
+    sweep("whose runs begin and end", {
+      once = true, -- without memory for on_error the client writes to stderr
+      before = function()
+        begin()
+        engine_has("held", 1)
+      end,
+      run = function()
+        client:poll()
+        return client:poll(0.002)
+      end,
+      after = function()
+        local before = runs
+        poll_until(function() return runs > before end, "another run")
+        ended()
+      end,
+    })
+
+    sweep("that sleep, and stops them", {
+      once = true,
+      before = function()
+        begin(function(hold) hold:sleep(3600) end)
+        poll_until(function() return job:state() == "running" end, "a run")
+      end,
+      run = function() return job:stop(PATIENCE) end,
+      after = ended,
+    })
+
+    sweep("that are lost in their sleep", {
+      once = true,
+      before = function()
+        local node
+        begin(function(hold)
+          node = hold:nodes()[1]
+          hold:sleep(3600)
+        end)
+        poll_until(function() return job:state() == "running" end, "a run")
+        local lost = client:stats().lost
+        tree:delete(node)
+        wait.eventually(function() return client:stats().lost > lost end, PATIENCE, "a loss")
+      end,
+      run = function() return client:poll() end,
+      after = function()
+        poll_until(function() return runs > 1 end, "another run")
+        ended()
       end,
     })
   end)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Our mutex and those of other languages at one path, judged at the resource that they share.
 
 local neighbour = require "spec.support.neighbour"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Nodes that kazoo has written, read here, and the reverse.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Asking for a lock back, from one language to another.
 
 local neighbour = require "spec.support.neighbour"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Our read-write lock and Curator's InterProcessReadWriteLock at one path, judged at the resource that they share.
 
 local neighbour = require "spec.support.neighbour"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Our semaphore and Curator's InterProcessSemaphoreV2 at one path, judged at the resource that they share.
 
 local neighbour = require "spec.support.neighbour"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Who may not share a path, as docs/neighbours.md says. Each of these is a defect of that pair, not something to rely
 --- on: should one mend itself, the page must say so.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Inside nginx: a request waits for a lock while its body is still on the way.
 
 local fixture = require "spec.support.fixture"

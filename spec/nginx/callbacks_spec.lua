@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Callbacks inside nginx: they run by themselves, each in a light thread, and are no concern of the waits.
 
 local fixture = require "spec.support.fixture"

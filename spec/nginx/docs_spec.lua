@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What docs/openresty.md shows, and examples/nginx, do what they say.
 
 local files = require "spec.support.file"

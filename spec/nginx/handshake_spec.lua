@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What may wait in nginx's phases of a TLS handshake.
 
 local fixture = require "spec.support.fixture"

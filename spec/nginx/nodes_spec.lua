@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Nodes inside nginx: no read or write holds up its worker.
 
 local fixture = require "spec.support.fixture"

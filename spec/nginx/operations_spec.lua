@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The blocks of docs/openresty.md for operators of nginx: an outage, a hot cache entry, health, old workers, and the
 --- plugins for Kong and APISIX.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Inside nginx, on a real server: requests wait without blocking their worker, and own what they hold.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- nginx with strict globals: to read one that is not there raises, and so does to make one.
 
 local fixture = require "spec.support.fixture"

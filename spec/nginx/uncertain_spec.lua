@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A release in a worker of nginx that cannot know whether it still holds: the worker was stopped for longer than its
 --- session, or its link is cut. Another process has held the lock meanwhile.
 

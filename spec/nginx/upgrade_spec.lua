@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A newer zklock under an nginx that runs: docs/openresty.md, "To upgrade".
 
 local file = require "spec.support.file"

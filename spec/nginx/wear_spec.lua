@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What many requests use up in a worker of nginx: nothing.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The life of nginx's workers: how they begin, are reloaded, killed, and leave; what each phase may do.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Writes that are done only while the lock is held: never one by who holds it no more.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Reading and writing nodes on a real server.
 
 local fixture = require "spec.support.fixture"

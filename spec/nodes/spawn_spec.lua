@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- client:spawn.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Every wire operation of each call on nodes, cut off in every way: what the caller was told is what the servers have.
 --- A write says that it was done, or that it was not, or that it is not known; it is done once at most.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Watches: the latest state of a node, over everything that happens.
 
 local fixture = require "spec.support.fixture"

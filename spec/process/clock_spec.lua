@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The wall clock is set a day ahead or back: nothing happens.
 
 local fixture = require "spec.support.fixture"

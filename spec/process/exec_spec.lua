@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A process that becomes another program, or starts one, while it holds: what that program gets of it.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A process that forks while it holds: its child hears 'forked' and leaves the parent's session and locks alone.
 
 local fixture = require "spec.support.fixture"
@@ -80,6 +81,7 @@ nil	forked
 nil	forked
 nil	forked
 nil	forked
+nil	forked
 false	nil	0
 false	nil	nil	forked
 failed	nil	nil	forked
@@ -93,6 +95,7 @@ true
         print(client:session_id())
         print(client:session_timeout())
         print(client:stats())
+        print(require("zklock.metrics").text(client))
         print(lock:acquire(5))
         print(lock:acquire(0, "somebody"))
         print(lock:release())

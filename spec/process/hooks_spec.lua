@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A debug hook that raises, as Ctrl-C and sandboxes do: at each n-th instruction, and at each call and return, of what
 --- a script asks for. What it got and never heard of is given back, what it gives back is given back, and all are told
 --- once.

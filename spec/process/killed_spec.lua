@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A process that is killed: what it held is free within its session timeout and two ticks, what it was about is gone.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- LuaJIT and plain Lua 5.1 have one folder for C modules, lib/lua/5.1: a module that was built for one of them works
 --- in the other.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A Lua state that is closed with clients in it, in a program that lives on.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A process that is stopped (SIGSTOP) while it holds or waits, and goes on later.
 --
 -- It stops itself, so that what comes next in its script is the very first thing that it does when it goes on.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The Lua files and the C module are of one version, or loading them fails.
 
 local folder = require "spec.support.folder"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The recorder: random operations of several sessions, one after the other, and what each of them
  * is told: answers, stats, watches, in order. It is linked with libzookeeper, and run against a
  * real server, and with the simulation's, and run against the model: both must say the same
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SESSIONS = 3, PATHS = 6, OPS = 40, LINES = 256, PARTS = 4 };
+enum { SESSIONS = 3, PATHS = 6, OPS = 40, LINES = 256, PARTS = 4, BATCH_MOST = 12, KEPT = 8 };
 
 typedef struct session {
     zhandle_t *handle;
@@ -328,11 +329,19 @@ static struct ACL_vector *any_acl(void) {
     }
 }
 
-static zoo_op_t ops[PARTS];
-static zoo_op_result_t results[PARTS];
-static char made[PARTS][128];
-static struct Stat stats[PARTS];
+static zoo_op_t ops[BATCH_MOST];
+static zoo_op_result_t results[BATCH_MOST];
+static char made[BATCH_MOST][128];
+static struct Stat stats[BATCH_MOST];
 static int op_count;
+static bool all_done;
+
+/* A transaction that fails takes the places for the answers away. */
+static const char *place_left(const zoo_op_t *op, const zoo_op_result_t *result) {
+    if (op->type == 1)
+        return result->value ? " place" : "";
+    return op->type == 5 && result->stat ? " place" : "";
+}
 
 static void on_multi(int rc, const void *ctx) {
     char line[2048];
@@ -341,10 +350,12 @@ static void on_multi(int rc, const void *ctx) {
         char text[256] = "";
         if (rc == ZOK && ops[i].type == 5)
             print_stat(text, sizeof text, &stats[i]);
-        n += snprintf(line + n, sizeof line - (size_t)n, " %d%s%s%s", results[i].err,
+        n += snprintf(line + n, sizeof line - (size_t)n, " %d%s%s%s%s", results[i].err,
                       rc == ZOK && made[i][0] ? " " : "",
-                      rc == ZOK && made[i][0] ? below_root(made[i]) : "", text);
+                      rc == ZOK && made[i][0] ? below_root(made[i]) : "", text,
+                      place_left(&ops[i], &results[i]));
     }
+    all_done = rc == ZOK;
     end_answer((session *)ctx, line);
 }
 
@@ -382,6 +393,72 @@ static int ask_multi(session *s) {
     return zoo_amulti(s->handle, op_count, ops, results, on_multi, s);
 }
 
+/* ---- what a client's locks send together ---- */
+
+static char batch_paths[BATCH_MOST][192];
+static char kept[KEPT][128]; /* nodes that batches have made; some are gone */
+static unsigned kept_count;
+
+/* Room for one more, at that path. */
+static char *batch_path(const char *path, const char *name) {
+    snprintf(batch_paths[op_count], sizeof *batch_paths, "%s%s", path, name);
+    made[op_count][0] = '\0';
+    return batch_paths[op_count];
+}
+
+static void add_delete(const char *path) {
+    printf(" delete %s", below_root(path));
+    zoo_delete_op_init(&ops[op_count], batch_path(path, ""), -1);
+    op_count++;
+}
+
+static void add_create(const char *directory, const char *name, int mode) {
+    const char *path = batch_path(directory, name);
+    printf(" create %s", below_root(path));
+    zoo_create_op_init(&ops[op_count], path, "n", 1, &ZOO_OPEN_ACL_UNSAFE, mode, made[op_count],
+                       sizeof *made);
+    op_count++;
+}
+
+static void add_mark(const char *directory) {
+    add_create(directory, "/mark", ZOO_PERSISTENT);
+    zoo_set_op_init(&ops[op_count], batch_path(directory, "/mark"), "", 0, -1, &stats[op_count]);
+    op_count++;
+    add_delete(batch_paths[op_count - 1]);
+}
+
+/* Mostly one that is there. */
+static const char *any_directory(void) {
+    return any(4) ? root : any_path();
+}
+
+/* Deletes, the same one twice among them, creates in any directories, and the mark. */
+static int ask_batch(session *s) {
+    op_count = 0;
+    memset(results, 0, sizeof results);
+    printf("batch");
+    for (unsigned n = kept_count ? any(3) : 0; n > 0; n--)
+        add_delete(kept[any(kept_count < KEPT ? kept_count : KEPT)]);
+    for (unsigned n = 1 + any(4); n > 0; n--)
+        add_create(any_directory(), "/n-", ZOO_EPHEMERAL_SEQUENTIAL);
+    if (any(2))
+        add_mark(any_directory());
+    return zoo_amulti(s->handle, op_count, ops, results, on_multi, s);
+}
+
+/* The nodes of one batch have one czxid. */
+static void look_at_made(session *s) {
+    for (int i = 0; i < op_count; i++) {
+        if (!made[i][0] || ops[i].type != 1 || !strstr(made[i], "/n-"))
+            continue;
+        memcpy(kept[kept_count++ % KEPT], made[i], sizeof *kept);
+        answered = false;
+        zoo_awexists(s->handle, made[i], any(2) ? on_watch : NULL, s, on_stat, s);
+        await_answer();
+        settle_all(false);
+    }
+}
+
 static int ask_create(session *s, const char *path) {
     const int mode = (int)any(5);
     printf("create %s mode %d", below_root(path), mode);
@@ -397,7 +474,7 @@ static int ask_unwatch(session *s, const char *path) {
                                    (void_completion_t *)on_void, s);
 }
 
-enum { ANYTHING = 16, READS = 7, READS_LAST = 13 };
+enum { ANYTHING = 19, READS = 7, READS_LAST = 13 };
 
 /* What is written waits for the leader, who is not heard. */
 static unsigned any_question(const session *s) {
@@ -439,20 +516,56 @@ static int ask(session *s) {
     case 14:
         printf("setACL %s", below_root(path));
         return zoo_aset_acl(s->handle, path, any_version(), any_acl(), on_void, s);
-    default:
+    case 15:
         return ask_multi(s);
+    default:
+        return ask_batch(s);
     }
 }
 
 static void operate(session *s) {
     stage_as(s->number);
-    answered = false;
+    answered = all_done = false;
+    op_count = 0;
     const int rc = ask(s);
     printf("\n");
     if (rc != ZOK)
         printf("  refused %d\n", rc);
     else
         await_answer();
+    settle_all(false);
+    if (!all_done)
+        return;
+    stage_as(s->number);
+    look_at_made(s);
+}
+
+/* ---- transactions' numbers ---- */
+
+static int64_t written_at;
+
+static void on_written(int rc, const struct Stat *stat, const void *ctx) {
+    written_at = rc == ZOK ? stat->mzxid : 0;
+    on_quiet(rc, stat, ctx);
+}
+
+/* The number of a write that concerns nobody. */
+static int64_t number_of_write(const session *s) {
+    answered = false;
+    must(zoo_aset(s->handle, root, "z", 1, -1, on_written, s) == ZOK, "a write is not taken");
+    await_answer();
+    return written_at;
+}
+
+/* How many numbers an operation takes, if it fails, too. */
+static void count_numbers(session *s) {
+    if (is_held_back(s))
+        return;
+    stage_as(s->number);
+    const int64_t before = number_of_write(s);
+    operate(s);
+    stage_as(s->number);
+    printf("  took %d\n", (int)(number_of_write(s) - before) - 1);
     settle_all(false);
 }
 
@@ -566,6 +679,7 @@ static void run_seed(unsigned seed) {
     printf("seed %u\n", seed);
     snprintf(root, sizeof root, "/recorder-%u", seed);
     chance = seed;
+    kept_count = 0;
     stage_as(0);
     answered = false;
     zoo_acreate2(sessions[0].handle, root, "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT, on_made,
@@ -577,6 +691,8 @@ static void run_seed(unsigned seed) {
         session *s = &sessions[any(SESSIONS)];
         if (what < (stage_servers() > 1 ? ORDINARY : TAKE))
             disturb(s, what > HOLD && what < LET_GO ? HOLD : what);
+        else if (what % 4 == 3)
+            count_numbers(s);
         else
             operate(s);
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* stage: what the recorder's sessions stand on: real servers (real.c), or the model of them that
  * the simulation has (model.c). Both are asked by libzookeeper's functions. */
 #ifndef STAGE_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- ACLs that forbid what a lock needs, and what they protect from strangers.
 
 local fixture = require "spec.support.fixture"

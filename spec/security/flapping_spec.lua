@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A server, or whoever sits on the connection, that takes sessions and hangs up on each: and does not know it when the
 --- client comes back, or gives it another one.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Directories that somebody who may create nodes has filled: what that costs us has bounds, and what else the client
 --- does goes on. `make slow`.
 

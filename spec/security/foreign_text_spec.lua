@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Text that others have written does nothing but be read, where people read it.
 
 local check = require "zklock.base.check"

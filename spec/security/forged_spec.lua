@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A neighbour who may create and read, and not delete, and who knows the names of our nodes: he makes others that look
 --- like ours, or like those that we are going to make.
 

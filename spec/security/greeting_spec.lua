@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A server, or an attacker on the connection, that answers a connect with a session timeout that no server grants.
 
 local server = require "spec.support.server"

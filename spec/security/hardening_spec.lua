@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The compiler's and the linker's protections against writes past a buffer: our module and the libzookeeper with TLS
 --- have those of Debian's packages. tools/rock.sh looks at the rock's module in the same way.
 
@@ -27,6 +28,11 @@ describe("hardening #once #bare", function()
       assert.same({ 0, "" }, { run { TOOL, module_of(version), "luaopen_zklock_core" } })
     end)
   end
+
+  it("is in the command line", function()
+    if not is_there("build/zklock") then return pending("not built") end
+    assert.same({ 0, "" }, { run { TOOL, "build/zklock" } })
+  end)
 
   it("is in the libzookeeper with TLS", function()
     local library = "build/tls/libzookeeper_mt.so.2"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Directories that somebody has filled who wishes us ill: whatever he may think of, a client answers, leaves nothing
 --- behind, and goes on. `make slow` has a thousand of them, with sanitizers and valgrind; a run says its seed.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- docs/security.md: each cell of its tables, tried.
 
 local inspector = require "spec.support.inspector"

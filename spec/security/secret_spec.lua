@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Credentials are shown to the servers and to nobody else.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- TLS, with a libzookeeper that has it (`make tls` builds one). That the option raises where there is none is in
 --- spec/client/bad_input_spec.lua.
 

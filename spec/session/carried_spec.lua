@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A session that is carried on by another handle of the library, while the servers may still hear of the former one.
 
 local ensemble = require "spec.support.ensemble"

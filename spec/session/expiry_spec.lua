@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A session that ends while something is under way: a release, a create, a wait with a deadline.
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A session that ends at every wire operation of every kind of lock: who waited stands in line again, in its old
 --- time, who held is told, and nothing that was half made is left.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The log lines about a session, for people who look after the machine.
 
 local proxy = require "spec.support.proxy"
@@ -84,7 +85,7 @@ describe("the log #once", function()
     for _, hosts in ipairs { "zk1:2181, zk2:2181", "zk1:2181 zk2:2181" } do
       local ok, err = pcall(zklock.connect, hosts)
       assert.is_false(ok)
-      assert.truthy(err:find("bad argument 'hosts': servers are parted by commas alone, and there is white space in '"
+      assert.truthy(err:find("bad argument 'hosts': commas without white space expected between servers, got '"
         .. hosts, 1, true), err)
     end
   end)

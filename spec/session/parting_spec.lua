@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A session moves from one handle of the library to another, in a process that has connections of its own to the same
 --- server: those are nobody's business.
 

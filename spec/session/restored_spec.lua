@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Servers that come back with older data than their clients have seen, or with none: they refuse those clients, for
 --- ever.
 

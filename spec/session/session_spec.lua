@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What holders, waiters and listeners hear when the session is over, or a lock's node was deleted.
 
 local fixture = require "spec.support.fixture"

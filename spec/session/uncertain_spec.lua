@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A release with validity 0: it gives back, and answers "unknown".
 
 local fixture = require "spec.support.fixture"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What an answer proves of the session: less than one thinks. No two are ever sure to hold.
 
 local ensemble = require "spec.support.ensemble"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How each kind of answer is told. */
 #include "handle.h"
 
@@ -74,6 +75,10 @@ int sim_tell_multi(sim_request *r) {
         zoo_op_result_t *result = &r->results[i];
         const sim_part *p = &r->parts[i];
         result->err = r->rc == r->part.rc ? p->rc : r->rc;
+        if (r->rc == r->part.rc && r->rc != ZOK) {
+            result->value = NULL; /* the library takes the places for the answers away */
+            result->stat = NULL;
+        }
         if (r->rc != ZOK)
             continue;
         if (p->made && result->value && result->valuelen > 0) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What clients ask of a handle. */
 #include "handle.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "clerk.h"
 
 #include "ensemble.h"
@@ -205,10 +206,11 @@ static sim_place place_of(const sim_caller *c) {
     return (sim_place)place;
 }
 
-/* Its one node, absolute. */
+/* Its one node, absolute. A holder does not wait. */
 static bool own_node(const sim_caller *c, char *full, size_t size) {
     char path[96];
-    if (!zkl_node_at(c->contender, 0, path, sizeof path))
+    if (zkl_waiting_node(c->contender, path, sizeof path) ||
+        !zkl_node_at(c->contender, 0, path, sizeof path))
         return false;
     snprintf(full, size, "%s%s", c->host->chroot, path);
     return true;
@@ -273,8 +275,8 @@ void sim_clerk_held(sim_caller *c) {
     for (const sim_node_request *e = host->requests; e; e = e->next)
         if (e->counter == c->tag)
             return;
-    if (!is_exclusive(c))
-        make_held(c);
+    if (!is_exclusive(c) || place_of(c) >= PLACE_POOL)
+        make_held(c); /* there is a count for the first places only */
     else
         read_note(host, ZKL_OP_GET, (sim_note)(NOTE_COUNT + (int)place_of(c)), c->tag);
 }

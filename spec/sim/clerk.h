@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* clerk: what the script of a host does with nodes besides locking: it reads, writes, counts in a
  * node for as long as it holds, and watches; and holds what it is told against the ledger. */
 #ifndef CLERK_H

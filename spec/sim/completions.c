@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The thread of a handle that calls back. */
 #include "handle.h"
 

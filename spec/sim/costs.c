@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "costs.h"
 
 #include "history.h"
@@ -7,7 +8,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { HISTORIES = 512, SHOWN = 16, LINE_MOST = 256 };
+enum { LINE_MOST = 256 };
+
+/* Histories from a seed on; the first of them are shown alone. */
+typedef struct group {
+    const char *name; /* of the line for all */
+    uint64_t first, count, shown;
+} group;
+
+static const group groups[] = {
+    {"all", 1, 512, 16},
+    {"lines", SIM_MANY_LINES + 1, 64, 8},
+};
+enum { GROUPS = sizeof groups / sizeof *groups };
 
 static const sim_op columns[] = {OP_CREATE, OP_DELETE, OP_SET,  OP_MULTI,   OP_SYNC,
                                  OP_GET,    OP_EXISTS, OP_LIST, OP_GET_ACL, OP_UNWATCH};
@@ -20,10 +33,11 @@ typedef struct costs {
 } costs;
 
 static void tell_head(FILE *to) {
-    fprintf(to,
-            "# What histories 1 to %d of the simulation ask the servers for, and the first %d of\n"
-            "# them alone (make costs).\n# seed",
-            HISTORIES, SHOWN);
+    fprintf(
+        to,
+        "# What histories 1 to %d of the simulation ask the servers for, and the first %d of\n"
+        "# them alone; and then those with many lines, from seed 2^47 + 1 on (make costs).\n# seed",
+        (int)groups[0].count, (int)groups[0].shown);
     for (int i = 0; i < COLUMNS; i++)
         fprintf(to, " %8s", sim_op_name(columns[i]));
     fputs("  grants  losses        seconds\n", to);
@@ -57,29 +71,38 @@ static void run(uint64_t seed, costs *c) {
     c->lasted = sim_now;
 }
 
-static void tell_rate(FILE *to, const costs *sum) {
+static void tell_rate(FILE *to, const group *g, const costs *sum) {
     uint64_t all = 0;
     for (int i = 0; i < COLUMNS; i++)
         all += sum->asked[i];
-    fprintf(to, "# %.3f requests for each grant\n", (double)all / (double)sum->grants);
+    fprintf(to, "# %s: %.3f requests for each grant\n", g->name, (double)all / (double)sum->grants);
 }
 
 typedef void tell_line(void *ctx, const char *line);
 
 /* A line for each of the first histories, and one for all. */
-static void each_line(uint64_t shown, tell_line *tell, void *ctx, costs *sum) {
+static void each_line(const group *g, bool each, tell_line *tell, void *ctx, costs *sum) {
     char line[LINE_MOST], seed[24];
     costs one;
-    for (uint64_t i = 1; i <= HISTORIES; i++) {
-        run(i, &one);
+    for (uint64_t i = 0; i < g->count; i++) {
+        run(g->first + i, &one);
         add(sum, &one);
-        snprintf(seed, sizeof seed, "%" PRIu64, i);
+        snprintf(seed, sizeof seed, "%" PRIu64, (g->first + i) & ~SIM_MANY_LINES);
         print(line, seed, &one);
-        if (i <= shown)
+        if (each || i < g->shown)
             tell(ctx, line);
     }
-    print(line, "all", sum);
+    print(line, g->name, sum);
     tell(ctx, line);
+}
+
+static void each_group(FILE *to, bool each, tell_line *tell, void *ctx) {
+    costs sums[GROUPS] = {0};
+    tell_head(to);
+    for (int i = 0; i < GROUPS; i++)
+        each_line(&groups[i], each, tell, ctx, &sums[i]);
+    for (int i = GROUPS - 1; i >= 0; i--)
+        tell_rate(to, &groups[i], &sums[i]);
 }
 
 static void write_line(void *ctx, const char *line) {
@@ -87,10 +110,7 @@ static void write_line(void *ctx, const char *line) {
 }
 
 void sim_costs_tell(FILE *to, bool each) {
-    costs sum = {0};
-    tell_head(to);
-    each_line(each ? HISTORIES : SHOWN, write_line, to, &sum);
-    tell_rate(to, &sum);
+    each_group(to, each, write_line, to);
 }
 
 typedef struct check {
@@ -120,10 +140,7 @@ static void compare(void *ctx, const char *is) {
 
 int sim_costs_check(FILE *told) {
     check c = {.told = told};
-    costs sum = {0};
-    tell_head(stdout);
-    each_line(SHOWN, compare, &c, &sum);
-    tell_rate(stdout, &sum);
+    each_group(stdout, false, compare, &c);
     if (c.failed)
         puts("If the change is intended, `make costs` updates the file. If only \"all\" differs,\n"
              "compare `build/sim/simulation costs each` of the two versions.");

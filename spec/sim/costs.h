@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* costs: what the first histories ask of the servers, exactly: a change of the sources that costs a
  * request, or saves one, or grants a lock at another moment is seen, also where no promise is
  * broken. */

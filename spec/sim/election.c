@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /* Who leads, and who gives up. */
 #include "server.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ensemble.h"
 
 #include "server.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ensemble: three ZooKeeper servers: a leader and its followers, who apply what is committed in
  * their own time; elections; sessions, whose end is the leader's to say; the clients' sockets, and
  * who watches what where. docs/promises.md tells what of this validity rests on. */

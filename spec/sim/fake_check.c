@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the fake servers check fails as everything does here. */
 #include "check.h"
 

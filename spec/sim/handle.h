@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* handle: what a handle of the fake libzookeeper is, and what its rooms ask of each other. */
 #ifndef HANDLE_H
 #define HANDLE_H

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 #include "history.h"
 
 #include "clerk.h"
 #include "ensemble.h"
 #include "host.h"
 #include "judge.h"
+#include "lines.h"
 #include "line/line.h"
 
 #include "client/client_state.h"
@@ -173,6 +175,8 @@ static void some_names(void) {
 
 static const char *any_directory(void) {
     static char path[64];
+    if (sim_line_count && sim_any(4))
+        return sim_line_path(sim_lines_any());
     const sim_place place = sim_any(PLACES);
     snprintf(path, sizeof path, "%s%s", sim_place_path(place),
              place != PLACE_POOL ? ""
@@ -336,7 +340,9 @@ static void deed(void) {
     }
     sim_host *host = any_host();
     const unsigned what = sim_any(12);
-    if (what < 8)
+    if (sim_line_count && what < 9)
+        sim_lines_deed(host);
+    else if (what < 8)
         sim_host_join(host);
     else if (what < 10)
         sim_host_touch(host);
@@ -356,6 +362,8 @@ static void next_deed(sim_event *event) {
     if (!history.plan->dropped[i] && history.hosts[0].has_notes && sim_any(2))
         sim_clerk_deed(any_host());
     sim_host_check_deadlines(any_host());
+    for (int h = 0; h < history.host_count && sim_line_count; h++)
+        sim_lines_check(&history.hosts[h]);
     sim_seed(chance);
     if (history.done < history.deeds)
         sim_after(event, pause);
@@ -372,6 +380,7 @@ static void next_deed(sim_event *event) {
 static void mend(void) {
     SAY("everything is mended");
     sim_ensemble_heal();
+    sim_lines_mend();
     for (int i = 0; i < history.host_count; i++) {
         sim_host *host = &history.hosts[i];
         host->machine.no_names = false;
@@ -399,7 +408,7 @@ static void show_those_left(void) {
         for (const sim_caller *c = history.hosts[i].callers; c; c = c->next)
             sim_tell("host %d's caller %llu: phase %d, node %d %s, position %d, answers %u", i + 1,
                      (unsigned long long)c->tag, c->contender->phase, c->contender->node,
-                     c->contender->name ? c->contender->name : "", c->contender->position,
+                     c->contender->name ? c->contender->name : "", c->contender->queue.position,
                      c->answers);
 }
 
@@ -423,7 +432,7 @@ static bool all_flushed(void) {
 static bool all_forgotten(void) {
     for (int i = 0; i < history.host_count; i++) {
         const zkl_client *client = history.hosts[i].client;
-        if (client && client->lines.count)
+        if (client && zkl_lines_count(&client->lines))
             return false;
     }
     return true;
@@ -505,6 +514,8 @@ static void ran(sim_machine *machine) {
 
 unsigned sim_history_deeds(uint64_t seed) {
     sim_seed(seed);
+    if (seed & SIM_MANY_LINES)
+        return 40 + sim_any(160);
     return 100 + sim_any(sim_once_in(8) ? 3000 : 500);
 }
 
@@ -526,6 +537,21 @@ static void set_up_distance(void) {
         zkl_clock_seconds(host->machine.distance));
 }
 
+/* So that what many callers ask for travels together. In one of four nothing goes wrong, and no
+ * waiter is polled. */
+static void set_up_lines(const sim_plan *plan, bool is_narrow) {
+    const bool many = plan->seed & SIM_MANY_LINES;
+    const sim_lines_plan lines = {
+        .count = many ? 2 + (int)sim_any(PLACES_MOST - PLACES - 1) : 0,
+        .is_calm = many && !history.faults && !is_narrow,
+        .has_cuts = history.faults & CUTS,
+        .has_operators = history.faults & OPERATORS,
+    };
+    sim_lines_begin(&lines);
+    for (int i = 0; i < history.host_count && many; i++)
+        history.hosts[i].callers_most = 2 * (unsigned)lines.count + 6;
+}
+
 static void set_up(const sim_plan *plan) {
     memset(&history, 0, sizeof history);
     history.plan = plan;
@@ -533,12 +559,13 @@ static void set_up(const sim_plan *plan) {
     sim_begin(plan->seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
     history.timeout = (2 + (zkl_nanos)sim_any(9)) * ZKL_SECOND;
     sim_ensemble_begin(history.timeout / (2 + sim_any(5)));
-    history.faults = sim_once_in(10)  ? 0
-                     : sim_once_in(3) ? ALL_FAULTS
+    history.faults = plan->seed & SIM_MANY_LINES && plan->seed % 4 == 0 ? 0
+                     : sim_once_in(10)                                  ? 0
+                     : sim_once_in(3)                                   ? ALL_FAULTS
                                       : (unsigned)sim_bits() & ALL_FAULTS;
     history.one_in = 1 + sim_any(6);
     history.pause = (sim_once_in(4) ? 10 : 200) * SIM_MS;
-    history.host_count = 2 + (int)sim_any(HOSTS_MOST - 1);
+    history.host_count = 2 + (int)sim_any(plan->seed & SIM_MANY_LINES ? 2 : HOSTS_MOST - 1);
     const bool is_secured = sim_once_in(5), is_narrow = sim_once_in(5);
     const bool has_notes = plan->seed % 3 != 0; /* the others have locks alone */
     const size_t watches_most = 200 + 100 * sim_any(6);
@@ -556,8 +583,9 @@ static void set_up(const sim_plan *plan) {
         history.hosts[i].is_robbed = history.faults & OPERATORS;
         history.hosts[i].watches_most = is_narrow ? watches_most : 0;
     }
-    if (plan->seed % 13 == 6)
+    if (plan->seed % 13 == 6 && !(plan->seed & SIM_MANY_LINES))
         set_up_distance();
+    set_up_lines(plan, is_narrow);
     SAY("seed %llu: %d hosts, sessions of %.0f s, %u deeds, faults %x",
         (unsigned long long)plan->seed, history.host_count, zkl_clock_seconds(history.timeout),
         history.deeds, history.faults);
@@ -580,6 +608,8 @@ void sim_history_run(const sim_plan *plan) {
     sim_ran = ran;
     if (!history.hosts[0].is_secured)
         age_directories();
+    if (sim_line_count && !history.hosts[0].is_secured && sim_once_in(2))
+        sim_lines_make();
     for (int i = 0; i < history.host_count; i++)
         sim_host_open(&history.hosts[i]);
     history.next.run = next_deed;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* history: what a seed does: so many hosts, so many deeds of scripts, networks, servers and
  * operators, one after the other; then everything is mended, and everybody must get what he waits
  * for, and leave nothing behind. */
@@ -7,6 +8,9 @@
 #include "sim.h"
 
 enum { DEEDS_MOST = 4000 };
+
+/* A seed that has it is of a history with many lines (lines). */
+#define SIM_MANY_LINES (UINT64_C(1) << 47)
 
 typedef struct sim_plan {
     uint64_t seed;

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "host.h"
 
 #include "clerk.h"
 #include "ensemble.h"
 #include "judge.h"
+#include "lines.h"
 #include "line/contender.h"
 
 #include "client/client_state.h"
@@ -18,15 +20,17 @@ static const char *const paths[PLACES] = {
     [PLACE_POOL] = SIM_ROOT "/pool",
 };
 
-enum { CALLERS_MOST = 6 };
-
 const char *sim_place_path(sim_place place) {
-    return paths[place];
+    return place < PLACES ? paths[place] : sim_line_path(place);
+}
+
+int sim_places(void) {
+    return PLACES + sim_line_count;
 }
 
 /* As its client is to be told. */
 static const char *path_of(const sim_host *host, sim_place place) {
-    return paths[place] + strlen(host->chroot);
+    return sim_place_path(place) + strlen(host->chroot);
 }
 
 /* ---- its code runs ---- */
@@ -134,7 +138,7 @@ static void go_on(sim_event *event) {
 /* ---- polling ---- */
 
 static void check_failure(const sim_caller *c, zkl_status status) {
-    switch (status) {
+    switch ((int)status) {
     case ZKL_TIMEOUT:
     case ZKL_DISCONNECTED:
     case ZKL_CANCELLED:
@@ -144,6 +148,9 @@ static void check_failure(const sim_caller *c, zkl_status status) {
     case ZKL_ACCESS_DENIED:
     case ZKL_AUTH_FAILED:
     case ZDATAINCONSISTENCY:
+        return;
+    case ZTHROTTLEDOP: /* the others are asked for again */
+        SIM_CHECK(c->tries_once);
         return;
     default:
         sim_fail("%s %llu of host %d failed with '%s'", kind_name(c), (unsigned long long)c->tag,
@@ -172,6 +179,7 @@ static void hear_answer(sim_caller *c, const zkl_event *event) {
     else
         check_failure(c, event->status);
     SIM_CHECK(!c->is_given_up || event->status == ZKL_DISCONNECTED);
+    sim_lines_answered(c);
     sim_counted.grants += c->is_granted;
     sim_after(&c->turn, c->host->is_resting ? sim_some(20 * SIM_MS) : some_hold(c->host));
 }
@@ -310,7 +318,7 @@ static void share_node(sim_caller *c, sim_place place, zkl_terms *terms) {
 static zkl_status join_shared(sim_caller *c, zkl_terms *terms) {
     sim_host *host = c->host;
     const sim_caller *write = sim_once_in(3) ? write_held(host) : NULL;
-    c->places = 1U << PLACE_SHARED;
+    c->places = UINT64_C(1) << PLACE_SHARED;
     c->is_under = write != NULL;
     terms->kind = c->kind = write || sim_any(3) ? ZKL_KIND_READ : ZKL_KIND_WRITE;
     terms->under = write ? write->contender : NULL;
@@ -323,7 +331,7 @@ static zkl_status join_shared(sim_caller *c, zkl_terms *terms) {
 }
 
 static zkl_status join_pool(sim_caller *c, zkl_terms *terms) {
-    c->places = 1U << PLACE_POOL;
+    c->places = UINT64_C(1) << PLACE_POOL;
     c->leases = 1 + sim_any(PERMITS);
     terms->kind = c->kind = ZKL_KIND_LEASE;
     terms->permits = PERMITS;
@@ -333,7 +341,7 @@ static zkl_status join_pool(sim_caller *c, zkl_terms *terms) {
 
 static zkl_status join_both(sim_caller *c, zkl_terms *terms) {
     const char *both[] = {path_of(c->host, PLACE_A), path_of(c->host, PLACE_B)};
-    c->places = 1U << PLACE_A | 1U << PLACE_B;
+    c->places = UINT64_C(1) << PLACE_A | UINT64_C(1) << PLACE_B;
     c->is_whole = true;
     terms->kind = c->kind = ZKL_KIND_LOCK;
     return zkl_join_all(c->host->client, both, 2, c->tag, terms, &c->contender);
@@ -341,9 +349,15 @@ static zkl_status join_both(sim_caller *c, zkl_terms *terms) {
 
 static zkl_status join_one(sim_caller *c, zkl_terms *terms) {
     const sim_place place = sim_once_in(3) ? PLACE_B : PLACE_A;
-    c->places = 1U << place;
+    c->places = UINT64_C(1) << place;
     terms->kind = c->kind = ZKL_KIND_LOCK;
     share_node(c, place, terms);
+    return zkl_join(c->host->client, path_of(c->host, place), c->tag, terms, &c->contender);
+}
+
+static zkl_status join_line(sim_caller *c, zkl_terms *terms, sim_place place) {
+    c->places = UINT64_C(1) << place;
+    terms->kind = c->kind = ZKL_KIND_LOCK;
     return zkl_join(c->host->client, path_of(c->host, place), c->tag, terms, &c->contender);
 }
 
@@ -361,9 +375,10 @@ static zkl_status join(sim_caller *c, zkl_terms *terms) {
     }
 }
 
-void sim_host_join(sim_host *host) {
+/* `place`: a line of many; PLACES_MOST: any other place. */
+static void join_at(sim_host *host, sim_place place) {
     if (!host->client || host->machine.stopped_until > sim_now ||
-        count_callers(host) >= CALLERS_MOST)
+        count_callers(host) >= host->callers_most)
         return;
     sim_machine *before = enter(host);
     sim_caller *c = sim_new(sizeof *c);
@@ -379,18 +394,27 @@ void sim_host_join(sim_host *host) {
         terms.max_waiting = 1 + sim_any(3);
     if (sim_once_in(8))
         terms.max_hold = 1 + sim_some(2 * ZKL_SECOND);
+    c->tries_once = terms.once;
     c->deadline = terms.once ? ZKL_NEVER : terms.deadline;
-    const zkl_status status = join(c, &terms);
+    const zkl_status status = place < PLACES_MOST ? join_line(c, &terms, place) : join(c, &terms);
     if (status == ZKL_OK) {
         c->next = host->callers;
         host->callers = c;
-        SAY("host %d joins: %s %llu at %x%s", host->machine.id, kind_name(c),
-            (unsigned long long)c->tag, c->places, terms.once ? ", once" : "");
+        SAY("host %d joins: %s %llu at %llx%s", host->machine.id, kind_name(c),
+            (unsigned long long)c->tag, (unsigned long long)c->places, terms.once ? ", once" : "");
     } else {
         SIM_CHECK(status == ZKL_CLOSED || status == ZKL_AUTH_FAILED);
         free(c);
     }
     sim_leave(before);
+}
+
+void sim_host_join(sim_host *host) {
+    join_at(host, PLACES_MOST);
+}
+
+void sim_host_join_line(sim_host *host, sim_place place) {
+    join_at(host, place);
 }
 
 void sim_host_check_deadlines(const sim_host *host) {
@@ -425,6 +449,18 @@ void sim_host_touch(sim_host *host) {
         release(c);
         sim_after(&c->turn, sim_some(100 * SIM_MS));
     }
+    sim_leave(before);
+}
+
+void sim_host_release_some(sim_host *host) {
+    if (!host->client || host->machine.stopped_until > sim_now)
+        return;
+    sim_machine *before = enter(host);
+    for (sim_caller *c = host->callers; c; c = c->next)
+        if (holds(c) && sim_any(3)) {
+            release(c);
+            sim_after(&c->turn, sim_some(100 * SIM_MS));
+        }
     sim_leave(before);
 }
 
@@ -507,6 +543,7 @@ void sim_host_begin(sim_host *host, int id) {
     host->hosts = "zk1:2181,zk2:2181,zk3:2181";
     host->chroot = "";
     host->lateness = SIM_MS;
+    host->callers_most = CALLERS_MOST;
 }
 
 void sim_host_open(sim_host *host) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* host: a process with a client in it, and a script that does what scripts do: it joins lines,
  * polls late or not at all, gives back, drops, closes in the middle and opens another. */
 #ifndef HOST_H
@@ -18,10 +19,14 @@ typedef enum sim_place {
     PLACE_B,
     PLACE_SHARED, /* readers and writers */
     PLACE_POOL,   /* a semaphore */
-    PLACES
+    PLACES,
+    PLACES_MOST = PLACES + 40 /* behind them come the lines of a history that has many (lines) */
 } sim_place;
 
 #define PERMITS 3
+#define CALLERS_MOST 6
+/* How many places there are, with the lines. */
+int sim_places(void);
 /* Absolute, for all hosts: in a client's chroot or not. */
 const char *sim_place_path(sim_place place);
 #define SIM_ROOT "/locks"
@@ -34,11 +39,12 @@ typedef struct sim_caller {
     zkl_contender *contender;
     uint64_t tag;
     zkl_kind kind;
-    unsigned places; /* bits: of a multilock several */
+    uint64_t places; /* bits: of a multilock several */
     unsigned leases; /* of a semaphore */
     bool is_whole;   /* a multilock */
     bool is_under;   /* a read under a write */
     bool is_shared;  /* on a node that others of this client use in turn */
+    bool tries_once; /* its timeout is 0 */
     unsigned answers, losses;
     bool is_granted, is_released;
     bool is_doubtful; /* its release was answered ZKL_UNKNOWN, and one more event is to come */
@@ -50,6 +56,7 @@ typedef struct sim_caller {
     zkl_nanos joined;   /* by the host's clock */
     zkl_nanos deadline; /* by the host's clock; ZKL_NEVER: none, or a single try */
     sim_event turn;     /* when the script goes on with it */
+    zkl_nanos first_at; /* since when nobody has been in front of it (lines); 0: somebody is */
 } sim_caller;
 
 typedef struct sim_question {
@@ -67,7 +74,8 @@ struct sim_host {
     const char *chroot;
     bool is_secured;
     double session_timeout;
-    size_t watches_most; /* 0: as many as usual */
+    size_t watches_most;   /* 0: as many as usual */
+    unsigned callers_most; /* CALLERS_MOST, or more */
     sim_caller *callers;
     sim_question *questions;
     uint64_t tags;
@@ -101,7 +109,9 @@ void sim_host_ran(sim_host *host);
 /* ---- deeds; each does nothing if it cannot be done now ---- */
 
 void sim_host_join(sim_host *host);
+void sim_host_join_line(sim_host *host, sim_place place);
 void sim_host_touch(sim_host *host); /* cancels, gives back, drops: one of its callers */
+void sim_host_release_some(sim_host *host);
 void sim_host_ask(sim_host *host);
 /* Who waits past his deadline, although nothing keeps the host from telling him, is a fault. */
 void sim_host_check_deadlines(const sim_host *host);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The thread of a handle that talks with a server. */
 #include "handle.h"
 

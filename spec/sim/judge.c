@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "judge.h"
 
 #include "ensemble.h"
 #include "ledger.h"
 #include "library.h"
+#include "lines.h"
 #include "nodes.h"
 #include "recipe/verdict.h"
 #include "shared/node_state.h"
@@ -19,7 +21,7 @@ static struct {
     int count;
     int64_t robbed[ROBBED]; /* czxids of nodes that somebody else has deleted */
     size_t robbed_count;
-    int64_t exclusive[PLACES], any[PLACES]; /* the largest tokens so far */
+    int64_t exclusive[PLACES_MOST], any[PLACES_MOST]; /* the largest tokens so far */
 } judge;
 
 /* ---- who is sure to hold ---- */
@@ -110,8 +112,8 @@ static bool may_share(const sim_caller *a, const sim_caller *b) {
            a->contender->token == b->contender->token;
 }
 
-static bool has_node(const sim_caller *c, unsigned places) {
-    for (int p = 0; p < PLACES; p++)
+static bool has_node(const sim_caller *c, uint64_t places) {
+    for (int p = 0; p < sim_places(); p++)
         if (places >> p & 1 && node_of(c, sim_place_path((sim_place)p)))
             return true;
     return false;
@@ -179,12 +181,12 @@ static void check_hold(sim_caller *c) {
         return;
     }
     bool is_robbed = false;
-    for (int p = 0; p < PLACES; p++) {
+    for (int p = 0; p < sim_places(); p++) {
         if (!(c->places >> p & 1))
             continue;
         const char *path = sim_place_path((sim_place)p);
         const fake_node *node = node_of(c, path);
-        const bool robbed = !node && (was_robbed(c->contender->token) || behind(c)->borrowed);
+        const bool robbed = !node && (was_robbed(c->contender->token) || behind(c)->under.token);
         if (!node && !robbed)
             sim_fail("%s holds without a node at %s", text_of(c), path);
         is_robbed |= robbed;
@@ -195,6 +197,7 @@ static void check_hold(sim_caller *c) {
     }
     if (!is_robbed)
         check_alone(c);
+    sim_lines_granted(c);
 }
 
 /* Of one that the host believes in. */
@@ -211,11 +214,11 @@ static bool has_leases(const sim_caller *c) {
 
 bool sim_judge_is_held(const sim_caller *c) {
     if (c->contender->phase != ZKL_HELD || is_forced(c->host) || was_robbed(c->contender->token) ||
-        behind(c)->borrowed)
+        behind(c)->under.token)
         return true;
     if (c->kind == ZKL_KIND_LEASE)
         return has_leases(c);
-    for (int p = 0; p < PLACES; p++)
+    for (int p = 0; p < sim_places(); p++)
         if (c->places >> p & 1 && !node_of(c, sim_place_path((sim_place)p)))
             return false;
     return true;
@@ -223,12 +226,21 @@ bool sim_judge_is_held(const sim_caller *c) {
 
 /* ---- what became of nodes ---- */
 
-/* A lock's node that a host's session has and its lines do not, with that token; 0: any. NULL:
- * there is none. */
-static const fake_node *forgotten_node(const sim_host *host, int64_t token) {
+/* In which directory a place has nodes: a semaphore has two. */
+static uint64_t place_bit(int directory) {
+    return UINT64_C(1) << (directory < SIM_LEASES    ? directory
+                           : directory == SIM_LEASES ? PLACE_POOL
+                                                     : directory - 1);
+}
+
+/* A lock's node that a host's session has and its lines do not, at those places, with that token;
+ * 0: any. NULL: there is none. */
+static const fake_node *forgotten_node(const sim_host *host, uint64_t places, int64_t token) {
     const int64_t session = host->client->context.session;
     const char *path;
     for (int i = 0; session && (path = sim_node_directory(i)); i++) {
+        if (!(places & place_bit(i)))
+            continue;
         const fake_node *above = fake_find(sim_tree, path, FAKE_LATEST);
         for (fake_node *n = NULL; above && (n = fake_child_before(above, n, FAKE_LATEST));)
             if (n->owner == session && (!token || n->czxid == token) &&
@@ -246,7 +258,7 @@ static void check_losses(const sim_host *host) {
         if (own->phase != ZKL_OVER || own->outcome != ZKL_LOST || !own->token || c->is_under ||
             c->is_whole || c->kind == ZKL_KIND_LEASE)
             continue;
-        const fake_node *node = forgotten_node(host, own->token);
+        const fake_node *node = forgotten_node(host, c->places, own->token);
         if (node)
             sim_fail("%s has lost it, and %s is there", text_of(c), node->path);
     }
@@ -255,7 +267,7 @@ static void check_losses(const sim_host *host) {
 bool sim_judge_none_left(void) {
     for (int i = 0; i < judge.count; i++) {
         const sim_host *host = &judge.hosts[i];
-        if (host->client && forgotten_node(host, 0))
+        if (host->client && forgotten_node(host, UINT64_MAX, 0))
             return false;
     }
     return true;
@@ -294,7 +306,7 @@ static void on_deleted(const fake_node *node, const sim_request *by) {
     }
     if (!host || !host->client || host->client->context.session != node->owner)
         return;
-    for (int p = 0; p < PLACES; p++) {
+    for (int p = 0; p < sim_places(); p++) {
         const zkl_contender *c = sim_node_contender(host, sim_place_path((sim_place)p), node);
         if (c && c->phase == ZKL_HELD && c->token == node->czxid)
             sim_fail("%s is deleted, and host %d holds with it", node->path, host->machine.id);
@@ -389,7 +401,8 @@ void sim_judge_end(void) {
         sim_fail("%zu pieces of memory are left", sim_pieces());
 }
 
-/* A client that repeats at once what was refused for now is refused a thousand times a second. */
+/* With CALLERS_MOST callers. A client that repeats at once what was refused for now is refused a
+ * thousand times a second. */
 enum { THROTTLED_MOST = 400 };
 
 static void on_throttled(const sim_session *session) {
@@ -401,9 +414,10 @@ static void on_throttled(const sim_session *session) {
         host->throttled_since = sim_now;
         host->throttled = 0;
     }
-    if (++host->throttled > THROTTLED_MOST)
-        sim_fail("host %d is refused for now more than %d times in a second", host->machine.id,
-                 THROTTLED_MOST);
+    const unsigned most = THROTTLED_MOST * host->callers_most / CALLERS_MOST;
+    if (++host->throttled > most)
+        sim_fail("host %d is refused for now more than %u times in a second", host->machine.id,
+                 most);
 }
 
 void sim_judge_begin(sim_host *hosts, int count) {

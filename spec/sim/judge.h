@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* judge: what must be true whenever code of a host has run, and whenever the servers have done
  * something: who holds, by what the hosts are told and by what the servers have. */
 #ifndef JUDGE_H

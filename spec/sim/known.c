@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "known.h"
 
 #include <stddef.h>

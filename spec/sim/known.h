@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* known: histories that failed once, made short, with what was wrong. */
 #ifndef KNOWN_H
 #define KNOWN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the leader commits, and what that takes. */
 #include "server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ledger.h"
 
 #include "ensemble.h"

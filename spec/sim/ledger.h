@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ledger: what became of nodes that are no locks, by what the servers have done: which write was
  * done and which was not, the counters that guarded writes keep, and what could be seen where and
  * when. What a host is told of it is held against that. */

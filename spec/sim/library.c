@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* library: what libzookeeper_mt does with a handle, on the servers of ensemble.h: its two threads,
  * the order of what it calls back, what it repeats after a reconnect, what it forgets. Written
  * from what the real one does; spec/recorder compares. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* library: what the world asks of the fake libzookeeper; what clients ask of it is zookeeper.h. */
 #ifndef LIBRARY_H
 #define LIBRARY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The watches that a handle knows of. */
 #include "handle.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* machine: what a client's code stands on: its threads, its clock, names, memory. The functions of
  * csrc/base that make threads or ask the system are replaced here by events; what blocks there
  * lets the world go on until it need not block any more. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The simulation as a program:
  *   simulation SECONDS [FIRST]        seeds from FIRST on, for so long; those that fail are made
  *                                     shorter
@@ -7,7 +8,8 @@
  *                                     3,17,40
  *   simulation costs [FILE]           what the first histories ask for; held to what FILE says
  *   simulation costs each             the same, with a line for each history
- * Before it runs many it runs the histories that failed once (known.c). */
+ * Before it runs many it runs the histories that failed once (known.c). Behind every second seed it
+ * runs that seed's history with many lines (history.h), whose number is larger by 2^47. */
 #include "costs.h"
 #include "history.h"
 #include "known.h"
@@ -159,22 +161,26 @@ static bool is_time_left(double until, bool stops) {
     return (stops ? processor_now() : seconds_now()) < until;
 }
 
+static void run_next(uint64_t seed) {
+    const double before = processor_now();
+    begin_saying();
+    shared->seed = seed;
+    plan.seed = seed;
+    alarm(LIMIT);
+    sim_history_run(&plan);
+    shared->histories++;
+    shared->little += sim_counted.grants <= LITTLE;
+    add(&shared->sum, &sim_counted);
+    shared->spent += processor_now() - before;
+}
+
 static void run_on(uint64_t seed, double until, bool stops) {
-    double before = 0;
     plan = (sim_plan){.seed = seed};
     into_file();
     for (; is_time_left(until, stops); seed++) {
-        begin_saying();
-        shared->seed = seed;
-        plan.seed = seed;
-        alarm(LIMIT);
-        sim_history_run(&plan);
-        shared->histories++;
-        shared->little += sim_counted.grants <= LITTLE;
-        add(&shared->sum, &sim_counted);
-        const double spent = processor_now();
-        shared->spent += spent - before;
-        before = spent;
+        run_next(seed);
+        if (seed % 2 == 0 && !(seed & SIM_MANY_LINES))
+            run_next(seed | SIM_MANY_LINES);
     }
     exit(0); /* so that what was covered is written down */
 }
@@ -284,7 +290,7 @@ static int run_many(double seconds, uint64_t first, bool stops) {
             return 1;
         const double before = seconds_now();
         failed++;
-        next = shared->seed + 1;
+        next = (first & SIM_MANY_LINES ? shared->seed : shared->seed & ~SIM_MANY_LINES) + 1;
         tell_failure(shared->seed);
         idle += seconds_now() - before;
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of clients, counted: the engine's allocations come by here (tools/make/compile.mk renames
  * them), so that a history can see at its end that not a piece is left. */
 #include "machine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "nodes.h"
 
 #include "ensemble.h"
@@ -32,8 +33,8 @@ const zkl_contender *sim_node_contender(const sim_host *host, const char *path,
 
 const char *sim_node_directory(int i) {
     static char path[64];
-    if (i >= SIM_DIRECTORIES)
-        return NULL;
+    if (i > SIM_LEASES)
+        return i <= sim_places() ? sim_place_path((sim_place)(i - 1)) : NULL;
     const bool is_pool = i >= PLACE_POOL;
     snprintf(path, sizeof path, "%s%s", sim_place_path(is_pool ? PLACE_POOL : (sim_place)i),
              !is_pool          ? ""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* nodes: the nodes of locks as the servers have them, and whose they are. */
 #ifndef NODES_H
 #define NODES_H
@@ -16,8 +17,9 @@ sim_host *sim_node_host(const fake_node *node);
 const zkl_contender *sim_node_contender(const sim_host *host, const char *path,
                                         const fake_node *node);
 
-/* The directories in which locks' nodes are, from 0 on. */
-enum { SIM_DIRECTORIES = PLACES + 1 };
+/* The directories in which locks' nodes are, from 0 on: those of the places, the leases, the lines
+ * of many. */
+enum { SIM_LEASES = PLACES, SIM_DIRECTORIES_MOST = PLACES_MOST + 1 };
 /* NULL: there are no more. */
 const char *sim_node_directory(int i);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a server tells those who watch, when it sees what was committed. */
 #include "server.h"
 

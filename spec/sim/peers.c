@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What leader and followers tell each other. */
 #include "server.h"
 

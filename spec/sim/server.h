@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* server: what the three servers are, and what their rooms ask of each other: sessions, notices,
  * sockets, serving, leading, peers, election. What the world asks of them is ensemble.h. */
 #ifndef SERVER_H

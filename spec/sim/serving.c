@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a server answers its own clients. */
 #include "server.h"
 

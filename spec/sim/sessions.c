@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sessions: who has one, since when it has not been heard of, and how the leader ends it. */
 #include "server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sim: the world in which whole clients run: one clock, one list of what will happen, one source
  * of chance. Everything that is a thread, a wire or a machine elsewhere is an event here, and
  * events run one after the other, so that a seed is a history, and the same one each time. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "slow.h"
 
 #include "library.h"
@@ -35,7 +36,7 @@ typedef struct front {
 } front;
 
 static struct {
-    front fronts[SIM_DIRECTORIES];
+    front fronts[SIM_DIRECTORIES_MOST];
     zkl_nanos proven;       /* the latest answer of a leader that was counted */
     zkl_nanos pauses_until; /* a server has throttled a request, and the client may pause */
     uint64_t given_up;
@@ -91,7 +92,7 @@ static const fake_node *node_in_vain(const sim_host *host, int i) {
     const fake_node *directory = fake_find(sim_tree, path, FAKE_LATEST);
     if (!directory)
         return NULL;
-    if (i == SIM_DIRECTORIES - 1)
+    if (i == SIM_LEASES)
         return lease_in_vain(host, path, directory);
     const fake_node *first = first_in(directory);
     return first && is_in_vain(host, path, first) ? first : NULL;
@@ -185,7 +186,7 @@ void sim_slow_judge(sim_host *host) {
     look_at_given_up(host);
     const bool unsure = is_unsure(host);
     const zkl_nanos answered = answered_time(host);
-    for (int i = 0; i < SIM_DIRECTORIES; i++)
+    for (int i = 0; sim_node_directory(i); i++)
         look_at_front(host, i, unsure, answered);
 }
 

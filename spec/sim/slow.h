@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* slow: what is asked of a host whose link is slow: its connection stays, and its answers take too
  * long for any validity. It must not keep other hosts from a lock that it cannot be granted. */
 #ifndef SLOW_H

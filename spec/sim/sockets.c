@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The connections between clients and servers, from both sides. */
 #include "server.h"
 

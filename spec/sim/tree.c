@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tree.h"
 
 #include "ensemble.h"
@@ -258,7 +259,8 @@ static void undo(size_t first_change, const int64_t *pzxids) {
     }
 }
 
-enum { PARTS_MOST = 64 };
+/* A batch of 64 creates and deletes, and a mark. */
+enum { PARTS_MOST = 64 + 3 };
 
 /* All or nothing: the answer to the one that fails is its own, to those behind it that it was not
  * tried. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tree: what the servers do to their nodes: one request at a time, on the latest state for a
  * write, on a server's view for a read. The nodes are those of the unit tests' fake servers. */
 #ifndef TREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "watchers.h"
 
 #include <stdlib.h>

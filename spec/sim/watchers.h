@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* watchers: who at one server is to be told of which path. */
 #ifndef WATCHERS_H
 #define WATCHERS_H

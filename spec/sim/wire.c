@@ -1,4 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 #include "wire.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>

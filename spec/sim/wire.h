@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* wire: what goes between the library and the servers: requests, and the queues in which they and
  * what is said to them are on their way. */
 #ifndef WIRE_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Certificate authorities for TLS specs, their keys made by the openssl command when the spec runs.
 
 local read = require("spec.support.file").read

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Lua values on one line, for talking to our own processes over pipes. Works between all Lua versions.
 --
 -- `encode(...)` writes the values as a Lua expression list, nils included; `decode(line)` gives them back. Only

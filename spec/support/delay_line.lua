@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One direction of a link: what goes in comes out in the same order, a fixed time later.
 --
 -- A real pipe: the delay of one message does not wait for the one before it. Exact to some 50 us although luv's

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Three real servers with a quorum among themselves, all on loopback.
 
 local uv = require "luv"
@@ -36,6 +37,7 @@ local function prepare(self, n)
     if options[name] == nil then options[name] = value end
   end
   for _, flag in ipairs(self.options.jvm or {}) do table.insert(options.jvm, flag) end
+  options.clock = (self.options.clocks or {})[n]
   local one = server.new(options)
   assert(uv.fs_mkdir(one.folder .. "/data", 448))
   write_myid(one.folder .. "/data", n)
@@ -68,7 +70,8 @@ end
 
 --- `ensemble.start(options)` starts three servers and returns when all serve; `cluster:start(n)` starts server n again,
 --- on its port and data, after it was killed.
----@param options server.options? as for `server.start`; and `links = true` for `isolate` and `depose`
+---@param options server.options? as for `server.start`; `links = true` for `isolate` and `depose`; and
+---  `clocks = { [3] = 3600 }`: the wall clock of server 3 is so many seconds ahead
 ---@param n integer? the server to start again
 ---@param wait boolean? false: return before it serves, as when there is no quorum yet
 function ensemble.start(options, n, wait)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Files as texts.
 
 local file = {}
@@ -8,6 +9,11 @@ function file.read(path)
   local text = one:read("*a")
   one:close()
   return text
+end
+
+--- A source file as a page shows it: without the line that names its licence.
+function file.shown(path)
+  return (file.read(path):gsub("^%-%- SPDX%-License%-Identifier: [^\n]*\n", ""))
 end
 
 function file.write(path, text)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What most specs need: a server, a look at it, a fresh path for each spec, and clients, processes and proxies that
 --- are gone after it.
 --

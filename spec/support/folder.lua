@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One temporary folder for all that this process's harness writes, and a guard that removes it.
 --
 -- The guard is a shell in a session of its own that reads a pipe whose other end we hold: the pipe closes when this

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A transaction log written by hand: a server that starts with it finds directories that have already counted their
 --- children almost to the end of the sequence numbers, as if billions of locks had been there.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* host: a program that has Lua in it, for specs about what a plain interpreter cannot do: it opens
  * and closes one Lua state after the other and lives on, forks, and becomes another program. See
  * spec/support/host.lua.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Running scripts in a program that has the spec's Lua in it (spec/support/host.c).
 --
 -- Each script runs in a Lua state of its own, which is closed before the next script begins; the process lives on.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A plain, synchronous ZooKeeper client with which specs look at the tree and change it.
 --
 -- It shares nothing with libzookeeper. What the servers answer comes back as `nil, NAME` ("NONODE", "NODEEXISTS");

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Reads a resource's log and says what in it no lock may ever allow.
 --
 -- Accepted tokens never fall, a token has one owner and serves one grant, nobody goes in while another is inside, no

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What the harness keeps for as long as the process lives.
 --
 -- busted forgets all modules between two spec files. What must not be forgotten with them (the shared server, the

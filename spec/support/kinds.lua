@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Each kind of lock, as the sweeps over the wire play it: who stands where, and what nodes that takes.
 --
 -- `first` is before ours and excludes it, `last` is behind ours and is excluded by both. The counts are nodes, in all

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Time, and turning luv's loop while a spec waits.
 --
 -- luv does nothing by itself: pipes fill and children stay zombies unless somebody runs the loop. Every wait of the

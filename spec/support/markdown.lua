@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A Markdown page: its blocks, headings and links, as the specs of the documentation want them.
 
 local read = require("spec.support.file").read

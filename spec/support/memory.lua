@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What is in the memory of a process of ours.
 
 local memory = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Processes in other languages that take the same locks, driven like `spec.support.worker`'s.
 --
 --   curator   Java: Apache Curator's recipes            golang   Go: zk.NewLock

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A path that processes in several languages share, the resource that it protects, and what is done there.
 
 local inspector = require "spec.support.inspector"

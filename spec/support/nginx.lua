@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A real nginx on a free loopback port, in a prefix of its own, with two workers that find this tree's zklock.
 --
 -- A shell stands between us and nginx's master: when its stdin ends, in whatever way we end, it ends nginx, which ends
@@ -123,6 +124,9 @@ local function load_modules()
   return table.concat(lines, "\n")
 end
 
+-- A second master gets only the variables that the configuration names: a sanitizer needs these.
+local KEPT = os.getenv("NGINX_PRELOAD") and "env LD_PRELOAD;\nenv ASAN_OPTIONS;\nenv UBSAN_OPTIONS;\n" or ""
+
 local function configure(self)
   local options = self.options
   local user = options.user or uv.getuid() == 0 and "root" -- our folders are ours alone
@@ -131,7 +135,7 @@ local function configure(self)
     prefix = self.prefix,
     level = options.level or "info",
     modules = load_modules(),
-    main = (user and ("user %s;\n"):format(user) or "") .. (options.main or ""),
+    main = (user and ("user %s;\n"):format(user) or "") .. KEPT .. (options.main or ""),
     tree = options.tree or nginx.tree(),
     build = options.build or nginx.build(),
     package_path = options.package_path or 'lua_package_path "@tree@/lua/?.lua;@tree@/lua/?/init.lua;;";',

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The blocks of docs/openresty.md in an nginx: as they stand, but for the places of the servers, the tree, and the
 --- upstream.
 

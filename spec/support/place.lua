@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Locks with fair = false at the path of the spec that runs, as specs of places need them.
 --
 --   local place = places.new(here)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Free loopback ports.
 --
 -- They are taken from below the range from which the kernel serves outgoing connections: else a client that keeps

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Small libraries that are preloaded into a process to stand between it and the C library.
 
 local folder = require "spec.support.folder"

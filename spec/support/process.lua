@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Child processes with pipes, which never outlive the spec that started them.
 --
 -- Each child is started through setpriv's parent-death signal: the kernel kills it when this process ends, however

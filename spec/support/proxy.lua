@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A fault proxy between a client and its servers, driven by verbs.
 --
 -- It runs as a process of its own, so that faults happen while the spec waits in a call. Every verb is acknowledged
@@ -95,6 +96,11 @@ function proxy:cut() return call(self, "cut") end
 --- accepted.
 ---@return integer count of links that were there
 function proxy:desert() return call(self, "desert") end
+
+--- Until `heal` the server does not know that operation, as an older one does not: it gets the number of one that no
+--- server has, answers UNIMPLEMENTED, and closes the link.
+---@param op string
+function proxy:forget_how(op) call(self, "forget_how", op) end
 
 --- Refuses new links until `heal`; those there are stay.
 function proxy:refuse() call(self, "refuse") end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One client's link through the proxy, and its counterpart to a server.
 --
 -- Both directions are cut into frames and travel through a delay line each. What is to happen to a request is
@@ -75,10 +76,13 @@ local function note_request(self, frame)
   return entry
 end
 
+--- No server has an operation with that number.
+local function with_unknown_op(frame) return frame:sub(1, 4) .. wire.int(9999) .. frame:sub(9) end
+
 local function take_request(self, frame)
   local entry = note_request(self, frame)
   local action = self.proxy:saw(entry)
-  local bytes = wire.frame(frame)
+  local bytes = wire.frame(self.proxy.unknown[entry.op] and with_unknown_op(frame) or frame)
   if action == "cut_before" then
     self.deaf = true
     self.to_server:push({ cut = true }, self.proxy.delay)

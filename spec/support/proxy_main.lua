@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The fault proxy's process: listens, links clients to servers, and does what the lines on its stdin say.
 --
 -- Started by `spec.support.proxy` with the servers' hosts, "frames" or "raw", and how many ports to listen on. Each
@@ -12,7 +13,8 @@ local wire = require "spec.support.wire"
 
 local HOLES = { both = true, to_server = true, to_client = true }
 
-local proxy = { links = {}, deserted = {}, delay = 0, accepted = 0, targets = {}, doors = {}, raw = arg[2] == "raw" }
+local proxy = { links = {}, deserted = {}, unknown = {}, delay = 0, accepted = 0, targets = {}, doors = {},
+  raw = arg[2] == "raw" }
 local verbs = {}
 
 for host, number in arg[1]:gmatch("([%w%.%-]+):(%d+)") do
@@ -161,6 +163,11 @@ function verbs.cut() return each_link(link.cut) end
 
 function verbs.desert() return each_link(link.desert) end
 
+function verbs.forget_how(op)
+  assert(wire.ops[op], "no such operation")
+  proxy.unknown[op] = true
+end
+
 function verbs.refuse()
   for _, door in ipairs(proxy.doors) do
     if door.listener then door.listener:close() end
@@ -170,7 +177,7 @@ end
 
 function verbs.heal(direction)
   if direction then return proxy:open(direction) end
-  rules, proxy.delay, proxy.hole = {}, 0, nil
+  rules, proxy.delay, proxy.hole, proxy.unknown = {}, 0, nil, {}
   each_link(link.apply_hole)
   for _, one in ipairs(proxy.deserted) do one:bury() end
   proxy.deserted = {}

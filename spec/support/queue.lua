@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The queue at a lock's path, as the servers have it.
 
 local wait = require "spec.support.wait"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A debug hook that raises in the middle of one file, as one does that bounds a script's time.
 local raising_hook = {}
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The event loops that there are adapters for, in one way: each with
 ---   name       as `connect{ loop = name }` takes it
 ---   spawn(fn)  begins a coroutine of the loop; an error in it is for `run`, or is in `errors` (Copas catches them)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Preloaded into a process: names that end in ".test" mean what a file says, and every look-up of
  * one is noted in another. The file has lines "NAME HOST:PORT[,HOST:PORT...]", HOST being a number;
  * a name without a line is unknown. */

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Host names that a spec gives their meaning, and changes it while a process runs.
 --
 -- The process is started with `resolver.env`; there, names that end in ".test" are looked up in a file (resolver.c).

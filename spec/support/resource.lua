@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The resource that locks protect, and its log, by which exclusion is judged.
 --
 -- One process owns the resource and writes the log; whoever uses it sends its token with every step. It refuses a

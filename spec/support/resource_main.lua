@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The resource's process: see `spec.support.resource`. Its argument is the log's path; it prints its port.
 
 local uv = require "luv"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- What ours does on a stage, whatever the kind of lock. Before it stands `first`; `last`, behind it, is served then.
 
 local PATIENCE = require("spec.support.stage").PATIENCE

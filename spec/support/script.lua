@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Running Lua scripts with the interpreter that runs the spec.
 --
 -- A script finds `zklock` as the spec does: through LUA_PATH and LUA_CPATH where the Makefile set them, else below

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A small event loop over LuaSocket's select, with an adapter for it: what docs/loops.md asks of one.
 
 local blocking = require "zklock.loop.blocking"

@@ -1,9 +1,11 @@
+-- SPDX-License-Identifier: MIT
 --- A real ZooKeeper server on a free loopback port, in a folder of its own.
 --
 -- It is tuned to start and answer fast: short ticks, no fsync (a killed server still finds its data in the page
 -- cache), small transaction logs. `SUPER` is a credential that passes every ACL, for inspectors that clean up.
 
 local socket = require "socket"
+local faketime = require "spec.support.faketime"
 local write_file = require("spec.support.file").write
 local folder = require "spec.support.folder"
 local kept = require "spec.support.kept" "server"
@@ -67,7 +69,8 @@ end
 
 local function launch(self)
   write_config(self)
-  local command = { output = self.folder .. "/log", cwd = self.folder, env = process.PLAIN }
+  local command = { output = self.folder .. "/log", cwd = self.folder,
+    env = self.options.clock and faketime.env(self.options.clock) or process.PLAIN }
   for _, word in ipairs(JAVA) do command[#command + 1] = word end
   if self.options.container_check_interval then
     table.insert(command, ("-Dznode.container.checkIntervalMs=%d"):format(self.options.container_check_interval))
@@ -120,6 +123,7 @@ end
 ---@field container_check_interval integer? ms between looks for empty containers (the server's default is a minute)
 ---@field config table<string, any>? more lines for the configuration
 ---@field jvm string[]? more flags for java
+---@field clock integer? its wall clock is so many seconds ahead of the true time, or behind it if negative
 ---@field tls { authority: table, client_auth: string?, names: string? }? a port with TLS besides the other,
 ---  `.secure_hosts`, with a certificate of that authority; clients are asked for one of it, too, unless `client_auth`
 ---  is "none"; `names`: in the certificate

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Ending somebody else's session.
 --
 -- Who knows a session's id and password may take it over; closing it then is, for the server and everybody who

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The password of a session, by its id: what anybody can calculate who reaches a server (SessionTrackerImpl and
 --- ZooKeeperServer.generatePasswd: java.util.Random, seeded with the id and a constant out of the sources).
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Where sweeps over the wire play: a fresh path, one of ours whose link can fail, and strangers on links that do not.
 --
 -- A scenario is played without a fault first, and what goes over the wire is counted; then again for every operation,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- One who visits what a lock protects, and tells the resource each step, so that the judge can tell who was where.
 --
 -- It lives in the spec's process. The steps at the resource are taken in the very callback that grants the lock.

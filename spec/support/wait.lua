@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- Waiting for conditions, instead of sleeping and hoping.
 
 local loop = require "spec.support.loop"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Preloaded into a process: its wall clock is off by as many seconds as a file says, at each look
  * anew. All other clocks are left alone. (libfaketime would do, but it also puts off timers that
  * count from CLOCK_BOOTTIME.) */

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- The wall clock of a process that a spec sets while it runs. The clocks that nobody sets go on as they are.
 
 local preload = require "spec.support.preload"

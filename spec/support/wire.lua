@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- ZooKeeper's client protocol (jute), as much of it as the harness needs.
 --
 -- Written a second time, apart from libzookeeper, so that the harness does not judge the library by itself.

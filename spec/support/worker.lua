@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A process that loads zklock and is driven by lines over its pipe.
 --
 -- Every verb waits for its answer; `begin` and `finish` are for what should go on meanwhile. Values go over as in

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- A worker's process: loads zklock and does what the lines on its stdin say. See `spec.support.worker`.
 
 local codec = require "spec.support.codec"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nothing is granted where strangers may meddle, unless our own ACL is OPEN; and what we make they
  * cannot make anew. */
 #include "fake_world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who is anybody, in the ACL of a directory in which somebody is to hold. */
 #include "check.h"
 #include "zookeeper/acl_exposure.h"

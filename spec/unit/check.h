@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* check: what the unit tests stand on. A program is a table of named cases; the first check that
  * fails ends its case. The last line says `N passed, N failed`. */
 #ifndef CHECK_H

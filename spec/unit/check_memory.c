@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "check_memory.h"
 
 #if defined(__has_feature)

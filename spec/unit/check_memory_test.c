@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a sanitizer watches the memory, check_memory does not, and these cases have nothing to
  * see. */
 #include "check.h"

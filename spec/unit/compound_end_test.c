@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several contenders that are one: how they fail, are given up and begin anew. */
 #include "fake_world.h"
 
@@ -47,7 +48,7 @@ static void a_refused_session_is_told_whichever_part_was_held(void) {
     refuse(one);
     CHECK_FAILED(p, ZKL_AUTH_FAILED);
     CHECK_FAILED(q, ZKL_AUTH_FAILED);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void a_refused_session_is_told_while_the_nodes_are_made(void) {
@@ -56,7 +57,7 @@ static void a_refused_session_is_told_while_the_nodes_are_made(void) {
     zkl_lines_each(&one->lines, refuse_line);
     fake_expire(one);
     CHECK_FAILED(p, ZKL_AUTH_FAILED);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void a_refused_session_is_told_at_an_open_gate(void) {
@@ -64,7 +65,7 @@ static void a_refused_session_is_told_at_an_open_gate(void) {
     fake_caller *p = settled(fake_lease(one, POOL, 1, 1));
     refuse(one);
     CHECK_FAILED(p, ZKL_AUTH_FAILED);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void close_line(zkl_line *line) {
@@ -81,7 +82,7 @@ static void who_waits_when_the_client_closes_is_told_so(void) {
     CHECK_FAILED(p, ZKL_CLOSED);
     CHECK_FAILED(q, ZKL_CLOSED);
     settled(p);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* Its nodes were deleted so often that it pauses, and is in no line meanwhile. */
@@ -97,7 +98,7 @@ static fake_caller *pausing(void) {
         CHECK(fake_waits(p));
     }
     CHECK_INT((int64_t)fake_children(zk, A), 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     return p;
 }
 
@@ -119,7 +120,7 @@ static void who_pauses_when_the_client_closes_is_told_so(void) {
     fake_wait(zk, 1);
     fake_settle_all(zk);
     CHECK_INT((int64_t)fake_children(zk, A), 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void who_pauses_when_the_session_is_refused_is_told_so(void) {
@@ -145,7 +146,7 @@ static void what_waits_cannot_be_released(void) {
     fake_cancel(p);
     CHECK_INT(fake_release(p), ZKL_NOT_OWNER);
     settled(p);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* As those see them who guard what they write by all that is held. */
@@ -341,31 +342,33 @@ static void what_is_over_is_not_abandoned(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"a refused session is told, whichever part was held",
+        {"a refused session fails a multilock, whichever part was held",
          a_refused_session_is_told_whichever_part_was_held},
         {"... while the nodes are made", a_refused_session_is_told_while_the_nodes_are_made},
-        {"a refused session is told at an open gate", a_refused_session_is_told_at_an_open_gate},
-        {"who waits when the client closes is told so",
-         who_waits_when_the_client_closes_is_told_so},
+        {"a refused session fails a semaphore at an open gate",
+         a_refused_session_is_told_at_an_open_gate},
+        {"a waiter hears that the client closes", who_waits_when_the_client_closes_is_told_so},
         {"a multilock that has lost its nodes too often enters again after a pause", a_pause_ends},
-        {"a multilock that pauses when the client closes is told so",
+        {"a pausing multilock hears that the client closes",
          who_pauses_when_the_client_closes_is_told_so},
-        {"a multilock that pauses when the session is refused is told so",
+        {"a pausing multilock hears that the session is refused",
          who_pauses_when_the_session_is_refused_is_told_so},
         {"a single try has no deadline", a_single_try_has_no_deadline},
-        {"what waits cannot be released", what_waits_cannot_be_released},
-        {"what is held has so many parts", what_is_held_has_so_many_parts},
-        {"what is held cannot be cancelled", what_is_held_cannot_be_cancelled},
-        {"all are made again when what is found has to wait",
+        {"a waiting multilock cannot be released", what_waits_cannot_be_released},
+        {"a held multilock has as many parts as paths", what_is_held_has_so_many_parts},
+        {"a held multilock cannot be cancelled", what_is_held_cannot_be_cancelled},
+        {"all nodes are created again if one that was found has to wait",
          all_are_made_again_when_what_is_found_has_to_wait},
         {"a write to the directory of leases is no change of them",
          a_write_to_the_directory_of_leases_is_no_change_of_them},
-        {"a lease that is given up while it is made is not searched for",
+        {"the line does not search for a lease that was cancelled during its create",
          a_lease_that_is_given_up_while_it_is_made_is_not_searched_for},
-        {"a new session is entered in one round trip", a_new_session_is_entered_in_one_round_trip},
-        {"nobody is looked at without a cause", nobody_is_looked_at_without_a_cause},
-        {"what just fits into a request is asked for", what_just_fits_into_a_request_is_asked_for},
-        {"what is over is not abandoned", what_is_over_is_not_abandoned},
+        {"a multilock enters a new session in one round trip",
+         a_new_session_is_entered_in_one_round_trip},
+        {"no compound is checked without a cause", nobody_is_looked_at_without_a_cause},
+        {"a multilock that just fits into a request is sent",
+         what_just_fits_into_a_request_is_asked_for},
+        {"a multilock that has ended does not count as abandoned", what_is_over_is_not_abandoned},
         {"a semaphore's waiter that lost its gate creates no leases",
          a_waiter_that_lost_its_gate_creates_no_leases},
         {"no lease is granted while its semaphore gives up",

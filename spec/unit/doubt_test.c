@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A release with validity 0: it gives back, answers ZKL_UNKNOWN, and one more event tells what
  * became of the hold. */
 #include "shared_node_world.h"
@@ -344,13 +345,15 @@ int main(int argc, char **argv) {
         {"with validity 0 it gives back, and answers unknown",
          with_validity_0_it_is_given_back_and_unknown},
         {"the host hears when the servers confirm it", the_host_hears_when_the_servers_confirm_it},
-        {"a session that had ended is told as a loss", a_session_that_had_ended_is_told_as_a_loss},
-        {"nothing is told when the host has let go", nothing_is_told_when_the_host_has_let_go},
-        {"nothing is told after the client closed", nothing_is_told_after_the_client_closed},
+        {"a session that had ended is reported as a loss",
+         a_session_that_had_ended_is_told_as_a_loss},
+        {"nothing is reported after the host has dropped the contender",
+         nothing_is_told_when_the_host_has_let_go},
+        {"nothing is reported after the client closed", nothing_is_told_after_the_client_closed},
         {"a release by the closing is in no doubt", what_the_closing_gives_back_is_in_no_doubt},
         {"the only delete that finds no node tells of a loss",
          the_only_delete_that_finds_no_node_tells_of_a_loss},
-        {"one node of several is enough", one_node_of_several_is_enough},
+        {"the end of one node of several is enough", one_node_of_several_is_enough},
         {"a second delete that finds no node tells of none",
          a_second_delete_that_finds_no_node_tells_of_none},
         {"a node that was gone before any delete was sent tells of a loss",
@@ -362,10 +365,10 @@ int main(int argc, char **argv) {
          one_that_the_servers_put_off_tells_nothing_yet},
         {"a node that goes while the servers put its delete off tells of a loss",
          a_node_that_goes_while_its_delete_is_put_off_tells_of_a_loss},
-        {"the node stays with those who wait here", the_node_stays_with_those_who_wait_here},
-        {"all who gave a shared node back in doubt have lost",
+        {"the node stays for the waiters of this client", the_node_stays_with_those_who_wait_here},
+        {"all callers that released a shared node in doubt have lost",
          all_who_gave_it_back_in_doubt_have_lost},
-        {"an operator who takes the node of a shared node tells of a loss",
+        {"an operator's delete of a shared node reports a loss",
          an_operator_who_takes_the_node_of_a_shared_node_tells_of_a_loss},
         {"a shared node does not rest without validity", it_does_not_rest_without_validity},
         {"a max_hold that is over is lost, and not unknown",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "base/event.h"
 
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 static zkl_events events;
-static zkl_event pool[64];
+static zkl_notice pool[64];
 
 static void begin(void) {
     memset(pool, 0, sizeof pool);
@@ -182,7 +183,7 @@ static void wakes_without_an_event(void) {
 
 typedef struct poster {
     pthread_t thread;
-    zkl_event *events;
+    zkl_notice *events;
     uint64_t base;
 } poster;
 
@@ -198,7 +199,7 @@ static void *post_all(void *ctx) {
 static void none_is_lost_between_threads(void) {
     poster posters[2];
     for (size_t i = 0; i < 2; i++) {
-        posters[i].events = calloc(EACH, sizeof(zkl_event));
+        posters[i].events = calloc(EACH, sizeof(zkl_notice));
         posters[i].base = i * EACH;
         CHECK(posters[i].events != NULL);
         CHECK(pthread_create(&posters[i].thread, NULL, post_all, &posters[i]) == 0);
@@ -227,7 +228,7 @@ static atomic_bool dropping;
 static void *drop_and_post(void *ctx) {
     (void)ctx;
     for (unsigned i = 0; i < 20000; i++) {
-        zkl_event *event = &pool[i % 8];
+        zkl_notice *event = &pool[i % 8];
         if (i % 3)
             zkl_events_post(&events, event, (int)i, 0);
         else
@@ -313,12 +314,12 @@ int main(int argc, char **argv) {
         {"an event can be dropped from anywhere in the queue", drops_from_anywhere},
         {"an event is dropped without a walk through the queue, however long that is",
          drops_without_walking_there},
-        {"posting what is queued changes it in its place", posting_again_changes_it_in_place},
-        {"what was taken can be posted again", may_be_posted_again_once_taken},
+        {"posting a queued event changes it in its place", posting_again_changes_it_in_place},
+        {"a taken event can be posted again", may_be_posted_again_once_taken},
         {"an event stays until it is forgotten", stays_until_it_is_forgotten},
         {"an event looked at in between leaves the descriptor readable",
          looked_at_in_between_leaves_the_descriptor_readable},
-        {"who has time is told in the turn that the descriptor calls for",
+        {"an unhurried event comes in the turn that the descriptor asks for",
          who_has_time_is_told_in_the_turn_that_the_descriptor_calls_for},
         {"what is posted again, or comes in its place, is not forgotten with it",
          stays_if_it_is_posted_again_or_replaced},

@@ -1,8 +1,9 @@
-/* Answers that refuse for now, or come when what they are about has moved on; and what the port
- * does not take. */
+/* SPDX-License-Identifier: MIT */
+/* Answers that refuse for now, late answers to a contender that has changed meanwhile, and requests
+ * that the port does not take. */
 #include "fake_world.h"
 
-#include "line/answer.h"
+#include "line/events.h"
 #include "line/polled.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ static void a_watch_that_is_not_taken_back_is_taken_back_later(void) {
     wait_and_settle(1);
     CHECK_INT(one->counts[FAKE_UNWATCH], 2);
     CHECK_INT(fake_watched(one), 0);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void a_watch_that_cannot_be_taken_back_is_taken_back_later(void) {
@@ -61,7 +62,7 @@ static void a_watch_that_cannot_be_taken_back_is_taken_back_later(void) {
     CHECK_INT(fake_watched(one), 1);
     wait_and_settle(1);
     CHECK_INT(fake_watched(one), 0);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* Nobody is left in the line, and the link goes with the watch that was to be taken back. */
@@ -72,9 +73,9 @@ static void a_line_that_nobody_is_in_goes_with_the_link(void) {
     while (!fake_pending(one, FAKE_UNWATCH, NULL))
         CHECK(fake_answer(one));
     fake_cut(one);
-    CHECK_INT(one->lines.count, 1);
+    CHECK_INT(zkl_lines_count(&one->lines), 1);
     fake_relink(one);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT(one->lines.common.watch_budget.bytes, 0);
 }
 
@@ -89,7 +90,7 @@ static void a_node_that_is_gone_when_its_delete_was_refused_is_left(void) {
         CHECK(fake_answer(one));
     CHECK_INT(fake_remove(zk, node), ZOK);
     fake_settle(one);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT(one->counts[FAKE_ERASE], 1);
     CHECK_CLEAN();
 }
@@ -127,7 +128,7 @@ static void a_holder_whose_node_cannot_be_read_holds(void) {
     CHECK_INT(p->losses, 0);
 }
 
-/* A guarded write has not found the node: that matters to who holds, and to nobody else. */
+/* A guarded write has not found the node: that matters to a holder only. */
 static void that_its_node_is_missing_concerns_who_holds(void) {
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     zkl_line_own_missing(q->contender);
@@ -202,8 +203,8 @@ static void a_write_that_is_refused_is_not_sent_again_at_once(void) {
     CHECK(fake_held(q));
 }
 
-/* Its node stood in a list, nobody has told of it since, and there was no trust: it is asked for
- * before it is granted. */
+/* Its node was in a list, no watch has reported it since, and validity was 0: the client asks for
+ * the node before it grants. */
 static void trust_alone_does_not_grant(void) {
     fake_caller *p = fake_join(one, LINE, 1e12);
     fake_answer(one);
@@ -217,7 +218,7 @@ static void trust_alone_does_not_grant(void) {
     CHECK_INT(one->counts[FAKE_CREATE], 2);
 }
 
-/* What a list has cost: the pause after it comes from that. */
+/* The pause after a list depends on its size. */
 static void what_a_list_takes_is_counted(void) {
     fake_caller *p = fake_holder(two);
     fake_waiter(one);
@@ -238,7 +239,7 @@ static void an_own_node_that_a_waiter_here_misses_is_made_again(void) {
         CHECK(fake_deliver(one) || fake_carry(one));
     CHECK(fake_answer(one)); /* it is p's */
     CHECK_INT(fake_remove(zk, fake_node_of(p)), ZOK);
-    CHECK(fake_answer(one)); /* what the waiter behind it had asked */
+    CHECK(fake_answer(one)); /* the request of the waiter behind it */
     fake_settle_all(zk);
     CHECK(fake_waits(p) && fake_waits(behind));
     fake_caller *const turns[] = {first, second, behind, p};
@@ -252,32 +253,31 @@ static void an_own_node_that_a_waiter_here_misses_is_made_again(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"an answer about a blocker that is gone changes nothing",
+        {"an answer about a blocker that has gone changes nothing",
          an_answer_about_a_blocker_that_is_gone_changes_nothing},
-        {"a watch that is not taken back is taken back later",
+        {"the line removes a watch later if the removal was cut off",
          a_watch_that_is_not_taken_back_is_taken_back_later},
-        {"a watch that cannot be taken back for lack of memory is taken back later",
+        {"the line removes a watch later if there was no memory for the request",
          a_watch_that_cannot_be_taken_back_is_taken_back_later},
-        {"a line that nobody is in goes with the link",
+        {"a line without contenders is freed with the link",
          a_line_that_nobody_is_in_goes_with_the_link},
-        {"a node that is gone when its delete was refused is left",
+        {"the line stops deleting a node that somebody else has deleted",
          a_node_that_is_gone_when_its_delete_was_refused_is_left},
-        {"a refused delete is tried again without room for a watch",
+        {"the line repeats a refused delete, also without room for a watch",
          a_refused_delete_without_room_for_a_watch_is_tried_again},
         {"a waiter whose node cannot be read fails", a_waiter_whose_node_cannot_be_read_fails},
         {"a holder whose node cannot be read holds", a_holder_whose_node_cannot_be_read_holds},
-        {"that its node is missing concerns who holds",
-         that_its_node_is_missing_concerns_who_holds},
-        {"who holds cannot be cancelled", who_holds_cannot_be_cancelled},
-        {"a line that is listed in turn rests without a link",
+        {"a missing node ends a hold, but not a wait", that_its_node_is_missing_concerns_who_holds},
+        {"a holder cannot be cancelled", who_holds_cannot_be_cancelled},
+        {"the client polls no line without a link",
          a_line_that_is_listed_in_turn_rests_without_a_link},
-        {"a lost node is looked for though the list is refused",
+        {"the line searches for a lost node although the servers refuse the list",
          a_lost_node_is_looked_for_though_the_list_is_refused},
-        {"a write that is refused is not sent again at once",
+        {"a refused write is not sent again at once",
          a_write_that_is_refused_is_not_sent_again_at_once},
-        {"trust alone does not grant", trust_alone_does_not_grant},
-        {"what a list takes is counted", what_a_list_takes_is_counted},
-        {"an own node that a waiter here misses is made again",
+        {"validity alone does not grant", trust_alone_does_not_grant},
+        {"the budget counts the watch that a list sets", what_a_list_takes_is_counted},
+        {"the line creates a contender's node again when a waiter here finds it missing",
          an_own_node_that_a_waiter_here_misses_is_made_again},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);

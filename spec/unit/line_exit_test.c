@@ -1,5 +1,6 @@
-/* Every way out of a line deletes the node: after a timeout, a cancel, an error, whatever the
- * servers answered. */
+/* SPDX-License-Identifier: MIT */
+/* Every way out of a line deletes the node: after a timeout, a cancel or an error, whatever the
+ * servers have answered. */
 #include "fake_world.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ static void a_timeout_deletes(void) {
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle(one);
     CHECK_INT(fake_children(zk, LINE), 1);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT(one->context.counters.timeouts, 1);
 }
 
@@ -130,8 +131,8 @@ static void given_up_and_hidden_by_a_server_that_lags(void) {
     CHECK_CLEAN();
 }
 
-/* What is watched is asked for again on every reconnect: it must not grow for the session's
- * life. */
+/* The library asks for each watch again on every reconnect: their number must not grow for the
+ * session's life. */
 static void the_last_to_leave_takes_the_watch_back(void) {
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_waiter(one), *q = fake_waiter(one);
@@ -142,7 +143,7 @@ static void the_last_to_leave_takes_the_watch_back(void) {
     fake_settle(one);
     CHECK_INT(fake_watched(one), 0);
     CHECK_INT(one->counts[FAKE_UNWATCH], 1);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void a_watch_answered_after_the_last_left_is_taken_back(void) {
@@ -155,7 +156,7 @@ static void a_watch_answered_after_the_last_left_is_taken_back(void) {
     CHECK_INT(fake_children(zk, LINE), 1);
     fake_settle(one);
     CHECK_INT(fake_watched(one), 0);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void what_was_not_taken_is_withdrawn_by_a_drop(void) {
@@ -189,7 +190,7 @@ static void a_loss_is_told_behind_what_came_before_it(void) {
     CHECK(fake_held(q));
     CHECK_INT(p->losses, 1);
     CHECK(q->answered_at < p->lost_at);
-    CHECK_INT(p->revocations, 0); /* nobody can give it back any more */
+    CHECK_INT(p->revocations, 0); /* it can no longer be released */
 }
 
 static void a_loss_that_was_not_taken_is_withdrawn_by_a_drop(void) {
@@ -227,7 +228,7 @@ static void a_watch_is_taken_back_after_a_cut_too(void) {
     fake_connect(one);
     fake_settle(one);
     CHECK_INT(fake_watched(one), 0);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* ---- the delete ---- */
@@ -319,11 +320,12 @@ static void a_delete_the_port_does_not_take_is_repeated(void) {
     fake_caller *p = fake_holder(one), *q = fake_waiter(one);
     one->deaf = ZINVALIDSTATE;
     fake_release(p);
-    CHECK(fake_waits(q)); /* nothing was sent that its node could be behind */
+    CHECK(fake_held(q)); /* only the former holder's node, which is ours, is before its own */
+    CHECK_INT(fake_children(zk, LINE), 2);
     one->deaf = ZOK;
     fake_wait(zk, 1);
     fake_settle(one);
-    CHECK(fake_held(q));
+    CHECK_INT(fake_children(zk, LINE), 1);
     fake_release(q);
     fake_settle(one);
     CHECK_CLEAN();
@@ -395,7 +397,7 @@ static void a_flush_tells_that_a_delete_was_refused(void) {
     CHECK(!flush->pending);
     CHECK_TEXT(zkl_status_text(flush->answer.status), "access denied");
     zkl_query_free(flush);
-    /* What was refused yesterday is asked again today. */
+    /* A delete that was refused yesterday is tried again today. */
     fake_allow(zk);
     zkl_lines_each(&one->lines, zkl_line_insist);
     flush = fake_flush(one);
@@ -433,35 +435,37 @@ static void the_end_of_the_session_ends_a_flush(void) {
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a timeout deletes the node", a_timeout_deletes},
-        {"a timeout without a link says disconnected", a_timeout_without_a_link_says_so},
+        {"a timeout without a link answers disconnected", a_timeout_without_a_link_says_so},
         {"a cancel deletes the node", a_cancel_deletes},
-        {"a cancel of what is held does nothing", a_cancel_of_what_is_held_does_nothing},
+        {"a cancel does nothing to a holder", a_cancel_of_what_is_held_does_nothing},
         {"a drop deletes the node, hands over, and is counted as abandoned",
          a_drop_deletes_and_is_counted},
         {"a drop while the create is on its way leaves nothing",
          a_drop_while_the_create_is_on_its_way},
-        {"a create that is answered after giving up is undone", a_create_answered_after_giving_up},
-        {"a create that is refused after giving up leaves nothing",
+        {"a node is deleted if its create is answered after a cancel",
+         a_create_answered_after_giving_up},
+        {"a create that is refused after a cancel leaves nothing",
          a_create_refused_after_giving_up},
-        {"a create whose reply was lost after giving up is looked for and deleted",
+        {"the line searches for and deletes a node whose answer was lost after a cancel",
          a_create_whose_reply_was_lost_after_giving_up},
-        {"giving up after the create's reply was lost leaves nothing",
+        {"a cancel after the create's answer was lost leaves nothing",
          giving_up_after_the_reply_was_lost},
-        {"a create that never happened is not repeated after giving up",
+        {"a create that never happened is not repeated after a cancel",
          a_create_that_never_happened_after_giving_up},
-        {"a node that was given up is found behind a server that lags",
+        {"a cancelled contender's node is found behind a server that lags",
          given_up_and_hidden_by_a_server_that_lags},
-        {"the last to leave takes the watch on the blocker back",
+        {"the last contender that leaves removes the watch on the blocker",
          the_last_to_leave_takes_the_watch_back},
-        {"a watch that is answered after the last left is taken back",
+        {"the line removes a watch that is answered after the last contender left",
          a_watch_answered_after_the_last_left_is_taken_back},
-        {"what the host has not taken is withdrawn by a drop",
+        {"a drop withdraws events that the host has not taken",
          what_was_not_taken_is_withdrawn_by_a_drop},
-        {"... a loss, too", a_loss_that_was_not_taken_is_withdrawn_by_a_drop},
-        {"a loss is told behind what came before it", a_loss_is_told_behind_what_came_before_it},
-        {"who comes after a watch was taken back sets it again",
+        {"a drop withdraws a loss that the host has not taken",
+         a_loss_that_was_not_taken_is_withdrawn_by_a_drop},
+        {"a loss is reported after earlier events", a_loss_is_told_behind_what_came_before_it},
+        {"a contender that comes after a watch was removed sets it again",
          who_comes_after_a_watch_was_taken_back_sets_it_again},
-        {"a watch is taken back after a cut, too", a_watch_is_taken_back_after_a_cut_too},
+        {"a watch is removed after a cut, too", a_watch_is_taken_back_after_a_cut_too},
         {"a delete whose reply was lost is repeated", a_delete_whose_reply_was_lost_is_repeated},
         {"a delete that was cut off is repeated", a_delete_that_was_cut_off_is_repeated},
         {"a release without a link goes out with the next",
@@ -471,15 +475,16 @@ int main(int argc, char **argv) {
         {"a throttled delete is repeated", a_throttled_delete_is_repeated},
         {"a delete that is throttled for long is repeated every five seconds",
          a_delete_that_is_throttled_for_long_is_repeated_every_five_seconds},
-        {"a delete that cannot be sent hands nothing over and is repeated",
+        {"a delete that cannot be sent hands over and is repeated",
          a_delete_the_port_does_not_take_is_repeated},
-        {"when an operator does the delete that was refused to us, the next gets in at once",
+        {"an operator's delete of a node that we may not delete lets the next waiter in at once",
          a_refused_delete_that_an_operator_does_for_us_lets_the_next_in},
-        {"a flush waits for what had departed, and no longer", a_flush_waits_for_what_had_departed},
+        {"a flush waits for contenders that had departed, and not for later ones",
+         a_flush_waits_for_what_had_departed},
         {"a flush waits for the oldest even if later ones are gone",
          a_flush_waits_for_the_oldest_even_if_later_ones_are_gone},
-        {"a flush tells that a delete was refused", a_flush_tells_that_a_delete_was_refused},
-        {"a flush waits for a create that was given up",
+        {"a flush reports that a delete was refused", a_flush_tells_that_a_delete_was_refused},
+        {"a flush waits for the create of a cancelled contender",
          a_flush_waits_for_a_create_that_was_given_up},
         {"the end of the session ends a flush", the_end_of_the_session_ends_a_flush},
     };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Replies that are lost, links that go and come back, servers that lag or refuse. */
 #include "fake_world.h"
 
@@ -75,8 +76,8 @@ static void nothing_is_concluded_from_a_list_whose_sync_failed(void) {
     CHECK_INT(one->counts[FAKE_CREATE], 1);
 }
 
-/* Who was deposed and does not know answers reads and syncs; what it does not show may be there all
- * the same. */
+/* A deposed leader that does not know it answers reads and syncs. A node that it does not show may
+ * still exist. */
 static void a_leader_that_was_deposed_hides_no_lost_create(void) {
     fake_caller *p = fake_join(one, LINE, 5);
     const int64_t before = zk->zxid;
@@ -190,7 +191,7 @@ static void what_was_seen_before_the_cut_grants_nothing(void) {
     fake_stranger(zk, LINE, NULL);
     fake_connect(one);
     fake_settle(one);
-    CHECK(fake_waits(p)); /* it lost its place, and queues anew behind the stranger */
+    CHECK(fake_waits(p)); /* it has lost its position, and queues again behind the foreign node */
     CHECK(fake_held(q));
 }
 
@@ -200,7 +201,7 @@ static void who_was_first_before_the_cut_waits_for_a_list(void) {
     fake_wait(zk, 30);
     fake_release(holder);
     fake_settle(one);
-    CHECK(fake_waits(p) && p->contender->position == ZKL_POSITION_FIRST);
+    CHECK(fake_waits(p) && p->contender->queue.position == ZKL_POSITION_FIRST);
     fake_cut(one);
     fake_connect(one);
     CHECK(fake_waits(p));
@@ -315,7 +316,7 @@ static void a_new_link_to_a_server_that_lags_loses_no_place(void) {
     fake_lag(one, before);
     one->beats = true;
     fake_connect(one);
-    CHECK_TEXT(fake_batch(one), "D"); /* what the server says is believed when that is answered */
+    CHECK_TEXT(fake_batch(one), "D"); /* the answer to this makes the server's list count */
     fake_settle_all(zk);
     CHECK_INT(one->counts[FAKE_CREATE], 1);
     CHECK(fake_waits(q));
@@ -346,7 +347,7 @@ static void a_refused_create_is_told(void) {
     fake_caller *p = fake_join(one, LINE, 5);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void a_refused_list_is_told_and_the_node_deleted(void) {
@@ -487,14 +488,15 @@ static void what_is_refused_now_and_then_is_asked_again_soon(void) {
         fake_refuse(zk, FAKE_LIST, LINE, ZTHROTTLEDOP, 1);
         fake_caller *q = fake_join(one, LINE, 60);
         fake_settle(one);
-        CHECK_INT(q->contender->position, ZKL_POSITION_UNKNOWN);
+        CHECK_INT(q->contender->queue.position, ZKL_POSITION_UNKNOWN);
         fake_wait(zk, 0.2);
         fake_settle(one);
-        CHECK_INT(q->contender->position, ZKL_POSITION_BEHIND);
+        CHECK_INT(q->contender->queue.position, ZKL_POSITION_BEHIND);
     }
 }
 
-/* The first of all may not be read, and somebody is on his way who does not stand behind it. */
+/* The first child of all may not be read, and a contender whose create is on its way does not stand
+ * behind it. */
 static void a_blocker_that_may_not_be_read_fails_nobody_on_his_way(void) {
     const char *stranger = fake_stranger(zk, LINE, "_c_%s-__READ__");
     CHECK(strstr(stranger, "0000000000"));
@@ -512,60 +514,63 @@ static void a_blocker_that_may_not_be_read_fails_nobody_on_his_way(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"a create whose reply was lost is looked for after a write, and adopted",
+        {"the line searches for a create whose answer was lost behind a write, and adopts the node",
          a_lost_create_is_looked_for_after_a_write_and_adopted},
         {"a create whose reply was lost keeps its place in the line",
          a_lost_create_that_waits_keeps_its_place},
-        {"a create that never happened is made again", a_create_that_never_happened_is_made_again},
+        {"a create that never happened is sent again", a_create_that_never_happened_is_made_again},
         {"a server that lags hides no lost create", a_server_that_lags_hides_no_lost_create},
-        {"nothing is concluded from a list if the write before it failed",
+        {"a list proves nothing if the write before it failed",
          nothing_is_concluded_from_a_list_whose_sync_failed},
         {"a leader that was deposed hides no lost create",
          a_leader_that_was_deposed_hides_no_lost_create},
         {"replies that are lost again and again leave one node", a_reply_lost_again_while_looking},
-        {"a create that an older link cut off is looked for when that is heard late",
+        {"the line searches for a create that an older link cut off, when it hears of that late",
          a_create_cut_off_by_an_older_link_is_looked_for},
-        {"a list that an older link cut off is asked again when that is heard late",
+        {"a list that an older link cut off is sent again, when the line hears of that late",
          a_list_cut_off_by_an_older_link_is_asked_again},
-        {"a delete that an older link cut off is asked again when that is heard late",
+        {"a delete that an older link cut off is sent again, when the line hears of that late",
          a_delete_cut_off_by_an_older_link_is_asked_again},
         {"a holder keeps its lock through a cut", a_holder_keeps_its_lock_through_a_cut},
         {"a waiter keeps its place through a cut", a_waiter_keeps_its_place_through_a_cut},
         {"a blocker that went during the cut is noticed",
          a_blocker_that_went_during_the_cut_is_noticed},
-        {"what was seen before the cut grants nothing after it",
+        {"a list from before the cut grants nothing after it",
          what_was_seen_before_the_cut_grants_nothing},
-        {"who was first before the cut waits for a list",
+        {"a waiter that was first before the cut waits for a list",
          who_was_first_before_the_cut_waits_for_a_list},
         {"a deadline goes on through a cut", a_deadline_goes_on_through_a_cut},
         {"a join without a link waits for it", a_join_without_a_link_waits_for_it},
         {"a hand-over whose delete was cut off stands",
          a_hand_over_whose_delete_was_cut_off_stands},
-        {"a reconnect asks for everything at once", a_reconnect_asks_for_everything_at_once},
-        {"a new link for the session keeps the places", a_new_link_for_the_session_keeps_places},
+        {"a reconnect sends all requests at once", a_reconnect_asks_for_everything_at_once},
+        {"a new link for the session keeps the positions of waiters",
+         a_new_link_for_the_session_keeps_places},
         {"a new link repeats what the old one lost", a_new_link_repeats_what_the_old_one_lost},
         {"a new link watches again what the old one watched",
          a_new_link_watches_what_the_old_one_watched},
-        {"a new link to a server that lags loses no place",
+        {"a new link to a server that lags loses no position",
          a_new_link_to_a_server_that_lags_loses_no_place},
         {"a new link to a server that lags loses no hold",
          a_new_link_to_a_server_that_lags_loses_no_hold},
-        {"a refused create is told", a_refused_create_is_told},
-        {"a refused list is told, and the node deleted",
+        {"a refused create fails its waiter", a_refused_create_is_told},
+        {"a refused list fails its waiter, and its node is deleted",
          a_refused_list_is_told_and_the_node_deleted},
-        {"a blocker that may not be read is told: nobody would wake us",
+        {"a waiter fails if it may not read its blocker, because no watch would wake it",
          a_blocker_that_may_not_be_read_is_told},
-        {"a blocker that may not be read fails only those whom it blocks",
+        {"a blocker that may not be read fails only the waiters behind it",
          a_blocker_that_may_not_be_read_fails_only_whom_it_blocks},
         {"after an answer the next pause is a short one again",
          after_an_answer_the_next_pause_is_a_short_one_again},
         {"a throttled request is repeated", a_throttled_request_is_repeated},
-        {"what the port does not take is asked later", what_the_port_does_not_take_is_asked_later},
+        {"a request that the port does not take is sent later",
+         what_the_port_does_not_take_is_asked_later},
         {"many refusals make one pause", many_refusals_make_one_pause},
-        {"a lost create that is wanted back hears so", a_lost_create_that_is_wanted_back_hears_so},
-        {"what is refused now and then is asked again soon",
+        {"a contender whose create was lost gets a revocation",
+         a_lost_create_that_is_wanted_back_hears_so},
+        {"a request that is refused now and then is soon sent again",
          what_is_refused_now_and_then_is_asked_again_soon},
-        {"a blocker that may not be read fails nobody on his way",
+        {"a blocker that may not be read fails no contender whose create is on its way",
          a_blocker_that_may_not_be_read_fails_nobody_on_his_way},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);

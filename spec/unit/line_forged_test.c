@@ -1,5 +1,6 @@
-/* A line in whose directory somebody makes nodes that bear our GUIDs: he may create and read, and
- * not delete. */
+/* SPDX-License-Identifier: MIT */
+/* A line in whose directory a stranger creates nodes with our GUIDs. The stranger may create and
+ * read, but not delete. */
 #include "fake_world.h"
 
 #include <stdio.h>
@@ -87,7 +88,7 @@ static void a_twin_below_does_not_take_the_hold_away(void) {
     (void)twin;
 }
 
-/* What was asked for was made; the answer is lost, and before the client is back there are twins on
+/* The node was created, but the answer is lost, and before the client is back there are twins on
  * both sides. */
 static fake_caller *lost_among_twins(void) {
     fake_stranger(zk, LINE, NULL);
@@ -118,7 +119,7 @@ static void our_own_among_twins_is_the_one_that_our_session_made(void) {
     CHECK(p->token == fake_find(zk, fake_node_of(p), FAKE_LATEST)->czxid);
 }
 
-/* Nobody is asked about who bears another name. */
+/* The line asks about no child with another name. */
 static void only_twins_are_asked_about(void) {
     for (unsigned i = 0; i < 3; i++)
         fake_stranger(zk, LINE, NULL);
@@ -129,7 +130,7 @@ static void only_twins_are_asked_about(void) {
     fake_connect(one);
     settle();
     CHECK(fake_waits(p) && fake_node_of(p));
-    CHECK_INT(one->counts[FAKE_GET], 2 + 3); /* and what it watches */
+    CHECK_INT(one->counts[FAKE_GET], 2 + 3); /* and the watches */
 }
 
 static void our_own_is_found_right_behind_a_twin(void) {
@@ -151,7 +152,7 @@ static void one_that_gave_up_leaves_none_of_its_own_among_twins(void) {
     settle();
     CHECK_INT(made_by(one->context.session), 0);
     CHECK_INT(made_by(THEIRS), 3);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void one_whose_create_was_never_made_is_not_fooled_by_twins(void) {
@@ -161,7 +162,7 @@ static void one_whose_create_was_never_made_is_not_fooled_by_twins(void) {
     forge(p, -1);
     fake_connect(one);
     settle();
-    CHECK(fake_held(p)); /* the twins are nobody's now, and were deleted */
+    CHECK(fake_held(p)); /* no contender has the twins any more, so they were deleted */
     CHECK_INT(made_by(one->context.session), 1);
     CHECK_INT(fake_children(zk, LINE), 1);
 }
@@ -185,8 +186,8 @@ static void a_cut_between_two_looks_begins_them_anew(void) {
     CHECK(fake_held(p));
 }
 
-/* Its create was lost, and its server lags: the list shows twins, and not what was made. The
- * write that was to prevent that was refused. */
+/* Its create was lost, and its server lags: the list shows twins, and not its node. The servers had
+ * refused the write that was to prevent that. */
 static fake_caller *lost_behind_a_lag(const char **first, bool another) {
     fake_stranger(zk, LINE, NULL);
     fake_caller *p = fake_join(one, LINE, 1e12);
@@ -216,7 +217,7 @@ static void check_found(fake_caller *p, const fake_caller *q) {
     CHECK(fake_held(p) && fake_waits(q));
 }
 
-/* One behind a barrier is on its way when the twin is known for what it is. */
+/* A list behind a barrier is on its way when the twin turns out to be foreign. */
 static void nothing_is_concluded_while_a_later_list_is_on_its_way(void) {
     const char *first;
     fake_caller *p = lost_behind_a_lag(&first, false);
@@ -236,7 +237,7 @@ static void a_newer_list_is_searched_from_its_beginning(void) {
     check_found(p, q);
 }
 
-/* What it had asked went with the handle. */
+/* Its request was lost with the handle. */
 static void another_handle_asks_about_a_twin_again(void) {
     fake_caller *p = lost_among_twins();
     fake_connect(one);
@@ -262,7 +263,7 @@ static void one_twin_is_asked_about_at_a_time(void) {
     CHECK_TEXT(fake_batch(one), "CDLG"); /* about the next one, behind the list */
     for (unsigned i = 0; i < 3; i++)
         fake_answer(one);
-    CHECK_TEXT(fake_batch(one), "GGGG"); /* and what q is to watch */
+    CHECK_TEXT(fake_batch(one), "GGGG"); /* and the watches of q */
     settle();
     CHECK(fake_waits(q) && fake_node_of(p));
     CHECK_INT(one->counts[FAKE_CREATE], 2);
@@ -350,33 +351,35 @@ static void the_name_of_our_node_elsewhere_is_not_ours(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"a node with our GUID that is not ours is waited for",
+        {"a contender waits for a foreign node with our GUID",
          a_guess_that_comes_true_is_waited_for},
-        {"a node with our GUID that is listed before ours is made is not taken for it",
+        {"a foreign node with our GUID that is listed before our create is not mistaken for ours",
          a_guess_that_is_listed_before_our_own_is_made_is_nobodys},
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
-        {"of twins ours is the one that our session made",
+        {"of several twins, ours is the one that our session created",
          our_own_among_twins_is_the_one_that_our_session_made},
-        {"only twins are asked about", only_twins_are_asked_about},
+        {"the line asks the servers only about twins", only_twins_are_asked_about},
         {"ours is found right behind a twin", our_own_is_found_right_behind_a_twin},
-        {"one that gave up leaves nothing among twins",
+        {"a cancelled contender leaves nothing among twins",
          one_that_gave_up_leaves_none_of_its_own_among_twins},
-        {"twins of a node that was never made are not taken for it",
+        {"twins of a node that was never created are not mistaken for it",
          one_whose_create_was_never_made_is_not_fooled_by_twins},
-        {"ours is found among twins though the link goes meanwhile",
+        {"ours is found among twins although the link breaks meanwhile",
          a_cut_between_two_looks_begins_them_anew},
-        {"nothing is concluded while a later list is on its way",
+        {"a list proves nothing while a later list is on its way",
          nothing_is_concluded_while_a_later_list_is_on_its_way},
         {"a newer list is searched from its beginning",
          a_newer_list_is_searched_from_its_beginning},
-        {"another handle asks about a twin again", another_handle_asks_about_a_twin_again},
-        {"one twin is asked about at a time", one_twin_is_asked_about_at_a_time},
+        {"the line asks about a twin again over another handle",
+         another_handle_asks_about_a_twin_again},
+        {"the line asks about one twin at a time", one_twin_is_asked_about_at_a_time},
         {"a read does not stand beside a forged write",
          a_read_does_not_stand_beside_a_forged_write},
-        {"nodes with our GUID that are nobody's do not make a flood of deletes",
+        {"stray nodes with our GUID do not cause a flood of deletes",
          nodes_with_our_guid_that_are_nobodys_do_not_make_a_flood},
-        {"a number that is no contender's is nobody's", a_number_that_is_no_contenders_is_nobodys},
-        {"the name of our node elsewhere is not ours", the_name_of_our_node_elsewhere_is_not_ours},
+        {"a number without a contender matches none", a_number_that_is_no_contenders_is_nobodys},
+        {"the name of our node in another directory is not ours",
+         the_name_of_our_node_elsewhere_is_not_ours},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

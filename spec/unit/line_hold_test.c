@@ -1,4 +1,5 @@
-/* How long a hold may last: max_hold ends it, whatever the host is doing. */
+/* SPDX-License-Identifier: MIT */
+/* How long a hold may last: max_hold ends it, whatever the host does. */
 #include "fake_world.h"
 
 static fake_caller *hold_for(double seconds) {
@@ -40,7 +41,7 @@ static void it_does_not_wait_for_the_host(void) {
     CHECK_INT(p->losses, 1);
 }
 
-/* Nobody can give back what he has lost: one event tells of both, and the host has room for one. */
+/* A lost hold cannot be released. One event reports both, and the host has room for one. */
 static void asked_for_it_and_lost_before_the_host_hears_it_is_lost(void) {
     fake_caller *p = hold_for(2);
     one->busy = true;
@@ -149,21 +150,21 @@ static void one_for_ever_and_a_day_lasts(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"a hold is lost when its time is over", it_is_lost_when_the_time_is_over},
-        {"whatever the host is doing", it_does_not_wait_for_the_host},
-        {"asked for it and lost before the host hears, it is lost",
+        {"a hold is lost when max_hold ends", it_is_lost_when_the_time_is_over},
+        {"a hold is lost even if the host does nothing", it_does_not_wait_for_the_host},
+        {"of a revocation and a loss that the host has not taken, it gets the loss",
          asked_for_it_and_lost_before_the_host_hears_it_is_lost},
-        {"asked for it and lost, the host hears both", asked_for_it_and_lost_the_host_hears_both},
-        {"validity is at most what is left", validity_is_never_more_than_what_is_left},
-        {"and at most what the servers vouch for", nor_more_than_the_servers_vouch_for},
-        {"a hold shorter than the own watch's delay",
+        {"the host gets a revocation and then a loss", asked_for_it_and_lost_the_host_hears_both},
+        {"validity is at most the rest of max_hold", validity_is_never_more_than_what_is_left},
+        {"validity is at most what the servers vouch for", nor_more_than_the_servers_vouch_for},
+        {"a hold shorter than the delay of its watch ends in time",
          a_hold_shorter_than_the_watch_is_over_in_time},
-        {"the time is counted from the grant", the_time_is_counted_from_the_grant},
-        {"what was released is not lost later", one_that_was_released_is_not_lost_later},
-        {"without a link the node goes with the next",
+        {"max_hold counts from the grant", the_time_is_counted_from_the_grant},
+        {"a released hold is not lost later", one_that_was_released_is_not_lost_later},
+        {"without a link, the next link deletes the node",
          without_a_link_the_node_goes_with_the_next_one},
         {"a hold that is watched has one timer", a_hold_that_is_watched_has_one_timer},
-        {"one for ever and a day lasts", one_for_ever_and_a_day_lasts},
+        {"a hold with a huge max_hold lasts", one_for_ever_and_a_day_lasts},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

@@ -1,4 +1,5 @@
-/* A line under random schedules. After every step the tree itself says who may hold. */
+/* SPDX-License-Identifier: MIT */
+/* A line under random schedules. After every step the tree shows who may hold. */
 #include "random_world.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void check_exclusion(void) {
             const fake_node *node = fake_held(p) ? random_check_node(c, held) : NULL;
             if (!node)
                 continue;
-            CHECK_INT(p->token, held->borrowed ? held->borrowed : node->czxid);
+            CHECK_INT(p->token, held->under.token ? held->under.token : node->czxid);
             random_check_first(held, late_read);
             if (c->context.valid_until > fake_now)
                 holders[count++] = p;
@@ -47,9 +48,7 @@ static void check_exclusion(void) {
 
 /* ---- shared nodes: how long those behind one wait ---- */
 
-/* What is seen of a client's shared node, by somebody who knows the tree, and what the client was
- * told.
- * */
+/* A client's shared node as an observer of the tree sees it, and the events that the client got. */
 typedef struct watcher {
     int64_t shared, behind; /* the czxids of its node, and of one that stands behind it */
     bool told;              /* the client must know of that one by now */
@@ -72,8 +71,7 @@ static const zkl_shared_node *shared_of(const fake_client *client, zkl_kind kind
     return NULL;
 }
 
-/* One of another session's, the first to come behind that node of those whom it blocks; NULL:
- * none. */
+/* Of the nodes of other sessions that this node blocks, the first to come behind it; NULL: none. */
 static const fake_node *behind(const fake_node *shared, zkl_kind kind) {
     const zkl_child own = {.kind = kind};
     const fake_node *first = NULL;
@@ -115,8 +113,8 @@ static void check_patience(const fake_client *client, watcher *w) {
     w->now = fake_now;
 }
 
-/* Nobody tells readers of a writer behind them, and they ask as late as they like: but a stint
- * after he came none gets in any more, unless others have made all of them wait until now. */
+/* No watch shows readers a writer behind them, and they ask as late as they like. But a stint after
+ * the writer came no reader gets in, unless others have made all of them wait until now. */
 static void check_readers_patience(const fake_client *client, watcher *w) {
     const zkl_shared_node *shared = shared_of(client, ZKL_KIND_READ);
     const fake_node *node = shared ? random_node(shared->contender) : NULL;
@@ -146,7 +144,7 @@ static void check_all(void) {
     }
 }
 
-/* ---- what may happen ---- */
+/* ---- the random actions ---- */
 
 static bool two_take_turns;
 
@@ -243,7 +241,7 @@ static void check_readers(void) {
 static void check_rest(void) {
     const char *first = random_first(LINE);
     const zkl_contender *c = first ? random_contender(LINE, first) : NULL;
-    CHECK(!c || c->phase == ZKL_HELD); /* nobody waits for nobody */
+    CHECK(!c || c->phase == ZKL_HELD); /* a contender without a blocker holds */
     if (random_faults & SHARED)
         check_readers();
     for (fake_client *client = zk->clients; client; client = client->next)
@@ -251,7 +249,7 @@ static void check_rest(void) {
             CHECK(!fake_waits(p) || random_node(fake_member(p)));
 }
 
-/* Every second course comes to the end of the sequences, where nobody is granted any more. */
+/* Every second history comes to the end of the sequences, where no contender is granted. */
 static void begin(unsigned seed) {
     fake_share_as(1 + seed % 4, seed % 3 ? 1000 : 2, 0.5 * (seed % 5));
     two_take_turns = seed % 2;
@@ -286,8 +284,8 @@ static void readers_and_writers(void) {
 int main(int argc, char **argv) {
     static const char *const directories[] = {LINE};
     static const check_case more[] = {
-        {"holds for readers and writers, whatever happens", readers_and_writers},
-        {"holds for those who take turns, whatever happens", turns},
+        {"keeps the invariants for readers and writers, whatever happens", readers_and_writers},
+        {"keeps the invariants for callers that take turns, whatever happens", turns},
     };
     static const random_play play = {
         .directories = directories,

@@ -1,5 +1,6 @@
-/* What ends a hold or forbids one: sessions that expire, operators that delete, trust that has run
- * out; single tries. */
+/* SPDX-License-Identifier: MIT */
+/* Events that end or prevent a hold: sessions that expire, operators that delete, validity that has
+ * run out; single tries. */
 #include "fake_world.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ static void a_holder_has_lost_once(void) {
     fake_caller *p = fake_holder(one);
     fake_cut(one);
     fake_bury(one);
-    CHECK(fake_held(p)); /* nobody has told us */
+    CHECK(fake_held(p)); /* no watch has fired */
     fake_expire(one);
     CHECK_INT(p->losses, 1);
     CHECK(!fake_held(p));
@@ -41,8 +42,8 @@ static void a_waiter_queues_anew_with_a_new_guid(void) {
     CHECK(fake_held(p));
 }
 
-/* The servers answer so to what was under way while they ended the session; then the client hears
- * of that. */
+/* The servers answer this way to requests that were under way when they ended the session; then the
+ * client hears of the end. */
 static void what_met_the_end_of_the_session_fails_nobody(void) {
     static const fake_op ops[] = {FAKE_CREATE, FAKE_LIST, FAKE_GET};
     fake_caller *holder = fake_holder(two);
@@ -87,7 +88,7 @@ static void what_was_to_be_deleted_went_with_the_session(void) {
     fake_caller *p = fake_holder(one);
     fake_release(p);
     fake_expire(one);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT(p->losses, 0);
     CHECK_CLEAN();
 }
@@ -230,8 +231,8 @@ static void a_waiter_deleted_before_its_watch_is_not_granted_by_a_hand_over(void
     CHECK(fake_held(q) && fake_node_of(q));
 }
 
-/* Who came first need not be first in the line: its create was cut off, and made again behind the
- * holder's. */
+/* The first to come need not be the first in the line: its create was cut off, and sent again
+ * behind the holder's. */
 static void the_loser_hears_of_it_before_the_next_holder(void) {
     fake_caller *next = fake_join(one, LINE, 60);
     fake_cut(one);
@@ -335,7 +336,7 @@ static void a_try_fails_when_it_is_held_elsewhere(void) {
     fake_caller *p = fake_try(one, LINE);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_TIMEOUT);
-    CHECK_INT(one->counts[FAKE_GET], 0); /* it waits for nobody */
+    CHECK_INT(one->counts[FAKE_GET], 0); /* it waits for nothing */
     CHECK_INT(fake_children(zk, LINE), 1);
 }
 
@@ -396,7 +397,7 @@ static void closing_answers_and_gives_back(void) {
 /* One of ours waited behind it, and watched it, before anybody knew whose it was. */
 static void a_client_that_closes_counts_the_watches_on_its_own_nodes(void) {
     fake_caller *holder = fake_holder(two), *lost = fake_join(one, LINE, 1e12);
-    fake_carry(one); /* made, and nobody hears of it */
+    fake_carry(one); /* created, but the answer is lost */
     fake_cut(one);
     fake_caller *behind = fake_join(one, LINE, 1e12);
     fake_connect(one);
@@ -425,20 +426,19 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a client that closes counts the watches on its own nodes",
          a_client_that_closes_counts_the_watches_on_its_own_nodes},
-        {"a holder whose session ended hears so once", a_holder_has_lost_once},
-        {"a waiter whose session ended queues anew, with a new GUID",
+        {"a holder whose session ended gets one loss", a_holder_has_lost_once},
+        {"a waiter whose session ended queues again, with a new GUID",
          a_waiter_queues_anew_with_a_new_guid},
-        {"what meets the end of its session fails nobody",
+        {"a request that the session's end refuses fails no contender",
          what_met_the_end_of_the_session_fails_nobody},
         {"a waiter's deadline outlives the session", the_old_deadline_stands},
-        {"what was to be deleted went with the session",
+        {"a node that was to be deleted ended with its session",
          what_was_to_be_deleted_went_with_the_session},
         {"late answers of the old session change nothing",
          late_answers_of_the_old_session_change_nothing},
         {"a node with our GUID of another session is deleted and not adopted",
          a_node_of_an_older_session_is_deleted_and_not_adopted},
-        {"a node of ours that nobody waits for is deleted",
-         a_node_of_ours_that_nobody_waits_for_is_deleted},
+        {"a stray node of ours is deleted", a_node_of_ours_that_nobody_waits_for_is_deleted},
         {"a hold whose node is deleted is lost, once", a_hold_whose_node_is_deleted_is_lost_once},
         {"a hold that comes from waiting is watched from the start",
          a_hold_that_comes_from_waiting_is_watched_already},
@@ -448,20 +448,20 @@ int main(int argc, char **argv) {
          the_next_of_ours_gets_in_when_the_holder_lost_its_node},
         {"the next of ours gets in when the holder's node was deleted before it was watched",
          the_next_of_ours_gets_in_even_if_the_watch_came_too_late},
-        {"a waiter whose node is deleted queues anew", a_waiter_whose_node_is_deleted_queues_anew},
+        {"a waiter whose node is deleted queues again", a_waiter_whose_node_is_deleted_queues_anew},
         {"a waiter is not granted a node that was deleted",
          a_waiter_is_not_granted_a_node_that_was_deleted},
         {"a waiter deleted before its watch is not granted by a hand-over",
          a_waiter_deleted_before_its_watch_is_not_granted_by_a_hand_over},
-        {"the loser hears of it before the next holder",
+        {"the host hears of a loss before the next grant",
          the_loser_hears_of_it_before_the_next_holder},
         {"the own watch is set again after a write", a_watch_that_fired_for_a_write_is_set_again},
         {"a hold whose node is deleted during a cut is lost", a_deletion_during_a_cut_is_noticed},
-        {"nothing is granted while trust has run out, and then it is",
+        {"nothing is granted while validity is 0, and later it is",
          nothing_is_granted_while_trust_has_run_out},
-        {"a list that comes late grants nothing without trust", a_list_that_slept_grants_nothing},
-        {"a hand-over without trust waits for it", a_hand_over_without_trust_waits_for_it},
-        {"trust that comes back grants no node that is gone",
+        {"a late list grants nothing without validity", a_list_that_slept_grants_nothing},
+        {"a hand-over waits for validity", a_hand_over_without_trust_waits_for_it},
+        {"validity that comes back grants no node that has gone",
          trust_that_comes_after_the_end_grants_nothing},
         {"a single try is granted when it is free", a_try_is_granted_when_it_is_free},
         {"a single try fails when another client holds, and deletes its node",
@@ -472,7 +472,7 @@ int main(int argc, char **argv) {
          a_try_waits_for_the_answer_however_long},
         {"a single try ends with the link, and leaves nothing", a_try_ends_with_the_link},
         {"a single try gets what was just released here", a_try_gets_what_was_just_released_here},
-        {"closing answers who waits and gives back what is held", closing_answers_and_gives_back},
+        {"closing answers the waiters and releases the holders", closing_answers_and_gives_back},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

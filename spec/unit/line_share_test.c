@@ -1,4 +1,5 @@
-/* Readers and writers in one line: who is let in with whom, and a writer that goes on as a
+/* SPDX-License-Identifier: MIT */
+/* Readers and writers in one line: which of them hold together, and a writer that goes on as a
  * reader. */
 #include "fake_world.h"
 #include "line/line.h"
@@ -89,7 +90,7 @@ static void a_writer_goes_on_as_a_reader(void) {
 }
 
 /* The read is on its way when the write is given back: our own next writer must know of it. */
-/* Whatever is known of the read when the write is released. */
+/* Whatever the client knows of the read when the write is released. */
 static void a_queued_writer_does_not_slip_in_between(void) {
     for (unsigned answered = 0; answered < 4; answered++) {
         fake_caller *w = writer(one), *queued = writer(one);
@@ -161,7 +162,7 @@ static void nor_when_others_go_on_as_readers(void) {
     fake_remove(zk, write);
     fake_settle_all(zk);
     CHECK(fake_held(r));
-    release(r); /* nobody was seen before the writer since */
+    release(r); /* no child before the writer was seen since */
     CHECK(fake_waits(w));
     fake_remove(zk, path);
     fake_settle_all(zk);
@@ -285,7 +286,7 @@ static void nothing_is_left(void) {
     CHECK_CLEAN();
 }
 
-/* What is held here would refuse any other try at once. */
+/* This hold would refuse any other try at once. */
 static void a_try_under_a_write_is_not_refused_for_that(void) {
     fake_caller *write = writer(one);
     CHECK_FAILED(fake_try_kind(one, LINE, ZKL_KIND_READ), ZKL_TIMEOUT);
@@ -322,7 +323,7 @@ static void a_read_that_is_to_queue_anew_is_not_granted_meanwhile(void) {
     refreshed(fake_now + ZKL_SECOND);
     one->context.valid_until = 0;
     fake_settle(one);
-    CHECK(fake_waits(r) && r->contender->position == ZKL_POSITION_FIRST);
+    CHECK(fake_waits(r) && r->contender->queue.position == ZKL_POSITION_FIRST);
     CHECK_INT(r->contender->watch, ZKL_WATCH_ARMED);
     fake_remove(zk, fake_node_of(w));
     fake_read(one, LINE); /* with a list */
@@ -344,28 +345,32 @@ int main(int argc, char **argv) {
         {"readers behind one writer come in together", readers_behind_a_writer_come_in_together},
         {"a reader watches the nearest writer", a_reader_watches_the_nearest_writer},
         {"a writer goes on as a reader, with its token", a_writer_goes_on_as_a_reader},
-        {"no writer of ours slips in between", a_queued_writer_does_not_slip_in_between},
-        {"nor when others go on as readers", nor_when_others_go_on_as_readers},
+        {"no writer of ours gets in between", a_queued_writer_does_not_slip_in_between},
+        {"no writer of ours gets in between when others go on as readers",
+         nor_when_others_go_on_as_readers},
         {"a writer behind a reader gets in without a list",
          a_writer_behind_a_reader_gets_in_without_a_list},
-        {"who waits behind one that goes on as a reader asks nothing",
+        {"a waiter behind a writer that goes on as a reader sends nothing",
          who_waits_behind_one_that_goes_on_as_a_reader_asks_nothing},
-        {"of our own writers nothing has to be asked", of_our_own_writers_nothing_has_to_be_asked},
-        {"a read whose write was deleted queues anew", a_read_whose_write_was_deleted_queues_anew},
-        {"a read whose session ended queues anew", a_read_whose_session_ended_queues_anew},
-        {"nor does the end of the session keep it from that",
+        {"the line needs no request about its own writers",
+         of_our_own_writers_nothing_has_to_be_asked},
+        {"a read whose write was deleted queues again", a_read_whose_write_was_deleted_queues_anew},
+        {"a read whose session ended queues again", a_read_whose_session_ended_queues_anew},
+        {"a read whose write was deleted queues again, also if the session ends meanwhile",
          nor_does_the_end_of_the_session_keep_it_from_that},
-        {"nor does a refused delete", nor_does_a_refused_delete},
-        {"one that gives up meanwhile leaves nothing", one_that_gives_up_meanwhile_leaves_nothing},
-        {"a read whose answer was lost is found", a_read_whose_answer_was_lost_is_found},
-        {"a single try knows what is held here", a_try_knows_what_is_held_here},
+        {"a read whose write was deleted queues again, also if its delete is refused",
+         nor_does_a_refused_delete},
+        {"a read that is cancelled meanwhile leaves nothing",
+         one_that_gives_up_meanwhile_leaves_nothing},
+        {"a read whose create's answer was lost is found", a_read_whose_answer_was_lost_is_found},
+        {"a single try fails at once if this client holds", a_try_knows_what_is_held_here},
         {"a mutex and readers do not share a path", a_mutex_and_readers_do_not_share_a_path},
-        {"nothing is left", nothing_is_left},
-        {"a try under a write that is over is as any other",
+        {"a line of readers and writers leaves nothing", nothing_is_left},
+        {"a try under a write that has ended is like any other",
          a_try_under_a_write_that_is_over_is_as_any_other},
-        {"a try under a write is not refused for that",
+        {"a try under a write does not fail because of the write",
          a_try_under_a_write_is_not_refused_for_that},
-        {"a read that is to queue anew is not granted meanwhile",
+        {"a read that has to queue again is not granted meanwhile",
          a_read_that_is_to_queue_anew_is_not_granted_meanwhile},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);

@@ -1,5 +1,6 @@
-/* The library's watches: all of them go out in one packet on a reconnect. What there is no room for
- * is looked after. */
+/* SPDX-License-Identifier: MIT */
+/* The library's watches: all of them go out in one packet on a reconnect. The client polls
+ * contenders for whose watches there is no room. */
 #include "fake_watch.h"
 #include "watch_world.h"
 
@@ -11,7 +12,7 @@
 
 /* ---- the packet ---- */
 
-/* Were there no budget: what the servers refuse they refuse again. */
+/* Without a budget: a packet that the servers refuse they refuse again. */
 static void too_many_watches_cannot_come_back(void) {
     zk->packet_most = 1000;
     watch_wait_for_many();
@@ -84,7 +85,7 @@ static void what_becomes_free_is_used(void) {
     CHECK(fake_watched(one) + 2 > watched);
 }
 
-/* ---- who is not watched ---- */
+/* ---- contenders without a watch ---- */
 
 static void a_holder_hears_of_its_loss(void) {
     watch_without_room();
@@ -165,7 +166,7 @@ static void a_waiter_whose_node_is_deleted_queues_anew(void) {
     CHECK(fake_held(r) && fake_waits(q));
 }
 
-/* Its blocker goes, and nobody has told it that its own node is gone: the list does, and it is not
+/* Its blocker goes, and no watch reports that its own node has gone: the list does, and it is not
  * granted. */
 static void nobody_is_granted_on_the_going_of_a_blocker_alone(void) {
     watch_without_room();
@@ -229,7 +230,8 @@ static void a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn(void
     CHECK(fake_held(p));
 }
 
-/* Nobody waits for an answer when it is his turn: the watch was asked for while others held. */
+/* No waiter waits for an answer at its turn: the client has asked for its watch while others
+ * held. */
 static void those_who_come_next_are_watched_in_time(void) {
     enum { WAITERS = 200 };
     static fake_caller *line[WAITERS + 1];
@@ -248,7 +250,7 @@ static void those_who_come_next_are_watched_in_time(void) {
     CHECK(one->lines.common.watch_budget.bytes <= 200);
 }
 
-/* Not all at once, and some room is left for whoever's turn it is. */
+/* Not all at once, so that some room is left for a waiter whose turn comes. */
 static void those_who_come_next_leave_room(void) {
     enum { WAITERS = 200, NEXT = 64 };
     static fake_caller *line[WAITERS + 1];
@@ -275,28 +277,31 @@ static void those_who_come_next_leave_room(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"a client with too many watches for a packet could never come back",
+        {"a client with too many watches for a packet could never reconnect",
          too_many_watches_cannot_come_back},
-        {"one with many waiters comes back, and they get their turns", waiters_come_back},
-        {"one with many holders comes back, and they hold", holders_come_back},
-        {"blockers are watched rather than own nodes", blockers_go_before_own_nodes},
-        {"what becomes free is used", what_becomes_free_is_used},
-        {"a holder that is not watched hears of its loss", a_holder_hears_of_its_loss},
-        {"... and of it after a cut", a_holder_hears_of_its_loss_after_a_cut},
-        {"... and from another handle", a_holder_hears_of_its_loss_from_another_handle},
-        {"... and who asks for it back", a_holder_hears_who_asks_for_it},
-        {"a waiter that is not told gets its turn", a_waiter_gets_its_turn},
-        {"... queues anew when its node is deleted", a_waiter_whose_node_is_deleted_queues_anew},
-        {"... is not granted on the going of its blocker alone",
+        {"a client with many waiters reconnects, and they get their turns", waiters_come_back},
+        {"a client with many holders reconnects, and they hold", holders_come_back},
+        {"blockers get watches before own nodes", blockers_go_before_own_nodes},
+        {"the line uses budget that becomes free", what_becomes_free_is_used},
+        {"a holder without a watch hears of its loss", a_holder_hears_of_its_loss},
+        {"a holder without a watch hears of its loss after a cut",
+         a_holder_hears_of_its_loss_after_a_cut},
+        {"a holder without a watch hears of its loss over another handle",
+         a_holder_hears_of_its_loss_from_another_handle},
+        {"a holder without a watch gets a revocation", a_holder_hears_who_asks_for_it},
+        {"a waiter without a watch gets its turn", a_waiter_gets_its_turn},
+        {"a waiter without a watch queues again when its node is deleted",
+         a_waiter_whose_node_is_deleted_queues_anew},
+        {"a waiter without a watch is not granted by the end of its blocker alone",
          nobody_is_granted_on_the_going_of_a_blocker_alone},
-        {"a lease whose directory is not watched gets its turn", a_lease_gets_its_turn},
-        {"one list a second is for all who wait in a line", a_long_wait_costs_little},
-        {"a holder is not read again before that is answered",
+        {"a lease without a watch on its directory gets its turn", a_lease_gets_its_turn},
+        {"one list a second serves all waiters in a line", a_long_wait_costs_little},
+        {"the client reads a holder's node again only after the answer",
          a_holder_is_not_read_again_before_that_is_answered},
-        {"a waiter whose blocker cannot be watched any more gets its turn",
+        {"a waiter whose blocker loses its watch gets its turn",
          a_waiter_whose_blocker_cannot_be_watched_any_more_gets_its_turn},
-        {"those who come next are watched in time", those_who_come_next_are_watched_in_time},
-        {"those who come next leave room", those_who_come_next_leave_room},
+        {"the next waiters get their watches in time", those_who_come_next_are_watched_in_time},
+        {"the watches of the next waiters leave room", those_who_come_next_leave_room},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

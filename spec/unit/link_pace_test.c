@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How long the thread of a handle rests before it connects again. The library is made up: it tells
  * the link in a log line why it left a server. */
 #include "check.h"

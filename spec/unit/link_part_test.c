@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a session is taken off a handle of libzookeeper, which finds a server at that moment. The
  * handle is made up: what its threads do meanwhile happens in the pause. */
 #include "check.h"

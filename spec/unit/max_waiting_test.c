@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many of a client may wait in a line: who is refused, when, and who never is. */
 #include "fake_world.h"
 
@@ -276,29 +277,32 @@ static void who_is_refused_is_refused_once(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"one too many is refused at once, without traffic", one_too_many_is_refused_at_once},
-        {"a holder here is enough to be refused", a_holder_here_is_enough_to_be_refused},
+        {"the client refuses one waiter too many at once, without traffic",
+         one_too_many_is_refused_at_once},
+        {"a holder of this client is enough for a refusal", a_holder_here_is_enough_to_be_refused},
         {"whoever leaves makes room", whoever_leaves_makes_room},
         {"the first to come does not count yet", the_first_to_come_does_not_count_yet},
         {"behind a stranger the last to come go", behind_a_stranger_the_last_to_come_go},
         {"of none even the first goes", of_none_even_the_first_goes_behind_a_stranger},
-        {"who says nothing is never refused", who_says_nothing_is_never_refused},
-        {"nor does he shield those before him", nor_does_he_shield_those_before_him},
+        {"a caller without max_waiting is never refused", who_says_nothing_is_never_refused},
+        {"a caller without max_waiting does not shield those before it",
+         nor_does_he_shield_those_before_him},
         {"readers that are let in do not wait", readers_that_are_let_in_do_not_wait},
         {"a read under a write is not refused", a_read_under_a_write_is_not_refused},
-        {"nor is it counted on its way", nor_is_it_counted_on_its_way},
-        {"a new session refuses nobody who had waited",
+        {"a read under a write is not counted while its create is on its way",
+         nor_is_it_counted_on_its_way},
+        {"a new session refuses no caller that had waited",
          a_new_session_refuses_nobody_who_had_waited},
         {"nor does a deleted node", nor_does_a_deleted_node},
         {"other clients count for themselves", others_of_this_host_count_for_themselves},
         {"parts of a whole are not counted", parts_of_a_whole_are_not_counted},
         {"nothing is left", nothing_is_left},
-        {"a holder of any kind here is enough to be refused",
+        {"a holder of any kind in this client is enough for a refusal",
          a_holder_of_any_kind_here_is_enough_to_be_refused},
-        {"without a bound nobody is refused", without_a_bound_nobody_is_refused},
-        {"who queues anew does not count yet", who_queues_anew_does_not_count_yet},
-        {"nor does who has lost its place", nor_does_who_has_lost_its_place},
-        {"who is refused is refused once", who_is_refused_is_refused_once},
+        {"without a bound no caller is refused", without_a_bound_nobody_is_refused},
+        {"a caller that queues again does not count yet", who_queues_anew_does_not_count_yet},
+        {"a caller whose node was deleted does not count yet", nor_does_who_has_lost_its_place},
+        {"a refused caller hears of it once", who_is_refused_is_refused_once},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

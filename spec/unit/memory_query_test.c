@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Nodes, watches and questions without memory. */
 #include "memory_world.h"
 
@@ -122,6 +123,46 @@ static void somebody_waits_for_releases(void) {
     fake_settle_all(zk);
 }
 
+/* ---- the mark ---- */
+
+#define MARK LINE "/" ZKL_ONCE_NODE
+#define MARK_TAG (FAKE_NODE_REQUESTS - 1)
+
+/* Answered once; what it says is so. */
+static void mark_it(fake_caller *holder) {
+    const zkl_once_terms terms = {.task = ZKL_ONCE_ASK_AND_MARK,
+                                  .held = holder->contender,
+                                  .seconds = 60,
+                                  .tag = MARK_TAG,
+                                  .deadline = ZKL_NEVER};
+    zkl_once *once = zkl_once_new(&one->onces, &terms);
+    one->answered[MARK_TAG] = 0;
+    if (!once)
+        return;
+    zkl_once_start(once);
+    fake_leave(one);
+    fake_settle_all(zk);
+    CHECK_INT(one->answered[MARK_TAG], 1);
+    const bool good = one->answers[MARK_TAG] == ZKL_OK;
+    CHECK(good || one->answers[MARK_TAG] == ZKL_NO_MEMORY);
+    CHECK(!good || fake_find(zk, MARK, FAKE_LATEST));
+    zkl_once_free(once);
+}
+
+static void the_mark_is_written(void) {
+    fake_caller *p = fake_join(one, LINE, MEMORY_LATER);
+    fake_settle_all(zk);
+    if (p && fake_held(p)) {
+        mark_it(p);
+        mark_it(p);
+    }
+    if (fake_find(zk, MARK, FAKE_LATEST))
+        CHECK_INT(fake_remove(zk, MARK), ZOK);
+    memory_release(p);
+    fake_settle_all(zk);
+}
+
+SCENARIO(the_mark_is_written)
 SCENARIO(somebody_asks_who_is_there)
 SCENARIO(somebody_asks_and_the_link_goes)
 SCENARIO(somebody_asks_for_it)
@@ -137,6 +178,7 @@ int main(int argc, char **argv) {
         CASES("somebody waits for releases", somebody_waits_for_releases),
         CASES("nodes are read and written", nodes_are_read_and_written),
         CASES("a node is looked at", a_node_is_looked_at),
+        CASES("the mark is written", the_mark_is_written),
     };
     return check_run(CHECK_CASES(cases), argc, argv, memory_begin, memory_end);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A session is made without memory: whichever allocation fails, that is said, and nothing is
  * left. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several contenders that are one, kinds that share one, and many: without memory. */
 #include "memory_world.h"
 
@@ -185,13 +186,13 @@ static fake_caller *join_another(void) {
 
 /* The tables hold 64 and as many again; a line is three receivers. */
 static void receivers_are_at_the_brim(void) {
-    while (one->context.receivers.count + 3 <= 64)
+    while (one->context.receivers.table.count + 3 <= 64)
         join_another();
     fake_settle_all(zk);
 }
 
 static void lines_are_at_the_brim(void) {
-    while (one->lines.count < 64)
+    while (zkl_lines_count(&one->lines) < 64)
         join_another();
     fake_settle_all(zk);
 }

@@ -1,5 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* A line whose allocations fail. */
 #include "memory_world.h"
+
+#include <zookeeper/zookeeper.h>
 
 static void acquires_and_releases(void) {
     fake_caller *p = fake_join(one, LINE, MEMORY_LATER);
@@ -82,6 +85,18 @@ static void makes_the_parents(void) {
     fake_settle_all(zk);
     memory_release(p);
     memory_release(q);
+}
+
+/* The line makes the parents again when it resumes. */
+static void the_servers_throttle_the_parents(void) {
+    fake_caller *p = fake_join(one, "/new/way", MEMORY_LATER);
+    fake_answer(one); /* its create finds no parents */
+    fake_refuse(zk, FAKE_CREATE, "/new", ZTHROTTLEDOP, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        fake_settle_all(zk);
+        fake_wait(zk, 0.5);
+    }
+    memory_release(p);
 }
 
 static void the_link_goes_at(unsigned requests) {
@@ -199,6 +214,7 @@ SCENARIO(a_hold_is_over)
 SCENARIO(waiters_give_up)
 SCENARIO(tries_once)
 SCENARIO(makes_the_parents)
+SCENARIO(the_servers_throttle_the_parents)
 SCENARIO(the_link_goes_early)
 SCENARIO(the_link_goes_late)
 SCENARIO(an_answer_is_lost)
@@ -218,6 +234,7 @@ int main(int argc, char **argv) {
         CASES("waiters give up", waiters_give_up),
         CASES("tries once", tries_once),
         CASES("makes the parents", makes_the_parents),
+        CASES("the servers throttle the parents", the_servers_throttle_the_parents),
         CASES("the link goes early", the_link_goes_early),
         CASES("the link goes late", the_link_goes_late),
         CASES("an answer is lost", an_answer_is_lost),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* memory_world: lines whose allocations fail. In every scenario each one in turn, alone and with
  * all that come after it. Whatever that does: who joined is answered, who waits is served when
  * there is memory again, and nothing is left. A failure prints the allocation. */

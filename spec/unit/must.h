@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* must: what a fake needs of the machine, or the test ends here. */
 #ifndef MUST_H
 #define MUST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads and writes of nodes on a fake link: what the host is told of each, wherever the link is
  * cut, and what the servers have of it then. */
 #include "fake_world.h"
@@ -255,6 +256,24 @@ static void children_are_sorted(void) {
     CHECK_INT(content->count, 3);
     CHECK_TEXT(content->names[0], "a");
     CHECK_TEXT(content->names[2], "c");
+}
+
+static void an_acl_is_read_behind_a_barrier(void) {
+    make(NODE, "1");
+    for (unsigned closed = 0; closed < 2; closed++) {
+        fake_find(zk, NODE, FAKE_LATEST)->closed = closed;
+        const size_t i = ask(ZKL_OP_ACL, NODE, NULL);
+        CHECK_TEXT(fake_batch(one), closed ? "P" : "SDP");
+        fake_settle(one);
+        check_data(i, closed ? "digest:me:x:rwcda\n" : "world:anyone:rwcda\n");
+        CHECK_INT(zkl_node_request_content(requests[i], 0)->exposed, !closed);
+    }
+}
+
+static void the_acl_of_no_node_is_missing(void) {
+    const size_t i = ask(ZKL_OP_ACL, NODE, NULL);
+    fake_settle(one);
+    CHECK_TOLD(i, ZKL_NO_NODE);
 }
 
 /* ---- writes ---- */
@@ -585,36 +604,38 @@ int main(int argc, char **argv) {
          a_read_whose_barrier_was_refused_does_not_count},
         {"a read is repeated until it is answered", a_read_is_repeated_until_it_is_answered},
         {"a read ends at its deadline", a_read_ends_at_its_deadline},
-        {"one try is over with the link", one_try_is_over_with_the_link},
-        {"one try ends when a server refuses it for now",
+        {"a single try ends with the link", one_try_is_over_with_the_link},
+        {"a single try ends when a server refuses it for now",
          one_try_ends_when_a_server_refuses_it_for_now},
-        {"one try ends when its barrier is refused", one_try_ends_when_its_barrier_is_refused},
-        {"what is missing is told", what_is_missing_is_told},
+        {"a single try ends when its barrier is refused", one_try_ends_when_its_barrier_is_refused},
+        {"a missing node is reported", what_is_missing_is_told},
         {"children are sorted", children_are_sorted},
+        {"an ACL is read behind a barrier", an_acl_is_read_behind_a_barrier},
+        {"the ACL of no node is missing", the_acl_of_no_node_is_missing},
         {"a write that was cut off is unknown and not repeated",
          a_write_that_was_cut_off_is_unknown_and_not_repeated},
         {"a write waits for a link", a_write_waits_for_a_link},
         {"a write without an answer at its deadline is unknown",
          a_write_without_an_answer_at_its_deadline_is_unknown},
-        {"what became of a write that is unknown is read from no server that lags",
+        {"no lagging server shows the result of an unknown write",
          what_became_of_a_write_is_read_from_no_server_that_lags},
-        {"what became of an interrupted write is read from no server that lags",
+        {"no lagging server shows the result of an interrupted write",
          what_became_of_an_interrupted_write_is_read_from_no_server_that_lags},
         {"an interrupted read costs no barrier", an_interrupted_read_costs_no_barrier},
         {"a write is unknown when its handle is gone", a_write_is_unknown_when_its_handle_is_gone},
-        {"closing tells what was handed over and what was not",
+        {"closing reports which requests were handed over",
          closing_tells_what_was_handed_over_and_what_was_not},
-        {"what was dropped is never handed over", what_was_dropped_is_never_handed_over},
+        {"a dropped request is never handed over", what_was_dropped_is_never_handed_over},
         {"parents are made where they are missing", parents_are_made_where_they_are_missing},
-        {"parents that may not be made are told", parents_that_may_not_be_made_are_told},
-        {"what is too big is never sent", what_is_too_big_is_never_sent},
+        {"parents that may not be created fail the request", parents_that_may_not_be_made_are_told},
+        {"a request that is too big is never sent", what_is_too_big_is_never_sent},
         {"all or none of several are done", all_or_none_of_several_are_done},
         {"a guarded write is done while it holds", a_guarded_write_is_done_while_it_holds},
-        {"a guarded write of who has lost is not done, and ends the hold",
+        {"a guarded write after a loss is not done, and ends the hold",
          a_guarded_write_of_who_has_lost_is_not_done_and_ends_the_hold},
         {"the guard itself ends a hold of which no watch tells",
          the_guard_itself_ends_a_hold_of_which_no_watch_tells},
-        {"what was not handed over when the hold ends never is",
+        {"a guarded write that waits when its hold ends is never handed over",
          what_was_not_handed_over_when_the_hold_ends_never_is},
         {"a guarded write that waits when its holder releases is lost",
          a_guarded_write_that_waits_when_its_holder_releases_is_lost},

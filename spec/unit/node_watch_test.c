@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Watches on a fake link: what the host is told of a node, wherever the link is cut and whichever
  * server it meets. */
 #include "fake_world.h"
@@ -441,25 +442,25 @@ static void what_a_lock_gives_back_is_asked_for_again(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"tells what is there, and each change", tells_what_is_there_and_each_change},
-        {"what is written before the read is answered is told",
+        {"reports the state, and each change", tells_what_is_there_and_each_change},
+        {"reports a write that comes before the read is answered",
          what_is_written_before_the_read_is_answered_is_told},
         {"a missing node is watched", a_missing_node_is_watched},
         {"a watch on children counts for both that it may leave",
          a_watch_on_children_counts_for_both_that_it_may_leave},
-        {"a node that comes and goes meanwhile is told",
+        {"reports a node that comes and goes meanwhile",
          a_node_that_comes_and_goes_meanwhile_is_told},
         {"goes on wherever the link is cut", goes_on_wherever_the_link_is_cut},
         {"never goes back when another handle meets a server that lags",
          never_goes_back_when_another_handle_meets_a_server_that_lags},
-        {"what is read behind a barrier that was refused is not told",
+        {"reports no read behind a refused barrier",
          what_is_read_behind_a_barrier_that_was_refused_is_not_told},
         {"nor is its watch left", nor_is_its_watch_left},
-        {"a node of which nothing is told is read again within a minute",
+        {"reads a node without events again within a minute",
          a_node_of_which_nothing_is_told_is_read_again_within_a_minute},
-        {"what was not taken is told again within a minute",
+        {"reports a state that was not taken again within a minute",
          what_was_not_taken_is_told_again_within_a_minute},
-        {"what was stopped leaves no watch and no bytes",
+        {"a stopped watch leaves nothing in the library and in the budget",
          what_was_stopped_leaves_no_watch_and_no_bytes},
         {"a watch that the servers do not take back counts on",
          a_watch_that_the_servers_do_not_take_back_counts_on},
@@ -476,7 +477,7 @@ int main(int argc, char **argv) {
          a_node_watch_that_is_stopped_leaves_a_line_its_watch},
         {"many are read some at a time", many_are_read_some_at_a_time},
         {"beyond the budget there are too many", beyond_the_budget_there_are_too_many},
-        {"one that is closed tells nothing", one_that_is_closed_tells_nothing},
+        {"a closed watch reports nothing", one_that_is_closed_tells_nothing},
         {"what a lock gives back is asked for again", what_a_lock_gives_back_is_asked_for_again},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The directories above a lock: made when they are missing, in one batch with the create. */
 #include "fake_world.h"
 
@@ -104,10 +105,30 @@ static void a_level_that_cannot_be_made_gives_access_denied(void) {
     refuse_level("/y");
     fake_settle(one);
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     fake_caller *q = fake_join(one, "/y/z", 60); /* the refusal is over */
     fake_settle(one);
     CHECK(fake_held(q));
+}
+
+enum { ROUNDS = 60 }; /* more than make a line give up */
+
+/* A multilock whose second directory cannot be made for now. That says nothing about the first. */
+static void a_part_whose_directory_is_there_takes_no_part_in_the_making_of_others(void) {
+    fake_directory(zk, "/x/y");
+    fake_caller *p = fake_join_all(one, (const char *const[]){"/x/y", "/y/z"}, 2, 1e12);
+    fake_answer(one); /* the transaction finds no /y/z, and each line makes its directory */
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        fake_refuse(zk, FAKE_CREATE, "/y", ZTHROTTLEDOP, 2); /* its two levels */
+        fake_settle(one);
+        fake_wait(zk, 6);
+    }
+    CHECK(fake_waits(p));
+    CHECK_INT(one->counts[FAKE_BATCH], 2 + ROUNDS);
+    CHECK_INT(one->counts[FAKE_CREATE], 2 + 2 * (1 + ROUNDS)); /* the first one's levels once */
+    fake_settle(one);
+    CHECK_INT(fake_children(zk, "/x/y"), 1);
+    CHECK_INT(fake_children(zk, "/y/z"), 1);
 }
 
 static void many_share_the_making(void) {
@@ -145,7 +166,7 @@ static void giving_up_while_they_are_made_leaves_no_node(void) {
     fake_cancel(p);
     fake_settle(one);
     CHECK_FAILED(p, ZKL_CANCELLED);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT(fake_children(zk, DEEP), 0);
 }
 
@@ -237,7 +258,7 @@ static void a_level_that_cannot_be_made_fails_those_who_wait_for_it(void) {
     CHECK_FAILED(q, ZKL_ACCESS_DENIED);
     CHECK_FAILED(r, ZKL_CANCELLED);
     CHECK_INT(one->context.counters.waiting, 0);
-    CHECK_INT(one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* An operator makes the directory, and clears it away: the first of two has had a node meanwhile,
@@ -289,7 +310,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"missing parents are made in one batch with the create",
          missing_parents_are_made_in_one_batch},
-        {"what belongs to the chroot is made to stay", those_of_the_chroot_stay},
+        {"the levels of the chroot are created to stay", those_of_the_chroot_stay},
         {"servers without containers get plain nodes", old_servers_get_plain_nodes},
         {"parents that exist are left alone", those_that_exist_are_left_alone},
         {"an ACL above parents that exist does not matter",
@@ -299,6 +320,8 @@ int main(int argc, char **argv) {
         {"parents that cannot be made give access denied",
          a_level_that_cannot_be_made_gives_access_denied},
         {"many share the making of their parents", many_share_the_making},
+        {"a part whose directory is there takes no part in the making of others",
+         a_part_whose_directory_is_there_takes_no_part_in_the_making_of_others},
         {"a directory that was cleared away in between is made again",
          a_directory_cleared_away_between_is_made_again},
         {"giving up while parents are made leaves no node",
@@ -312,9 +335,9 @@ int main(int argc, char **argv) {
          parents_that_vanish_now_and_then_do_not_add_up},
         {"a directory deleted under a holder loses the lock",
          a_directory_deleted_under_a_holder_loses_the_lock},
-        {"a level that cannot be made fails those who wait for it",
+        {"a level that cannot be created fails the waiters below it",
          a_level_that_cannot_be_made_fails_those_who_wait_for_it},
-        {"a level that cannot be made fails nobody once it was there",
+        {"a level that cannot be created fails no waiter once it exists",
          a_level_that_cannot_be_made_fails_nobody_once_it_was_there},
         {"whoever comes after parents that vanish tries as often",
          whoever_comes_after_that_tries_as_often},

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "recipe/path.h"
+#include "zklock.h"
 
 #include <string.h>
 
@@ -58,6 +59,20 @@ static void refuses_what_servers_refuse(void) {
         check_spelled(bad[i], false);
 }
 
+static void knows_what_a_path_is(void) {
+    static const char *const good[] = {"/", "/a", "/a/b", "/.a", "/a..", "/...", "/a b/c"};
+    static const char *const bad[] = {"",   "a",   "a/b",    "//",    "/a/",   "/a//b", "//a",
+                                      "/.", "/..", "/a/./b", "/a/..", "/\x01", "/a\nb", "/\xff"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        check_note("path: %s", good[i]);
+        CHECK(zkl_path_is_valid(good[i]));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        check_note("path: %s", bad[i]);
+        CHECK(!zkl_path_is_valid(bad[i]));
+    }
+}
+
 /* ---- every text of so many bytes ---- */
 
 /* Those that are one character which servers take, by its spelling. */
@@ -114,8 +129,9 @@ static void agrees_with_every_spelling(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"takes what servers take in a path", takes_what_servers_take},
-        {"refuses what servers refuse in a path", refuses_what_servers_refuse},
+        {"accepts the paths that the servers accept", takes_what_servers_take},
+        {"refuses the paths that the servers refuse", refuses_what_servers_refuse},
+        {"knows what a path is", knows_what_a_path_is},
         {"agrees with every spelling", agrees_with_every_spelling},
     };
     return check_run(CHECK_CASES(cases), argc, argv, NULL, NULL);

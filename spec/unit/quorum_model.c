@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "quorum_model.h"
 
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* quorum_model: one session, seen from both sides: a client with its heart, and the servers that
  * may end it. Time goes in grains; what is on its way arrives in order, but as late as a schedule
  * of faults wants: links that are slow, processes that are stopped, a follower that dies, a leader

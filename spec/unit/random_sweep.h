@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* random_sweep: one course with many seeds. Each seed has a process of its own, so that one that
  * crashes or never ends is a failure like others, and all processors are at work. */
 #ifndef RANDOM_SWEEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "random_world.h"
 
 #include "random_sweep.h"
@@ -207,11 +208,11 @@ static fake_caller *any_caller(fake_client *client) {
     return p;
 }
 
-/* Why one may not have been granted: it gave up, the servers forbade it, or the sequences are used
- * up. */
+/* Why one may not have been granted: it gave up, the servers forbade it or throttled its only try,
+ * or the sequences are used up. */
 static void check_failure(zkl_status status) {
     CHECK(status == ZKL_TIMEOUT || status == ZKL_DISCONNECTED || status == ZKL_CANCELLED ||
-          (status == ZKL_ACCESS_DENIED && (random_faults & REFUSE)) ||
+          ((status == ZKL_ACCESS_DENIED || status == ZTHROTTLEDOP) && (random_faults & REFUSE)) ||
           status == ZDATAINCONSISTENCY);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* random_world: schedules that nobody has thought of: two clients and some strangers, and a fake
  * that loses, cuts, lags, expires, refuses and deletes at random. What is joined, and what must be
  * true of it, is the test's: a random_play. A failure prints the course, the seed and the step;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "port/receiver.h"
 
@@ -35,7 +36,7 @@ static void entering_again_makes_the_old_number_stale(void) {
     CHECK(pool[0].id != first);
     CHECK(zkl_receiver_find(&receivers, first) == NULL);
     CHECK(zkl_receiver_find(&receivers, pool[0].id) == &pool[0]);
-    CHECK_INT(receivers.count, 1);
+    CHECK_INT(receivers.table.count, 1);
 }
 
 static void no_number_comes_twice(void) {
@@ -54,7 +55,7 @@ static void leaving_twice_is_fine(void) {
     zkl_receiver_enter(&receivers, &pool[0]);
     zkl_receiver_leave(&receivers, &pool[0]);
     zkl_receiver_leave(&receivers, &pool[0]);
-    CHECK_INT(receivers.count, 0);
+    CHECK_INT(receivers.table.count, 0);
 }
 
 static void many_are_told_apart(void) {
@@ -66,7 +67,7 @@ static void many_are_told_apart(void) {
         gone[i] = pool[i].id;
     for (size_t i = 0; i < many; i += 2)
         zkl_receiver_leave(&receivers, &pool[i]);
-    CHECK_INT(receivers.count, many / 2);
+    CHECK_INT(receivers.table.count, many / 2);
     for (size_t i = 1; i < many; i += 2)
         CHECK(zkl_receiver_find(&receivers, pool[i].id) == &pool[i]);
     for (size_t i = 0; i < many; i += 2)
@@ -77,9 +78,9 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a subject is found by its number until it leaves", is_found_until_it_leaves},
         {"entering again makes the former number stale", entering_again_makes_the_old_number_stale},
-        {"no number is given twice", no_number_comes_twice},
+        {"no receiver gets the number of another", no_number_comes_twice},
         {"leaving twice is fine", leaving_twice_is_fine},
-        {"a thousand subjects are told apart", many_are_told_apart},
+        {"a thousand receivers are told apart", many_are_told_apart},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, end);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* No request is repeated without a pause: whatever a client asks, and with whichever code the
  * servers answer each kind of request, it sends few requests a second while the link is up. A
  * server that throttles answers so, and one that lies may. */
@@ -5,7 +6,6 @@
 #include "fake_world.h"
 #include "must.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,13 +199,6 @@ typedef struct refusal {
     int rc;
 } refusal;
 
-static unsigned requests(void) {
-    unsigned sum = 0;
-    for (int op = 0; op < FAKE_OPS; op++)
-        sum += one->counts[op];
-    return sum;
-}
-
 static void let_go(void) {
     if (request)
         zkl_node_request_free(request);
@@ -219,13 +212,13 @@ static void let_go(void) {
 }
 
 static unsigned requests_in_time(void) {
-    const unsigned before = requests();
-    for (double passed = 0; passed < SECONDS && requests() - before <= REQUESTS_MOST;) {
+    const unsigned before = fake_asked(one);
+    for (double passed = 0; passed < SECONDS && fake_asked(one) - before <= REQUESTS_MOST;) {
         const double moment = fake_answer(one) || one->sent ? ROUND_TRIP : 20 * ROUND_TRIP;
         fake_wait(zk, moment);
         passed += moment;
     }
-    return requests() - before;
+    return fake_asked(one) - before;
 }
 
 static void make_directories(zkl_acl acl) {

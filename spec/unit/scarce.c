@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "scarce.h"
 
 #include <errno.h>

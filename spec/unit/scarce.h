@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scarce: memory that runs out. The engine in libscarce.a asks here instead of asking the C
  * library, and the fake port for its requests: what the tests and libzookeeper allocate for
  * themselves is not touched. Any thread. */

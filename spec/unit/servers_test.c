@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "zookeeper/servers.h"
 
@@ -75,7 +76,7 @@ static void reads_a_chroot(void) {
 
 static void refuses_what_it_cannot_read(void) {
     static const struct {
-        const char *text, *why; /* a part of what is said */
+        const char *text, *why; /* a part of the reason */
     } bad[] = {
         {"", "empty server"},
         {",", "empty server"},
@@ -86,46 +87,46 @@ static void refuses_what_it_cannot_read(void) {
         {":2181", "empty host"},
         {"h,:2181", "empty host"},
         {"[]:2181", "empty host"},
-        {"h:", "bad port"},
-        {"h:0", "bad port"},
-        {"h:65536", "bad port"},
-        {"h:99999999999999999999", "bad port"},
-        {"h:-1", "bad port"},
-        {"h:+1", "bad port"},
+        {"h:", "port from 1 to 65535 expected, got '"},
+        {"h:0", "port from 1 to 65535 expected, got '"},
+        {"h:65536", "port from 1 to 65535 expected, got '"},
+        {"h:99999999999999999999", "port from 1 to 65535 expected, got '"},
+        {"h:-1", "port from 1 to 65535 expected, got '"},
+        {"h:+1", "port from 1 to 65535 expected, got '"},
         {"h: 1", "white space"},
         {"h:1 ", "white space"},
-        {"h:21x", "bad port"},
+        {"h:21x", "port from 1 to 65535 expected, got '"},
         {"[::1", "IPv6"},
         {"[::1]x", "IPv6"},
-        {"[::1]:", "bad port"},
+        {"[::1]:", "port from 1 to 65535 expected, got '"},
         {"::1", "brackets"},
         {"::1:2181", "brackets"},
         {"h1:1:2", "brackets"},
         {"h 1:2181", "white space"},
         {"h1, h2", "white space"},
         {"\th", "white space"},
-        {"h:1 i:2", "white space in 'h:1 i:2'"},
-        {"h:1, i:2", "servers are parted by commas alone"},
+        {"h:1 i:2", "white space expected between servers, got 'h:1 i:2'"},
+        {"h:1, i:2", "commas without white space expected"},
         {"h:1\n", "white space"},
-        {"h\x01", "control character in host name"},
-        {"h//a", "bad chroot"},
-        {"h/a/", "bad chroot"},
-        {"h/a//b", "bad chroot"},
-        {"h/.", "bad chroot"},
-        {"h/a/..", "bad chroot"},
-        {"h/a/./b", "bad chroot"},
-        {"h/a\x01", "bad chroot"},
-        {"h/a\x7f", "bad chroot"},
-        {"h/\xf0\x9f\x98\x80", "bad chroot"},
-        {"h/zookeeper", "bad chroot"},
-        {"h/zookeeper/a", "bad chroot"},
+        {"h\x01", "host name without control characters expected"},
+        {"h//a", "the chroot is not a valid path: '"},
+        {"h/a/", "the chroot is not a valid path: '"},
+        {"h/a//b", "the chroot is not a valid path: '"},
+        {"h/.", "the chroot is not a valid path: '"},
+        {"h/a/..", "the chroot is not a valid path: '"},
+        {"h/a/./b", "the chroot is not a valid path: '"},
+        {"h/a\x01", "the chroot is not a valid path: '"},
+        {"h/a\x7f", "the chroot is not a valid path: '"},
+        {"h/\xf0\x9f\x98\x80", "the chroot is not a valid path: '"},
+        {"h/zookeeper", "the chroot is not a valid path: '"},
+        {"h/zookeeper/a", "the chroot is not a valid path: '"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         check_note("connect string: %s", bad[i].text);
         zkl_servers_free(&servers);
         CHECK(!zkl_servers_parse(&servers, bad[i].text, why, sizeof why));
         if (!strstr(why, bad[i].why))
-            check_fail(__FILE__, __LINE__, "'%s' does not speak of '%s'", why, bad[i].why);
+            check_fail(__FILE__, __LINE__, "'%s' does not contain '%s'", why, bad[i].why);
         CHECK(servers.text == NULL && servers.list == NULL);
     }
 }

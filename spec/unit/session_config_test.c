@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a session keeps of its configuration, which is its caller's. */
 #include "session_world.h"
 #include "zookeeper/tls.h"
@@ -85,7 +86,7 @@ static void secrets_go_with_the_last_link(void) {
 }
 
 static void without_any_nothing_is_kept(void) {
-    CHECK(world.context.identifier == NULL);
+    CHECK_TEXT(world.context.identifier, "");
     CHECK(world.context.acl == ZKL_ACL_OPEN);
     CHECK(world.session.config.tls == NULL);
     CHECK_INT(world.session.config.auth_count, 0);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a session ends, and what comes behind it. */
 #include "session_world.h"
 

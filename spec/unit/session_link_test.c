@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a session goes from one link to the next, and what it does without a server. */
 #include "session_world.h"
 

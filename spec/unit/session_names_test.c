@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a session does with names: those that have no address, and those that come to mean
  * others. */
 #include "session_world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How the link of a session is started, and what happens meanwhile. */
 #include "session_world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is told of a session, and its credentials. */
 #include "session_world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A session with TLS, whose link may wait for one server for minutes and try no other meanwhile. */
 #include "session_world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* session_world: a session whose links are fakes that do what the case says; what would run on the
  * worker's thread runs when the case says so. */
 #ifndef SESSION_WORLD_H

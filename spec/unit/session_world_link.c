@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The links of a session_world, in the place of csrc/zookeeper/link.c, and its worker. */
 #include "session_world.h"
 

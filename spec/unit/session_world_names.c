@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The names of a session_world, in the place of the system's. */
 #include "session_world.h"
 

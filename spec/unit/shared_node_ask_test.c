@@ -1,5 +1,6 @@
-/* When those who share a node ask who is behind them, and from when on they count for how long
- * somebody has waited there. */
+/* SPDX-License-Identifier: MIT */
+/* When callers that share a node ask for remote waiters, and from which moment they count a
+ * waiter's time. */
 #include "shared_node_world.h"
 
 static fake_caller *reads(void) {
@@ -27,7 +28,7 @@ static unsigned asked_within(double seconds, double piece) {
     return lists() - before;
 }
 
-/* ---- those who read ---- */
+/* ---- readers ---- */
 
 static void with_no_time_at_all_they_ask_now_and_then(void) {
     fake_share_as(1000000, 0, 1);
@@ -46,7 +47,7 @@ static void who_comes_soon_after_they_have_asked_gets_in(void) {
         check_note("a stint of %g s", times[i].stint);
         fake_share_as(1000000, times[i].stint, 1);
         reader();
-        fake_wait(zk, times[i].within); /* they ask, and nobody answers */
+        fake_wait(zk, times[i].within); /* they ask, and no answer comes */
         CHECK_INT(fake_pending(one, FAKE_LIST, NULL), 1);
         CHECK(fake_held(reads()));
         fake_wait(zk, times[i].after - times[i].within);
@@ -75,7 +76,7 @@ static void without_a_bound_on_time_they_ask_about_once_a_second(void) {
     CHECK(asked >= 18 && asked <= 28);
 }
 
-/* It was set while nobody read there. */
+/* It was set while no caller read there. */
 static void while_a_watch_would_tell_they_do_not_ask(void) {
     fake_share_as(64, 2, 100);
     shared_release(reader());
@@ -104,7 +105,8 @@ static void when_the_watch_has_told_they_ask_within_half_their_time(void) {
     CHECK(asked_within(1.1, 0.1) > 0);
 }
 
-/* He came just after they had asked, and is found when they ask again: he has waited since. */
+/* The writer came just after they had asked. They find it when they ask again: it has waited
+ * since. */
 static void a_writer_has_waited_since_they_last_asked_in_vain(void) {
     fake_share_as(1000000, 4, 1);
     reader();
@@ -122,9 +124,9 @@ static void a_writer_has_waited_since_they_last_asked_in_vain(void) {
     CHECK(fake_waits(reads()) && fake_waits(theirs));
 }
 
-/* ---- those who take turns ---- */
+/* ---- callers that take turns ---- */
 
-/* Nothing was done here for long: nobody waited. */
+/* No caller did anything for long, and none waited. */
 static void a_stint_does_not_begin_before_somebody_comes(void) {
     fake_share_as(64, 1, 1);
     fake_caller *mine = shared_holder(one);
@@ -139,13 +141,13 @@ static void a_stint_does_not_begin_before_somebody_comes(void) {
     CHECK(fake_waits(late));
 }
 
-/* With so little room left that the watch would take what is kept for whoever's turn it is. */
+/* With so little room that the watch would take the part reserved for a waiter whose turn comes. */
 static void without_room_for_the_watch_they_do_not_ask(void) {
     fake_caller *mine = shared_holder(one);
     zkl_watch_budget *watches = &one->lines.common.watch_budget;
     const size_t most = watches->most;
     watches->most = watches->bytes;
-    shared_forget_counts(one);
+    fake_forget_counts(one);
     fake_caller *theirs = fake_waiter(two);
     CHECK_INT(lists(), 0);
     watches->most = most;
@@ -211,7 +213,8 @@ static void a_read_under_a_write_is_not_one_too_many(void) {
     CHECK(fake_held(read));
 }
 
-/* Somebody has asked for it back while it waited: who gets it hears so, and nobody after him. */
+/* A revocation came while the node waited: the caller that gets it hears of that, and no later
+ * one. */
 static void who_is_let_in_where_it_is_wanted_back_hears_so(void) {
     fake_caller *theirs = fake_write_lock(two, LINE);
     fake_settle_all(zk);
@@ -239,8 +242,8 @@ static void other_options_do_not_end_a_hold(void) {
     CHECK_INT(second->token, first->token);
 }
 
-/* They have queued before a writer of somebody else's, of whom nobody here has heard, for the
- * servers are slow: whether he has waited long enough is not known. */
+/* They have queued before a writer of another client. The servers are slow, so nobody here has
+ * heard of the writer: whether it has waited long enough is not known. */
 static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_shared_node(void) {
     fake_share_as(64, 1, 1);
     fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
@@ -259,7 +262,7 @@ static void after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_s
     fake_settle(two);
     fake_wait(zk, 2);
     shared_release(write);
-    CHECK(fake_held(waiter) && waiter->token > write->token); /* by his own node */
+    CHECK(fake_held(waiter) && waiter->token > write->token); /* by its own node */
     fake_settle_all(zk);
     CHECK(fake_held(waiter) && fake_waits(theirs));
     shared_release(read);
@@ -280,7 +283,7 @@ static void who_comes_when_their_time_is_over_waits_for_the_answer(void) {
     CHECK(fake_waits(reads()));
 }
 
-/* The watch that it has is enough, whatever others have taken up since. */
+/* The watch that the node has is enough, whatever budget others have used since. */
 static void who_is_behind_is_asked_under_the_watch_that_there_is(void) {
     fake_share_as(64, 1, 100);
     fake_caller *mine = shared_holder(one);
@@ -293,7 +296,7 @@ static void who_is_behind_is_asked_under_the_watch_that_there_is(void) {
     CHECK_INT(shared_handed(one)->token, mine->token);
 }
 
-/* Nobody reads there, and somebody waits for trust. */
+/* No caller reads there, and one waits for validity. */
 static void one_that_somebody_waits_to_read_on_stays(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *first = reader();
@@ -308,7 +311,7 @@ static void one_that_somebody_waits_to_read_on_stays(void) {
     CHECK_INT(second->token, first->token);
 }
 
-/* It is kept as its reader has asked, who was the only one to use it. */
+/* It lingers by the options of its reader, its only user. */
 static void what_a_writer_has_read_on_lingers(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *write = fake_share_kind(one, LINE, ZKL_KIND_WRITE, 1e12);
@@ -323,7 +326,7 @@ static void what_a_writer_has_read_on_lingers(void) {
     CHECK_INT(reader()->token, write->token);
 }
 
-/* At one moment its turn comes and he gives up: it is as if he had held it. */
+/* At the moment of its turn it gives up: as if it had held. */
 static void who_gives_up_when_his_turn_comes_leaves_it_free(void) {
     fake_caller *before = fake_join_for(one, LINE, 5);
     fake_settle_all(zk);
@@ -351,7 +354,7 @@ static void a_wait_without_a_link_ends_at_its_deadline(void) {
     CHECK_FAILED(p, ZKL_DISCONNECTED);
 }
 
-/* Whoever is patient waits for trust, and is not in a hurry to ask anew. */
+/* A patient caller waits for validity, and does not ask again. */
 static void who_waits_for_trust_gets_the_shared_node_that_is_there(void) {
     fake_share_as(64, 1000, 100);
     fake_caller *first = shared_holder(one);
@@ -367,41 +370,42 @@ static void who_waits_for_trust_gets_the_shared_node_that_is_there(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"those who read ask now and then with no time at all",
+        {"readers with a stint of 0 still ask from time to time",
          with_no_time_at_all_they_ask_now_and_then},
-        {"who comes soon after they have asked gets in",
+        {"a writer that comes soon after readers have asked gets in",
          who_comes_soon_after_they_have_asked_gets_in},
         {"however much time they have, they do ask", however_much_time_they_have_they_do_ask},
         {"without a bound on time they ask about once a second",
          without_a_bound_on_time_they_ask_about_once_a_second},
         {"while a watch would tell they do not ask", while_a_watch_would_tell_they_do_not_ask},
-        {"when the watch has told they ask within half their time",
+        {"readers ask within half a stint after the watch has fired",
          when_the_watch_has_told_they_ask_within_half_their_time},
         {"a writer has waited since they last asked in vain",
          a_writer_has_waited_since_they_last_asked_in_vain},
-        {"a stint does not begin before somebody comes",
+        {"a stint does not begin before a remote waiter comes",
          a_stint_does_not_begin_before_somebody_comes},
         {"without room for the watch they do not ask", without_room_for_the_watch_they_do_not_ask},
-        {"who is patient waits on when a try beside him ends",
+        {"a patient caller waits on when a single try ends",
          who_is_patient_waits_on_when_a_try_beside_him_ends},
         {"a try under a write is granted", a_try_under_a_write_is_granted},
         {"a read under a write waits for a link", a_read_under_a_write_waits_for_a_link},
-        {"a read under a write is not one too many", a_read_under_a_write_is_not_one_too_many},
-        {"who is let in where it is wanted back hears so",
+        {"a read under a write is never one waiter too many",
+         a_read_under_a_write_is_not_one_too_many},
+        {"a reader that joins a revoked node hears of the revocation",
          who_is_let_in_where_it_is_wanted_back_hears_so},
         {"other options do not end a hold", other_options_do_not_end_a_hold},
-        {"after a downgrade that nobody answered who waits to read keeps his place",
+        {"after a downgrade without an answer a waiting reader keeps its position",
          after_a_downgrade_that_nobody_answered_who_waits_to_read_keeps_his_shared_node},
-        {"who comes when their time is over waits for the answer",
+        {"a reader that comes at the end of the stint waits for the answer",
          who_comes_when_their_time_is_over_waits_for_the_answer},
-        {"who is behind is asked under the watch that there is",
+        {"the client asks for remote waiters under the existing watch",
          who_is_behind_is_asked_under_the_watch_that_there_is},
-        {"one that somebody waits to read on stays", one_that_somebody_waits_to_read_on_stays},
-        {"what a writer has read on lingers", what_a_writer_has_read_on_lingers},
-        {"who gives up when his turn comes leaves it free",
+        {"a node with a waiting reader stays", one_that_somebody_waits_to_read_on_stays},
+        {"a node on which a writer has read lingers", what_a_writer_has_read_on_lingers},
+        {"a caller that gives up at its turn leaves the node free",
          who_gives_up_when_his_turn_comes_leaves_it_free},
         {"a wait without a link ends at its deadline", a_wait_without_a_link_ends_at_its_deadline},
-        {"who waits for trust gets the shared node that is there",
+        {"a caller that waits for validity gets the existing shared node",
          who_waits_for_trust_gets_the_shared_node_that_is_there},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);

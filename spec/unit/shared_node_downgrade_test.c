@@ -1,4 +1,5 @@
-/* Shared nodes of readers and writers: who writes goes on as a reader, on the same node. */
+/* SPDX-License-Identifier: MIT */
+/* Shared nodes of readers and writers: a writer goes on as a reader, on the same node. */
 #include "shared_node_world.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void who_writes_reads_as_often_as_he_likes(void) {
         CHECK(fake_held(shared_answered(fake_share_under(write, LINE))));
 }
 
-/* The write that the read was taken under is nobody who waits behind it. */
+/* The write under which the read was taken does not count as a waiter behind it. */
 static void after_a_downgrade_readers_who_are_alone_are_not_counted(void) {
     fake_share_as(1, 1000, 1);
     fake_caller *write = shared_writer(one);
@@ -76,7 +77,8 @@ static void while_the_write_is_held_nobody_else_reads(void) {
     CHECK(fake_held(beside) && beside->token > write->token);
 }
 
-/* Its node is the shared node of all who read here: those who waited, and those who come. */
+/* Its node is the shared node of all readers of this client: those that waited, and those that
+ * come. */
 static void after_a_downgrade_all_here_read_on_its_node(void) {
     fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
     fake_caller *waiter = shared_answered(shared_reads(one));
@@ -86,10 +88,10 @@ static void after_a_downgrade_all_here_read_on_its_node(void) {
     CHECK(fake_held(waiter));
     fake_settle_all(zk);
     CHECK_INT(shared_nodes(), 1);
-    const unsigned before = shared_asked(one);
+    const unsigned before = fake_asked(one);
     fake_caller *next = shared_reads(one);
     CHECK(fake_held(next));
-    CHECK_INT(shared_asked(one), before);
+    CHECK_INT(fake_asked(one), before);
     CHECK_INT(next->token, write->token);
     CHECK_INT(shared_turn(read), 1);
     CHECK_INT(shared_turn(waiter), 2);
@@ -117,8 +119,8 @@ static void after_a_downgrade_a_writer_behind_waits_for_so_many(void) {
     CHECK(fake_held(read) && fake_waits(theirs));
 }
 
-/* They have queued before a writer of somebody else's. The node of the read lets nobody in: they
- * stay where they stand. */
+/* They have queued before a writer of another client. The node of the read lets no caller in, so
+ * they keep their positions. */
 static void after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_shared_node(void) {
     fake_share_as(64, 1, 1);
     fake_caller *write = shared_writer(one), *first = shared_answered(shared_reads(one)),
@@ -171,8 +173,8 @@ static void after_a_downgrade_of_a_revoked_read_others_keep_their_shared_node(vo
     CHECK(fake_waits(theirs) && fake_held(waiter));
 }
 
-/* A stranger makes a write's node with a number that has gone by, so the read waits. A list after
- * the write has it queue anew, behind those that have come since. */
+/* A stranger creates a write's node with a number that has already passed, so the read waits. A
+ * list after the write makes it queue again, behind later nodes. */
 static void after_a_downgrade_of_a_read_that_waits_others_keep_their_shared_node(void) {
     char path[256];
     fake_share_as(64, 1e9, 1);
@@ -197,7 +199,7 @@ static void after_a_downgrade_of_a_read_that_waits_others_keep_their_shared_node
     CHECK(fake_held(theirs) && fake_waits(read));
 }
 
-/* What was written may still be under way: who reads next has a larger token. */
+/* The writer's work may go on: the next reader has a larger token. */
 static void after_a_write_that_was_not_released_nobody_reads_beside(void) {
     fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
     CHECK_INT(fake_give_up(write), ZKL_OK);
@@ -257,7 +259,7 @@ static void a_read_under_a_write_that_is_over_queues(void) {
     shared_release(read);
 }
 
-/* Who goes on reading is not alone: somebody of this client waits behind him, too. */
+/* Besides the reader that goes on, another caller of this client waits behind it. */
 static void who_goes_on_as_a_reader_sees_those_of_his_own(void) {
     fake_share_as(2, 1000, 1);
     fake_caller *write = shared_writer(one), *read = shared_answered(fake_share_under(write, LINE));
@@ -275,34 +277,36 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a read under a write has its token and turn",
          a_read_under_a_write_has_its_token_and_turn},
-        {"two reads under one write have its turn", two_reads_under_one_write_have_its_turn},
-        {"who writes reads as often as he likes", who_writes_reads_as_often_as_he_likes},
-        {"after a downgrade readers who are alone are not counted",
+        {"two reads under one write have the write's turn",
+         two_reads_under_one_write_have_its_turn},
+        {"a writer takes read as often as it likes", who_writes_reads_as_often_as_he_likes},
+        {"after a downgrade readers without remote waiters are not counted",
          after_a_downgrade_readers_who_are_alone_are_not_counted},
-        {"while the write is held nobody else reads", while_the_write_is_held_nobody_else_reads},
-        {"after a downgrade all here read on its node",
+        {"while the write is held no other caller reads",
+         while_the_write_is_held_nobody_else_reads},
+        {"after a downgrade all readers of the client share its node",
          after_a_downgrade_all_here_read_on_its_node},
         {"after a downgrade a writer behind waits for so many",
          after_a_downgrade_a_writer_behind_waits_for_so_many},
-        {"after a write that was not released nobody reads beside",
+        {"after a write that was not released no other caller reads",
          after_a_write_that_was_not_released_nobody_reads_beside},
-        {"after such a write who waits to read gets in behind it",
+        {"after such a write a waiting reader gets in behind it",
          after_such_a_write_who_waits_to_read_gets_in_behind_it},
         {"a read under a write is lost with its node", a_read_under_a_write_is_lost_with_its_node},
-        {"a write that goes on as a read is handed to nobody",
+        {"a write that goes on as a read is handed to no caller",
          a_write_that_goes_on_as_a_read_is_handed_to_nobody},
-        {"after a downgrade that took long, who waits to read keeps his place",
+        {"after a long downgrade a waiting reader keeps its position",
          after_a_downgrade_that_took_long_who_waits_to_read_keeps_his_shared_node},
-        {"after a downgrade without a link, who waits to read keeps his place",
+        {"after a downgrade without a link a waiting reader keeps its position",
          after_a_downgrade_without_a_link_who_waits_to_read_keeps_his_shared_node},
-        {"after a downgrade of a revoked read others keep their place",
+        {"after a downgrade of a revoked read waiting readers keep their positions",
          after_a_downgrade_of_a_revoked_read_others_keep_their_shared_node},
-        {"after a downgrade of a read that waits others keep their place",
+        {"after a downgrade of a waiting read waiting readers keep their positions",
          after_a_downgrade_of_a_read_that_waits_others_keep_their_shared_node},
         {"a single try under a write does not wait for a link",
          a_single_try_under_a_write_does_not_wait_for_a_link},
         {"a read under a write that is over queues", a_read_under_a_write_that_is_over_queues},
-        {"who goes on as a reader sees those of his own",
+        {"a writer that goes on as a reader lets few readers in before a waiting writer",
          who_goes_on_as_a_reader_sees_those_of_his_own},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);

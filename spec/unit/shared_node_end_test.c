@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How holds on a shared node end. */
 #include "shared_node_world.h"
 
@@ -128,7 +129,7 @@ static void who_is_granted_a_revoked_shared_node_hears_of_it(void) {
     CHECK_INT(second->revocations, 0);
 }
 
-/* The answer to its create was lost, and nobody wants the node any more when it is found. */
+/* The answer to its create was lost, and no caller wants the node any more when it is found. */
 static void nobody_is_asked_for_a_shared_node_that_was_given_up(void) {
     fake_caller *p = shared_join(one);
     fake_carry(one);
@@ -172,24 +173,24 @@ static void who_gives_up_without_a_bound_leaves_the_others_theirs(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"what was dropped is handed to nobody", what_was_dropped_is_handed_to_nobody},
+        {"a dropped hold is handed to no caller", what_was_dropped_is_handed_to_nobody},
         {"the end of max_hold ends the shared node", the_end_of_max_hold_ends_the_shared_node},
         {"a deleted node is a loss", a_deleted_node_is_a_loss},
-        {"a loss is told before another one here holds",
+        {"the host hears of a loss before another caller here holds",
          a_loss_is_told_before_another_one_here_holds},
         {"the end of the session is a loss", the_end_of_the_session_is_a_loss},
-        {"who waits queues anew after an expiry", who_waits_queues_anew_after_an_expiry},
-        {"a shared node that was lost while idle is told to nobody",
+        {"a waiter queues again after an expiry", who_waits_queues_anew_after_an_expiry},
+        {"no caller hears of a shared node that was lost while idle",
          a_shared_node_that_was_lost_while_idle_is_told_to_nobody},
-        {"a revocation is told to who holds, and ends the shared node",
+        {"a revocation reaches the holder, and ends the shared node",
          a_revocation_is_told_to_who_holds_and_ends_the_shared_node},
         {"idle it goes at a revocation", idle_it_goes_at_a_revocation},
-        {"who is granted a revoked shared node hears of it",
+        {"a caller that is granted a revoked shared node hears of the revocation",
          who_is_granted_a_revoked_shared_node_hears_of_it},
-        {"nobody is asked for a shared node that was given up",
+        {"no caller is asked for a shared node that has ended",
          nobody_is_asked_for_a_shared_node_that_was_given_up},
-        {"who has given it back owns nothing", who_has_given_it_back_owns_nothing},
-        {"who gives up without a bound leaves the others theirs",
+        {"a caller that has released owns nothing", who_has_given_it_back_owns_nothing},
+        {"a caller without a bound that gives up leaves the others their bounds",
          who_gives_up_without_a_bound_leaves_the_others_theirs},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);

@@ -1,4 +1,5 @@
-/* How long a shared node is kept that nobody of its client wants. */
+/* SPDX-License-Identifier: MIT */
+/* How long the client keeps a shared node that none of its callers wants. */
 #include "shared/node.h"
 #include "shared_node_world.h"
 
@@ -9,7 +10,7 @@ static void it_lingers_for_so_long(void) {
     fake_settle_all(zk);
     CHECK_INT(shared_nodes(), 1);
     shared_release(shared_handed(one));
-    fake_wait(zk, 2.9); /* counted anew */
+    fake_wait(zk, 2.9); /* counted from the start */
     fake_settle_all(zk);
     CHECK_INT(shared_nodes(), 1);
     fake_wait(zk, 0.2);
@@ -23,7 +24,7 @@ static void it_need_not_linger(void) {
     CHECK_TEXT(fake_batch(one), "D");
 }
 
-/* The timer fires when somebody has just come: his is a shared node that stays. */
+/* The timer fires when a caller has just come: it gets the node, which stays. */
 static void who_comes_when_it_is_to_go_keeps_it(void) {
     shared_release(shared_holder(one));
     fake_wait(zk, 0.999);
@@ -156,7 +157,7 @@ static void without_room_for_the_watch_it_does_not_linger(void) {
     CHECK_CLEAN();
 }
 
-/* Whenever those who read there would have asked who is behind them. */
+/* Also at the moments when readers would have asked for remote waiters. */
 static void readers_leave_it_when_its_time_is_over(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
@@ -185,7 +186,7 @@ static void whoever_comes_by_meanwhile_does_not_make_it_longer(void) {
     CHECK_INT(shared_nodes(), 1);
 }
 
-/* Those who are not fair here still wait for the servers: nobody takes their node from them. */
+/* Fair callers of this client still wait for the servers: no other takes their node. */
 static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
@@ -200,7 +201,7 @@ static void one_that_nobody_holds_yet_and_somebody_waits_for_stays(void) {
     CHECK_INT(second->token, first->token);
 }
 
-/* By the options of those who come, whatever it was that those before had asked for. */
+/* By the options of the new callers, not of the former ones. */
 static void it_lingers_as_the_latest_have_asked(void) {
     fake_share_as(64, 1, 100);
     shared_release(shared_holder(one));
@@ -218,18 +219,21 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"it lingers for so long", it_lingers_for_so_long},
         {"it need not linger", it_need_not_linger},
-        {"who comes when it is to go keeps it", who_comes_when_it_is_to_go_keeps_it},
-        {"idle it goes when somebody stands behind it",
+        {"a caller that comes when the node has to go keeps it",
+         who_comes_when_it_is_to_go_keeps_it},
+        {"an idle node goes when a remote waiter comes",
          idle_it_goes_when_somebody_stands_behind_it},
-        {"it goes at once if somebody is known to be behind",
+        {"a node goes at once if a remote waiter is known",
          it_goes_at_once_if_somebody_is_known_to_be_behind},
-        {"idle it makes way for a multilock here", idle_it_makes_way_for_a_multilock_here},
-        {"a multilock here that waits behind it gets in",
+        {"an idle node makes way for a multilock of this client",
+         idle_it_makes_way_for_a_multilock_here},
+        {"a multilock of this client that waits behind the node gets in",
          a_multilock_here_that_waits_behind_it_gets_in},
-        {"idle it makes way for a fair lock here", idle_it_makes_way_for_a_fair_lock_here},
+        {"an idle node makes way for a fair lock of this client",
+         idle_it_makes_way_for_a_fair_lock_here},
         {"idle it goes when the link is cut", idle_it_goes_when_the_link_is_cut},
         {"a flush takes it along, and waits for it", a_flush_takes_it_along_and_waits_for_it},
-        {"a flush leaves those who hold alone", a_flush_leaves_those_who_hold_alone},
+        {"a flush leaves holders alone", a_flush_leaves_those_who_hold_alone},
         {"a worker that leaves keeps none", a_worker_that_leaves_keeps_none},
         {"other options begin a new shared node", other_options_begin_a_new_shared_node},
         {"without room for the watch it does not linger",
@@ -237,7 +241,7 @@ int main(int argc, char **argv) {
         {"readers leave it when its time is over", readers_leave_it_when_its_time_is_over},
         {"whoever comes by meanwhile does not make it longer",
          whoever_comes_by_meanwhile_does_not_make_it_longer},
-        {"one that nobody holds yet and somebody waits for stays",
+        {"a free node that a caller waits for stays",
          one_that_nobody_holds_yet_and_somebody_waits_for_stays},
         {"it lingers as the latest have asked", it_lingers_as_the_latest_have_asked},
     };

@@ -1,4 +1,5 @@
-/* How long those wait who stand behind a shared node. */
+/* SPDX-License-Identifier: MIT */
+/* How long the waiters behind a shared node wait. */
 #include "shared_node_world.h"
 
 /* Takes turns until it is given up, most often `most` times; how often it was granted. */
@@ -21,7 +22,7 @@ static void those_behind_wait_for_so_many_grants(void) {
     CHECK(fake_held(theirs));
 }
 
-/* From when this client was told on, and not from when the list has said who it is. */
+/* From the moment at which the watch has fired, not from the list that shows who has come. */
 static void grants_count_before_the_list_has_come(void) {
     fake_share_as(5, 1000, 1);
     fake_caller *mine = shared_holder(one), *theirs = fake_join(two, LINE, 1e12);
@@ -70,12 +71,13 @@ static void who_goes_again_ends_the_count(void) {
     fake_cancel(theirs);
     fake_settle_all(zk);
     shared_release(next);
-    fake_settle_all(zk); /* it was given up: somebody had been there */
+    fake_settle_all(zk); /* it has ended: a remote waiter had been there */
     mine = shared_holder(one);
     CHECK_INT(take_turns(mine, 100), 100);
 }
 
-/* A server that is behind the former one shows nobody, though this client was told of somebody. */
+/* A server that is behind the former one shows no remote waiter, although this client has heard of
+ * one. */
 static void a_list_from_an_older_server_does_not_end_the_count(void) {
     fake_share_as(5, 1000, 1);
     fake_caller *mine = shared_holder(one);
@@ -130,7 +132,7 @@ static void without_a_bound_only_handoffs_count(void) {
     CHECK(fake_held(theirs));
 }
 
-/* What it waited for is not taken away before anybody had it. */
+/* The node that it waited for is not taken away before a caller had it. */
 static void a_shared_node_that_was_waited_for_gives_one_grant(void) {
     fake_share_as(1, 0, 0);
     fake_caller *theirs = fake_holder(two), *mine = shared_settled(one),
@@ -147,8 +149,8 @@ static void a_shared_node_that_was_waited_for_gives_one_grant(void) {
     CHECK(fake_held(next));
 }
 
-/* It waits for the list that tells whether those who came have gone, and the link goes before what
- * was on its way is known to be lost. */
+/* It waits for the list that shows whether the remote waiters have gone. The link breaks before the
+ * list is known to be lost. */
 static void a_try_that_waits_for_a_list_ends_with_the_link(void) {
     fake_share_as(64, 0, 100);
     fake_caller *mine = shared_holder(one), *theirs = fake_join(two, LINE, 1e12);
@@ -175,7 +177,7 @@ static bool tells_at_once(fake_caller *holder) {
     return told;
 }
 
-/* Nobody behind it gains from its end before those were heard who come just now. */
+/* Its end would help no remote waiter before the callers that come just now are heard. */
 static void the_last_one_here_is_told_in_the_hosts_next_turn(zkl_kind kind) {
     fake_share_as(3, 1000, 1);
     fake_caller *mine[6];
@@ -183,7 +185,7 @@ static void the_last_one_here_is_told_in_the_hosts_next_turn(zkl_kind kind) {
         mine[i] = fake_share_kind(one, LINE, kind, 1e12);
         fake_settle_all(zk);
     }
-    CHECK(tells_at_once(mine[0])); /* nobody is behind it */
+    CHECK(tells_at_once(mine[0])); /* no other client waits behind it */
     fake_caller *theirs = kind == ZKL_KIND_LOCK ? fake_waiter(two) : fake_write_lock(two, LINE);
     fake_settle_all(zk);
     for (size_t i = 2; i < 4; i++)
@@ -206,18 +208,18 @@ static void so_is_the_last_writer(void) {
     the_last_one_here_is_told_in_the_hosts_next_turn(ZKL_KIND_WRITE);
 }
 
-/* Who holds for a while need not wait for the answer then. */
+/* A caller that holds for a while need not wait for the answer at its end. */
 static void who_is_behind_is_asked_when_the_first_is_granted(void) {
     fake_share_as(2, 1000, 1);
     fake_caller *theirs = fake_holder(two), *mine = shared_settled(one);
-    shared_forget_counts(one);
+    fake_forget_counts(one);
     shared_release(theirs);
     fake_settle_all(zk);
     CHECK(fake_held(mine));
     CHECK_INT(one->counts[FAKE_LIST], 1);
-    shared_forget_counts(one);
+    fake_forget_counts(one);
     shared_release(mine);
-    shared_handed(one); /* nobody is: that is known by now */
+    shared_handed(one); /* the answer has come: no remote waiter */
 }
 
 /* The first one was granted before the other client was there. */
@@ -243,7 +245,7 @@ static void two_clients_take_turns_of_turns(void) {
     CHECK_TEXT(order, "111112222111122221112222");
 }
 
-/* Half a stint after they did: nobody who comes is to get in sooner. */
+/* Half a stint after the last time: no newcomer gets in sooner. */
 static void readers_with_much_time_ask_seldom(void) {
     fake_share_as(64, 1000, 1);
     fake_caller *p = fake_share_kind(one, LINE, ZKL_KIND_READ, 1e12);
@@ -264,24 +266,24 @@ static void readers_with_much_time_ask_seldom(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"those behind wait for so many grants", those_behind_wait_for_so_many_grants},
+        {"remote waiters wait for at most `handoffs` grants", those_behind_wait_for_so_many_grants},
         {"grants count before the list has come", grants_count_before_the_list_has_come},
-        {"with the list on its way those here wait for it",
+        {"callers wait for a list that is on its way",
          with_the_list_on_its_way_those_here_wait_for_it},
-        {"who goes again ends the count", who_goes_again_ends_the_count},
+        {"a remote waiter that goes ends the count", who_goes_again_ends_the_count},
         {"a list from an older server does not end the count",
          a_list_from_an_older_server_does_not_end_the_count},
-        {"those behind wait for a stint at most", those_behind_wait_for_a_stint_at_most},
-        {"a stint begins when somebody comes", a_stint_begins_when_somebody_comes},
+        {"remote waiters wait for at most a stint", those_behind_wait_for_a_stint_at_most},
+        {"a stint begins when a remote waiter comes", a_stint_begins_when_somebody_comes},
         {"without a bound only handoffs count", without_a_bound_only_handoffs_count},
-        {"a shared node that was waited for gives one grant",
+        {"with handoffs = 1 a node with a remote waiter behind gives one grant",
          a_shared_node_that_was_waited_for_gives_one_grant},
         {"a try that waits for a list ends with the link",
          a_try_that_waits_for_a_list_ends_with_the_link},
-        {"the last one here is told in the host's next turn",
+        {"the last caller here hears of its grant in the host's next turn",
          the_last_lock_here_is_told_in_the_hosts_next_turn},
         {"so is the last writer", so_is_the_last_writer},
-        {"who is behind is asked when the first is granted",
+        {"the client asks for remote waiters when the first caller is granted",
          who_is_behind_is_asked_when_the_first_is_granted},
         {"two clients take turns of turns", two_clients_take_turns_of_turns},
         {"readers with much time ask seldom", readers_with_much_time_ask_seldom},

@@ -1,10 +1,11 @@
-/* The short way of one who takes a shared node again and again. */
+/* SPDX-License-Identifier: MIT */
+/* The short way of a caller that takes a shared node again and again. */
 #include "shared/node.h"
 #include "shared_node_world.h"
 
 static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
     fake_caller *mine = shared_holder(one);
-    shared_forget_counts(one);
+    fake_forget_counts(one);
     for (unsigned i = 2; i < 10; i++) {
         CHECK(fake_rest(mine));
         CHECK(!fake_held(mine) && !fake_rest(mine));
@@ -14,7 +15,7 @@ static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
         CHECK_INT(shared_turn(mine), i);
         CHECK_INT(mine->contender->token, mine->token);
     }
-    CHECK_INT(shared_asked(one), 0);
+    CHECK_INT(fake_asked(one), 0);
     CHECK_INT(one->context.counters.held, 1);
     CHECK_INT(one->context.counters.acquired, 9);
     CHECK_INT(one->context.counters.released, 8);
@@ -24,7 +25,7 @@ static void who_takes_it_again_the_short_way_has_the_next_turn(void) {
 
 static void what_is_granted_at_once_is_told_once(void) {
     shared_release(shared_holder(one));
-    fake_at_once = one->busy = true; /* nobody polls: no event tells of it */
+    fake_at_once = one->busy = true; /* the host does not poll: no event reports it */
     fake_caller *first = shared_join(one);
     CHECK(first->granted && fake_held(first));
     one->busy = false; /* nor does one now, or it would be the second */
@@ -37,14 +38,14 @@ static void what_is_granted_at_once_is_told_once(void) {
 
 static void the_short_way_is_closed_when_others_are_concerned(void) {
     fake_caller *mine = shared_holder(one), *next = shared_settled(one);
-    CHECK(!fake_rest(mine)); /* somebody here waits */
+    CHECK(!fake_rest(mine)); /* another caller here waits */
     fake_cancel(next);
     fake_caller *theirs = fake_join(two, LINE, 1e12);
     fake_settle(two);
     CHECK(fake_deliver(one));
-    CHECK(!fake_rest(mine)); /* somebody may be behind */
+    CHECK(!fake_rest(mine)); /* there may be a remote waiter */
     fake_settle_all(zk);
-    CHECK(!fake_rest(mine)); /* somebody is */
+    CHECK(!fake_rest(mine)); /* there is one */
     shared_release(mine);
     fake_settle_all(zk);
     CHECK(fake_held(theirs));
@@ -224,7 +225,7 @@ static void when_its_client_leaves_the_short_way_is_closed(void) {
     CHECK_CLEAN();
 }
 
-/* Nor when it has come back and the servers have not said yet who is there. */
+/* Nor when the link has come back and the servers have not shown yet who is there. */
 static void without_a_link_the_short_way_is_closed(void) {
     fake_share_as(64, 1000, 1000);
     fake_caller *mine = shared_holder(one);
@@ -243,19 +244,18 @@ static void without_a_link_the_short_way_is_closed(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"who takes it again the short way has the next turn",
+        {"a caller that takes it again the short way has the next turn",
          who_takes_it_again_the_short_way_has_the_next_turn},
-        {"what is granted at once is told once", what_is_granted_at_once_is_told_once},
-        {"the short way is closed when others are concerned",
+        {"a grant at once is reported once", what_is_granted_at_once_is_told_once},
+        {"the short way is closed when other callers are concerned",
          the_short_way_is_closed_when_others_are_concerned},
-        {"nor is it taken again then", nor_is_it_taken_again_then},
-        {"what rests is taken away with the shared node",
-         what_rests_is_taken_away_with_the_shared_node},
+        {"a caller does not take it again when other callers are concerned",
+         nor_is_it_taken_again_then},
+        {"a resting hold ends with the shared node", what_rests_is_taken_away_with_the_shared_node},
         {"without validity the short way is closed", without_validity_the_short_way_is_closed},
-        {"what rests lingers for so long", what_rests_lingers_for_so_long},
-        {"one who rests may be dropped", one_who_rests_may_be_dropped},
-        {"max_hold counts from when it was taken again",
-         max_hold_counts_from_when_it_was_taken_again},
+        {"a resting hold lingers for the time of `linger`", what_rests_lingers_for_so_long},
+        {"the host may drop a resting contender", one_who_rests_may_be_dropped},
+        {"max_hold counts from the latest acquire", max_hold_counts_from_when_it_was_taken_again},
         {"while a shared node is idle the heart beats for it",
          while_a_shared_node_is_idle_the_heart_beats_for_it},
         {"without lingering the short way is closed", without_lingering_the_short_way_is_closed},
@@ -263,12 +263,12 @@ int main(int argc, char **argv) {
         {"a shared node that has gone is idle no more",
          a_shared_node_that_has_gone_is_idle_no_more},
         {"readers have no short way", readers_have_no_short_way},
-        {"what was dropped while it was held is counted",
+        {"a contender that is dropped while it holds counts as abandoned",
          what_was_dropped_while_it_was_held_is_counted},
         {"it may linger for ever and a day", it_may_linger_for_ever_and_a_day},
-        {"what has rested on a former node is not taken again",
+        {"a hold that rested on a former node is not taken again",
          what_has_rested_on_a_former_node_is_not_taken_again},
-        {"when its client leaves the short way is closed",
+        {"the short way is closed when the client leaves",
          when_its_client_leaves_the_short_way_is_closed},
         {"without a link the short way is closed", without_a_link_the_short_way_is_closed},
     };

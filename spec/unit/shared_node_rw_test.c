@@ -1,4 +1,5 @@
-/* Shared nodes of readers and writers: callers of one client who read together on one node, or
+/* SPDX-License-Identifier: MIT */
+/* Shared nodes of readers and writers: callers of one client that read together on one node, or
  * write in turn on another one. */
 #include "shared_node_world.h"
 
@@ -6,14 +7,14 @@
 
 static void readers_here_share_one_node(void) {
     fake_caller *all[5] = {shared_reader(one)};
-    const unsigned before = shared_asked(one);
+    const unsigned before = fake_asked(one);
     for (uint64_t i = 1; i < 5; i++) {
         all[i] = shared_reads(one);
         CHECK(fake_held(all[i]));
         CHECK_INT(all[i]->token, all[0]->token);
         CHECK_INT(shared_turn(all[i]), i + 1);
     }
-    CHECK_INT(shared_asked(one), before);
+    CHECK_INT(fake_asked(one), before);
     CHECK_INT(shared_nodes(), 1);
     CHECK_INT(one->context.counters.handed, 4);
     for (size_t i = 0; i < 5; i++)
@@ -39,7 +40,7 @@ static void those_who_waited_together_get_in_together(void) {
 static void while_somebody_reads_others_who_come_and_go_cost_nothing(void) {
     shared_reader(one);
     fake_settle_all(zk);
-    const unsigned before = shared_asked(one);
+    const unsigned before = fake_asked(one);
     for (unsigned i = 0; i < 10; i++) {
         fake_caller *theirs = fake_read(two, LINE);
         fake_settle_all(zk);
@@ -47,7 +48,7 @@ static void while_somebody_reads_others_who_come_and_go_cost_nothing(void) {
         shared_release(theirs);
         fake_settle_all(zk);
     }
-    CHECK_INT(shared_asked(one), before);
+    CHECK_INT(fake_asked(one), before);
 }
 
 static void about_twice_in_a_stint_they_ask_who_is_behind(void) {
@@ -113,7 +114,7 @@ static void a_writer_behind_waits_for_a_stint(void) {
     CHECK(fake_held(late));
 }
 
-/* Reads for so many seconds while somebody else here does, each for half a second; until when he
+/* Reads for so many seconds while another caller reads, each for half a second; until the writer
  * holds, at most so many times. */
 static zkl_nanos read_on_until(fake_caller *theirs, unsigned most) {
     fake_caller *holder = shared_reads(one);
@@ -131,7 +132,7 @@ static zkl_nanos read_on_until(fake_caller *theirs, unsigned most) {
     return fake_now;
 }
 
-/* Whenever he comes: just after they have asked, or just before. */
+/* Whenever the writer comes: just after they have asked, or just before. */
 static void behind_readers_who_never_pause_a_writer_waits_for_a_stint_and_a_hold(void) {
     fake_share_as(1000000, 4, 1);
     for (unsigned i = 0; i < 12; i++) {
@@ -172,7 +173,7 @@ static void who_reads_waits_for_an_answer_that_is_late(void) {
     fake_caller *third = shared_reads(one);
     CHECK(fake_held(first) && fake_waits(third));
     fake_settle_all(zk);
-    CHECK(fake_held(third)); /* nobody was there */
+    CHECK(fake_held(third)); /* no remote waiter was there */
     CHECK_INT(third->token, first->token);
 }
 
@@ -235,12 +236,12 @@ static void idle_it_stays_when_others_read(void) {
 
 static void writers_here_take_turns(void) {
     fake_caller *first = shared_writer(one), *second = shared_answered(shared_writes(one));
-    const unsigned before = shared_asked(one);
+    const unsigned before = fake_asked(one);
     shared_release(first);
     CHECK(fake_held(second));
     CHECK_INT(shared_turn(second), 2);
     CHECK_INT(second->token, first->token);
-    CHECK_INT(shared_asked(one), before);
+    CHECK_INT(fake_asked(one), before);
 }
 
 static void readers_here_wait_for_so_many_writers(void) {
@@ -274,7 +275,7 @@ static void the_last_writer_is_told_in_the_next_turn_and_a_reader_at_once(void) 
     shared_release(last);
     fake_settle_all(zk);
     CHECK(fake_held(read));
-    shared_answered(shared_writes(one)); /* stands behind those who read */
+    shared_answered(shared_writes(one)); /* stands behind the readers */
     fake_caller *more = shared_reads(one);
     CHECK(fake_held(more) && !more->contender->answer.unhurried);
 }
@@ -344,10 +345,10 @@ static void a_revocation_is_told_to_all_of_them_once(void) {
 
 static void a_try_gets_in_beside_readers(void) {
     shared_reader(one);
-    const unsigned before = shared_asked(one);
+    const unsigned before = fake_asked(one);
     CHECK(fake_held(shared_try(one, ZKL_KIND_READ)));
     CHECK_FAILED(shared_try(one, ZKL_KIND_WRITE), ZKL_TIMEOUT);
-    CHECK(shared_asked(one) <= before);
+    CHECK(fake_asked(one) <= before);
 }
 
 static void a_try_does_not_wait_for_the_next_shared_node(void) {
@@ -386,35 +387,35 @@ static void readers_that_are_let_in_are_never_too_many(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"readers here share one node", readers_here_share_one_node},
-        {"those who waited together get in together", those_who_waited_together_get_in_together},
-        {"while somebody reads, others who come and go cost nothing",
+        {"the client's readers share one node", readers_here_share_one_node},
+        {"readers that waited together get in together", those_who_waited_together_get_in_together},
+        {"while a reader holds, other readers come and go without traffic",
          while_somebody_reads_others_who_come_and_go_cost_nothing},
-        {"about twice in a stint they ask who is behind",
+        {"readers ask about twice in a stint for waiters behind them",
          about_twice_in_a_stint_they_ask_who_is_behind},
         {"a writer behind waits for so many readers", a_writer_behind_waits_for_so_many_readers},
         {"a writer behind waits for a stint", a_writer_behind_waits_for_a_stint},
-        {"behind readers who never pause a writer waits for a stint and a hold",
+        {"a writer behind readers that never pause waits for a stint and a hold",
          behind_readers_who_never_pause_a_writer_waits_for_a_stint_and_a_hold},
-        {"who reads waits for an answer that is late", who_reads_waits_for_an_answer_that_is_late},
-        {"a late answer that shows a writer lets nobody in",
+        {"a reader waits for a late answer", who_reads_waits_for_an_answer_that_is_late},
+        {"a late answer that shows a writer lets no reader in",
          a_late_answer_that_shows_a_writer_lets_nobody_in},
         {"a list from an older server does not let more in",
          a_list_from_an_older_server_does_not_let_more_in},
         {"idle it goes when a writer stands behind it",
          idle_it_goes_when_a_writer_stands_behind_it},
         {"idle it stays when others read", idle_it_stays_when_others_read},
-        {"writers here take turns", writers_here_take_turns},
-        {"readers here wait for so many writers", readers_here_wait_for_so_many_writers},
-        {"the last writer is told in the next turn, and a reader at once",
+        {"the client's writers take turns", writers_here_take_turns},
+        {"readers wait for at most `handoffs` writers", readers_here_wait_for_so_many_writers},
+        {"the last writer hears of its grant in the next turn, and a reader at once",
          the_last_writer_is_told_in_the_next_turn_and_a_reader_at_once},
         {"an idle shared node of the other kind makes way",
          an_idle_shared_node_of_the_other_kind_makes_way},
         {"a reader that is dropped ends his hold only",
          a_reader_that_is_dropped_ends_his_hold_only},
         {"the end of max_hold seals the shared node", the_end_of_max_hold_seals_the_shared_node},
-        {"a loss is told to all of them once", a_loss_is_told_to_all_of_them_once},
-        {"a revocation is told to all of them once", a_revocation_is_told_to_all_of_them_once},
+        {"each reader hears of a loss once", a_loss_is_told_to_all_of_them_once},
+        {"each reader hears of a revocation once", a_revocation_is_told_to_all_of_them_once},
         {"a try gets in beside readers", a_try_gets_in_beside_readers},
         {"a try does not wait for the next shared node",
          a_try_does_not_wait_for_the_next_shared_node},

@@ -1,4 +1,5 @@
-/* A shared node: callers of one client who take turns on one node (fair = false). */
+/* SPDX-License-Identifier: MIT */
+/* A shared node: callers of one client that take turns on one node (fair = false). */
 #include "line/line.h"
 #include "shared_node_world.h"
 
@@ -9,7 +10,7 @@ static void those_here_take_turns_without_traffic(void) {
     for (size_t i = 1; i < 5; i++)
         callers[i] = shared_join(one);
     fake_settle_all(zk);
-    shared_forget_counts(one);
+    fake_forget_counts(one);
     for (size_t i = 0; i < 5; i++) {
         CHECK(fake_held(callers[i]));
         CHECK_INT(shared_turn(callers[i]), i + 1);
@@ -17,7 +18,7 @@ static void those_here_take_turns_without_traffic(void) {
         shared_release(callers[i]);
     }
     fake_settle_all(zk);
-    CHECK_INT(shared_asked(one), 0);
+    CHECK_INT(fake_asked(one), 0);
     CHECK_INT(shared_nodes(), 1);
     CHECK_INT(one->context.counters.handed, 4);
     CHECK_INT(one->context.counters.acquired, 5);
@@ -53,7 +54,7 @@ static void alone_it_takes_four_requests(void) {
     shared_release(p);
     fake_wait(zk, 1.01);
     fake_settle_all(zk);
-    CHECK_INT(shared_asked(one), 4);
+    CHECK_INT(fake_asked(one), 4);
     CHECK_CLEAN();
 }
 
@@ -101,25 +102,25 @@ static void its_delete_goes_out_before_the_next_create(void) {
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
     CHECK_INT(fake_give_up(first), ZKL_OK);
     CHECK(fake_waits(second));
-    CHECK_TEXT(fake_batch(one), "DCL");
+    CHECK_TEXT(fake_batch(one), "TL");
     fake_settle_all(zk);
     CHECK(fake_held(second));
     CHECK_INT(shared_nodes(), 1);
 }
 
-/* ---- what a grant without traffic needs ---- */
+/* ---- conditions of a grant without traffic ---- */
 
 static void nobody_is_granted_without_the_watch_on_the_own_node(void) {
     one->lines.common.watch_budget.most = 1;
     fake_caller *first = shared_holder(one), *second = shared_settled(one);
     shared_release(first);
     CHECK(fake_waits(second)); /* it asks for a node of its own */
-    CHECK_TEXT(fake_batch(one), "DCL");
+    CHECK_TEXT(fake_batch(one), "TL");
     fake_settle_all(zk);
     CHECK(fake_held(second) && second->token > first->token);
 }
 
-/* An operator has taken the node, and nobody here has heard yet. */
+/* An operator has deleted the node, and this client has not heard of it yet. */
 static void who_waits_for_the_own_watch_is_not_granted_sooner(void) {
     fake_caller *first = shared_join(one), *second = shared_join(one);
     CHECK(fake_answer(one) && fake_answer(one)); /* created, listed */
@@ -138,7 +139,7 @@ static void nobody_is_granted_while_the_link_is_cut(void) {
     shared_release(first);
     CHECK(fake_waits(second));
     fake_connect(one);
-    CHECK(fake_waits(second)); /* what has happened meanwhile comes first */
+    CHECK(fake_waits(second)); /* first the client learns what has happened meanwhile */
     fake_settle_all(zk);
     CHECK(fake_held(second));
     CHECK_INT(second->token, first->token);
@@ -156,7 +157,7 @@ static void a_node_that_went_during_the_cut_grants_nobody(void) {
     CHECK(second->token > first->token);
 }
 
-/* Somebody may have made the directory anew, with an ACL of his own. */
+/* Somebody may have created the directory again, with another ACL. */
 static void nobody_is_granted_in_another_directory(void) {
     one->context.acl = ZKL_ACL_CREATOR;
     fake_find(zk, LINE, FAKE_LATEST)->closed = true;
@@ -166,7 +167,7 @@ static void nobody_is_granted_in_another_directory(void) {
     fake_settle_all(zk); /* it is listed */
     shared_release(first);
     CHECK(fake_waits(second));
-    CHECK_TEXT(fake_batch(one), "DCL");
+    CHECK_TEXT(fake_batch(one), "TL");
 }
 
 static void nobody_is_granted_without_validity(void) {
@@ -183,15 +184,15 @@ static void nobody_is_granted_without_validity(void) {
 
 static void a_try_gets_an_idle_shared_node(void) {
     shared_release(shared_holder(one));
-    const unsigned before = shared_asked(one);
+    const unsigned before = fake_asked(one);
     fake_caller *tried = fake_share(one, LINE, 0);
     CHECK(fake_held(tried));
-    CHECK_INT(shared_asked(one), before);
+    CHECK_INT(fake_asked(one), before);
 }
 
 static void a_try_fails_at_once_behind_one_of_ours(void) {
     fake_caller *holder = shared_holder(one);
-    shared_forget_counts(one);
+    fake_forget_counts(one);
     CHECK_FAILED(fake_share(one, LINE, 0), ZKL_TIMEOUT);
     CHECK(fake_held(holder));
     fake_caller *other = shared_join(one), *tried;
@@ -199,7 +200,7 @@ static void a_try_fails_at_once_behind_one_of_ours(void) {
     CHECK(fake_held(other));
     tried = fake_share(one, LINE, 0);
     CHECK_FAILED(tried, ZKL_TIMEOUT);
-    CHECK_INT(shared_asked(one), 0);
+    CHECK_INT(fake_asked(one), 0);
 }
 
 static void a_try_fails_when_others_hold(void) {
@@ -358,46 +359,47 @@ static void an_own_node_that_may_not_be_read_is_read_once(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"those here take turns without traffic", those_here_take_turns_without_traffic},
-        {"an idle shared node is taken without traffic",
+        {"the client's callers take turns without traffic", those_here_take_turns_without_traffic},
+        {"a caller takes an idle shared node without traffic",
          an_idle_shared_node_is_taken_without_traffic},
         {"a new shared node has a larger token, and new turns",
          a_new_shared_node_has_a_larger_token_and_new_turns},
         {"a fair hold has no turn", a_fair_hold_has_no_turn},
         {"alone it takes four requests", alone_it_takes_four_requests},
         {"each waits until his own deadline", each_waits_until_his_own_deadline},
-        {"the last who gives up takes a queueing shared node along",
+        {"the last caller that gives up ends a queueing shared node",
          the_last_who_gives_up_takes_a_queueing_shared_node_along},
         {"a shared node that was waited for grants in order of arrival",
          a_shared_node_that_was_waited_for_grants_in_order_of_arrival},
         {"its delete goes out before the next create", its_delete_goes_out_before_the_next_create},
-        {"nobody is granted without the watch on the own node",
+        {"no caller is granted without the watch on the node",
          nobody_is_granted_without_the_watch_on_the_own_node},
-        {"who waits for the own watch is not granted sooner",
+        {"a caller is not granted before the watch on the node is answered",
          who_waits_for_the_own_watch_is_not_granted_sooner},
-        {"nobody is granted while the link is cut", nobody_is_granted_while_the_link_is_cut},
-        {"a node that went during the cut grants nobody",
+        {"no caller is granted while the link is cut", nobody_is_granted_while_the_link_is_cut},
+        {"a node that went during the cut grants no caller",
          a_node_that_went_during_the_cut_grants_nobody},
-        {"nobody is granted in another directory", nobody_is_granted_in_another_directory},
-        {"nobody is granted without validity", nobody_is_granted_without_validity},
+        {"no caller is granted in another directory", nobody_is_granted_in_another_directory},
+        {"no caller is granted without validity", nobody_is_granted_without_validity},
         {"a try gets an idle shared node", a_try_gets_an_idle_shared_node},
-        {"a try fails at once behind one of ours", a_try_fails_at_once_behind_one_of_ours},
+        {"a single try fails at once behind another caller here",
+         a_try_fails_at_once_behind_one_of_ours},
         {"a try fails when others hold", a_try_fails_when_others_hold},
-        {"a try does not end the wait of who came after it",
+        {"a single try does not end the wait of a later caller",
          a_try_does_not_end_the_wait_of_who_came_after_it},
         {"a try without a link fails at once", a_try_without_a_link_fails_at_once},
         {"a try that is cut off fails", a_try_that_is_cut_off_fails},
-        {"a try of a shared node without validity asks anew",
+        {"a single try of a shared node without validity asks again",
          a_try_of_a_shared_node_without_validity_asks_anew},
         {"all fail with their node", all_fail_with_their_node},
         {"at the close all are answered", at_the_close_all_are_answered},
-        {"who holds keeps it when those who wait are dismissed",
+        {"a holder keeps the lock when the waiters are dismissed",
          who_holds_keeps_it_when_those_who_wait_are_dismissed},
         {"at the close an idle shared node goes", at_the_close_an_idle_shared_node_goes},
-        {"one too many is refused", one_too_many_is_refused},
+        {"the client refuses one waiter too many", one_too_many_is_refused},
         {"of none an idle shared node is free", of_none_an_idle_shared_node_is_free},
         {"behind others the last to come go", behind_others_the_last_to_come_go},
-        {"a new shared node refuses nobody who had waited",
+        {"a new shared node refuses no caller that had waited",
          a_new_shared_node_refuses_nobody_who_had_waited},
         {"validity ends with its moment", validity_ends_with_its_moment},
         {"an own node that may not be read is read once",

@@ -1,19 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "shared_node_world.h"
 
 #include "check.h"
-
-#include <string.h>
-
-unsigned shared_asked(const fake_client *client) {
-    unsigned n = 0;
-    for (size_t op = 0; op < FAKE_OPS; op++)
-        n += client->counts[op];
-    return n;
-}
-
-void shared_forget_counts(fake_client *client) {
-    memset(client->counts, 0, sizeof client->counts);
-}
+#include "shared/sharer.h"
 
 fake_caller *shared_join(fake_client *client) {
     return fake_share(client, LINE, 1e12);
@@ -36,15 +25,15 @@ void shared_release(fake_caller *caller) {
 }
 
 fake_caller *shared_handed(fake_client *client) {
-    const unsigned before = shared_asked(client);
+    const unsigned before = fake_asked(client);
     fake_caller *caller = shared_join(client);
     CHECK(fake_held(caller));
-    CHECK_INT(shared_asked(client), before);
+    CHECK_INT(fake_asked(client), before);
     return caller;
 }
 
 uint64_t shared_turn(const fake_caller *caller) {
-    return caller->contender->turn;
+    return zkl_sharer_turn(caller->contender);
 }
 
 size_t shared_nodes(void) {

@@ -1,13 +1,10 @@
-/* shared_node_world: what the tests of shared nodes (fair = false) do again and again, in the world
- * of fake_world.h. */
+/* SPDX-License-Identifier: MIT */
+/* shared_node_world: actions that the tests of shared nodes (fair = false) repeat, in the world of
+ * fake_world.h. */
 #ifndef SHARED_NODE_WORLD_H
 #define SHARED_NODE_WORLD_H
 
 #include "fake_world.h"
-
-/* How many requests the client has sent. */
-unsigned shared_asked(const fake_client *client);
-void shared_forget_counts(fake_client *client);
 
 /* Joins on the client's shared node, and waits for ever. */
 fake_caller *shared_join(fake_client *client);

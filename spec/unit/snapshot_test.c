@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "recipe/snapshot.h"
 
@@ -203,14 +204,14 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"children are in order of their sequences, whatever their names",
          sorts_by_sequence_whatever_the_name},
-        {"a node with a stray number has the same place in every list",
+        {"a node with a stray number has the same position in every list",
          sorts_stray_numbers_alike_in_every_list},
         {"the numbers at both ends are in order", sorts_the_ends_as_numbers},
-        {"what is no lock's node is left out", leaves_out_what_is_no_lock},
+        {"a child that is not a lock's node is left out", leaves_out_what_is_no_lock},
         {"a fresh list keeps the watches of the nodes that stay", keeps_the_watches_of_what_stays},
         {"a child is found by its name, twins of one sequence too", finds_by_name},
         {"where a sequence begins is found", finds_where_a_sequence_begins},
-        {"an empty snapshot has nobody in it", an_empty_one_has_nobody},
+        {"an empty snapshot has no child", an_empty_one_has_nobody},
         {"a child can be removed from anywhere", removes_from_anywhere},
         {"all that are ours can be removed", removes_all_of_ours},
         {"they can be removed in any order", removes_in_any_order},

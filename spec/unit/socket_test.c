@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one socket of a handle among those of the process, with handles that the test makes up. */
 #include "check.h"
 
@@ -93,6 +94,17 @@ static void a_handle_that_begins_otherwise_shows_nothing(void) {
     CHECK(is_open(0));
 }
 
+/* A big-endian machine reads an old handle as an address with a number in its upper half. */
+static void a_number_is_no_address_in_either_half(void) {
+    const struct halves { int first, second; } lower = {sockets[0], 0}, upper = {0, sockets[0]};
+    _Alignas(void *) char bytes[sizeof lower];
+    const struct halves *const both[] = {&lower, &upper};
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(bytes, both[i], sizeof bytes);
+        CHECK_INT(zkl_socket_presumed(handle_of(bytes)), -1);
+    }
+}
+
 static void only_the_handles_own_socket_is_hung_up(void) {
     handle_socket second = {.fd = sockets[1]};
     const new_handle handle = {&second};
@@ -124,6 +136,7 @@ int main(int argc, char **argv) {
          nothing_is_hung_up_before_a_handle_has_shown_its_socket},
         {"learns nothing from a handle that begins otherwise",
          a_handle_that_begins_otherwise_shows_nothing},
+        {"takes a number for an address in neither half", a_number_is_no_address_in_either_half},
         {"hangs up only the handle's own socket", only_the_handles_own_socket_is_hung_up},
         {"leaves a handle without a connection alone", a_handle_without_a_connection_is_left_alone},
     };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a host may ask as often as it likes: no lock is taken for it. */
 #include "check.h"
 #include "client/client_state.h"
@@ -71,11 +72,10 @@ static void a_forked_child_holds_nothing(void) {
 }
 
 static const check_case cases[] = {
-    {"what is held, how long, and the state are told while a step is made",
-     is_told_while_a_step_is_made},
-    {"validity ends with the trust, and with the longest hold",
+    {"zkl_held, zkl_validity and the state answer during a step", is_told_while_a_step_is_made},
+    {"validity ends with the session's, and with max_hold",
      validity_ends_with_the_trust_and_with_the_longest_hold},
-    {"what is over is not held", what_is_over_is_not_held},
+    {"a contender that is over does not hold", what_is_over_is_not_held},
     {"a forked child holds nothing", a_forked_child_holds_nothing},
 };
 

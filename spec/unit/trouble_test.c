@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why servers were not reached, as libzookeeper's log lines tell it. */
 #include "check.h"
 #include "zookeeper/trouble.h"

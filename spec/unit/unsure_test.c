@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A client whose answers come too late to show that its session is alive: whoever stands first
  * leaves, and lets others have the lock. The session timeout is 30 seconds. */
 #include "fake_world.h"
@@ -25,7 +26,7 @@ static fake_caller *first(void) {
     fake_caller *c = fake_join(one, LINE, ZKL_NEVER);
     fake_settle(one);
     one->context.valid_until = 0;
-    CHECK(fake_waits(c) && c->contender->position == ZKL_POSITION_FIRST);
+    CHECK(fake_waits(c) && c->contender->queue.position == ZKL_POSITION_FIRST);
     return c;
 }
 
@@ -65,7 +66,7 @@ static void who_stands_behind_somebody_stays(void) {
     fake_release(other);
     fake_settle_all(zk);
     one->context.valid_until = 0;
-    CHECK(fake_waits(c) && c->contender->position == ZKL_POSITION_FIRST);
+    CHECK(fake_waits(c) && c->contender->queue.position == ZKL_POSITION_FIRST);
     unsure(1); /* it is counted from when it has become first */
     unsure(T - 1);
     CHECK(fake_waits(c));
@@ -198,6 +199,16 @@ static void latency_is_smoothed_and_slow_answers_weigh_more(void) {
     CHECK_INT(latency(), 8750); /* it was handed over when there was no server */
 }
 
+/* The timeout of a first session whose number is 0, which a forger may grant. */
+static void without_a_timeout_the_latest_answer_counts(void) {
+    one->heart.validity.timeout = 0;
+    one->heart.latency = 0;
+    answer(0.08, ZKL_PROOF_LEADER);
+    CHECK_INT(latency(), 80);
+    answer(0.16, ZKL_PROOF_LEADER);
+    CHECK_INT(latency(), 160);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a caller that is first leaves after a session timeout",
@@ -212,6 +223,7 @@ int main(int argc, char **argv) {
         {"time counts that ends with an answer", time_counts_that_ends_with_an_answer},
         {"latency is smoothed, and slow answers weigh more",
          latency_is_smoothed_and_slow_answers_weigh_more},
+        {"without a timeout the latest answer counts", without_a_timeout_the_latest_answer_counts},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
 }

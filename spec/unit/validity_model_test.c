@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* usage: validity_model_test [SCHEDULES], or: validity_model_test trace SCHEDULE
  *
  * The rule that validity goes by, against every schedule that a search comes to: a session that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What answers prove, link by link. In hundredths of the session timeout. */
 #include "check.h"
 #include "recipe/validity.h"
@@ -445,7 +446,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"of what came before a connection nothing is the latest",
          of_what_came_before_a_connection_nothing_is_the_latest},
-        {"what begins anew begins with a write", what_begins_anew_begins_with_a_write},
+        {"a new chain begins with a write", what_begins_anew_begins_with_a_write},
         {"a connection alone proves nothing", a_connection_alone_proves_nothing},
         {"the first write proves the connection", the_first_write_proves_the_connection},
         {"a new connection takes nothing away", a_new_connection_takes_nothing_away},
@@ -455,7 +456,7 @@ int main(int argc, char **argv) {
         {"chains do not reach over connections", chains_do_not_reach_over_connections},
         {"a session that was shortened is believed in for less",
          a_shorter_session_is_believed_in_for_less},
-        {"what is over is forgotten", what_is_over_is_forgotten},
+        {"old answers are forgotten", what_is_over_is_forgotten},
         {"the gaps of a chain go by what was granted", the_gaps_of_a_chain_go_by_what_was_granted},
         {"the least grant counts", the_least_grant_counts},
         {"a chain of three proves its beginning", a_chain_of_three_proves_its_beginning},
@@ -469,7 +470,7 @@ int main(int argc, char **argv) {
         {"an answer that proves nothing changes nothing",
          an_answer_that_proves_nothing_changes_nothing},
         {"... nor does it begin a chain", nor_does_it_begin_a_chain},
-        {"what is believed is not taken back by a later answer",
+        {"a later answer never shortens validity",
          what_is_believed_is_not_taken_back_by_a_later_answer},
         {"shortly is less than half the timeout", shortly_is_less_than_half_the_timeout},
         {"what is not known was not at the clock's beginning",
@@ -480,7 +481,7 @@ int main(int argc, char **argv) {
         {"a chain may be as short as that", a_chain_may_be_as_short_as_that},
         {"a flood of answers is remembered well enough",
          a_flood_of_answers_is_remembered_well_enough},
-        {"what answers prove", what_answers_prove},
+        {"each kind of answer proves what its table says", what_answers_prove},
         {"what breaks a chain is no part of the next", what_breaks_a_chain_is_no_part_of_the_next},
         {"a chain may begin soon after the connection",
          a_chain_may_begin_soon_after_the_connection},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "recipe/verdict.h"
 
@@ -291,13 +292,13 @@ static void another_kind_is_seen(void) {
 
 int main(int argc, char **argv) {
     static const check_case cases[] = {
-        {"the first holds, everybody else waits for the one before, a tie is told",
+        {"the first child holds, every other one waits for the one before, and a tie is reported",
          agrees_with_the_table},
         {"readers share, writers do not", shares_as_the_table_says},
         {"no line has two that are granted", at_most_one_is_granted},
         {"as many leases hold as there are permits", as_many_leases_hold_as_there_are_permits},
-        {"the second is the one behind the blocker", the_second_is_the_one_behind_the_blocker},
-        {"each kind waits for those", each_kind_waits_for_those},
+        {"the second is the child before the blocker", the_second_is_the_one_behind_the_blocker},
+        {"each kind waits for the kinds in its rule", each_kind_waits_for_those},
         {"agrees with a look at each", agrees_with_a_look_at_each},
         {"a writer that has gone is not waited for", a_writer_that_has_gone_is_not_waited_for},
         {"a read-write node below a mutex is seen", another_kind_is_seen},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The end of what a host serves: told once, by its cleanup or by the handler in its slot; and a
  * visit that stands for another one afterwards. */
 #include "base/event.h"

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* How many bytes of watches there may be, and those who are visited in turn. */
 #include "base/round.h"
 #include "check.h"
-#include "line/watch_budget.h"
+#include "paths/watch_budget.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +119,7 @@ static zkl_nanos visit(zkl_post *post) {
 
 static void begin(void) {
     zkl_watch_budget_lost(&budget);
-    memset(&budget, 0, sizeof budget);
+    zkl_watch_budget_init(&budget, 0);
     memset(&timers, 0, sizeof timers);
     memset(members, 0, sizeof members);
     now = 1000 * ZKL_SECOND;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The bytes of watches that the library has are counted, and taken back when nobody wants them. */
 #include "fake_watch.h"
 #include "watch_world.h"
@@ -94,7 +95,7 @@ static void one_whose_taking_back_was_cut_off_is_taken_back_again(void) {
     fake_settle(one);
     CHECK_INT((int64_t)fake_watched(one), 0);
     CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 static void one_that_the_servers_do_not_take_back_counts_on(void) {
@@ -106,7 +107,7 @@ static void one_that_the_servers_do_not_take_back_counts_on(void) {
         fake_settle(one);
         CHECK_INT((int64_t)fake_watched(one), 1);
         CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, (int64_t)fake_watched_bytes(one));
-        CHECK_INT((int64_t)one->lines.count, 0);
+        CHECK_INT(zkl_lines_count(&one->lines), 0);
         fake_remove(zk, stranger);
         fake_settle(one);
         CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
@@ -162,7 +163,7 @@ static void a_directory_is_taken_back_when_the_library_has_the_watch(void) {
     CHECK_FAILED(p, ZKL_ACCESS_DENIED);
     CHECK_INT((int64_t)fake_watched(one), 0);
     CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* A writer's read has the write's number: what is answered about the one is not the other's. */
@@ -305,7 +306,7 @@ static void one_that_is_left_goes_with_the_handle_of_a_client_without_lines(void
     fake_refuse(zk, FAKE_UNWATCH, LINE, ZNOAUTH, 1);
     fake_cancel(fake_waiter(one));
     fake_settle(one);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK(one->lines.common.watch_budget.left > 0);
     fake_cut(one);
     fake_relink(one);
@@ -341,7 +342,7 @@ static void one_that_the_library_does_not_know_keeps_no_line(void) {
     while (fake_deliver(one))
         continue;
     CHECK_INT(one->counts[FAKE_UNWATCH], 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
 }
 
@@ -365,7 +366,7 @@ static void a_directory_that_cannot_be_taken_back_is_taken_back_later(void) {
     CHECK_INT(one->counts[FAKE_UNWATCH], 0);
     watch_wait(1);
     CHECK_INT(fake_watched(one), 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
 }
 
 /* The library refuses the request, so its watch stays, and a view relies on it. */
@@ -401,7 +402,7 @@ static void a_directory_that_the_library_does_not_know_keeps_no_line(void) {
     CHECK_INT(fake_release(p), ZKL_OK);
     fake_settle(one);
     CHECK_INT(one->counts[FAKE_UNWATCH], 0);
-    CHECK_INT((int64_t)one->lines.count, 0);
+    CHECK_INT(zkl_lines_count(&one->lines), 0);
     CHECK_INT((int64_t)one->lines.common.watch_budget.bytes, 0);
 }
 

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* Who is watched when there is little room for watches, and what that costs. */
 #include "fake_watch.h"
 #include "watch_world.h"
 
-#include "line/answer.h"
+#include "line/events.h"
 #include "line/polled.h"
 #include "line/request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "watch_world.h"
 
 #include "fake_watch.h"

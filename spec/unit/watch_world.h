@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* watch_world: what the tests of watches do again and again, in the world of fake_world.h. */
 #ifndef WATCH_WORLD_H
 #define WATCH_WORLD_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What is compiled from what. Nothing here installs anything: what is missing, `make deps build` brings.
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
@@ -6,15 +7,18 @@ OBJCOPY = objcopy
 RULES = Makefile tools/make/compile.mk
 
 BINDING_C = $(wildcard csrc/lua/*.c)
-# All of csrc but the binding, which is compiled for each Lua.
-ENGINE_C = $(filter-out $(BINDING_C),$(wildcard csrc/*/*.c))
+CLI_C = $(wildcard csrc/cli/*.c csrc/cli/*/*.c)
+# All of csrc but the binding, which is compiled for each Lua, and the command line.
+ENGINE_C = $(filter-out $(BINDING_C) $(CLI_C),$(wildcard csrc/*/*.c))
 UNIT_C = $(wildcard spec/unit/*_test.c)
 # What the tests of the session have besides: links that are fakes, which no other test wants. So have those of memory.
 SESSION_WORLD_C = $(wildcard spec/unit/session_world*.c)
 MEMORY_WORLD_C = spec/unit/memory_world.c
-FAKE_C = $(filter-out $(UNIT_C) $(SESSION_WORLD_C) $(MEMORY_WORLD_C),$(wildcard spec/unit/*.c))
+UNIT_HEADERS = -Ispec/unit -Ispec/unit/fake
+FAKE_C = $(filter-out $(UNIT_C) $(SESSION_WORLD_C) $(MEMORY_WORLD_C),$(wildcard spec/unit/*.c spec/unit/fake/*.c))
 
 ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
+CLI_O = $(CLI_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 SESSION_WORLD_O = $(SESSION_WORLD_C:spec/%.c=$(B)/%.o)
 UNIT = $(UNIT_C:spec/%.c=$(B)/%)
@@ -33,7 +37,8 @@ FORTIFY = $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FO
 HARDEN_C = $(if $(SANITIZE),,-fstack-protector-strong $(FORTIFY))
 HARDEN_SO = -Wl,-z,relro,-z,now
 
-COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+# The public functions alone are visible (ZKL_API), and no program is meant to replace them.
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -fPIC -fvisibility=hidden -fno-semantic-interposition -pthread $(WARNINGS) \
 	-Icsrc $(CPPFLAGS) $(CFLAGS) $(HARDEN_C) $(SANITIZE) -MMD -MP
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS)
 LIBS = -lzookeeper_mt -pthread
@@ -52,6 +57,32 @@ $(B)/engine/%.o: csrc/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -c -o $@ $<
 
+# --- the engine as a library for C (tools/make/install.mk). Its other functions are local: they cannot clash with a
+# host's, nor with those of a core.so in the same process. It is never unloaded, because its threads run its code.
+
+SONAME = libzklock.so.$(ZKL_SOVERSION)
+LIBRARY = $(B)/lib/$(SONAME) $(B)/lib/libzklock.a
+
+$(B)/lib/zklock.o: $(ENGINE_O)
+	@mkdir -p $(@D) && echo "LD $@"
+	$Q$(LINK) -r -nostdlib -Wl,--force-group-allocation -o $@ $^
+	$Q$(OBJCOPY) --localize-hidden $@
+
+$(B)/lib/libzklock.a: $(B)/lib/zklock.o
+	@rm -f $@
+	$Q$(AR) rcs $@ $^
+
+$(B)/lib/$(SONAME): $(ENGINE_O)
+	@mkdir -p $(@D) && echo "LD $@"
+	$Q$(LINK) -shared -Wl,-soname,$(SONAME) -Wl,-z,nodelete -Wl,-z,defs $(HARDEN_SO) -o $@ $^ $(LIBS)
+
+# --- the command line: the engine's other host
+
+# A program on a terminal, in crontabs and as root: hardened as the modules are, and position-independent.
+$(B)/zklock: $(CLI_O) $(B)/libengine.a
+	@echo "LD $@"
+	$Q$(LINK) -pie $(HARDEN_SO) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -lsmartcols
+
 # An archive, so that a unit test's own version of an engine function wins over the engine's.
 $(B)/libengine.a: $(ENGINE_O)
 	@rm -f $@
@@ -68,7 +99,7 @@ $(B)/libscarce.a: $(B)/libengine.a
 
 $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK -Ispec/unit -c -o $@ $<
+	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK $(UNIT_HEADERS) -c -o $@ $<
 
 $(B)/unit/invariants.o: csrc/client/invariants.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
@@ -83,7 +114,7 @@ $(B)/libcounted.a: $(COUNTED_O)
 	@rm -f $@
 	$Q$(AR) rcs $@ $^
 
-OF_MEMORY = $(filter $(B)/unit/memory_%,$(UNIT))
+OF_MEMORY = $(filter $(B)/unit/memory_% $(B)/unit/session_memory_%,$(UNIT))
 $(OF_MEMORY): $(MEMORY_WORLD_C:spec/%.c=$(B)/%.o) $(B)/libscarce.a
 $(filter %/flat_test,$(UNIT)): $(B)/libcounted.a $(B)/libengine.a
 $(filter-out $(OF_MEMORY) %/flat_test,$(UNIT)): $(B)/libengine.a
@@ -100,7 +131,7 @@ $(B)/fuzz/arguments.o: CPPFLAGS += $(call lua_cflags,5.4)
 
 $(B)/fuzz/%.o: fuzz/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -DZKL_CHECK -Ispec/unit -c -o $@ $<
+	$Q$(COMPILE) -DZKL_CHECK $(UNIT_HEADERS) -c -o $@ $<
 
 $(FUZZ:%=$(B)/fuzz/replay_%.o): $(B)/fuzz/replay_%.o: fuzz/replay.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
@@ -132,7 +163,7 @@ COUNTED = $(foreach name,$(ALLOCATE) free,--redefine-sym $(name)=counted_$(name)
 
 $(B)/sim/%.o: spec/sim/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK -Ispec/unit -Ispec/sim -c -o $@ $<
+	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK $(UNIT_HEADERS) -Ispec/sim -c -o $@ $<
 
 # The same engine, but its memory is counted, and each step ends with a look at whether its state is a legal one.
 $(B)/sim/legal/client_state.o: csrc/client/client_state.c $(RULES)
@@ -144,7 +175,7 @@ $(B)/sim/libcounted.a: $(B)/libengine.a
 	@mkdir -p $(@D) && echo "AR $@"
 	$Q$(OBJCOPY) $(COUNTED) $< $@
 
-$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/invariants.o $(B)/unit/fake_servers.o $(B)/sim/libcounted.a
+$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/invariants.o $(B)/unit/fake/fake_servers.o $(B)/sim/libcounted.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
 
@@ -152,19 +183,22 @@ $(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/invariants
 
 $(B)/recorder/%.o: spec/recorder/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -Ispec/unit -Ispec/sim -c -o $@ $<
+	$Q$(COMPILE) $(UNIT_HEADERS) -Ispec/sim -c -o $@ $<
 
 $(B)/recorder/recorder_real: $(B)/recorder/recorder.o $(B)/recorder/real.o
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(LIBS)
 
 $(B)/recorder/recorder_model: $(B)/recorder/recorder.o $(B)/recorder/model.o \
-		$(filter-out %/main.o %/history.o %/host.o %/clerk.o %/judge.o %/nodes.o %/slow.o %/ledger.o %/known.o %/costs.o,\
-		$(SIM_O)) $(B)/unit/fake_servers.o $(B)/libengine.a
+		$(filter-out %/main.o %/history.o %/host.o %/lines.o %/clerk.o %/judge.o %/nodes.o %/slow.o %/ledger.o %/known.o %/costs.o,\
+		$(SIM_O)) $(B)/unit/fake/fake_servers.o $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
 
 # --- the binding, for each Lua
+
+# The engine in it is its own: a program may have another one, or libzklock.so, besides.
+EXPORTS = -Wl,--version-script=csrc/lua/exports.map
 
 define lua_rules
 $(B)/$1/%.o: csrc/lua/%.c $(RULES)
@@ -173,7 +207,7 @@ $(B)/$1/%.o: csrc/lua/%.c $(RULES)
 
 $(B)/$1/zklock/core.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(ENGINE_O)
 	@mkdir -p $$(@D) && echo "LD $$@"
-	$Q$$(LINK) -shared $$(HARDEN_SO) -o $$@ $$^ $$(LIBS)
+	$Q$$(LINK) -shared $$(HARDEN_SO) $$(EXPORTS) -o $$@ $$(filter %.o,$$^) $$(LIBS)
 
 # For the specs: a program that has this Lua in it. Instrumented is what it loads.
 $(B)/$1/host: spec/support/host.c $(RULES)
@@ -188,7 +222,7 @@ $(B)/$1/%.o: spec/memory/%.c $(RULES)
 # The module with that engine, under two names: zklock.core, and scarce, which says what is to fail.
 $(B)/$1/scarce/scarce.so: $(BINDING_C:csrc/lua/%.c=$(B)/$1/%.o) $(B)/$1/scarce_lua.o $(B)/unit/scarce.o $(B)/libscarce.a
 	@mkdir -p $$(@D)/zklock && echo "LD $$@"
-	$Q$$(LINK) -shared -o $$@ $$^ $$(LIBS)
+	$Q$$(LINK) -shared $$(EXPORTS) -o $$@ $$^ $$(LIBS)
 	$Qln -sf ../scarce.so $$(@D)/zklock/core.so
 endef
 $(foreach version,$(LUAS),$(eval $(call lua_rules,$(version))))
@@ -199,7 +233,7 @@ rock:
 	@rm -rf $(B)/rock
 	$(MAKE) --no-print-directory -j$(JOBS) B=$(B)/rock LUAS=lua $(B)/rock/lua/zklock/core.so
 
--include $(wildcard $(B)/engine/*/*.d $(B)/counted/*/*.d $(B)/unit/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(B)/recorder/*.d $(LUAS:%=$(B)/%/*.d))
+-include $(wildcard $(B)/engine/*/*.d $(B)/engine/*/*/*.d $(B)/counted/*/*.d $(B)/unit/*.d $(B)/unit/fake/*.d $(B)/fuzz/*.d $(B)/sim/*.d $(B)/sim/legal/*.d $(B)/recorder/*.d $(LUAS:%=$(B)/%/*.d))
 
 # --- for the specs: programs that take the same locks with other languages' libraries, and a libzookeeper with TLS
 

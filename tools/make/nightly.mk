@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # `make nightly` runs what takes too long for each change, one part after the other. At its limit a part ends, with one
 # failure. The limits of four hours add up to less than that, and leave the rest to the builds
 # (spec/harness/nightly_spec.lua). The last line is the sum, `N passed, N failed`.
@@ -19,18 +20,20 @@ FUZZ_ROUNDS = $(shell echo $$((($(words $(FUZZ)) + $(JOBS) - 1) / $(JOBS))))
 # In less than a minute the soak does not tell growth from a start.
 SOAK_LEAST = 1
 night_parts = \
-	$(call part,chaos,28,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,28) $(SEED)) \
-	$(call part,mutants,26,$(call try_mutants,-l $(call of_night,26*60),0,1),300) \
+	$(call part,chaos,13,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,13) $(SEED)) \
+	$(call part,chaos-armfuls,10,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,10) $(SEED) armfuls) \
+	$(call part,chaos-jobs,5,$(call lua,5.4,build/checked) chaos/run.lua $(call of_night,5) $(SEED) jobs) \
+	$(call part,mutants,22,$(call try_mutants,-l $(call of_night,22*60),0,1),300) \
 	$(call part,fuzz,24,fuzz/run.sh build/fuzz $(call of_night,24/$(FUZZ_ROUNDS)),360) \
 	$(call part,reloads,4,$(call lua,luajit) soak/reloads.lua $(call of_night,4,0.5)) \
-	$(call part,soak,15,$(call soak_nginx,$(call of_night,15,$(SOAK_LEAST))),180) \
+	$(call part,soak,13,$(call soak_nginx,$(call of_night,13,$(SOAK_LEAST))),180) \
 	$(call part,soak-lua,10,$(call soak_lua,$(call of_night,10*60,4),$(LUAS)),180) \
 	$(call part,recorder,12,$(call record,$(call count_of_night,2500))) \
 	$(call part,random-line,10,$(B)/unit/line_random_test sweep $(call count_of_night,500)) \
 	$(call part,random-compound,3,$(B)/unit/compound_random_test sweep $(call count_of_night,1000)) \
 	$(call part,sim,5,$(B)/sim/simulation $(call of_night,5*60,1) $(SEED)000) \
 	$(call slow_suites,$(call seconds_of_night,6),$(call seconds_of_night,3),$(call seconds_of_night,6),$(call \
-		seconds_of_night,5))
+		seconds_of_night,5),$(call seconds_of_night,4))
 
 nightly: deps
 	@case '$(HOURS)' in *[!0-9.]* | *.*.* | . | '') false ;; *[1-9]*) ;; *) false ;; esac || \

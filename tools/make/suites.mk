@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The commands that run tests. Each is a suite whose output tools/suites.lua counts; where several are named, the
 # longest come first. They mostly wait for servers, so one more than there are processors runs at a time.
 
@@ -23,14 +24,17 @@ unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_
 # --- specs: what SPECS says is which of them, and what busted is to do with them
 
 spec_files = $(or $(filter spec spec/%,$(SPECS)),spec)
+# `make test` runs these under Lua 5.4 beside the others: both mostly wait.
+AROUND = $(if $(filter spec spec/%,$(SPECS)),,$(wildcard spec/cli spec/docs spec/harness spec/hosts spec/jobs spec/library))
+NOT_AROUND = $(if $(AROUND),$(filter-out $(AROUND:%=%/),$(wildcard spec/*/)))
 spec_options = $(filter-out spec spec/%,$(SPECS))
 
-# $(call specs,VERSION,BUILD[,ARGUMENTS[,TAG]]): all but those with that tag
-# Floods take minutes (#flood): `make slow`.
+# $(call specs,VERSION,BUILD[,ARGUMENTS[,TAG[,FILES]]]): all but those with that tag
+# Floods take minutes (#flood), and so does what goes by the clock (#long): `make slow`. #platforms: `make platforms`.
 # Some specs run under 5.4 alone (#once), some under 5.4 and LuaJIT (#slow): the engine below them is the same.
 # Some run without a sanitizer (#bare), which would look at other programs, or end ours for what libzookeeper does.
-specs = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood$(if $4,$(comma)$4) $3 \
-	$(spec_options) $(spec_files)
+specs = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood,long,platforms$(if $4,$(comma)$4) $3 \
+	$(spec_options) $(or $5,$(spec_files))
 neighbour_specs = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(spec_options) spec/neighbours
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
 tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o gtest $1 $(spec_options) \
@@ -62,9 +66,10 @@ instrumented = $(submake) B=build/$1 SANITIZE="$(if $(filter asan,$1),$(ASAN),$(
 checked = $(submake) B=build/checked SANITIZE=-DZKL_CHECK $1
 
 # $(call asan_env,REPORT): where reports go, REPORT.PID. They are what counts, not the exit code, which a spec would see.
-asan_env = LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
+# The specs of the command line run the instrumented one.
+asan_env = ZKLOCK_COMMAND=$(CURDIR)/build/asan/zklock LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
 	ASAN_OPTIONS=detect_leaks=1:exitcode=0:log_path=$(CURDIR)/$1 UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$1
-tsan_env = TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp log_path=$(CURDIR)/build/tsan/report \
+tsan_env = ZKLOCK_COMMAND=$(CURDIR)/build/tsan/zklock TSAN_OPTIONS=$(subst $(space),:,suppressions=$(CURDIR)/tools/tsan.supp log_path=$(CURDIR)/build/tsan/report \
 	exitcode=66 die_after_fork=0 ignore_noninstrumented_modules=1 second_deadlock_stack=1)
 
 # The interpreter is not instrumented, so the sanitizer's library is loaded before it. Lua processes that a spec starts
@@ -83,6 +88,10 @@ under_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report
 unit_asan = $(call sanitized_asan,build/asan/report) tools/unit.sh build/asan/unit
 unit_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit
 memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script state),build/asan/memory)
+
+# The command line is a program of its own: the specs run the one that is instrumented.
+cli_asan = $(call sanitized_asan,build/asan/report) env ZKLOCK_COMMAND=$(CURDIR)/build/asan/zklock \
+	$(call lua,5.4,build) $(BUSTED) -o gtest --exclude-tags=bare,flood spec/cli
 
 # nginx does not free everything at its end, and is itself not instrumented: what it loads is.
 nginx_asan = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit \

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What is known of mutants: what became of those that were tried, so that a run goes on where the last one ended; and
 -- which of them nobody has to kill, and why.
 
@@ -70,14 +71,16 @@ end
 local judged = {}
 judged.__index = judged
 
---- spec/equivalent.txt: "NAME -- reason", where NAME is a mutant's, or "FILE FUNCTION: *".
+--- spec/equivalent.txt: "FILE FUNCTION: KIND, KIND #2, ... -- reason", where a KIND is what is done to a piece of that
+--- function, and #2 is the second piece to which it can be done (`key` of tools/mutants/syntax.lua).
+--- "saves work" is all that lets the function's first `if` save less, and "*" is all of a function.
 --- spec/uncovered.txt: "FILE: line -- reason", of lines that no unit test and no simulation runs through.
 function ledger.judged(equivalent, uncovered)
   local self = setmetatable({ mutants = {}, lines = {} }, judged)
   for line in io.lines(equivalent) do
-    local name, reason = line:match("^(%S+ %S+: .-) %-%- (.+)$")
-    if name then
-      self.mutants[name] = reason
+    local where, kinds, reason = line:match("^(%S+ %S+: )(.-) %-%- (.+)$")
+    for kind in (kinds or ""):gmatch("[^,]+") do
+      self.mutants[where .. kind:match("^%s*(.-)%s*$")] = reason
     end
   end
   for line in io.lines(uncovered) do
@@ -91,24 +94,51 @@ end
 
 function judged:reason(change)
   local file = change.file:gsub("^csrc/", "")
-  return self.mutants[change.name] or self.mutants[("%s %s: *"):format(file, change.place)]
+  return self.mutants[change.key] or change.look and self.mutants[change.look]
+    or self.mutants[("%s %s: *"):format(file, change.place)]
     or self.lines[("%s: %s"):format(file, change.line_text)] or self.lines[file .. ": *"]
 end
 
---- Those that are judged and not there.
-function judged:strangers(changes)
+--- The entries about these files that no change belongs to, and those about files that are not there.
+function judged:strangers(changes, is_file)
   local there, strangers, files = {}, {}, {}
   for _, change in ipairs(changes) do
     local file = change.file:gsub("^csrc/", "")
-    there[change.name], there[("%s %s: *"):format(file, change.place)], files[file] = true, true, true
+    there[change.key], there[("%s %s: *"):format(file, change.place)], files[file] = true, true, true
+    if change.look then
+      there[change.look] = true
+    end
   end
   for name in pairs(self.mutants) do
-    if files[name:match("^%S+")] and not there[name] then
+    local file = name:match("^%S+")
+    if files[file] and not there[name] or not is_file(file) then
       strangers[#strangers + 1] = name
     end
   end
   table.sort(strangers)
   return strangers
+end
+
+--- Those that are about a file, or about a function of it, that is not there. For this nothing has to be compiled.
+--- `source_of(file)`: its text, or nil.
+function judged:stale(source_of)
+  local stale = {}
+  for name in pairs(self.mutants) do
+    local file, place = name:match("^(%S+) (%S+):")
+    local source = source_of(file)
+    if not source or not source:find("%f[%w_]" .. place .. "%f[^%w_]") then
+      stale[#stale + 1] = name
+    end
+  end
+  for name in pairs(self.lines) do
+    local file, text = name:match("^(%S+): (.*)$")
+    local source = source_of(file)
+    if not source or text ~= "*" and not source:find(text, 1, true) then
+      stale[#stale + 1] = name
+    end
+  end
+  table.sort(stale)
+  return stale
 end
 
 return ledger

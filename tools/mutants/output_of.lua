@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What a command of the shell says.
 return function(command)
   local pipe = assert(io.popen(command))

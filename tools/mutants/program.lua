@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- How the tests are compiled and linked, read from what make would do: nothing here has to follow its rules.
 
 -- For how long the simulation runs, and what it is told for that.

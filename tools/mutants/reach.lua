@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Which lines each test runs through, by gcov's count: a test that does not come by a change cannot notice it.
 -- Of each test it is measured once: BUILD/reach/TEST has the sum of the program, and then the lines. Of those with
 -- random courses, which take long and come by almost everything, it is not.

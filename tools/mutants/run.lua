@@ -1,9 +1,10 @@
+-- SPDX-License-Identifier: MIT
 -- Changes one thing at a time in the C sources, and looks whether unit tests and simulation notice.
 -- usage: tools/mutants/run.lua [-l SECONDS] BUILD COVERAGE COUNT SEED FILE...     COUNT of 0: all of them
 -- -l: so many seconds after the first mutant no other is begun, and the next run goes on with the rest.
 -- BUILD has what make has built, and in BUILD/commands how (make mutants); COVERAGE has the same with gcov's counters.
 -- What was tried is in BUILD/tried, and is not tried again until what it rests on has changed. Fails if one survives
--- that spec/equivalent.txt has no reason for.
+-- that spec/equivalent.txt has no reason for, and if an entry there is of nothing that is in FILE....
 
 local ledger = require "tools.mutants.ledger"
 local output_of = require "tools.mutants.output_of"
@@ -25,8 +26,6 @@ local FLAGS = "-std=c11 -D_GNU_SOURCE -DTHREADED -Icsrc"
 local AT_A_TIME = 2
 -- Under a deadline the survivors of so many mutants are tried with all tests before other mutants are begun.
 local BATCH = 40
--- The status of xargs after try.lua has refused to begin one.
-local STOPPED = 124
 local TRY = arg[0]:gsub("run%.lua$", "try.lua")
 local watched = os.execute("[ -t 1 ]") == true
 
@@ -36,12 +35,15 @@ end
 
 -- ---- which ----
 
---- All that there are, in an order of which each beginning has its share of every file.
+--- All that there are, in an order of which each beginning has its share of every file; and how many more are skipped,
+--- since no test can notice their kind.
 local function choose()
   math.randomseed(seed)
-  local all = {}
+  local all, skipped = {}, 0
   for _, file in ipairs(files) do
-    local changes = assert(syntax.changes(file, FLAGS))
+    local changes, more = syntax.changes(file, FLAGS)
+    assert(changes, more)
+    skipped = skipped + more
     for i = #changes, 2, -1 do
       local j = math.random(i)
       changes[i], changes[j] = changes[j], changes[i]
@@ -52,7 +54,7 @@ local function choose()
     end
   end
   table.sort(all, function(a, b) return a.rank < b.rank end)
-  return all
+  return all, skipped
 end
 
 local function names(set)
@@ -117,6 +119,10 @@ local function short(change)
   return (change.name:gsub("^%S+ ", ""))
 end
 
+local function tell_survivor(head, change)
+  print(("%sSURVIVED  %s:%d: %s  [%s]"):format(head, change.file, change.line, short(change), change.key))
+end
+
 local tally = {}
 local function count_one(change, result)
   local file = tally[change.file] or { killed = 0, survived = 0, same = 0, broken = 0, judged = 0 }
@@ -127,7 +133,7 @@ end
 local function tell(change, result, done, all)
   local head = watched and "\r\27[K" or ""
   if result.verdict == "survived" then
-    print(("%sSURVIVED  %s:%d: %s"):format(head, change.file, change.line, short(change)))
+    tell_survivor(head, change)
   elseif not watched then
     print(("%-8s  %s:%d: %s  (%s, %d s)"):format(result.verdict, change.file, change.line, short(change), result.by,
       result.seconds))
@@ -139,7 +145,7 @@ local function tell(change, result, done, all)
 end
 
 --- Those of the changes with these numbers: with the tests that take no time, or with the others. Calls `got` with what
---- becomes of each; false if one could not be tried. None is begun after the deadline.
+--- becomes of each, unless the deadline came before it was begun. Returns how many could not be tried.
 local function try_with(tests, numbers, got)
   local list = assert(io.open(build .. "/numbers", "w"))
   list:write(table.concat(numbers, "\n"), "\n")
@@ -150,17 +156,18 @@ local function try_with(tests, numbers, got)
   for line in pipe:lines() do
     local number, verdict, by, seconds = line:match("^(%d+)\t(%a+)\t(%S+)\t(%d+)$")
     assert(number, line)
-    got(tonumber(number), { verdict = verdict, by = by, seconds = tonumber(seconds) })
+    if verdict ~= "late" then
+      got(tonumber(number), { verdict = verdict, by = by, seconds = tonumber(seconds) })
+    end
     done = done + 1
   end
-  local ended, _, status = pipe:close()
-  return ended and done == #numbers or deadline ~= nil and status == STOPPED
+  return pipe:close() and 0 or math.max(1, #numbers - done)
 end
 
 --- First all with the tests that take no time, and then those that have survived with the others. Returns false if one
---- that was begun, or was to be begun before the deadline, could not be tried.
+--- could not be tried, unless it was the deadline that kept it from that.
 local function try_all(changes, tried, source_stamp, stamp)
-  local slow, done, good = {}, 0, true
+  local slow, done, failed = {}, 0, 0
   local function got(number, result)
     local change = changes[number]
     local lives = result.verdict == "open" or result.verdict == "survived"
@@ -182,19 +189,20 @@ local function try_all(changes, tried, source_stamp, stamp)
       local list = tried:recall(changes[i].name, nil, stamp) and slow or quick
       list[#list + 1] = i
     end
-    good = try_with("quick", quick, got) and good
-    good = try_with("slow", slow, got) and good
+    failed = failed + try_with("quick", quick, got)
+    failed = failed + try_with("slow", slow, got)
     if deadline and os.time() >= deadline then break end
   end
   if watched then
     io.write("\r\27[K")
   end
-  if not good then
-    print(("%d could not be tried"):format(#changes - done))
-  elseif done < #changes then
-    print(("the time is over: %d are left for the next run"):format(#changes - done))
+  if failed > 0 then
+    print(("%d could not be tried"):format(failed))
   end
-  return good
+  if done + failed < #changes then
+    print(("the time is over: %d are left for the next run"):format(#changes - done - failed))
+  end
+  return failed == 0
 end
 
 --- Between which shares of all mutants the sample has told: Wilson's interval.
@@ -233,8 +241,14 @@ for _, file in ipairs(files) do
   source_stamp[file] = stamp_of(file)
 end
 
-local all = choose()
-for _, name in ipairs(judged:strangers(all)) do
+local function is_source(file)
+  local handle = io.open("csrc/" .. file)
+  return handle and handle:close() or false
+end
+
+local all, skipped = choose()
+local strangers = judged:strangers(all, is_source)
+for _, name in ipairs(strangers) do
   print("spec/equivalent.txt: is not there: " .. name)
 end
 local chosen, known = {}, 0
@@ -247,14 +261,15 @@ for i = 1, count > 0 and math.min(count, #all) or #all do
     known = known + 1
     count_one(change, result)
     if result.verdict == "survived" then
-      print(("SURVIVED  %s:%d: %s"):format(change.file, change.line, short(change)))
+      tell_survivor("", change)
     end
   else
     chosen[#chosen + 1] = change
   end
 end
-print(("%d mutants in %d files, of which %d are looked at; %d of those are known from before, %d are tried now")
-  :format(#all, #files, count > 0 and math.min(count, #all) or #all, known, #chosen))
+print(("%d mutants in %d files, of which %d are looked at; %d of those are known from before, %d are tried now; "
+  .. "%d more are of a kind that no test can notice"):format(#all, #files,
+  count > 0 and math.min(count, #all) or #all, known, #chosen, skipped))
 io.flush()
 local whole = true
 if #chosen > 0 then
@@ -265,4 +280,4 @@ if #chosen > 0 then
   whole = try_all(chosen, tried, source_stamp, stamp)
 end
 local good = tell_summary()
-os.exit(good and whole)
+os.exit(good and whole and #strangers == 0)

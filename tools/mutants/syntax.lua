@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What can be changed in a C source, by clang's own view of it: a list of changes, each of a piece of syntax.
 
 local json = require "dkjson"
@@ -53,14 +54,86 @@ local function bare(node)
   return node
 end
 
+-- ---- whole classes that no test can notice ----
+
+-- More is allocated than is used.
+local ALLOCATES = { malloc = true, calloc = true, realloc = true, reallocarray = true }
+-- Its answer is a length or an error, and no text here is empty.
+local MEASURES = { asprintf = true }
+-- Says who gets an answer, and as which one: where there is only one, nobody reads the number.
+local RETURN = "zkl_return"
+
+local function called(node)
+  node = bare(node)
+  local callee = node.kind == "CallExpr" and bare(node.inner[1])
+  return callee and callee.referencedDecl and callee.referencedDecl.name
+end
+
+--- Marks what no test can notice in a node, by kinds.
+local function mark_classes(node)
+  local inner = node.inner or {}
+  local function each_number(part, kind)
+    if part.kind == "IntegerLiteral" then
+      part.skipped = { [kind] = true }
+    end
+    for _, child in ipairs(part.inner or {}) do
+      each_number(child, kind)
+    end
+  end
+  if node.kind == "CallExpr" and ALLOCATES[called(node)] then
+    for i = 2, #inner do
+      each_number(inner[i], "number + 1")
+    end
+  elseif node.kind == "BinaryOperator" and node.opcode == "<" and MEASURES[called(inner[1])] then
+    node.skipped = { ["< to <="] = true }
+    each_number(inner[2], "number + 1")
+  elseif node.kind == "InitListExpr" and node.type.qualType == RETURN then
+    for _, child in ipairs(inner) do
+      if bare(child).value == "0" then
+        each_number(child, "number + 1")
+      end
+    end
+  end
+end
+
+-- ---- looks that save work ----
+
+local RARER = { ["condition false"] = true, ["|| to &&"] = true, ["left of ||"] = true, ["right of ||"] = true }
+local FREQUENT = { ["condition true"] = true, ["&& to ||"] = true, ["left of &&"] = true, ["right of &&"] = true }
+local JUMPS = { ReturnStmt = true, ContinueStmt = true, BreakStmt = true }
+
+local function jumps(body)
+  while body.kind == "CompoundStmt" and #(body.inner or {}) == 1 do
+    body = body.inner[1]
+  end
+  return JUMPS[body.kind] == true
+end
+
+--- Says of a condition, and of its parts, which changes let the program do more work: those that make
+--- the condition rarer where it leads to a jump, and those that make it more frequent where it leads
+--- to work.
+local function mark_look(node, look, rarer)
+  local core = bare(node)
+  node.look, core.look, node.rarer, core.rarer = look, look, rarer, rarer
+  if core.kind == "BinaryOperator" and (core.opcode == "&&" or core.opcode == "||") then
+    mark_look(core.inner[1], look, rarer)
+    mark_look(core.inner[2], look, rarer)
+  elseif core.kind == "UnaryOperator" and core.opcode == "!" then
+    mark_look(core.inner[1], look, not rarer)
+  end
+end
+
 -- ---- the changes ----
 
 local Search = {}
 Search.__index = Search
 
-function Search:add(first, behind, text)
+--- `kind`: what is done to the piece, in words that do not depend on the names in it.
+function Search:add(kind, node, first, behind, text)
+  local works = node.look and (node.rarer and RARER or FREQUENT)[kind]
   local change = {
     file = self.file, place = self.place, everywhere = self.everywhere, first = first, behind = behind, text = text,
+    kind = kind, look = works and node.look, skipped = node.skipped and node.skipped[kind],
     before = one_line(self.source:sub(first, behind - 1)), after = one_line(text),
   }
   if not self.known[first .. text] then
@@ -69,12 +142,10 @@ function Search:add(first, behind, text)
   end
 end
 
-function Search:replace(node, ...)
+function Search:replace(kind, node, text)
   local first, behind = span(self.source, node)
   if first then
-    for _, text in ipairs { ... } do
-      self:add(first, behind, text)
-    end
+    self:add(kind, node, first, behind, text)
   end
 end
 
@@ -90,13 +161,13 @@ function Search:condition(node, always)
   if not text then
     return
   end
-  self:replace(node, "false")
+  self:replace("condition false", node, "false")
   if always then
-    self:replace(node, "true")
+    self:replace("condition true", node, "true")
   end
   local said = core.kind == "BinaryOperator" and (core.opcode == "==" or core.opcode == "!=")
   if not said and not (core.kind == "UnaryOperator" and core.opcode == "!") then
-    self:replace(node, ("!(%s)"):format(text))
+    self:replace("condition not", node, ("!(%s)"):format(text))
   end
 end
 
@@ -115,13 +186,15 @@ function Search:operator(node)
     return
   end
   if node.opcode == "&&" or node.opcode == "||" then
-    self:add(first, behind, ("(%s %s %s)"):format(a, node.opcode == "&&" and "||" or "&&", b))
-    self:add(first, behind, a)
-    self:add(first, behind, b)
+    local other = node.opcode == "&&" and "||" or "&&"
+    self:add(node.opcode .. " to " .. other, node, first, behind, ("(%s %s %s)"):format(a, other, b))
+    self:add("left of " .. node.opcode, node, first, behind, a)
+    self:add("right of " .. node.opcode, node, first, behind, b)
   end
   local pointers = node.type.qualType:find("*", 1, true) and not node.opcode:find("=", 1, true)
   for _, other in ipairs(not pointers and OPPOSITE[node.opcode] or {}) do
-    self:add(first, behind, a .. gap:sub(1, at - 1) .. other .. gap:sub(till + 1) .. b)
+    self:add(("%s to %s"):format(node.opcode, other), node, first, behind,
+      a .. gap:sub(1, at - 1) .. other .. gap:sub(till + 1) .. b)
   end
 end
 
@@ -129,11 +202,11 @@ function Search:number(node)
   local text = self:text(node)
   local value = text and math.tointeger(tonumber((text:gsub("[uUlL]+$", ""))))
   if text == "true" or text == "false" then
-    self:replace(node, text == "true" and "false" or "true")
+    self:replace("true or false", node, text == "true" and "false" or "true")
   elseif value then
-    self:replace(node, ("%d"):format(value + 1))
+    self:replace("number + 1", node, ("%d"):format(value + 1))
     if value > 0 then
-      self:replace(node, ("%d"):format(value - 1))
+      self:replace("number - 1", node, ("%d"):format(value - 1))
     end
   end
 end
@@ -142,19 +215,20 @@ end
 function Search:name(node)
   local of = node.referencedDecl
   if of and of.kind == "EnumConstantDecl" and self.next_name[of.name] and self:text(node) == of.name then
-    self:replace(node, self.next_name[of.name])
+    self:replace("next name", node, self.next_name[of.name])
   end
 end
 
-local DELETED = { CallExpr = true, CompoundAssignOperator = true, BreakStmt = true, ContinueStmt = true }
+local DELETED = { CallExpr = "no call", CompoundAssignOperator = "no assignment", BreakStmt = "no break",
+  ContinueStmt = "no continue" }
 
 --- One that stands alone: left out.
 function Search:statement(node)
-  local alone = DELETED[node.kind] or (node.kind == "BinaryOperator" and node.opcode == "=")
-    or (node.kind == "UnaryOperator" and node.opcode:find("^[+-][+-]$"))
-    or (node.kind == "ReturnStmt" and not node.inner)
-  if alone then
-    self:replace(node, "")
+  local kind = DELETED[node.kind] or node.kind == "BinaryOperator" and node.opcode == "=" and "no assignment"
+    or node.kind == "UnaryOperator" and node.opcode:find("^[+-][+-]$") and "no count"
+    or node.kind == "ReturnStmt" and not node.inner and "no return"
+  if kind then
+    self:replace(kind, node, "")
   end
 end
 
@@ -162,6 +236,7 @@ local WALK = {}
 
 --- What is in a node is looked at, too, in the order of the source.
 function Search:walk(node)
+  mark_classes(node)
   local visit = WALK[node.kind]
   if visit then
     visit(self, node)
@@ -181,6 +256,10 @@ end
 WALK.CompoundStmt, WALK.CaseStmt, WALK.DefaultStmt = each_statement, each_statement, each_statement
 
 function WALK:IfStmt(node)
+  self.looks = self.looks + 1
+  if not node.inner[3] then
+    mark_look(node.inner[1], self.looks, jumps(node.inner[2]))
+  end
   self:condition(node.inner[1], true)
   self:statement(node.inner[2])
   if node.inner[3] then
@@ -215,11 +294,11 @@ WALK.CompoundAssignOperator = WALK.BinaryOperator
 function WALK:UnaryOperator(node)
   local text = self:text(node)
   if text and node.opcode == "!" then
-    self:replace(node, (text:gsub("^!", "")))
+    self:replace("no !", node, (text:gsub("^!", "")))
   elseif text and node.opcode == "++" then
-    self:replace(node, (text:gsub("%+%+", "--")))
+    self:replace("count reversed", node, (text:gsub("%+%+", "--")))
   elseif text and node.opcode == "--" then
-    self:replace(node, (text:gsub("%-%-", "++")))
+    self:replace("count reversed", node, (text:gsub("%-%-", "++")))
   end
 end
 
@@ -234,11 +313,11 @@ function WALK:ReturnStmt(node)
     return
   end
   if self.answers:find("*", 1, true) and text ~= "NULL" then
-    self:replace(node.inner[1], "NULL")
+    self:replace("answer NULL", node.inner[1], "NULL")
   elseif self.answers:find("^_?[Bb]ool") and value.kind ~= "IntegerLiteral"
     and not (value.kind == "BinaryOperator" and (value.opcode == "==" or value.opcode == "!="))
     and not (value.kind == "UnaryOperator" and value.opcode == "!") then
-    self:replace(node.inner[1], ("!(%s)"):format(text))
+    self:replace("answer not", node.inner[1], ("!(%s)"):format(text))
   end
 end
 
@@ -279,24 +358,31 @@ local function line_at(starts, position)
   return low
 end
 
---- Each change is called as a person would tell it, so that its name lives through moves of lines. Those that would be
---- called the same are counted.
+--- Numbers those that would be called the same: "NAME", "NAME #2", ...
+local function numbered(count, name)
+  count[name] = (count[name] or 0) + 1
+  return count[name] == 1 and name or ("%s #%d"):format(name, count[name])
+end
+
+--- Each change is called as a person would tell it, so that its name lives through moves of lines; and has a key of
+--- its function and its kind, which lives through renames as well.
 local function name_all(changes, source)
-  local starts, count = order_of(source), {}
+  local starts, names, keys = order_of(source), {}, {}
   for _, change in ipairs(changes) do
-    local short = change.file:gsub("^csrc/", "")
-    local name = ("%s %s: %s => %s"):format(short, change.place, change.before,
-      change.after == "" and "nothing" or change.after)
-    count[name] = (count[name] or 0) + 1
-    change.name = count[name] == 1 and name or ("%s #%d"):format(name, count[name])
+    local where = ("%s %s: "):format(change.file:gsub("^csrc/", ""), change.place)
+    change.name = numbered(names,
+      ("%s%s => %s"):format(where, change.before, change.after == "" and "nothing" or change.after))
+    change.key = numbered(keys, where .. change.kind)
+    change.look = change.look and ("%ssaves work%s"):format(where, change.look > 1 and " #" .. change.look or "")
     change.line = line_at(starts, change.first)
     local text = source:sub(starts[change.line], (starts[change.line + 1] or #source + 2) - 2)
     change.line_text = text:match("^%s*(.-)%s*$")
   end
 end
 
---- All changes of a file's functions and tables: {file, line, place (a function's name), everywhere (it is in none),
---- first, behind, text, name}.
+--- All changes of a file's functions and tables: {file, line, place (a function's name), everywhere
+--- (it is in none), first, behind, text, name, key, look (the key of the condition that saves work,
+--- where the change lets it save less)}; and how many more there are in classes that no test can notice.
 --- `flags` are clang's. nil, why: clang does not read it.
 function syntax.changes(file, flags)
   local handle = assert(io.open(file, "rb"))
@@ -321,13 +407,17 @@ function syntax.changes(file, flags)
       end
     elseif ours and (kind == "VarDecl" or (kind == "FunctionDecl" and text:find('"CompoundStmt"', 1, true))) then
       local node = json.decode(text)
-      search.place, search.everywhere = node.name, kind == "VarDecl"
+      search.place, search.everywhere, search.looks = node.name, kind == "VarDecl", 0
       search.answers = node.type.qualType:match("^[^(]*")
       search:walk(node)
     end
   end
   name_all(search.changes, source)
-  return search.changes
+  local tried = {}
+  for _, change in ipairs(search.changes) do
+    tried[#tried + 1] = not change.skipped and change or nil
+  end
+  return tried, #search.changes - #tried
 end
 
 --- The source with that change.

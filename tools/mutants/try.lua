@@ -1,10 +1,10 @@
+-- SPDX-License-Identifier: MIT
 -- Tries one mutant: changes the source in a copy, compiles that, and runs the unit tests that come by it and some
 -- seconds of simulation until one of them fails.
 -- usage: SLOT=1 tools/mutants/try.lua BUILD quick|slow NUMBER     the line of BUILD/plan
 -- quick: only with the tests that take no time; slow: with the others, and the simulation.
--- After the moment DEADLINE (seconds since 1970) it tries nothing, and its status tells xargs to stop.
 -- Says one line: verdict, by which test, seconds. "same": the compiler makes the same of it; "open": the quick ones
--- have noticed nothing.
+-- have noticed nothing; "late": it is past the moment DEADLINE (seconds since 1970), and nothing was tried.
 
 local ledger = require "tools.mutants.ledger"
 local program = require "tools.mutants.program"
@@ -15,14 +15,6 @@ local SIMULATION_NOTICES = 1
 
 -- Tests that take less than so many seconds take no time.
 local QUICK = 2
-
--- The status that ends xargs.
-local END_XARGS = 255
-
-local deadline = tonumber(os.getenv("DEADLINE") or "")
-if deadline and os.time() >= deadline then
-  os.exit(END_XARGS)
-end
 
 local build, quick, number = arg[1], arg[2] == "quick", tonumber(arg[3])
 local folder = ("%s/try/%s"):format(build, os.getenv("SLOT") or "0")
@@ -76,6 +68,11 @@ local function passes(command, seconds)
   local limits = ("ulimit -v 4000000; ulimit -c 0; ulimit -t %d; exec env CHECK_STOP=1 timeout -k 1 %d"):format(limit,
     60 * (1 + limit))
   return os.execute(("%s %s >/dev/null 2>&1 </dev/null"):format(limits, command)) == true
+end
+
+local deadline = tonumber(os.getenv("DEADLINE") or "")
+if deadline and os.time() >= deadline then
+  say("late")
 end
 
 local change = plan_line()

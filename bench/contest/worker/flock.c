@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* flock(1)'s lock, of one machine: the floor. way "broken": one that does not lock, which the contest must notice. */
 #include "worker.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A contestant's program with kazoo's Lock: does what the lines on its stdin say, as worker.c does."""
 
 import logging

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Locks in a table of MariaDB. way "row": SELECT ... FOR UPDATE in a transaction that lasts as long as the hold;
  * "unique": a row is inserted to lock and deleted to unlock, and swept away by the others once it is too old. */
 #include "worker.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ZooKeeper's own recipe in C, zookeeper-recipes-lock of its sources. It has no timeout: one that waits in vain unlocks.
  * One of its locks is one owner, and of one session only one can stand at a path. */
 #include "zookeeper_link.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SET key value NX PX, as Redis' documentation has it (https://redis.io/docs/latest/commands/set/#patterns), and, with
  * several servers, Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
  * way "plain"; "watchdog": a thread renews the key every third of its time; "redlock". */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A link to a Redis server that is made again when it breaks. Not for several threads at a time. */
 #ifndef REDIS_LINK_H
 #define REDIS_LINK_H

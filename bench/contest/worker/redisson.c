@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Redisson's way (https://redisson.pro/docs/data-and-services/locks-and-synchronizers/), which Debian does not have, over
  * hiredis: a hash with the owner's count, a script for each step, waiters that a message wakes, a watchdog that renews
  * every third of the time, a token as its RFencedLock has. way "fair": waiters stand in a list. */

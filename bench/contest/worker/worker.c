@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A contestant's program: does what the lines on its stdin say, each answered by one line. See crew.lua. */
 #include "worker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ZooKeeper's lock as tutorials teach it, three ways, over libzookeeper:
  *   "herd"         one ephemeral node; who finds it there watches it, as all others do
  *   "children"     ephemeral sequential nodes; who is not the first watches the directory, as all others do

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "zookeeper_link.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A handle of libzookeeper that is made again when its session has expired. */
 #ifndef ZOOKEEPER_LINK_H
 #define ZOOKEEPER_LINK_H

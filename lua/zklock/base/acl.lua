@@ -1,15 +1,16 @@
---- acl: which ACLs there are, of the nodes that are made.
+-- SPDX-License-Identifier: MIT
+--- acl: the ACLs that the client can give to the nodes that it creates.
 local check = require "zklock.base.check"
 
 local acl = {}
 
---- As the engine counts them.
+--- The engine's numbers.
 local NUMBERS = { open = 0, creator = 1, read = 2 }
 local NAMES = { open = "open", creator = "creator", read = "read" }
 
---- One of the words, as the engine's number.
+--- Checks an ACL's name and returns the engine's number for it.
 ---@param name string of the argument
----@param is_known boolean has the client an identity? Without one there is no creator
+---@param is_known boolean whether the client has an identity; without one there is no creator
 ---@param level integer as of `check`'s functions
 ---@return integer
 function acl.check(value, name, is_known, level)
@@ -21,7 +22,7 @@ function acl.check(value, name, is_known, level)
   return NUMBERS[word]
 end
 
---- The ACL of a client that names none.
+--- The ACL if the caller names none.
 ---@return integer
 function acl.default(is_known)
   return is_known and NUMBERS.creator or NUMBERS.open

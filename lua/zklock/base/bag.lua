@@ -1,14 +1,15 @@
---- bag: a set in no order. Each entry knows its place: to put one in moves no others, as a table that has them as keys
---- would do whenever it is full, and to take one out allocates nothing.
+-- SPDX-License-Identifier: MIT
+--- bag: an unordered set. Each entry knows its position. Adding one never rehashes the others, as a
+--- table with the entries as keys would whenever it is full. Removing one allocates nothing.
 local Bag = {}
 Bag.__index = Bag
 
----@param field string of the entries, nil or false at first: it belongs to the bag
+---@param field string of the entries, nil or false at first; it belongs to the bag
 function Bag.new(field)
   return setmetatable({ field = field, list = {}, count = 0 }, Bag)
 end
 
---- Puts an entry in; twice is fine.
+--- Adds an entry, unless the bag has it.
 function Bag:add(entry)
   local field = self.field
   if entry[field] then return end
@@ -17,12 +18,12 @@ function Bag:add(entry)
   entry[field], self.count = count, count
 end
 
---- Is it in?
+--- True if the bag has the entry.
 function Bag:has(entry)
   return entry[self.field] and true or false
 end
 
---- Takes an entry out, if it is in. The last one gets its place.
+--- Removes an entry, if the bag has it. The last entry gets its position.
 function Bag:remove(entry)
   local list, field, count = self.list, self.field, self.count
   local place = entry[field]

@@ -1,5 +1,6 @@
---- check: what a caller may pass. Everything here raises at the level of the public function's caller, with a message
---- that names the argument.
+-- SPDX-License-Identifier: MIT
+--- check: checks the arguments of public functions. Everything here raises at the level of the
+--- public function's caller, with a message that names the argument.
 local core = require "zklock.core"
 local text = require "zklock.base.text"
 
@@ -7,6 +8,8 @@ local check = {}
 
 --- The level of the public function's caller, seen from a function of this module that it calls.
 local CALLER = 3
+
+local LABEL_BYTES = 255
 
 local function refuse(name, expected, got, level)
   error(("bad argument '%s': %s expected, got %s"):format(name, expected, got), (level or CALLER) + 1)
@@ -16,15 +19,15 @@ local function show(value)
   return type(value) == "number" and ("%.14g"):format(value) or type(value)
 end
 
---- The object that a method was called on.
----@param name string how the call is written
+--- Checks the object that a method was called on.
+---@param name string the call, as the script writes it
 function check.self(value, class, name)
   if rawequal(getmetatable(value), class) then return end
   error(("call it with a colon, %s(...), on a %s; got %s"):format(name, class.__name, show(value)), CALLER)
 end
 
---- A timeout as the moment at which it ends.
----@param seconds any nil or math.huge: never; otherwise a number, not negative, not NaN
+--- Turns a timeout into the moment at which it ends.
+---@param seconds any nil or math.huge: never; otherwise a number >= 0, not NaN
 ---@return number moment, boolean once
 function check.deadline(seconds, name, level)
   if seconds == nil then return math.huge, false end
@@ -39,7 +42,7 @@ function check.func(value, name, level)
   return value
 end
 
---- A listener: a function, or nil for none.
+--- A listener is a function, or nil for none.
 function check.listener(value, name, level)
   if value ~= nil and type(value) ~= "function" then refuse(name, "function or nil", type(value), level) end
   return value
@@ -51,12 +54,23 @@ function check.text(value, name, level)
   return value
 end
 
+--- A text that people choose, and that becomes a label of metrics.
+function check.label(value, name, level)
+  level = level or CALLER
+  check.text(value, name, level + 1)
+  if #value == 0 or #value > LABEL_BYTES then
+    refuse(name, ("string of 1 to %d bytes"):format(LABEL_BYTES), ("%d bytes"):format(#value), level)
+  end
+  if not text.is_utf8(value) then refuse(name, "UTF-8", "'" .. text.shown(value) .. "'", level) end
+  return value
+end
+
 function check.bool(value, name, level)
   if type(value) ~= "boolean" then refuse(name, "boolean", type(value), level) end
   return value
 end
 
---- A number of seconds above 0.
+--- Seconds, above 0.
 ---@param most number?
 function check.seconds(value, name, level, most)
   most = most or 2e6
@@ -66,7 +80,7 @@ function check.seconds(value, name, level, most)
   return value
 end
 
---- A number of seconds of at least 0; math.huge is for ever.
+--- Seconds, at least 0; math.huge is for ever.
 function check.span(value, name, level)
   if type(value) ~= "number" or value ~= value or value < 0 then
     refuse(name, "seconds >= 0", show(value), level)
@@ -74,7 +88,16 @@ function check.span(value, name, level)
   return value
 end
 
---- As `check.deadline`, for what nobody waits hours for: a larger number was meant as milliseconds.
+--- Seconds, above 0; math.huge is for ever.
+function check.period(value, name, level)
+  if type(value) ~= "number" or value ~= value or value <= 0 then
+    refuse(name, "seconds > 0", show(value), level)
+  end
+  return value
+end
+
+--- As `check.deadline`, for waits that are never hours long: a larger number was meant as
+--- milliseconds.
 function check.short_deadline(seconds, name, most, level)
   if type(seconds) == "number" and seconds > most and seconds < math.huge then
     refuse(name, ("seconds from 0 to %d, or math.huge"):format(most), show(seconds), level)
@@ -83,7 +106,7 @@ function check.short_deadline(seconds, name, most, level)
   return moment, once
 end
 
---- A whole number in a range.
+--- An integer in a range.
 ---@param most integer? default 2147483647
 function check.integer(value, name, least, most, level)
   most = most or 2 ^ 31 - 1
@@ -93,7 +116,7 @@ function check.integer(value, name, least, most, level)
   return value
 end
 
---- An owner: any value but NaN; nil is for the caller to replace.
+--- An owner is any value but NaN. The caller replaces nil.
 function check.owner(who, level)
   if not rawequal(who, who) then refuse("owner", "any value but NaN", "NaN", level) end
   return who
@@ -101,7 +124,7 @@ end
 
 local PATH_BYTES, PATH_COMPONENTS, COMPONENT_BYTES = 4096, 128, 255
 
---- What a path may not be longer than is what the servers are told, the client's chroot included.
+--- The limits apply to the path as the servers see it, with the client's chroot.
 local function too_long(path, chroot)
   local with = chroot == "" and "" or " with the client's chroot"
   if #chroot + #path > PATH_BYTES then return ("it has more than %d bytes%s"):format(PATH_BYTES, with) end
@@ -110,9 +133,9 @@ local function too_long(path, chroot)
   return nil
 end
 
---- The fault of a path.
----@param use "read"|"write"|"create"|"delete"|nil of a node; nil: it is a lock's path
----@return string? why
+--- Says why a path is invalid.
+---@param use "read"|"write"|"create"|"delete"|nil the operation on a node; nil: a lock's path
+---@return string? why nil: the path is valid
 function check.path_error(path, chroot, use)
   if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
   if path == "/" then
@@ -138,9 +161,9 @@ function check.path_error(path, chroot, use)
   return too_long(path, chroot)
 end
 
---- The path of a lock, or of a node.
+--- Checks the path of a lock, or of a node.
 ---@param chroot string? the client's, "" if it has none
----@param use "read"|"write"|"create"|"delete"|nil what is done to the node; nil: it is a lock's path
+---@param use "read"|"write"|"create"|"delete"|nil the operation on the node; nil: a lock's path
 function check.path(value, name, level, chroot, use)
   level = level or CALLER
   check.text(value, name, level + 1)
@@ -149,7 +172,7 @@ function check.path(value, name, level, chroot, use)
   error(("bad argument '%s': path '%s': %s"):format(name, text.shown(value), wrong), level)
 end
 
---- Several paths, none of which is another's, or lies below it.
+--- Checks a list of paths. No path may be listed twice, or lie below another.
 function check.paths(value, name, level, chroot)
   level = level or CALLER
   if type(value) ~= "table" then refuse(name, "list of paths", type(value), level) end
@@ -183,9 +206,10 @@ local function words_of(known)
   return words
 end
 
---- A table of options, none of whose names is unknown.
+--- Checks a table of options for unknown names.
 ---@param known table<string, any>
----@param is_secret boolean? its values are secrets, one of which may stand where a name should: no message repeats it
+---@param is_secret boolean? true: its values are secrets. A secret may stand where a name should,
+---  so no message repeats a name
 function check.options(options, name, known, level, is_secret)
   if options == nil then return {} end
   level = level or CALLER
@@ -201,7 +225,7 @@ function check.options(options, name, known, level, is_secret)
   return options
 end
 
---- One of the words that are the keys of `known`; returns what stands there.
+--- Checks that the value is a key of `known`, and returns the entry.
 function check.word(value, name, known, level)
   local found = type(value) == "string" and known[value]
   if not found then

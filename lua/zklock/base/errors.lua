@@ -1,7 +1,9 @@
---- errors: what was raised, as text. Nothing is raised here, whatever the error object does when it is asked for its
---- text.
+-- SPDX-License-Identifier: MIT
+--- errors: turns a raised value into text. Nothing here raises, whatever the error object's
+--- __tostring does.
 local errors = {}
 
+local NO_MEMORY = "not enough memory" -- as Lua itself says it
 local NO_TEXT = "(an error that cannot be told)"
 
 local function to_text(err)
@@ -10,13 +12,13 @@ local function to_text(err)
   return "(error object is a table value)"
 end
 
---- An error object's __tostring may do anything, also wait.
+--- An error object's __tostring may do anything, even wait.
 local function try(fn, ...)
   local ok, text = coroutine.resume(coroutine.create(fn), ...)
   return ok and type(text) == "string" and text or nil
 end
 
---- Any error as text.
+--- Turns any error into text.
 function errors.text(err)
   if type(err) == "string" then return err end
   local ok, text = pcall(try, to_text, err)
@@ -25,7 +27,7 @@ function errors.text(err)
   return ok and text or NO_TEXT
 end
 
---- ... with the stack of the coroutine it was raised in.
+--- The text, with the stack of the coroutine in which the error was raised.
 function errors.traceback(thread, err)
   local text = errors.text(err)
   local ok, long = pcall(debug.traceback, thread, text)
@@ -37,6 +39,13 @@ function errors.handler(err)
   local text = errors.text(err)
   local ok, long = pcall(debug.traceback, text, 2)
   return ok and type(long) == "string" and long or text
+end
+
+--- For xpcall, if the error is raised again, which loses its traceback: a text gets it.
+function errors.with_traceback(err)
+  if type(err) ~= "string" or err == NO_MEMORY or err:find("\nstack traceback:", 1, true) then return err end
+  local ok, trace = pcall(debug.traceback, err, 2)
+  return ok and trace or err
 end
 
 return errors

@@ -1,5 +1,7 @@
---- fifo: a queue, first in, first out. The links are in the entries: putting one in allocates nothing. A debug hook may
---- raise at any instruction here: one single assignment decides whether an entry is in the queue.
+-- SPDX-License-Identifier: MIT
+--- fifo: a queue, first in, first out. The links are in the entries, so adding one allocates
+--- nothing. A debug hook may raise at any instruction here: a single assignment decides whether an
+--- entry is in the queue.
 local Fifo = {}
 Fifo.__index = Fifo
 
@@ -7,8 +9,8 @@ function Fifo.new()
   return setmetatable({ head = false, tail = false, count = 0 }, Fifo)
 end
 
---- Puts an entry at the end, unless it is in. It is a table with the fields `_next` (false) and `_number`, which belong
---- to the queue; `_number` counts all that were ever put in.
+--- Adds an entry at the end, unless it is in the queue. An entry is a table with the fields `_next`
+--- (false) and `_number`, which belong to the queue; `_number` counts all entries ever added.
 function Fifo:append(entry)
   local tail, number = self.tail, self.count + 1
   if entry._next or entry == tail then return end
@@ -18,24 +20,24 @@ function Fifo:append(entry)
   self.tail = entry
 end
 
---- The entry that is next, or nil.
+--- The next entry, or nil.
 function Fifo:first()
   return self.tail and self.head or nil
 end
 
---- Takes out the entry that is next.
+--- Removes the next entry.
 function Fifo:remove()
   local head = self.head
   if head == self.tail then
     self.tail = false
-    self.head = false -- it is to be collected
+    self.head = false -- lets the collector have the entry
   else
     self.head = head._next
     head._next = false
   end
 end
 
---- The item that was taken out last is next again.
+--- Makes the entry that was removed last the next one again.
 function Fifo:put_back(entry)
   entry._next = self.tail and self.head or false -- no call: there may be no memory for one
   self.head = entry

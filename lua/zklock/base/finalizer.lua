@@ -1,11 +1,13 @@
---- finalizer: something that calls a function when it is collected, in every Lua. In 5.1 and LuaJIT only a userdata
---- can.
+-- SPDX-License-Identifier: MIT
+--- finalizer: an object that calls a function when the collector takes it, in every Lua. In Lua 5.1
+--- and LuaJIT only a userdata can do that.
 local newproxy = rawget(_G, "newproxy")
 
---- In the other ones: all have this metatable.
+--- The metatable of all finalizers in the other versions.
 local FINALIZER = { __gc = function(self) pcall(self.finalize, self.state) end }
 
---- The function gets `state`, not the finalizer; what it raises is dropped, for there is nobody to raise it to.
+--- The function gets `state`, not the finalizer. Its errors are dropped, because no caller could
+--- get them.
 ---@param state any must not refer to the finalizer
 ---@param finalize fun(state: any)
 return function(state, finalize)

@@ -1,8 +1,9 @@
---- protected: calls what may wait, and catches what is raised there: `protected(fn, ...)` as pcall.
+-- SPDX-License-Identifier: MIT
+--- protected: `protected(fn, ...)` is pcall for functions that may wait.
 local jit = rawget(_G, "jit")
 
---- Plain Lua 5.1 cannot yield across pcall. There what is raised into a wait goes to whoever resumed it; what its owner
---- has is given back at his end.
+--- Plain Lua 5.1 cannot yield across pcall. There an error that is raised into a wait goes to the
+--- code that resumed it, and the owner's holds are given back when the owner ends.
 local function call_unprotected(fn, ...)
   return true, fn(...)
 end

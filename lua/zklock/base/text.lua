@@ -1,11 +1,13 @@
---- text: what others have written (paths, names, lines of a log), where people read it: in messages and terminals. What
---- would move the cursor, begin a line or turn the direction of writing is spelled as its bytes: `\x1b`.
+-- SPDX-License-Identifier: MIT
+--- text: makes text of foreign origin (paths, names, lines of a log) safe for messages and
+--- terminals. Characters that would move the cursor, begin a line or change the direction of
+--- writing are shown as their bytes: `\x1b`.
 local text = {}
 
 local SHOWN = 100 -- bytes
 
--- First and last of the characters above ASCII that are not shown as they are: controls, line ends, marks of direction,
--- and what has no look at all.
+-- Ranges of characters above ASCII that are shown as bytes: controls, line ends, direction marks,
+-- and characters without a glyph.
 local HIDDEN = {
   { 0x80, 0x9f }, { 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x206f }, { 0xfeff, 0xfeff },
   { 0xe0000, 0xe007f },
@@ -18,7 +20,8 @@ local function is_hidden(code)
   return false
 end
 
--- By the first byte of a character: how many bytes follow, what it is worth, the least that so many bytes may spell.
+-- For the first byte of a character: how many bytes follow, its value, and the smallest code that
+-- so many bytes may encode.
 local function lead(byte)
   if byte >= 0xc2 and byte <= 0xdf then return 1, byte - 0xc0, 0x80 end
   if byte >= 0xe0 and byte <= 0xef then return 2, byte - 0xe0, 0x800 end
@@ -26,7 +29,7 @@ local function lead(byte)
   return nil
 end
 
---- The length of the character at `i`, which is above ASCII, and its code; nil where no UTF-8 begins.
+--- The length and the code of the character at `i`, which is above ASCII; nil if it is not UTF-8.
 local function character(s, i)
   local more, code, least = lead(s:byte(i))
   if not more then return nil end
@@ -39,11 +42,24 @@ local function character(s, i)
   return more + 1, code
 end
 
+--- True if all of a text is UTF-8.
+---@param s string
+---@return boolean
+function text.is_utf8(s)
+  local i = 1
+  while i <= #s do
+    local length = s:byte(i) < 128 and 1 or character(s, i)
+    if not length then return false end
+    i = i + length
+  end
+  return true
+end
+
 local function spell(s)
   return (s:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
 end
 
---- The text shown for the character at `i`, and where the next one begins.
+--- The text that is shown for the character at `i`, and the index of the next one.
 local function piece(s, i)
   local byte = s:byte(i)
   if byte >= 32 and byte < 127 then return s:sub(i, i), i + 1 end
@@ -69,14 +85,15 @@ local function show(s, most)
   return table.concat(parts)
 end
 
---- Safe to be read, as a whole.
+--- Makes all of a text safe to show.
 ---@param s string
 ---@return string
 function text.escape(s) return show(s, math.huge) end
 
---- Safe to be read as a part of a message: at most so many bytes of it.
----@param value any what is no string is shown as tostring does
+--- Makes a value safe to show inside a message, truncated.
+---@param value any passed through tostring
+---@param most integer? bytes; default SHOWN
 ---@return string
-function text.shown(value) return show(tostring(value), SHOWN) end
+function text.shown(value, most) return show(tostring(value), most or SHOWN) end
 
 return text

@@ -1,5 +1,6 @@
---- client_holds: everything that the owners of one client hold and wait for, and the owners that have lost a hold and
---- have not heard of it.
+-- SPDX-License-Identifier: MIT
+--- client_holds: what the owners of one client hold and wait for, and the owners that have lost a
+--- hold and do not know it yet.
 local Bag = require "zklock.base.bag"
 local Losses = require "zklock.holds.losses"
 local core = require "zklock.core"
@@ -8,12 +9,12 @@ local owner = require "zklock.owners.owner"
 local quietly = core.quietly
 
 ---@class zklock.ClientHolds
----@field private all table those that have joined a line and not left it
+---@field private all table the holds that have joined a line and not left it
 ---@field losses table
----@field unhanded table<thread|table, zklock.Hold|false> by coroutine: what it waits for, or has waited for
----  and was not handed; weak
----@field to_undo table|false calls that have raised, and whose effects are still there: a list of objects with `undo`,
----  linked by `next_undo`. To put one in takes no memory and calls no function
+---@field unhanded table<thread|table, zklock.Hold|false> by coroutine: the hold that it waits for,
+---  or that it has waited for and not received; weak
+---@field to_undo table|false calls that have raised and whose effects remain: a list of objects
+---  with `undo`, linked by `next_undo`. Adding one takes no memory and calls no function
 local ClientHolds = {}
 ClientHolds.__index = ClientHolds
 
@@ -23,7 +24,8 @@ function ClientHolds.new(client, lifetimes)
     unhanded = setmetatable({}, { __mode = "k" }), to_undo = false }, ClientHolds)
 end
 
---- A hold joins: it is not collected before it leaves. If it were, what tells that its owner is gone would go as well.
+--- Keeps a hold alive from join to leave. If it were collected, the finalizer that reports the end
+--- of its owner would go with it.
 function ClientHolds:add(hold)
   local all = self.all
   all:add(hold)
@@ -34,7 +36,15 @@ function ClientHolds:remove(hold)
   self.all:remove(hold)
 end
 
---- Ends those whose acquire was ended by the host without a word.
+--- The holds that have joined a line and not left it. The list is the bag's own: it changes with the
+--- next join or leave.
+---@return zklock.Hold[] list
+---@return integer count
+function ClientHolds:list()
+  return self.all.list, self.all.count
+end
+
+--- Ends the holds whose acquire the host has ended without notice.
 function ClientHolds:desert()
   local list = self.all.list
   for place = self.all.count, 1, -1 do
@@ -42,9 +52,9 @@ function ClientHolds:desert()
   end
 end
 
---- The running coroutine waits for it, whoever the owner is. While it waits, it ends with that coroutine, too: nobody
---- else would be told that it was granted.
----@param here thread|table the running coroutine, or what stands for the main program
+--- The running coroutine waits for this hold, which may have another owner. Until it is handed out,
+--- the hold ends with that coroutine, too: nothing else would learn of the grant.
+---@param here thread|table the running coroutine, or the object that stands for the main program
 ---@param caller any the owner of a call that names none
 function ClientHolds:expect(hold, here, caller)
   self.unhanded[here] = hold
@@ -54,17 +64,17 @@ function ClientHolds:expect(hold, here, caller)
   end
 end
 
---- The running coroutine is handed what it waited for.
----@return boolean was_expected false: it did not wait for that; or it does so still, and a finalizer or a debug hook
----  has come in between, which has got it besides
+--- The running coroutine receives the hold that it waited for.
+---@return boolean was_expected false: it did not wait for this hold; or it still does, and a
+---  finalizer or a debug hook that runs meanwhile receives it in addition
 function ClientHolds:hand_out(hold, here)
   if hold.underway or self.unhanded[here] ~= hold then return false end
   if hold.bound then self.lifetimes:unbind(self.client.loop.owner and owner.of_call(self.client) or here, hold) end
-  self.unhanded[here] = false -- most wait again
+  self.unhanded[here] = false -- keeps the key's slot: most coroutines wait again
   return true
 end
 
---- The coroutine that waits for it, or has waited without being handed it.
+--- The coroutine that waits for the hold, or has waited for it and not received it.
 ---@return thread|table|nil
 function ClientHolds:coroutine_of(hold)
   for here, expected in pairs(self.unhanded) do
@@ -73,22 +83,23 @@ function ClientHolds:coroutine_of(hold)
   return nil
 end
 
---- The running coroutine is not handed it: the wait was in vain, or an error was raised into it.
+--- The running coroutine will not receive the hold: the wait failed, or an error was raised into
+--- it.
 function ClientHolds:dismiss(hold, here, caller)
   self:unbind(hold, caller)
   if self.unhanded[here] == hold then self.unhanded[here] = false end
 end
 
---- It does not end with its caller any more.
+--- The hold no longer ends with its caller.
 ---@param caller any nil: not known
 function ClientHolds:unbind(hold, caller)
   if rawequal(caller, nil) or rawequal(caller, hold.whose[1]) then return end
   self.lifetimes:unnote(caller, hold, owner.keeps_number(caller))
 end
 
---- Undoes what the calls have done that have raised. When an error is raised into this, the next call of any owner goes
---- on with it.
----@param here thread|table the running coroutine, or what stands for the main program
+--- Undoes the effects of calls that have raised. If this raises, too, the next call of any owner
+--- continues it.
+---@param here thread|table the running coroutine, or the object that stands for the main program
 ---@param caller any the owner of a call that names none
 function ClientHolds:undo(here, caller)
   while self.to_undo do
@@ -98,10 +109,10 @@ function ClientHolds:undo(here, caller)
   end
 end
 
---- Where an error was raised into an acquire that was granted already, its coroutine has got what it was never handed:
---- that is given back, at its next call that core does not answer alone. An acquire that is underway (a finalizer may
---- call us meanwhile) goes on.
----@return thread|table here the running coroutine, or what stands for the main program
+--- Gives back a hold that was granted to the running coroutine but never handed to it, because an
+--- error was raised into its acquire. Every call does this, unless the fast path answers it. An
+--- acquire that is underway (a finalizer may call zklock meanwhile) goes on.
+---@return thread|table here the running coroutine, or the object that stands for the main program
 function ClientHolds:recall()
   local here = owner.current()
   if self.to_undo then quietly(self.undo, self, here, owner.of_call(self.client)) end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- hold: one owner's wait for a lock, and then its hold of it.
 local Callbacks = require "zklock.run.callbacks"
 local Waits = require "zklock.run.waits"
@@ -12,22 +13,22 @@ local NONE = {}
 ---@class zklock.Hold
 ---@field lock_path zklock.LockPath
 ---@field listener table with `handle_lost` and `handle_revoke`: the handle it was taken through, or a lease's
----@field whose any[] a reference to the owner, which does not keep a coroutine alive
+---@field whose any[] a reference to the owner; weak if the owner can end
 ---@field handed boolean the owner has received it
 ---@field state "waiting"|"held"|"failed"|"released"|"lost"
 ---@field leases integer? of a semaphore: how many
----@field contender userdata gives its hold back when it is collected; empty until it joins; counts the owner's
----  acquires
+---@field contender userdata counts the owner's acquires; gives the hold back when it is collected;
+---  empty until the hold joins
 ---@field token integer|false
 ---@field err string|false the error that ended it
 ---@field underway boolean an acquire of it has begun and has not ended
 ---@field bound boolean while it waits, it also ends with the caller, which is not its owner
----@field dropped boolean its owner was collected, and the engine knows
+---@field dropped boolean its owner was collected, and the engine knows that
 ---@field loss zklock.Call|false the call of `handle_lost`
 ---@field revocation zklock.Call|false the call of `handle_revoke`
 ---@field private joiner zklock.Waiter|false of the acquire that is underway
----@field private is_missed boolean the joiner was found to be gone after the grant
----@field private asked_for false|"asked"|"told" by others who want it, and whether the listener knows
+---@field private is_missed boolean a check after the grant has found no joiner
+---@field asked_for false|"asked"|"told" a revocation has come; "told": the listener knows
 ---@field private keeps boolean its owner has a field for its number in `zklock.OwnerLifetimes`
 ---@field next_undo table|false with `undo`: of `zklock.ClientHolds`
 ---@field private _place integer|false of `zklock.ClientHolds`
@@ -66,9 +67,9 @@ function Hold.new(lock_path, listener, who, leases, answered)
   return hold
 end
 
--- ---- the way down: to acquire -------------------------------------------------------------------------------------
+-- ---- the way down: to acquire -------------------------------------------------------------------
 
---- Joins the line; the answer comes to `event`. When an error is raised into it, `finish` undoes it.
+--- Joins the line; `event` gets the answer. If this raises, `finish` undoes it.
 ---@param at_once boolean? true: a grant without traffic is known when this returns, and no event follows
 ---@return string? err
 function Hold:join(deadline, once, at_once)
@@ -89,7 +90,8 @@ local function join_for_caller(self, deadline, once, here, caller)
   return self:join(deadline, once, true)
 end
 
---- Finalizers and debug hooks may call zklock between its steps: they leave alone a hold that is `underway`.
+--- Finalizers and debug hooks may call zklock between the steps: they leave a hold that is
+--- `underway` alone.
 local function join_and_wait(self, deadline, once, here, caller)
   self.underway = true
   local ok, err = pcall(quietly, join_for_caller, self, deadline, once, here, caller)
@@ -99,14 +101,16 @@ local function join_and_wait(self, deadline, once, here, caller)
   return err
 end
 
---- The coroutine that waits for it is not its owner.
+--- The hold now also ends with the coroutine that waits for it, which is not its owner.
 function Hold:bind()
   self.bound = true
 end
 
---- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is raised again. A grant
---- belongs to the caller from `hand_out` on; until then the caller's next call takes it back.
----@param here thread|table the running coroutine, or `owner.main`; below `quietly` nobody can see what kind it is
+--- Joins and waits. An error that is raised into this (Ctrl-C, a debug hook) ends the hold and is
+--- raised again. From `hand_out` on the caller has the hold; until then the caller's next call
+--- takes it back.
+---@param here thread|table the running coroutine, or `owner.main`; code below `quietly` cannot find
+---  out what kind it is
 ---@param caller any the owner of a call that names no owner; nil: not known yet
 ---@return string? err
 function Hold:acquire(deadline, once, here, caller)
@@ -133,7 +137,7 @@ function Hold:await(deadline, due)
   self.waiters = waiters
   waiters[waiter] = true
   if self.underway and not self.joiner then self.joiner = waiter end
-  if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has had it told meanwhile
+  if self.state ~= "waiting" then waiter.done = true end -- a finalizer or a hook has ended the wait
   waits:wait(waiter)
   if waiters[waiter] then waiters[waiter] = nil end
   if self.waiters == waiters and next(waiters) == nil then
@@ -142,20 +146,38 @@ function Hold:await(deadline, due)
   end
 end
 
+--- Waits while it is held: until it is lost or revoked, until `wake`, or until `moment`.
+---@return boolean? ok
+---@return string? err as of `Waits:sleep`
+function Hold:doze(moment)
+  local waits, waiter = self.lock_path.client.waits, Waits.new_dozer()
+  local waiters = self.waiters or waits:take_set()
+  self.waiters = waiters
+  waiters[waiter] = true
+  local ok, err = waits:sleep(moment, waiter)
+  if waiters[waiter] then waiters[waiter] = nil end
+  if self.waiters == waiters and next(waiters) == nil then
+    self.waiters = false
+    waits:put_back_set(waiters)
+  end
+  return ok, err
+end
+
 --- The caller receives the hold: the first time after the wait, later once more for each acquire.
 ---@param here thread|table the running coroutine, or `owner.main`
 function Hold:hand_out(here)
   local client = self.lock_path.client
-  self.contender:hand(self.token)
+  self.contender:hand(self.token, self.listener)
   self.handed = true
   self.lock_path:show(self, owner.seen_by_core(client, self.whose))
-  if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: after it nothing raises
+  if not client.holds:hand_out(self, here) then self.contender:add(1) end -- the last step: nothing after it raises
 end
 
---- An error was raised before the caller received the hold: the hold ends. If other coroutines have acquired it in the
---- name of the same owner, it only counts one less. An error may be raised into this function, too: after an error Lua
---- 5.4 frees most of its room for nested calls, and there may be no memory for new room. Then `ClientHolds:undo` calls
---- this again. So each step can be repeated, and the last one makes `ClientHolds` forget the hold.
+--- An error was raised before the caller received the hold: the hold ends. If other coroutines have
+--- acquired it for the same owner, its count only goes down by one. An error may be raised into
+--- this function, too, because after an error Lua 5.4 frees most of its room for nested calls, and
+--- there may be no memory for new room. Then `ClientHolds:undo` calls this again. So each step can
+--- be repeated, and the last one makes `ClientHolds` forget the hold.
 ---@param here thread|table the coroutine that waited
 ---@param caller any the owner of a call that names no owner; nil: not known
 function Hold:take_back(here, caller)
@@ -184,13 +206,14 @@ function Hold:undo(here, caller)
   self:take_back(waited, waited == here and caller or nil)
 end
 
--- ---- the way up: what the engine says -----------------------------------------------------------------------------
+-- ---- the way up: what the engine reports --------------------------------------------------------
 
 --- An event of the engine. The same event may come again.
 function Hold:event(kind, err, token)
   if kind == "lost" then return self:tell_loss(err, token) end
   if kind == "revoked" then
     self.asked_for = self.asked_for or "asked"
+    self:wake()
     return self:tell_revoked()
   end
   if self.state == "held" and kind == "failed" then return self:end_rest() end
@@ -212,7 +235,7 @@ function Hold:wake()
   if self.waiters then self.lock_path.client.waits:wake_all(self.waiters) end
 end
 
---- The owner, as listeners get it: nobody owns a lease.
+--- The owner that listeners get; nil for a lease.
 local function named_owner(self)
   if self.listener.semaphore then return nil end
   return self.whose[1]
@@ -223,17 +246,18 @@ function Hold:tell_loss(err, token)
   local client, on_lost = self.lock_path.client, lost_listener(self)
   local dispatcher = client.dispatcher
   if self.state == "held" then self:finish("lost") end
+  self:wake()
   if not dispatcher.kept:has(self) then return end -- the listener knows
-  self.state = "lost" -- also when its release could not say so
+  self.state = "lost" -- also if the release answered that it had succeeded
   if on_lost then
     self.loss = self.loss or new_loss()
     if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end
   end
   dispatcher:unkeep(self)
-  dispatcher:note("lost", ("%s (token %d)"):format(self.lock_path.path, token))
+  dispatcher:note_loss(("%s (token %d)"):format(self.lock_path.path, token))
 end
 
---- A revocation: the listener hears of it once, as soon as there is one.
+--- Calls the listener once if a revocation has come and there is a listener.
 function Hold:tell_revoked()
   local on_revoke = revoked_listener(self)
   if self.asked_for ~= "asked" or not on_revoke then return end
@@ -244,18 +268,20 @@ function Hold:tell_revoked()
   self.asked_for = "told"
 end
 
--- ---- the end ------------------------------------------------------------------------------------------------------
+-- ---- the end ------------------------------------------------------------------------------------
 
---- How a hold ends, by reason. The engine knows already unless `drops` or `quits` is set.
+--- How a hold ends, by reason. Unless `drops` or `quits` is set, the engine knows already.
 ---@class zklock.Ending
 ---@field state "failed"|"released"|"lost" the hold's state from then on
----@field quits boolean? the engine is told first, and sends no event
----@field quits_last boolean? the engine is told last of all: with the contender goes the event that is being told
----@field drops boolean? the engine is told that the owner has ended, and counts that
----@field err string? for those who wait for the hold
----@field wakes boolean? those who wait for the hold go on
----@field is_loss boolean? the owner's next release answers "lost", and one more event tells the listener
----@field is_doubtful boolean? nobody can say whether it was still held: one more event says it
+---@field quits boolean? tells the engine first, which then sends no event
+---@field quits_last boolean? tells the engine last, because that frees the contender together with
+---  the event that is being handled
+---@field drops boolean? tells the engine that the owner has ended, which the engine counts
+---@field err string? for the callers that wait for the hold
+---@field wakes boolean? wakes the callers that wait for the hold
+---@field is_loss boolean? the owner's next release answers "lost", and one more event goes to the
+---  listener
+---@field is_doubtful boolean? nobody knows whether it was still held; one more event reports that
 
 ---@type table<string, zklock.Ending>
 local ENDINGS = {
@@ -270,13 +296,14 @@ local ENDINGS = {
   abandoned = { state = "released", drops = true, err = "cancelled", wakes = true },
 }
 
---- Ends the hold: from then on it is not its owner's. After an error that is raised into this the state is as it was,
---- and the caller calls this again.
+--- Ends the hold: from then on its owner does not have it. If this raises, the state is unchanged,
+--- and the caller calls it again.
 ---
---- `refused`: the engine answered an error. `released`, `uncertain`: given back, the latter with validity 0.
---- `lost`: the session ended, or the node is gone. `cancelled`: nobody wants it any more. `taken_back`: an error was
---- raised before the caller was handed it. `declined`: it was granted after its request was cancelled. `deserted`: the
---- coroutine or the request that waits has ended. `abandoned`: the owner has ended without giving it back.
+--- `refused`: the engine answered an error. `released`: given back. `uncertain`: given back with
+--- validity 0. `lost`: the session ended, or the node is gone. `cancelled`: the request was
+--- cancelled. `taken_back`: an error was raised before the caller received it. `declined`: it was
+--- granted after its request was cancelled. `deserted`: the coroutine or the request that waits has
+--- ended. `abandoned`: the owner has ended without giving it back.
 ---@param reason "refused"|"released"|"uncertain"|"lost"|"cancelled"|"taken_back"|"declined"|"deserted"|"abandoned"
 function Hold:finish(reason)
   local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
@@ -294,8 +321,8 @@ function Hold:finish(reason)
   if how.wakes then self:wake() end
 end
 
---- Core has given it back, and Lua does not know yet: on the fast path (`lock.lua`), or in a release that an error or a
---- finalizer interrupted. Does the rest.
+--- The C core has given the hold back and Lua does not know yet: on the fast path (`lock.lua`), or
+--- in a release that an error or a finalizer interrupted. This does the rest.
 ---@return boolean ended
 function Hold:end_rest()
   local ended = self.state == "held" and self.contender:given_back()
@@ -303,8 +330,8 @@ function Hold:end_rest()
   return ended
 end
 
---- Gives back one of several counts, and answers for the present moment.
----@return boolean? ok nil without an error: it is the last count, or max_hold is over
+--- Gives back one of several counts.
+---@return boolean? ok nil without an error: it is the last count, or max_hold has passed
 ---@return string? err "unknown"
 local function release_one(contender)
   if contender:count() == 1 or not contender:held() then return nil end
@@ -314,8 +341,9 @@ local function release_one(contender)
   return ok, err
 end
 
---- Gives back one count, and with the last one the lock.
----@param failed boolean? true: work under the lock may still be under way, so no caller here takes over its node
+--- Gives back one count; with the last count, the lock.
+---@param failed boolean? true: work under the lock may go on, so no other caller here may take over
+---  its node
 ---@return boolean? ok
 ---@return string? err "unknown": released with validity 0, so nobody can say whether it was still held;
 ---  "lost", or as of the engine's `release`
@@ -323,7 +351,7 @@ function Hold:release(failed)
   local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
   local ok, err = release_one(contender)
   if ok or err then return ok, err end
-  if contender:validity() == 0 then dispatcher:keep(self) end -- first, because memory may lack later
+  if contender:validity() == 0 then dispatcher:keep(self) end -- first: there may be no memory later
   if failed then
     ok, err = contender:give_up()
   else
@@ -340,13 +368,15 @@ function Hold:release(failed)
   return ok, err
 end
 
---- Seconds for which the servers cannot give it to another owner; 0 when it is not held. One call of core.
+--- Seconds for which the servers cannot grant it to another owner; 0 if it is not held. One call of
+--- the C core.
 ---@return number seconds
 function Hold:validity()
   return self.state == "held" and self.contender:validity() or 0
 end
 
---- For a guard or a lease: the error that its release returns when the hold is over; nil: it is not over.
+--- For a guard or a lease: the error that its release returns once the hold has ended; nil before
+--- that.
 ---@return string? err "closed", "forked", "lost", "not owner"
 function Hold:is_over()
   local unusable = self.lock_path.client.native:unusable()
@@ -355,36 +385,45 @@ function Hold:is_over()
   return self.state == "lost" and "lost" or "not owner"
 end
 
+--- True if somebody has asked for it back.
+function Hold:is_revoked()
+  return self.asked_for ~= false
+end
+
 --- For a guard or a lease: true while it is held, as far as the client knows.
 function Hold:is_open()
   return self.state == "held" and not self.lock_path.client.native:unusable() and self.contender:held()
 end
 
---- It was granted and cancelled at the same time: the owner hears "cancelled", and `finish "declined"` gives it back.
+--- It was granted and cancelled at the same time: the caller gets "cancelled", and `finish
+--- "declined"` gives it back.
 function Hold:cancelled()
   self.err = "cancelled"
 end
 
---- The finalizer's path: the owner was collected, and the engine tells the servers at once. `abandon` does the rest.
+--- Called by a finalizer: the owner was collected, and the engine releases at once. `abandon` does
+--- the rest.
 function Hold:drop()
   self.dropped = true
   self.contender:drop()
 end
 
---- The owner has ended. Does nothing to a hold that is over.
+--- The owner has ended. Does nothing to a hold that has ended.
 function Hold:abandon()
   if self.state == "waiting" or self.state == "held" then self:finish("abandoned") end
 end
 
---- True if the host has ended the coroutine that acquires it, without an error: nobody would receive the hold.
+--- True if the host has silently ended the coroutine that acquires it: nobody would receive the
+--- hold.
 ---@private
 function Hold:is_deserted()
   local is_gone = self.lock_path.client.loop.is_gone
   return self.joiner and is_gone and is_gone(self.joiner) or false
 end
 
---- Ends the hold if the coroutine that acquires it is gone. Other coroutines of the same owner queue anew. A coroutine
---- that has just been woken looks as if it were gone, so after a grant it takes two checks.
+--- Ends the hold if the coroutine that acquires it is gone. Other coroutines of the same owner
+--- queue again. A coroutine that has just been woken looks as if it were gone, so after a grant it
+--- takes two checks.
 function Hold:desert()
   if not self:is_deserted() then return end
   if self.state == "waiting" then

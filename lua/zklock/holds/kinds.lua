@@ -1,25 +1,30 @@
---- kinds: how each kind of lock is entered. For each there is a function that makes what is known of a path.
+-- SPDX-License-Identifier: MIT
+--- kinds: for each kind of lock, a function that creates its LockPath, which knows how to enter the
+--- lock.
 local LockPath = require "zklock.holds.lock_path"
+
+--- The number of the name that its handle has, for metrics; 0: none.
+local function label_of(hold)
+  local listener = hold.listener
+  return listener.label or listener.semaphore.label
+end
 
 local function enter_line(hold, tag, deadline, once, at_once)
   local lock_path = hold.lock_path
-  local native, settings = lock_path.client.native, lock_path.settings
-  return native:join(hold.contender, lock_path.path, lock_path.node, tag, deadline, once, settings.max_hold,
-    lock_path:under(hold.whose[1]), settings.max_waiting, settings.handoffs, settings.stint, settings.linger,
-    at_once)
+  return lock_path.client.native:join(hold.contender, lock_path.path, tag, deadline, once, lock_path.settings,
+    label_of(hold), lock_path.node, at_once, lock_path:under(hold.whose[1]))
 end
 
 local function enter_lines(hold, tag, deadline, once)
   local lock_path = hold.lock_path
-  local native, settings = lock_path.client.native, lock_path.settings
-  return native:join_all(hold.contender, lock_path.paths, tag, deadline, once, settings.max_hold)
+  return lock_path.client.native:join_all(hold.contender, lock_path.paths, tag, deadline, once, lock_path.settings,
+    label_of(hold))
 end
 
 local function enter_leases(hold, tag, deadline, once)
   local lock_path = hold.lock_path
-  local native, settings = lock_path.client.native, lock_path.settings
-  return native:join_leases(hold.contender, lock_path.path, hold.leases, settings.permits, tag, deadline,
-    once, settings.max_hold)
+  return lock_path.client.native:join_leases(hold.contender, lock_path.path, tag, deadline, once,
+    lock_path.settings, label_of(hold), hold.leases)
 end
 
 local Mutex = LockPath.class { kind = "mutex", node = "lock", enter = enter_line }
@@ -30,7 +35,7 @@ local Multilock = LockPath.class { kind = "multilock", enter = enter_lines }
 
 local kinds = {}
 
----@param settings table? nil: it is a part of a multilock so far
+---@param settings table? nil: so far only multilocks use this path
 ---@return zklock.LockPath
 function kinds.mutex(client, path, settings)
   return LockPath.new(Mutex, { client = client, path = path, settings = settings or false })

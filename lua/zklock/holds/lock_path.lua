@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 --- lock_path: what the owners of one client hold or wait for at one path. All handles of that path share it, so
 --- reentrancy and exclusion span them.
 local core = require "zklock.core"
@@ -5,7 +6,7 @@ local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
---- Stands for a list that is not there yet. Nobody writes into it.
+--- Stands for a list that does not exist yet. Nothing writes into it.
 local NONE = {}
 
 local WEAK_KEYS = { __mode = "k" }
@@ -14,36 +15,43 @@ local function weak()
   return setmetatable({}, WEAK_KEYS)
 end
 
+--- The hold that its owner has received, as the fast path of `lock.lua` reads it, at a path where
+--- only one owner can hold. The fast path reads it in each call, so each handle has it, and it is a
+--- small table of its own: to get from the path to the hold costs a reentrant call a tenth more.
+--- Core knows the rest: the count, the token, and the handle through which the owner took it.
+---@class zklock.Handed
+---@field contender userdata|false false: nobody has received a hold
+---@field whose any[]|false a reference to the owner if core can see which owner runs; else to nobody
+
 ---@class zklock.LockPath
 ---@field client zklock.Client
----@field path string of a multilock the first
+---@field path string of a multilock its first path
 ---@field paths string[]? of a multilock
 ---@field kind string "mutex", "rwlock", "multilock" or "semaphore"
----@field node string? what its nodes are: "lock", "read" or "write"
----@field enter fun(hold: zklock.Hold, tag: integer, deadline: number, once: boolean, at_once: boolean?): boolean?,
----  any joins; true, and the token of what is held already; or nil, err
----@field settings table|false the options; false: nobody has said, for it was only a part of multilocks so far
----@field parts zklock.LockPath[]? of a multilock: the mutexes that it is all of
+---@field node string? the kind of its nodes: "lock", "read" or "write"
+---@field enter fun(hold: zklock.Hold, tag: integer, deadline: number, once: boolean, at_once:
+---  boolean?): boolean?, any joins; returns true and the token of a lock that is held already, or
+---  nil and the error
+---@field settings table|false the options; false: so far only multilocks use this path
+---@field parts zklock.LockPath[]? of a multilock: the mutexes at its paths
 ---@field read zklock.LockPath|false of writers: the readers at the same path
----@field write zklock.LockPath|false and the reverse
+---@field write zklock.LockPath|false of readers: the writers at the same path
 ---@field private by_owner table<any, zklock.Hold>
----@field private by_ending_owner table<any, zklock.Hold> of owners that may come to their end; weak
----@field private present table<zklock.Hold, boolean> those that have joined and not left
+---@field private by_ending_owner table<any, zklock.Hold> of owners that can end; weak
+---@field private present table<zklock.Hold, boolean> the holds that have joined and not left
 ---@field private holder zklock.Hold|false the one of them that holds, or held last; of several, one
----@field [1] userdata|false where no more than one can hold: the contender of the one who was handed it. It stands here
----  by number, as do the next two, and this in a lock's handle, for it is looked up often
----@field [2] any[]|false a reference to him, if core can see whether it is he who runs; else to nobody
----@field [3] table|false the handle through which he took it
----@field private multilocks table<zklock.LockPath, boolean> of a mutex: those that it is a part of; weak
+---@field private handed zklock.Handed|false false: no handle has asked for it, or these are readers
+---@field private multilocks table<zklock.LockPath, boolean> of a mutex: the multilocks of which it
+---  is a part; weak
 ---@field private losers table<any, integer> owners whose next release answers "lost"; weak
 local LockPath = {
-  by_owner = NONE, by_ending_owner = NONE, present = NONE, holder = false, false, false, false,
+  by_owner = NONE, by_ending_owner = NONE, present = NONE, holder = false, handed = false,
   multilocks = NONE, losers = NONE, read = false, write = false,
 }
 LockPath.__index = LockPath
 
---- What all of one kind have in common. A path that nobody asks for has nothing but what tells it from others: there
---- may be many.
+--- The fields that all LockPaths of one kind share. An unused LockPath has few fields of its own,
+--- because there may be many.
 ---@param common { kind: string, node: string?, enter: function }
 function LockPath.class(common)
   common.__index = common
@@ -51,11 +59,11 @@ function LockPath.class(common)
 end
 
 ---@param class table
----@param fields table what is to be known of it: `client`, `path`, `settings`, ...
+---@param fields table its own fields: `client`, `path`, `settings`, ...
 ---@return zklock.LockPath
 function LockPath.new(class, fields)
   local lock_path = setmetatable(fields, class)
-  -- From here on others call it, also when an error is raised into this.
+  -- From here on its parts refer to it, even if this raises.
   for _, part in ipairs(fields.parts or NONE) do
     if part.multilocks == NONE then part.multilocks = weak() end
     part.multilocks[lock_path] = true
@@ -63,22 +71,23 @@ function LockPath.new(class, fields)
   return lock_path
 end
 
---- Somebody asks for it: room for all that will be noted until he has left, for then nothing is allocated.
+--- An owner joins. This allocates all tables that its hold will need, so that its end allocates
+--- nothing.
 local function open(lock_path)
   if lock_path.present ~= NONE then return end
   lock_path.by_owner, lock_path.by_ending_owner = {}, weak()
-  lock_path.holder, lock_path[1], lock_path[2], lock_path[3] = false, false, false, false
+  lock_path.holder = false
   lock_path.present = {}
 end
 
---- Writers and readers at one path know each other.
+--- Makes the writers and the readers at one path refer to each other.
 function LockPath.pair(write, read)
   write.read, read.write = read, write
 end
 
--- ---- options ------------------------------------------------------------------------------------------------------
+-- ---- options ------------------------------------------------------------------------------------
 
---- Have two lists of settings the same in them?
+--- True if both tables contain the same settings.
 local function same(a, b)
   for name, value in pairs(a) do
     if b[name] ~= value then return false end
@@ -89,8 +98,9 @@ local function same(a, b)
   return true
 end
 
---- Options bind while somebody of this client holds or waits there; else the newest ones are those of all handles.
----@return boolean adopted false: other ones bind
+--- While an owner of this client holds or waits at the path, its options are fixed. Otherwise the
+--- newest ones apply, to all handles.
+---@return boolean adopted false: other options are fixed
 function LockPath:adopt(settings)
   local former, read = self.settings, self.read
   if former and same(former, settings) then return true end
@@ -101,9 +111,10 @@ function LockPath:adopt(settings)
   return true
 end
 
--- ---- who holds ----------------------------------------------------------------------------------------------------
+-- ---- holders ------------------------------------------------------------------------------------
 
---- The owner's hold, or wait, as the engine sees it now: a loss counts before its event was taken.
+--- The owner's hold or wait, as the engine sees it now: a loss counts before Lua has taken its
+--- event.
 ---@return zklock.Hold?
 function LockPath:of(who)
   local hold = self.by_owner[who] or self.by_ending_owner[who]
@@ -118,14 +129,14 @@ function LockPath:of(who)
   return hold
 end
 
---- The hold that the owner has been handed, whatever its state is now.
+--- The hold that the owner has received, in whatever state.
 ---@return zklock.Hold?
 function LockPath:handed_to(who)
   local hold = self.by_owner[who] or self.by_ending_owner[who]
   return hold and hold.handed and hold or nil
 end
 
---- A hold is its owner's until it leaves.
+--- The hold belongs to its owner until it leaves.
 function LockPath:add(who, hold)
   open(self)
   self.present[hold] = true
@@ -137,30 +148,44 @@ function LockPath:add(who, hold)
   end
 end
 
---- One of those that have joined was granted.
+--- One of the holds that have joined was granted.
 function LockPath:granted(hold)
   self.holder = hold
 end
 
---- Its owner was handed it: he is found at once when he comes again.
----@param whose any[] a reference to him, or to nobody
-function LockPath:show(hold, whose)
-  if self.holder ~= hold or self.node == "read" then return end
-  self[1], self[2], self[3] = hold.contender, whose, hold.listener
+--- The struct for the handles of this path. false: several readers hold at once, so a handle of
+--- readers does not ask core first.
+---@return zklock.Handed|false
+function LockPath:shown()
+  if self.node == "read" then return false end
+  self.handed = self.handed or { contender = false, whose = false }
+  return self.handed
 end
 
---- It leaves. An error may be raised into this: then it is done again. To set a field to nil that is nil already may
---- allocate.
+--- The owner has received the hold: the fast path recognizes this owner from now on.
+---@param whose any[] a reference to the owner, or to nobody
+function LockPath:show(hold, whose)
+  local handed = self.handed
+  if not handed or self.holder ~= hold then return end
+  handed.contender, handed.whose = hold.contender, whose
+end
+
+--- The hold leaves. If this raises, the caller repeats it. It sets only fields that are not nil,
+--- because setting a nil field to nil may allocate.
 ---@param who any nil: the owner was collected
 function LockPath:remove(who, hold)
   if self.present[hold] then self.present[hold] = nil end
-  if self.holder == hold then self.holder, self[1], self[2], self[3] = false, false, false, false end
+  if self.holder == hold then
+    local handed = self.handed
+    if handed then handed.contender, handed.whose = false, false end
+    self.holder = false
+  end
   if rawequal(who, nil) then return end
   if self.by_owner[who] == hold then self.by_owner[who] = nil end
   if self.by_ending_owner[who] == hold then self.by_ending_owner[who] = nil end
 end
 
---- Somebody listens to those who ask for it back: he is told what has been asked so far.
+--- A listener for revocations was set: it gets the revocations that have come so far.
 function LockPath:tell_revoked()
   for _, holds in ipairs { self.by_owner, self.by_ending_owner } do
     for _, hold in pairs(holds) do hold:tell_revoked() end
@@ -173,7 +198,7 @@ local function give_back_of_dead(hold)
   if rawequal(who, nil) or owner.can_end(who) and owner.is_dead(who) then hold:abandon() end
 end
 
---- Of many readers no more are looked at by each who comes: all of them are before anybody sleeps for long.
+--- How many readers each acquire checks at most. All are checked before anybody sleeps for long.
 local READERS_MOST = 64
 
 local function reap_readers(read)
@@ -185,7 +210,7 @@ local function reap_readers(read)
   end
 end
 
---- Gives back what is held there by who has come to his end: whoever queues now is not to wait for him.
+--- Gives back the holds of owners that have ended, so that a new waiter does not wait for them.
 function LockPath:reap()
   if self.holder then give_back_of_dead(self.holder) end
   if self.read then reap_readers(self.read) end
@@ -198,7 +223,7 @@ function LockPath:reap()
   end
 end
 
--- ---- what an owner may not do to himself --------------------------------------------------------------------------
+-- ---- deadlocks of an owner with itself ----------------------------------------------------------
 
 function LockPath:is_held_by(who)
   local hold = self:of(who)
@@ -213,7 +238,8 @@ local function is_held_in_others(part, who, but)
   return false
 end
 
---- Who holds read and asks for write would wait for himself, and so would he who holds a path of a multilock.
+--- "deadlock" if the owner would wait for itself: it holds read and asks for write, or it already
+--- holds a path of a multilock.
 ---@return string? err
 function LockPath:forbids(who)
   if self.read and self.read:is_held_by(who) then return "deadlock" end
@@ -225,28 +251,28 @@ function LockPath:forbids(who)
   return nil
 end
 
---- The contender of the write under which an owner takes read.
+--- The contender of the write that the owner holds while it asks for read.
 function LockPath:under(who)
   local write = self.write
   return write and write:is_held_by(who) and write:of(who).contender or nil
 end
 
--- ---- losses -------------------------------------------------------------------------------------------------------
+-- ---- losses -------------------------------------------------------------------------------------
 
---- The owner has lost what he held here; his next release tells him.
+--- The owner has lost its hold here. Its next release reports that.
 ---@param number integer of the loss
 function LockPath:note_loss(who, number)
   if self.losers == NONE then self.losers = weak() end
   self.losers[who] = number
 end
 
---- The number of the loss that this owner was not told of yet.
+--- The number of the loss that this owner does not know of yet.
 ---@return integer?
 function LockPath:loss_of(who)
   return self.losers[who]
 end
 
---- He has been told.
+--- The owner knows of its loss.
 function LockPath:forgive(who)
   if self.losers[who] then self.losers[who] = nil end
 end

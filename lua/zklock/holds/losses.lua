@@ -1,25 +1,27 @@
---- losses: the owners that have lost a hold and have not heard of it yet: their next release answers "lost". Until
---- then the holds at that path are not collected, even when no handle of it is left. Some owners never release, so the
---- number of losses is bounded: all that one end of a session can bring are kept, and then the oldest goes.
+-- SPDX-License-Identifier: MIT
+--- losses: the owners that have lost a hold and do not know it yet: their next release answers
+--- "lost". Until then the LockPath stays alive, even if no handle is left. Some owners never
+--- release, so the number of losses is bounded. It has room for all losses that one end of a
+--- session can bring; beyond that, the oldest goes.
 ---@class zklock.Losses
----@field private most integer how many are kept
+---@field private most integer how many losses are kept
 local Losses = {}
 Losses.__index = Losses
 
---- At least so many are kept.
+--- The least that `most` can be.
 local LEAST = 1000
 
 function Losses.new()
   return setmetatable({ first = 1, last = 0, lock_paths = {}, names = {}, most = LEAST }, Losses)
 end
 
---- So many hold or wait at once: all of them may lose at once.
+--- So many owners hold or wait at once: all of them may lose at once.
 ---@param count integer
 function Losses:make_room(count)
   if count > self.most then self.most = count end
 end
 
---- Owners that the collector finds leave the weak table of `LockPath` by themselves.
+--- Collected owners leave the weak table of `LockPath` by themselves.
 local function is_collected(who)
   local kind = type(who)
   return kind ~= "string" and kind ~= "number" and kind ~= "boolean"
@@ -34,7 +36,7 @@ local function forget_oldest(losses)
   losses.first = number + 1
 end
 
---- Once for each loss; again when an error was raised into it.
+--- Called once for each loss, and again if an error was raised into it.
 ---@param lock_path zklock.LockPath
 function Losses:note(lock_path, who)
   if lock_path:loss_of(who) then return end

@@ -1,4 +1,6 @@
---- paths: what one client knows of each path, for as long as there is a handle or a hold of it.
+-- SPDX-License-Identifier: MIT
+--- paths: the LockPath of each path that this client uses. It lives as long as a handle or a hold
+--- refers to it.
 local kinds = require "zklock.holds.kinds"
 local text = require "zklock.base.text"
 
@@ -16,17 +18,17 @@ local function refuse(why, level, ...)
   error(("bad argument " .. why):format(...), level + 1)
 end
 
---- Is it in use? Then it was looked at when it came to be.
+--- True if the path is in use: then it has already been checked.
 function Paths:has(path)
   local lock_path = self.known[path]
-  return lock_path ~= nil and lock_path.path == path -- a multilock is known by another name
+  return lock_path ~= nil and lock_path.path == path -- a multilock has another key
 end
 
---- A semaphore's callers stand in lines of their own below its path: no other lock may be there.
+--- The lines of a semaphore are directories below its path. No other lock may use these.
 local OF_SEMAPHORES = { "/locks", "/leases" }
 
---- Finds a lock of this client that would meet the lines of a semaphore.
----@return string? path of the semaphore, or of what is below one
+--- Finds a lock of this client whose directory collides with the lines of a semaphore.
+---@return string? path of the semaphore, or of the lock below one
 ---@return string? kind of that
 local function in_the_way(paths, path, kind)
   for _, ending in ipairs(OF_SEMAPHORES) do
@@ -39,7 +41,7 @@ local function in_the_way(paths, path, kind)
 end
 
 --- The LockPath of that kind at `path`.
----@param settings table? nil: whatever the others have
+---@param settings table? nil: keeps the settings that other handles use
 ---@param level integer of the public function's caller, seen from here
 ---@return zklock.LockPath
 function Paths:at(path, kind, settings, level)
@@ -62,12 +64,22 @@ function Paths:at(path, kind, settings, level)
   return lock_path
 end
 
---- The LockPath of the multilock of these paths, in whatever order.
+--- The LockPath of the mutex at `path`, with the options that its other handles have.
+---@param usual table the settings of a mutex without other handles
+---@param level integer likewise
+---@return zklock.LockPath
+function Paths:mutex(path, usual, level)
+  local lock_path = self:at(path, "mutex", nil, level + 1)
+  if not lock_path.settings then lock_path:adopt(usual) end
+  return lock_path
+end
+
+--- The LockPath of the multilock of these paths, in any order.
 ---@param level integer likewise
 ---@return zklock.LockPath
 function Paths:of_all(paths, settings, level)
   local sorted = {}
-  for i, path in ipairs(paths) do sorted[i] = path end -- unpack() takes no more than some 8,000 in Lua 5.1
+  for i, path in ipairs(paths) do sorted[i] = path end -- in Lua 5.1 unpack() fails beyond some 8,000 values
   table.sort(sorted)
   local key = "all\0" .. table.concat(sorted, "\0") -- no path has a NUL
   local parts = {}

@@ -1,9 +1,11 @@
---- blocking: the loop of a program that has none. A caller that waits polls: callbacks run meanwhile.
+-- SPDX-License-Identifier: MIT
+--- blocking: the loop of a program without an event loop. A caller that waits also polls, so
+--- callbacks run meanwhile.
 local blocking = { name = "blocking" }
 
---- Waits until `waiter.done` or its time is over; in a forked child, where nothing arrives, not at all. The dispatcher
---- takes what has arrived and runs callbacks; it sleeps until something arrives or a signal comes, whose hook runs as
---- soon as it is back in Lua.
+--- Waits until `waiter.done` or its deadline; in a forked child, where nothing arrives, not at all.
+--- The dispatcher takes the events and runs callbacks. It sleeps until an event or a signal
+--- arrives; Lua runs the signal's hook as soon as the sleep is over.
 function blocking.wait(client, waiter)
   local dispatcher, native = client.dispatcher, client.native
   dispatcher:turn()
@@ -15,10 +17,10 @@ function blocking.wait(client, waiter)
   end
 end
 
---- Nothing to do: who waits looks at `waiter.done` himself.
+--- Nothing to do: the waiting caller checks `waiter.done` itself.
 function blocking.wake(_) end
 
--- Compiled code does not look for the hook that Ctrl-C sets.
+-- Compiled code does not check for the hook that Ctrl-C sets.
 local jit = rawget(_G, "jit")
 if jit then jit.off(blocking.wait) end
 

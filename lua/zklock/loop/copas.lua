@@ -1,6 +1,8 @@
---- copas: waits in Copas' coroutines. From 2.0 on Copas wakes a coroutine when told to. Copas 1 cannot, and has no
---- timers; but it takes what a coroutine yields for an object and the queue that the coroutine is to be put into. We
---- yield a queue of ours, which keeps the coroutine until the one that watches resumes it.
+-- SPDX-License-Identifier: MIT
+--- copas: callers wait in Copas' coroutines. Copas 2.0 and later can wake a coroutine. Copas 1
+--- cannot, and has no timers. But it treats the values that a coroutine yields as an object and a
+--- queue for the coroutine. So we yield a queue of ours, which keeps the coroutine until the
+--- coroutine that watches resumes it.
 local blocking = require "zklock.loop.blocking"
 local copas = require "copas"
 local is_yieldable = require "zklock.base.yieldable"
@@ -8,28 +10,29 @@ local protected = require "zklock.base.protected"
 
 local adapter = { name = "copas" }
 
--- ---- what Copas takes for a socket
+-- ---- the object that Copas treats as a socket
 
 local Link = {}
 Link.__index = Link
 
 function Link:getfd() return self.fd end
 
---- Copas asks at the beginning of every turn of the loop whether there is something to read although the descriptor is
---- not readable.
+--- At the beginning of every turn of the loop Copas asks whether there is data although the
+--- descriptor is not readable.
 function Link:dirty()
   local host = self.host
   return not host.ready or host.due[1] ~= nil or host:is_late()
 end
 
---- The first time it says that nothing has arrived: Copas suspends the coroutine that reads until something has.
+--- The first call reports that nothing has arrived, so Copas suspends the reader until something
+--- has.
 function Link:receive()
   if self.waited then return "!" end
   self.waited = true
   return nil, "timeout"
 end
 
---- Copas 1 closes what a coroutine read from last.
+--- Copas 1 closes the last object that a coroutine read from.
 function Link.close() end
 
 -- ---- a client in the loop
@@ -37,7 +40,7 @@ function Link.close() end
 local Host = {}
 Host.__index = Host
 
---- Takes what has arrived, for as long as the client is watched and somebody is to be resumed.
+--- Takes the events, as long as the client is watched and a waiter is left to resume.
 local function serve(host)
   while host.ready or host.due[1] do
     host.link.waited = false
@@ -47,7 +50,7 @@ local function serve(host)
     host:resume_due()
     if not ok then
       host.is_served = false
-      host:listen() -- for the others
+      host:listen() -- for the other waiters
       error(err, 0)
     end
   end
@@ -66,7 +69,8 @@ end
 if copas.wakeup then
   local pause, pause_forever = copas.pause or copas.sleep, copas.pauseforever or function() copas.sleep(-1) end
 
-  -- In plain Lua 5.1 the one that Copas knows may not be the running one, which a pcall has made.
+  -- In plain Lua 5.1 the running coroutine may be one that a pcall has created, which Copas does
+  -- not know.
   local running = coroutine.running
   if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then running = require("coxpcall").running end
 
@@ -88,7 +92,10 @@ else
 
   function queue.push(_, waiter, thread) waiter.thread = thread end
 
-  function Host.suspend(_, waiter) coroutine.yield(waiter, queue) end
+  --- Nothing serves a closed client: then the caller waits without being suspended.
+  function Host:suspend(waiter)
+    if self.ready then coroutine.yield(waiter, queue) end
+  end
 
   function Host:resume(waiter)
     if waiter.is_due then return end
@@ -124,9 +131,9 @@ end
 
 function adapter.watch(client, ready)
   local host = setmetatable({
-    ready = ready, -- nil: the client is watched no more
-    waiting = {}, -- nobody else need know their coroutine
-    due = {}, -- those to be resumed
+    ready = ready, -- nil: the client is no longer watched
+    waiting = {}, -- nothing else refers to their coroutines
+    due = {}, -- the waiters to resume
     beginning = 0,
   }, Host)
   host.link = setmetatable({ fd = client:getfd(), host = host }, Link)
@@ -134,7 +141,7 @@ function adapter.watch(client, ready)
   host:listen()
   return function(hang_up)
     host.ready, host.hang_up = nil, hang_up
-    return host.is_served -- who watches does it
+    return host.is_served -- `serve` hangs up
   end
 end
 
@@ -151,7 +158,7 @@ local function await(host, waiter)
   end
 end
 
---- After an error nothing here resumes the coroutine, which may be suspended somewhere else by then.
+--- After an error nothing here may resume the coroutine, which may then be suspended elsewhere.
 function adapter.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
   local host = client.host
@@ -166,7 +173,8 @@ function adapter.wake(waiter)
   if waiter.thread then waiter.host:resume(waiter) end
 end
 
---- Outside of the loop no coroutine is made: Copas 4 would begin it later, and the loop may never run again.
+--- Outside of the loop this creates no coroutine: Copas 4 would begin it later, and the loop may
+--- never run again.
 function adapter.spawn(client, fn)
   if not is_yieldable() then return false end
   local host = client.host

@@ -1,5 +1,7 @@
---- cqueues: waits in coroutines of a controller, each on a condition of its own. The controller in which a client was
---- made is its home, and watches it until it is closed. Other controllers watch it only while somebody waits there.
+-- SPDX-License-Identifier: MIT
+--- cqueues: callers wait in coroutines of a controller, each on a condition of its own. A client's
+--- home is the controller that created it; the home watches the client until it is closed. Another
+--- controller watches it only while one of its coroutines waits for it.
 local blocking = require "zklock.loop.blocking"
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
@@ -7,23 +9,23 @@ local protected = require "zklock.base.protected"
 
 local adapter = { name = "cqueues" }
 
---- How long the home may take to begin a callback before another controller, which waits for that, begins it; and the
---- time between two looks; seconds.
+--- How long the home may take to begin a callback before another controller, which waits for it,
+--- begins it; and the time between two checks; seconds.
 local PATIENCE, PAUSE = 0.1, 0.002
 
---- The controller that can suspend the running coroutine: the one that resumed it. What is yielded in a coroutine that
---- something else resumed goes to that.
+--- The controller that can suspend the running coroutine, if the controller itself has resumed it.
+--- If something else has, a yield would go to that.
 local function here()
   local controller, is_its_own = cqueues.running()
   return is_its_own and controller or nil
 end
 
---- Has somebody closed this controller? It will resume nobody any more.
+--- True if this controller was closed: it will resume no coroutine any more.
 local function is_closed(controller)
   return not pcall(controller.count, controller)
 end
 
---- The stations at which somebody still watches.
+--- True if a controller that is not closed still watches.
 local function is_watched(host)
   for controller in pairs(host.stations) do
     if is_closed(controller) then host.stations[controller] = nil end
@@ -31,19 +33,19 @@ local function is_watched(host)
   return next(host.stations) ~= nil
 end
 
---- A controller's coroutine that watches for those who wait there.
+--- A controller's coroutine that watches for the callers that wait there.
 local function serve(host, station)
   local controller = cqueues.running()
   while station.users > 0 do
     cqueues.poll(host.link, station.news)
     local ok, err = pcall(host.ready)
     if not ok then
-      controller:wrap(serve, host, station) -- for the others
+      controller:wrap(serve, host, station) -- for the other callers
       error(err, 0)
     end
   end
   host.stations[controller] = nil
-  controller:cancel(host.link.pollfd) -- or a descriptor that gets this number would not be heard
+  controller:cancel(host.link.pollfd) -- otherwise it would miss events of a later descriptor with the same number
   if host.hang_up and not is_watched(host) then host.hang_up() end
 end
 
@@ -70,14 +72,14 @@ function adapter.watch(client, ready)
     link = { pollfd = client:getfd(), events = "r" },
     stations = setmetatable({}, { __mode = "k" }), -- by controller
     home = setmetatable({ controller }, { __mode = "v" }), had_home = controller ~= nil,
-    spawned = 0, pending = {}, -- by number: what has not begun
+    spawned = 0, pending = {}, -- by number: callbacks that have not begun
   }
   client.host = host
   local station = controller and enter(host, controller)
   return function(hang_up)
     host.hang_up = hang_up
     if station then leave(station) end
-    return is_watched(host) -- the last of them does it
+    return is_watched(host) -- the last station hangs up
   end
 end
 
@@ -89,10 +91,10 @@ function adapter.wait(client, waiter)
   local controller = here()
   if not controller then return blocking.wait(client, waiter) end
   local host = client.host
-  local station = enter(host, controller)
+  local station = client:getfd() >= 0 and enter(host, controller) -- a closed client has no descriptor
   waiter.condition = condition.new()
   local ok, err = protected(await, waiter)
-  leave(station)
+  if station then leave(station) end
   if not ok then error(err, 0) end
 end
 
@@ -100,19 +102,20 @@ function adapter.wake(waiter)
   if waiter.condition then waiter.condition:signal() end
 end
 
---- The controller at which a client is at home, until that is closed.
+--- The client's home, unless it is closed.
 local function home_of(host)
   local home = host.home[1]
   return home and not is_closed(home) and home or nil
 end
 
---- Begins it at home, if there is one. Outside of all controllers it begins none: no controller may ever run again.
+--- Begins the callback at home, if there is one. Outside of all controllers it begins none: no
+--- controller may ever run again.
 function adapter.spawn(client, fn)
   local host, controller = client.host, cqueues.running()
   if not controller then return false end
   local number = host.spawned + 1
   local function begin()
-    if not host.pending[number] then return end -- begun elsewhere
+    if not host.pending[number] then return end -- another controller has begun it
     host.pending[number] = nil
     fn()
   end
@@ -122,8 +125,8 @@ function adapter.spawn(client, fn)
   return ok
 end
 
---- Begins here the callbacks that its home has not begun; outside of all controllers in coroutines that nothing
---- resumes.
+--- Begins here the callbacks that the home has not begun. Outside of all controllers they run in
+--- coroutines that nothing resumes.
 local function adopt(host, controller)
   local numbers = {}
   for number in pairs(host.pending) do numbers[#numbers + 1] = number end

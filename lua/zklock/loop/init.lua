@@ -1,33 +1,44 @@
---- loop: who waits, and how: one adapter for each event loop. An adapter knows nothing of locks. docs/loops.md is its
---- contract.
+-- SPDX-License-Identifier: MIT
+--- loop: how callers wait: one adapter for each event loop. An adapter knows nothing about locks.
+--- docs/loops.md is its contract.
 ---
 --- Required:
 ---   name                  a string
----   wait(client, waiter)  suspends the caller until `waiter.done` is true or `waiter:left()` is 0; where the caller
----                         cannot be suspended, `require("zklock.loop.blocking").wait(client, waiter)` does
----   wake(waiter)          `waiter.done` has just become true: resumes who waits for it, soon, but not inside
----                         this call, and nobody whose `wait` has raised
+---   wait(client, waiter)  suspends the caller until `waiter.done` is true or `waiter:left()` is 0.
+---                         If the caller cannot be suspended, the adapter calls
+---                         `require("zklock.loop.blocking").wait(client, waiter)`
+---   wake(waiter)          `waiter.done` has just become true: resumes the caller that waits for
+---                         it, soon, but not inside this call. Never resumes a caller whose
+---                         `wait` has raised
 --- Optional:
----   unfit()               why no client can be made here and now (connect raises it), or nil
----   can_wait()            true; or nil and the error that every waiting call answers here and now, and what to do
----                         instead
----   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable; returns the function
----                         that ends that, and which may call its argument itself when it has let go of the
----                         descriptor, and then returns true. It may keep `ready`, but not the client, which must
----                         stay collectable
----   spawn(client, fn)     runs fn in a coroutine of its own in which the loop's waits work; false: cannot now
----   settle(client)        returns when all that `spawn` was given has begun, if the caller can be suspended
----   owner(client, by_thread)  the owner of a call that names none; by_thread: of a lock with `owner = "thread"`
----   tie(client, request)  a lock's request was made: where what runs is for somebody (a request of nginx's), it calls
----                         `request:abandon()` at his end
----   attend(client)        there is something to tell that no call waits for: `ready()` is to be called from now on
----   is_gone(waiter)       the host has ended the coroutine that waits, and told nobody
----   look(client)          a caller looks how things stand, without a wait: where nobody calls `ready()`, the adapter
----                         may do so itself
----   note(line)            of the log of a host: a loss, a change of state for the worse
----   report(message)       an error in a callback, where `on_error` is not set
----   background            true: the host must not be held up: `connect` does not wait unless it is told to, `close`
----                         never does, and the session ends behind the scenes
+---   unfit()               why no client can be created here and now (connect raises it), or nil
+---   can_wait()            true; or nil, the error that every waiting call returns here and now,
+---                         and advice
+---   watch(client, ready)  from now on the loop calls `ready()` when client:getfd() is readable.
+---                         Returns the function that ends the watch. That function gets a callback:
+---                         if it calls the callback itself once it has let go of the descriptor, it
+---                         returns true. The adapter may keep `ready`, but not the client, which
+---                         must stay collectable
+---   spawn(client, fn)     runs fn in its own coroutine, in which the loop's waits work; false: it
+---                         cannot do that now
+---   settle(client)        returns once every function given to `spawn` has begun, if the caller
+---                         can be suspended
+---   owner(client, by_thread)  the owner of a call that names none; by_thread: of a lock with
+---                         `owner = "thread"`
+---   tie(client, request)  a request for a lock was created: if the host is serving a request (as
+---                         nginx does), the adapter calls `request:abandon()` when that ends
+---   attend(client, lasts)  there will be events that no call waits for: the adapter calls `ready()`
+---                         from now on; lasts: a job goes on until the client is closed
+---   follow(client, run)   `run:event()` is called if the host silently ends the running coroutine.
+---                         Returns a value for `run` to keep
+---   is_gone(waiter)       true if the host has silently ended the coroutine that waits
+---   look(client)          a caller asks for a state without waiting: if nothing calls `ready()`,
+---                         the adapter may do so itself
+---   note(line)            logs a line to the host's log: a loss, a change of state for the worse
+---   report(message)       reports an error in a callback, if `on_error` is not set
+---   background            true: the host must not be held up. `connect` waits only if its caller
+---                         asks for that, `close` never waits, and the session ends in the
+---                         background
 
 local text = require "zklock.base.text"
 
@@ -45,6 +56,7 @@ local FIELDS = {
   owner = "function?",
   tie = "function?",
   attend = "function?",
+  follow = "function?",
   is_gone = "function?",
   look = "function?",
   note = "function?",
@@ -52,20 +64,26 @@ local FIELDS = {
   background = "boolean?",
 }
 
---- The adapters that come with zklock. Loaded when asked for: they need their loop.
+--- The adapters that come with zklock. Each is loaded on demand, because it needs its loop.
 local MODULES = {
   blocking = "zklock.loop.blocking",
   copas = "zklock.loop.copas",
   cqueues = "zklock.loop.cqueues",
+  haproxy = "zklock.loop.haproxy",
   luv = "zklock.loop.luv",
   openresty = "zklock.loop.openresty",
 }
 
---- In nginx a wait that blocks would stop a whole worker.
+--- In nginx a wait that blocks would stop a whole worker, in HAProxy a whole thread.
 function loop.default()
-  local ngx = rawget(_G, "ngx")
-  return type(ngx) == "table" and ngx.get_phase and "openresty" or "blocking"
+  local ngx, hap = rawget(_G, "ngx"), rawget(_G, "core")
+  if type(ngx) == "table" and ngx.get_phase then return "openresty" end
+  if type(hap) == "table" and hap.register_action and hap.tcp then return "haproxy" end
+  return "blocking"
 end
+
+-- HAProxy may change its root before the first client needs the file.
+if loop.default() == "haproxy" then require(MODULES.haproxy) end
 
 local function refuse(why, level)
   error(("bad argument 'options.loop': %s"):format(why), level + 1)
@@ -99,7 +117,8 @@ local function check_fields(adapter, level)
   end
 end
 
---- The adapter for `options.loop`; raises for what is none, and where no client can be made.
+--- The adapter for `options.loop`. Raises if the value is no adapter, or if no client can be
+--- created here.
 ---@param value string|table|nil
 ---@param level integer of connect's caller, seen from here
 function loop.choose(value, level)

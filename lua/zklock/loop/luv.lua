@@ -1,4 +1,6 @@
---- luv: waits in coroutines that luv's callbacks resume. It has no coroutines of its own, so any can wait.
+-- SPDX-License-Identifier: MIT
+--- luv: callers wait in coroutines that luv's callbacks resume. luv has no coroutines of its own,
+--- so any coroutine can wait.
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
 local is_yieldable = require "zklock.base.yieldable"
@@ -15,16 +17,17 @@ local luv = { name = "luv" }
 --- A timer's longest time, in seconds.
 local LONGEST = 1e6
 
---- Those that wait: nobody else need know their coroutine.
+--- The waiters: nothing else need refer to their coroutines.
 local waiting = Bag.new("_place")
 
---- Whether somebody else has closed a handle of ours: `uv.walk` finds all handles, and whoever ends a loop closes them.
---- Libuv aborts the process when a closed one is stopped.
+--- True if other code has closed a handle of ours: `uv.walk` finds all handles, and programs close
+--- them when they end the loop. Libuv aborts the process if a closed handle is stopped.
 local function is_closed(handle)
   return not handle or handle:is_closing()
 end
 
--- Timers are used again and never closed: luv 1.44 crashes when a close is still pending at the script's end.
+-- Timers are used again and never closed: luv 1.44 crashes if a close is pending when the script
+-- ends.
 local timers = {}
 
 local function take_timer()
@@ -37,12 +40,12 @@ local function ignore() end
 
 local function put_back(timer)
   if is_closed(timer) then return end
-  timer:start(0, 0, ignore) -- luv holds a timer's last function
+  timer:start(0, 0, ignore) -- luv refers to the function that a timer had last
   timer:stop()
   timers[#timers + 1] = timer
 end
 
---- Not inside this call, but in the next turn of the loop.
+--- Calls fn in the next turn of the loop.
 local function later(fn)
   local timer = take_timer()
   timer:start(0, 0, function()
@@ -51,7 +54,7 @@ local function later(fn)
   end)
 end
 
---- It is in no wait of ours any more.
+--- The waiter no longer waits here.
 local function leave(waiter)
   quietly(waiting.remove, waiting, waiter)
   waiter.thread = false
@@ -61,7 +64,7 @@ local function leave(waiter)
   end
 end
 
---- Looks at two of them, whether somebody closed their coroutine whom nobody else tells us of.
+--- Checks two waiters: nothing reports that a script has closed a waiter's coroutine.
 local at = 0
 local function sweep()
   for _ = 1, math.min(2, waiting.count) do
@@ -78,15 +81,15 @@ end
 local function go_on(waiter)
   local thread = waiter.thread
   if not thread then return end
-  if coroutine.status(thread) ~= "suspended" then return leave(waiter) end -- somebody closed it
+  if coroutine.status(thread) ~= "suspended" then return leave(waiter) end -- a script has closed it
   ended(thread, coroutine.resume(thread))
 end
 
---- Whose wait is over, in that order: the next turn of the loop resumes them.
+--- The waiters whose wait is over, in order: the next turn of the loop resumes them.
 local woken = Fifo.new()
 local turn
 
---- An error in one of them leaves the others for another turn.
+--- After an error in one coroutine another turn resumes the others.
 local function resume_all()
   local last = woken.count
   local waiter = woken:first()
@@ -109,9 +112,9 @@ local function begin_turn()
   turn:start(0, 1, resume_all)
 end
 
--- ---- how the descriptor is watched
+-- ---- watching the descriptor
 
---- Watches again what somebody else has made the loop forget.
+--- Watches the descriptor again if other code has closed the handle.
 local function listen(host)
   if host.stopped or not is_closed(host.handle) then return end
   host.handle = assert(uv.new_poll(host.fd))
@@ -137,7 +140,7 @@ local function await(waiter)
   while not waiter.done and waiter:left() ~= 0 do suspend(waiter) end
 end
 
---- After an error nothing here resumes the coroutine, which may be suspended somewhere else by then.
+--- After an error nothing here may resume the coroutine, which may then be suspended elsewhere.
 function luv.wait(client, waiter)
   if not is_yieldable() then return blocking.wait(client, waiter) end
   listen(client.host)
@@ -153,7 +156,8 @@ function luv.wake(waiter)
   woken:append(waiter)
 end
 
---- The descriptor is open for as long as the handle is: it holds `ready`, and that what the descriptor belongs to.
+--- The descriptor stays open as long as the handle: the handle refers to `ready`, and `ready` to
+--- the engine's client, which owns the descriptor.
 function luv.watch(client, ready)
   local host = { fd = client:getfd(), ready = ready, handle = false, stopped = false }
   client.host = host
@@ -164,7 +168,7 @@ function luv.watch(client, ready)
     if is_closed(handle) then return false end
     handle:stop()
     later(function()
-      if not is_closed(handle) then handle:close() end -- libuv takes the descriptor from its list once more
+      if not is_closed(handle) then handle:close() end -- libuv removes the descriptor again
       hang_up()
     end)
     return true

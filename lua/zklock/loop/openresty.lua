@@ -1,7 +1,8 @@
---- openresty: waits in nginx's light threads, each on a semaphore of its own. A worker hears from the engine through a
---- Unix socket: nothing polls, and an idle worker is left alone.
+-- SPDX-License-Identifier: MIT
+--- openresty: callers wait in nginx's light threads, each on a semaphore of its own. A worker hears
+--- from the engine through a Unix socket, so nothing polls in an idle worker.
 ---
---- Owners are requests: nginx uses coroutines again for the next request.
+--- Owners are requests, not coroutines: nginx uses a coroutine again for the next request.
 local ngx = rawget(_G, "ngx")
 if not ngx then error("only valid inside nginx", 0) end
 
@@ -12,20 +13,20 @@ local semaphore = require "ngx.semaphore"
 
 local openresty = { name = "openresty", background = true }
 
---- Seconds between two looks of one who waits: the notifier's timer may have ended, and in a worker that is told to
---- leave nobody else asks for a new one.
+--- Seconds between two checks of a waiter: the notifier's timer may have ended, and in a worker
+--- that exits nothing else asks for a new one.
 local NAP = 10
---- Seconds between two looks of one who waits while nobody listens to the notifier.
+--- Seconds between two checks of a waiter while the notifier has no reader.
 local UNHEARD = 0.05
---- Seconds by which the engine may be late with what is due, before one who waits looks himself.
+--- How late, in seconds, the engine may end a wait that is due before the waiter checks.
 local LATE = 0.1
 
 local ADVICE = "lock:request (or semaphore:request) works in every phase: its callback gets the answer"
 
 ffi.cdef "void *SSL_magic_pending_session_ptr(void);"
 
---- Whether OpenSSL waits for a session that is being fetched: OpenResty's does. Elsewhere the handler that waited would
---- be ended.
+--- Whether OpenSSL can suspend the handler that fetches a session; OpenResty's OpenSSL can. Other
+--- versions would end a handler that waits.
 local fetches_wait = pcall(function() return ffi.C.SSL_magic_pending_session_ptr end)
 
 --- The phases in which a light thread can be suspended.
@@ -64,9 +65,12 @@ function openresty.watch(client, ready)
   return function() host:remove() end
 end
 
---- How long to sleep before it looks itself; seconds.
+--- The shortest time for which nginx suspends a light thread; seconds.
+local SHORTEST = 0.001
+
+--- How long a waiter sleeps before it checks; seconds.
 local function nap(host, waiter)
-  local left = math.min(waiter:left() or NAP, NAP)
+  local left = math.max(math.min(waiter:left() or NAP, NAP), SHORTEST)
   if not host.notifier:is_heard() then return math.min(left, UNHEARD) end
   local due = waiter.due and waiter.due - core.now()
   return due and math.min(left, math.max(due + LATE, LATE)) or left
@@ -76,7 +80,7 @@ function openresty.wait(client, waiter)
   if waiter.done then return end
   local host = client.host
   host.visits:here()
-  if waiter.done then return end -- its visit has begun here, and took the events
+  if waiter.done then return end -- its visit has just begun, and took the events
   host.notifier:listen()
   waiter.semaphore = assert(semaphore.new(0))
   repeat
@@ -88,8 +92,9 @@ function openresty.wait(client, waiter)
   until over
 end
 
---- ngx.thread.kill takes a light thread out of its semaphore's queue, and tells nobody. Its coroutine may be another
---- one's by now, so the semaphore is asked: below 0 it counts who waits.
+--- ngx.thread.kill takes a light thread out of its semaphore's queue without notice. The coroutine
+--- may be another light thread's by now, so this asks the semaphore, whose count is negative while
+--- a light thread waits.
 function openresty.is_gone(waiter)
   return waiter.is_asleep and waiter.semaphore:count() >= 0 or false
 end
@@ -98,10 +103,11 @@ function openresty.wake(waiter)
   if waiter.semaphore then waiter.semaphore:post(1) end
 end
 
---- The light thread that wakes everybody runs no code of the user's: callbacks have a timer of their own.
+--- The light thread that wakes waiters runs no code of the script: callbacks run in their own
+--- timer.
 function openresty.spawn(client, fn)
   client.host.runner:add(fn)
-  client.host.notifier:listen() -- it looks after that timer
+  client.host.notifier:listen() -- it keeps the runner's timer going
   return true
 end
 
@@ -109,7 +115,7 @@ function openresty.owner(client, by_thread)
   return client.host.visits:owner(YIELDING[ngx.get_phase()], by_thread)
 end
 
---- The phases in which nginx serves a request that it will tell the end of. In the log phase it has told it already.
+--- The phases that serve a request whose end nginx will report. In the log phase it has done so.
 local SERVING = { set = true, server_rewrite = true, rewrite = true, access = true, content = true, balancer = true,
   header_filter = true, body_filter = true, ssl_cert = true }
 
@@ -119,14 +125,19 @@ function openresty.tie(client, request)
   host:help_if_unheard()
 end
 
---- In a worker that leaves, nobody asks again for a timer that nginx has dropped. A request that only looks, again and
---- again, would never see an answer.
+--- In a worker that exits, nothing asks again for a timer that nginx has dropped. A request that
+--- only polls its state would never see an answer.
 function openresty.look(client)
   client.host:help_if_unheard()
 end
 
-function openresty.attend(client)
+function openresty.attend(client, lasts)
+  if lasts then client.host:last() end
   client.host:help_if_unheard()
+end
+
+function openresty.follow(client, run)
+  return client.host.visits:follow(run)
 end
 
 function openresty.note(line)

@@ -1,5 +1,7 @@
---- ops: what a caller may want done to nodes, checked, as lists that the engine reads: kind, path, data, version,
---- flags, acl. Everything here raises at `level`, as `check`'s functions do, with a message that names the argument.
+-- SPDX-License-Identifier: MIT
+--- ops: checks the requests about nodes, and turns each into a list that the engine reads: kind,
+--- path, data, version, flags, acl. Everything here raises at `level`, as `check`'s functions do,
+--- with a message that names the argument.
 local acl = require "zklock.base.acl"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
@@ -7,16 +9,16 @@ local text = require "zklock.base.text"
 
 local ops = {}
 
---- As the engine counts them.
+--- The engine's numbers.
 local KINDS = { get = 0, exists = 1, children = 2, create = 3, set = 4, delete = 5, check = 6 }
 
---- The number that the servers append to the name of a sequential node looks like this, at its longest.
+--- A number that the servers append to the name of a sequential node, and the longest one.
 local A_SEQUENCE, LONGEST_SEQUENCE = "0000000000", "-2147483648"
 
 local CREATE_OPTIONS = { ephemeral = true, sequential = true, container = true, parents = true, acl = true }
 local FLAGS = { ephemeral = "e", sequential = "s", container = "c", parents = "p" }
 
---- `level` is that of the function that calls this.
+--- `level` counts from the function that calls this.
 local function refuse(name, why, level)
   error(("bad argument '%s': %s"):format(name, why), level + 1)
 end
@@ -39,12 +41,12 @@ local function version_of(value, name, level)
   return value
 end
 
---- Data and version are called "data" and "version", or in a list "ops[1][3]" and "ops[1][4]".
+--- An argument's name in messages: "data", or in a list of several ops "ops[1][3]".
 local function named(name, index, word)
   return index and ("%s[%d]"):format(name, index) or word
 end
 
---- Can what the servers make of the path of a sequential node be one?
+--- Raises if the path of a sequential node could become an invalid one with its number.
 local function check_numbered(client, path, name, level)
   local wrong = check.path_error(path .. LONGEST_SEQUENCE, client.chroot, "read")
   if not wrong and core.is_node(path:match("[^/]*$") .. A_SEQUENCE) then
@@ -54,7 +56,7 @@ local function check_numbered(client, path, name, level)
   refuse(name, ("path '%s': with the sequence number appended, %s"):format(text.shown(path), wrong), level)
 end
 
----@param list string? the op's own name in a list of several
+---@param list string? the op's own name, if it is one of a list
 function ops.set(client, path, data, version, list, level)
   return { KINDS.set, check.path(path, named(list, list and 2, "path"), level + 1, client.chroot, "write"),
     bytes(data, named(list, list and 3, "data"), level + 1),
@@ -71,7 +73,7 @@ local function check_op(client, path, version, list, level)
     version_of(version, named(list, 3), level + 1) }
 end
 
---- The flags as the engine reads them, and the ACL, or nil for the client's.
+--- The flags as the engine reads them, and the ACL, or nil for the client's ACL.
 local function create_options(client, options, name, among, level)
   options = check.options(options, name, CREATE_OPTIONS, level + 1)
   local flags = ""
@@ -117,7 +119,7 @@ local function one_of_list(client, op, name, level)
   return made
 end
 
---- Several of them.
+--- Checks a list of ops.
 ---@return table[]
 function ops.list(client, value, level)
   if type(value) ~= "table" then refuse("ops", ("list expected, got %s"):format(type(value)), level) end
@@ -132,7 +134,7 @@ function ops.list(client, value, level)
   return list
 end
 
---- None of them is done to one of these nodes.
+--- Raises if one of the ops is on one of these nodes.
 function ops.spare(list, paths, level)
   local own = {}
   for _, path in ipairs(paths) do own[path] = true end
@@ -144,7 +146,7 @@ function ops.spare(list, paths, level)
   end
 end
 
---- The op's result in a transaction.
+--- The result of one op of a transaction.
 ---@param answer userdata
 function ops.result(op, answer, index)
   if op[1] == KINDS.create then return answer:data(index) end

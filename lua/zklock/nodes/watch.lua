@@ -1,5 +1,6 @@
---- watch: somebody looks at a node, and is called with its latest state: one call at a time. It is a client's until
---- it is stopped, whoever has it.
+-- SPDX-License-Identifier: MIT
+--- watch: calls a function with the latest state of a node, one call at a time. It goes on until it
+--- is stopped, even if the script has dropped it.
 local Callbacks = require "zklock.run.callbacks"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
@@ -9,24 +10,24 @@ local owner = require "zklock.owners.owner"
 local quietly = core.quietly
 
 ---@class zklock.Watch
----@field private view userdata the engine's
----@field private running any[]|boolean a reference to the coroutine that fn runs in, which does not keep that alive
----@field private called boolean fn has been called with what was taken last, and has not come to its end
----@field private record zklock.Call of fn: again and again, so that to queue it allocates nothing
+---@field private view userdata the engine's part
+---@field private running any[]|boolean a weak reference to the coroutine in which fn runs
+---@field private called boolean fn has been called with the latest state, and has not returned
+---@field private record zklock.Call of fn; used again and again, so queueing it allocates nothing
 local Watch = {}
 Watch.__index = Watch
 Watch.__name = "zklock.Watch"
 
---- Begins to look.
+--- Begins to watch.
 ---@param client zklock.Client
----@param children boolean at the children, not at the data
+---@param children boolean true: watches the children; false: the data
 ---@return zklock.Watch? watch
 ---@return string? err "too many watches", "closed", "forked"
 function Watch.new(client, path, children, fn)
   local record = Callbacks.new_call(false, false, false)
   local self = setmetatable({ client = client, fn = fn, path = path, view = false, stopped = false, running = false,
     called = false, record = record }, Watch)
-  Callbacks.revoke(record) -- until there is something to tell
+  Callbacks.revoke(record) -- until there is news
   Callbacks.on_failure(record, function() self:fail() end)
   local view, err = client.native:look_at(path, children, client.dispatcher:enter(self))
   if not view then return nil, err end
@@ -41,8 +42,8 @@ local function is_over(self)
   return self.stopped or self.client.native:unusable() ~= nil
 end
 
---- A coroutine that was closed or collected, that nginx has ended, or into which an error was raised where none can be
---- caught, runs fn no more.
+--- False also if fn's coroutine was closed or collected, if nginx has ended it, or if an error was
+--- raised into it where nothing could catch the error.
 local function is_running(self)
   local running = self.running
   if not running or running == true then return running end
@@ -50,7 +51,8 @@ local function is_running(self)
   return thread ~= nil and coroutine.status(thread) ~= "dead"
 end
 
---- One that has not come to its end properly has been told what it was called with.
+--- If the former call did not return normally, the state it was called with still counts as
+--- delivered.
 local function begin(self)
   if is_over(self) then return false end
   local thread = coroutine.running()
@@ -61,21 +63,22 @@ end
 
 local call
 
---- For the dispatcher: there is something new. May be told again.
+--- The dispatcher calls this, perhaps twice, when there is news.
 ---@private
 function Watch:event()
   if is_running(self) or is_over(self) then return end
   self.client.callbacks:tell_again(self.record, call, self)
 end
 
---- For the dispatcher: fn's coroutine may have come to its end without a word.
----@param is_unsure boolean? also before it has begun
+--- The dispatcher calls this when fn's coroutine may have ended without notice.
+---@param is_unsure boolean? true: perhaps before fn began
 ---@private
 function Watch:remind(is_unsure)
   if (is_unsure or self.running) and not is_running(self) then self:event() end
 end
 
---- The callback has ended by an error that was not fn's (no memory, a hook): another one tells what it had to tell.
+--- An error that was not fn's (no memory, a hook) has ended the callback: another call delivers the
+--- rest.
 ---@private
 function Watch:fail()
   self.running, self.called = false, false
@@ -97,7 +100,7 @@ end
 
 if _VERSION == "Lua 5.1" and not rawget(_G, "jit") then
   local unpack = table.unpack or unpack -- luacheck: ignore 113
-  --- xpcall passes no arguments on there.
+  --- xpcall passes no arguments there.
   tell = function(self, is_new, ...)
     if not is_new then return false end
     local arguments = { ... }
@@ -115,7 +118,7 @@ local function tell_all(self)
   until not told or is_over(self)
 end
 
---- The callback: tells the latest state, and what has come meanwhile.
+--- The callback: delivers the latest state, and any state that arrives meanwhile.
 function call(self)
   if not quietly(begin, self) then return end
   local ok, err = pcall(tell_all, self)
@@ -123,7 +126,7 @@ function call(self)
   if not ok then error(err, 0) end
 end
 
---- Nobody is called any more. Twice is fine.
+--- After this, nothing calls fn. A second call does nothing.
 function Watch:stop()
   check.self(self, Watch, "watch:stop")
   if self.stopped then return end

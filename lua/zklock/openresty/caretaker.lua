@@ -1,22 +1,25 @@
---- caretaker: looks from time to time whether each client's timers are there, for nginx drops some without a word; and
---- tells the clients when the worker is told to leave. One timer for all clients of a worker.
+-- SPDX-License-Identifier: MIT
+--- caretaker: checks periodically whether each client's timers still exist, because nginx drops
+--- some silently. It also tells the clients when nginx tells the worker to exit. All clients of a
+--- worker share one timer.
 local caretaker = {}
 
---- Seconds between two looks. nginx repeats such a timer also when it drops one turn of it.
+--- Seconds between two checks. If nginx drops one run of this timer, it still schedules the next
+--- one.
 local PERIOD = 10
 
 local hosts = setmetatable({}, { __mode = "k" })
 local begun = false
 
---- At the worker's end nginx runs all timers early.
+--- When a worker exits, nginx runs all its timers early.
 local function round(premature)
   for host in pairs(hosts) do
     if premature then host:leave() else host:tend() end
   end
 end
 
---- Looks after a client's host from now on, unless the worker is leaving.
----@return boolean looked_after
+--- Checks a client's host periodically from now on, unless the worker is exiting.
+---@return boolean added
 function caretaker.add(host)
   if ngx.worker.exiting() then return false end
   if not begun then

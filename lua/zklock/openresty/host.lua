@@ -1,5 +1,6 @@
---- host: what one client has in a worker of nginx: the requests it is used in, the notifier, the runner of its
---- callbacks.
+-- SPDX-License-Identifier: MIT
+--- host: the parts that one client has in a worker of nginx: the requests that use it, the
+--- notifier, and the runner of its callbacks.
 local Notifier = require "zklock.openresty.notifier"
 local Runner = require "zklock.openresty.runner"
 local Visits = require "zklock.openresty.visits"
@@ -10,14 +11,15 @@ local core = require "zklock.core"
 local Host = {}
 Host.__index = Host
 
---- A worker's Lua state lasts. But with `lua_code_cache off` each request has one of its own, which ends only when
---- nothing of it is left: there the timers must end with the request. Nobody says which of the two this is; in the
---- former there is only one state, and it sees more than one request.
+--- A worker's Lua state lasts. But with `lua_code_cache off` each request has a Lua state of its
+--- own, which ends only when nothing in it runs any more, so there the timers must end with the
+--- request. nginx does not say which case it is. In the first case there is only one state, and it
+--- sees more than one request.
 local function may_last() return core.states() == 1 end
 
----@param ready fun() takes what has arrived
+---@param ready fun() takes the events
 function Host.new(client, ready)
-  local self = setmetatable({ native = client.native, ready = ready, removed = false }, Host)
+  local self = setmetatable({ native = client.native, ready = ready, removed = false, observers = {} }, Host)
   self.visits = Visits.new(client, function()
     if may_last() then self:keep() end
   end, function() self:help_if_unheard() end)
@@ -28,47 +30,57 @@ function Host.new(client, ready)
   return self
 end
 
---- Is somebody here who may hold or wait, or something to be done?
+--- True while an owner that may hold or wait is left, or a callback.
 function Host:is_needed()
   return not self.visits:is_empty() or self.runner:is_busy()
 end
 
---- Of a timer that nginx dropped nobody tells, nor of a light thread's end. Looks at those.
----@return boolean again soon
+--- Checks for timers that nginx has dropped and light threads that have ended: nginx reports
+--- neither.
+---@return boolean again true: the next check should come soon
 function Host:must_look()
   local more = self.visits:end_threads()
   return more or self.runner:is_pending()
 end
 
---- Leaves if the worker is told to leave. nginx tells a worker so by running its timers early, and drops the timers
---- that exceed `lua_max_running_timers`, the caretaker's too. So each part of the host that wakes looks.
+--- Lets go of the worker if nginx has told it to exit. nginx then runs the timers early and drops
+--- those that exceed `lua_max_running_timers`, perhaps also the caretaker's. So each part of the
+--- host that wakes checks.
 function Host:notice_exit()
   if self.notifier.kept and ngx.worker.exiting() then self:leave() end
 end
 
---- Takes what has arrived. It is not over if that raised (no memory): then it is to be tried again.
----@return boolean done
+--- Calls fn, too, whenever it takes events. fn must not raise.
+---@param fn fun()
+function Host:observe(fn)
+  self.observers[#self.observers + 1] = fn
+end
+
+--- Takes the events. If that raises (no memory), the caller has to try again.
+---@return boolean done false: it has raised
 function Host:take()
   self:notice_exit()
   local ok, err = xpcall(self.ready, debug.traceback)
   if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
   self.runner:tend()
+  for _, observer in ipairs(self.observers) do observer() end
   return ok
 end
 
---- Does what the notifier's reader does: for a caller that waits or looks while nobody listens to the notifier.
+--- Does the work of the notifier's reader, for a caller that waits or checks while no reader runs.
 function Host:help()
   self.notifier:listen()
   self:take()
 end
 
---- For each use of the client that does not wait: in a worker whose timers are used up nothing else learns that a
---- former request has ended.
+--- Runs at each use of the client that does not wait: in a worker without free timers nothing else
+--- notices that an earlier request has ended.
 function Host:help_if_unheard()
   if not self.notifier:is_heard() then self:help() end
 end
 
---- Its timers are there from now on, until the worker is told to leave: nginx stays for as long as something runs.
+--- Keeps the timers running until nginx tells the worker to exit. nginx does not exit while one
+--- runs.
 function Host:keep()
   if self.removed then return end
   if ngx.worker.exiting() then self.native:hurry() end
@@ -77,23 +89,37 @@ function Host:keep()
   self.runner:keep(true)
 end
 
---- The caretaker: time to look.
+--- A job goes on from now on, so the timers run, unless the Lua state ends with its request.
+function Host:last()
+  if ngx.worker.exiting() then return self:end_jobs() end
+  if may_last() then self:keep() end
+end
+
+--- Another worker takes over the jobs.
+---@private
+function Host:end_jobs()
+  local client = self.visits.back[1]
+  if client then client.jobs:leave() end
+end
+
+--- The caretaker calls this periodically.
 function Host:tend()
   if self.notifier.kept or self:is_needed() then self.notifier:listen() end
   self.visits:desert()
   self.runner:tend()
 end
 
---- The worker is told to leave: timers only for those who are here still.
+--- nginx has told the worker to exit: from now on the timers run only while an owner needs them.
 function Host:leave()
   caretaker.remove(self)
   self.native:hurry()
+  self:end_jobs()
   self.runner:keep(false)
   self.notifier:keep(false)
-  self.native:wake() -- nginx looks after its semaphores only when a descriptor or a timer has woken it
+  self.native:wake() -- nginx checks its semaphores only after a descriptor or a timer has woken it
 end
 
---- The client is at its end.
+--- The client is closed.
 function Host:remove()
   self.removed = true
   self:leave()

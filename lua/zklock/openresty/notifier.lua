@@ -1,21 +1,24 @@
---- notifier: the light threads that read from the engine's Unix socket, and then wake everybody who waits.
+-- SPDX-License-Identifier: MIT
+--- notifier: the light threads that read from the engine's Unix socket and then wake the waiters.
 local Timer = require "zklock.openresty.timer"
 local semaphore = require "ngx.semaphore"
 
 local Notifier = {}
 Notifier.__index = Notifier
 
---- Milliseconds that nginx's timers can count; it only reads again then. No less: nginx logs each time-out as an error.
+--- The longest time of an nginx timer, in milliseconds. After it, the reader only reads again; a
+--- shorter one would fill the log, because nginx logs each time-out as an error.
 local LONGEST = 2147483647
---- Seconds without news until it looks whether the worker is to leave; and while something goes on of which nobody
---- tells.
+--- Seconds without news after which it checks whether the worker is exiting. SHORT while something
+--- goes on whose end nginx does not report.
 local NAP, SHORT = 10, 0.1
---- Seconds until it tries again to make a connection that failed.
+--- Seconds until it tries a failed connection again.
 local PATIENCE = 0.1
 
 ---@param native userdata the engine's client
----@param host table with `take()`: takes what has arrived; `is_needed()`: is somebody here who may hold or wait?;
----  `must_look()`: does something go on of which nobody tells?; `runner`: where callbacks run
+---@param host table with `take()`, which takes the events; `is_needed()`, true while an owner that
+---  may hold or wait is left; `must_look()`, true while something goes on whose end nginx does not
+---  report; `runner`, which runs the callbacks
 function Notifier.new(native, visits, host)
   local self = setmetatable({ native = native, host = host, kept = false, removed = false, socket = false,
     why = false }, Notifier)
@@ -30,6 +33,7 @@ end
 local function connect(self)
   local socket, err = self.native:notifier()
   if not socket then return nil, nil, err end
+  if socket:path():find("^@") then return nil, nil, "no directory for its socket: TMPDIR, /tmp, /var/tmp, /dev/shm" end
   local link = ngx.socket.tcp()
   link:settimeouts(5000, 5000, LONGEST)
   local ok
@@ -43,13 +47,13 @@ local function connect(self)
   return nil, nil, err
 end
 
---- Takes what has arrived. If an error (no memory) is raised into that, it tries again: no other byte tells the rest.
+--- Takes the events. If that raises (no memory), it tries again: no other byte announces the rest.
 local function take(self)
   while not self.host:take() do ngx.sleep(PATIENCE) end
   self.host.runner:borrow()
 end
 
---- A light thread: tells of each byte that arrives, until the connection ends.
+--- The reader, a light thread: announces each byte, until the connection ends.
 local function read(link, line)
   local data, err
   repeat
@@ -59,7 +63,7 @@ local function read(link, line)
   line.is_open = false
 end
 
---- Takes what arrives, until nobody wants it any more, or the connection ends.
+--- Takes events until no owner needs the host, or the connection ends.
 local function listen(self, line)
   take(self)
   while line.is_open and self:is_wanted() do
@@ -68,7 +72,7 @@ local function listen(self, line)
   end
 end
 
---- Without a connection: looks from time to time. Requests end, and nothing else tells the host.
+--- Without a connection it polls: requests end, and nothing else reports that to the host.
 local function look(self, why)
   if self.why ~= why then ngx.log(ngx.ERR, "zklock: no notifier, trying again: ", why) end
   self.why = why
@@ -76,7 +80,7 @@ local function look(self, why)
   ngx.sleep(PATIENCE)
 end
 
---- One connection, from its beginning to its end. The reader ends with it, whatever happens: nginx would wait for it.
+--- One connection from start to end. The reader must end with it: nginx would wait for the reader.
 local function serve(self)
   local link, socket, why = connect(self)
   if not link then return look(self, why) end
@@ -85,37 +89,37 @@ local function serve(self)
   local reader = ngx.thread.spawn(read, link, line)
   local ok, err = xpcall(listen, debug.traceback, self, line)
   self.socket = false
-  socket:drop() -- the reader reads the end
+  socket:drop() -- the reader gets the end of the stream
   ngx.thread.wait(reader)
   link:close()
   if not ok then error(err, 0) end
 end
 
---- The function of its timer. It runs also while nginx is leaving, for somebody may wait.
+--- The body of its timer. It also runs while the worker exits, because a caller may still wait.
 function Notifier:run()
   self.host.runner:forget_guests()
   while self:is_wanted() do serve(self) end
 end
 
---- Is it listened to? Otherwise whoever waits must look himself.
+--- True if a reader runs. Otherwise each waiter has to check for itself.
 function Notifier:is_heard()
   return self.socket and self.timer:is_running()
 end
 
---- Begins to listen, unless it does.
+--- Starts a reader, unless one runs.
 function Notifier:listen()
   self.timer:ensure()
 end
 
---- Stops, if nobody wants it.
+--- Stops the reader if no owner needs it.
 function Notifier:rest()
   if self.socket and not self:is_wanted() then
-    self.socket:drop() -- the reader reads the end
+    self.socket:drop() -- the reader gets the end of the stream
     self.socket = false
   end
 end
 
---- Listens from now on, also when nobody needs it just now; or only for those who do.
+--- true: reads from now on, also while no owner needs it; false: only while one does.
 function Notifier:keep(kept)
   self.kept = kept
   if kept then self:listen() else self:rest() end

@@ -1,6 +1,8 @@
---- runner: where a client's callbacks run: light threads of one timer, so that they need no timer each, of which nginx
---- runs a limited number. It is not the timer in which the notifier is listened to, for what calls ngx.exit ends its
---- timer; that one is lent only when no other can be had.
+-- SPDX-License-Identifier: MIT
+--- runner: runs a client's callbacks as light threads of one timer, because nginx limits the number
+--- of running timers. The notifier has a timer of its own, because a callback that calls ngx.exit
+--- ends the timer in which it runs. Callbacks borrow the notifier's timer only if they can get no
+--- other.
 local Timer = require "zklock.openresty.timer"
 local core = require "zklock.core"
 local semaphore = require "ngx.semaphore"
@@ -8,16 +10,17 @@ local semaphore = require "ngx.semaphore"
 local Runner = {}
 Runner.__index = Runner
 
---- Seconds without news until it looks whether the worker is to leave.
+--- Seconds without news after which it checks whether the worker is exiting.
 local NAP = 10
---- Callbacks that begin in a row, before others have their turn.
+--- How many callbacks begin in a row before other light threads get a turn.
 local ROW = 64
---- Seconds until it tries again when there was no memory.
+--- Seconds until it tries again after a lack of memory.
 local PATIENCE = 0.1
---- Seconds for which callbacks wait for a timer of their own.
+--- Seconds that callbacks wait for a timer before they borrow the notifier's.
 local LEND = 1
 
---- Callbacks after which a timer is to be followed by another: what nginx allocates for a light thread goes with it.
+--- After so many callbacks a new timer takes over: nginx frees the memory of light threads only
+--- when their timer ends.
 local MOST = 1000
 
 --- The light threads of one timer.
@@ -26,7 +29,7 @@ local function new_crew()
 end
 
 ---@param visits zklock.Visits
----@param notice_exit fun() sees to it that nothing is kept in a worker that is told to leave
+---@param notice_exit fun() keeps no timers in a worker that nginx has told to exit
 function Runner.new(visits, notice_exit)
   local self = setmetatable({ queue = {}, first = 1, last = 0, crew = new_crew(), guests = new_crew(), kept = false,
     pending_since = false, visits = visits, notice_exit = notice_exit }, Runner)
@@ -43,7 +46,7 @@ function Runner:has_queue()
   return self.first <= self.last
 end
 
---- Has it something to do?
+--- True while a callback is queued or runs.
 function Runner:is_busy()
   return self:has_queue() or self.guests.running > 0 or self.timer:is_running() and self.crew.running > 0
 end
@@ -54,7 +57,7 @@ local function play(crew, thread)
   crew.news:post(1)
 end
 
---- Begins the next callback. It is out of the queue before it runs: it may be the end of this timer.
+--- Begins the next callback. It leaves the queue before it runs, because it may end this timer.
 local function begin(self, crew)
   local fn = self.queue[self.first]
   self.queue[self.first] = nil
@@ -72,7 +75,7 @@ local function begin(self, crew)
   error(light, 0)
 end
 
---- Waits for the light threads that have ended: nginx keeps each until somebody does.
+--- Waits for the light threads that have ended: nginx keeps each one until another waits for it.
 local function collect_ended(crew)
   local ended = crew.ended
   crew.ended = {}
@@ -99,20 +102,21 @@ local function ask_for_successor(self, crew)
   crew.successor:ensure()
 end
 
---- From now on callbacks begin in this timer, and in the former one no more.
+--- From now on callbacks begin in this timer, and no longer in the former one.
 local function take_over(self, crew, timer)
   local former = self.crew
   self.crew, self.timer, self.pending_since = crew, timer, false
   former.news:post(1)
 end
 
---- Is there something to do for this crew?
+--- True if this crew has a callback to begin, or an ended light thread to collect.
 local function has_work(self, crew)
   if crew ~= self.crew then return #crew.ended > 0 end
   return self:has_queue() or #crew.ended > 0
 end
 
---- The function of a timer. It runs until there is nothing to do and nobody keeps it, or another has taken over.
+--- The body of a timer. It runs until there is nothing to do and nothing keeps it, or until another
+--- timer has taken over.
 function Runner:serve(timer)
   local crew = new_crew()
   take_over(self, crew, timer)
@@ -129,41 +133,41 @@ function Runner:serve(timer)
   until crew.running == 0 and (crew ~= self.crew or not self.kept and not self:has_queue())
 end
 
---- The notifier's reader: callbacks that have waited for long run in its timer.
+--- The notifier calls this: callbacks that have waited for long run in its timer.
 function Runner:borrow()
   local since = self.pending_since
   if since and core.now() - since > LEND and not self.timer:is_running() then go_on(self, self.guests) end
   collect_ended(self.guests)
 end
 
---- The notifier's reader has begun anew: who was in its timer ended with that.
+--- The notifier has begun a new timer: the callbacks that ran in its former one have ended.
 function Runner:forget_guests()
   self.guests = new_crew()
   self:remind()
 end
 
---- Its timer was ended from outside, and who was in it with that.
+--- The runner's timer was ended from outside, and with it the callbacks that ran in it.
 ---@private
 function Runner:lose_crew()
   self:remind()
   self:tend()
 end
 
---- Callbacks have ended without a word: who has been calling them may have more to tell.
+--- Callbacks have ended without notice: each watch checks whether it has news to deliver.
 ---@private
 function Runner:remind()
   local client = self.visits.back[1]
   if client then client.dispatcher:remind() end
 end
 
---- Runs fn, soon.
+--- Queues fn.
 function Runner:add(fn)
   self.last = self.last + 1
   self.queue[self.last] = fn
   self:tend()
 end
 
---- Sees to it that it works, if there is work or it is to be kept.
+--- Starts or wakes the timer if there is work or if the timer is kept.
 function Runner:tend()
   if self.timer:is_running() then
     if self:has_queue() then self.crew.news:post(1) end
@@ -173,12 +177,14 @@ function Runner:tend()
   end
 end
 
---- Is it to begin, and has not yet; or is somebody in the reader's timer?
+--- True if its timer has not begun yet although there is work, or if callbacks run in the
+--- notifier's timer.
 function Runner:is_pending()
   return self.guests.running > 0 or (self:has_queue() or self.kept) and not self.timer:is_running()
 end
 
---- From now on it is there, also with nothing to do: in a worker whose timers are used up it could not come.
+--- true: keeps a timer also while there is no work, because a worker without free timers could not
+--- start one later.
 function Runner:keep(kept)
   self.kept = kept
   if kept then

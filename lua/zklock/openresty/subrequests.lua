@@ -1,5 +1,7 @@
---- subrequests: their ends. nginx's cleanup handlers belong to the main request; a subrequest has one place where its
---- end can be told, the handler that its maker may have set: ours goes before it.
+-- SPDX-License-Identifier: MIT
+--- subrequests: notices when a subrequest ends. nginx's cleanup handlers belong to the main
+--- request. A subrequest has a single handler for its end, which its creator may have set; ours
+--- runs before it.
 local core = require "zklock.core"
 local ffi = require "ffi"
 
@@ -9,18 +11,19 @@ local WORDS, POINTER, ADDRESS = ffi.typeof("void **"), ffi.typeof("void *"), ffi
 
 local subrequests = {}
 
---- Of a request in nginx, in words: where the pointer to its main request is. After it come, since nginx 0.7: parent,
---- postponed, post_subrequest. A main request is its own; that tells the place, whatever nginx was built with.
+--- The offset, in words, of the pointer to the main request in nginx's request. After it come,
+--- since nginx 0.7: parent, postponed, post_subrequest. In a main request it points to the request
+--- itself; that reveals the offset, however nginx was built.
 local main_at
 local PARENT, HANDLER = 1, 3
---- Words of a request among which it is looked for: there are about 170.
+--- How many words to search. A request has about 170.
 local MOST = 512
 
 local function address_of(pointer)
   return tonumber(ffi.cast(ADDRESS, ffi.cast(POINTER, pointer)))
 end
 
---- Where nginx cannot be asked there are no subrequests (timers, TLS).
+--- Phases in which nginx raises on the question (timers, TLS) have no subrequests.
 local function is_part()
   local ok, is_it = pcall(function() return ngx.is_subrequest end)
   return ok and is_it
@@ -34,23 +37,24 @@ local function find(request)
   return nil
 end
 
---- Looks at the running request, if it is a main one.
+--- Finds the offset in the running request, if that is a main one.
 function subrequests.learn(request)
   if main_at or is_part() then return end
   main_at = find(request)
-  -- What `ngx.location.capture` has begun is known by its handler when it sends its header: that has to be the former.
+  -- When a subrequest of `ngx.location.capture` sends its header, lua-nginx-module recognizes it by
+  -- its handler: at that moment the former handler has to be there.
   if not main_at then return end
   core.spare_handlers(address_of(ffi.C.ngx_http_top_header_filter), (main_at + HANDLER) * ffi.sizeof(POINTER))
 end
 
---- Is the running request one whose end can be told: with nginx built as it was so far?
+--- True if the running request is a subrequest whose end the engine can notice.
 function subrequests.is_one(request)
   if not main_at then return false end
   local words = ffi.cast(WORDS, request) + main_at
   return words[0] ~= ffi.cast(POINTER, request) and words[PARENT] ~= nil
 end
 
---- The engine's visit of the running subrequest ends with it, not only with the main request.
+--- The engine's visit ends when the running subrequest ends, not only when the main request does.
 function subrequests.follow(native, request)
   native:hook(address_of(ffi.cast(WORDS, request) + main_at + HANDLER))
 end

@@ -1,17 +1,18 @@
---- timer: a function that runs in a timer of nginx's, for as long as it likes. nginx may say yes to a timer and drop it
---- all the same ("lua_max_running_timers are not enough"), and what runs in one may end it with ngx.exit. So whoever
---- needs it looks after it: `ensure`.
+-- SPDX-License-Identifier: MIT
+--- timer: runs a function in a timer of nginx for as long as the function likes. nginx may accept a
+--- timer and then drop it ("lua_max_running_timers are not enough"), and code that runs in it may
+--- end it with ngx.exit. So its user calls `ensure` again and again.
 local core = require "zklock.core"
 
 local Timer = {}
 Timer.__index = Timer
 
---- Seconds after which one that was asked for and has not begun counts as dropped; twice as long each time.
+--- A timer that has not begun after so many seconds counts as dropped. The time doubles each time.
 local GRACE_LEAST, GRACE_MOST = 0.1, 1
 
 ---@param visits zklock.Visits
 ---@param body fun(timer: table)
----@param on_end fun()? it was ended from outside: called with the engine's news of that
+---@param on_end fun()? called when the timer was ended from outside
 function Timer.new(visits, body, on_end)
   return setmetatable({ visits = visits, body = body, on_end = on_end or false, visit = false, asked = false,
     grace = GRACE_LEAST }, Timer)
@@ -21,14 +22,14 @@ function Timer:is_running()
   return self.visit and not self.visit:ended()
 end
 
---- Not running, and not because it has only just been asked for?
+--- True if it does not run, and has had the time to begin.
 function Timer:is_late()
   return not self:is_running() and not (self.asked and core.now() - self.asked < self.grace)
 end
 
---- A timer's function, `premature` or not.
+--- The function that nginx runs, `premature` or not.
 local function run(_, self)
-  if self:is_running() then return end -- one that was thought to be dropped
+  if self:is_running() then return end -- nginx had not dropped this one
   self.visit = self.visits:attend(self)
   self.asked, self.grace = false, GRACE_LEAST
   local ok, err = xpcall(function() return self.body(self) end, debug.traceback)
@@ -36,7 +37,7 @@ local function run(_, self)
   if not ok then ngx.log(ngx.ERR, "zklock: ", err) end
 end
 
---- Begins it, unless it runs or has just been asked for.
+--- Starts it, unless it runs or may still be about to begin.
 function Timer:ensure()
   if not self:is_late() then return end
   local ok, err = ngx.timer.at(0, run, self)
@@ -45,7 +46,7 @@ function Timer:ensure()
   if not ok then ngx.log(ngx.WARN, "zklock: no timer, trying again: ", err) end
 end
 
---- The engine: the request that the timer was for nginx has ended.
+--- The engine calls this when nginx has ended the timer: to nginx a timer is a request.
 function Timer:event()
   if self.on_end and not self:is_running() then self.on_end() end
 end

@@ -1,6 +1,7 @@
---- visits: the requests (and subrequests, and timers, which are requests to nginx) in which this client is used. A
---- request is an owner in all its phases and light threads; in a timer each light thread is one. nginx tells the engine
---- of a request's end, through a cleanup handler in C; the engine has an event for that.
+-- SPDX-License-Identifier: MIT
+--- visits: the requests that use this client; to nginx, subrequests and timers are requests, too. A
+--- request is one owner in all its phases and light threads; in a timer each light thread is an
+--- owner. When a request ends, nginx calls a cleanup handler in C, and the engine posts an event.
 local base = require "resty.core.base"
 local core = require "zklock.core"
 local ffi = require "ffi"
@@ -16,21 +17,21 @@ ffi.cdef [[
   zkl_ngx_cleanup *ngx_http_cleanup_add(void *r, size_t size);
 ]]
 
--- Made once: LuaJIT keeps each function type that it reads for ever, and has room for 65,536 types.
+-- Created once: LuaJIT keeps each function type that it parses for ever, and has room for 65,536.
 local POINTER, ADDRESS, HANDLER = ffi.typeof("void *"), ffi.typeof("uintptr_t"), ffi.typeof("void (*)(void *)")
 
---- A tag that no subject has: its events are dropped.
+--- A tag without a subject: the dispatcher drops its events.
 local NOBODY = 0
 
---- Stands for a list that is not there yet. Nobody writes into it.
+--- Stands for a list that does not exist yet. Nothing writes into it.
 local NONE = {}
 
---- How many are kept for requests to come.
+--- How many visits are kept for later requests.
 local SPARE_MOST = 256
 
 local WEAK_KEYS = { __mode = "k" }
 
---- A request is known for as long as its visit lasts.
+--- The owner that stands for a request. Its visit refers to it until the request ends.
 local REQUEST = { __name = "zklock.request", __tostring = function() return "an nginx request" end }
 local THREAD = { __name = "zklock.light_thread", __tostring = function() return "a light thread of an nginx timer" end }
 
@@ -43,7 +44,7 @@ Visit.__index = Visit
 local Visits = {}
 Visits.__index = Visits
 
----@param on_second fun() called when a second request is seen, timers left aside
+---@param on_second fun() called when a second request uses the client, timers not counted
 ---@param on_begin fun() called when a request uses the client for the first time
 function Visits.new(client, on_second, on_begin)
   local back = setmetatable({ client }, { __mode = "v" })
@@ -51,8 +52,8 @@ function Visits.new(client, on_second, on_begin)
     spare = {}, seen = 0, guests = 0, parts = {}, threaded = {}, ours = setmetatable({}, { __mode = "v" }) }, Visits)
 end
 
---- Is there no request but our own timers? Nobody tells of their ends once the client was collected: then
---- this looks.
+--- True if no request is left but our own timers. Once the client has been collected, nothing
+--- reports the end of requests, so this function checks each one.
 function Visits:is_empty()
   for _, visit in pairs(self.back[1] and {} or self.list) do
     if visit.native:ended() then visit:finish() end
@@ -74,17 +75,17 @@ local function new_thread()
   return owner
 end
 
---- Of nginx: what it calls when the request has ended, nothing so far.
+--- Adds a cleanup handler to the request: nginx calls it when the request ends. It is empty so far.
 local function add_cleanup(request)
   local cleanup = ffi.C.ngx_http_cleanup_add(request, 0)
   if cleanup == nil then error("zklock: no memory for a cleanup handler", 0) end
   return cleanup
 end
 
---- The engine's part of a visit: `subject:event()` is called when the request has ended.
+--- The engine's part of a visit: `subject:event()` gets the event when the request has ended.
 ---@return userdata native
----@return cdata handler for nginx's cleanup
----@return any data likewise
+---@return cdata handler for nginx's cleanup handler, as is `data`
+---@return any data
 local function attend(visits, subject, request)
   subrequests.learn(request)
   local client = visits.back[1]
@@ -96,7 +97,7 @@ local function attend(visits, subject, request)
   return native, handler, data
 end
 
---- Tells of the running request's end. In such a visit nobody owns anything.
+--- Reports the running request's end to `subject`. Such a visit owns nothing.
 ---@return userdata native with `ended()`
 function Visits:attend(subject)
   local request = base.get_request()
@@ -105,7 +106,14 @@ function Visits:attend(subject)
   return native
 end
 
---- Is the request at this address one of our own timers?
+--- As `attend`, for a light thread in one of our own timers.
+---@return userdata native for `subject` to keep
+function Visits:follow(subject)
+  local native = attend(self, subject, base.get_request())
+  return native
+end
+
+--- True if the request at this address is one of our own timers.
 local function is_ours(visits, address)
   local native = visits.ours[address]
   return native ~= nil and not native:ended()
@@ -118,7 +126,7 @@ local function new_visit(visits, request)
   return visit
 end
 
---- One that has ended and been told of, for this request.
+--- A spare visit, used again for this request.
 local function renewed(visits, request)
   local spare = visits.spare
   local visit = spare[#spare]
@@ -147,7 +155,7 @@ local function begin(visits, address, request)
   return visit
 end
 
---- The visit at this address; another request may be there already.
+--- The visit of the request at this address. nginx may have put another request there.
 local function find(visits, address)
   local visit = visits.list[address]
   if not visit or not visit.native:ended() then return visit end
@@ -155,14 +163,14 @@ local function find(visits, address)
   return nil
 end
 
---- Of a subrequest that has ended its parent knows sooner than the notifier is read.
+--- The parent of a subrequest runs before the notifier has reported the subrequest's end.
 local function end_parts(visits)
   for visit in pairs(visits.parts) do
     if visit.native:ended() then visit:finish() end
   end
 end
 
---- This request's visit.
+--- The running request's visit.
 function Visits:here()
   local request = base.get_request()
   if next(self.parts) then end_parts(self) end
@@ -170,9 +178,9 @@ function Visits:here()
   return find(self, address) or begin(self, address, request)
 end
 
---- The owner of a call that names none. Where nobody can wait nobody can come to hold either: a request that is not
---- known yet need not be.
----@param by_thread boolean? the light thread, also in a request
+--- The owner of a call that names none. In a phase that cannot wait nothing can be acquired, so a
+--- request without a visit needs none there.
+---@param by_thread boolean? true: in a request, too, the owner is the light thread
 function Visits:owner(may_begin, by_thread)
   local request = base.get_request()
   if not request then return new_request() end
@@ -202,7 +210,8 @@ function Visit:thread()
   return owner
 end
 
---- In a request. nginx uses a coroutine again, and ends those of a phase with it.
+--- The owner for a light thread of a request. nginx ends the light threads of a phase when the
+--- phase ends, and then uses their coroutines again.
 function Visit:thread_of(phase)
   if self.phase ~= phase then self:end_threads() end
   self.phase = phase
@@ -210,7 +219,7 @@ function Visit:thread_of(phase)
   return self:thread()
 end
 
---- All light threads are over.
+--- All light threads of the visit have ended.
 function Visit:end_threads()
   local client = self.visits.back[1]
   for thread, owner in pairs(self.owners or NONE) do
@@ -219,14 +228,14 @@ function Visit:end_threads()
   end
 end
 
---- Is this light thread of the visit over? Its coroutine may be another request's by now.
+--- True if this light thread has ended. Its coroutine may be another request's by now.
 local function is_over(visit, thread, owner)
   local address = core.host_data(thread)
   return address and address ~= visit.address or ownership.is_dead(owner)
 end
 
---- Gives back what light threads of requests held that are over: nobody tells of that.
----@return boolean more somebody holds or waits still
+--- Gives back the holds of light threads that have ended in requests: nginx does not report that.
+---@return boolean more true: a light thread still holds or waits
 function Visits:end_threads()
   local client, more = self.back[1], false
   for visit in pairs(client and self.threaded or {}) do
@@ -242,19 +251,19 @@ function Visits:end_threads()
   return more
 end
 
---- Ends the waits of light threads that were killed: nobody tells of that either.
+--- Ends the waits of killed light threads: nginx does not report that either.
 function Visits:desert()
   local client = self.back[1]
   if client then client.holds:desert() end
 end
 
---- A lock's request that ends with it.
+--- The lock request ends with this visit.
 function Visit:tie(request)
   self.requests = self.requests or setmetatable({}, WEAK_KEYS)
   self.requests[request] = true
 end
 
---- Gives back what its owners hold or wait for. Once; again if an error was raised into it.
+--- Gives back what the visit's owners hold or wait for. If that raises, it can be called again.
 function Visit:finish()
   local visits = self.visits
   if visits.list[self.address] ~= self then return end
@@ -270,7 +279,7 @@ function Visit:finish()
   if visits.threaded[self] then visits.threaded[self] = nil end
 end
 
---- From now on it may be another request's. Other requests keep what they got of it.
+--- Keeps the visit for another request. Requests of locks may still refer to its former tables.
 local function put_back(visit)
   local spare = visit.visits.spare
   visit.is_spare = true
@@ -278,7 +287,7 @@ local function put_back(visit)
   if #spare < SPARE_MOST then spare[#spare + 1] = visit end
 end
 
---- The engine: it has ended. May be told again.
+--- The engine calls this, perhaps twice, when the request has ended.
 function Visit:event()
   if self.is_spare then return end
   self:finish()

@@ -1,29 +1,32 @@
---- owner_lifetimes: the owners that can end while they hold or wait: coroutines, requests of locks, requests of nginx.
---- A list for each owner names its holds and waits. When an owner is found to have ended, its holds are given back.
---- Nobody tells the client that an owner has ended: the client looks.
+-- SPDX-License-Identifier: MIT
+--- owner_lifetimes: the owners that can end while they hold or wait: coroutines, requests of locks,
+--- requests of nginx. Each owner has a share: the set of its holds and waits. Nothing reports the
+--- end of an owner, so the client checks its owners. When it finds one that has ended, it gives the
+--- holds back.
 local finalizer = require "zklock.base.finalizer"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
 
---- How many are looked at in passing.
+--- How many owners a reap in passing checks.
 local IN_PASSING = 64
---- How many by each who asks for a lock; more are when it is waited for.
+--- How many owners each acquire checks. A caller that waits checks more.
 local FEW = 4
 
---- One of them, by a number that changes when others go.
+--- Owners have numbers from 1 to `count`. An owner's number changes when another owner leaves.
 ---@class zklock.OwnerLifetimes
 ---@field private whos table<integer, any> weak
----@field private shares table<integer, table<table, boolean>> what each has: things with `drop()` and `abandon(who)`;
----  `who` is nil when he was collected
+---@field private shares table<integer, table<table, boolean>> by number: the owner's things, which
+---  have `drop()` and `abandon(who)`; `who` is nil if the owner was collected
 ---@field private numbers table<any, integer> weak
----@field private own table<integer, boolean> by number: he keeps it himself
+---@field private own table<integer, boolean> by number: the owner stores its number itself
 ---@field private finalizers table<any, any> weak
 ---@field count integer
----@field private vacant integer how many of them have nothing
----@field private entering boolean? somebody gets a number now: a finalizer that runs meanwhile removes nobody
----@field private at integer the one that was looked at last
+---@field private vacant integer how many of them have an empty share
+---@field private entering boolean? an owner gets its number now: a finalizer that runs meanwhile
+---  removes no owner
+---@field private at integer the owner that was checked last
 local OwnerLifetimes = {}
 OwnerLifetimes.__index = OwnerLifetimes
 
@@ -44,20 +47,22 @@ function OwnerLifetimes.new()
   }, OwnerLifetimes)
 end
 
---- He was collected: the engine tells the servers at once; the rest is done by the next `reap`. In LuaJIT and Lua 5.1
---- this runs one cycle of the collector later, for they collect the value of a weak key after the key.
+--- The owner was collected: the engine releases its holds at once, and the next `reap` does the
+--- rest. In LuaJIT and Lua 5.1 this runs one cycle of the collector later, because they collect the
+--- value of a weak key after the key.
 local function drop_all(share)
   for subject in pairs(share) do subject:drop() end
 end
 
---- His number, if he has one: our own objects keep it themselves, those of the first client that asks.
+--- The owner's number, if it has one. Our own objects store it themselves, for the first client
+--- that gives them one.
 local function number_of(lifetimes, who)
   if owner.keeps_number(who) and who._lifetimes == lifetimes then return who._number end
   return lifetimes.numbers[who]
 end
 
---- Gives him a number. Each allocation in here may run a finalizer, which may end what another one has, and where it
---- polls, have others enter, or him.
+--- Gives the owner a number. Each allocation here may run a finalizer. The finalizer may end the
+--- holds of other owners; if it polls, other owners, or this one, may enter.
 local function enter(lifetimes, who)
   local share = {}
   local finalizer_of_share = not owner.is_kept(who) and finalizer(share, drop_all)
@@ -87,8 +92,8 @@ function OwnerLifetimes:note(who, subject)
   if was_vacant then self.vacant = self.vacant - 1 end
 end
 
---- Removes the one with this number, who has nothing; the last one gets it. Allocates nothing, and calls nobody: after
---- an error there may be no room for that.
+--- Removes the owner with this number, whose share is empty; the last owner gets its number.
+--- Allocates nothing and calls nothing: after an error there may be no room for that.
 local function leave(lifetimes, number)
   local last, own, numbers = lifetimes.count, lifetimes.own, lifetimes.numbers
   local who, successor = lifetimes.whos[number], lifetimes.whos[last]
@@ -112,23 +117,24 @@ local function leave(lifetimes, number)
   lifetimes.count, lifetimes.vacant = last - 1, lifetimes.vacant - 1
 end
 
---- He has one thing less.
+--- Removes a thing from an owner's share.
 local function take_out(lifetimes, share, subject)
   if not share[subject] then return end
   share[subject] = nil
   if next(share) == nil then lifetimes.vacant = lifetimes.vacant + 1 end
 end
 
---- Has he anything?
+--- True if the owner holds or waits for anything.
 ---@return boolean
 function OwnerLifetimes:has(who)
   local number = number_of(self, who)
   return number ~= nil and next(self.shares[number]) ~= nil
 end
 
---- From now on `subject` does not end with `who`. A coroutine that has nothing any more keeps its number until `reap`
---- comes by: most take the same lock again. As few calls inside each other as can be: see `leave`.
----@param keeps boolean? what `owner.keeps_number` says of him
+--- From now on `subject` does not end with `who`. A coroutine with an empty share keeps its number
+--- until the next `reap`, because most coroutines take the same lock again. This nests as few calls
+--- as possible: see `leave`.
+---@param keeps boolean? the result of `owner.keeps_number(who)`
 function OwnerLifetimes:unnote(who, subject, keeps)
   local number = self.numbers[who]
   if keeps and who._lifetimes == self then number = who._number end
@@ -141,8 +147,8 @@ function OwnerLifetimes:unnote(who, subject, keeps)
   if type(who) ~= "thread" and not self.entering then leave(self, number) end
 end
 
---- Gives back what one has who has come to his end. Each thing removes itself from his share, and with the last of it
---- he may be removed already.
+--- Gives back the holds of an owner that has ended. Each thing removes itself from the share, and
+--- the last one may remove the owner.
 local function give_back(lifetimes, number)
   local who, share = lifetimes.whos[number], lifetimes.shares[number]
   for subject in pairs(share) do
@@ -152,12 +158,12 @@ local function give_back(lifetimes, number)
   if lifetimes.shares[number] == share then leave(lifetimes, number) end
 end
 
---- From now on `subject` ends with `who`, if he is one who may come to his end.
+--- From now on `subject` ends with `who`, if `who` can end.
 function OwnerLifetimes:bind(who, subject)
   if owner.can_end(who) then self:note(who, subject) end
 end
 
---- The same, the other way round.
+--- Undoes `bind`.
 function OwnerLifetimes:unbind(who, subject)
   if owner.can_end(who) then self:unnote(who, subject, owner.keeps_number(who)) end
 end
@@ -167,12 +173,13 @@ local function abandon(lifetimes, who)
   if number then give_back(lifetimes, number) end
 end
 
---- Ends what somebody has who has come to his end.
+--- Ends the holds and waits of an owner that has ended.
 function OwnerLifetimes:abandon(who)
   quietly(abandon, self, who)
 end
 
---- To look allocates: a finalizer may have removed him meanwhile, and another one may have his number.
+--- The check allocates, so a finalizer may remove the owner meanwhile, and another owner may get
+--- its number.
 local function look(lifetimes, number)
   local who, share = lifetimes.whos[number], lifetimes.shares[number]
   local is_dead = not who or owner.is_dead(who)
@@ -184,8 +191,9 @@ local function look(lifetimes, number)
   end
 end
 
---- From the last to the first, and round. Those of whom there is nothing to say are passed over.
----@param shares table<integer, table>? so that those go, too, who have nothing
+--- Checks owners from the last to the first, and then from the last again. Skips those with nothing
+--- to note.
+---@param shares table<integer, table>? given: also removes owners with an empty share
 local function reap(lifetimes, most, shares)
   local left = math.min(most, lifetimes.count)
   while left > 0 do
@@ -200,13 +208,14 @@ local function reap(lifetimes, most, shares)
   end
 end
 
---- Looks at so many of them, each in turn, and gives back what those have who have come to their end.
----@param most number? default: as many as are looked at in passing
+--- Checks so many owners, each in turn, and gives back the holds of those that have ended.
+---@param most number? default: IN_PASSING
 function OwnerLifetimes:reap(most)
   quietly(reap, self, most or IN_PASSING, self.vacant > 0 and self.shares or nil)
 end
 
---- Likewise at a few. An owner that has nothing keeps its number: it may be about to ask for something.
+--- Checks a few owners. One with an empty share keeps its number: it may be about to ask for a
+--- lock.
 function OwnerLifetimes:glance()
   quietly(reap, self, FEW)
 end

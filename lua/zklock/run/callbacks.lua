@@ -1,34 +1,37 @@
---- callbacks: those of requests and listeners that are to be called. Each runs in a coroutine of its own, which the
---- loop makes if it can, and may wait.
+-- SPDX-License-Identifier: MIT
+--- callbacks: the queue of a client's callbacks: those of its requests and listeners. Each callback
+--- runs in its own coroutine, which the loop creates if it can, and may wait there.
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
---- So many callbacks run inside each other. In plain Lua 5.1 each one that waits runs the others; there the C stack is
---- the bound, elsewhere Lua itself allows 200 calls of C functions inside each other.
+--- How deep callbacks may nest. In plain Lua 5.1 a callback that waits runs the others inside
+--- itself. There the C stack sets the bound; elsewhere Lua allows 200 nested calls of C functions.
 local DEEPEST = Waits.yields_across_pcall and 20 or 150
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
---- A callback with its arguments. It is made before there is anything to tell, so that telling allocates nothing.
+--- A callback with its arguments. The call is allocated in advance, so that queueing it allocates
+--- nothing.
 ---@class zklock.Call
 ---@field begun boolean
----@field private _next zklock.Call|false with `_number` the queue's
+---@field private _next zklock.Call|false of the queue, as is `_number`
 ---@field package fn function
----@field package keep any not collected before the callback has returned
----@field package hold zklock.Hold|false it is not called when this hold has ended before
+---@field package keep any stays alive until the callback has returned
+---@field package hold zklock.Hold|false if this hold has ended by then, the callback is not called
 ---@field package failed (fun())|false called when an error has ended the callback
 
 ---@class zklock.Callbacks
 ---@field begun integer how many callbacks have begun so far
----@field resumed integer how often one that waited has gone on
----@field unsure boolean an error has ended a callback that tells again, and perhaps nobody was told of that
----@field private pollers table<zklock.Waiter, boolean> those who wait in `poll` until a callback has run; weak
+---@field resumed integer how many waits of callbacks have ended so far
+---@field unsure boolean an error may have ended a watch's callback without its watch being notified
+---@field private pollers table<zklock.Waiter, boolean> callers that wait in `poll` until a callback
+---  has run; weak
 local Callbacks = {}
 Callbacks.__index = Callbacks
 
----@param fifo table the queue, in which the waits put the callbacks that may go on
+---@param fifo table the queue; a wait that ends adds its callback there, too
 function Callbacks.new(client, loop, waits, fifo, lifetimes, reporter)
   return setmetatable({
     client = client,
@@ -44,34 +47,35 @@ function Callbacks.new(client, loop, waits, fifo, lifetimes, reporter)
   }, Callbacks)
 end
 
---- A call with room for as many arguments as are given here.
+--- A call with room for as many arguments as this function gets.
 ---@return zklock.Call
 function Callbacks.new_call(fn, ...)
   return { _next = false, _number = 0, fn = fn, keep = false, hold = false, failed = false,
     begun = false, count = select("#", ...), ... }
 end
 
---- `what` is not collected before the callback has returned.
+--- Keeps `what` alive until the callback has returned.
 function Callbacks.keep_with(call, what)
   call.keep = what
 end
 
---- The callback is not called if this hold has ended by then.
+--- Skips the callback if this hold has ended by then.
 function Callbacks.only_while_held(call, hold)
   call.hold = hold
 end
 
---- fn() is called after an error that has ended the callback.
+--- After an error that has ended the callback, fn() runs.
 function Callbacks.on_failure(call, fn)
   call.failed = fn
 end
 
---- The callback is not called any more.
+--- Nothing calls the callback after this.
 function Callbacks.revoke(call)
   call.begun = true
 end
 
---- The next turn calls it, with these arguments. Allocates nothing unless there is a fourth argument.
+--- Queues the call with these arguments for the next turn. Allocates nothing unless there is a
+--- fourth argument.
 ---@param fn function
 ---@param d any a fourth argument, of a call with room for three; nil: the callback gets three
 function Callbacks:tell(call, fn, a, b, c, d)
@@ -81,8 +85,8 @@ function Callbacks:tell(call, fn, a, b, c, d)
   self.fifo:append(call)
 end
 
---- The same once more, unless it is queued. Allocates nothing but, in Lua 5.4, room for nested calls: an error that is
---- raised into this leaves the call as one that has begun.
+--- Queues a call that has run before, unless it is queued. Allocates nothing but, in Lua 5.4, room
+--- for nested calls. If that raises, the call still counts as begun.
 ---@param call zklock.Call
 function Callbacks:tell_again(call, fn, a)
   if not call.begun then return end
@@ -90,20 +94,20 @@ function Callbacks:tell_again(call, fn, a)
   call.begun = false
 end
 
---- The next turn calls a function.
+--- Queues a new call of fn for the next turn.
 function Callbacks:later(fn, ...)
   self.fifo:append(self.new_call(fn, ...))
 end
 
---- Is anything left for the next turn?
+--- True if a callback is queued for the next turn.
 function Callbacks:is_pending()
   return self.fifo:first() ~= nil
 end
 
---- Its first entry is the innermost callback that runs here, of all clients. An error may have left there one that has
---- ended.
+--- The first entry is the innermost callback that runs now, of all clients. After an error it may
+--- be a callback that has ended.
 local innermost = setmetatable({ false }, { __mode = "v" })
---- How many callbacks ran inside each other when one was resumed last.
+--- By coroutine: the nesting depth when it was last resumed.
 local depths = setmetatable({}, { __mode = "k" })
 
 local function depth()
@@ -112,8 +116,8 @@ local function depth()
   return (status == "normal" or status == "running") and depths[thread] or 0
 end
 
---- This coroutine runs a callback from now on.
----@return thread? former the innermost one so far
+--- From now on this coroutine is the innermost callback.
+---@return thread? former the innermost callback until now
 local function go_in(thread)
   local former = innermost[1]
   depths[thread] = depth() + 1
@@ -125,43 +129,43 @@ local function go_out(former)
   innermost[1] = former
 end
 
---- Is anything left that can be called now? Callbacks that wait and cannot be parked, and those that poll in a loop,
---- run others inside of them, up to a bound.
+--- True if a callback is queued that may run now. A callback that waits but cannot be parked, or
+--- that polls in a loop, runs others inside itself; DEEPEST bounds that.
 function Callbacks:is_due()
   return self.fifo:first() ~= nil and depth() < DEEPEST
 end
 
---- The body of a callback's own coroutine: nothing comes after the callback.
+--- The body of a callback's own coroutine. A tail call: once the callback returns, nothing follows.
 local function body(fn, ...)
   return fn(...)
 end
 
---- A loop may have begun it and failed then, and the hold that it is about may have ended.
+--- False if a loop has begun the call and then failed, or if the call's hold has ended.
 local function is_due(call)
   return not call.begun and not (call.hold and call.hold.state ~= "held")
 end
 
---- From here on what is raised is the callback's own business.
+--- From here on an error is the callback's own.
 local function set_begun(self, call)
   call.begun = true
   self.begun = self.begun + 1
 end
 
---- Nothing can raise after the call has left the queue.
+--- Once the call has left the queue, nothing here can raise.
 local function take_out(self, call)
   self.fifo:remove()
   call.begun = true
   self.begun = self.begun + 1
 end
 
---- It has not begun after all, and is the first of the next turn.
+--- The call has not begun after all: it comes first in the next turn.
 local function take_back(self, call)
   call.begun = false
   self.begun = self.begun - 1
   self.fifo:put_back(call)
 end
 
---- It has been told: what it was told of may be collected, also while the call is not. Unless it is to be told again.
+--- Lets the collector have the arguments even if the call lives on, unless it is queued again.
 local function forget_arguments(call)
   if not call.begun then return end
   for i = 1, call.count do call[i] = false end
@@ -183,7 +187,8 @@ local function fail(self, call, message)
   if call.failed then quietly(call.failed) end
 end
 
---- An error came that is not the callback's own (no memory, a hook): one that has not begun is called by another turn.
+--- An error that is not the callback's own (no memory, a hook). If the callback has not begun, a
+--- later turn calls it.
 local function rescue(self, call, message)
   if call.begun then return fail(self, call, message) end
   self.reporter:tell(message)
@@ -195,7 +200,8 @@ local function put_back(fifo, call)
   if fifo:first() ~= call then fifo:put_back(call) end
 end
 
---- No function of C is around the adapter's: it may have to tell whether what runs can be suspended.
+--- Calls the adapter with no C function around it: the adapter may ask whether the running
+--- coroutine can be suspended.
 local function take_and_spawn(self, call, run)
   local fifo = self.fifo
   if fifo:first() ~= call then return true end -- a finalizer that polls has begun it
@@ -203,7 +209,7 @@ local function take_and_spawn(self, call, run)
   return self.loop.spawn(self.client, run)
 end
 
---- Begins it in a coroutine of the loop's. false: the loop makes none now.
+--- Begins the call in a coroutine of the loop. Returns false if the loop cannot create one now.
 local function spawn(self, call)
   local fifo = self.fifo
   local function play()
@@ -214,7 +220,7 @@ local function spawn(self, call)
       fail(self, call, err)
     end
     self:tell_pollers()
-    self.lifetimes:abandon(owner.of_call(self.client)) -- of this coroutine, which is at its end
+    self.lifetimes:abandon(owner.of_call(self.client)) -- this coroutine ends here
   end
   local inside = true
   local function run()
@@ -232,7 +238,7 @@ local function spawn(self, call)
   return false
 end
 
---- Begins it in a coroutine of ours.
+--- Begins the call in a coroutine of our own.
 local function start(self, call)
   local thread = coroutine.create(body)
   self.waits:adopt(thread, call.keep)
@@ -241,7 +247,7 @@ local function start(self, call)
   local ok, err = core.resume(thread, take_out, self, call, call.fn, unpack(call, 1, call.count))
   go_out(former)
   if ok then return quietly(forget_arguments, call) end
-  self.unsure = self.unsure or call.failed ~= false -- what follows may raise
+  self.unsure = self.unsure or call.failed ~= false -- the next lines may raise
   if core.has_begun(thread, body, call.fn) then
     quietly(forget_arguments, call)
     return fail(self, call, errors.traceback(thread, err))
@@ -250,20 +256,21 @@ local function start(self, call)
   error(err, 0)
 end
 
---- Begins a callback. One that could not be called, for want of memory, is the first of the next turn.
+--- Begins a call. If there is no memory for that, the call comes first in the next turn.
 local function begin(self, call)
   if not is_due(call) then return quietly(self.fifo.remove, self.fifo) end
   local spawns = Waits.yields_across_pcall and self.loop.spawn
   if not (spawns and spawn(self, call)) then start(self, call) end
 end
 
---- All that tell again have been reminded.
+--- Every watch has been reminded.
 function Callbacks:be_sure()
   self.unsure = false
 end
 
---- Resumes a callback that has waited.
----@return boolean tells those who wait in `poll`; one that was told itself does not
+--- Resumes a callback whose wait has ended.
+---@return boolean tells true: this ends the waits in `poll`; false for a callback that waited in
+---  `poll` itself
 local function continue(self, waiter)
   local tells = not waiter.told
   self.resumed = self.resumed + 1
@@ -274,7 +281,7 @@ local function continue(self, waiter)
   return tells
 end
 
---- Runs what is queued by now; what that queues is left for the next turn.
+--- Runs the calls that are queued now. Calls that these add wait for the next turn.
 ---@return boolean ran
 function Callbacks:run()
   local fifo, before, tells = self.fifo, self.begun, false
@@ -298,14 +305,13 @@ local function tell_all(self)
   self.waits:wake_all(self.pollers)
 end
 
---- Ends the waits in `poll` of coroutines.
+--- Ends every wait of a coroutine in `poll`.
 function Callbacks:tell_pollers()
   if next(self.pollers) then quietly(tell_all, self) end
 end
 
---- Waits until somebody else has run a callback, or one that waited goes on: the loop, or whoever turns that of a
---- callback.
----@return string? err why it cannot wait here
+--- Waits until the loop, or another caller that runs callbacks, has begun or resumed one.
+---@return string? err why the caller cannot wait here
 function Callbacks:await(deadline)
   local waits = self.waits
   local refused = waits:cannot_wait()

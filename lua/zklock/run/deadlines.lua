@@ -1,6 +1,7 @@
---- deadlines: the moments at which a client's waiters are to be woken, soonest first: a binary heap. Each waiter knows
---- its place: to take one out allocates nothing. Call its methods below `core.quietly`: a debug hook that raises
---- between two steps would leave the heap out of order.
+-- SPDX-License-Identifier: MIT
+--- deadlines: when to wake each of a client's waiters, soonest first: a binary heap. Each waiter
+--- knows its position, so removing one allocates nothing. Call the methods inside `core.quietly`: a
+--- debug hook that raises between two steps would leave the heap out of order.
 ---@class zklock.Deadlines
 ---@field private list zklock.Waiter[]
 ---@field private count integer
@@ -39,17 +40,17 @@ local function sink(list, count, place, waiter)
   put(list, place, waiter)
 end
 
---- From now on `waiter` is to be woken at this moment. It is not in.
----@param moment number as core.now() counts
+--- Adds a waiter, which must not be in the heap.
+---@param moment number when to wake it, on the clock of core.now()
 function Deadlines:add(waiter, moment)
   local count = self.count + 1
-  self.list[count] = waiter -- may raise for want of memory, and then nothing has changed
+  self.list[count] = waiter -- if this raises for want of memory, nothing has changed
   self.count = count
   waiter._deadlines, waiter._moment = self, moment
   rise(self.list, count, waiter)
 end
 
---- Takes a waiter out of the deadlines that it is in, if any.
+--- Removes a waiter from its heap, if it is in one.
 function Deadlines.remove(waiter)
   local self, place = waiter._deadlines, waiter._rank
   if not self then return end
@@ -65,14 +66,14 @@ function Deadlines.remove(waiter)
   end
 end
 
---- The soonest moment; nil: there is none.
+--- The soonest moment, or nil.
 ---@return number?
 function Deadlines:next()
   local first = self.list[1]
   return first and first._moment
 end
 
---- Takes out the first waiter that is due.
+--- Removes and returns the first waiter that is due.
 ---@return zklock.Waiter? waiter
 function Deadlines:take(now)
   local first = self.list[1]

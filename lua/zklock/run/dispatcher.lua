@@ -1,44 +1,47 @@
---- dispatcher: takes the engine's events, hands each to whom it concerns, and has the callbacks run.
+-- SPDX-License-Identifier: MIT
+--- dispatcher: takes the engine's events, hands each to its subject, and runs the callbacks.
 local Bag = require "zklock.base.bag"
+local Log = require "zklock.run.log"
 local Waits = require "zklock.run.waits"
 local core = require "zklock.core"
 local text = require "zklock.base.text"
 
 local quietly = core.quietly
 
---- More owners than this are not looked at before the first, short wait.
+--- With more owners than this, the first sleep is short and comes before the check of all owners.
 local MANY = 64
---- How long that one is; seconds.
+--- The length of that sleep; seconds.
 local NAP = 0.05
 
 ---@class zklock.Dispatcher
----@field private taking boolean an event is being told
----@field kept table a bag of those who are to be told something, and are not collected before: requests, losses
----@field private subjects table<integer, table> who gets the events of a tag; weak: nobody else's are told
----@field private endings table<zklock.Waiter, boolean> those who wait until the session has ended
+---@field private taking boolean an event is being handed to its subject
+---@field kept table a bag of subjects that stay alive until their event has come: requests, losses
+---@field private subjects table<integer, table> by tag, the object that gets its events; weak: the
+---  events of a collected object are dropped
+---@field private endings table<zklock.Waiter, boolean> callers that wait for the session's end
 local Dispatcher = {}
 Dispatcher.__index = Dispatcher
 
 local clients = 0
 
---- Tells one client of this Lua state from the others.
+--- The suffix of log lines that distinguishes this client from others in the same Lua state.
 local function sign(chroot)
   clients = clients + 1
   if chroot == "" then return (" (client %d)"):format(clients) end
   return (" (client %d, chroot %s)"):format(clients, text.escape(chroot))
 end
 
----@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil; and `chroot`, ""
----  or the client's
+---@param listeners table with `on_state`, `log` and `note` (the host's log), each a function or nil; `log_level`; and
+---  `chroot`, "" or the client's
 function Dispatcher.new(native, waits, callbacks, lifetimes, listeners)
-  return setmetatable({
+  local self = setmetatable({
     native = native,
     waits = waits,
     callbacks = callbacks,
     lifetimes = lifetimes,
     on_state = listeners.on_state or false,
-    on_log = listeners.log or false,
     on_note = listeners.note or false,
+    observers = {},
     signature = sign(listeners.chroot),
     subjects = setmetatable({}, { __mode = "v" }),
     kept = Bag.new("_kept"),
@@ -47,10 +50,13 @@ function Dispatcher.new(native, waits, callbacks, lifetimes, listeners)
     on_end = false,
     taking = false,
     told_state = false,
+    log = false,
   }, Dispatcher)
+  self.log = Log.new(self, listeners.log or false, listeners.log_level)
+  return self
 end
 
---- A number under which events reach `subject:event(kind, err, token)`.
+--- Returns a new tag: `subject:event(kind, err, token)` gets the events under it.
 function Dispatcher:enter(subject)
   local tag = self.last_tag + 1
   self.last_tag = tag
@@ -58,7 +64,7 @@ function Dispatcher:enter(subject)
   return tag
 end
 
---- A subject is not collected before `unkeep`.
+--- Keeps a subject alive until `unkeep`.
 function Dispatcher:keep(subject)
   self.kept:add(subject)
 end
@@ -67,7 +73,7 @@ function Dispatcher:unkeep(subject)
   self.kept:remove(subject)
 end
 
---- Where a loop watches the descriptor: stop() ends that, once the session has ended.
+--- For a loop that watches the descriptor: once the session has ended, stop() ends the watch.
 function Dispatcher:ends_with(stop)
   self.on_end = stop
 end
@@ -77,8 +83,32 @@ function Dispatcher:listen(on_state)
   self.on_state = on_state or false
 end
 
---- A line for the host's own log, where it has one and that was not refused. It ends with which of the process's
---- clients says so: not with the session's id, which is as good as a password.
+--- Calls fn, too, with each loss, each state and each line of zklock's own log. fn must not raise.
+---@param fn fun(kind: "lost"|"state"|"log", said: string)
+function Dispatcher:observe(fn)
+  self.observers[#self.observers + 1] = fn
+end
+
+local function tell_observers(self, kind, said)
+  for _, observer in ipairs(self.observers) do observer(kind, said) end
+end
+
+--- A hold was lost.
+---@param said string
+function Dispatcher:note_loss(said)
+  self:note("lost", said)
+  tell_observers(self, "lost", said)
+end
+
+--- The engine warns.
+---@param line string safe to show
+function Dispatcher:note_warning(line)
+  self:note(line)
+  tell_observers(self, "log", line)
+end
+
+--- Writes a line to the host's log, if the host has one and the script has not refused it. The line
+--- names the client by its number: the session's id is as good as a password.
 function Dispatcher:note(...)
   if self.on_note then self.on_note("zklock: " .. table.concat({ ... }, ": ") .. self.signature) end
 end
@@ -87,25 +117,16 @@ local function state_changed(self, state)
   if state == self.told_state then return end
   if self.on_state then self.callbacks:later(self.on_state, state) end
   self.told_state = state
+  tell_observers(self, "state", state)
 end
 
---- Takes the lines of libzookeeper's log and of our own. If there is no memory to tell one, that one is not told.
-local function log_arrived(self)
-  while true do
-    local level, line, own = self.native:take_log()
-    if not level then return end
-    if own then self:note(text.escape(line)) end
-    if self.on_log then self.callbacks:later(self.on_log, level, text.escape(line)) end
-  end
-end
-
---- Hands an event to whom it concerns. When an error is raised into that, the event is the first of the next time: all
---- who get one must be able to get it twice.
+--- Hands an event to its subject. If that raises, the next turn hands over the same event again, so
+--- each subject must be able to get it twice.
 local function tell(self, kind, tag, err, token, serial)
   if kind == "state" then
     state_changed(self, tag)
   elseif kind == "log" then
-    log_arrived(self)
+    self.log:event()
   else
     local subject = self.subjects[tag]
     if subject then subject:event(kind, err, token) end
@@ -113,7 +134,7 @@ local function tell(self, kind, tag, err, token, serial)
   self.native:forget(serial)
 end
 
---- Takes the oldest event of the engine. While callbacks are queued the descriptor stays readable.
+--- Takes the engine's oldest event. While callbacks are queued, the descriptor stays readable.
 local function take_one(self)
   local native = self.native
   local kind, tag, err, token, serial = native:peek()
@@ -125,7 +146,7 @@ local function take_one(self)
   return kind ~= nil
 end
 
---- Takes what is there, and leaves the descriptor as it is.
+--- Takes all events, and leaves the descriptor as it is.
 local function take_early(self)
   local native = self.native
   local kind, tag, err, token, serial = native:look()
@@ -136,28 +157,28 @@ local function take_early(self)
 end
 
 local function take(self)
-  self.taking = true -- after an error it stays so until all was taken
+  self.taking = true -- after an error it stays true until all events are taken
   while quietly(take_one, self) do end
   self.taking = false
   self.lifetimes:reap()
   if next(self.endings) and self.native:ended() then quietly(self.waits.wake_all, self.waits, self.endings) end
 end
 
---- Callbacks that tell again may have been ended by an error of which nobody was told.
+--- Errors may have ended callbacks of watches without notifying the watches.
 local function remind_all(self)
   self:remind(true)
   self.callbacks:be_sure()
 end
 
---- The descriptor is readable while there is something to do, and then only.
+--- Leaves the descriptor readable exactly while there is something to do.
 local function settle_descriptor(self)
   if self.callbacks:is_due() then self.native:wake() else self.native:peek() end
   self.waits:set_alarm()
 end
 
---- The session has ended: the loop need not watch the descriptor any more. The dispatch that finds this says so,
---- for the descriptor may never be readable again. A caller may have begun to wait for the end just before it came:
---- then there is still an event of it.
+--- The session has ended, so the loop need not watch the descriptor. The dispatch that finds this
+--- ends the watch, because the descriptor may never be readable again. If a caller began to wait
+--- for the session's end just before the end came, its event is still queued.
 local function end_watch(self)
   if not self.native:ended() or self:is_end_awaited() then return end
   local on_end = self.on_end
@@ -165,24 +186,25 @@ local function end_watch(self)
   on_end()
 end
 
---- Takes what has arrived and runs the callbacks that are queued by then, each in a coroutine of its own. When an error
---- is raised into that (no memory, a hook), the next turn tells the rest.
+--- Takes the events and runs the callbacks that are queued by then, each in its own coroutine. If
+--- something raises here (no memory, a hook), the next turn handles the rest.
 function Dispatcher:dispatch()
   if self.callbacks.unsure then quietly(remind_all, self) end
   take(self)
   self.waits:wake_due()
-  -- It finds what the callbacks' coroutines have left before anybody sleeps.
+  -- Before anybody sleeps, this gives back the holds of the callbacks' coroutines that have ended.
   if self.callbacks:run() then self.lifetimes:reap() end
   quietly(settle_descriptor, self)
   if self.on_end then end_watch(self) end
 end
 
---- After a release, which may have let the next one here in: he is told at once, not when the host is woken. What is
---- raised into that (no memory) is nothing to whoever has released; the next turn tells the rest. It tells all where
---- a finalizer or a hook has released: those come between any two steps of ours.
+--- Called after a release, which may have granted the lock to another owner here: that owner gets
+--- its event at once, not when the loop wakes. An error here (no memory) must not reach the caller
+--- that has released; the next turn handles the rest. If a finalizer or a hook has released, the
+--- next turn handles everything, because these run between any two steps of ours.
 function Dispatcher:take_early()
   if self.taking or self.waits:is_beginning() then return end
-  self.taking = true -- what is told may release, too
+  self.taking = true -- the subject of an event may release, too
   pcall(take_early, self)
   self.taking = false
 end
@@ -191,14 +213,14 @@ local function dispatch(waits)
   waits.client.dispatcher:dispatch()
 end
 
---- The same for a caller who waits in plain Lua: it also turns the loops of those clients for which callbacks of this
---- one wait.
+--- `dispatch` for a caller that waits in plain Lua. It also turns the loops of the clients that
+--- callbacks of this client wait for.
 function Dispatcher:turn()
   for _, waits in ipairs(self.waits:companions()) do dispatch(waits) end
   self:dispatch()
 end
 
---- How long a first sleep is before all owners were looked at.
+--- Until when to sleep. Before a long sleep it checks all owners.
 local function nap(dispatcher, moment, is_first)
   local naps = is_first and dispatcher.lifetimes.count > MANY
   if naps then return math.min(moment, core.now() + NAP) end
@@ -206,9 +228,9 @@ local function nap(dispatcher, moment, is_first)
   return moment
 end
 
---- Blocks until something has arrived, the moment has come, or a signal has. Nobody sleeps for long before all owners
---- were looked at, whether they have come to their end. A first time, with many of them, it is a short sleep: the
---- servers answer soon, and that is not to wait for so many looks.
+--- Blocks until an event arrives, until `moment`, or until a signal. Before a long sleep the client
+--- checks all owners for those that have ended. With many owners the first sleep is a short one
+--- without this check: the servers usually answer sooner than the check would take.
 function Dispatcher:sleep(moment, is_first)
   moment = nap(self, moment, is_first)
   local companions = self.waits:companions()
@@ -221,9 +243,9 @@ function Dispatcher:sleep(moment, is_first)
   self.native:wait(moment, natives)
 end
 
---- Callbacks may have come to their end without a word (nginx ends light threads so): who tells more than once looks
---- whether there is something to tell.
----@param is_unsure boolean? an error may have ended a callback without a word
+--- A host may end a callback's coroutine without notice, as nginx does with light threads. So each
+--- watch checks whether its callback still runs, or whether it has news to deliver.
+---@param is_unsure boolean? an error may have ended a callback without notice
 function Dispatcher:remind(is_unsure)
   local kept = self.kept
   for place = 1, kept.count do
@@ -233,13 +255,13 @@ function Dispatcher:remind(is_unsure)
   if self.callbacks:is_due() then self.native:wake() end
 end
 
---- Does anybody wait for the session's end?
+--- True if a caller waits for the session's end.
 function Dispatcher:is_end_awaited()
   return next(self.endings) ~= nil
 end
 
---- Waits for the session's end, until the deadline. A callback that would be parked here blocks: nobody need run the
---- callbacks of a client that is closed.
+--- Waits for the session's end, until the deadline. A callback of this client blocks here instead
+--- of being parked: nobody has to run the callbacks of a closed client.
 function Dispatcher:await_end(deadline)
   if self.native:ended() then return end
   local waiter, waits = Waits.new_waiter(deadline), self.waits

@@ -1,4 +1,5 @@
---- query: asks the engine something that it answers once, and waits for the answer.
+-- SPDX-License-Identifier: MIT
+--- query: sends the engine a query, which the engine answers once, and waits for the answer.
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
 
@@ -6,28 +7,29 @@ local quietly = core.quietly
 
 local NO_MEMORY = "not enough memory" -- as Lua itself says it
 
---- One that is not answered yet; the engine's part of it is `result`.
+--- A query without an answer so far; `result` is the engine's part of it.
 local Pending = {}
 Pending.__index = Pending
 
---- For the dispatcher: it is answered.
+--- The dispatcher calls this when the answer has come.
 function Pending:event(_, err)
   self.err = err
   self.waits:wake(self.waiter)
 end
 
---- `OwnerLifetimes` calls this when the coroutine that waits for the answer was collected.
+--- `OwnerLifetimes` calls this once the coroutine that waits for the answer has been collected.
 function Pending:drop()
   if self.result then self.result:drop() end
 end
 
---- `OwnerLifetimes` calls this when the coroutine that waits for the answer has ended.
+--- `OwnerLifetimes` calls this once the coroutine that waits for the answer has ended.
 function Pending:abandon()
   self:drop()
   self.waits:wake(self.waiter)
 end
 
---- It ends with the coroutine that asks. Where the loop says who is an owner, coroutines are the host's to look after.
+--- The query ends with the coroutine that asks. A loop with `owner` ends its coroutines' queries
+--- itself.
 local function bind_to_caller(client, pending)
   if not client.loop.owner then client.lifetimes:bind(owner.current(), pending) end
 end
@@ -42,19 +44,19 @@ local function send_and_wait(client, pending, start)
   client.waits:wait(pending.waiter)
 end
 
---- Asks and waits.
+--- Sends the query and waits.
 ---@param client zklock.Client
----@param start fun(tag: integer): userdata begins it, and returns the engine's query
----@param explain (fun(result: userdata): any)? what there is to say of one that was answered with an error
+---@param start fun(tag: integer): userdata begins the engine's query and returns it
+---@param explain (fun(result: userdata): any)? details of an error, from the query that got it
 ---@return boolean|nil ok
----@return string|userdata err_or_result the engine's query, to be dropped; or the error
----@return any more what there is to say of the error
+---@return string|userdata err_or_result the error; or the engine's query, which the caller drops
+---@return any more what `explain` returned
 return function(client, start, explain)
   local waits = client.waits
   local refused = waits:cannot_wait()
   if refused then return nil, refused end
   local pending = setmetatable({ waits = waits, waiter = waits.new_waiter(), result = false, err = false }, Pending)
-  local here = owner.current() -- what kind of coroutine it is does not show below `quietly`
+  local here = owner.current() -- below `quietly` nobody can see what kind of coroutine this is
   local ok, raised = waits.protected(send_and_wait, client, pending, start)
   quietly(unbind_from_caller, client, pending, here)
   local result, err = pending.result, pending.err

@@ -1,5 +1,6 @@
---- reporter: tells of an error that a callback raised. Nothing is raised here, whatever `on_error` and stderr do: the
---- others whom this client has to tell something are told all the same.
+-- SPDX-License-Identifier: MIT
+--- reporter: reports an error that a callback has raised. Whatever `on_error` and stderr do,
+--- nothing raises here: the client's other callbacks must still run.
 local errors = require "zklock.base.errors"
 
 ---@class zklock.Reporter
@@ -17,7 +18,8 @@ local function write(...)
   stderr:write(...)
 end
 
---- Tells it to `on_error`; where there is none, or it fails, to the loop; where that has no way of its own, to stderr.
+--- Reports to `on_error`. If there is none, or it fails, to the loop; if the loop cannot, to
+--- stderr.
 ---@param text string
 function Reporter:tell(text)
   local middle, second = "", ""

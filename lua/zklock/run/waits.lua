@@ -1,6 +1,7 @@
---- waits: how the calls of one client wait. A callback that waits is parked in the loop of the client that has begun
---- it, also when it waits for another client: whoever runs callbacks there goes on with the others. Every other caller
---- waits in the way of the host's loop.
+-- SPDX-License-Identifier: MIT
+--- waits: how the calls of one client wait. A callback that waits is parked in the loop of the
+--- client that began it, even while it waits for another client: the caller that runs callbacks
+--- there goes on with the others. Every other caller waits as the host's loop does.
 local Deadlines = require "zklock.run.deadlines"
 local blocking = require "zklock.loop.blocking"
 local core = require "zklock.core"
@@ -12,53 +13,70 @@ local quietly = core.quietly
 
 local WEAK_KEYS, WEAK_VALUES = { __mode = "k" }, { __mode = "v" }
 
---- Coroutines that this library has made for callbacks, whichever client's: no loop knows them. Each with a reference
---- to the waits of the client in whose loop it parks, its home.
+--- The coroutines that this library has created for callbacks of any client; no loop knows them.
+--- Each has a reference to its home: the waits of the client in whose loop it parks.
 local made = setmetatable({}, WEAK_KEYS)
 
---- No more empty sets than these are kept.
+--- How many empty sets are kept at most.
 local SPARE_MOST = 64
 
--- Not in plain Lua 5.1.
+-- False in plain Lua 5.1.
 local yields_across_pcall = protected == pcall
 
--- Lua 5.2 cannot tell whether a coroutine may be suspended: there a callback is taken to be one that may, until its
--- yield has failed.
+-- Lua 5.2 cannot say whether a coroutine may be suspended. There a callback is assumed to be able
+-- to yield until its yield has failed.
 local is_yieldable = coroutine.isyieldable or function() return true end
 
---- Suspends a callback; false: it cannot be suspended.
+--- Suspends a callback; `pause` returns false if the callback cannot be suspended.
 local function suspended()
   coroutine.yield()
   return true
 end
 
-local pause = coroutine.isyieldable and suspended or function()
+--- In plain Lua 5.1 only `stack_is_clear` can tell whether a yield would succeed.
+local pause = (coroutine.isyieldable or not yields_across_pcall) and suspended or function()
   local ok, err = pcall(coroutine.yield)
   if not ok and not tostring(err):find("attempt to yield", 1, true) then error(err, 0) end
   return ok
 end
 
---- The thing that an adapter waits for.
+--- For plain Lua 5.1: true if no C function, such as pcall, is between the running coroutine's first
+--- function and this call. Metamethods and iterators do not show: a yield inside one raises.
+local function stack_is_clear()
+  local level = 2
+  local frame = debug.getinfo(level, "S")
+  while frame do
+    if frame.what == "C" then return false end
+    level = level + 1
+    frame = debug.getinfo(level, "S")
+  end
+  return true
+end
+
+--- An adapter waits for this.
 ---@class zklock.Waiter
 ---@field done boolean set when the wait is over
----@field deadline number? moment at which it is over all the same; nil: the engine ends it in time
----@field due number|false moment at which the engine ends it, at the latest: only to look then whether it has
----@field told boolean it waits in `poll`, and has been told of a callback
+---@field deadline number? moment at which the wait ends in any case; nil: the engine ends it in
+---  time
+---@field due number|false moment by which the engine ends the wait; the adapter checks then
+---@field told boolean it waits in `poll`, and a callback has run
+---@field parks boolean in plain Lua 5.1, where callbacks block when they wait, this one is parked
 ---@field private _parked thread|false the callback that waits
----@field private _waits zklock.Waits|false of a parked one: of the client that wakes it
----@field private _deadlines zklock.Deadlines|false those it is in, with `_rank` and `_moment` theirs
+---@field private _waits zklock.Waits|false of a parked one: those of the client that wakes it
+---@field private _deadlines zklock.Deadlines|false the heap that it is in, which owns `_rank` and
+---  `_moment`
 ---@field private _rank integer|false
 ---@field private _moment number
----@field private _woken boolean the loop has been told that the wait is over
----@field private _next zklock.Waiter|false with `_number` the queue's: to wake somebody allocates nothing
+---@field private _woken boolean the loop knows that the wait is over
+---@field private _next zklock.Waiter|false of the queue, as is `_number`: waking allocates nothing
 ---@field private _number integer
----@field thread thread|false the adapter's, as other names are; for these there is room: the coroutine to be resumed
----@field semaphore any what it sleeps on
----@field is_asleep boolean whether it does
----@field timer any and what tells that the time is over
+---@field thread thread|false for the adapter, as are the next three: the coroutine to resume
+---@field semaphore any on which it sleeps
+---@field is_asleep boolean whether it sleeps
+---@field timer any ends the sleep in time
 ---@field private _place integer|false of a bag that the adapter may have
 -- nginx adds its semaphore later: a table of 16 fields takes half the memory of one of 17.
-local Waiter = { semaphore = false }
+local Waiter = { semaphore = false, parks = false }
 Waiter.__index = Waiter
 
 --- How long it may still wait.
@@ -71,28 +89,30 @@ function Waiter:left()
 end
 
 ---@class zklock.Waits
----@field protected fun(fn: function, ...): boolean, ... calls what may wait; as pcall where that can be done
----@field private callbacks table<thread, any> the coroutines in which callbacks run, each with what is not collected
----  before its end; weak
----@field private spare table[] sets of waiters that are empty
+---@field protected fun(fn: function, ...): boolean, ... calls a function that may wait; as pcall
+---  where that is possible
+---@field private callbacks table<thread, any> the coroutines of callbacks, each with a value that
+---  stays alive until the callback ends; weak
+---@field private spare table[] empty sets of waiters
 ---@field private parked table<thread, zklock.Waiter> the coroutines that are parked here
----@field private abroad table<zklock.Waits, integer> how many of them wait for another client
----@field private deadlines zklock.Deadlines of waiters that the dispatcher ends
+---@field private abroad table<zklock.Waits, integer> how many of these wait for another client
+---@field private deadlines zklock.Deadlines of waiters that the dispatcher wakes
 ---@field private sleepers table<zklock.Waiter, boolean> those that `close` ends; weak
 ---@field private reference any[] to this table, weak
----@field private beginning any[] the one who began to wait last, until his wait is over; weak
+---@field private beginning any[] the caller that began to wait last, until its wait is over; weak
 local Waits = {}
 Waits.__index = Waits
 
 Waits.yields_across_pcall = yields_across_pcall
 
---- Calls what may wait, and catches what is raised, where a coroutine can be suspended inside of such a call.
+--- The function that calls another one that may wait, and catches its errors where the coroutine
+--- can be suspended inside such a call.
 function Waits.protector(loop)
   return rawequal(loop, blocking) and pcall or protected
 end
 
----@param client zklock.Client what the loop's adapter is given
----@param fifo table the queue of what the next turn goes on with
+---@param client zklock.Client the argument for the loop's adapter
+---@param fifo table the queue of the next turn
 function Waits.new(client, native, loop, lifetimes, fifo, reporter)
   local self = setmetatable({
     client = client,
@@ -114,7 +134,7 @@ function Waits.new(client, native, loop, lifetimes, fifo, reporter)
   return self
 end
 
----@param deadline number? moment as core.now() counts them
+---@param deadline number? moment, on the clock of core.now()
 ---@param due number? likewise
 ---@return zklock.Waiter
 function Waits.new_waiter(deadline, due)
@@ -124,17 +144,24 @@ function Waits.new_waiter(deadline, due)
     _moment = 0 }, Waiter)
 end
 
---- A set of waiters, which does not keep them from being collected. Empty ones are kept for the next who wait.
----@return table<zklock.Waiter, boolean>
-function Waits:take_set()
-  local spare = self.spare
-  local set = spare[#spare]
-  if not set then return setmetatable({}, WEAK_KEYS) end
-  spare[#spare] = nil
-  return set
+--- A waiter of a function that sleeps under its hold. It is parked in plain Lua 5.1, too, because such
+--- functions may go on for ever.
+---@param deadline number? moment
+---@return zklock.Waiter
+function Waits.new_dozer(deadline)
+  local waiter = Waits.new_waiter(deadline)
+  if not yields_across_pcall then waiter.parks = true end
+  return waiter
 end
 
---- Nobody else has it, and it is empty.
+--- A set of waiters, with weak keys. Empty sets are used again.
+---@return table<zklock.Waiter, boolean>
+function Waits:take_set()
+  -- One call: between two, HAProxy may run another coroutine, which would take the same set.
+  return table.remove(self.spare) or setmetatable({}, WEAK_KEYS)
+end
+
+--- The set must be empty, and nothing else may refer to it.
 function Waits:put_back_set(set)
   local spare = self.spare
   if #spare < SPARE_MOST then spare[#spare + 1] = set end
@@ -151,15 +178,15 @@ function Waits:cannot_wait()
   return not ok and err or nil
 end
 
---- The advice of the loop that has refused a wait with this error.
+--- The loop's advice, if the loop has refused a wait with this error.
 local function advice(loop, err)
   if not err or not loop.can_wait then return nil end
   local _, refused, why = loop.can_wait()
   return refused == err and why or nil
 end
 
---- The answer of a call that did not get what it asked for. Without a server in reach it has the reason; where the loop
---- cannot wait, it has the loop's advice.
+--- The results of a call that failed. "disconnected" comes with its reason; a wait that the loop
+--- has refused comes with the loop's advice.
 ---@return nil
 ---@return string? err
 ---@return string? why
@@ -171,20 +198,20 @@ function Waits:failure(err)
 end
 
 --- A callback is about to run in this coroutine.
----@param keep any what is not collected before it has returned
+---@param keep any stays alive until the callback has returned
 function Waits:adopt(thread, keep)
   made[thread] = self.reference
   self.callbacks[thread] = keep or true
 end
 
---- Is there somebody who has the client of `waits` dispatched while a coroutine of this one's waits for it? Whoever
---- turns this client's loop turns that one, too; only a host's loop does not.
+--- True if the client of `waits` gets dispatched while a coroutine of this client waits for it. A
+--- caller that turns this client's loop turns that one, too; only a host's loop does not.
 local function is_turned(self, waits)
   return waits == self or not self.loop.watch or waits.loop.watch
 end
 
---- Where a coroutine of ours parks that waits for the client of `waits`; nil: nowhere. One whose home is closed parks
---- where it waits; nobody turns the loop of a forked one.
+--- Where one of our coroutines parks when it waits for the client of `waits`; nil: nowhere. If its
+--- home is closed, it parks with that client. Nobody turns the loop of a forked home.
 ---@return zklock.Waits? home
 local function home_of(thread, waits)
   local home = made[thread] and made[thread][1]
@@ -193,25 +220,28 @@ local function home_of(thread, waits)
   return home and not unusable and is_turned(home, waits) and home or nil
 end
 
---- The running coroutine and its home, if it is a callback's and may be parked.
+--- The running coroutine and its home, if it is a callback's and can be parked.
+---@param parks boolean? as of a waiter
 ---@return thread? thread
 ---@return zklock.Waits? home
-function Waits:parkable()
+function Waits:parkable(parks)
   local thread = coroutine.running()
-  if not yields_across_pcall or not thread or not made[thread] or not is_yieldable() then return nil end
+  if not thread or not made[thread] or not is_yieldable() then return nil end
+  if not yields_across_pcall and not (parks and stack_is_clear()) then return nil end
   local home = home_of(thread, self)
   if home then return thread, home end
   return nil
 end
 
---- Would the running coroutine be parked here: as a callback of this client, or of one that is closed?
+--- True if the running coroutine would park here: it is a callback of this client, or of a closed
+--- one.
 function Waits:parks_here()
   local _, home = self:parkable()
   return home == self
 end
 
---- Waits in the way of the loop. The coroutine of a callback that this library has made is unknown to the loop: it
---- blocks, also when the callback is another client's.
+--- Waits as the loop does. The loop does not know the coroutines that this library has created for
+--- callbacks, so those block, also if the callback is another client's.
 function Waits:suspend(waiter)
   local thread = coroutine.running()
   local adapter = thread and made[thread] and blocking or self.loop
@@ -224,7 +254,7 @@ local function count_abroad(home, waits, by)
   home.abroad[waits] = count > 0 and count or nil
 end
 
---- The descriptor is readable at the soonest deadline, at the latest.
+--- Makes the descriptor readable at the soonest deadline at the latest.
 function Waits:set_alarm()
   local moment = self.deadlines:next()
   if not moment then return end
@@ -244,7 +274,7 @@ local function park(home, thread, waiter, waits)
   waiter._waits, waiter._parked = waits, thread
 end
 
---- It waits no more, as far as its home knows.
+--- For its home, the coroutine's wait is over.
 local function take_away(home, thread, waiter)
   home.parked[thread] = nil
   Deadlines.remove(waiter)
@@ -259,17 +289,17 @@ local function unpark(home, thread)
   home.lifetimes:unnote(thread, home)
 end
 
---- `OwnerLifetimes` calls this when a parked coroutine was collected.
+--- `OwnerLifetimes` calls this once a parked coroutine has been collected.
 function Waits:drop() end -- luacheck: ignore 212
 
---- `OwnerLifetimes` calls this when somebody has closed a parked coroutine.
+--- `OwnerLifetimes` calls this once a parked coroutine has been closed.
 function Waits:abandon(thread)
   local waiter = self.parked[thread]
   if waiter then take_away(self, thread, waiter) end
 end
 
---- An error was raised into the wait of the running coroutine: it is in none any more.
----@param here thread|table the running coroutine, or what stands for the main program
+--- An error was raised into a wait: that coroutine waits no longer.
+---@param here thread|table the running coroutine, or the object that stands for the main program
 function Waits:unpark(here)
   local home = made[here]
   unpark(home and home[1] or self, here)
@@ -277,7 +307,7 @@ function Waits:unpark(here)
 end
 
 local function wait(self, waiter)
-  local thread, home = self:parkable()
+  local thread, home = self:parkable(waiter.parks)
   if not thread then return self:suspend(waiter) end
   made[thread] = home.reference
   quietly(park, home, thread, waiter, self)
@@ -287,7 +317,8 @@ local function wait(self, waiter)
   if not parks then self:suspend(waiter) end
 end
 
---- Waits until `waiter.done`, or its deadline: a callback parked, everybody else in the way of the loop.
+--- Waits until `waiter.done` or its deadline. A callback is parked; other callers wait as the loop
+--- does.
 function Waits:wait(waiter)
   local beginning = self.beginning
   beginning[1] = coroutine.running() or owner.main
@@ -295,17 +326,18 @@ function Waits:wait(waiter)
   beginning[1] = false
 end
 
---- The same for a wait that is nobody else's: an error that is raised into it leaves nothing behind.
+--- The same for a wait with no other owner: an error that is raised into it leaves nothing behind.
 function Waits:wait_alone(waiter)
   local here = owner.current()
-  local ok, err = self.protected(self.wait, self, waiter)
+  local ok, err = (waiter.parks and protected or self.protected)(self.wait, self, waiter)
   quietly(Deadlines.remove, waiter)
   if ok then return end
   quietly(self.unpark, self, here)
   error(err, 0)
 end
 
---- This client is at its end: whoever is parked here for another one goes on in that one's loop.
+--- This client is closed. A coroutine that is parked here for another client moves to that client's
+--- loop.
 local function move_out(self)
   for thread, waiter in pairs(self.parked) do
     local waits = waiter._waits
@@ -322,8 +354,8 @@ function Waits:close()
   quietly(move_out, self)
 end
 
---- Does the running coroutine begin to wait? Then what runs is a finalizer or a debug hook, which came between: whoever
---- is to be woken must sleep before that.
+--- True if the running coroutine has just begun to wait. Then a finalizer or a debug hook runs in
+--- between. The coroutine must sleep before another one wakes it.
 function Waits:is_beginning()
   return rawequal(self.beginning[1], coroutine.running() or owner.main)
 end
@@ -334,7 +366,7 @@ function Waits:resume_later(waiter)
   self.native:wake()
 end
 
---- Ends the wait. Twice is fine; the loop is told once.
+--- Ends the wait. A second call does nothing more.
 function Waits:wake(waiter)
   waiter.done = true
   local home = waiter._parked and made[waiter._parked]
@@ -347,7 +379,7 @@ function Waits:wake(waiter)
   end
 end
 
---- Ends the waits of a set, which is empty then.
+--- Ends the waits of all waiters in the set, and empties it.
 function Waits:wake_all(set)
   for waiter in pairs(set) do
     self:wake(waiter)
@@ -359,18 +391,18 @@ local function wake_due(self)
   local deadlines, now = self.deadlines, core.now()
   local waiter = deadlines:take(now)
   while waiter do
-    self:wake(waiter)
+    if waiter.fire then waiter.fire() else self:wake(waiter) end
     waiter = deadlines:take(now)
   end
 end
 
---- Ends the waits whose deadline is over.
+--- Ends the waits whose deadline has passed.
 function Waits:wake_due()
   if self.deadlines:next() then quietly(wake_due, self) end
 end
 
---- The clients for which coroutines wait that are parked here, and so on: they are to be turned with this one. Only
---- called when there is one.
+--- The clients that coroutines parked here wait for, and those that theirs wait for, and so on.
+--- They have to be turned with this one. Only called if there is at least one.
 ---@return zklock.Waits[]
 local function companions(self)
   local list, known, at = {}, { [self] = true }, 0
@@ -390,21 +422,47 @@ end
 
 local NONE = {}
 
----@return zklock.Waits[] none, in most cases
+---@return zklock.Waits[] usually empty
 function Waits:companions()
   return next(self.abroad) and companions(self) or NONE
 end
 
+-- ---- alarms
+
+--- Calls a function at a moment.
+---@class zklock.Alarm
+---@field fire fun() called by the dispatcher, inside `quietly`; it must not raise
+
+---@return zklock.Alarm
+function Waits.new_alarm(fire)
+  return { fire = fire, _deadlines = false, _rank = false, _moment = 0 }
+end
+
+local function ring_at(self, moment, alarm)
+  Deadlines.remove(alarm)
+  add_deadline(self, alarm, moment)
+end
+
+--- Sets when the alarm fires, once.
+function Waits:ring_at(moment, alarm)
+  quietly(ring_at, self, moment, alarm)
+end
+
+--- The alarm does not fire.
+function Waits:call_off(alarm) -- luacheck: ignore 212
+  quietly(Deadlines.remove, alarm)
+end
+
 -- ---- sleep
 
---- A turn of the loop, where no dispatcher ends it; seconds.
+--- One turn of a loop that does not call the dispatcher; seconds.
 local ONE_TURN = 0.001
 
---- Says when the wait ends: in a loop that calls the dispatcher that one ends it, at once in its next turn.
+--- Sets when the wait ends. In a loop that calls the dispatcher, the dispatcher ends it.
 local function set_moment(self, waiter, moment)
   local loop = self.loop
   if moment == math.huge then return end
-  if self:parkable() or loop == blocking then
+  if self:parkable(waiter.parks) or loop == blocking then
     waiter.deadline = moment
   elseif loop.watch then
     quietly(add_deadline, self, waiter, moment)
@@ -414,12 +472,13 @@ local function set_moment(self, waiter, moment)
 end
 
 --- Waits until that moment, or until the client is closed.
+---@param waiter zklock.Waiter? a new one, which the caller may also wake
 ---@return boolean? ok
 ---@return string? err "closed", "forked", or why it cannot wait here
-function Waits:sleep(moment)
+function Waits:sleep(moment, waiter)
   local refused = self:cannot_wait()
   if refused then return nil, refused end
-  local waiter = self.new_waiter()
+  waiter = waiter or self.new_waiter()
   self.sleepers[waiter] = true
   set_moment(self, waiter, moment)
   self:wait_alone(waiter)
@@ -428,12 +487,23 @@ function Waits:sleep(moment)
   return true
 end
 
---- Ends the waits of those who sleep.
+--- Gives the others one turn, also after `close`. Where it cannot wait, it returns at once.
+---@param is_first boolean true: if the client is closed, a coroutine that is parked here goes on at
+---  once: perhaps nobody polls a closed client
+function Waits:give_turn(is_first)
+  local can_wait, unusable = self.loop.can_wait, self.native:unusable()
+  if unusable == "forked" or can_wait and not can_wait() then return end
+  if is_first and unusable and self:parkable(true) then return end
+  if unusable then return self:wait_alone(self.new_dozer(core.now() + ONE_TURN)) end
+  self:sleep(core.now() + ONE_TURN, self.new_dozer())
+end
+
+--- Ends all sleeps.
 function Waits:end_sleep()
   if next(self.sleepers) then quietly(self.wake_all, self, self.sleepers) end
 end
 
---- Resumes the callback whose waiter is the next in the queue.
+--- Resumes the callback whose waiter is next in the queue.
 function Waits:continue(waiter)
   local thread, fifo = waiter._parked, self.fifo
   local waits = thread and self.parked[thread] == waiter and coroutine.status(thread) == "suspended"

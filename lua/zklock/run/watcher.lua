@@ -1,4 +1,6 @@
---- watcher: has a loop call the dispatcher when the engine has news, so that callbacks run without a poll.
+-- SPDX-License-Identifier: MIT
+--- watcher: lets a loop call the dispatcher when the engine has news, so that callbacks run without
+--- a poll.
 local finalizer = require "zklock.base.finalizer"
 
 local function forget_all(native)
@@ -8,11 +10,11 @@ local function forget_all(native)
   until not serial
 end
 
---- The loop keeps the engine's client from being collected. This one it keeps only while somebody is to be told
---- something, so that a client that the script has dropped is closed.
+--- The loop keeps the engine's client alive. It keeps the Lua client alive only while a callback or
+--- a listener still has to hear of something, so a client that the script drops is closed.
 ---@param client zklock.Client
 ---@return fun() stop
----@return any finalizer to be kept in the client: with it the engine's client is closed
+---@return any finalizer for the client to keep: when it is collected, the engine's client is closed
 return function(client)
   local native, kept, back = client.native, client.dispatcher.kept, setmetatable({ client }, { __mode = "v" })
   local unwatch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A process with the Lock of Go's zk library: spec/support/neighbour.lua says what goes over its pipe.
 package main
 

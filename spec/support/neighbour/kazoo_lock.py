@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A process with kazoo's Lock: spec/support/neighbour.lua says what goes over its pipe."""
 
 import socket

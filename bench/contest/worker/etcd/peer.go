@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // etcd: its own client's concurrency.Mutex, over a session with a lease that is kept alive. Version 3.4 has no TryLock: one
 // try waits a little.
 package main

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Go's zk: the library's own Lock.
 package main
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/complaint.h"
+
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* In one write: lines of several processes do not get mixed. */
+static void say(const char *prefix, const char *format, va_list arguments) {
+    char *message = NULL;
+    if (vasprintf(&message, format, arguments) < 0)
+        message = cli_memory_text("not enough memory");
+    char *shown = cli_text_shown(message, strlen(message));
+    char *line = cli_memory_print("zklock: %s%s\n", prefix, shown);
+    const size_t length = strlen(line);
+    fflush(stdout);
+    for (size_t done = 0; done < length;) {
+        const ssize_t written = write(STDERR_FILENO, line + done, length - done);
+        if (written <= 0)
+            break;
+        done += (size_t)written;
+    }
+    free(line);
+    free(shown);
+    free(message);
+}
+
+void cli_complain(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("", format, arguments);
+    va_end(arguments);
+}
+
+void cli_warn(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say("warning: ", format, arguments);
+    va_end(arguments);
+}
+
+int cli_misuse(const char *argument, const char *format, ...) {
+    va_list arguments;
+    char *prefix = cli_memory_print("bad argument '%s': ", argument);
+    char *shown = cli_text_shown(prefix, strlen(prefix));
+    va_start(arguments, format);
+    say(shown, format, arguments);
+    va_end(arguments);
+    free(shown);
+    free(prefix);
+    return EX_USAGE;
+}
+
+int cli_failure(zkl_status status, const char *about) {
+    if (about)
+        cli_complain("%s: %s", zkl_status_text(status), about);
+    else
+        cli_complain("%s", zkl_status_text(status));
+    return cli_exit_code(status);
+}

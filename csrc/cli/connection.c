@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/connection.h"
+
+#include "cli/complaint.h"
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLOSE_MOST (5 * ZKL_SECOND)
+
+/* ---- to open ---- */
+
+static char *tls_of(const cli_settings *settings) {
+    if (!settings->tls_ca)
+        return NULL;
+    return cli_memory_print("%s,%s,%s,%s", settings->tls_ca, settings->tls_cert, settings->tls_key,
+                            settings->tls_password ? settings->tls_password : "none");
+}
+
+static int open_client(cli_connection *connection, const zkl_config *config) {
+    const zkl_status status = zkl_open(config, &connection->client);
+    if (status == ZKL_OK)
+        return 0;
+    if (status == ZKL_NO_MEMORY && errno)
+        cli_complain("cannot connect: %s", strerror(errno));
+    else
+        cli_complain("cannot connect: %s", zkl_status_text(status));
+    return cli_exit_code(status);
+}
+
+int cli_connection_open(cli_connection *connection, const cli_settings *settings,
+                        const cli_connection_terms *terms) {
+    char host[256] = "localhost", identity[300];
+    gethostname(host, sizeof host - 1);
+    snprintf(identity, sizeof identity, "%s:%ld", host, (long)getpid());
+    char *tls = tls_of(settings);
+    const zkl_config config = {
+        .hosts = settings->hosts,
+        .session_timeout = settings->session > 0 ? settings->session : terms->session,
+        .auths = settings->auths,
+        .auth_count = settings->auth_count,
+        .acl = settings->acl,
+        .identifier = terms->identifier ? terms->identifier : identity,
+        .tls = tls,
+    };
+    *connection = (cli_connection){.listener = {.fd = -1}};
+    errno = 0;
+    const int code = open_client(connection, &config);
+    if (tls)
+        explicit_bzero(tls, strlen(tls));
+    free(tls);
+    return code;
+}
+
+/* ---- to wait ---- */
+
+uint64_t cli_connection_tag(cli_connection *connection) {
+    return ++connection->tag;
+}
+
+static bool told(const cli_listener *listener, const zkl_event *event) {
+    return !listener->told || listener->told(listener->context, event);
+}
+
+/* Takes events until one is of the tag. false: none is. */
+static bool take_events(cli_connection *connection, uint64_t tag, zkl_event *event, bool *go_on) {
+    while (*go_on && zkl_peek(connection->client, event)) {
+        zkl_forget(connection->client, event->serial);
+        const bool of_client = event->kind == ZKL_EVENT_STATE || event->kind == ZKL_EVENT_LOG;
+        if (!of_client && event->tag == tag)
+            return true;
+        *go_on = told(&connection->listener, event);
+    }
+    return false;
+}
+
+/* Waits until there is something to look at. false: the listener ends the wait. */
+static bool wait_for_any(cli_connection *connection) {
+    const cli_listener *listener = &connection->listener;
+    struct pollfd fds[] = {{zkl_fd(connection->client), POLLIN, 0}, {listener->fd, POLLIN, 0}};
+    poll(fds, 2, -1); /* interrupted by a signal: the listener's descriptor says so */
+    if (listener->fd < 0 || !fds[1].revents)
+        return true;
+    return listener->ready && listener->ready(listener->context);
+}
+
+cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_nanos until,
+                                zkl_event *event) {
+    bool go_on = true;
+    zkl_wake_at(connection->client, until);
+    for (;;) {
+        if (take_events(connection, tag, event, &go_on))
+            return CLI_WAITED_EVENT;
+        if (!go_on)
+            return CLI_WAITED_INTERRUPTED;
+        if (until != ZKL_NEVER && zkl_now() >= until)
+            return CLI_WAITED_LONG;
+        go_on = wait_for_any(connection);
+    }
+}
+
+zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag) {
+    zkl_event event;
+    if (cli_connection_await(connection, tag, ZKL_NEVER, &event) == CLI_WAITED_EVENT)
+        return event.status;
+    return ZKL_CANCELLED;
+}
+
+int cli_connection_session(cli_connection *connection, double seconds) {
+    char about[64];
+    const uint64_t tag = cli_connection_tag(connection);
+    const zkl_nanos deadline = zkl_clock_after(zkl_now(), seconds);
+    zkl_query *query = zkl_query_session(connection->client, tag, deadline);
+    const zkl_status status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    zkl_query_drop(query);
+    if (status == ZKL_OK)
+        return 0;
+    snprintf(about, sizeof about, "no session within %g s", seconds);
+    return cli_connection_failure(connection, status, status == ZKL_DISCONNECTED ? about : NULL);
+}
+
+int cli_connection_failure(cli_connection *connection, zkl_status status, const char *about) {
+    char trouble[ZKL_TROUBLE_TEXT];
+    if (status != ZKL_DISCONNECTED ||
+        !zkl_client_trouble(connection->client, trouble, sizeof trouble))
+        return cli_failure(status, about);
+    if (about)
+        cli_complain("%s: %s: %s", zkl_status_text(status), about, trouble);
+    else
+        cli_complain("%s: %s", zkl_status_text(status), trouble);
+    return cli_exit_code(status);
+}
+
+/* ---- to close ---- */
+
+static bool drain(cli_connection *connection, zkl_nanos until) {
+    zkl_event event;
+    struct pollfd fd = {zkl_fd(connection->client), POLLIN, 0};
+    while (zkl_peek(connection->client, &event))
+        zkl_forget(connection->client, event.serial);
+    const zkl_nanos left = until - zkl_now();
+    if (zkl_ended(connection->client) || left <= 0)
+        return false;
+    poll(&fd, 1, (int)(left / 1000000) + 1);
+    return true;
+}
+
+void cli_connection_close(cli_connection *connection) {
+    if (!connection->client)
+        return;
+    const zkl_nanos until = zkl_now() + CLOSE_MOST;
+    zkl_close(connection->client);
+    while (drain(connection, until))
+        ;
+    zkl_free(connection->client);
+    connection->client = NULL;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* connection: a client of the engine, for a program that asks one thing after another and waits for
+ * each answer. */
+#ifndef ZKL_CLI_CONNECTION_H
+#define ZKL_CLI_CONNECTION_H
+
+#include "cli/settings.h"
+
+/* A wait listens to this besides the engine: a descriptor of the caller, such as a signalfd. */
+typedef struct cli_listener {
+    int fd; /* -1: none */
+    /* The descriptor is readable. false: the wait ends, interrupted. NULL: likewise. */
+    bool (*ready)(void *context);
+    /* An event of another tag than the one waited for: LOST, REVOKED, CHANGED, STATE, ... false: as
+     * above. NULL: such events are dropped. */
+    bool (*told)(void *context, const zkl_event *event);
+    void *context;
+} cli_listener;
+
+typedef struct cli_connection {
+    zkl_client *client;
+    uint64_t tag;          /* the latest that was given out */
+    cli_listener listener; /* the caller may set it at any time */
+} cli_connection;
+
+typedef struct cli_connection_terms {
+    double session;         /* seconds asked for if the configuration does not say */
+    const char *identifier; /* NULL: HOST:PID */
+} cli_connection_terms;
+
+/* Starts connecting. Returns 0, or an exit code after a complaint. */
+int cli_connection_open(cli_connection *connection, const cli_settings *settings,
+                        const cli_connection_terms *terms);
+
+/* A number that no contender, query, ... of this connection has. */
+uint64_t cli_connection_tag(cli_connection *connection);
+
+typedef enum cli_waited {
+    CLI_WAITED_EVENT,
+    CLI_WAITED_LONG, /* the moment came */
+    CLI_WAITED_INTERRUPTED
+} cli_waited;
+
+/* Waits for an event of the tag. */
+cli_waited cli_connection_await(cli_connection *connection, uint64_t tag, zkl_nanos until,
+                                zkl_event *event);
+
+/* Waits for the answer of a query or a node request that has a deadline of its own. Interrupted:
+ * ZKL_CANCELLED. */
+zkl_status cli_connection_answer(cli_connection *connection, uint64_t tag);
+
+/* Waits for a session. Returns 0, or an exit code after a complaint that says why there is none. */
+int cli_connection_session(cli_connection *connection, double seconds);
+
+/* Complains that a request failed, with what is known about the servers if that is the reason.
+ * Returns the exit code. */
+int cli_connection_failure(cli_connection *connection, zkl_status status, const char *about);
+
+/* Ends the session, for which it waits 5 seconds at most, and frees the client. */
+void cli_connection_close(cli_connection *connection);
+
+#endif

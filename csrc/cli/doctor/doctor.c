@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor: looks for what could keep locks from working. */
+#include "cli/commands.h"
+#include "cli/complaint.h"
+#include "cli/connection.h"
+#include "cli/doctor/finding.h"
+#include "cli/grace.h"
+#include "cli/nodes/node_command.h"
+#include "cli/number.h"
+#include "cli/options.h"
+#include "cli/path.h"
+#include "cli/doctor/patient.h"
+#include "cli/settings.h"
+#include "zklock.h"
+
+#include <string.h>
+
+#define CONNECT 5  /* seconds; --connect */
+#define SESSION 40 /* seconds, as `zklock run` asks */
+
+static const char help[] =
+    "usage: zklock doctor [OPTIONS] [PATH]\n"
+    "\n"
+    "Looks for what could keep locks from working: a line each, ok, warning or\n"
+    "failure. Exits 0, 1 if the worst is a warning, 2 if it is a failure. With PATH\n"
+    "it also looks at that lock, and acquires and releases it for a moment.\n"
+    "\n"
+    "      --grace SECONDS the grace that `zklock run` is to have\n" CLI_OPTIONS_HELP;
+
+enum { GRACE = CLI_OPTION_OWN };
+
+static const struct option table[] = {
+    CLI_OPTIONS_OF_ALL, {"grace", required_argument, NULL, GRACE}, {NULL, 0, NULL, 0}};
+
+static int take(void *to, int option) {
+    (void)option;
+    return cli_number_seconds_of("--grace", optarg, 0, &((cli_patient *)to)->grace);
+}
+
+/* ---- what needs no server ---- */
+
+static void examine_settings(cli_patient *patient) {
+    const cli_settings *settings = &patient->command.settings;
+    if (settings->exposed)
+        cli_finding(&patient->findings, CLI_WARNING, "configuration",
+                    "Make it readable for its owner alone: chmod 600",
+                    "%s has credentials, and others can read it", settings->file);
+    else
+        cli_finding(&patient->findings, CLI_FINE, "configuration", NULL, "%s; servers from %s",
+                    settings->file ? settings->file : "no file", settings->origin);
+}
+
+static bool is_loopback(const char *hosts) {
+    return strncmp(hosts, "127.", 4) == 0 || strncmp(hosts, "localhost", 9) == 0 ||
+           strncmp(hosts, "[::1]", 5) == 0;
+}
+
+/* The files were loaded when the configuration was read. */
+static void examine_tls(cli_patient *patient) {
+    const cli_settings *settings = &patient->command.settings;
+    if (settings->tls_ca)
+        cli_finding(&patient->findings, CLI_FINE, "TLS", NULL, "in use, certificate %s",
+                    settings->tls_cert);
+    else if (settings->auth_count > 0 && !is_loopback(settings->hosts))
+        cli_finding(&patient->findings, CLI_WARNING, "TLS",
+                    "Set tls-ca, tls-cert and tls-key in the configuration",
+                    "not in use: credentials cross the network as plain text");
+    else
+        cli_finding(&patient->findings, CLI_FINE, "TLS", NULL, "not in use");
+}
+
+/* ---- what the servers granted ---- */
+
+static void examine_timeout(cli_patient *patient) {
+    const double asked =
+        patient->command.settings.session > 0 ? patient->command.settings.session : SESSION;
+    const double granted = zkl_session_timeout(patient->command.connection.client);
+    if (granted < asked)
+        cli_finding(&patient->findings, CLI_WARNING, "session timeout",
+                    "Ask for less with `session`, or raise maxSessionTimeout of the servers",
+                    "%g s granted of %g s", granted, asked);
+    else if (granted > asked)
+        cli_finding(&patient->findings, CLI_WARNING, "session timeout",
+                    "Ask for more with `session`, or lower minSessionTimeout of the servers",
+                    "%g s granted for %g s: a dead process keeps its locks for so long", granted,
+                    asked);
+    else
+        cli_finding(&patient->findings, CLI_FINE, "session timeout", NULL, "%g s, as asked",
+                    granted);
+}
+
+static void examine_grace(cli_patient *patient) {
+    double grace;
+    const double granted = zkl_session_timeout(patient->command.connection.client);
+    if (cli_grace(granted, patient->grace, &grace))
+        cli_finding(&patient->findings, CLI_FINE, "grace", NULL, "%g s of a session of %g s", grace,
+                    granted);
+    else if (granted / 4 < CLI_GRACE_LEAST)
+        cli_finding(&patient->findings, CLI_FAILURE, "grace", "Ask for a longer session",
+                    "a session of %g s is too short for `zklock run`", granted);
+    else
+        cli_finding(&patient->findings, CLI_FAILURE, "grace",
+                    "Choose another --grace, or another session timeout",
+                    "%g s does not fit a session of %g s: from %g s to %g s expected", grace,
+                    granted, CLI_GRACE_LEAST, granted / 4);
+}
+
+/* Answers that take longer than an eighth of the session give no validity. */
+static void examine_latency(cli_patient *patient) {
+    zkl_stats stats;
+    zkl_client *client = patient->command.connection.client;
+    const double granted = zkl_session_timeout(client);
+    const zkl_op read = {.kind = ZKL_OP_EXISTS, .path = "/"}; /* behind a write, so of a quorum */
+    cli_node_command_try(&patient->command, &read);
+    zkl_client_stats(client, &stats);
+    if (stats.latency > granted / 16)
+        cli_finding(&patient->findings, CLI_WARNING, "latency",
+                    "Find out why the servers are slow, or ask for a longer session",
+                    "answers take %.3f s; a session of %g s allows %g s", stats.latency, granted,
+                    granted / 8);
+    else
+        cli_finding(&patient->findings, CLI_FINE, "latency", NULL, "answers take %.1f ms",
+                    stats.latency * 1e3);
+}
+
+/* ---- all of it ---- */
+
+static int connect(cli_patient *patient) {
+    cli_node_command *command = &patient->command;
+    const cli_connection_terms terms = {.session = SESSION};
+    const int code = cli_connection_open(&command->connection, &command->settings, &terms);
+    return code ? code : cli_connection_session(&command->connection, command->connect);
+}
+
+static int examine(cli_patient *patient) {
+    examine_settings(patient);
+    examine_tls(patient);
+    if (!cli_doctor_servers(patient))
+        return CLI_FAILURE;
+    if (connect(patient) != 0)
+        return CLI_FAILURE;
+    examine_timeout(patient);
+    examine_grace(patient);
+    if (patient->path) {
+        cli_doctor_acls(patient);
+        cli_doctor_line(patient);
+        cli_doctor_acquire(patient);
+    }
+    examine_latency(patient);
+    return (int)patient->findings.worst;
+}
+
+static int check_up(cli_patient *patient, const cli_options *options) {
+    cli_settings *settings = &patient->command.settings;
+    int code = cli_settings_read(settings, options->hosts, options->config);
+    if (code == 0 && patient->path)
+        code = cli_path_check("PATH", patient->path, settings->hosts, CLI_PATH_LOCK);
+    patient->command.connect = options->connect;
+    return code ? code : examine(patient);
+}
+
+int cli_doctor(int argc, char **argv) {
+    cli_patient patient = {.grace = -1};
+    cli_options options = {.argc = argc,
+                           .argv = argv,
+                           .letters = ":z:",
+                           .table = table,
+                           .help = help,
+                           .connect = CONNECT};
+    if (!cli_options_read(&options, take, &patient))
+        return options.code;
+    int code = cli_options_expect(&options, 0, 1, "[PATH]");
+    if (code)
+        return code;
+    patient.path = argv[optind]; /* NULL at the end */
+    code = check_up(&patient, &options);
+    cli_node_command_end(&patient.command);
+    return code;
+}

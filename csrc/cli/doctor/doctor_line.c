@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_line: what is in the lock's directory: kinds, strangers, marks, who holds. */
+#include "cli/doctor/patient.h"
+
+#include "cli/doctor/finding.h"
+#include "cli/memory.h"
+#include "cli/nodes/node_command.h"
+#include "cli/output.h"
+#include "cli/who/roster.h"
+#include "cli/who/search.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The children of the directory. */
+typedef struct contents {
+    size_t locks, shared; /* nodes of a mutex; of a read-write lock */
+    size_t leases;        /* lease nodes */
+    bool semaphore;       /* the directories of a semaphore */
+    bool mark;            /* that of --every */
+    size_t foreign;
+    const char *stranger; /* one of the foreign */
+} contents;
+
+/* A child that a multilock or --every makes for a moment. */
+static bool is_scratch(const char *name) {
+    static const char end[] = "-mark";
+    zkl_guid guid;
+    const size_t length = strlen(name);
+    return zkl_znode_guid(name, &guid) && length > sizeof end &&
+           strcmp(name + length - (sizeof end - 1), end) == 0;
+}
+
+static void count_other(contents *found, const char *name) {
+    if (strcmp(name, ZKL_ONCE_NODE) == 0) {
+        found->mark = true;
+    } else if (strcmp(name, "leases") == 0 || strcmp(name, "locks") == 0) {
+        found->semaphore = true;
+    } else if (!is_scratch(name)) {
+        found->foreign++;
+        found->stranger = name;
+    }
+}
+
+static void count(contents *found, const char *name) {
+    int32_t sequence;
+    switch (zkl_znode_parse(name, &sequence)) {
+    case ZKL_KIND_LOCK:
+        found->locks++;
+        break;
+    case ZKL_KIND_READ:
+    case ZKL_KIND_WRITE:
+        found->shared++;
+        break;
+    case ZKL_KIND_LEASE:
+        found->leases++;
+        break;
+    case ZKL_KIND_NONE:
+        count_other(found, name);
+        break;
+    }
+}
+
+/* ---- kinds and strangers ---- */
+
+static void examine_kinds(cli_patient *patient, const contents *found) {
+    const bool lock = found->locks > 0, shared = found->shared > 0,
+               leases = found->semaphore || found->leases > 0;
+    const char *kind = lock ? "a mutex" : shared ? "a read-write lock" : "a semaphore";
+    if (lock + shared + leases > 1)
+        cli_finding(&patient->findings, CLI_FAILURE, "kind",
+                    "Give each lock a path of its own, and delete what is left over",
+                    "%zu nodes of a mutex, %zu of a read-write lock, %s of a semaphore at one "
+                    "path: callers get `wrong kind`, or wait for ever",
+                    found->locks, found->shared, leases ? "directories" : "none");
+    else if (lock + shared + leases == 1)
+        cli_finding(&patient->findings, CLI_FINE, "kind", NULL, "%s", kind);
+    else
+        cli_finding(&patient->findings, CLI_FINE, "kind", NULL, "none: nobody is in the line");
+}
+
+/* A lock may stand above others, whose paths are then children of its own; they keep it from being
+ * removed, and that is all. */
+static void examine_foreign(cli_patient *patient, const contents *found) {
+    char shown[CLI_TEXT_SHOWN];
+    if (found->foreign == 0) {
+        cli_finding(&patient->findings, CLI_FINE, "children", NULL, "no foreign ones");
+        return;
+    }
+    cli_text_show(shown, sizeof shown, found->stranger);
+    cli_finding(&patient->findings, CLI_WARNING, "children",
+                "Move them elsewhere, unless they are paths of locks, too",
+                "%zu that are no nodes of this lock, such as %s", found->foreign, shown);
+}
+
+/* ---- the mark ---- */
+
+static bool is_token(const zkl_content *content) {
+    return content->length > 0 && strspn(content->data, "0123456789") == content->length;
+}
+
+static void examine_mark(cli_patient *patient) {
+    char when[CLI_TIME_TEXT];
+    char *path = cli_memory_print("%s/" ZKL_ONCE_NODE, patient->path);
+    const zkl_op op = {.kind = ZKL_OP_GET, .path = path};
+    const zkl_status status = cli_node_command_try(&patient->command, &op);
+    const zkl_content *content = zkl_node_request_content(patient->command.request, 0);
+    if (status != ZKL_OK) {
+        cli_finding(&patient->findings, CLI_WARNING, "mark of --every",
+                    "Use the credentials that it was made with", "%s", zkl_status_text(status));
+    } else if (!is_token(content)) {
+        cli_finding(&patient->findings, CLI_FAILURE, "mark of --every",
+                    "Delete it: the command is then due at once",
+                    "its data is no token: run --every ends with `wrong kind`");
+    } else {
+        cli_output_time(when, (double)content->stat.mtime / 1e3);
+        cli_finding(&patient->findings, CLI_FINE, "mark of --every", NULL,
+                    "done at %s, with token %s", when, content->data);
+    }
+    free(path);
+}
+
+/* ---- who holds ---- */
+
+/* A node without a session stays when its maker is gone. */
+static void examine_orphans(cli_patient *patient, const cli_roster *roster) {
+    for (size_t i = 0; i < roster->count; i++) {
+        const cli_row *row = &roster->rows[i];
+        if (row->session == 0)
+            cli_finding(
+                &patient->findings, CLI_FAILURE, row->node, "Delete it with `zklock delete`",
+                "a node of no session stands in the line of %s: nobody removes it", row->path);
+    }
+}
+
+static void examine_holder(cli_patient *patient, const cli_roster *roster) {
+    char when[CLI_TIME_TEXT];
+    const cli_row *oldest = NULL;
+    size_t waiting = 0;
+    for (size_t i = 0; i < roster->count; i++) {
+        const cli_row *row = &roster->rows[i];
+        waiting += row->standing == CLI_WAITS;
+        if (row->standing == CLI_HOLDS && (!oldest || row->created < oldest->created))
+            oldest = row;
+    }
+    if (!oldest) {
+        cli_finding(&patient->findings, CLI_FINE, "holder", NULL, "nobody");
+        return;
+    }
+    cli_output_time(when, oldest->created);
+    cli_finding(&patient->findings, CLI_FINE, "holder", NULL,
+                "%s, in the line since %s; %zu waiting", oldest->identifier, when, waiting);
+}
+
+static void examine_roster(cli_patient *patient) {
+    cli_roster roster = {.count = 0};
+    const cli_search search = {patient->path, false, patient->command.connect};
+    if (cli_search_read(&search, &patient->command.connection, &roster) != 0) {
+        cli_finding(&patient->findings, CLI_WARNING, "holder", NULL, "the line cannot be read");
+    } else {
+        examine_orphans(patient, &roster);
+        examine_holder(patient, &roster);
+    }
+    cli_roster_free(&roster);
+}
+
+void cli_doctor_line(cli_patient *patient) {
+    contents found = {.locks = 0};
+    const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = patient->path};
+    const zkl_status status = cli_node_command_try(&patient->command, &op);
+    if (status != ZKL_OK && status != ZKL_NO_NODE) {
+        cli_finding(&patient->findings, CLI_FAILURE, "children",
+                    "Add credentials to the configuration that may read it", "%s: %s",
+                    zkl_status_text(status), patient->path);
+        return;
+    }
+    const zkl_content *content = zkl_node_request_content(patient->command.request, 0);
+    for (size_t i = 0; i < content->count; i++)
+        count(&found, content->names[i]);
+    examine_kinds(patient, &found);
+    examine_foreign(patient, &found); /* while the names are there */
+    if (found.mark)
+        examine_mark(patient);
+    examine_roster(patient);
+}

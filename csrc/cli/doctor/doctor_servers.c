@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* doctor_servers: names, addresses, and a session with each server of the list. */
+#include "cli/doctor/patient.h"
+
+#include "cli/connection.h"
+#include "cli/doctor/finding.h"
+#include "cli/memory.h"
+#include "zklock.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* One server of the list, with a client of its own. */
+typedef struct server {
+    char *address; /* HOST:PORT, as the list has it */
+    char *hosts;   /* ... and the chroot */
+    cli_connection connection;
+    bool reached;
+    double seconds; /* until there was a session */
+    char trouble[ZKL_TROUBLE_TEXT];
+    zkl_status root; /* of reading "/" there: whose children, and which node, it is */
+    int64_t czxid, pzxid;
+} server;
+
+typedef struct servers {
+    server *list;
+    size_t count, reached;
+} servers;
+
+/* ---- the list ---- */
+
+static void add(servers *all, const char *address, size_t length, const char *chroot) {
+    all->list = cli_memory_again(all->list, all->count + 1, sizeof *all->list);
+    server *added = &all->list[all->count++];
+    *added = (server){.address = cli_memory_print("%.*s", (int)length, address)};
+    added->hosts = cli_memory_print("%s%s", added->address, chroot);
+}
+
+static void split(servers *all, const char *hosts) {
+    const size_t end = strcspn(hosts, "/");
+    for (size_t at = 0, length; at < end; at += length + 1) {
+        length = strcspn(hosts + at, ",/");
+        if (length > 0)
+            add(all, hosts + at, length, hosts + end);
+    }
+}
+
+static void drop(servers *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        cli_connection_close(&all->list[i].connection);
+        free(all->list[i].address);
+        free(all->list[i].hosts);
+    }
+    free(all->list);
+}
+
+/* ---- names ---- */
+
+/* "[::1]:2181" -> "::1"; the caller frees it. */
+static char *name_of(const char *address) {
+    if (address[0] == '[')
+        return cli_memory_print("%.*s", (int)strcspn(address + 1, "]"), address + 1);
+    const char *port = strrchr(address, ':');
+    return cli_memory_print("%.*s", (int)(port ? port - address : (long)strlen(address)), address);
+}
+
+static char *join_addresses(const struct addrinfo *found) {
+    char *list = cli_memory_text("");
+    for (; found; found = found->ai_next) {
+        char text[NI_MAXHOST];
+        if (getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, NULL, 0,
+                        NI_NUMERICHOST) != 0)
+            continue;
+        char *longer = cli_memory_print("%s%s%s", list, *list ? " " : "", text);
+        free(list);
+        list = longer;
+    }
+    return list;
+}
+
+static void examine_name(cli_patient *patient, const char *address) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char *name = name_of(address);
+    const int problem = getaddrinfo(name, NULL, &hints, &found);
+    char *list = problem ? NULL : join_addresses(found);
+    if (problem)
+        cli_finding(&patient->findings, CLI_WARNING, name,
+                    "Correct the name in the list of servers, or in DNS", "%s",
+                    gai_strerror(problem));
+    else if (strcmp(list, name) != 0)
+        cli_finding(&patient->findings, CLI_FINE, name, NULL, "%s", list);
+    free(list);
+    free(name);
+    if (found)
+        freeaddrinfo(found);
+}
+
+/* ---- sessions ---- */
+
+static void open_session(cli_patient *patient, server *one) {
+    cli_settings settings = patient->command.settings;
+    const cli_connection_terms terms = {.session = CLI_NODE_SESSION};
+    settings.hosts = one->hosts;
+    cli_connection_open(&one->connection, &settings, &terms);
+}
+
+static void await_session(server *one, zkl_nanos since, zkl_nanos deadline) {
+    cli_connection *connection = &one->connection;
+    const uint64_t tag = cli_connection_tag(connection);
+    if (!connection->client)
+        return;
+    zkl_query *query = zkl_query_session(connection->client, tag, deadline);
+    const zkl_status status = query ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    zkl_query_drop(query);
+    one->reached = status == ZKL_OK;
+    one->seconds = zkl_clock_seconds(zkl_now() - since);
+    if (!one->reached && !zkl_client_trouble(connection->client, one->trouble, sizeof one->trouble))
+        snprintf(one->trouble, sizeof one->trouble, "%s", zkl_status_text(status));
+}
+
+static void report(cli_patient *patient, const servers *all, const server *one) {
+    if (one->reached)
+        cli_finding(&patient->findings, CLI_FINE, one->address, NULL, "a session after %.0f ms",
+                    one->seconds * 1e3);
+    else
+        cli_finding(&patient->findings, all->reached > 0 ? CLI_WARNING : CLI_FAILURE, one->address,
+                    "Start that server, open the way to it, or take it off the list",
+                    "no session within %g s: %s", patient->command.connect,
+                    one->trouble[0] ? one->trouble : "no client");
+}
+
+/* ---- do they belong together? ---- */
+
+static void read_root(server *one, zkl_nanos deadline) {
+    const zkl_op op = {.kind = ZKL_OP_EXISTS, .path = "/"};
+    cli_connection *connection = &one->connection;
+    const uint64_t tag = cli_connection_tag(connection);
+    zkl_node_request *request = zkl_node_do(connection->client, &op, tag, deadline, false);
+    one->root = request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+    if (one->root == ZKL_OK) {
+        const zkl_stat *stat = &zkl_node_request_content(request, 0)->stat;
+        one->czxid = stat->czxid;
+        one->pzxid = stat->pzxid;
+    }
+    zkl_node_request_drop(request);
+}
+
+static bool are_same(const servers *all) {
+    const server *first = NULL;
+    for (size_t i = 0; i < all->count; i++) {
+        const server *one = &all->list[i];
+        if (!one->reached || one->root != ZKL_OK)
+            continue;
+        if (!first)
+            first = one;
+        else if (first->czxid != one->czxid || first->pzxid != one->pzxid)
+            return false;
+    }
+    return true;
+}
+
+/* A node that comes or goes at the root in between makes them differ for a moment. */
+static void examine_ensemble(cli_patient *patient, servers *all) {
+    enum { TRIES = 5 };
+    bool same = false;
+    for (int try = 0; !same && try < TRIES; try++) {
+        const zkl_nanos deadline = zkl_clock_after(zkl_now(), patient->command.connect);
+        for (size_t i = 0; i < all->count; i++)
+            if (all->list[i].reached)
+                read_root(&all->list[i], deadline);
+        same = are_same(all);
+    }
+    if (!same)
+        cli_finding(&patient->findings, CLI_FAILURE, "servers",
+                    "List the servers of one ensemble only",
+                    "they do not show the same nodes: two callers could hold one lock");
+    else if (all->reached > 1)
+        cli_finding(&patient->findings, CLI_FINE, "servers", NULL,
+                    "%zu of %zu answer, and show the same nodes", all->reached, all->count);
+}
+
+bool cli_doctor_servers(cli_patient *patient) {
+    servers all = {.count = 0};
+    split(&all, patient->command.settings.hosts);
+    for (size_t i = 0; i < all.count; i++)
+        examine_name(patient, all.list[i].address);
+    const zkl_nanos since = zkl_now(), deadline = zkl_clock_after(since, patient->command.connect);
+    for (size_t i = 0; i < all.count; i++)
+        open_session(patient, &all.list[i]);
+    for (size_t i = 0; i < all.count; i++) {
+        await_session(&all.list[i], since, deadline);
+        all.reached += all.list[i].reached;
+    }
+    for (size_t i = 0; i < all.count; i++)
+        report(patient, &all, &all.list[i]);
+    if (all.reached > 0)
+        examine_ensemble(patient, &all);
+    drop(&all);
+    return all.reached > 0;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/files/report.h"
+
+#include "cli/memory.h"
+#include "cli/files/new_file.h"
+#include "cli/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Each is there from the first report on: an alert can tell 0 from "never heard of". */
+static const char *const outcomes[] = {
+    "ok", "failed", "lost", "revoked", "busy", "skipped", "signal", "error",
+};
+
+#define LAST_SUCCESS "zklock_run_last_success_timestamp_seconds"
+
+/* In the value of a label `\`, `"` and newlines are escaped. The spelling has no newline. */
+static char *label_of(const char *path) {
+    char *shown = cli_text_shown(path, strlen(path));
+    char *label = cli_memory(2 * strlen(shown) + 1), *end = label;
+    for (const char *c = shown; *c; c++) {
+        if (*c == '\\' || *c == '"')
+            *end++ = '\\';
+        *end++ = *c;
+    }
+    *end = '\0';
+    free(shown);
+    return label;
+}
+
+/* What the former report says of this path; 0: nothing. */
+static double last_success(const char *file, const char *label) {
+    FILE *former = fopen(file, "re");
+    char *line = NULL, *start = cli_memory_print(LAST_SUCCESS "{path=\"%s\"} ", label);
+    size_t size = 0;
+    double moment = 0;
+    while (former && getline(&line, &size, former) > 0)
+        if (strncmp(line, start, strlen(start)) == 0)
+            moment = strtod(line + strlen(start), NULL);
+    free(line);
+    free(start);
+    if (former)
+        fclose(former);
+    return moment;
+}
+
+static double wall_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void gauge(FILE *to, const char *label, const char *name, double value, const char *help) {
+    fprintf(to, "# HELP %s %s\n# TYPE %s gauge\n%s{path=\"%s\"} %.3f\n", name, help, name, name,
+            label, value);
+}
+
+static void write_all(FILE *to, const struct report *report, const char *label, double success) {
+    fputs("# HELP zklock_run_outcome 1: the latest run ended so.\n"
+          "# TYPE zklock_run_outcome gauge\n",
+          to);
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        fprintf(to, "zklock_run_outcome{path=\"%s\",outcome=\"%s\"} %d\n", label, outcomes[i],
+                strcmp(outcomes[i], report->outcome) == 0);
+    gauge(to, label, "zklock_run_exit_code", report->exit_code,
+          "Exit code of zklock; 128 and the signal if one ended the command.");
+    gauge(to, label, "zklock_run_wait_seconds", report->waited, "How long it waited.");
+    gauge(to, label, "zklock_run_hold_seconds", report->held, "How long it held the lock.");
+    gauge(to, label, "zklock_run_end_timestamp_seconds", wall_clock(), "When it ended.");
+    gauge(to, label, LAST_SUCCESS, success,
+          "When the command ended with 0 for the last time on this machine; 0: never.");
+}
+
+int cli_report_write(const char *file, const struct report *report) {
+    char temporary[NEW_FILE_SIZE];
+    char *label = label_of(report->path);
+    const double success = report->success ? wall_clock() : last_success(file, label);
+    const int fd = cli_new_file_open(file, temporary);
+    int why = errno;
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+    if (to) {
+        write_all(to, report, label, success);
+        const bool complete = !ferror(to);
+        why = fclose(to) == 0 && complete && rename(temporary, file) == 0 ? 0 : errno;
+    }
+    if (fd >= 0 && why != 0)
+        unlink(temporary);
+    free(label);
+    return why;
+}

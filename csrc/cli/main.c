@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* main: zklock(1): picks the subcommand. */
+#include "cli/commands.h"
+#include "cli/complaint.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage, *purpose;
+} commands[] = {
+    {"run", cli_run, "[OPTIONS] PATH [--] COMMAND [ARG...]", "run a command while holding a lock"},
+    {"who", cli_who, "[OPTIONS] PATH", "show who holds a lock, and who waits for it"},
+    {"revoke", cli_revoke, "[OPTIONS] PATH", "ask the holders of a lock to give it back"},
+    {"doctor", cli_doctor, "[OPTIONS] [PATH]", "look for what could keep locks from working"},
+    {"get", cli_get, "[OPTIONS] PATH", "write a node's data to standard output"},
+    {"set", cli_set, "[OPTIONS] PATH VALUE", "write a node's data"},
+    {"create", cli_create, "[OPTIONS] PATH [VALUE]", "make a node"},
+    {"delete", cli_delete, "[OPTIONS] PATH", "delete a node that has no children"},
+    {"ls", cli_ls, "[OPTIONS] PATH", "list the names of a node's children"},
+    {"held", cli_held, "", "below `zklock run`: for how long the lock is held"},
+};
+
+static int show_help(void) {
+    puts("usage: zklock SUBCOMMAND [OPTIONS] ...\n"
+         "\n"
+         "Distributed locks over ZooKeeper.\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        printf("  zklock %s %s\n      %s\n", commands[i].name, commands[i].usage,
+               commands[i].purpose);
+    puts("\n`zklock SUBCOMMAND --help` shows the options of one. zklock(1) is the manual.");
+    return EX_OK;
+}
+
+static int show_version(void) {
+    puts("zklock " ZKL_VERSION);
+    return EX_OK;
+}
+
+static int run(int argc, char **argv) {
+    char shown[CLI_TEXT_SHOWN];
+    if (argc < 2)
+        return cli_misuse("SUBCOMMAND", "one expected, got none; see zklock --help");
+    if (strcmp(argv[1], "--help") == 0)
+        return show_help();
+    if (strcmp(argv[1], "--version") == 0)
+        return show_version();
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    cli_text_show(shown, sizeof shown, argv[1]);
+    return cli_misuse("SUBCOMMAND", "no subcommand '%s'; see zklock --help", shown);
+}
+
+/* Closed ones stay of no use, but no socket can take their numbers: what is meant for people would
+ * go to a server. A command that is executed has them closed again. */
+static bool keep_standard_descriptors(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) != fd)
+            return false;
+    }
+    return true;
+}
+
+/* What does not arrive on standard output (a full disk) is a failure, too. */
+int main(int argc, char **argv) {
+    if (!keep_standard_descriptors())
+        return EX_SOFTWARE;
+    setlocale(LC_CTYPE, ""); /* numbers stay those of the C locale */
+    const int code = run(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    cli_complain("cannot write to standard output: %s", strerror(errno));
+    return code ? code : EX_SOFTWARE;
+}

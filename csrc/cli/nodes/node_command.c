@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/nodes/node_command.h"
+
+#include "cli/complaint.h"
+#include "cli/nodes/guard.h"
+#include "cli/settings.h"
+#include "zklock.h"
+
+#include <stdlib.h>
+
+int cli_node_command_begin(cli_node_command *command, const cli_options *options, const char *path,
+                           cli_path_use use) {
+    *command = (cli_node_command){.connect = options->connect};
+    int code = cli_settings_read(&command->settings, options->hosts, options->config);
+    if (code == 0)
+        code = cli_path_check("PATH", path, command->settings.hosts, use);
+    if (code == 0) {
+        const cli_connection_terms terms = {.session = CLI_NODE_SESSION};
+        code = cli_connection_open(&command->connection, &command->settings, &terms);
+    }
+    return code ? code : cli_connection_session(&command->connection, options->connect);
+}
+
+zkl_status cli_node_command_try(cli_node_command *command, const zkl_op *op) {
+    cli_connection *connection = &command->connection;
+    const uint64_t tag = cli_connection_tag(connection);
+    const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
+    zkl_node_request_drop(command->request);
+    command->request = zkl_node_do(connection->client, op, tag, deadline, false);
+    return command->request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+}
+
+int cli_node_command_do(cli_node_command *command, const zkl_op *op) {
+    const zkl_status status = cli_node_command_try(command, op);
+    return status == ZKL_OK ? 0 : cli_connection_failure(&command->connection, status, op->path);
+}
+
+static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
+                              const zkl_op *write) {
+    cli_connection *connection = &command->connection;
+    const uint64_t tag = cli_connection_tag(connection);
+    const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
+    zkl_op *ops = cli_guard_ops(guard, write);
+    zkl_node_request_drop(command->request);
+    command->request =
+        zkl_node_do_all(connection->client, ops, guard->count + 1, NULL, tag, deadline, false);
+    free(ops);
+    return command->request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
+}
+
+int cli_node_command_write(cli_node_command *command, const cli_guard *guard, const zkl_op *write) {
+    if (guard->count == 0)
+        return cli_node_command_do(command, write);
+    const zkl_status status = try_guarded(command, guard, write);
+    if (status == ZKL_OK)
+        return 0;
+    const size_t failed = zkl_node_request_failed(command->request);
+    const bool of_guard = failed > 0 && failed <= guard->count;
+    const char *path = of_guard ? guard->nodes[failed - 1] : write->path;
+    if (of_guard && status == ZKL_NO_NODE)
+        return cli_failure(ZKL_LOST, path);
+    return cli_connection_failure(&command->connection, status, path);
+}
+
+const zkl_content *cli_node_command_written(const cli_node_command *command,
+                                            const cli_guard *guard) {
+    return zkl_node_request_content(command->request, guard->count);
+}
+
+void cli_node_command_end(cli_node_command *command) {
+    zkl_node_request_drop(command->request);
+    cli_connection_close(&command->connection);
+    cli_settings_free(&command->settings);
+}
+
+int cli_node_command_at(const char *path, const cli_options *options, const cli_node_task *task) {
+    cli_node_command command;
+    int code = cli_node_command_begin(&command, options, path, task->use);
+    if (code == 0)
+        code = task->run(&command, path, task->to);
+    cli_node_command_end(&command);
+    return code;
+}
+
+int cli_node_command_run(cli_options *options, const cli_node_task *task) {
+    if (!cli_options_read(options, task->take, task->to))
+        return options->code;
+    const int code = cli_options_expect(options, 1, 1, "PATH");
+    return code ? code : cli_node_command_at(options->argv[optind], options, task);
+}

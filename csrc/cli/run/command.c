@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/command.h"
+
+#include "cli/complaint.h"
+#include "cli/memory.h"
+#include "cli/run/options.h"
+#include "cli/run/reaper.h"
+#include "cli/run/signals.h"
+#include "cli/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* As env(1) and the shells have it. */
+enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127 };
+
+static void set_or_unset(const char *name, const char *value) {
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* The command may be at work in another directory. */
+static void set_config(const char *file) {
+    char *here = file && file[0] != '/' ? getcwd(NULL, 0) : NULL;
+    char *full = here ? cli_memory_print("%s/%s", here, file) : NULL;
+    set_or_unset("ZKLOCK_CONFIG", full ? full : file);
+    free(full);
+    free(here);
+}
+
+/* The directories of this run and of those above it. Where this one has none, something takes its
+ * place that nothing answers below: `zklock held` must not ask the run above. */
+static void set_run(const struct run *run) {
+    const char *above = run->inherited ? run->inherited : "";
+    const char *own = run->directory[0] ? run->directory : "/dev/null";
+    const size_t size = strlen(own) + strlen(above) + 2;
+    char *all = malloc(size);
+    if (all)
+        snprintf(all, size, "%s%s%s", own, above[0] ? ":" : "", above);
+    setenv("ZKLOCK_RUN", all ? all : "/dev/null", 1);
+    free(all);
+}
+
+static void set_environment(const struct run *run) {
+    char token[24];
+    snprintf(token, sizeof token, "%" PRId64, run->page->token);
+    setenv("ZKLOCK_PATH", run->options.paths[0], 1);
+    setenv("ZKLOCK_TOKEN", token, 1);
+    setenv("ZKLOCK_NODE", run->page->nodes, 1);
+    setenv("ZKLOCK_KIND", cli_run_options_kind(run->options.kind), 1);
+    setenv("ZKLOCK_SERVERS", run->settings.hosts, 1);
+    set_config(run->settings.file);
+    set_run(run);
+}
+
+static _Noreturn void execute(const struct run *run) {
+    char **words = run->options.command;
+    set_environment(run);
+    cli_signals_give_back(&run->signals);
+    execvp(words[0], words);
+    const int why = errno;
+    char name[CLI_TEXT_SHOWN];
+    cli_text_show(name, sizeof name, words[0]);
+    cli_complain("%s: %s", name, strerror(why));
+    _exit(why == ENOENT ? NOT_FOUND : CANNOT_EXECUTE);
+}
+
+pid_t cli_command_start(const struct run *run) {
+    const pid_t child = fork();
+    if (child < 0)
+        return -1;
+    /* Both do it: whichever comes first, the group is there before a signal is sent to it. */
+    setpgid(child, run->terminal.there ? run->group : child);
+    if (child == 0)
+        execute(run);
+    return child;
+}
+
+void cli_command_signal(const struct run *run, int signal) {
+    const pid_t command = atomic_load(&run->page->command);
+    if (atomic_load(&run->page->phase) != PAGE_RUNNING)
+        cli_reaper_signal(signal);
+    else
+        kill(run->terminal.there ? command : -command, signal);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* command: the user's program: its environment, its signals, its process group, and its start. */
+#ifndef RUN_COMMAND_H
+#define RUN_COMMAND_H
+
+#include "cli/run/state.h"
+
+/* Forks and executes it. Returns its process id; -1: errno says why. Only for the watcher. */
+pid_t cli_command_start(const struct run *run);
+
+/* Sends it a signal: to its process group if that is its own. Once it was reaped, to all
+ * descendants of the watcher. */
+void cli_command_signal(const struct run *run, int signal);
+
+#endif

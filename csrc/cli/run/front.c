@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/front.h"
+
+#include "cli/complaint.h"
+#include "cli/exit_code.h"
+#include "cli/run/alarm.h"
+#include "cli/run/channel.h"
+#include "cli/run/files.h"
+#include "cli/run/page.h"
+#include "cli/run/progress.h"
+#include "cli/run/reaper.h"
+#include "cli/run/session_process.h"
+#include "cli/run/signals.h"
+#include "cli/run/terminal.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIGNAL_CODES 128                  /* what a shell adds to the number of a signal */
+#define SIGNAL_PATIENCE (10 * ZKL_SECOND) /* for a session that is stopped */
+
+#define JUST_STARTED (ZKL_SECOND / 5)
+
+enum { SIGNALS, SESSION, ALARM, DESCRIPTORS };
+
+struct front {
+    struct run *run;
+    struct page *page;
+    struct pollfd polled[DESCRIPTORS];
+    pid_t session; /* 0: it has ended */
+    bool stopped;  /* the session is */
+    int signal;    /* the latest that was passed on while the command was not started */
+    zkl_nanos signalled;
+    struct progress progress;
+};
+
+/* ---- signals ---- */
+
+/* Has the terminal sent it to the command, too? Not if that has left the group, as timeout(1) does,
+ * or has ended. A command that has only just been started may not have been there yet: it rather
+ * gets the signal twice. */
+static bool has_the_command(const struct front *front, const struct signalfd_siginfo *info) {
+    const struct page *page = front->page;
+    /* when the terminal hangs up, the kernel signals only the leader of its session */
+    if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
+        return false;
+    return front->run->terminal.there && info->ssi_code == SI_KERNEL &&
+           atomic_load(&page->phase) >= PAGE_RUNNING && zkl_now() - page->granted > JUST_STARTED &&
+           getpgid(atomic_load(&page->command)) == front->run->group;
+}
+
+/* Not yet started: the signal ends the wait. */
+static void note(struct front *front, int signal) {
+    if (front->signal)
+        return;
+    front->signal = signal;
+    front->signalled = zkl_now();
+}
+
+static void pass_on(struct front *front, const struct signalfd_siginfo *info) {
+    const int signal = (int)info->ssi_signo;
+    const bool queued = atomic_load(&front->page->phase) == PAGE_QUEUED;
+    const bool ending = signal != SIGUSR1 && signal != SIGUSR2;
+    if (has_the_command(front, info) || (queued && !ending))
+        return;
+    if (queued)
+        note(front, signal);
+    cli_channel_send(front->run->session, CHANNEL_SIGNAL, signal, NULL);
+}
+
+static void see_signals(struct front *front) {
+    struct signalfd_siginfo info;
+    while (read(front->polled[SIGNALS].fd, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo == SIGCONT)
+            cli_progress_forget(&front->progress);
+        else if (sigismember(&front->run->signals.heard, (int)info.ssi_signo))
+            pass_on(front, &info);
+}
+
+/* ---- the session ---- */
+
+static void see_session(struct front *front) {
+    int status;
+    if (!front->session ||
+        waitpid(front->session, &status, WNOHANG | WUNTRACED | WCONTINUED) != front->session)
+        return;
+    if (WIFSTOPPED(status) || WIFCONTINUED(status))
+        front->stopped = WIFSTOPPED(status);
+    else
+        front->session = 0;
+}
+
+static void see_message(struct front *front, const struct channel_message *message) {
+    if (message->kind == CHANNEL_PRINT) {
+        cli_complain("%s", message->text);
+    } else if (message->kind == CHANNEL_LINE) {
+        cli_progress_set(&front->progress, message->text);
+    } else if (message->kind == CHANNEL_READY) {
+        cli_progress_set(&front->progress, "");
+        cli_channel_send(front->run->session, CHANNEL_GO, 0, NULL);
+    }
+}
+
+static void see_messages(struct front *front) {
+    struct channel_message message;
+    enum channel_got got;
+    while ((got = cli_channel_take(front->run->session, &message)) == CHANNEL_MESSAGE)
+        see_message(front, &message);
+    if (got == CHANNEL_ENDED)
+        front->polled[SESSION].fd = -1; /* its process is about to end */
+}
+
+static void ended(pid_t child, int status, void *ctx) {
+    struct front *front = ctx;
+    if (child == front->session)
+        front->session = 0;
+    else if (child == atomic_load(&front->page->command))
+        atomic_store(&front->page->status, status);
+}
+
+/* Everything below the front dies, the session included. */
+static void kill_everything(struct front *front, enum page_reason reason) {
+    cli_page_blame(front->page, reason);
+    atomic_store(&front->page->ended, true);
+    cli_files_withdraw(front->run);
+    cli_reaper_kill_all(front->page, ended, front);
+    cli_page_advance(front->page, PAGE_EMPTY);
+}
+
+/* When a session that is stopped has had its chance. */
+static zkl_nanos give_up_at(const struct front *front) {
+    if (!front->stopped)
+        return ZKL_NEVER;
+    const int phase = atomic_load(&front->page->phase);
+    if (phase == PAGE_EMPTY)
+        return atomic_load(&front->page->until);
+    return phase == PAGE_QUEUED && front->signal ? front->signalled + SIGNAL_PATIENCE : ZKL_NEVER;
+}
+
+/* When the session and the watcher should both have killed the command. */
+static zkl_nanos stand_in_at(const struct front *front) {
+    const struct page *page = front->page;
+    if (!cli_page_occupied(page) || front->run->options.on_loss != RUN_LOSS_KILL)
+        return ZKL_NEVER;
+    const zkl_nanos loss = cli_page_kill_at(page, 2), killed = cli_page_killed_until(page);
+    return loss > killed ? loss : killed;
+}
+
+static zkl_nanos earlier(zkl_nanos one, zkl_nanos other) {
+    return one < other ? one : other;
+}
+
+static void alarm_for_next(const struct front *front) {
+    const zkl_nanos duty = earlier(stand_in_at(front), give_up_at(front));
+    cli_alarm_set(front->polled[ALARM].fd, earlier(duty, cli_progress_due(&front->progress)));
+}
+
+static void keep_time(struct front *front) {
+    const zkl_nanos now = zkl_now();
+    if (stand_in_at(front) <= now)
+        kill_everything(front, PAGE_LOST);
+    else if (give_up_at(front) <= now)
+        kill(front->session, SIGKILL);
+    alarm_for_next(front);
+}
+
+static void turn(struct front *front) {
+    keep_time(front);
+    while (front->session && poll(front->polled, DESCRIPTORS, -1) < 0 && errno == EINTR)
+        continue;
+    if (front->polled[ALARM].revents)
+        cli_progress_update(&front->progress);
+    see_signals(front);
+    see_messages(front);
+    see_session(front);
+}
+
+/* ---- the end ---- */
+
+static void complain_of_end(const struct front *front) {
+    char path[CLI_TEXT_SHOWN];
+    cli_text_show(path, sizeof path, front->run->options.paths[0]);
+    if (atomic_load(&front->page->reason) == PAGE_SESSION)
+        cli_complain("the session process of zklock was killed: %s", path);
+    else
+        cli_complain("lost: %s", path);
+}
+
+/* The last thing that a run does: it exits with the code, or dies of the signal. */
+static int finish(const struct front *front, const char *label, int code, int signal) {
+    cli_files_report(front->run, label, signal ? SIGNAL_CODES + signal : code);
+    cli_files_remove(front->run);
+    if (signal)
+        cli_signals_die(signal);
+    return code;
+}
+
+/* As the command has ended. */
+static int finish_as_command(const struct front *front) {
+    const int status = atomic_load(&front->page->status);
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    const int code = WEXITSTATUS(status);
+    return finish(front, signal || code ? "failed" : "ok", code, signal);
+}
+
+/* The session has died without an outcome. */
+static int end_without_session(struct front *front) {
+    struct page *page = front->page;
+    if (cli_page_occupied(page))
+        kill_everything(front, PAGE_SESSION);
+    if (atomic_load(&page->phase) == PAGE_QUEUED) {
+        cli_reaper_kill_all(page, ended, front); /* the watcher, which has nothing to do */
+        if (front->signal)
+            return finish(front, "signal", 0, front->signal);
+        cli_complain("the session process of zklock was killed");
+        return finish(front, "error", EX_SOFTWARE, 0);
+    }
+    if (atomic_load(&page->ended) || atomic_load(&page->until) < atomic_load(&page->emptied)) {
+        complain_of_end(front);
+        return finish(front, "lost", EX_TEMPFAIL, 0);
+    }
+    cli_warn("the session process of zklock was killed: others wait until its session has expired");
+    return finish_as_command(front);
+}
+
+static int end(struct front *front) {
+    const struct page *page = front->page;
+    const int outcome = atomic_load(&page->outcome);
+    if (outcome == PAGE_NO_OUTCOME)
+        return end_without_session(front);
+    if (page->text[0])
+        cli_complain("%s", page->text);
+    return finish(front, page->label, page->value, outcome == PAGE_SIGNAL ? page->value : 0);
+}
+
+/* ---- its life ---- */
+
+/* In the new process. The other end of its lifeline is the front's. */
+static _Noreturn void become_session(struct front *front, const int ends[2], const int life[2]) {
+    close(ends[0]);
+    close(life[1]);
+    front->run->front = ends[1];
+    front->run->lifeline = life[0];
+    exit(cli_session_live(front->run));
+}
+
+static bool start_session(struct front *front) {
+    int ends[2], life[2];
+    if (!cli_channel_pair(ends) || pipe2(life, O_CLOEXEC) != 0)
+        return false;
+    front->session = fork();
+    if (front->session < 0)
+        return false;
+    if (front->session == 0)
+        become_session(front, ends, life);
+    close(ends[1]);
+    close(life[0]); /* its other end stays open for as long as this process lives */
+    front->run->session = ends[0];
+    return true;
+}
+
+static bool prepare(struct front *front) {
+    sigset_t heard = front->run->signals.heard;
+    sigaddset(&heard, SIGCHLD);
+    sigaddset(&heard, SIGCONT);
+    if (!start_session(front))
+        return false;
+    const int fds[] = {[SIGNALS] = cli_signals_open(&heard),
+                       [SESSION] = front->run->session,
+                       [ALARM] = cli_alarm_open()};
+    for (int i = 0; i < DESCRIPTORS; i++)
+        front->polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    return fds[SIGNALS] >= 0 && fds[ALARM] >= 0;
+}
+
+int cli_front_live(struct run *run) {
+    struct front front = {.run = run, .page = run->page};
+    const char *why;
+    if (!cli_reaper_become(&why)) {
+        cli_complain("cannot run a command: %s", why);
+        return EX_SOFTWARE;
+    }
+    if (!prepare(&front)) {
+        cli_complain("cannot start its processes: %s", strerror(errno));
+        return EX_SOFTWARE;
+    }
+    while (front.session)
+        turn(&front);
+    see_messages(&front); /* the last ones */
+    cli_progress_clear(&front.progress);
+    if (atomic_load(&front.page->ended))
+        cli_terminal_restore(&run->terminal);
+    return end(&front);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/hold.h"
+
+#include "cli/complaint.h"
+#include "cli/exit_code.h"
+#include "cli/grace.h"
+#include "cli/run/channel.h"
+#include "cli/run/files.h"
+#include "cli/run/page.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define RENEWALS 80 /* of the page, in a session */
+#define RENEW_LEAST (ZKL_SECOND / 20)
+#define RENEW_MOST (ZKL_SECOND / 2)
+#define CONFIRM_MOST (5 * ZKL_SECOND)
+#define LEAD_LEAST 0.25 /* seconds */
+
+/* ---- what the page says ---- */
+
+/* The clock is read before the validity, so the sum is never too late. */
+static void renew(struct session *session) {
+    const zkl_nanos now = zkl_now();
+    const double validity = session->lost ? 0 : zkl_validity(session->contender);
+    zkl_nanos until = now + (zkl_nanos)(validity * (double)ZKL_SECOND);
+    if (session->lost)
+        until = 0;
+    atomic_store(&session->page->until, until);
+}
+
+static void write_nodes(struct session *session) {
+    struct page *page = session->page;
+    char node[ZKL_NODE_PATH];
+    size_t used = 0;
+    for (size_t i = 0; zkl_node_at(session->contender, i, node, sizeof node); i++) {
+        const int length =
+            snprintf(page->nodes + used, page->room - used, "%s%s", used ? "\n" : "", node);
+        if (length < 0 || (size_t)length >= page->room - used)
+            break;
+        used += (size_t)length;
+    }
+}
+
+static void fill(struct session *session) {
+    struct page *page = session->page;
+    double grace;
+    cli_grace(zkl_session_timeout(session->connection.client), session->run->options.grace, &grace);
+    const double lead = grace / 5 > LEAD_LEAST ? grace / 5 : LEAD_LEAST;
+    atomic_store(&page->grace, zkl_clock_duration(grace));
+    atomic_store(&page->lead, zkl_clock_duration(lead));
+    page->token = zkl_token(session->contender);
+    page->granted = zkl_now();
+    write_nodes(session);
+    renew(session);
+}
+
+/* ---- the command ---- */
+
+static void look(struct session *session) {
+    cli_channel_send(session->watcher_end, CHANNEL_LOOK, 0, NULL);
+}
+
+static void see_revocation(struct session *session) {
+    if (!session->revoked || !session->run->options.revocable)
+        return;
+    session->revoked = false;
+    cli_page_blame(session->page, PAGE_REVOKED);
+    cli_session_say(session, "somebody has revoked the lock");
+    look(session);
+}
+
+static zkl_nanos next_renewal(struct session *session) {
+    const zkl_nanos pause =
+        zkl_clock_duration(zkl_session_timeout(session->connection.client) / RENEWALS);
+    const zkl_nanos bounded = pause < RENEW_LEAST  ? RENEW_LEAST
+                              : pause > RENEW_MOST ? RENEW_MOST
+                                                   : pause;
+    return zkl_now() + bounded;
+}
+
+static void see_loss(struct session *session) {
+    if (!session->lost || atomic_load(&session->page->until) == 0)
+        return;
+    renew(session);
+    cli_files_withdraw(session->run);
+    cli_page_blame(session->page, PAGE_LOST);
+    cli_session_say(session, "the lock is lost");
+    look(session);
+}
+
+/* The watcher should have killed the command by now. If it has not, it does not run. */
+static void stand_in(struct session *session) {
+    const struct page *page = session->page;
+    const zkl_nanos now = zkl_now();
+    const bool late = cli_page_kill_at(page, 1) <= now && cli_page_killed_until(page) <= now;
+    if (late && session->run->options.on_loss == RUN_LOSS_KILL && session->watcher)
+        kill(session->watcher, SIGKILL);
+}
+
+static void run_command(struct session *session) {
+    cli_page_advance(session->page, PAGE_STARTED);
+    cli_channel_send(session->watcher_end, CHANNEL_START, 0, NULL);
+    while (atomic_load(&session->page->phase) < PAGE_EMPTY) {
+        cli_session_turn(session, next_renewal(session));
+        if (!session->lost)
+            renew(session);
+        if (atomic_load(&session->page->until) <= zkl_now())
+            cli_files_withdraw(session->run); /* --on-loss ignore has no TERM */
+        see_loss(session);
+        see_revocation(session);
+        stand_in(session);
+    }
+}
+
+/* ---- the outcome ---- */
+
+static void end_early(struct session *session) {
+    char path[CLI_TEXT_SHOWN];
+    cli_text_show(path, sizeof path, session->run->options.paths[0]);
+    switch ((enum page_reason)atomic_load(&session->page->reason)) {
+    case PAGE_REVOKED:
+        cli_session_end(session, EX_TEMPFAIL, "revoked", "revoked: %s", path);
+        break;
+    case PAGE_WATCHER:
+        cli_session_end(session, EX_TEMPFAIL, "lost",
+                        "the watcher process of zklock was killed or stopped: %s", path);
+        break;
+    case PAGE_FRONT:
+    case PAGE_SESSION:
+    case PAGE_LOST:
+    case PAGE_NO_REASON:
+        cli_session_end(session, EX_TEMPFAIL, "lost", "lost: %s", path);
+        break;
+    }
+}
+
+static void end_as_command(struct session *session) {
+    const int status = atomic_load(&session->page->status);
+    if (WIFSIGNALED(status)) {
+        session->page->value = WTERMSIG(status);
+        session->page->label = "failed";
+        atomic_store(&session->page->outcome, PAGE_SIGNAL);
+    } else {
+        const int code = WEXITSTATUS(status);
+        cli_session_end(session, code, code == 0 ? "ok" : "failed", NULL);
+    }
+}
+
+static void end_over(struct session *session) {
+    const struct page *page = session->page;
+    const int failed = atomic_load(&page->failed);
+    if (failed)
+        cli_session_end(session, EX_SOFTWARE, "error", "cannot fork: %s", strerror(failed));
+    else if (session->lost || atomic_load(&page->ended) ||
+             atomic_load(&page->until) < atomic_load(&page->emptied))
+        end_early(session);
+    else
+        end_as_command(session);
+}
+
+static bool publish(struct session *session) {
+    char file[CLI_TEXT_SHOWN];
+    const int why = cli_files_publish(session->run);
+    if (!why)
+        return true;
+    cli_text_show(file, sizeof file, session->run->options.while_held);
+    cli_session_end(session, EX_SOFTWARE, "error", "cannot write the file %s of --while-held: %s",
+                    file, strerror(why));
+    return false;
+}
+
+void cli_hold_keep(struct session *session) {
+    fill(session);
+    if (!publish(session))
+        return;
+    if (session->lost)
+        cli_page_blame(session->page, PAGE_LOST);
+    else
+        run_command(session);
+    end_over(session);
+}
+
+/* ---- the release ---- */
+
+static bool is_lost(const struct session *session) {
+    return session->lost || atomic_load(&session->page->reason) == PAGE_LOST;
+}
+
+/* A lock that is lost is gone when validity ends, whether the servers say so or not. */
+static void flush(struct session *session) {
+    const zkl_nanos most = zkl_now() + CONFIRM_MOST, until = atomic_load(&session->page->until);
+    const zkl_nanos deadline = is_lost(session) && until < most ? until : most;
+    zkl_query *query = zkl_query_flush(session->connection.client, SESSION_TAG_FLUSH, deadline);
+    session->flush_status = ZKL_NO_MEMORY;
+    while (query && !session->flushed)
+        cli_session_turn(session, deadline + ZKL_SECOND);
+    zkl_query_drop(query);
+}
+
+/* Without a connection there is nothing to wait for, unless the lock is still ours: the node goes
+ * with the session. */
+static bool is_worth_waiting(const struct session *session) {
+    const bool ours = session->granted && atomic_load(&session->page->until) > zkl_now();
+    return ours || !session->cut_off;
+}
+
+void cli_hold_release(struct session *session) {
+    if (!session->connection.client || !session->contender)
+        return;
+    cli_files_withdraw(session->run);
+    if (session->granted && !session->lost)
+        session->lost = zkl_release(session->contender) == ZKL_LOST;
+    const bool waits = is_worth_waiting(session);
+    if (waits)
+        flush(session);
+    if (session->lost && atomic_load(&session->page->phase) >= PAGE_STARTED)
+        end_early(session);
+    else if (waits && session->flush_status != ZKL_OK && !is_lost(session))
+        cli_warn("the release is not confirmed: %s: others wait for %g s at most",
+                 zkl_status_text(session->flush_status),
+                 zkl_session_timeout(session->connection.client));
+}

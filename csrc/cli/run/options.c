@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/options.h"
+
+#include "cli/complaint.h"
+#include "cli/memory.h"
+#include "cli/number.h"
+#include "cli/options.h"
+#include "cli/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+static const char help[] =
+    "usage: zklock run [OPTIONS] PATH [--] COMMAND [ARG...]\n"
+    "       zklock run [OPTIONS] PATH -c 'SHELL LINE'\n"
+    "\n"
+    "Runs a command while it holds the lock at PATH. The command and everything that it\n"
+    "forked are dead before another can have the lock. Options end at PATH.\n"
+    "\n"
+    "  -n, --nonblock      exit with 1 if the lock is held\n"
+    "  -w, --wait SECONDS  exit with 1 if it is still held then (also --timeout)\n"
+    "  -E, --conflict-exit-code CODE\n"
+    "                      exit with CODE instead of 1\n"
+    "  -x, -e, --exclusive the write side of a read-write lock\n"
+    "  -s, --shared        the read side of a read-write lock\n"
+    "                      (without them PATH is a mutex, which is another kind)\n"
+    "      --permits N     a semaphore with N permits\n"
+    "      --also PATH     hold this mutex, too; may be repeated\n"
+    "  -o, --close         release when the command itself ends\n"
+    "  -c, --command LINE  after PATH: a line for $SHELL\n"
+    "      --verbose       a line for each change while it waits\n"
+    "      --session SECONDS\n"
+    "                      session timeout to ask for (40)\n"
+    "      --grace SECONDS send TERM when so much validity is left\n"
+    "      --on-loss kill|term|ignore\n"
+    "                      what happens to the command when the lock is lost (kill)\n"
+    "      --revocable     end the command when somebody revokes the lock\n"
+    "      --every SECONDS run only if the last run is so long ago, on any machine\n"
+    "      --mark before|after\n"
+    "                      when --every counts the run: before, or after exit 0\n"
+    "      --splay SECONDS wait for a random time up to SECONDS first\n"
+    "      --while-held FILE\n"
+    "                      a file that exists while the lock is held\n"
+    "      --report FILE   write the outcome, for node_exporter\n"
+    "      --identifier TEXT\n"
+    "                      what others see as the holder (HOST:PID)\n" CLI_OPTIONS_HELP;
+
+enum {
+    ALSO = CLI_OPTION_OWN,
+    PERMITS,
+    SESSION,
+    GRACE,
+    ON_LOSS,
+    REVOCABLE,
+    EVERY,
+    MARK,
+    SPLAY,
+    WHILE_HELD,
+    REPORT,
+    IDENTIFIER,
+    VERBOSE
+};
+
+static const struct option table[] = {CLI_OPTIONS_OF_ALL,
+                                      {"nonblock", no_argument, NULL, 'n'},
+                                      {"nb", no_argument, NULL, 'n'},
+                                      {"nonblocking", no_argument, NULL, 'n'},
+                                      {"wait", required_argument, NULL, 'w'},
+                                      {"timeout", required_argument, NULL, 'w'},
+                                      {"conflict-exit-code", required_argument, NULL, 'E'},
+                                      {"exclusive", no_argument, NULL, 'x'},
+                                      {"shared", no_argument, NULL, 's'},
+                                      {"unlock", no_argument, NULL, 'u'},
+                                      {"no-fork", no_argument, NULL, 'F'},
+                                      {"close", no_argument, NULL, 'o'},
+                                      {"command", no_argument, NULL, 'c'},
+                                      {"verbose", no_argument, NULL, VERBOSE},
+                                      {"permits", required_argument, NULL, PERMITS},
+                                      {"also", required_argument, NULL, ALSO},
+                                      {"session", required_argument, NULL, SESSION},
+                                      {"grace", required_argument, NULL, GRACE},
+                                      {"on-loss", required_argument, NULL, ON_LOSS},
+                                      {"revocable", no_argument, NULL, REVOCABLE},
+                                      {"every", required_argument, NULL, EVERY},
+                                      {"mark", required_argument, NULL, MARK},
+                                      {"splay", required_argument, NULL, SPLAY},
+                                      {"while-held", required_argument, NULL, WHILE_HELD},
+                                      {"report", required_argument, NULL, REPORT},
+                                      {"identifier", required_argument, NULL, IDENTIFIER},
+                                      {NULL, 0, NULL, 0}};
+
+/* ---- values; each function returns 0, or EX_USAGE after a complaint ---- */
+
+/* The index of a word in a list that ends with NULL. */
+static int take_word(const char *option, const char *const *words, const char *expected,
+                     int *index) {
+    char shown[CLI_TEXT_SHOWN];
+    for (*index = 0; words[*index]; ++*index)
+        if (strcmp(words[*index], optarg) == 0)
+            return 0;
+    cli_text_show(shown, sizeof shown, optarg);
+    return cli_misuse(option, "%s expected, got '%s'", expected, shown);
+}
+
+static int take_on_loss(struct run_options *run) {
+    static const char *const words[] = {"kill", "term", "ignore", NULL};
+    int index;
+    const int code = take_word("--on-loss", words, "kill, term or ignore", &index);
+    if (code == 0)
+        run->on_loss = (enum run_on_loss)index;
+    return code;
+}
+
+static int take_mark(struct run_options *run) {
+    static const char *const words[] = {"before", "after", NULL};
+    int index;
+    const int code = take_word("--mark", words, "before or after", &index);
+    if (code == 0)
+        run->mark = index == 0 ? RUN_MARK_BEFORE : RUN_MARK_AFTER;
+    return code;
+}
+
+static int take_code(struct run_options *run, const char *name) {
+    int64_t number;
+    const int code = cli_number_whole_of(name, optarg, 0, 255, &number);
+    if (code == 0)
+        run->conflict_code = (int)number;
+    return code;
+}
+
+static int take_permits(struct run_options *run) {
+    int64_t number;
+    const int code = cli_number_whole_of("--permits", optarg, 1, INT32_MAX, &number);
+    if (code == 0)
+        run->permits = (uint32_t)number;
+    return code;
+}
+
+static int take_session(struct run_options *run) {
+    const int code = cli_number_seconds_of("--session", optarg, CLI_SESSION_MOST, &run->session);
+    if (code || run->session > 0)
+        return code;
+    return cli_misuse("--session", "seconds above 0 expected, got '%s'", optarg);
+}
+
+static int take_every(struct run_options *run) {
+    const int code = cli_number_seconds_of("--every", optarg, 0, &run->every);
+    if (code || run->every > 0)
+        return code;
+    return cli_misuse("--every", "seconds above 0 expected, got '%s'", optarg);
+}
+
+static int take_identifier(struct run_options *run) {
+    if (strcmp(optarg, ZKL_REVOKE) == 0)
+        return cli_misuse("--identifier", "'%s' asks a holder to give back", ZKL_REVOKE);
+    run->identifier = optarg;
+    return 0;
+}
+
+static void add_path(struct run_options *run, const char *path) {
+    run->paths = cli_memory_again(run->paths, run->count + 1, sizeof *run->paths);
+    run->paths[run->count++] = path;
+}
+
+/* Two options that exclude each other. */
+static int take_side(struct run_options *run, enum run_kind side) {
+    if (run->kind != RUN_MUTEX && run->kind != side)
+        return cli_misuse("-s", "cannot be given with -x");
+    run->kind = side;
+    return 0;
+}
+
+static int take_value(struct run_options *run, int option, const char *name) {
+    switch (option) {
+    case 'w':
+        return cli_number_seconds_of(name, optarg, 0, &run->wait);
+    case 'E':
+        return take_code(run, name);
+    case PERMITS:
+        return take_permits(run);
+    case ALSO:
+        add_path(run, optarg);
+        return 0;
+    case SESSION:
+        return take_session(run);
+    case GRACE:
+        return cli_number_seconds_of(name, optarg, 0, &run->grace);
+    case ON_LOSS:
+        return take_on_loss(run);
+    case EVERY:
+        return take_every(run);
+    case MARK:
+        return take_mark(run);
+    case SPLAY:
+        return cli_number_seconds_of(name, optarg, 0, &run->splay);
+    case WHILE_HELD:
+        run->while_held = optarg;
+        return 0;
+    case REPORT:
+        run->report = optarg;
+        return 0;
+    default:
+        return take_identifier(run);
+    }
+}
+
+static int take(struct run_options *run, int option, const char *name) {
+    switch (option) {
+    case 'n':
+        run->nonblock = true;
+        return 0;
+    case 'o':
+        run->close = true;
+        return 0;
+    case VERBOSE:
+        run->verbose = true;
+        return 0;
+    case REVOCABLE:
+        run->revocable = true;
+        return 0;
+    case 'x':
+    case 'e':
+        return take_side(run, RUN_WRITE);
+    case 's':
+        return take_side(run, RUN_READ);
+    case 'u':
+        return cli_misuse(name, "a lock is released when its command ends, and not before");
+    case 'F':
+        return cli_misuse(name, "zklock has to stay: it ends the command when the lock is lost");
+    case 'c':
+        return cli_misuse(name, "expected after PATH: zklock run PATH -c 'SHELL LINE'");
+    default:
+        return take_value(run, option, name);
+    }
+}
+
+/* ---- what goes together ---- */
+
+static int check_every(const struct run_options *run) {
+    if (run->every < 0)
+        return run->mark == RUN_MARK_NONE ? 0 : cli_misuse("--mark", "expected with --every only");
+    if (run->kind == RUN_READ)
+        return cli_misuse("--every", "cannot be given with -s");
+    if (run->kind == RUN_WRITE)
+        return cli_misuse("--every", "cannot be given with -x");
+    if (run->permits)
+        return cli_misuse("--every", "cannot be given with --permits");
+    return run->count ? cli_misuse("--every", "cannot be given with --also") : 0;
+}
+
+static int check(const struct run_options *run) {
+    const bool side = run->kind != RUN_MUTEX;
+    if (run->permits && side)
+        return cli_misuse("--permits", "cannot be given with -s or -x");
+    if (run->count && side)
+        return cli_misuse("--also", "cannot be given with -s or -x");
+    if (run->count && run->permits)
+        return cli_misuse("--also", "cannot be given with --permits");
+    return check_every(run);
+}
+
+/* ---- the command ---- */
+
+static int take_line(struct run_options *run, int count, char **words) {
+    if (count != 2)
+        return cli_misuse("-c", "one SHELL LINE expected, got %d arguments", count - 1);
+    char *shell = getenv("SHELL");
+    static char usual[] = "/bin/sh";
+    static char flag[] = "-c";
+    run->shell_words[0] = shell && shell[0] ? shell : usual;
+    run->shell_words[1] = flag;
+    run->shell_words[2] = words[1];
+    run->command = run->shell_words;
+    return 0;
+}
+
+static int take_command(struct run_options *run, int count, char **words) {
+    if (count > 0 && (strcmp(words[0], "-c") == 0 || strcmp(words[0], "--command") == 0))
+        return take_line(run, count, words);
+    if (count > 0 && strcmp(words[0], "--") == 0) {
+        words++;
+        count--;
+    }
+    if (count == 0)
+        return cli_misuse("COMMAND", "one expected after PATH, got none");
+    run->command = words;
+    return 0;
+}
+
+/* PATH comes first, whatever --also has brought. */
+static int take_path(struct run_options *run, int count, char **words) {
+    if (count == 0)
+        return cli_misuse("PATH", "one expected, got none; see zklock run --help");
+    add_path(run, NULL);
+    memmove(run->paths + 1, run->paths, (run->count - 1) * sizeof *run->paths);
+    run->paths[0] = words[0];
+    return take_command(run, count - 1, words + 1);
+}
+
+/* flock(1) has letters for two that all subcommands have. */
+static int show(int option) {
+    if (option == 'h')
+        fputs(help, stdout);
+    else
+        puts("zklock " ZKL_VERSION);
+    return EX_OK;
+}
+
+static int read_all(struct run_options *run, cli_options *options) {
+    for (int option, code; (option = cli_options_next(options)) != CLI_OPTIONS_END;) {
+        if (option == CLI_OPTIONS_STOP)
+            return options->code;
+        if (option == 'h' || option == 'V')
+            return show(option);
+        code = take(run, option, options->name);
+        if (code)
+            return code;
+    }
+    const int code = check(run);
+    return code ? code : take_path(run, options->argc - optind, options->argv + optind);
+}
+
+int cli_run_options_read(struct run_options *run, int argc, char **argv) {
+    *run = (struct run_options){
+        .wait = -1, .session = -1, .grace = -1, .splay = -1, .every = -1, .conflict_code = 1};
+    cli_options options = {.argc = argc,
+                           .argv = argv,
+                           .letters = "+:z:nw:E:exsuFochV",
+                           .table = table,
+                           .help = help,
+                           .connect = -1};
+    const int code = read_all(run, &options);
+    if (code || !run->command)
+        return code;
+    run->servers = options.hosts;
+    run->config_file = options.config;
+    run->connect = options.connect >= 0 ? options.connect : run->nonblock ? 10 : 60;
+    if (run->permits)
+        run->kind = RUN_SEMAPHORE;
+    if (run->every >= 0 && run->mark == RUN_MARK_NONE)
+        run->mark = RUN_MARK_BEFORE;
+    return -1;
+}
+
+void cli_run_options_free(struct run_options *run) {
+    free(run->paths);
+}
+
+const char *cli_run_options_kind(enum run_kind kind) {
+    static const char *const texts[] = {[RUN_MUTEX] = "mutex",
+                                        [RUN_READ] = "read",
+                                        [RUN_WRITE] = "write",
+                                        [RUN_SEMAPHORE] = "semaphore"};
+    return texts[kind];
+}

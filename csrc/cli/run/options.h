@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* options: what `zklock run` was asked for. Filled once, before a process is forked. */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum run_kind { RUN_MUTEX, RUN_READ, RUN_WRITE, RUN_SEMAPHORE };
+enum run_on_loss { RUN_LOSS_KILL, RUN_LOSS_TERM, RUN_LOSS_IGNORE };
+enum run_mark { RUN_MARK_NONE, RUN_MARK_BEFORE, RUN_MARK_AFTER };
+
+/* Durations are seconds; below 0: not given. */
+struct run_options {
+    const char *servers;     /* of -z, or NULL */
+    const char *config_file; /* of --config, or NULL */
+    const char **paths;      /* PATH, then those of --also */
+    size_t count;
+    enum run_kind kind;
+    uint32_t permits;
+    bool nonblock, close, verbose, revocable;
+    double wait, connect, session, grace, splay, every;
+    int conflict_code;
+    enum run_on_loss on_loss;
+    enum run_mark mark;
+    const char *while_held, *report, *identifier; /* or NULL */
+    char **command;                               /* NULL at its end */
+    char *shell_words[4];                         /* of -c */
+};
+
+/* Reads the arguments, of which the first is "run". -1: go on. Otherwise the exit code: of --help
+ * and --version, or 64 after a complaint. */
+int cli_run_options_read(struct run_options *options, int argc, char **argv);
+void cli_run_options_free(struct run_options *options);
+
+/* Spelled as in ZKLOCK_KIND. */
+const char *cli_run_options_kind(enum run_kind kind);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/page.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+/* Between two rounds of killing. A round takes a twentieth of a second on a machine at rest. */
+#define KILLING_MOST ZKL_SECOND
+
+struct page *cli_page_new(size_t room) {
+    const size_t size = sizeof(struct page) + room;
+    struct page *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    page->size = size;
+    page->room = room;
+    return page;
+}
+
+void cli_page_free(struct page *page) {
+    munmap(page, page->size);
+}
+
+void cli_page_advance(struct page *page, enum page_phase phase) {
+    if (phase == PAGE_EMPTY && atomic_load(&page->phase) < PAGE_EMPTY)
+        atomic_store(&page->emptied, zkl_now());
+    int now = atomic_load(&page->phase);
+    while (now < (int)phase && !atomic_compare_exchange_weak(&page->phase, &now, (int)phase))
+        continue;
+}
+
+void cli_page_blame(struct page *page, enum page_reason reason) {
+    int none = PAGE_NO_REASON;
+    atomic_compare_exchange_strong(&page->reason, &none, (int)reason);
+}
+
+bool cli_page_occupied(const struct page *page) {
+    const int phase = atomic_load(&page->phase);
+    return phase > PAGE_QUEUED && phase < PAGE_EMPTY;
+}
+
+zkl_nanos cli_page_killed_until(const struct page *page) {
+    const zkl_nanos killing = atomic_load(&page->killing);
+    return killing ? killing + KILLING_MOST : 0;
+}
+
+zkl_nanos cli_page_kill_at(const struct page *page, int nth) {
+    const zkl_nanos lead = atomic_load(&page->lead);
+    return atomic_load(&page->until) - lead + nth * lead / 4;
+}

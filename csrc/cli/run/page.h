@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* page: memory that the three processes of a run share. The session writes until when the lock is
+ * certainly held; the watcher and the front act on it when the session is stopped or dead. */
+#ifndef RUN_PAGE_H
+#define RUN_PAGE_H
+
+#include "zklock.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* How far the run is. It only grows. */
+enum page_phase {
+    PAGE_QUEUED,  /* the command has not been started */
+    PAGE_STARTED, /* the session has told the watcher to start it */
+    PAGE_RUNNING, /* it was forked */
+    PAGE_REAPED,  /* the command has ended; descendants may live */
+    PAGE_EMPTY,   /* no descendant lives, or --close has let them go */
+};
+
+/* Why zklock ends the command. */
+enum page_reason {
+    PAGE_NO_REASON,
+    PAGE_LOST,    /* validity is at its end, or the lock is gone */
+    PAGE_REVOKED, /* with --revocable */
+    PAGE_FRONT,   /* the front process was killed */
+    PAGE_SESSION, /* the session process was killed */
+    PAGE_WATCHER  /* the watcher process was killed or stopped */
+};
+
+/* How the run ends, for the front. The session writes it before it exits. */
+enum page_outcome { PAGE_NO_OUTCOME, PAGE_EXIT, PAGE_SIGNAL };
+#define PAGE_TEXT 1024
+
+struct page {
+    _Atomic zkl_nanos until;   /* the lock is certainly held until then; 0: it is not held */
+    _Atomic zkl_nanos emptied; /* when the phase became EMPTY */
+    _Atomic zkl_nanos grace;   /* TERM when so much validity is left */
+    _Atomic zkl_nanos lead;    /* KILL when so much validity is left */
+    _Atomic zkl_nanos killing; /* when a process last killed descendants, until none is left */
+    atomic_int phase, reason;
+    atomic_bool ended;  /* zklock has sent TERM or KILL for the reason */
+    atomic_bool said;   /* a process has reported a descendant that cannot be killed */
+    atomic_int command; /* process id of the command */
+    atomic_int status;  /* of waitpid */
+    atomic_int failed;  /* errno of the fork that failed */
+    /* written before the watcher is told to start, or before the session exits */
+    zkl_nanos granted;
+    int64_t token;
+    atomic_int outcome;
+    int value;            /* exit code or signal */
+    const char *label;    /* for the report: a literal */
+    char text[PAGE_TEXT]; /* the reason that the front prints; empty: none */
+    size_t size;          /* of all of it */
+    size_t room;
+    char nodes[]; /* one a line */
+};
+
+/* NULL: errno says why. `room`: bytes for the nodes. */
+struct page *cli_page_new(size_t room);
+void cli_page_free(struct page *page);
+
+/* The phase becomes this one, unless it is later already. */
+void cli_page_advance(struct page *page, enum page_phase phase);
+/* Keeps the first reason. */
+void cli_page_blame(struct page *page, enum page_reason reason);
+/* Is there a command, or may there be, whose descendants must die before the lock is given up? */
+bool cli_page_occupied(const struct page *page);
+/* Until when the other processes leave the killing to the one that has begun it: they go on with it
+ * if that one is stopped. 0: none has begun. */
+zkl_nanos cli_page_killed_until(const struct page *page);
+/* When the process that comes `nth` (the watcher, the session, the front: 0, 1, 2) kills all
+ * descendants because validity ends. */
+zkl_nanos cli_page_kill_at(const struct page *page, int nth);
+
+#endif

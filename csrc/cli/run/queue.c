@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/queue.h"
+
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/grace.h"
+#include "cli/memory.h"
+#include "cli/run/channel.h"
+#include "cli/run/waiting.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* ---- to connect ---- */
+
+static bool splay(struct session *session) {
+    if (session->run->options.splay <= 0)
+        return true;
+    uint32_t chance = 0;
+    if (getrandom(&chance, sizeof chance, 0) != (ssize_t)sizeof chance)
+        chance = (uint32_t)zkl_now();
+    const double part = (double)chance / UINT32_MAX;
+    const zkl_nanos until = zkl_clock_after(zkl_now(), session->run->options.splay * part);
+    while (zkl_now() < until && !cli_session_stopped(session))
+        cli_session_turn(session, until);
+    return !cli_session_stopped(session);
+}
+
+static bool open_client(struct session *session) {
+    struct run *run = session->run;
+    const cli_connection_terms terms = {.session = RUN_SESSION,
+                                        .identifier = run->options.identifier};
+    const int code = cli_connection_open(&session->connection, &run->settings, &terms);
+    if (code)
+        cli_session_end(session, code, "error", NULL); /* it has complained */
+    return code == 0;
+}
+
+/* Why there is no server in reach, as far as the client knows. */
+static void end_without_servers(struct session *session, zkl_status status, const char *what) {
+    char trouble[ZKL_TROUBLE_TEXT], hosts[CLI_TEXT_SHOWN];
+    cli_text_show(hosts, sizeof hosts, session->run->settings.hosts);
+    const bool known = zkl_client_trouble(session->connection.client, trouble, sizeof trouble);
+    cli_session_end(session, cli_exit_code(status), "error", "%s: %s with %s%s%s",
+                    zkl_status_text(status), what, hosts, known ? ": " : "", known ? trouble : "");
+}
+
+static void end_without_session(struct session *session, zkl_status status) {
+    char what[64];
+    snprintf(what, sizeof what, "no session within %g s", session->run->options.connect);
+    end_without_servers(session, status, what);
+}
+
+static bool connect_session(struct session *session) {
+    const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
+    zkl_query *query = zkl_query_session(session->connection.client, SESSION_TAG_CONNECT, deadline);
+    session->connect_status = ZKL_NO_MEMORY;
+    while (query && !session->connected && !cli_session_stopped(session))
+        cli_session_turn(session, ZKL_NEVER);
+    zkl_query_drop(query);
+    if (cli_session_stopped(session))
+        return false;
+    if (session->connect_status != ZKL_OK)
+        end_without_session(session, session->connect_status);
+    return session->connect_status == ZKL_OK;
+}
+
+static bool check_grace(struct session *session) {
+    double grace;
+    if (cli_grace(zkl_session_timeout(session->connection.client), session->run->options.grace,
+                  &grace))
+        return true;
+    cli_session_end(
+        session, EX_USAGE, "error",
+        "bad argument '--grace': from %g s to a quarter of the session expected, got %g s "
+        "with a session of %g s",
+        CLI_GRACE_LEAST, grace, zkl_session_timeout(session->connection.client));
+    return false;
+}
+
+/* ---- the line ---- */
+
+static zkl_kind kind_of(enum run_kind kind) {
+    switch (kind) {
+    case RUN_MUTEX:
+        return ZKL_KIND_LOCK;
+    case RUN_READ:
+        return ZKL_KIND_READ;
+    case RUN_WRITE:
+        return ZKL_KIND_WRITE;
+    case RUN_SEMAPHORE:
+        return ZKL_KIND_LEASE;
+    }
+    return ZKL_KIND_NONE;
+}
+
+static bool is_single_try(const struct run_options *options) {
+    return options->nonblock || options->wait == 0;
+}
+
+/* The end of the wait. A single try ends when the servers have answered. */
+static zkl_nanos deadline_of(const struct run_options *options) {
+    const double seconds = is_single_try(options) ? options->connect : options->wait;
+    return seconds < 0 ? ZKL_NEVER : zkl_clock_after(zkl_now(), seconds);
+}
+
+static bool join(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    const zkl_terms terms = {.kind = kind_of(options->kind),
+                             .permits = options->permits,
+                             .deadline = deadline_of(options),
+                             .once = is_single_try(options)};
+    zkl_client *client = session->connection.client;
+    zkl_status status;
+    if (options->kind == RUN_SEMAPHORE)
+        status = zkl_join_leases(client, options->paths[0], 1, SESSION_TAG_LOCK, &terms,
+                                 &session->contender);
+    else if (options->count > 1)
+        status = zkl_join_all(client, options->paths, options->count, SESSION_TAG_LOCK, &terms,
+                              &session->contender);
+    else
+        status = zkl_join(client, options->paths[0], SESSION_TAG_LOCK, &terms, &session->contender);
+    session->status = status;
+    session->failed = status != ZKL_OK;
+    return status == ZKL_OK;
+}
+
+static bool cut_off_too_long(const struct session *session, zkl_nanos *end) {
+    *end = session->cut_off ? zkl_clock_after(session->cut_off, session->run->options.connect)
+                            : ZKL_NEVER;
+    return zkl_now() >= *end;
+}
+
+/* Waits for the answer. A wait that is stopped is cancelled, and the answer still comes. */
+static void await_grant(struct session *session) {
+    const zkl_nanos began = zkl_now();
+    bool cancelled = false;
+    while (!session->granted && !session->failed) {
+        zkl_nanos end;
+        const bool cut_off = cut_off_too_long(session, &end);
+        if (!cancelled && (cut_off || cli_session_stopped(session))) {
+            cancelled = true;
+            zkl_cancel(session->contender);
+        }
+        const zkl_nanos next = cancelled ? ZKL_NEVER : cli_waiting_turn(session);
+        cli_session_turn(session, next < end ? next : end);
+        if (cancelled && cut_off && session->failed)
+            session->status = ZKL_DISCONNECTED;
+    }
+    cli_waiting_end(session);
+    if (session->granted)
+        cli_session_say(session, "the lock was granted after %.1f s",
+                        zkl_clock_seconds(zkl_now() - began));
+}
+
+static void end_failed(struct session *session) {
+    char path[CLI_TEXT_SHOWN];
+    const struct run_options *options = &session->run->options;
+    cli_text_show(path, sizeof path, options->paths[0]);
+    if (session->status == ZKL_DISCONNECTED)
+        end_without_servers(session, session->status, "the wait ended without a connection");
+    else if (session->status == ZKL_TIMEOUT && is_single_try(options))
+        cli_session_end(session, options->conflict_code, "busy", "busy: %s", path);
+    else if (session->status == ZKL_TIMEOUT)
+        cli_session_end(session, options->conflict_code, "busy",
+                        "busy: %s was not free within %g s", path, options->wait);
+    else
+        cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s",
+                        zkl_status_text(session->status), path);
+}
+
+/* A front that is stopped, because the user has pressed Ctrl-Z, starts nothing. The lock is held
+ * meanwhile. */
+static void await_front(struct session *session) {
+    while (!session->go && !session->lost && !cli_session_stopped(session)) {
+        /* again and again: the channel of a front that is stopped becomes full */
+        cli_channel_send(session->run->front, CHANNEL_READY, 0, NULL);
+        cli_session_turn(session, zkl_now() + ZKL_SECOND);
+    }
+}
+
+bool cli_queue_wait(struct session *session) {
+    const bool ready = splay(session) && open_client(session) && connect_session(session) &&
+                       !cli_session_stopped(session);
+    if (ready && check_grace(session) && join(session))
+        await_grant(session);
+    if (session->granted)
+        await_front(session);
+    if (cli_session_stopped(session))
+        cli_session_end_stopped(session);
+    else if (session->failed)
+        end_failed(session);
+    return session->granted && !cli_session_stopped(session);
+}

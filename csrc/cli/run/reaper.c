@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/reaper.h"
+
+#include "zklock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Levels of descendants that one walk goes down: each has two files open. When those above have
+ * died, the next walk comes to those below. */
+#define DEEPEST 100
+#define PATIENCE (2 * ZKL_SECOND) /* before a descendant counts as one that cannot be killed */
+#define PAUSE_LEAST (ZKL_SECOND / 2000)
+#define PAUSE_MOST (ZKL_SECOND / 20)
+
+/* What is done with a descendant. */
+typedef void visit(pid_t pid, void *ctx);
+
+/* Opens the list of the children of one thread of a process. */
+static FILE *open_children(pid_t pid, const char *thread) {
+    char path[320];
+    snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid, thread);
+    return fopen(path, "re");
+}
+
+static void each_of_thread(FILE *list, visit *call, void *ctx) {
+    int child;
+    while (fscanf(list, "%d", &child) == 1)
+        call(child, ctx);
+}
+
+/* Calls it for each child of a process, which may vanish at any moment. */
+static void each_child(pid_t pid, visit *call, void *ctx) {
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (!threads)
+        return;
+    for (const struct dirent *entry; (entry = readdir(threads));) {
+        FILE *list = entry->d_name[0] == '.' ? NULL : open_children(pid, entry->d_name);
+        if (!list)
+            continue;
+        each_of_thread(list, call, ctx);
+        fclose(list);
+    }
+    closedir(threads);
+}
+
+/* The /proc of another PID namespace has other numbers for our processes. */
+static bool is_ours(void) {
+    char self[16] = "";
+    return readlink("/proc/self", self, sizeof self - 1) > 0 && atoi(self) == (int)getpid();
+}
+
+bool cli_reaper_become(const char **why) {
+    char thread[16];
+    snprintf(thread, sizeof thread, "%d", (int)getpid());
+    FILE *list = is_ours() ? open_children(getpid(), thread) : NULL;
+    *why = "/proc is not mounted, or that of another PID namespace, or does not list the children "
+           "of a process";
+    if (!list)
+        return false;
+    fclose(list);
+    *why = "the kernel has no PR_SET_CHILD_SUBREAPER";
+    return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+bool cli_reaper_has_children(void) {
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool cli_reaper_reap(void (*ended)(pid_t child, int status, void *ctx), void *ctx) {
+    int status;
+    bool any = false;
+    for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0; any = true)
+        if (ended)
+            ended(child, status, ctx);
+    return any;
+}
+
+/* One walk over the descendants. */
+struct walk {
+    int signal, depth;
+    pid_t refused; /* one that we may not signal */
+};
+
+static void visit_descendant(pid_t pid, void *ctx) {
+    struct walk *walk = ctx;
+    if (walk->depth < DEEPEST) {
+        walk->depth++;
+        each_child(pid, visit_descendant, walk);
+        walk->depth--;
+    }
+    if (kill(pid, walk->signal) != 0 && errno == EPERM)
+        walk->refused = pid;
+}
+
+void cli_reaper_signal(int signal) {
+    struct walk walk = {.signal = signal};
+    each_child(getpid(), visit_descendant, &walk);
+}
+
+static void first_child(pid_t pid, void *ctx) {
+    pid_t *first = ctx;
+    if (!*first)
+        *first = pid;
+}
+
+static void say(pid_t pid, bool refused) {
+    char line[160];
+    const int length =
+        snprintf(line, sizeof line, "zklock: process %d %s: zklock keeps the lock until it ends\n",
+                 (int)pid, refused ? "cannot be killed by this user" : "does not die");
+    if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
+        return; /* nobody reads it */
+}
+
+/* Waits a moment for the end of a child. */
+static void pause_for(zkl_nanos pause) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    const struct timespec most = {.tv_nsec = (long)pause};
+    sigtimedwait(&child, NULL, &most);
+}
+
+static void say_once(struct page *page, pid_t refused) {
+    pid_t left = refused;
+    if (atomic_exchange(&page->said, true))
+        return;
+    if (!left)
+        each_child(getpid(), first_child, &left);
+    say(left, refused != 0);
+}
+
+/* Returns one that this process may not signal, or 0. */
+static pid_t kill_descendants(void) {
+    struct walk walk = {.signal = SIGKILL};
+    each_child(getpid(), visit_descendant, &walk);
+    return walk.refused;
+}
+
+void cli_reaper_kill_all(struct page *page, void (*ended)(pid_t child, int status, void *ctx),
+                         void *ctx) {
+    zkl_nanos latest = zkl_now(), pause = PAUSE_LEAST;
+    for (;;) {
+        atomic_store(&page->killing, zkl_now());
+        const pid_t refused = kill_descendants();
+        const bool progress = cli_reaper_reap(ended, ctx);
+        if (!cli_reaper_has_children())
+            return;
+        if (progress)
+            latest = zkl_now(); /* the children of those that have ended are next */
+        else if (zkl_now() - latest > PATIENCE)
+            say_once(page, refused);
+        pause = progress ? PAUSE_LEAST : pause < PAUSE_MOST ? pause * 2 : PAUSE_MOST;
+        pause_for(pause);
+    }
+}

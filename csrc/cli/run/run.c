@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* run: `zklock run`, from its arguments to its exit. */
+#include "cli/commands.h"
+#include "cli/complaint.h"
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/path.h"
+#include "cli/run/files.h"
+#include "cli/run/front.h"
+#include "cli/held/held_socket.h"
+#include "cli/run/options.h"
+#include "cli/run/page.h"
+#include "cli/run/signals.h"
+#include "cli/run/state.h"
+#include "cli/run/terminal.h"
+#include "cli/settings.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_below(const char *upper, const char *lower) {
+    const size_t length = strlen(upper);
+    return strncmp(upper, lower, length) == 0 && (lower[length] == '/' || !lower[length]);
+}
+
+/* A multilock wants each path once, and none below another. */
+static int check_apart(const struct run_options *options, size_t index) {
+    char shown[CLI_TEXT_SHOWN];
+    for (size_t i = 0; i < index; i++) {
+        const char *one = options->paths[i], *other = options->paths[index];
+        if (!is_below(one, other) && !is_below(other, one))
+            continue;
+        cli_text_show(shown, sizeof shown, other);
+        return cli_misuse("--also",
+                          "a path that is no other's, and not below another, expected, "
+                          "got '%s'",
+                          shown);
+    }
+    return 0;
+}
+
+static int check_paths(const struct run *run) {
+    for (size_t i = 0; i < run->options.count; i++) {
+        const int code = cli_path_check(i == 0 ? "PATH" : "--also", run->options.paths[i],
+                                        run->settings.hosts, CLI_PATH_LOCK);
+        if (code)
+            return code;
+        const int apart = check_apart(&run->options, i);
+        if (apart)
+            return apart;
+    }
+    return 0;
+}
+
+/* The session that is asked for: --session, else the file's, else this one. */
+static void choose_session(struct run *run) {
+    if (run->options.session > 0)
+        run->settings.session = run->options.session;
+    else if (run->settings.session <= 0)
+        run->settings.session = RUN_SESSION;
+}
+
+/* The process that others see is the one that the user knows. */
+static void choose_identifier(struct run *run) {
+    char host[256] = "localhost";
+    gethostname(host, sizeof host - 1);
+    if (!run->options.identifier)
+        run->options.identifier = run->identity = cli_memory_print("%s:%ld", host, (long)getpid());
+}
+
+/* A command below a run that holds the path would wait for itself. */
+static int check_above(const struct run *run) {
+    char shown[CLI_TEXT_SHOWN];
+    const struct run_options *options = &run->options;
+    const char *held =
+        options->kind == RUN_SEMAPHORE
+            ? NULL
+            : cli_held_above(run->inherited, run->settings.hosts, options->paths, options->count);
+    if (!held)
+        return 0;
+    cli_text_show(shown, sizeof shown, held);
+    cli_complain("deadlock: a zklock run above this one holds %s", shown);
+    return EX_DATAERR;
+}
+
+static int live(struct run *run) {
+    const int code = check_above(run);
+    if (code == 0)
+        return cli_front_live(run);
+    cli_files_report(run, "error", code);
+    return code;
+}
+
+static int start(struct run *run) {
+    choose_session(run);
+    choose_identifier(run);
+    cli_terminal_read(&run->terminal);
+    run->group = getpgrp();
+    run->page = cli_page_new(run->options.count * (ZKL_NODE_PATH + 1));
+    if (!run->page) {
+        cli_complain("cannot map memory: %s", strerror(errno));
+        return EX_SOFTWARE;
+    }
+    int code = cli_files_prepare(run);
+    if (code == 0)
+        code = live(run);
+    cli_files_remove(run);
+    cli_page_free(run->page);
+    return code;
+}
+
+int cli_run(int argc, char **argv) {
+    struct run run = {.front = -1, .session = -1, .lifeline = -1};
+    int code = cli_run_options_read(&run.options, argc, argv);
+    if (code < 0) {
+        code = cli_settings_read(&run.settings, run.options.servers, run.options.config_file);
+        if (code == 0)
+            code = check_paths(&run);
+        run.inherited = getenv("ZKLOCK_RUN");
+        if (code == 0) {
+            cli_signals_take(&run.signals);
+            code = start(&run);
+        }
+        cli_settings_free(&run.settings);
+        free(run.identity);
+    }
+    cli_run_options_free(&run.options);
+    return code;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/session.h"
+
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/run/alarm.h"
+#include "cli/run/channel.h"
+#include "cli/run/files.h"
+#include "cli/held/held_socket.h"
+#include "cli/run/page.h"
+#include "cli/run/reaper.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- how it ends ---- */
+
+static void set_outcome(struct page *page, enum page_outcome outcome, int value,
+                        const char *label) {
+    page->value = value;
+    page->label = label;
+    atomic_store(&page->outcome, outcome);
+}
+
+void cli_session_end(struct session *session, int code, const char *label, const char *reason,
+                     ...) {
+    va_list words;
+    va_start(words, reason);
+    if (reason)
+        vsnprintf(session->page->text, sizeof session->page->text, reason, words);
+    va_end(words);
+    set_outcome(session->page, PAGE_EXIT, code, label);
+}
+
+void cli_session_end_stopped(struct session *session) {
+    if (session->signal)
+        set_outcome(session->page, PAGE_SIGNAL, session->signal, "signal");
+    else
+        cli_session_end(session, EX_SOFTWARE, "error", "a process of zklock was killed");
+}
+
+void cli_session_say(struct session *session, const char *format, ...) {
+    char text[CHANNEL_TEXT];
+    if (!session->run->options.verbose)
+        return;
+    va_list words;
+    va_start(words, format);
+    vsnprintf(text, sizeof text, format, words);
+    va_end(words);
+    cli_channel_send(session->run->front, CHANNEL_PRINT, 0, text);
+}
+
+/* ---- what happens ---- */
+
+static void see_contender(struct session *session, const zkl_event *event) {
+    switch (event->kind) {
+    case ZKL_EVENT_GRANTED:
+        session->granted = true;
+        break;
+    case ZKL_EVENT_FAILED:
+        session->failed = true;
+        session->status = event->status;
+        break;
+    case ZKL_EVENT_LOST:
+        session->lost = true;
+        break;
+    case ZKL_EVENT_REVOKED:
+        session->revoked = true;
+        break;
+    case ZKL_EVENT_ANSWER:
+    case ZKL_EVENT_CHANGED:
+    case ZKL_EVENT_ENDED:
+    case ZKL_EVENT_STATE:
+    case ZKL_EVENT_LOG:
+        break;
+    }
+}
+
+static void see_event(struct session *session, const zkl_event *event) {
+    if (event->kind == ZKL_EVENT_STATE || event->kind == ZKL_EVENT_LOG)
+        return;
+    if (event->tag == SESSION_TAG_LOCK)
+        see_contender(session, event);
+    else if (event->tag == SESSION_TAG_LIST || event->tag == SESSION_TAG_FIRST)
+        session->waiting.answered = true;
+    else if (event->tag == SESSION_TAG_CONNECT) {
+        session->connected = true;
+        session->connect_status = event->status;
+    } else if (event->tag == SESSION_TAG_FLUSH) {
+        session->flushed = true;
+        session->flush_status = event->status;
+    } else if (event->tag == SESSION_TAG_MARK) {
+        session->marked = true;
+        session->mark_status = event->status;
+    }
+}
+
+static void see_engine(struct session *session) {
+    zkl_client *client = session->connection.client;
+    zkl_event event;
+    if (!client)
+        return;
+    while (zkl_peek(client, &event)) {
+        zkl_forget(client, event.serial);
+        see_event(session, &event);
+    }
+    const bool cut_off = zkl_client_state(client) != ZKL_STATE_CONNECTED;
+    if (!cut_off || !session->cut_off)
+        session->cut_off = cut_off ? zkl_now() : 0;
+}
+
+/* A signal is the command's from the moment that the watcher was told to start it. */
+static void see_signal(struct session *session, int signal) {
+    const int phase = atomic_load(&session->page->phase);
+    if (phase == PAGE_QUEUED && !session->signal)
+        session->signal = signal;
+    else if (phase < PAGE_EMPTY)
+        cli_channel_send(session->watcher_end, CHANNEL_SIGNAL, signal, NULL);
+}
+
+static void see_front(struct session *session) {
+    struct channel_message message;
+    enum channel_got got;
+    while (!session->front_gone &&
+           (got = cli_channel_take(session->run->front, &message)) != CHANNEL_NONE) {
+        if (got == CHANNEL_ENDED)
+            session->front_gone = true;
+        else if (message.kind == CHANNEL_SIGNAL)
+            see_signal(session, message.value);
+        else if (message.kind == CHANNEL_GO)
+            session->go = true;
+    }
+    if (session->front_gone)
+        session->polled[SESSION_FRONT].fd = -1;
+}
+
+static void see_watcher(struct session *session) {
+    struct channel_message message;
+    enum channel_got got;
+    while ((got = cli_channel_take(session->watcher_end, &message)) == CHANNEL_MESSAGE)
+        continue; /* the phase says what it means */
+    if (got == CHANNEL_ENDED)
+        session->polled[SESSION_WATCHER].fd = -1;
+}
+
+static void ended(pid_t child, int status, void *ctx) {
+    struct session *session = ctx;
+    if (child == session->watcher)
+        session->watcher = 0;
+    else if (child == atomic_load(&session->page->command))
+        atomic_store(&session->page->status, status);
+}
+
+/* The watcher has ended, so its children are ours. */
+static void inherit(struct session *session) {
+    struct page *page = session->page;
+    if (!cli_page_occupied(page))
+        return;
+    cli_page_blame(page, PAGE_WATCHER);
+    atomic_store(&page->ended, true);
+    cli_files_withdraw(session->run);
+    cli_reaper_kill_all(page, ended, session);
+    cli_page_advance(page, PAGE_EMPTY);
+}
+
+/* A stopped watcher cannot end the command in time, so it is killed. */
+static void see_children(struct session *session) {
+    struct signalfd_siginfo info;
+    int status;
+    while (read(session->polled[SESSION_CHILDREN].fd, &info, sizeof info) > 0)
+        continue;
+    if (!session->watcher)
+        return;
+    const pid_t changed = waitpid(session->watcher, &status, WNOHANG | WUNTRACED);
+    if (changed != session->watcher)
+        return;
+    if (WIFSTOPPED(status)) {
+        kill(session->watcher, SIGKILL);
+        return;
+    }
+    session->watcher = 0;
+    inherit(session);
+}
+
+static void see_questions(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    const struct held_facts facts = {.until = atomic_load(&session->page->until),
+                                     .hosts = session->run->settings.hosts,
+                                     .paths = options->paths,
+                                     .count = options->count,
+                                     .semaphore = options->kind == RUN_SEMAPHORE};
+    if (session->polled[SESSION_HELD].revents)
+        cli_held_serve(session->polled[SESSION_HELD].fd, &facts);
+}
+
+bool cli_session_stopped(const struct session *session) {
+    return session->signal || session->front_gone || !session->watcher;
+}
+
+static void watch_engine(struct session *session) {
+    struct pollfd *engine = session->polled + SESSION_ENGINE;
+    engine->fd = session->connection.client ? zkl_fd(session->connection.client) : -1;
+}
+
+void cli_session_turn(struct session *session, zkl_nanos until) {
+    watch_engine(session);
+    cli_alarm_set(session->polled[SESSION_ALARM].fd, until);
+    while (poll(session->polled, SESSION_FDS, -1) < 0 && errno == EINTR)
+        continue;
+    see_front(session);
+    see_watcher(session);
+    see_children(session);
+    see_engine(session);
+    see_questions(session);
+}

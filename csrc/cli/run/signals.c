@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/signals.h"
+
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Those that the front passes on, or that end its wait. */
+static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+/* glibc keeps two real-time signals for itself: sigaction fails for them, and they stay as they
+ * are. */
+static void act(int signal, void (*action)(int)) {
+    const struct sigaction how = {.sa_handler = action};
+    sigaction(signal, &how, NULL);
+}
+
+static bool is_ignored(int signal) {
+    struct sigaction how;
+    return sigaction(signal, NULL, &how) == 0 && how.sa_handler == SIG_IGN;
+}
+
+void cli_signals_take(struct signals *signals) {
+    sigprocmask(SIG_SETMASK, NULL, &signals->mask);
+    sigemptyset(&signals->ignored);
+    for (int signal = 1; signal <= SIGRTMAX; signal++)
+        if (is_ignored(signal))
+            sigaddset(&signals->ignored, signal);
+    sigemptyset(&signals->heard);
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (!sigismember(&signals->mask, passed[i]) && !sigismember(&signals->ignored, passed[i]))
+            sigaddset(&signals->heard, passed[i]);
+    sigset_t blocked = signals->heard;
+    sigaddset(&blocked, SIGCHLD);
+    sigaddset(&blocked, SIGCONT);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    act(SIGCHLD, SIG_DFL);
+    act(SIGPIPE, SIG_IGN);
+}
+
+void cli_signals_ignore(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    for (int signal = 1; signal <= SIGRTMAX; signal++)
+        if (signal != SIGCHLD)
+            act(signal, SIG_IGN);
+}
+
+void cli_signals_give_back(const struct signals *signals) {
+    for (int signal = 1; signal <= SIGRTMAX; signal++)
+        act(signal, sigismember(&signals->ignored, signal) ? SIG_IGN : SIG_DFL);
+    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+int cli_signals_open(const sigset_t *set) {
+    return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void cli_signals_die(int signal) {
+    if (getpid() != 1) {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signal);
+        setrlimit(RLIMIT_CORE, &(struct rlimit){.rlim_cur = 0});
+        prctl(PR_SET_DUMPABLE, 0);
+        act(signal, SIG_DFL);
+        raise(signal);
+        sigprocmask(SIG_UNBLOCK, &one, NULL);
+    }
+    exit(128 + signal);
+}

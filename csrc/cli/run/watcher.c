@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/watcher.h"
+
+#include "cli/run/alarm.h"
+#include "cli/run/channel.h"
+#include "cli/run/command.h"
+#include "cli/run/files.h"
+#include "cli/run/page.h"
+#include "cli/run/reaper.h"
+#include "cli/run/signals.h"
+#include "zklock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define SESSION_PATIENCE 10000 /* milliseconds, for a session that releases */
+
+enum { CHILDREN, SESSION, LIFELINE, ALARM, DESCRIPTORS };
+
+struct watcher {
+    struct run *run;
+    struct page *page;
+    struct pollfd polled[DESCRIPTORS];
+    zkl_nanos asked; /* when TERM was sent; 0: it was not */
+    bool done;
+};
+
+static void tell_session(struct watcher *watcher) {
+    cli_channel_send(watcher->run->session, CHANNEL_LOOK, 0, NULL);
+}
+
+static void finish(struct watcher *watcher) {
+    cli_page_advance(watcher->page, PAGE_EMPTY);
+    tell_session(watcher);
+    watcher->done = true;
+}
+
+static void ended(pid_t child, int status, void *ctx) {
+    struct page *page = ctx;
+    if (child != atomic_load(&page->command))
+        return;
+    atomic_store(&page->status, status);
+    cli_page_advance(page, PAGE_REAPED);
+}
+
+/* Reaps, and finds out whether the run is over. */
+static void count(struct watcher *watcher) {
+    struct page *page = watcher->page;
+    if (atomic_load(&page->phase) < PAGE_RUNNING)
+        return;
+    cli_reaper_reap(ended, page);
+    const bool over = !cli_reaper_has_children() ||
+                      (watcher->run->options.close && atomic_load(&page->phase) == PAGE_REAPED);
+    if (over)
+        finish(watcher);
+}
+
+static void kill_everything(struct watcher *watcher) {
+    cli_files_withdraw(watcher->run);
+    atomic_store(&watcher->page->ended, true);
+    cli_reaper_kill_all(watcher->page, ended, watcher->page);
+    finish(watcher);
+}
+
+/* If the watcher was stopped meanwhile, another may hold the lock by now. */
+static void come_too_late(struct watcher *watcher) {
+    cli_page_blame(watcher->page, PAGE_LOST);
+    cli_files_withdraw(watcher->run);
+    atomic_store(&watcher->page->ended, true);
+    finish(watcher);
+}
+
+static void start(struct watcher *watcher) {
+    if (cli_page_kill_at(watcher->page, 0) <= zkl_now()) {
+        come_too_late(watcher);
+        return;
+    }
+    const pid_t command = cli_command_start(watcher->run);
+    if (command < 0) {
+        atomic_store(&watcher->page->failed, errno);
+        finish(watcher);
+        return;
+    }
+    atomic_store(&watcher->page->command, command);
+    cli_page_advance(watcher->page, PAGE_RUNNING);
+}
+
+/* Asks the command to end. A stopped process sees the signal only when it goes on. */
+static void ask(struct watcher *watcher) {
+    watcher->asked = zkl_now();
+    cli_files_withdraw(watcher->run);
+    atomic_store(&watcher->page->ended, true);
+    cli_reaper_signal(SIGTERM);
+    cli_reaper_signal(SIGCONT);
+}
+
+/* When TERM is due. */
+static zkl_nanos ask_at(const struct watcher *watcher) {
+    if (watcher->asked || watcher->run->options.on_loss == RUN_LOSS_IGNORE)
+        return ZKL_NEVER;
+    if (atomic_load(&watcher->page->reason) != PAGE_NO_REASON)
+        return 0;
+    return atomic_load(&watcher->page->until) - atomic_load(&watcher->page->grace);
+}
+
+/* When KILL is due. */
+static zkl_nanos kill_at(const struct watcher *watcher) {
+    if (watcher->run->options.on_loss != RUN_LOSS_KILL)
+        return ZKL_NEVER;
+    const zkl_nanos loss = cli_page_kill_at(watcher->page, 0);
+    if (!watcher->asked || atomic_load(&watcher->page->reason) != PAGE_REVOKED)
+        return loss;
+    const zkl_nanos patience = watcher->asked + atomic_load(&watcher->page->grace);
+    return patience < loss ? patience : loss;
+}
+
+/* Does what is due, and sets the alarm for the next. */
+static void keep_time(struct watcher *watcher) {
+    const int phase = atomic_load(&watcher->page->phase);
+    if (phase < PAGE_RUNNING || watcher->done)
+        return;
+    const zkl_nanos now = zkl_now();
+    if (kill_at(watcher) <= now) {
+        cli_page_blame(watcher->page, PAGE_LOST);
+        kill_everything(watcher);
+        return;
+    }
+    if (ask_at(watcher) <= now) {
+        cli_page_blame(watcher->page, PAGE_LOST);
+        ask(watcher);
+    }
+    const zkl_nanos first = ask_at(watcher), second = kill_at(watcher);
+    cli_alarm_set(watcher->polled[ALARM].fd, first < second ? first : second);
+}
+
+static void another_died(struct watcher *watcher, enum page_reason who) {
+    if (atomic_load(&watcher->page->phase) < PAGE_RUNNING) {
+        watcher->done = true; /* nothing was started, and nothing will be */
+        return;
+    }
+    cli_page_blame(watcher->page, who);
+    kill_everything(watcher);
+}
+
+static void hear(struct watcher *watcher) {
+    struct channel_message message;
+    enum channel_got got;
+    while (!watcher->done &&
+           (got = cli_channel_take(watcher->run->session, &message)) != CHANNEL_NONE) {
+        if (got == CHANNEL_ENDED)
+            another_died(watcher, PAGE_SESSION);
+        else if (message.kind == CHANNEL_START)
+            start(watcher);
+        else if (message.kind == CHANNEL_SIGNAL)
+            cli_command_signal(watcher->run, message.value);
+    }
+}
+
+static void forget_signals(int fd) {
+    struct signalfd_siginfo info;
+    while (read(fd, &info, sizeof info) > 0)
+        continue;
+}
+
+static void wait_for_something(struct watcher *watcher) {
+    while (poll(watcher->polled, DESCRIPTORS, -1) < 0 && errno == EINTR)
+        continue;
+}
+
+static bool prepare(struct watcher *watcher) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    const int fds[] = {[CHILDREN] = cli_signals_open(&child),
+                       [SESSION] = watcher->run->session,
+                       [LIFELINE] = watcher->run->lifeline,
+                       [ALARM] = cli_alarm_open()};
+    for (int i = 0; i < DESCRIPTORS; i++)
+        watcher->polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    return fds[CHILDREN] >= 0 && fds[ALARM] >= 0;
+}
+
+/* Without a front, the session removes the files of the run, unless it is dead, too. Its channel
+ * ends when it has done so, or has died. */
+static void clean_up(struct watcher *watcher) {
+    struct pollfd lifeline = watcher->polled[LIFELINE], session = watcher->polled[SESSION];
+    session.events = 0; /* only its end counts */
+    if (poll(&lifeline, 1, 0) == 1 && poll(&session, 1, SESSION_PATIENCE) == 1)
+        cli_files_remove(watcher->run);
+}
+
+void cli_watcher_live(struct run *run) {
+    struct watcher watcher = {.run = run, .page = run->page};
+    const char *why;
+    setpgid(0, 0);
+    cli_signals_ignore();
+    if (!cli_reaper_become(&why) || !prepare(&watcher))
+        return; /* the session sees that it is gone */
+    while (!watcher.done) {
+        wait_for_something(&watcher);
+        if (watcher.polled[LIFELINE].revents)
+            another_died(&watcher, PAGE_FRONT);
+        if (!watcher.done)
+            hear(&watcher);
+        forget_signals(watcher.polled[CHILDREN].fd);
+        if (!watcher.done)
+            count(&watcher);
+        keep_time(&watcher);
+    }
+    clean_up(&watcher);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/settings.h"
+
+#include "cli/complaint.h"
+#include "cli/memory.h"
+#include "cli/number.h"
+#include "cli/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+
+/* A line of the file, while it is read. */
+typedef struct setting {
+    const char *place; /* "FILE:3" */
+    const char *key;
+    char *value;
+} setting;
+
+static const char space[] = " \t\r\n";
+
+/* ---- one line ---- */
+
+static void wipe(char *secret) {
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}
+
+static void keep(char **slot, const char *value) {
+    wipe(*slot);
+    *slot = cli_memory_text(value);
+}
+
+static int set_hosts(cli_settings *settings, const setting *line) {
+    keep(&settings->hosts, line->value);
+    keep(&settings->origin, line->place);
+    return 0;
+}
+
+static int set_auth(cli_settings *settings, const setting *line) {
+    char *credential = line->value + strcspn(line->value, space);
+    if (!*credential)
+        return cli_misuse(line->place, "auth: SCHEME CREDENTIAL expected, got one word");
+    *credential++ = '\0';
+    credential += strspn(credential, space);
+    settings->auths =
+        cli_memory_again(settings->auths, settings->auth_count + 1, sizeof *settings->auths);
+    settings->auths[settings->auth_count++] =
+        (zkl_auth){cli_memory_text(line->value), cli_memory_text(credential)};
+    return 0;
+}
+
+static int set_tls(char **slot, const setting *line) {
+    if (strchr(line->value, ','))
+        return cli_misuse(line->place, "%s: text without commas expected, got one with a comma",
+                          line->key);
+    keep(slot, line->value);
+    return 0;
+}
+
+static int set_ca(cli_settings *settings, const setting *line) {
+    return set_tls(&settings->tls_ca, line);
+}
+
+static int set_cert(cli_settings *settings, const setting *line) {
+    return set_tls(&settings->tls_cert, line);
+}
+
+static int set_key(cli_settings *settings, const setting *line) {
+    return set_tls(&settings->tls_key, line);
+}
+
+static int set_password(cli_settings *settings, const setting *line) {
+    return set_tls(&settings->tls_password, line);
+}
+
+bool cli_settings_acl(const char *name, zkl_acl *acl) {
+    static const char *const names[] = {
+        [ZKL_ACL_OPEN] = "open", [ZKL_ACL_CREATOR] = "creator", [ZKL_ACL_READ] = "read"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *acl = (zkl_acl)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int set_acl(cli_settings *settings, const setting *line) {
+    char shown[CLI_TEXT_SHOWN];
+    settings->has_acl = cli_settings_acl(line->value, &settings->acl);
+    if (settings->has_acl)
+        return 0;
+    cli_text_show(shown, sizeof shown, line->value);
+    return cli_misuse(line->place, "acl: 'open', 'creator' or 'read' expected, got '%s'", shown);
+}
+
+static int set_session(cli_settings *settings, const setting *line) {
+    char shown[CLI_TEXT_SHOWN];
+    if (cli_number_seconds(line->value, &settings->session) && settings->session > 0 &&
+        settings->session <= CLI_SESSION_MOST)
+        return 0;
+    cli_text_show(shown, sizeof shown, line->value);
+    return cli_misuse(line->place, "session: seconds > 0 and <= %d expected, got '%s'",
+                      CLI_SESSION_MOST, shown);
+}
+
+static const struct {
+    const char *key;
+    int (*set)(cli_settings *settings, const setting *line);
+} keys[] = {
+    {"hosts", set_hosts},   {"auth", set_auth},       {"tls-ca", set_ca},
+    {"tls-cert", set_cert}, {"tls-key", set_key},     {"tls-password", set_password},
+    {"acl", set_acl},       {"session", set_session},
+};
+
+/* The word that should be a key is not repeated: it may be a credential on a line of its own. */
+static int take(cli_settings *settings, const setting *line) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (strcmp(keys[i].key, line->key) != 0)
+            continue;
+        if (!*line->value)
+            return cli_misuse(line->place, "%s: a value expected, got none", line->key);
+        return keys[i].set(settings, line);
+    }
+    return cli_misuse(line->place, "unknown key; expected: hosts, auth, tls-ca, tls-cert, tls-key, "
+                                   "tls-password, acl, session");
+}
+
+/* ---- the file ---- */
+
+static int take_line(cli_settings *settings, const char *file, int number, char *text) {
+    text += strspn(text, space);
+    for (size_t length = strlen(text); length > 0 && strchr(space, text[length - 1]); length--)
+        text[length - 1] = '\0';
+    if (!*text || *text == '#')
+        return 0;
+    setting line = {.key = text, .value = text + strcspn(text, space)};
+    if (*line.value)
+        *line.value++ = '\0';
+    line.value += strspn(line.value, space);
+    char *place = cli_memory_print("%s:%d", file, number);
+    line.place = place;
+    const int code = take(settings, &line);
+    free(place);
+    return code;
+}
+
+static int take_lines(cli_settings *settings, const char *path, FILE *file) {
+    char *text = NULL;
+    size_t size = 0;
+    int code = 0;
+    ssize_t length;
+    for (int number = 1; code == 0 && (length = getline(&text, &size, file)) >= 0; number++) {
+        if (strlen(text) != (size_t)length) {
+            char *place = cli_memory_print("%s:%d", path, number);
+            code = cli_misuse(place, "text without NUL expected");
+            free(place);
+        } else {
+            code = take_line(settings, path, number, text);
+        }
+    }
+    if (code == 0 && ferror(file))
+        code = cli_misuse(path, "cannot read the configuration: %s", strerror(errno));
+    if (text)
+        explicit_bzero(text, size);
+    free(text);
+    return code;
+}
+
+static void warn_if_others_read(cli_settings *settings, FILE *file) {
+    struct stat stat;
+    const bool secret = settings->auth_count > 0 || settings->tls_password;
+    settings->exposed =
+        secret && fstat(fileno(file), &stat) == 0 && (stat.st_mode & (S_IROTH | S_IWOTH));
+    if (settings->exposed)
+        cli_warn("%s has credentials, and others can read it: chmod o-rw %s", settings->file,
+                 settings->file);
+}
+
+static int read_file(cli_settings *settings, const char *path, bool asked) {
+    FILE *file = fopen(path, "re");
+    if (!file && errno == ENOENT && !asked)
+        return 0;
+    if (!file)
+        return cli_misuse(path, "cannot read the configuration: %s", strerror(errno));
+    settings->file = cli_memory_text(path);
+    const int code = take_lines(settings, path, file);
+    warn_if_others_read(settings, file);
+    fclose(file);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+static const char *of_environment(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static int read_config(cli_settings *settings, const char *option) {
+    const char *path = option ? option : of_environment("ZKLOCK_CONFIG");
+    return path ? read_file(settings, path, true) : read_file(settings, CLI_CONFIG_FILE, false);
+}
+
+static void choose_hosts(cli_settings *settings, const char *option) {
+    static const char *const variables[] = {"ZKLOCK_SERVERS", "ZOOKEEPER"};
+    static const char *const origins[] = {"$ZKLOCK_SERVERS", "$ZOOKEEPER"};
+    const char *value = option, *origin = "-z";
+    for (size_t i = 0; !value && i < sizeof variables / sizeof *variables; i++) {
+        value = of_environment(variables[i]);
+        origin = origins[i];
+    }
+    if (!value && settings->hosts)
+        return;
+    keep(&settings->hosts, value ? value : CLI_HOSTS);
+    keep(&settings->origin, origin);
+}
+
+static int check_hosts(const cli_settings *settings) {
+    char why[256];
+    if (zkl_hosts_valid(settings->hosts, why, sizeof why))
+        return 0;
+    return cli_misuse(settings->origin, "%s", why);
+}
+
+static bool has_tls(const cli_settings *settings) {
+    return settings->tls_ca || settings->tls_cert || settings->tls_key || settings->tls_password;
+}
+
+static int check_tls(const cli_settings *settings) {
+    char why[256];
+    if (!has_tls(settings))
+        return 0;
+    if (!settings->tls_ca || !settings->tls_cert || !settings->tls_key)
+        return cli_misuse(settings->file, "tls-ca, tls-cert and tls-key expected together");
+    if (!zkl_has_tls())
+        return cli_misuse(settings->file, "the linked libzookeeper was built without TLS");
+    const char *wrong =
+        zkl_tls_problem(settings->tls_ca, settings->tls_cert, settings->tls_key,
+                        settings->tls_password ? settings->tls_password : "none", why, sizeof why);
+    return wrong ? cli_misuse(settings->file, "tls-%s: %s", wrong, why) : 0;
+}
+
+/* A certificate is an identity as good as a password. */
+static int check_acl(cli_settings *settings) {
+    const bool known = settings->auth_count > 0 || has_tls(settings);
+    if (!settings->has_acl)
+        settings->acl = known ? ZKL_ACL_CREATOR : ZKL_ACL_OPEN;
+    if (settings->acl == ZKL_ACL_OPEN || known)
+        return 0;
+    return cli_misuse(settings->file, "acl: 'creator' and 'read' need auth or tls-cert");
+}
+
+int cli_settings_read(cli_settings *settings, const char *hosts, const char *config) {
+    *settings = (cli_settings){.acl = ZKL_ACL_OPEN};
+    int code = read_config(settings, config);
+    if (code == 0) {
+        choose_hosts(settings, hosts);
+        code = check_hosts(settings);
+    }
+    if (code == 0)
+        code = check_tls(settings);
+    return code == 0 ? check_acl(settings) : code;
+}
+
+void cli_settings_free(cli_settings *settings) {
+    for (size_t i = 0; i < settings->auth_count; i++) {
+        free((char *)settings->auths[i].scheme);
+        wipe((char *)settings->auths[i].credential);
+    }
+    free(settings->auths);
+    wipe(settings->tls_password);
+    free(settings->tls_key);
+    free(settings->tls_cert);
+    free(settings->tls_ca);
+    free(settings->file);
+    free(settings->origin);
+    free(settings->hosts);
+    *settings = (cli_settings){.acl = ZKL_ACL_OPEN};
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* roster: who holds and who waits, in one line or in several: a row for each lock node. */
+#ifndef ZKL_CLI_ROSTER_H
+#define ZKL_CLI_ROSTER_H
+
+#include "cli/connection.h"
+#include "cli/who/tree.h"
+
+typedef enum cli_standing { CLI_WAITS, CLI_HOLDS, CLI_GONE } cli_standing;
+
+/* Texts are spelled as cli/text.h says. */
+typedef struct cli_row {
+    char *path; /* the line's directory */
+    char *node;
+    char *identifier;
+    zkl_kind kind;
+    cli_standing standing;
+    int64_t session, token;
+    double created; /* seconds since 1970, by the servers' clock */
+} cli_row;
+
+typedef struct cli_roster {
+    cli_row *rows;
+    size_t count;
+} cli_roster;
+
+/* Adds those in a line, in its order: the leases there, or all but leases. */
+zkl_status cli_roster_read(cli_roster *roster, cli_connection *connection, const cli_line *line,
+                           bool leases, double seconds);
+
+void cli_roster_free(cli_roster *roster);
+
+/* Words of the columns. */
+const char *cli_row_kind(const cli_row *row);
+const char *cli_row_state(const cli_row *row);
+/* Seconds since it was made, by our clock and the servers'; not below 0. */
+double cli_row_age(const cli_row *row);
+
+/* A table for people. `heading`: with the names of the columns. false: no memory. */
+bool cli_roster_print_table(const cli_roster *roster, bool heading);
+
+/* {"who": [ ... ]} */
+void cli_roster_print_json(const cli_roster *roster);
+/* One object, on a line of its own. */
+void cli_row_print_json(const cli_row *row);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* roster_print: a roster as a table, or as JSON. */
+#include "cli/who/json.h"
+#include "cli/output.h"
+#include "cli/who/roster.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <inttypes.h>
+#include <libsmartcols/libsmartcols.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- JSON: not by libsmartcols, which has no empty text, and no object on one line ---- */
+
+void cli_row_print_json(const cli_row *row) {
+    char session[CLI_SESSION_TEXT];
+    cli_output_session(session, row->session);
+    fputs("{\"path\": ", stdout);
+    cli_json_text(row->path);
+    fputs(", \"node\": ", stdout);
+    cli_json_text(row->node);
+    printf(", \"kind\": \"%s\", \"state\": \"%s\", \"identifier\": ", cli_row_kind(row),
+           cli_row_state(row));
+    cli_json_text(row->identifier);
+    printf(", \"session\": \"%s\", \"token\": \"%" PRId64 "\", \"created\": %.3f, \"age\": %.3f}",
+           session, row->token, row->created, cli_row_age(row));
+}
+
+void cli_roster_print_json(const cli_roster *roster) {
+    fputs("{\"who\": [", stdout);
+    for (size_t i = 0; i < roster->count; i++) {
+        fputs(i == 0 ? "\n  " : ",\n  ", stdout);
+        cli_row_print_json(&roster->rows[i]);
+    }
+    puts(roster->count == 0 ? "]}" : "\n]}");
+}
+
+/* ---- the table ---- */
+
+enum { PATH, NODE, KIND, STATE, IDENTIFIER, SESSION, TOKEN, CREATED, AGE, COLUMNS };
+
+static const struct {
+    const char *name;
+    int flags;
+} columns[COLUMNS] = {
+    [PATH] = {"PATH", 0},
+    [NODE] = {"NODE", SCOLS_FL_TRUNC},
+    [KIND] = {"KIND", 0},
+    [STATE] = {"STATE", 0},
+    [IDENTIFIER] = {"IDENTIFIER", SCOLS_FL_TRUNC},
+    [SESSION] = {"SESSION", 0},
+    [TOKEN] = {"TOKEN", SCOLS_FL_RIGHT},
+    [CREATED] = {"CREATED", 0},
+    [AGE] = {"AGE", SCOLS_FL_RIGHT},
+};
+
+/* The largest two units, for people: 12s, 3m12s, 2h05m, 3d04h. */
+static void print_age(char text[32], double age) {
+    const int64_t seconds = age < 1e15 ? (int64_t)age : INT64_MAX;
+    if (seconds < 60)
+        snprintf(text, 32, "%" PRId64 "s", seconds);
+    else if (seconds < 3600)
+        snprintf(text, 32, "%" PRId64 "m%02" PRId64 "s", seconds / 60, seconds % 60);
+    else if (seconds < 86400)
+        snprintf(text, 32, "%" PRId64 "h%02" PRId64 "m", seconds / 3600, seconds / 60 % 60);
+    else
+        snprintf(text, 32, "%" PRId64 "d%02" PRId64 "h", seconds / 86400, seconds / 3600 % 24);
+}
+
+static bool put(struct libscols_line *line, size_t column, const char *cell) {
+    return scols_line_refer_data(line, column, cli_text_shown(cell, strlen(cell))) == 0;
+}
+
+static bool fill(struct libscols_line *line, const cli_row *row) {
+    char session[CLI_SESSION_TEXT], token[32], created[CLI_TIME_TEXT], age[32];
+    cli_output_session(session, row->session);
+    snprintf(token, sizeof token, "%" PRId64, row->token);
+    cli_output_time(created, row->created);
+    print_age(age, cli_row_age(row));
+    const char *const cells[COLUMNS] = {
+        [PATH] = row->path,
+        [NODE] = row->node,
+        [KIND] = cli_row_kind(row),
+        [STATE] = cli_row_state(row),
+        [IDENTIFIER] = row->identifier,
+        [SESSION] = session,
+        [TOKEN] = token,
+        [CREATED] = created,
+        [AGE] = age,
+    };
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (!put(line, i, cells[i]))
+            return false;
+    return true;
+}
+
+static bool build(struct libscols_table *table, const cli_roster *roster) {
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (!scols_table_new_column(table, columns[i].name, 0, columns[i].flags))
+            return false;
+    for (size_t i = 0; i < roster->count; i++) {
+        struct libscols_line *line = scols_table_new_line(table, NULL);
+        if (!line || !fill(line, &roster->rows[i]))
+            return false;
+    }
+    return true;
+}
+
+bool cli_roster_print_table(const cli_roster *roster, bool heading) {
+    struct libscols_table *table = scols_new_table();
+    if (!table)
+        return false;
+    scols_table_enable_noencoding(table, 1); /* the texts are safe, and would be spelled twice */
+    scols_table_enable_noheadings(table, !heading);
+    const bool good = build(table, roster) && scols_print_table(table) == 0;
+    scols_unref_table(table);
+    return good;
+}

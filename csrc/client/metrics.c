@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics: the counts of a client, as its host sees them. */
+#include "base/clock.h"
+#include "base/counts.h"
+#include "client/access.h"
+#include "client/client_state.h"
+#include "line/contender.h"
+#include "line/polled.h"
+#include "zklock.h"
+
+#include <string.h>
+
+/* locked */
+static void copy_stats(zkl_client *client, zkl_stats *stats) {
+    *stats = client->context.counters;
+    stats->unwatched = zkl_polled_count(&client->lines.common);
+    stats->latency = zkl_clock_seconds(client->session.heart.latency);
+    zkl_counts_sum(&client->context.counts, &stats->wait, &stats->hold);
+}
+
+void zkl_client_stats(zkl_client *client, zkl_stats *stats) {
+    memset(stats, 0, sizeof *stats);
+    if (!zkl_client_begin(client))
+        return;
+    copy_stats(client, stats);
+    zkl_client_unlock(client);
+}
+
+zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number) {
+    if (!zkl_client_begin(client))
+        return ZKL_FORKED;
+    *number = zkl_counts_number(&client->context.counts, name);
+    zkl_client_unlock(client);
+    return *number < ZKL_COUNTS_MOST ? ZKL_OK : ZKL_NO_MEMORY;
+}
+
+void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos wait) {
+    if (!zkl_client_begin(client))
+        return;
+    zkl_counts_ended(&client->context.counts, name, status, wait);
+    zkl_client_unlock(client);
+}
+
+/* Seconds since the oldest of a list began; 0: the list is empty. */
+static double age(const zkl_list *list, zkl_nanos now) {
+    const zkl_contender *oldest = ZKL_FIRST(list, zkl_contender, age);
+    return oldest ? zkl_clock_seconds(now - oldest->since) : 0;
+}
+
+/* Seconds for which every hold is valid; 0: nothing is held. */
+static double least_validity(const zkl_context *context, zkl_nanos now) {
+    zkl_nanos until = context->holds.first ? ZKL_NEVER : now;
+    ZKL_EACH (const zkl_contender, c, &context->holds, age) {
+        const zkl_nanos its = zkl_contender_valid_until(c);
+        until = its < until ? its : until;
+    }
+    return until > now ? zkl_clock_seconds(until - now) : 0;
+}
+
+bool zkl_client_measure(zkl_client *client, zkl_measures *measures) {
+    memset(measures, 0, sizeof *measures);
+    if (!zkl_client_begin(client))
+        return false;
+    const zkl_context *context = &client->context;
+    const zkl_nanos now = zkl_context_now(context);
+    copy_stats(client, &measures->stats);
+    measures->oldest_wait = age(&context->waiters, now);
+    measures->oldest_hold = age(&context->holds, now);
+    measures->validity = least_validity(context, now);
+    measures->count = zkl_counts_copy(&context->counts, measures->counts);
+    zkl_client_unlock(client);
+    return true;
+}
+
+double zkl_since(zkl_contender *contender) {
+    zkl_client *client = zkl_client_of(contender->context);
+    if (!zkl_client_begin(client))
+        return 0;
+    const bool present = contender->phase != ZKL_OVER;
+    const zkl_nanos since = zkl_context_now(contender->context) - contender->since;
+    zkl_client_unlock(client);
+    return present ? zkl_clock_seconds(since) : 0;
+}

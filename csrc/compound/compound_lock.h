@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* compound_lock: the data of a compound, for the rooms of this folder only. */
+#ifndef ZKL_COMPOUND_LOCK_H
+#define ZKL_COMPOUND_LOCK_H
+
+#include "line/contender.h"
+#include "line/lines.h"
+
+typedef struct zkl_compound_lock zkl_compound_lock;
+
+struct zkl_compound_lock {
+    zkl_contender head; /* the host's contender; in no line */
+    zkl_compound compound;
+    zkl_receiver receiver; /* gets the transaction's answer */
+    zkl_lines *lines;
+    char **paths; /* of a multilock the parts'; of a semaphore the gate's and the leases' */
+    size_t path_count;
+    size_t leases; /* 0: a multilock */
+
+    zkl_contender *gate;   /* of a semaphore that waits */
+    zkl_contender **parts; /* NULL: the part is not in its line yet */
+    size_t count;
+
+    bool dirty; /* in common->dirty_compounds */
+    zkl_list_item item;
+    bool wanted;      /* the parts' nodes have to be created */
+    unsigned entries; /* how often it has entered its lines again */
+    zkl_timer again;  /* until it fires, the compound is in no line, but in common->pausing */
+    zkl_list_item pause;
+    bool unmarked; /* the transaction has no mark: we may not delete in the first directory */
+};
+
+static inline zkl_compound_lock *zkl_compound_lock_of(zkl_contender *head) {
+    return ZKL_CONTAINER_OF(head, zkl_compound_lock, head);
+}
+
+static inline zkl_compound_lock *zkl_compound_lock_around(zkl_compound *compound) {
+    return ZKL_CONTAINER_OF(compound, zkl_compound_lock, compound);
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "compound/parts.h"
+
+#include "base/timer.h"
+#include "line/contender.h"
+#include "line/doubt.h"
+#include "line/evaluate.h"
+#include "line/line.h"
+#include "line/line_state.h"
+#include "line/lines.h"
+#include "port/receiver.h"
+
+static void nobody_hears(zkl_compound *compound) {
+    (void)compound;
+}
+
+static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
+    (void)compound;
+    (void)part;
+}
+
+/* Lets go of a part, which leaves its line by itself. Nothing hears of it any more. The caller
+ * settles its line. */
+static void let_go(zkl_contender **part) {
+    static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
+    zkl_contender *c = *part;
+    *part = NULL;
+    if (!c)
+        return;
+    if (c->compound->wanted && c->node == ZKL_NODE_ASKED)
+        zkl_line_create_unknown(c); /* the answer to the transaction will not find it */
+    c->compound = &nobody;
+    zkl_line_drop_part(c);
+}
+
+static void settle_at(zkl_compound_lock *lock, const char *path) {
+    zkl_line *line = zkl_lines_find(lock->lines, path);
+    if (line)
+        zkl_line_settle(line);
+}
+
+static void end_pause(zkl_compound_lock *lock) {
+    if (lock->again.at)
+        zkl_list_remove(&lock->head.common->pausing, &lock->pause);
+    zkl_timer_clear(&lock->head.context->timers, &lock->again);
+}
+
+/* All parts leave before a line is settled: no part is granted because another one has left. */
+static void all_have_left(zkl_compound_lock *lock) {
+    for (size_t i = 0; i < lock->path_count; i++)
+        settle_at(lock, lock->paths[i]);
+    zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
+    end_pause(lock);
+}
+
+void zkl_parts_let_all_go(zkl_compound_lock *lock) {
+    let_go(&lock->gate);
+    for (size_t i = 0; i < lock->count; i++)
+        let_go(&lock->parts[i]);
+    all_have_left(lock);
+}
+
+void zkl_parts_let_gate_go(zkl_compound_lock *lock) {
+    let_go(&lock->gate);
+    settle_at(lock, lock->paths[0]);
+}
+
+void zkl_parts_let_go_in_doubt(zkl_compound_lock *lock) {
+    for (size_t i = 0; i < lock->count; i++) {
+        zkl_contender *part = lock->parts[i];
+        zkl_doubt_begin(&lock->head, part);
+        let_go(&lock->parts[i]);
+        lock->parts[i] = part;
+    }
+    all_have_left(lock);
+}
+
+zkl_testimony zkl_parts_heard(zkl_contender *head, const zkl_contender *witness) {
+    zkl_compound_lock *lock = zkl_compound_lock_of(head);
+    size_t left = 0;
+    bool found = false;
+    for (size_t i = 0; i < lock->count; i++) {
+        if (lock->parts[i] == witness) {
+            lock->parts[i] = NULL;
+            found = true;
+        }
+        left += lock->parts[i] != NULL;
+    }
+    if (!found)
+        return ZKL_TESTIMONY_NONE;
+    return left ? ZKL_TESTIMONY_ONE : ZKL_TESTIMONY_LAST;
+}
+
+static zkl_contender *join_part(zkl_compound_lock *lock, const char *path, zkl_kind kind) {
+    const zkl_terms terms = {
+        .kind = kind,
+        .permits = lock->head.terms.permits,
+        .deadline = ZKL_NEVER, /* the deadline is the head's */
+        .once = lock->head.terms.once,
+    };
+    zkl_line *line = zkl_lines_at(lock->lines, path);
+    return line ? zkl_line_join_part(line, &terms, &lock->compound) : NULL;
+}
+
+bool zkl_parts_join(zkl_compound_lock *lock) {
+    for (size_t i = 0; i < lock->count; i++) {
+        const char *path = lock->leases ? lock->paths[1] : lock->paths[i];
+        lock->parts[i] = join_part(lock, path, lock->leases ? ZKL_KIND_LEASE : ZKL_KIND_LOCK);
+        if (!lock->parts[i])
+            return false;
+    }
+    return true;
+}
+
+bool zkl_parts_enter(zkl_compound_lock *lock) {
+    if (!lock->leases)
+        return zkl_parts_join(lock);
+    lock->gate = join_part(lock, lock->paths[0], ZKL_KIND_LOCK);
+    return lock->gate != NULL;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include "line/batch.h"
+
+#include "base/status.h"
+#include "line/answer.h"
+#include "line/contender.h"
+#include "line/departure.h"
+#include "paths/directories.h"
+#include "line/evaluate.h"
+#include "line/line_state.h"
+#include "line/outbox.h"
+#include "line/send.h"
+#include "port/receiver.h"
+#include "port/wire.h"
+#include "recipe/znode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zookeeper/zookeeper.h>
+
+/* Larger batches noticeably delay the requests of other clients. */
+#define MEMBERS_MOST 64
+#define BYTES_MOST 65536
+/* The mark: a node is made, written to and deleted again, and the time of the write is that of all
+ * nodes of the batch. */
+enum { MARK_MADE, MARK_WRITTEN, MARK_DELETED, MARK_OPS };
+
+/* On its way. */
+typedef struct batch {
+    zkl_receiver receiver; /* its number is part of the mark's name */
+    zkl_list_item item;    /* outbox->batches */
+    zkl_line_common *common;
+    char *marked;       /* the directory that has the mark; NULL: none has */
+    size_t count;       /* of members: first those that delete, then those that create */
+    uint64_t members[]; /* the numbers of their receivers */
+} batch;
+
+static void batch_free(batch *b) {
+    zkl_receiver_leave(&b->common->context->receivers, &b->receiver);
+    zkl_list_remove(&b->common->outbox.batches, &b->item);
+    free(b->marked);
+    free(b);
+}
+
+void zkl_batches_forget(zkl_line_common *common) {
+    zkl_outbox_forget(&common->outbox);
+    ZKL_EACH (batch, b, &common->outbox.batches, item)
+        batch_free(b);
+}
+
+static zkl_contender *contender_of(zkl_dispatch *dispatch) {
+    return ZKL_CONTAINER_OF(dispatch, zkl_contender, dispatch);
+}
+
+/* ---- the answer ---- */
+
+/* The contender whose create or delete is on its way in the batch; NULL: its node has changed
+ * since. */
+static zkl_contender *member(const batch *b, size_t i) {
+    zkl_receiver *receiver = zkl_receiver_find(&b->common->context->receivers, b->members[i]);
+    zkl_contender *c = receiver && receiver->names_node
+                           ? ZKL_CONTAINER_OF(receiver, zkl_contender, receiver)
+                           : NULL;
+    return c && c->dispatch.state == ZKL_DISPATCH_BATCHED ? c : NULL;
+}
+
+static void tell(zkl_contender *c, const zkl_reply *reply) {
+    if (c->dispatch.creates)
+        zkl_line_created(c, reply);
+    else
+        zkl_line_erased(c, reply);
+}
+
+static void tell_all(const batch *b, int rc) {
+    for (size_t i = 0; i < b->count; i++) {
+        zkl_contender *c = member(b, i);
+        if (c)
+            tell(c, &(zkl_reply){.rc = rc});
+    }
+}
+
+static void done(const batch *b, const zkl_reply *reply) {
+    const zkl_stat made = {.czxid =
+                               b->marked ? reply->outcomes[b->count + MARK_WRITTEN].stat.mzxid : 0};
+    for (size_t i = 0; i < b->count; i++) {
+        zkl_contender *c = member(b, i);
+        if (c) {
+            c->dispatch.rollbacks = 0;
+            tell(c, &(zkl_reply){.rc = ZOK, .path = reply->outcomes[i].path, .stat = &made});
+        }
+    }
+}
+
+/* The servers did not do its create or delete: it is due again. */
+static void roll_back(zkl_contender *c) {
+    c->dispatch.rollbacks++;
+    if (!c->dispatch.creates) {
+        c->end.erases = 0; /* a delete that was sent before would go alone */
+        zkl_contender_set_node(c, ZKL_NODE_THERE);
+        zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+        return;
+    }
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    if (c->phase == ZKL_OVER)
+        zkl_leave_retire(c);
+    else
+        zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+}
+
+/* The index of the first operation that failed; reply->count: the answer names none. */
+static size_t culprit_of(const zkl_reply *reply) {
+    size_t i = 0;
+    while (i < reply->count &&
+           (reply->outcomes[i].rc == ZOK || reply->outcomes[i].rc == ZRUNTIMEINCONSISTENCY))
+        i++;
+    return i;
+}
+
+/* The other members go again before the failed one handles its answer. */
+static void failed(const batch *b, const zkl_reply *reply) {
+    zkl_line_common *common = b->common;
+    const size_t at = culprit_of(reply);
+    zkl_contender *culprit = at < b->count ? member(b, at) : NULL;
+    if (at >= b->count && b->marked)
+        zkl_directories_refuse_mark(&common->directories, b->marked);
+    for (size_t i = 0; i < b->count; i++) {
+        zkl_contender *c = i == at ? NULL : member(b, i);
+        zkl_line *line = c ? c->line : NULL;
+        if (!c)
+            continue;
+        roll_back(c);
+        zkl_line_settle(line);
+    }
+    common->outbox.urgent = true;
+    if (culprit)
+        tell(culprit, &(zkl_reply){.rc = reply->outcomes[at].rc});
+}
+
+/* Creates that would have overtaken a member of the batch are due now. */
+static void let_follow(zkl_line_common *common) {
+    ZKL_EACH (zkl_dispatch, dispatch, &common->outbox.behind, item) {
+        zkl_contender *c = contender_of(dispatch);
+        if (!c->line->tally.dispatch.creates_batched)
+            zkl_contender_set_dispatch(c, ZKL_DISPATCH_DUE);
+    }
+}
+
+static void answered(zkl_receiver *receiver, const zkl_return *back, const zkl_reply *reply) {
+    batch *b = ZKL_CONTAINER_OF(receiver, batch, receiver);
+    zkl_line_common *common = b->common;
+    const bool heard = !zkl_status_unknown(reply->rc);
+    if (heard)
+        zkl_outbox_answered(&common->outbox, back->receiver, zkl_context_now(common->context));
+    else
+        zkl_outbox_unheard(&common->outbox, back->receiver);
+    if (reply->rc == ZOK)
+        done(b, reply);
+    else if (heard && !zkl_status_throttled(reply->rc))
+        failed(b, reply);
+    else
+        tell_all(b, reply->rc);
+    batch_free(b);
+    let_follow(common);
+}
+
+/* ---- sending ---- */
+
+/* What is gathered for one transaction. */
+typedef struct gathering {
+    zkl_contender *members[MEMBERS_MOST];
+    size_t count, creates, bytes;
+} gathering;
+
+/* Its line is settled when all is sent: lists come behind the batches. */
+static void settle_later(zkl_line *line) {
+    if (line->is_sent)
+        return;
+    line->is_sent = true;
+    zkl_list_append(&line->common->sent, &line->sent);
+}
+
+static void settle_sent(zkl_line_common *common) {
+    zkl_line *line;
+    while ((line = ZKL_FIRST(&common->sent, zkl_line, sent))) {
+        zkl_list_remove(&common->sent, &line->sent);
+        line->is_sent = false;
+        zkl_line_settle(line);
+    }
+}
+
+static void send_alone(zkl_contender *c) {
+    settle_later(c->line);
+    zkl_send_alone(c);
+}
+
+/* The directory of the first create that takes a mark. */
+static const zkl_line *line_for_mark(const gathering *g) {
+    for (size_t i = 0; i < g->count; i++) {
+        const zkl_contender *c = g->members[i];
+        if (c->dispatch.creates &&
+            zkl_directories_take_mark(&c->common->directories, c->line->path))
+            return c->line;
+    }
+    return NULL;
+}
+
+static bool add_mark(batch *b, zkl_op *ops) {
+    const zkl_context *context = b->common->context;
+    char name[ZKL_ZNODE_SIZE], *path = NULL;
+    zkl_znode_make_mark(name, (zkl_guid){context->guid, b->receiver.id});
+    if (asprintf(&path, "%s/%s", b->marked, name) < 0)
+        return false;
+    const zkl_op op = {.path = path, .data = "", .version = -1, .acl = context->acl};
+    ops[MARK_MADE] = ops[MARK_WRITTEN] = ops[MARK_DELETED] = op;
+    ops[MARK_MADE].kind = ZKL_OP_CREATE;
+    ops[MARK_WRITTEN].kind = ZKL_OP_SET;
+    ops[MARK_DELETED].kind = ZKL_OP_DELETE;
+    return true;
+}
+
+/* false: no memory */
+static bool add(zkl_op *op, zkl_contender *c) {
+    const zkl_context *context = c->context;
+    if (!c->dispatch.creates) {
+        *op = (zkl_op){.kind = ZKL_OP_DELETE, .path = zkl_send_path(c), .version = -1};
+        return op->path;
+    }
+    *op = (zkl_op){
+        .kind = ZKL_OP_CREATE,
+        .path = zkl_send_new_path(c),
+        .data = context->identifier,
+        .length = strlen(context->identifier),
+        .ephemeral = true,
+        .sequential = true,
+        .acl = context->acl,
+    };
+    return op->path;
+}
+
+/* Those that delete come first: in each line a delete goes before the next create. */
+static bool fill(batch *b, zkl_op *ops, const gathering *g) {
+    bool complete = true;
+    for (int creates = 0; creates < 2; creates++)
+        for (size_t i = 0; complete && i < g->count; i++) {
+            zkl_contender *c = g->members[i];
+            if (c->dispatch.creates != (creates != 0))
+                continue;
+            complete = add(&ops[b->count], c);
+            b->members[b->count++] = c->receiver.id;
+        }
+    return complete && (!b->marked || add_mark(b, ops + b->count));
+}
+
+static batch *batch_new(zkl_line_common *common, size_t members, const zkl_line *marked) {
+    batch *b = calloc(1, sizeof *b + members * sizeof *b->members);
+    if (!b)
+        return NULL;
+    b->common = common;
+    b->receiver.answer = answered;
+    b->marked = marked ? strdup(marked->path) : NULL;
+    zkl_receiver_enter(&common->context->receivers, &b->receiver);
+    zkl_list_append(&common->outbox.batches, &b->item);
+    if (!marked || b->marked)
+        return b;
+    batch_free(b);
+    return NULL;
+}
+
+/* The port's answer. */
+static int transact(zkl_line_common *common, const gathering *g, const zkl_line *marked) {
+    zkl_port *port = common->context->port;
+    zkl_op ops[MEMBERS_MOST + MARK_OPS] = {{.path = NULL}};
+    batch *b = batch_new(common, g->count, marked);
+    int rc = b && fill(b, ops, g) ? ZOK : ZMARSHALLINGERROR;
+    if (rc == ZOK)
+        rc = port->call->transact(port, ops, b->count + (marked ? MARK_OPS : 0),
+                                  (zkl_return){b->receiver.id, 0, 0});
+    for (size_t i = 0; b && i <= b->count; i++) /* the ops of the mark share one path */
+        free((char *)ops[i].path);
+    if (rc == ZOK)
+        zkl_outbox_sent(&common->outbox, b->receiver.id, zkl_context_now(common->context));
+    else if (b)
+        batch_free(b);
+    return rc;
+}
+
+static void drop_creates(gathering *g) {
+    const gathering all = *g;
+    g->count = 0;
+    for (size_t i = 0; i < all.count; i++)
+        if (!all.members[i]->dispatch.creates)
+            g->members[g->count++] = all.members[i];
+}
+
+/* Without a mark no answer has the token of the creates: they stay due, and go alone. */
+static void send_gathered(zkl_line_common *common, gathering *g) {
+    const zkl_line *marked = g->creates ? line_for_mark(g) : NULL;
+    if (g->creates && !marked)
+        drop_creates(g);
+    const int rc = g->count > 1 ? transact(common, g, marked) : ZOK;
+    for (size_t i = 0; i < g->count; i++) {
+        zkl_contender *c = g->members[i];
+        if (g->count == 1) {
+            send_alone(c);
+            continue;
+        }
+        settle_later(c->line);
+        if (rc == ZOK) {
+            zkl_send_noted(c, ZKL_DISPATCH_BATCHED);
+        } else {
+            zkl_contender_set_dispatch(c, ZKL_DISPATCH_NONE);
+            zkl_line_retry_later(c->line);
+        }
+    }
+    *g = (gathering){.count = 0};
+}
+
+static size_t size_of(const zkl_contender *c) {
+    const size_t path = strlen(c->line->path) + ZKL_ZNODE_SIZE;
+    return c->dispatch.creates
+               ? zkl_wire_create(path, strlen(c->context->identifier), c->context->acl)
+               : zkl_wire_check(path);
+}
+
+static void gather(zkl_line_common *common, gathering *g, zkl_contender *c) {
+    const size_t size = size_of(c);
+    if (g->count == MEMBERS_MOST || (g->count && g->bytes + size > BYTES_MOST))
+        send_gathered(common, g);
+    g->members[g->count++] = c;
+    g->creates += c->dispatch.creates;
+    g->bytes += size;
+}
+
+/* Two nodes of one line never have one token, and creates of one line keep their order: if more
+ * than one is due there, they go alone. */
+static bool may_join(const zkl_contender *c) {
+    return !zkl_send_goes_alone(c) &&
+           (!c->dispatch.creates || c->line->tally.dispatch.creates_due == 1);
+}
+
+static void flush(zkl_line_common *common) {
+    zkl_outbox *outbox = &common->outbox;
+    gathering g = {.count = 0};
+    outbox->urgent = false;
+    ZKL_EACH (zkl_dispatch, dispatch, &outbox->due, item) {
+        zkl_contender *c = contender_of(dispatch);
+        if (may_join(c))
+            gather(common, &g, c);
+        else if (!dispatch->creates)
+            send_alone(c);
+    }
+    send_gathered(common, &g);
+    ZKL_EACH (zkl_dispatch, dispatch, &outbox->due, item)
+        send_alone(contender_of(dispatch));
+    settle_sent(common);
+}
+
+bool zkl_batch_step(zkl_line_common *common) {
+    zkl_context *context = common->context;
+    if (!zkl_outbox_is_ready(&common->outbox, &context->timers, zkl_context_now(context)))
+        return false;
+    flush(common);
+    return true;
+}
+
+void zkl_batch_flush(zkl_line_common *common) {
+    ZKL_EACH (zkl_dispatch, dispatch, &common->outbox.behind, item)
+        zkl_contender_set_dispatch(contender_of(dispatch), ZKL_DISPATCH_DUE);
+    flush(common);
+}

@@ -1,0 +1,9 @@
+-- SPDX-License-Identifier: MIT
+plugin_paths = { "." } -- where mod_shop.lua and zklock_loop.lib.lua are
+modules_enabled = { "http" }
+http_ports = { 5280 }
+http_interfaces = { "127.0.0.1" }
+https_ports = {}
+
+VirtualHost "localhost"
+modules_enabled = { "shop" }

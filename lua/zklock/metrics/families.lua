@@ -1,0 +1,46 @@
+-- SPDX-License-Identifier: MIT
+--- families: the names, types and meanings of all metrics, in the order in which they are written.
+
+---@class zklock.Family
+---@field name string
+---@field type "counter"|"gauge"|"histogram"
+---@field help string
+---@field merge "sum"|"max"|"min" how the values of several clients become one
+
+---@type zklock.Family[]
+local families = {}
+
+local function add(kind, name, help, merge)
+  families[#families + 1] = { name = "zklock_" .. name, type = kind, help = help, merge = merge or "sum" }
+end
+
+add("counter", "acquisitions_total", "Acquires that have ended, by result.")
+add("counter", "losses_total", "Holds that were lost, by reason.")
+add("counter", "sessions_total", "Sessions made.")
+add("counter", "requests_total", "Requests sent to the servers.")
+add("counter", "abandoned_total", "Holds and waits given back because their owner ended.")
+add("histogram", "wait_seconds", "Time from an acquire to its answer, whatever that is.")
+add("histogram", "hold_seconds", "Time from a grant to the end of the hold.")
+add("histogram", "heartbeat_seconds", "Time from a heartbeat to the answer of the servers.")
+add("gauge", "held", "Holds at present.")
+add("gauge", "waiting", "Callers that wait at present.")
+add("gauge", "oldest_wait_seconds", "How long the caller that waits longest has waited; 0 if nobody waits.", "max")
+add("gauge", "oldest_hold_seconds", "How long the oldest hold has lasted; 0 if nothing is held.", "max")
+add("gauge", "clients", "Clients, by the state of their session.")
+add("gauge", "validity_seconds", "The least validity of all holds; absent if nothing is held.", "min")
+add("counter", "metrics_errors_total", "Values that did not fit into the shared dictionary.")
+
+--- The upper bounds of the buckets in seconds, and how they are written.
+families.bounds = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, math.huge }
+families.le = { "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30",
+  "60", "+Inf" }
+
+--- The values that labels can have; of `lock` any name.
+families.results = { "acquired", "timeout", "cancelled", "disconnected", "busy", "deadlock", "closed", "error" }
+families.reasons = { "expired", "deleted", "max_hold" }
+families.states = { "connecting", "connected", "suspended", "expired", "auth failed", "closed" }
+
+--- So many names of locks are labels; further ones are this one.
+families.NAMES_MOST, families.OTHER = 100, "other"
+
+return families

@@ -1,0 +1,75 @@
+-- SPDX-License-Identifier: MIT
+--- metrics: what clients count, for Prometheus.
+local Client = require "zklock.client"
+local render = require "zklock.metrics.render"
+local snapshot = require "zklock.metrics.snapshot"
+
+local metrics = {}
+
+local function require_nginx(call)
+  if not rawget(_G, "ngx") then error(call .. " works inside nginx only", 3) end
+end
+
+--- The clients that a public function got, each once.
+local function check_clients(level, ...)
+  local clients, known = {}, {}
+  for i = 1, math.max(select("#", ...), 1) do
+    local client = (select(i, ...))
+    if not rawequal(getmetatable(client), Client) then
+      local got = select("#", ...) < i and "no value" or type(client)
+      error(("bad argument 'client %d': zklock.Client expected, got %s"):format(i, got), level + 1)
+    end
+    if not known[client] then
+      known[client] = true
+      clients[#clients + 1] = client
+    end
+  end
+  return clients
+end
+
+--- What these clients have counted, added up, in Prometheus' text format (version 0.0.4). No request is sent.
+---@param client zklock.Client also a closed one, whose counts stay
+---@param ... zklock.Client
+---@return string? text
+---@return string? err "forked": a client belongs to the parent process
+function metrics.text(client, ...)
+  local clients = check_clients(2, client, ...)
+  local label_of = snapshot.labels(clients)
+  if not label_of then return nil, "forked" end
+  local all = snapshot.empty()
+  for _, each in ipairs(clients) do
+    local its, err = snapshot.of(each, label_of)
+    if not its then return nil, err end
+    snapshot.merge(all, its)
+  end
+  return render(all)
+end
+
+--- Inside nginx: adds what this client counts to a shared dictionary, once a second and when the
+--- worker leaves, until the client is closed. Call it in `init_worker_by_lua`, or later.
+---@param client zklock.Client
+---@param dict table ngx.shared.NAME
+---@return true
+function metrics.share(client, dict)
+  require_nginx "metrics.share"
+  return (require("zklock.metrics.nginx").share(client, dict))
+end
+
+--- Inside nginx, in a content handler: answers a scrape of Prometheus with the numbers of all workers
+--- that share clients in this dictionary.
+---@param dict table ngx.shared.NAME
+function metrics.serve(dict)
+  require_nginx "metrics.serve"
+  require("zklock.metrics.nginx").serve(dict)
+end
+
+--- Inside nginx, in a content handler: answers with a page for operators: the clients of all workers,
+--- what they hold and wait for, and the latest losses, suspensions and slow waits. It sends no request
+--- to the servers.
+---@param dict table ngx.shared.NAME
+function metrics.page(dict)
+  require_nginx "metrics.page"
+  require("zklock.metrics.nginx").page(dict)
+end
+
+return metrics

@@ -1,0 +1,93 @@
+-- SPDX-License-Identifier: MIT
+--- nginx: the numbers of all workers in one scrape, and the page for operators.
+local Client = require "zklock.client"
+local Publisher = require "zklock.metrics.publisher"
+local Store = require "zklock.metrics.store"
+local page = require "zklock.metrics.page"
+local render = require "zklock.metrics.render"
+local tally = require "zklock.metrics.tally"
+
+local nginx = {}
+
+--- How often, and how many seconds in between, the page looks whether all workers have written their
+--- parts: they look once a second whether somebody wants them.
+local LOOKS, PAUSE = 16, 0.1
+
+local function check_dict(dict, name, level)
+  local is_dict = type(dict) == "table" and type(dict.safe_add) == "function" and type(dict.incr) == "function"
+  if is_dict then return dict end
+  local advice = dict == nil and ": http {} needs `lua_shared_dict NAME 1m;`" or ""
+  error(("bad argument '%s': ngx.shared.NAME expected, got %s%s"):format(name, type(dict), advice), level + 1)
+end
+
+local function check_phase(call, level)
+  if ngx.get_phase() ~= "init" then return end
+  error(call .. " cannot be called in init_by_lua, where nginx has not forked its workers yet: "
+    .. "call it in init_worker_by_lua", level + 1)
+end
+
+function nginx.share(client, dict)
+  check_phase("metrics.share", 3)
+  if not rawequal(getmetatable(client), Client) then
+    error(("bad argument 'client': zklock.Client expected, got %s"):format(type(client)), 3)
+  end
+  check_dict(dict, "dict", 3)
+  Publisher.share(dict, client)
+  return true
+end
+
+--- What this worker knows of the dictionary. Its own numbers are up to date from here on.
+local function store_of(dict)
+  local publisher = Publisher.of(dict)
+  if not publisher then return Store.new(dict) end
+  publisher:write()
+  return publisher.store
+end
+
+function nginx.serve(dict)
+  check_phase("metrics.serve", 3)
+  check_dict(dict, "dict", 3)
+  local store = store_of(dict)
+  local found = store:read()
+  local header = ngx.header
+  header.content_type, header.cache_control = "text/plain; version=0.0.4; charset=utf-8", "no-store"
+  ngx.print(render(tally.read(found, store:errors())))
+end
+
+local function have_all_written(found)
+  for worker in pairs(found.now) do
+    if not found.page[worker] then return false end
+  end
+  return true
+end
+
+--- The parts of all workers, once they have had the time to write them.
+---@return table found as of `Store:read`
+local function await_parts(store, publisher)
+  local found = store:read()
+  for _ = 1, LOOKS do
+    if have_all_written(found) then break end
+    ngx.sleep(PAUSE)
+    found = store:read()
+  end
+  if publisher then -- its own part needs no room in the dictionary
+    local name, part = publisher:part()
+    found.page[name] = part
+  end
+  return found
+end
+
+function nginx.page(dict)
+  check_phase("metrics.page", 3)
+  check_dict(dict, "dict", 3)
+  Store.new(dict):want_page()
+  local store = store_of(dict)
+  local found = await_parts(store, Publisher.of(dict))
+  local header = ngx.header
+  header.content_type, header.cache_control = "text/html; charset=utf-8", "no-store"
+  header.content_security_policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+  header.x_content_type_options, header.referrer_policy = "nosniff", "no-referrer"
+  ngx.print(page.whole(found.page, found.now, store:events(), store:errors()))
+end
+
+return nginx

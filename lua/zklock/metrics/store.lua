@@ -1,0 +1,180 @@
+-- SPDX-License-Identifier: MIT
+--- store: the numbers of all nginx workers in one shared dictionary. Counters only grow, by `incr`.
+--- What one worker has now is under keys of its own, which expire. The store never evicts a key: a
+--- full dictionary refuses, and the store counts each refusal.
+---@class zklock.metrics.Store
+---@field private dict table
+---@field private seen table<string, boolean> the numbers that this worker has written or read: they must not vanish
+---@field private labels table<string, string> by label: the label that all workers use for it
+---@field private told integer the errors that were in the dictionary when this worker last saw their count
+---@field private untold integer this worker's errors that are not in it, for lack of room
+local Store = {}
+Store.__index = Store
+
+--- Every key begins so, because the dictionary may have other users.
+local PREFIX = "zklock|"
+local ERRORS, NAMES, EVENTS, WANTED = PREFIX .. "errors", PREFIX .. "names", PREFIX .. "events", PREFIX .. "wanted"
+--- Seconds for which the keys of a worker outlive their latest write.
+local EXPIRY = 5
+--- Seconds for which the workers write their parts of the page after somebody has looked at it.
+local LOOKED = 10
+--- How many names of locks have a label of their own, in all workers together; and the label of the
+--- others.
+local NAMES_MOST, OTHER = 100, "other"
+--- How many events are kept.
+local EVENTS_MOST = 50
+
+---@param dict table ngx.shared.NAME
+---@return zklock.metrics.Store
+function Store.new(dict)
+  return setmetatable({ dict = dict, seen = {}, labels = {}, told = 0, untold = 0 }, Store)
+end
+
+--- Counts an error. Without room for the count, this worker keeps it and tries again with the next.
+function Store:fail()
+  local dict = self.dict
+  self.untold = self.untold + 1
+  local told, err = dict:incr(ERRORS, self.untold)
+  if not told and err == "not found" then -- another user of the dictionary has evicted it
+    local value = self.told + self.untold
+    told = dict:safe_add(ERRORS, value) and value
+  end
+  if told then self.told, self.untold = told, 0 end
+end
+
+--- Makes room for the count of errors before anything else takes it.
+function Store:begin()
+  self.dict:safe_add(ERRORS, 0)
+end
+
+--- The errors of all workers so far.
+---@return integer
+function Store:errors()
+  self.told = self.dict:get(ERRORS) or self.told
+  return self.told + self.untold
+end
+
+--- Adds to a number, which need not exist. Two workers may create it at the same time.
+---@return number? value nil: the dictionary is full
+---@return boolean is_new
+local function add(dict, key, difference)
+  local value = dict:incr(key, difference)
+  if value then return value, false end
+  if dict:safe_add(key, difference) then return difference, true end
+  return dict:incr(key, difference), false
+end
+
+--- A number that was in the dictionary is gone: another user of the dictionary has evicted it.
+local function miss(self, key)
+  self.seen[key] = nil
+  self:fail()
+end
+
+--- Adds to a number that all workers share.
+---@param key string
+---@param difference number
+---@return boolean added false: the dictionary is full
+function Store:add(key, difference)
+  local value, is_new = add(self.dict, PREFIX .. "count|" .. key, difference)
+  if not value then
+    self:fail()
+    return false
+  end
+  if is_new and self.seen[key] then miss(self, key) end
+  self.seen[key] = true
+  return true
+end
+
+--- Gives a label to all workers, if there are not too many yet.
+---@return string? label nil: the dictionary is full
+local function enter(dict, label)
+  local key = PREFIX .. "name|" .. label
+  if dict:get(key) then return label end
+  local count = add(dict, NAMES, 1)
+  if not count then return nil end
+  if count > NAMES_MOST then
+    dict:incr(NAMES, -1)
+    return OTHER
+  end
+  local ok, err = dict:safe_add(key, true)
+  if not ok then dict:incr(NAMES, -1) end
+  return (ok or err == "exists") and label or nil
+end
+
+--- The label that stands for a lock's name in the numbers of all workers: the first names have one
+--- of their own.
+---@param label string the name, escaped
+---@return string? label nil: the dictionary is full
+function Store:label_of(label)
+  local known = self.labels[label]
+  if known then return known end
+  known = (label == "" or label == OTHER) and label or enter(self.dict, label)
+  if known then self.labels[label] = known else self:fail() end
+  return known
+end
+
+--- Writes what a worker has now. Unless the worker writes it again, it expires.
+---@param kind "now"|"page"
+---@param worker string
+---@param value string
+---@return boolean ok false: the dictionary is full
+function Store:put(kind, worker, value)
+  local ok = self.dict:safe_set(PREFIX .. kind .. "|" .. worker, value, EXPIRY)
+  if not ok then self:fail() end
+  return ok or false
+end
+
+function Store:remove(kind, worker)
+  self.dict:delete(PREFIX .. kind .. "|" .. worker)
+end
+
+--- Somebody looks at the page: for a while, the workers write their parts of it.
+---@return boolean is_first false: they do already
+function Store:want_page()
+  local is_first = not self:is_page_wanted()
+  if not self.dict:safe_set(WANTED, true, LOOKED) then self:fail() end
+  return is_first
+end
+
+function Store:is_page_wanted()
+  return self.dict:get(WANTED) == true
+end
+
+local function key_of_event(number)
+  return PREFIX .. "event|" .. number % EVENTS_MOST
+end
+
+--- Adds to the latest events of all workers.
+---@param text string
+function Store:tell(text)
+  local number = add(self.dict, EVENTS, 1)
+  if not number or not self.dict:safe_set(key_of_event(number), text) then self:fail() end
+end
+
+--- The latest events, the newest first.
+---@return string[]
+function Store:events()
+  local list, last = {}, self.dict:get(EVENTS) or 0
+  for number = last, math.max(1, last - EVENTS_MOST + 1), -1 do
+    list[#list + 1] = self.dict:get(key_of_event(number))
+  end
+  return list
+end
+
+--- Everything that the workers have written: numbers ("count"), and what they have now ("now",
+--- "page").
+---@return { count: table<string, number>, now: table<string, string>, page: table<string, string> }
+function Store:read()
+  local found = { count = {}, now = {}, page = {} }
+  for _, key in ipairs(self.dict:get_keys(0)) do
+    local kind, rest = key:match("^zklock|(%l+)|(.*)$")
+    if found[kind] then found[kind][rest] = self.dict:get(key) end
+  end
+  for key in pairs(self.seen) do
+    if not found.count[key] then miss(self, key) end
+  end
+  for key in pairs(found.count) do self.seen[key] = true end
+  return found
+end
+
+return Store

@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: MIT
+--- tally: snapshots of numbers as keys of a shared dictionary, and back. Each bucket of a histogram
+--- is a number of its own, and the reader sums them up: so a read between two writes still finds
+--- `+Inf` equal to the count.
+local families = require "zklock.metrics.families"
+local snapshots = require "zklock.metrics.snapshot"
+
+local tally = {}
+
+--- Splits labels into the name of the lock, as it is escaped in them, and the rest.
+---@return string? name nil: the labels have no lock
+---@return string? rest
+local function split(labels)
+  if labels:sub(1, 6) ~= 'lock="' then return nil end
+  local at = 7
+  while labels:sub(at, at) ~= '"' do at = at + (labels:sub(at, at) == "\\" and 2 or 1) end
+  return labels:sub(7, at - 1), labels:sub(at)
+end
+
+--- The labels as all workers use them.
+---@return string? labels nil: the dictionary is full
+local function common_labels(store, labels)
+  local name, rest = split(labels)
+  if not name then return labels end
+  local label = store:label_of(name)
+  return label and 'lock="' .. label .. rest
+end
+
+--- Adds what a number has grown by since it was last written. `written` remembers that only once it
+--- is in the dictionary, so a full dictionary loses nothing for as long as the worker lives.
+local function add(store, written, family, part, labels, value)
+  local own = family .. "|" .. part .. "|" .. labels
+  local before = written[own]
+  if value == before then return end
+  local common = common_labels(store, labels) -- a number that is 0 is written, too: a scrape shows it from the start
+  if common and store:add(family .. "|" .. part .. "|" .. common, value - (before or 0)) then written[own] = value end
+end
+
+--- Adds the growth of a client's counters and histograms.
+---@param store zklock.metrics.Store
+---@param written table<string, number> what of this client is in the dictionary
+---@param snapshot zklock.Snapshot
+function tally.add(store, written, snapshot)
+  for family, list in pairs(snapshot.counters) do
+    for labels, value in pairs(list) do add(store, written, family, "", labels, value) end
+  end
+  for family, list in pairs(snapshot.histograms) do
+    for labels, histogram in pairs(list) do
+      add(store, written, family, "sum", labels, histogram.sum)
+      for i = 1, #families.bounds do add(store, written, family, i, labels, histogram[i]) end
+    end
+  end
+end
+
+--- What a worker has now, as one text: its gauges, each in a line.
+---@param store zklock.metrics.Store
+---@param snapshot zklock.Snapshot
+---@return string
+function tally.write_gauges(store, snapshot)
+  local lines, sums = {}, {}
+  for family, list in pairs(snapshot.gauges) do
+    sums[family] = {}
+    for labels, value in pairs(list) do
+      local common = common_labels(store, labels) or 'lock="other"'
+      sums[family][common] = (sums[family][common] or 0) + value -- only sums have the label `lock`
+    end
+    for labels, value in pairs(sums[family]) do lines[#lines + 1] = ("%.17g %s|%s"):format(value, family, labels) end
+  end
+  return table.concat(lines, "\n")
+end
+
+--- The gauges that such a text says.
+---@return table<string, table<string, number>>
+local function read_gauges(text)
+  local gauges = {}
+  for value, family, labels in text:gmatch("(%S+) ([%w_]+)|([^\n]*)") do
+    gauges[family] = gauges[family] or {}
+    gauges[family][labels] = tonumber(value)
+  end
+  return gauges
+end
+
+--- Puts one number of the dictionary where it belongs.
+local function enter(snapshot, key, value)
+  local family, part, labels = key:match("^([%w_]+)|(%w*)|(.*)$")
+  if part == "" then
+    snapshot.counters[family] = snapshot.counters[family] or {}
+    snapshot.counters[family][labels] = value
+    return
+  end
+  local list = snapshot.histograms[family] or {}
+  snapshot.histograms[family] = list
+  if not list[labels] then
+    list[labels] = { sum = 0 }
+    for i = 1, #families.bounds do list[labels][i] = 0 end
+  end
+  list[labels][tonumber(part) or part] = value
+end
+
+--- A lock's name that was counted once keeps its gauges, at 0, when the clients that knew it are gone.
+local function add_zeros(gauges, histograms)
+  for labels in pairs(histograms.zklock_wait_seconds or {}) do
+    gauges.zklock_held[labels] = gauges.zklock_held[labels] or 0
+    gauges.zklock_waiting[labels] = gauges.zklock_waiting[labels] or 0
+  end
+end
+
+--- The numbers of all workers.
+---@param found table as `Store:read` returns it
+---@param errors integer
+---@return zklock.Snapshot
+function tally.read(found, errors)
+  local whole = snapshots.empty()
+  local counted = { counters = { zklock_metrics_errors_total = { [""] = errors } }, histograms = {}, gauges = {},
+    locks = {} }
+  for key, value in pairs(found.count) do enter(counted, key, value) end
+  snapshots.merge(whole, counted)
+  add_zeros(whole.gauges, counted.histograms)
+  for _, text in pairs(found.now) do
+    snapshots.merge(whole, { counters = {}, histograms = {}, gauges = read_gauges(text), locks = {} })
+  end
+  return whole
+end
+
+return tally

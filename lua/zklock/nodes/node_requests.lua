@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: MIT
+--- node_requests: sends the engine requests about nodes, and waits for the answers.
+local core = require "zklock.core"
+local node_ops = require "zklock.nodes.ops"
+local query = require "zklock.run.query"
+
+local node_requests = {}
+
+local function failure(client, err, more)
+  if more then return nil, err, more end
+  return client.waits:failure(err)
+end
+
+--- Performs one op.
+---@param client zklock.Client
+---@param op table from `ops`
+---@return userdata? answer for the caller to drop
+---@return string? err
+---@return string? why of "disconnected"
+function node_requests.one(client, op, deadline, once)
+  local ok, answer = query(client, function(tag) return client.native:perform(op, tag, deadline, once) end)
+  if ok then return answer end
+  return failure(client, answer)
+end
+
+--- The index of the op that has failed in a transaction.
+local function failed(answer)
+  return answer:failed()
+end
+
+--- Performs all of the ops or none.
+---@param contender userdata? the servers perform them only while this contender holds
+---@return table[]? results
+---@return string? err
+---@return integer|string|nil index of the op that has failed; or why, of "disconnected"
+function node_requests.all(client, list, deadline, once, contender)
+  if #list == 0 then
+    local unusable = client.waits:cannot_wait()
+    if unusable then return nil, unusable end
+    return {}
+  end
+  local ok, answer, index = query(client, function(tag)
+    return client.native:perform_all(list, tag, deadline, once, contender)
+  end, failed)
+  if not ok then return failure(client, answer, index) end
+  local results = {}
+  for i, op in ipairs(list) do results[i] = node_ops.result(op, answer, i) end
+  answer:drop()
+  return results
+end
+
+--- Performs all of the ops or none, and only while `hold` is still held.
+---@param hold zklock.Hold
+---@param level integer of the public function's caller, as in `check`
+---@return table[]? results
+---@return string? err
+---@return integer|string|nil index
+function node_requests.guarded(client, hold, list, deadline, once, level)
+  node_ops.spare(list, hold.contender:nodes(), level + 1)
+  local results, err, index = node_requests.all(client, list, deadline, once, hold.contender)
+  if err == "lost" and hold.state == "held" then core.quietly(hold.finish, hold, "lost") end
+  return results, err, index
+end
+
+--- A read after it returns every write that any client had finished before it began.
+---@return boolean? ok
+---@return string? err
+---@return string? why of "disconnected"
+function node_requests.sync(client, deadline, once)
+  local ok, answer = query(client, function(tag) return client.native:ask_sync(tag, deadline, once) end)
+  if not ok then return failure(client, answer) end
+  answer:drop()
+  return true
+end
+
+return node_requests

@@ -1,0 +1,98 @@
+-- SPDX-License-Identifier: MIT
+--- log: hands the lines of the engine's log to the script's function, and the client's own warnings
+--- to the host's log.
+local Callbacks = require "zklock.run.callbacks"
+local core = require "zklock.core"
+local owner = require "zklock.owners.owner"
+local text = require "zklock.base.text"
+
+local quietly = core.quietly
+
+--- Lines of a trace that one turn hands over. A function that itself causes changes of states must
+--- not keep the turn busy for ever.
+local MOST = 256
+
+---@class zklock.Log
+---@field private dispatcher zklock.Dispatcher
+---@field private fn function|false
+---@field private level "error"|"warn"|"debug"
+---@field private running any[]|boolean a weak reference to the coroutine that hands a trace over
+---@field private record zklock.Call|false of a trace; used again and again
+local Log = {}
+Log.__index = Log
+
+local take_some
+
+--- Hands a trace over, or goes on with it after an error in the function.
+local function go_on(self)
+  self.running = false
+  self.dispatcher.callbacks:tell_again(self.record, take_some, self)
+end
+
+---@param dispatcher zklock.Dispatcher
+---@param fn function|false
+---@param level "error"|"warn"|"debug" the lowest level that fn gets
+function Log.new(dispatcher, fn, level)
+  local self = setmetatable({ dispatcher = dispatcher, fn = fn, level = level, running = false, record = false }, Log)
+  if level == "debug" then
+    self.record = Callbacks.new_call(false, false)
+    Callbacks.revoke(self.record) -- until there is a line
+    Callbacks.on_failure(self.record, function() go_on(self) end)
+  end
+  return self
+end
+
+--- Takes the oldest line. It goes to the host's log if it is a warning of our own.
+---@return string? level nil: there is no line
+---@return string? line safe to show
+local function take(self)
+  local level, line, own = self.dispatcher.native:take_log()
+  if not level then return nil end
+  line = text.escape(line)
+  if own and level ~= "debug" then self.dispatcher:note_warning(line) end
+  return level, line
+end
+
+local function begin(self)
+  self.running = owner.reference(coroutine.running())
+end
+
+--- A callback that hands over the lines of a trace, in order, one after the other. While the
+--- function waits, the engine keeps the latest lines and counts the others.
+function take_some(self)
+  quietly(begin, self)
+  for _ = 1, MOST do
+    local level, line = take(self)
+    if not level then
+      self.running = false
+      return
+    end
+    self.fn(level, line)
+  end
+  quietly(go_on, self)
+end
+
+--- The coroutine may have ended without notice, as nginx ends light threads.
+local function is_running(self)
+  local thread = self.running and self.running[1]
+  return thread and coroutine.status(thread) ~= "dead"
+end
+
+--- Takes all lines. A line is lost if there is no memory for it.
+local function take_all(self)
+  local level, line = take(self)
+  while level do
+    if self.fn and (self.level ~= "error" or level == "error") then
+      self.dispatcher.callbacks:later(self.fn, level, line)
+    end
+    level, line = take(self)
+  end
+end
+
+--- The dispatcher calls this, perhaps twice, when there are lines.
+function Log:event()
+  if not self.record then return take_all(self) end
+  if not is_running(self) then go_on(self) end
+end
+
+return Log

@@ -1,0 +1,210 @@
+-- SPDX-License-Identifier: MIT
+--- `zklock run --every`: a command that runs once in some seconds, on whichever machine.
+
+local command = require "spec.support.command"
+local fixture = require "spec.support.fixture"
+local file = require "spec.support.file"
+local folder = require "spec.support.folder"
+local wait = require "spec.support.wait"
+
+local unpack = unpack or table.unpack -- luacheck: ignore 143
+
+local BUSY, USAGE, DATA, LOST, UNKNOWN, DENIED = 1, 64, 65, 75, 76, 77
+local SKIPPED = { code = 0, out = "", err = "" }
+local RAN = { code = 0, out = "ran\n", err = "" }
+
+describe("zklock run --every #once", function()
+  local here = fixture.new("/every", { session_timeout = 10, super = true })
+
+  local function options(words)
+    words.env = { ZKLOCK_SERVERS = here.zk.hosts }
+    return words
+  end
+
+  local function run(...) return command.run(options { "run", ... }) end
+
+  local function complains(code, reason, ...)
+    local ended = run(...)
+    assert.same({ code, "" }, { ended.code, ended.out })
+    assert.matches("^zklock: [^\n]+\n$", ended.err)
+    assert.truthy(ended.err:find(reason, 1, true), ended.err)
+  end
+
+  local function mark() return here.path .. "/once-2147483647" end
+
+  local function holder(...)
+    local words = options { "run", ... }
+    for _, word in ipairs { here.path, "sh", "-c", "echo running; cat" } do words[#words + 1] = word end
+    local one = here:closes(command.start(words), function(it) it:kill() end)
+    assert.equal("running", one:read_line())
+    return one
+  end
+
+  it("runs the command once, and says nothing when it is not due", function()
+    assert.same(RAN, run("--every", "3600", here.path, "echo", "ran"))
+    assert.matches("^%d+$", (here.tree:get(mark())))
+    assert.same(SKIPPED, run("--every", "3600", here.path, "echo", "ran"))
+    assert.same(SKIPPED, run("-n", "--every", "3600", here.path, "echo", "ran"))
+    assert.same({ "once-2147483647" }, here.tree:children(here.path))
+  end)
+
+  it("says with --verbose for how long it is not due", function()
+    run("--every", "3600", here.path, "true")
+    assert.matches("not due: 3%d%d%d", run("--verbose", "--every", "3600", here.path, "true").err)
+  end)
+
+  it("runs it again when the seconds have passed", function()
+    assert.same(RAN, run("--every", "0.3", here.path, "echo", "ran"))
+    wait.eventually(function() return run("--every", "0.3", here.path, "echo", "ran").out == "ran\n" end)
+  end)
+
+  it("runs it on one of many machines", function()
+    local all, ran = {}, 0
+    for i = 1, 5 do
+      all[i] = here:closes(command.start(options { "run", "--every", "3600", here.path, "echo", "ran" }),
+        function(one) one:kill() end)
+    end
+    for _, one in ipairs(all) do
+      assert.equal(0, (one:wait(60)))
+      if one:stdout() == "ran\n" then ran = ran + 1 end
+    end
+    assert.equal(1, ran)
+  end)
+
+  it("has the token of the run as the mark", function()
+    local ended = run("--every", "3600", here.path, "sh", "-c", "echo $ZKLOCK_TOKEN")
+    assert.equal(ended.out, (here.tree:get(mark())) .. "\n")
+  end)
+
+  it("has the mark before the command, by default", function()
+    assert.equal(7, run("--every", "3600", here.path, "sh", "-c", "exit 7").code)
+    assert.same(SKIPPED, run("--every", "3600", here.path, "echo", "ran"))
+    local seen = run("--every", "0.001", here.path, "build/zklock", "get", mark())
+    assert.same({ 0, (here.tree:get(mark())) }, { seen.code, seen.out })
+  end)
+
+  it("has the mark after the command with --mark after, and only if it went well", function()
+    assert.equal(7, run("--every", "3600", "--mark", "after", here.path, "sh", "-c", "exit 7").code)
+    assert.falsy(here.tree:exists(mark()))
+    assert.same(RAN, run("--every", "3600", "--mark", "after", here.path, "echo", "ran"))
+    assert.truthy(here.tree:exists(mark()))
+    assert.same(SKIPPED, run("--every", "3600", "--mark", "after", here.path, "echo", "ran"))
+  end)
+
+  it("is busy with -n while the lock is held, due or not", function()
+    run("--every", "3600", here.path, "true")
+    local one = holder()
+    complains(BUSY, "busy: " .. here.path, "-n", "--every", "3600", here.path, "true")
+    complains(9, "busy: ", "-n", "-E", "9", "--every", "3600", here.path, "true")
+    one:close_input()
+    assert.equal(0, (one:wait()))
+  end)
+
+  it("waits for a run that holds the lock, and then need not run", function()
+    local one = holder("--every", "3600")
+    local other = here:closes(command.start(options { "run", "--every", "3600", here.path, "echo", "ran" }),
+      function(it) it:kill() end)
+    here:becomes(2)
+    one:close_input()
+    assert.equal(0, (one:wait()))
+    assert.equal(0, (other:wait()))
+    assert.equal("", other:stdout())
+  end)
+
+  it("does not take data that is no token for a mark", function()
+    assert(here.tree:create(mark(), "yesterday", { parents = true }))
+    complains(DATA, "wrong kind: the mark of " .. here.path, "--every", "60", here.path, "true")
+    assert.equal("yesterday", (here.tree:get(mark())))
+    assert.same({ "once-2147483647" }, here.tree:children(here.path))
+  end)
+
+  it("does not take the path of a semaphore", function()
+    assert(here.tree:create(here.path .. "/leases", "", { parents = true }))
+    complains(DATA, "wrong kind", "--every", "60", here.path, "true")
+    assert.falsy(here.tree:exists(mark()))
+  end)
+
+  it("is denied a mark of another identity", function()
+    assert(here.tree:create(mark(), "5", { parents = true }))
+    here.tree:set_acl(mark(), { { perms = 31, scheme = "digest", id = "one:x" } })
+    complains(DENIED, "access denied: the mark of " .. here.path, "--every", "0.01", here.path, "true")
+    here.tree:set_acl(mark(), { { perms = 1, scheme = "world", id = "anyone" } }) -- it may read
+    assert.same(SKIPPED, run("--every", "3600", here.path, "echo", "ran"))
+    complains(DENIED, "access denied: the mark of " .. here.path, "--every", "0.01", here.path, "true")
+  end)
+
+  it("cannot be given with another kind of lock", function()
+    for _, words in ipairs { { "-s" }, { "-x" }, { "--permits", "2" }, { "--also", "/other" } } do
+      words[#words + 1] = "--every"
+      for _, word in ipairs { "60", here.path, "true" } do words[#words + 1] = word end
+      complains(USAGE, "'--every': cannot be given with " .. words[1], unpack(words))
+    end
+    complains(USAGE, "'--mark': expected with --every", "--mark", "after", here.path, "true")
+    complains(USAGE, "'--mark': before or after expected, got 'x'", "--mark", "x", here.path, "true")
+    complains(USAGE, "'--every': seconds above 0 expected, got '0'", "--every", "0", here.path, "true")
+  end)
+
+  describe("when the link breaks while the mark is written", function()
+    --- A run behind a proxy, which is about to send its n-th transaction: the first asks for the time.
+    local function behind(proxy, ...)
+      local words = options { "run", ... }
+      words.env.ZKLOCK_SERVERS = proxy.hosts
+      return here:closes(command.start(words), function(it) it:kill() end)
+    end
+
+    it("runs the command once, whether the servers have written the mark or not", function()
+      for _, verb in ipairs { "lose_reply", "cut_before" } do
+        for n = 1, 2 do
+          local proxy = here:proxy()
+          proxy[verb](proxy, "multi", n)
+          local one = behind(proxy, "--every", "3600", here.path, "echo", "ran")
+          assert.equal(0, (one:wait(60)))
+          assert.equal("ran\n", one:stdout())
+          assert.same({ "once-2147483647" }, here.tree:children(here.path))
+          here.tree:delete(mark())
+        end
+      end
+    end)
+
+    it("ends with 76 and without the command when nobody can say whether the mark is written", function()
+      local proxy = here:proxy()
+      proxy:hold_reply("multi", 2)
+      local one = behind(proxy, "--session", "4", "--connect", "1", "--every", "3600", here.path, "echo", "ran")
+      wait.eventually(function() return proxy:is_holding() end)
+      proxy:refuse()
+      assert.equal(UNKNOWN, (one:wait(60)))
+      assert.equal("", one:stdout())
+      assert.truthy(one:stderr():find("zklock: unknown: the mark of " .. here.path, 1, true))
+    end)
+
+    it("ends with 75 when the lock is lost before the mark after the command", function()
+      local one = behind(here.zk, "--on-loss", "ignore", "--every", "3600", "--mark", "after", here.path, "cat")
+      here:becomes(1)
+      here.tree:delete(here.path .. "/" .. here:nodes()[1])
+      wait.eventually(function() return here:nodes()[1] == nil end)
+      one:close_input()
+      assert.equal(LOST, (one:wait(60)))
+      assert.falsy(here.tree:exists(mark()))
+    end)
+  end)
+
+  it("waits a random time with --splay before it connects", function()
+    local one = here:closes(command.start { "run", "-z", "127.0.0.1:1", "--splay", "1000000", "--connect", "0.01",
+      here.path, "true" }, function(it) it:kill() end)
+    one:signal("term")
+    assert.same({ 0, 15 }, { one:wait() }) -- without the pause: 69
+    assert.equal("", one:stderr())
+    assert.same(RAN, run("--splay", "0.01", here.path, "echo", "ran"))
+  end)
+
+  it("keeps in the report when it went well for the last time", function()
+    local path = folder.file("job.prom", "")
+    run("--report", path, "--every", "3600", here.path, "true")
+    local first = file.read(path):match('\nzklock_run_last_success_timestamp_seconds{path="[^"]+"} (%S+)')
+    assert.truthy(tonumber(first) > 1e9)
+    run("--report", path, "--every", "3600", here.path, "true")
+    local text = file.read(path)
+    assert.truthy(text:find('outcome="skipped"} 1\n', 1, true))
+    assert.equal(first, text:match('\nzklock_run_last_success_timestamp_seconds{path="[^"]+"} (%S+)'))
+  end)
+end)

@@ -1,0 +1,293 @@
+-- SPDX-License-Identifier: MIT
+--- `zklock held`, --while-held and --report: what a run tells of itself on its machine.
+
+local command = require "spec.support.command"
+local fixture = require "spec.support.fixture"
+local folder = require "spec.support.folder"
+local file = require "spec.support.file"
+local uv = require "luv"
+local wait = require "spec.support.wait"
+
+local unpack = unpack or table.unpack -- luacheck: ignore 143
+
+local BUSY, DATA, LOST = 1, 65, 75
+
+describe("below zklock run #once", function()
+  local here = fixture.new("/held", { session_timeout = 10 })
+
+  local function options(words)
+    words.env = words.env or {}
+    words.env.ZKLOCK_SERVERS = words.env.ZKLOCK_SERVERS or here.zk.hosts
+    return words
+  end
+
+  local function run(...) return command.run(options { "run", ... }) end
+
+  --- A `run` whose command obeys: it runs each line of its stdin in a shell.
+  local function start(...)
+    local words = options { "run", ... }
+    for _, word in ipairs { here.path, "sh", "-c", "echo up; while read -r line; do eval \"$line\"; done" } do
+      words[#words + 1] = word
+    end
+    local one = here:closes(command.start(words), function(it) it:kill() end)
+    assert.equal("up", one:read_line())
+    return one
+  end
+
+  local function says(one, line)
+    one:write(line)
+    return one:read_line(60)
+  end
+
+  local function node() return here.path .. "/" .. here.tree:children(here.path)[1] end
+
+  local function missing(path) return not uv.fs_stat(path) end
+
+  describe("zklock held", function()
+    it("says for how many seconds the lock is certainly held", function()
+      local one = start("--session", "10")
+      local left = tonumber(says(one, "build/zklock held"))
+      assert.truthy(left > 0 and left <= 10, tostring(left))
+      assert.equal("0", says(one, "build/zklock held >/dev/null; echo $?"))
+    end)
+
+    it("ends with 75 when the lock is lost", function()
+      local one = start("--on-loss", "ignore")
+      here.tree:delete(node())
+      wait.eventually(function() return says(one, "build/zklock held >/dev/null 2>&1; echo $?") == "75" end)
+      assert.equal("zklock: lost", says(one, "build/zklock held 2>&1"))
+    end)
+
+    it("ends with 75 within a second or so when the session process is stopped", function()
+      local one = start("--on-loss", "ignore")
+      local directory = says(one, "echo $ZKLOCK_RUN")
+      local session = says(one, "ps -o ppid= -p $PPID | tr -d ' '") -- the parent of the watcher
+      assert(uv.kill(tonumber(session), "sigstop"))
+      local asked = wait.now()
+      local ended = command.run { "held", env = { ZKLOCK_RUN = directory } }
+      assert.equal(LOST, ended.code)
+      assert.equal("zklock: not held: the zklock run above this process does not answer\n", ended.err)
+      assert.truthy(wait.now() - asked < 10)
+      uv.kill(tonumber(session), "sigcont")
+    end)
+
+    it("ends with 75 where there is no run", function()
+      local directory = says(start(), "echo $ZKLOCK_RUN")
+      assert.equal(LOST, command.run({ "held" }).code)
+      for _, path in ipairs { "/nowhere", "relative", "", ":", ("/x"):rep(1000), directory .. "x" } do
+        assert.equal(LOST, command.run({ "held", env = { ZKLOCK_RUN = path } }).code)
+      end
+    end)
+
+    it("answers many at once", function()
+      local one = start()
+      assert.equal("100", says(one, "for i in $(seq 100); do build/zklock held & done | wc -l"))
+    end)
+  end)
+
+  it("has a directory that only its user may enter, and removes it", function()
+    for _, how in ipairs { "exit", "kill" } do
+      local one = start()
+      local directory = says(one, "echo $ZKLOCK_RUN")
+      assert.equal("40700", ("%o"):format(uv.fs_stat(directory).mode))
+      if how == "kill" then one:signal("kill") else one:close_input() end
+      one:wait()
+      wait.eventually(function() return missing(directory) end)
+    end
+  end)
+
+  it("uses another directory when TMPDIR is of no use", function()
+    for _, tmp in ipairs { "/nowhere", "relative", "/tmp/a:b", "/" .. ("x"):rep(300) } do
+      local ended = command.run(options { "run", here.path, "sh", "-c",
+        "build/zklock held >/dev/null; echo $ZKLOCK_RUN", env = { TMPDIR = tmp, XDG_RUNTIME_DIR = false } })
+      assert.same({ 0, "" }, { ended.code, ended.err })
+      assert.matches("^/tmp/zklock%-", ended.out)
+    end
+  end)
+
+  it("does not ask the run above a run that cannot be asked #bare", function()
+    local unshare = { "unshare", "--mount", "sh", "-c", "mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && "
+      .. 'exec "$@"', "sh" }
+    if command.run { "--version", wrap = unshare }.code ~= 0 then return pending("needs a mount namespace") end
+    local words = { "run", here.path, wrap = {}, env = { TMPDIR = false, XDG_RUNTIME_DIR = false } }
+    for _, word in ipairs(unshare) do words[#words + 1] = word end
+    for _, word in ipairs { "build/zklock", "run", here.path .. "-b", "build/zklock", "held" } do
+      words[#words + 1] = word
+    end
+    local ended = command.run(options(words))
+    assert.same({ LOST, "" }, { ended.code, ended.out })
+  end)
+
+  describe("another run", function()
+    it("of the same path is a deadlock, at any level", function()
+      for _, words in ipairs { { "build/zklock", "run", here.path, "true" },
+        { "build/zklock", "run", here.path .. "-b", "build/zklock", "run", "-n", here.path, "true" },
+        { "build/zklock", "run", "-z", "elsewhere:1," .. here.zk.hosts, here.path, "true" } } do
+        local ended = run(here.path, unpack(words))
+        assert.same({ code = DATA, out = "", err = "zklock: deadlock: a zklock run above this one holds " .. here.path
+          .. "\n" }, ended)
+      end
+    end)
+
+    it("of one of several paths is a deadlock", function()
+      local a, b, c = here.path .. "-a", here.path .. "-b", here.path .. "-c"
+      assert.equal(DATA, run("--also", b, a, "build/zklock", "run", b, "true").code)
+      assert.same({ code = DATA, out = "", err = "zklock: deadlock: a zklock run above this one holds " .. b .. "\n" },
+        run(b, "build/zklock", "run", "--also", b, c, "true"))
+    end)
+
+    it("of the same path below a chroot is a deadlock", function()
+      local chroot = here.root:sub(2)
+      local name = here.path:sub(#here.root + 1)
+      local inside = here.zk.hosts .. "/" .. chroot
+      assert.equal(DATA, run(here.path, "build/zklock", "run", "-z", inside, name, "true").code)
+      assert.equal(DATA, run("-z", inside, name, "build/zklock", "run", "-z", here.zk.hosts, here.path, "true").code)
+    end)
+
+    it("of another path, of other servers or of a semaphore is none", function()
+      local other = here.path .. "-other"
+      assert.equal(0, run(here.path, "build/zklock", "run", other, "true").code)
+      assert.equal(0, run("--permits", "2", other, "build/zklock", "run", "--permits", "2", other, "true").code)
+      local nobody = "127.0.0.1:1"
+      assert.equal(69, run(here.path, "build/zklock", "run", "-z", nobody, "--connect", "0.1", here.path, "true").code)
+    end)
+  end)
+
+  describe("--while-held", function()
+    local path
+
+    before_each(function() path = folder.file("held", "") os.remove(path) end)
+
+    it("has a file with the token while the lock is held", function()
+      local one = start("--while-held", path)
+      assert.equal(says(one, "echo $ZKLOCK_TOKEN") .. "\n", file.read(path))
+      one:close_input()
+      assert.equal(0, (one:wait()))
+      assert.truthy(missing(path))
+    end)
+
+    it("removes a stale file when it starts, and not that of another run", function()
+      file.write(path, "1\n")
+      assert.equal(69, command.run { "run", "-n", "-z", "127.0.0.1:1", "--connect", "0.1", "--while-held", path,
+        here.path, "true" }.code)
+      assert.truthy(missing(path))
+      local one = start("--while-held", path)
+      assert.equal(BUSY, run("-n", "--while-held", path, here.path, "true").code)
+      assert.equal(says(one, "echo $ZKLOCK_TOKEN") .. "\n", file.read(path))
+    end)
+
+    it("does not touch a file that no run has written", function()
+      for _, text in ipairs { "", "\n", "12", "12\n\n", "root:x:0:0\n", ("1"):rep(30) .. "\n" } do
+        file.write(path, text)
+        local ended = run("--while-held", path, here.path, "true")
+        assert.same({ 64, "" }, { ended.code, ended.out })
+        assert.truthy(ended.err:find("'--while-held': no file, or one that a run has written, expected", 1, true))
+        assert.equal(text, file.read(path))
+      end
+      assert.equal(64, run("--while-held", "/tmp", here.path, "true").code)
+    end)
+
+    it("is gone before the command gets TERM", function()
+      local script = ("trap '[ -e %s ] && echo there || echo gone; exit 0' TERM; echo set; while :; do sleep 1; done")
+      local one = here:closes(command.start(options { "run", "--revocable", "--while-held", path, here.path,
+        "sh", "-c", script:format(path) }), function(it) it:kill() end)
+      assert.equal("set", one:read_line())
+      here.tree:set(node(), "__REVOKE__")
+      assert.equal("gone", one:read_line())
+      assert.equal(LOST, (one:wait()))
+    end)
+
+    it("is gone when any process of the run is killed", function()
+      for _, who in ipairs { "echo $PPID", "ps -o ppid= -p $PPID", "ps -o ppid= -p $(ps -o ppid= -p $PPID)" } do
+        local one = start("--session", "4", "--while-held", path)
+        local pid = tonumber(says(one, who))
+        assert.falsy(missing(path))
+        uv.kill(pid, "sigkill")
+        one:wait()
+        wait.eventually(function() return missing(path) end)
+        here:becomes(0)
+      end
+    end)
+
+    it("ends with 70 when the file cannot be written", function()
+      local ended = run("--while-held", "/nowhere/held", here.path, "echo", "ran")
+      assert.same({ 70, "" }, { ended.code, ended.out })
+      assert.matches("cannot write the file /nowhere/held of %-%-while%-held: No such file", ended.err)
+      assert.same({}, here:nodes())
+    end)
+  end)
+
+  describe("--report", function()
+    local path
+
+    --- The series of the report, by name and outcome.
+    local function report()
+      local all = {}
+      for line in file.read(path):gmatch("[^\n]+") do
+        local name, labels, value = line:match("^(zklock_[%w_]+){(.*)} (%S+)$")
+        if name then all[name .. (labels:match(',outcome="(%w+)"') or "")] = tonumber(value) end
+      end
+      return all
+    end
+
+    before_each(function() path = folder.file("job.prom", "") end)
+
+    it("tells how the run has ended", function()
+      for code, outcome in pairs { [0] = "ok", [7] = "failed" } do
+        run("--report", path, here.path, "sh", "-c", "exit " .. code)
+        local all = report()
+        assert.equal(1, all["zklock_run_outcome" .. outcome])
+        assert.equal(code, all.zklock_run_exit_code)
+        local sum = 0
+        for name, value in pairs(all) do if name:match("outcome") then sum = sum + value end end
+        assert.equal(1, sum)
+      end
+      assert.truthy(report().zklock_run_hold_seconds >= 0)
+      assert.equal("100644", ("%o"):format(uv.fs_stat(path).mode))
+    end)
+
+    it("tells of a signal, a busy lock and a loss", function()
+      run("--report", path, here.path, "sh", "-c", "kill -9 $$")
+      assert.same({ 137, 1 }, { report().zklock_run_exit_code, report().zklock_run_outcomefailed })
+      local one = start()
+      run("-n", "--report", path, here.path, "true")
+      assert.same({ 1, 1 }, { report().zklock_run_exit_code, report().zklock_run_outcomebusy })
+      one:close_input()
+      one:wait()
+      one = start("--report", path)
+      here.tree:delete(node())
+      assert.equal(LOST, (one:wait()))
+      assert.same({ LOST, 1 }, { report().zklock_run_exit_code, report().zklock_run_outcomelost })
+    end)
+
+    it("tells how long the run waited and held", function()
+      local one = start()
+      local other = here:closes(command.start(options { "run", "--report", path, here.path, "sleep", "0.2" }),
+        function(it) it:kill() end)
+      here:becomes(2)
+      one:close_input()
+      other:wait()
+      assert.truthy(report().zklock_run_wait_seconds > 0)
+      assert.truthy(report().zklock_run_hold_seconds >= 0.2)
+    end)
+
+    it("tells of a deadlock", function()
+      run(here.path, "build/zklock", "run", "--report", path, here.path, "true")
+      assert.same({ DATA, 1 }, { report().zklock_run_exit_code, report().zklock_run_outcomeerror })
+    end)
+
+    it("keeps the time of the latest success over failures", function()
+      run("--report", path, here.path, "true")
+      local moment = report().zklock_run_last_success_timestamp_seconds
+      assert.truthy(math.abs(moment - os.time()) < 60)
+      run("--report", path, here.path, "false")
+      assert.equal(moment, report().zklock_run_last_success_timestamp_seconds)
+    end)
+
+    it("warns when it cannot be written, and ends as the command", function()
+      local ended = run("--report", "/nowhere/x", here.path, "sh", "-c", "exit 3")
+      assert.equal(3, ended.code)
+      assert.matches("warning: cannot write the report /nowhere/x: No such file", ended.err)
+    end)
+  end)
+end)

@@ -1,0 +1,314 @@
+-- SPDX-License-Identifier: MIT
+--- `zklock run` when its own processes are killed or stopped: the command and all that it has forked are dead before
+--- another can have the lock.
+
+local command = require "spec.support.command"
+local fixture = require "spec.support.fixture"
+local folder = require "spec.support.folder"
+local lfs = require "lfs"
+local preload = require "spec.support.preload"
+local running = require "spec.support.running"
+local terminal = require "spec.support.terminal"
+local wait = require "spec.support.wait"
+
+local unpack = unpack or table.unpack -- luacheck: ignore 143
+
+-- Only a run whose session has to expire has a short one: a busy machine loses those now and then.
+local LOST, SESSION, LONG = 75, 4, "30"
+local ROLES = { "front", "session", "watcher" }
+
+describe("zklock run #once", function()
+  local here = fixture.new("/killed-run", { session_timeout = 10, patience = 60 })
+  local place, temporary
+
+  before_each(function() place, temporary = running.place(), folder.new("temporary") end)
+
+  local function start(...)
+    local env = { ZKLOCK_SERVERS = here.zk.hosts, XDG_RUNTIME_DIR = false, TMPDIR = temporary }
+    local one = command.start { "run", "--session", SESSION, env = env, ... }
+    return here:closes(one, one.kill)
+  end
+
+  local function writer(...)
+    local words = { ... }
+    words[#words + 1] = here.path
+    for _, word in ipairs(place.words) do words[#words + 1] = word end
+    return start(unpack(words))
+  end
+
+  --- A run whose writer and its daemon are at work, and all its processes.
+  local function at_work(...)
+    local one = writer(...)
+    assert.equal("began", one:read_line(here.patience))
+    local processes = running.processes(one)
+    wait.eventually(function() return #running.descendants(processes.watcher) >= 4 end, here.patience)
+    return one, processes, running.descendants(processes.watcher)
+  end
+
+  --- The next one gets the lock, and finds nobody at work.
+  local function is_followed_by(next_one)
+    assert.equal("began", next_one:read_line(here.patience))
+    assert.equal(0, place.overlaps())
+    next_one:signal("term")
+    next_one:signal("kill")
+  end
+
+  local function is_empty(directory)
+    for name in lfs.dir(directory) do
+      if not name:find("^%.+$") then return false end
+    end
+    return true
+  end
+
+  local function kills(...)
+    local roles = { ... }
+    local name = table.concat(roles, " and ")
+    it("leaves no writer when its " .. name .. " is killed", function()
+      local one, processes, below = at_work("--session", name:find("session") and SESSION or LONG)
+      local next_one = writer("--session", LONG)
+      here:becomes(2)
+      local pids = {}
+      for i, role in ipairs(roles) do pids[i] = processes[role] end
+      running.signal(pids, "sigkill")
+      wait.eventually(function() return running.all_dead(below) end, 2, "the end of all writers")
+      if roles[1] ~= "front" then
+        assert.equal(LOST, (one:wait(here.patience)))
+        -- The writer's shell may say before that its child was killed.
+        assert.matches("\nzklock: [^\n]+\n", "\n" .. one:stderr())
+      end
+      is_followed_by(next_one)
+      wait.eventually(function() return is_empty(temporary) end, here.patience, "the end of all directories")
+    end)
+  end
+
+  for i, role in ipairs(ROLES) do
+    kills(role)
+    for j = i + 1, 3 do kills(role, ROLES[j]) end
+  end
+
+  local function stops(role)
+    it("leaves no writer when its " .. role .. " is stopped for two sessions", function()
+      local one, processes, below = at_work()
+      local next_one = writer("--session", LONG)
+      here:becomes(2)
+      running.signal({ processes[role] }, "sigstop")
+      local stopped = wait.now()
+      if role == "front" then
+        wait.eventually(function() return wait.now() > stopped + 2 * SESSION end, here.patience)
+        assert.is_false(running.all_dead(below)) -- the lock is held, and the command goes on
+        running.signal({ processes[role] }, "sigcont")
+        running.signal(below, "sigkill")
+        one:wait(here.patience)
+      else
+        wait.eventually(function() return running.all_dead(below) end, SESSION + 2, "the end of all writers")
+        wait.eventually(function() return wait.now() > stopped + 2 * SESSION end, here.patience)
+        running.signal({ processes[role] }, "sigcont")
+        assert.equal(LOST, (one:wait(here.patience)))
+      end
+      is_followed_by(next_one)
+    end)
+  end
+  for _, role in ipairs(ROLES) do stops(role) end
+
+  it("ends although its session stays stopped", function()
+    local one, processes, below = at_work()
+    running.signal({ processes.session }, "sigstop")
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.is_true(running.all_dead(below))
+    assert.is_false(running.is_alive(processes.session))
+  end)
+
+  it("leaves no writer when its session and its watcher are stopped", function()
+    local one, processes, below = at_work()
+    running.signal({ processes.session, processes.watcher }, "sigstop")
+    local next_one = writer()
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.is_true(running.all_dead(below))
+    is_followed_by(next_one)
+  end)
+
+  it("ends although its watcher is stopped while it kills the command", function()
+    local library, made = preload.build("stopper")
+    local mark = made .. "/stopped"
+    local words = { "run", "--session", LONG, here.path, unpack(place.words) }
+    words.env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, STOPPER_MARK = mark, TMPDIR = temporary }
+    local one = here:closes(command.start(words), function(process) process:kill() end)
+    assert.equal("began", one:read_line(here.patience))
+    local processes = running.processes(one)
+    wait.eventually(function() return #running.descendants(processes.watcher) >= 4 end, here.patience)
+    local below = running.descendants(processes.watcher)
+    for _, name in ipairs(here:nodes()) do here.tree:delete(here.path .. "/" .. name) end
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.is_truthy(running.read(mark))
+    assert.is_true(running.all_dead(below))
+    assert.is_false(running.is_alive(processes.watcher))
+  end)
+
+  it("leaves nothing of itself when one of its processes is killed while it queues", function()
+    local one = at_work()
+    for _, role in ipairs(ROLES) do
+      local waiter = start(here.path, "true")
+      here:becomes(2)
+      local session = running.children(waiter.pid)[1]
+      local pids = { front = waiter.pid, session = session, watcher = running.children(session)[1] }
+      running.signal({ pids[role] }, "sigkill")
+      local code = waiter:wait(here.patience)
+      if role ~= "front" then
+        assert.equal(70, code)
+        assert.matches("^zklock: [^\n]*process of zklock was killed[^\n]*\n$", waiter:stderr())
+      end
+      wait.eventually(function() return running.all_dead { pids.front, pids.session, pids.watcher } end)
+      here:becomes(1)
+    end
+    one:kill()
+  end)
+
+  it("kills the command before another has the lock when the servers are out of reach", function()
+    local proxy = here:proxy()
+    local words = { "run", "--session", SESSION, here.path, env = { ZKLOCK_SERVERS = proxy.hosts },
+      unpack(place.words) }
+    local one = here:closes(command.start(words), function(process) process:kill() end)
+    assert.equal("began", one:read_line(here.patience))
+    local next_one = writer("--session", LONG)
+    here:becomes(2)
+    proxy:black_hole()
+    is_followed_by(next_one)
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.equal("zklock: lost: " .. here.path .. "\n", one:stderr())
+  end)
+
+  it("asks the command to end before it kills it, and ends with 75 although the command exits with 0", function()
+    local proxy = here:proxy()
+    local one = here:closes(command.start { "run", "--session", SESSION, env = { ZKLOCK_SERVERS = proxy.hosts },
+      here.path, "sh", "-c", "trap 'echo asked; exit 0' TERM; echo began; while :; do sleep 0.02; done" },
+      function(process) process:kill() end)
+    assert.equal("began", one:read_line(here.patience))
+    proxy:black_hole()
+    assert.equal("asked", one:read_line(here.patience))
+    assert.equal(LOST, (one:wait(here.patience)))
+  end)
+
+  it("kills the command at once when somebody deletes its node", function()
+    local one, _, below = at_work("--session", LONG)
+    for _, name in ipairs(here:nodes()) do here.tree:delete(here.path .. "/" .. name) end
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.is_true(running.all_dead(below))
+  end)
+
+  --- A run of a script that starts itself anew, below it.
+  local function script(text)
+    local file = folder.file("again", "trap '' TERM\n" .. text)
+    return start("--session", LONG, here.path, "sh", file, "200"), file
+  end
+
+  it("leaves nothing of two hundred processes below each other, each in a session of its own", function()
+    local one, file = script('[ "$1" -eq 0 ] && echo began && exec sleep 1000\nsetsid sh "$0" $(($1 - 1)) & wait\n')
+    assert.equal("began", one:read_line(here.patience), one:stderr())
+    running.signal({ running.processes(one).watcher }, "sigkill")
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.equal(0, running.count(file))
+  end)
+
+  it("leaves nothing of a process that forks and ends, again and again", function()
+    local one, file = script('[ "$1" -eq 0 ] && echo began\nsh "$0" $(($1 - 1)) &\n')
+    assert.equal("began", one:read_line(here.patience))
+    running.signal({ running.processes(one).session }, "sigkill")
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.equal(0, running.count(file))
+  end)
+
+  --- A run whose command says on its stdout what it hears, until its stdin is closed.
+  local function listener(...)
+    local words = { "--session", LONG, ... }
+    for _, word in ipairs { here.path, "sh", "-c", [[
+      trap 'echo asked' TERM
+      echo began
+      exec 3<&0
+      sh -c 'trap "" TERM; exec cat' <&3 >/dev/null & one=$!
+      while kill -0 $one 2>/dev/null; do wait $one; done
+      echo over]] } do words[#words + 1] = word end
+    local one = start(unpack(words))
+    assert.equal("began", one:read_line(here.patience))
+    return one
+  end
+
+  local function loses_its_node()
+    for _, name in ipairs(here:nodes()) do here.tree:delete(here.path .. "/" .. name) end
+  end
+
+  it("with --on-loss term asks the command to end, and no more", function()
+    local one = listener("--on-loss", "term")
+    loses_its_node()
+    assert.equal("asked", one:read_line(here.patience))
+    assert.equal(0, command.run { "run", "-z", here.zk.hosts, here.path, "true" }.code)
+    one:close_input()
+    assert.equal("over", one:read_line(here.patience))
+    assert.equal(LOST, (one:wait(here.patience)))
+  end)
+
+  it("with --on-loss ignore leaves the command alone, and ends with 75", function()
+    local one = listener("--on-loss", "ignore", "--verbose")
+    loses_its_node()
+    wait.eventually(function() return one:stderr():find("zklock: the lock is lost\n", 1, true) end, here.patience)
+    assert.equal(0, command.run { "run", "-z", here.zk.hosts, here.path, "true" }.code)
+    one:close_input()
+    assert.equal("over", one:read_line(here.patience))
+    assert.equal(LOST, (one:wait(here.patience)))
+    assert.truthy(one:stderr():find("\nzklock: lost: " .. here.path .. "\n", 1, true), one:stderr())
+  end)
+
+  it("ends the command for a revocation with --revocable only", function()
+    local one = listener()
+    local client = here:connect()
+    assert.is_true(client:mutex(here.path):revoke(here.patience))
+    one:close_input()
+    assert.equal("over", one:read_line(here.patience))
+    assert.equal(0, (one:wait(here.patience)))
+
+    one = listener("--revocable", "--grace", "1")
+    assert.is_true(client:mutex(here.path):revoke(here.patience))
+    assert.equal("asked", one:read_line(here.patience))
+    assert.equal(LOST, (one:wait(here.patience))) -- it was killed, because its stdin is still open
+    assert.equal("zklock: revoked: " .. here.path .. "\n", one:stderr())
+  end)
+
+  it("puts the terminal back as it was when it has killed a command that has changed it", function()
+    local shell = terminal.start("dash", { ZKLOCK_SERVERS = here.zk.hosts, ZKLOCK_CONFIG = "/dev/null" })
+    here:closes(shell)
+    local before = shell:settings()
+    -- with a process group of its own in the foreground, as a shell
+    shell:enter("build/zklock run " .. here.path .. " bash --norc --noprofile -i -c "
+      .. "'stty raw -echo; echo changed; sleep 1000; :'")
+    shell:await("changed\r?\n")
+    loses_its_node()
+    shell:await_prompt()
+    assert.equal(before, shell:settings())
+  end)
+
+  --- A program that any user runs as root, or nil.
+  local function as_root()
+    if require("luv").getuid() ~= 0 then return end
+    local home = folder.new("root")
+    assert(os.execute("chmod 755 " .. folder.root() .. " " .. home .. " && cp /usr/bin/setpriv " .. home
+      .. " && chmod 4755 " .. home .. "/setpriv"))
+    return home .. "/setpriv"
+  end
+
+  it("keeps the lock while a descendant lives that it may not kill, says so once, and ends with 75", function()
+    local setpriv = as_root()
+    if not setpriv then return pending("needs root") end
+    local one = here:closes(command.start { "run", "--session", SESSION, here.path, setpriv, "--reuid=0", "--",
+      "sh", "-c", "trap '' TERM; echo $$; exec cat", wrap = { "setpriv", "--reuid=65534" },
+      env = { ZKLOCK_SERVERS = here.zk.hosts } }, function(process) process:kill() end)
+    local pid = assert(tonumber(one:read_line(here.patience)))
+    local session = running.children(one.pid)[1]
+    running.signal(running.children(session), "sigkill")
+    local said = "zklock: process %d cannot be killed by this user: zklock keeps the lock until it ends\n"
+    wait.eventually(function() return one:stderr() == said:format(pid) end, here.patience, "a word about it")
+    assert.equal(1, #here:nodes())
+    assert.equal(1, command.run { "run", "-n", "-z", here.zk.hosts, here.path, "true" }.code)
+    running.signal({ pid }, "sigkill")
+    assert.equal(LOST, (one:wait(here.patience)))
+    here:becomes(0)
+  end)
+end)

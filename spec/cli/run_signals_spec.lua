@@ -1,0 +1,252 @@
+-- SPDX-License-Identifier: MIT
+--- `zklock run` and signals, and what the command inherits.
+
+local command = require "spec.support.command"
+local fixture = require "spec.support.fixture"
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+local running = require "spec.support.running"
+local wait = require "spec.support.wait"
+
+local unpack = unpack or table.unpack -- luacheck: ignore 143
+
+local NUMBERS = { TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12 }
+local ENDING = { "TERM", "INT", "HUP", "QUIT" }
+
+describe("zklock run #once", function()
+  local here = fixture.new("/run-signals", { session_timeout = 10, patience = 30 })
+
+  local function with_server(words)
+    words.env = words.env or {}
+    words.env.ZKLOCK_SERVERS = words.env.ZKLOCK_SERVERS or here.zk.hosts
+    return words
+  end
+
+  --- Starts `run` on the spec's path; the options of `command.start` may be among the words.
+  local function start(words)
+    table.insert(words, 1, "run")
+    local one = command.start(with_server(words))
+    return here:closes(one, one.kill)
+  end
+
+  local function run(words)
+    table.insert(words, 1, "run")
+    return command.run(with_server(words))
+  end
+
+  local function is_free() assert.same({ code = 0, out = "", err = "" }, run { "-n", here.path, "true" }) end
+
+  describe("while it queues", function()
+    local holder
+
+    before_each(function()
+      holder = start { here.path, "sh", "-c", "echo began; cat" }
+      assert.equal("began", holder:read_line(here.patience))
+    end)
+
+    for _, name in ipairs(ENDING) do
+      it("ends by " .. name .. ", and leaves no node", function()
+        local waiter = start { here.path, "echo", "ran" }
+        here:becomes(2)
+        waiter:signal(name)
+        assert.same({ 0, NUMBERS[name] }, { waiter:wait(here.patience) })
+        assert.same({ "", "" }, { waiter:stdout(), waiter:stderr() })
+        assert.equal(1, #here:nodes())
+      end)
+    end
+
+    it("goes on waiting after USR1 and USR2", function()
+      local waiter = start { here.path, "echo", "ran" }
+      here:becomes(2)
+      waiter:signal("usr1")
+      waiter:signal("usr2")
+      holder:close_input()
+      assert.same({ 0, 0 }, { waiter:wait(here.patience) })
+      assert.equal("ran\n", waiter:stdout())
+    end)
+
+    it("goes on waiting after a signal that was ignored or blocked when it began", function()
+      for _, how in ipairs { "--ignore-signal=TERM", "--block-signal=TERM" } do
+        local waiter = start { here.path .. "-2", "sleep", "0", wrap = { "env", how } }
+        assert.same({ 0, 0 }, { waiter:wait(here.patience) })
+        waiter = start { here.path, "true", wrap = { "env", how } }
+        here:becomes(2)
+        waiter:signal("term")
+        waiter:signal("hup")
+        assert.same({ 0, 1 }, { waiter:wait(here.patience) })
+      end
+    end)
+
+    it("does not start the command while it is stopped, and starts it when it goes on", function()
+      local waiter = start { here.path, "echo", "ran" }
+      here:becomes(2)
+      waiter:stop()
+      holder:close_input()
+      assert.equal(0, (holder:wait(here.patience)))
+      local busy = start { "-w", "0.5", here.path, "true" } -- the lock is the stopped one's
+      assert.same({ 1, 0 }, { busy:wait(here.patience) })
+      assert.equal("", waiter:stdout())
+      waiter:continue()
+      assert.same({ 0, 0 }, { waiter:wait(here.patience) })
+      assert.equal("ran\n", waiter:stdout())
+    end)
+
+    it("ends by a signal although it has not connected yet", function()
+      for _, words in ipairs { { "--splay", "1000", here.path, "true" },
+        { "--connect", "1000", here.path, "true", env = { ZKLOCK_SERVERS = "127.0.0.1:1" } } } do
+        local waiter = start(words)
+        wait.eventually(function()
+          local session = running.children(waiter.pid)[1]
+          return session and running.children(session)[1]
+        end)
+        waiter:signal("term")
+        assert.same({ 0, 15 }, { waiter:wait(here.patience) })
+      end
+    end)
+  end)
+
+  describe("while the command runs", function()
+    for name, number in pairs(NUMBERS) do
+      it("passes " .. name .. " on to the command's process group", function()
+        local one = start { here.path, "sh", "-c", ([[
+          trap 'echo parent; exit 5' NAME
+          sh -c "trap 'echo child; exit' NAME; echo began; while :; do sleep 0.02; done"
+          exit 9]]):gsub("NAME", name) }
+        assert.equal("began", one:read_line(here.patience))
+        one:signal(name)
+        assert.same({ 5, 0 }, { one:wait(here.patience) })
+        assert.matches("parent\n", one:stdout())
+        assert.matches("child\n", one:stdout())
+        is_free()
+      end)
+
+      it("ends by " .. name .. " if the command does", function()
+        local one = start { here.path, "sh", "-c", "echo began; while :; do sleep 0.02; done" }
+        assert.equal("began", one:read_line(here.patience))
+        one:signal(name)
+        assert.same({ 0, number }, { one:wait(here.patience) })
+        is_free()
+      end)
+    end
+
+    it("passes TERM on to what the command has left behind", function()
+      local one = start { here.path, "sh", "-c", "setsid sh -c 'trap \"echo heard; exit\" TERM; echo began; "
+        .. "while :; do sleep 0.02; done' & exit 4" }
+      assert.equal("began", one:read_line(here.patience))
+      local watcher = running.processes(one).watcher
+      wait.eventually(function() return #running.children(watcher) == 1 end)
+      one:signal("term")
+      assert.same({ 4, 0 }, { one:wait(here.patience) })
+      assert.equal("heard\n", one:stdout())
+    end)
+
+    it("ends with the command's code if it traps TERM and the lock was kept", function()
+      local one = start { here.path, "sh", "-c", "trap 'exit 0' TERM; echo began; while :; do sleep 0.02; done" }
+      assert.equal("began", one:read_line(here.patience))
+      one:signal("term")
+      assert.same({ 0, 0 }, { one:wait(here.patience) })
+    end)
+
+    it("never loses a signal around the grant, and leaves no node", function()
+      for i = 1, 25 do
+        local one = start { here.path, "sleep", "1000" }
+        local at = wait.now() + (i - 1) * 0.002
+        wait.eventually(function() return wait.now() >= at end)
+        one:signal("term")
+        assert.same({ 0, 15 }, { one:wait(here.patience) })
+        assert.same({}, here:nodes())
+      end
+    end)
+  end)
+
+  describe("gives the command", function()
+    local function signals(status)
+      return { status:match("SigBlk:%s*(%x+)"), status:match("SigIgn:%s*(%x+)") }
+    end
+
+    --- The same without zklock.
+    local function plain(...)
+      local one = process.spawn { ... }
+      one:wait(here.patience)
+      return one:stdout()
+    end
+
+    it("the ignored signals and the mask that it has inherited #bare", function()
+      for _, words in ipairs {
+        { "env", "--default-signal", "--ignore-signal=TERM,CHLD,PIPE,USR1,TSTP" },
+        { "env", "--default-signal", "--block-signal=TERM,CHLD,INT,USR2,CONT" },
+        { "env", "--default-signal" },
+        { "env", "--ignore-signal", "--block-signal" },
+      } do
+        local show = { unpack(words) }
+        show[#show + 1] = "cat"
+        show[#show + 1] = "/proc/self/status"
+        local with = run { here.path, "cat", "/proc/self/status", wrap = words }
+        assert.same(signals(plain(unpack(show))), signals(with.out), table.concat(words, " "))
+      end
+    end)
+
+    it("the caller's descriptors, and no other", function()
+      local script = 'exec 7</dev/null 9>&1; exec "$@"'
+      local without = plain("sh", "-c", script, "sh", "ls", "/proc/self/fd")
+      local with = run { here.path, "ls", "/proc/self/fd", wrap = { "sh", "-c", script, "sh" } }.out
+      assert.matches("7\n", with)
+      assert.equal(without, with)
+    end)
+
+    it("closed standard descriptors as they were, and says nothing into them", function()
+      local file = folder.file("out", "")
+      local ended = run { here.path, "sh", "-c", "echo kept >" .. file .. "; [ ! -e /proc/$$/fd/0 ] && "
+        .. "[ ! -e /proc/$$/fd/1 ] && [ ! -e /proc/$$/fd/2 ]", wrap = { "sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh" } }
+      assert.equal(0, ended.code)
+      assert.equal("kept\n", running.read(file))
+      assert.equal(127, run { here.path, "/nowhere", wrap = { "sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh" } }.code)
+    end)
+
+    it("cron's empty environment, and what zklock adds", function()
+      local ended = run { "-z", here.zk.hosts, here.path, "-c", "echo $ZKLOCK_PATH $HOME", wrap = { "env", "-i" } }
+      assert.same({ code = 0, out = here.path .. "\n", err = "" }, ended)
+    end)
+
+    it("a process group of its own when there is no terminal", function()
+      local one = start { here.path, "sh", "-c", "ps -o pgid= -p $$; cat", wrap = { "setsid", "-w" } }
+      local group = tonumber(one:read_line(here.patience))
+      assert.is_true(running.is_alive(group))
+      assert.not_equal(one.pid, group)
+      one:close_input()
+      assert.equal(0, (one:wait(here.patience)))
+    end)
+  end)
+
+  it("as process 1 ends with 128 and the signal", function()
+    local unshare = { "unshare", "--pid", "--fork", "--mount-proc", "--kill-child" }
+    if os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= true and
+      os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= 0 then
+      return pending("needs a process namespace")
+    end
+    assert.equal(128 + 9, run { here.path, "-c", "kill -9 $$", wrap = unshare }.code)
+    assert.equal(7, run { here.path, "-c", "exit 7", wrap = unshare }.code)
+  end)
+
+  it("does not run where /proc is that of another PID namespace #bare", function()
+    local unshare = { "unshare", "--pid", "--fork", "--kill-child" }
+    if os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= true and
+      os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= 0 then
+      return pending("needs the right to unshare")
+    end
+    local ended = run { here.path, "echo", "ran", wrap = unshare }
+    assert.same({ 70, "" }, { ended.code, ended.out })
+    assert.matches("^zklock: cannot run a command: [^\n]*another PID namespace[^\n]*\n$", ended.err)
+  end)
+
+  it("says what is missing when /proc is not mounted #bare", function()
+    local unshare = { "unshare", "--mount", "sh", "-c", 'umount -l /proc && exec "$@"', "sh" }
+    if os.execute("unshare --mount sh -c 'umount -l /proc' 2>/dev/null") ~= true and
+      os.execute("unshare --mount sh -c 'umount -l /proc' 2>/dev/null") ~= 0 then
+      return pending("needs a mount namespace")
+    end
+    local ended = run { here.path, "true", wrap = unshare }
+    assert.equal(70, ended.code)
+    assert.matches("^zklock: cannot run a command: /proc is not mounted, or [^\n]*\n$", ended.err)
+  end)
+end)

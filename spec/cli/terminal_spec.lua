@@ -1,0 +1,173 @@
+-- SPDX-License-Identifier: MIT
+--- `zklock run` on a terminal: what Ctrl-C, Ctrl-Z, fg and a background job do, and how the terminal is left.
+
+local fixture = require "spec.support.fixture"
+local folder = require "spec.support.folder"
+local terminal = require "spec.support.terminal"
+local wait = require "spec.support.wait"
+
+local LOST = 75
+local SESSION = 4 -- seconds: of 2, a busy machine loses some
+
+describe("on a terminal zklock run #once", function()
+  local here = fixture.new("/terminal", { session_timeout = 10 })
+  local zklock = os.getenv("ZKLOCK_COMMAND") or "build/zklock"
+
+  local function open(shell)
+    local tty = terminal.start(shell, { ZKLOCK_SERVERS = here.zk.hosts, ZKLOCK_CONFIG = "/dev/null",
+      ZKLOCK_RUN = false })
+    return here:closes(tty, tty.close)
+  end
+
+  --- The line that runs a command under the lock.
+  local function run(words) return ("%s run --session %d %s"):format(zklock, SESSION, words) end
+
+  --- Writes a script, and returns its path.
+  local function script(...) return folder.file("script.sh", table.concat({ ... }, "\n") .. "\n") end
+
+  --- Nothing of ours is left, and the terminal is as it was.
+  local function leaves(tty, settings)
+    assert.equal(settings, tty:settings())
+    assert.equal("", tty:run("jobs"))
+    here:becomes(0)
+  end
+
+  for _, shell in ipairs { "bash", "dash" } do
+    describe("in " .. shell, function()
+      local tty, settings
+
+      before_each(function()
+        tty = open(shell)
+        settings = tty:settings()
+      end)
+
+      it("ends with the command and the calling script for Ctrl-C", function()
+        local path = script(run(here.path .. " -- sh -c 'echo up; exec sleep 60'"), "echo the script went on: $?")
+        tty:enter(shell .. " " .. path)
+        tty:await("\r\nup\r\n")
+        tty:control("c")
+        assert.falsy(tty:await_prompt():find("went on", 1, true))
+        assert.equal(130, tty:code())
+        leaves(tty, settings)
+      end)
+
+      it("passes a hangup on when it leads the terminal's session", function()
+        tty:enter("exec " .. run(here.path .. " -- sh -c 'sleep 0.5; echo up; exec sleep 60'"))
+        tty:await("\r\nup\r\n")
+        here:becomes(1)
+        tty:close()
+        here:becomes(0)
+      end)
+
+      it("passes Ctrl-C on to a command that has left its process group", function()
+        for _, words in ipairs { "setsid sh -c 'sleep 0.5; echo up; exec sleep 60'",
+          "timeout 60 sh -c 'sleep 0.5; echo up; exec sleep 60'" } do
+          tty:enter(run(here.path .. " -- " .. words))
+          tty:await("\r\nup\r\n")
+          tty:control("c")
+          tty:await_prompt()
+          leaves(tty, settings)
+        end
+      end)
+
+      it("ends with the calling script for Ctrl-C while it waits", function()
+        assert(here:connect():mutex(here.path):acquire(here.patience))
+        local path = script(run(here.path .. " -- echo ran"), "echo the script went on: $?")
+        tty:enter(shell .. " " .. path)
+        here:becomes(2)
+        tty:control("c")
+        local shown = tty:await_prompt()
+        assert.falsy(shown:find("went on", 1, true), shown)
+        assert.equal(130, tty:code())
+        here:becomes(1)
+        assert.equal(settings, tty:settings())
+      end)
+
+      it("goes on with the calling script when the command handles Ctrl-C", function()
+        local path = script(run(here.path .. [[ -- sh -c 'trap "exit 3" INT; echo up; while :; do sleep 1; done']]),
+          "echo the script went on: $?")
+        tty:enter(shell .. " " .. path)
+        tty:await("\r\nup\r\n")
+        tty:control("c")
+        local shown = tty:await_prompt()
+        if shell == "bash" then assert.truthy(shown:find("the script went on: 3", 1, true), shown) end
+        leaves(tty, settings)
+      end)
+
+      it("keeps the lock while Ctrl-Z stops the command for three sessions, and goes on with fg", function()
+        local seen = folder.file("seen", "")
+        tty:enter(run(("%s -- sh -c 'echo up; cat %s; read line; echo got $line; exit 4'"):format(here.path, seen)))
+        tty:await("\r\nup\r\n")
+        tty:control("z")
+        tty:await_prompt()
+        assert.matches("Stopped", tty:run("jobs"))
+        local node = here:nodes()[1]
+        local other = here:connect():mutex(here.path)
+        local acquired, why = other:acquire(3 * SESSION)
+        assert.same({ nil, "timeout" }, { acquired, why })
+        assert.equal(node, here:nodes()[1])
+        tty:enter("fg")
+        tty:await("zklock run")
+        tty:enter("hello")
+        tty:await("got hello\r\n")
+        tty:await_prompt()
+        assert.equal(4, tty:code())
+        leaves(tty, settings)
+      end)
+
+      it("kills a stopped command when the lock is lost", function()
+        tty:enter(run(here.path .. " -- sh -c 'echo up; exec sleep 60'"))
+        tty:await("\r\nup\r\n")
+        tty:control("z")
+        tty:await_prompt()
+        here.tree:delete(here.path .. "/" .. here:nodes()[1])
+        wait.eventually(function() return not tty:run("pgrep -s 0 -x sleep"):match("%d") end)
+        tty:enter("fg")
+        tty:await("zklock: lost: " .. here.path:gsub("%p", "%%%0"))
+        tty:await_prompt()
+        assert.equal(LOST, tty:code())
+        leaves(tty, settings)
+      end)
+
+      it("runs as a background job", function()
+        tty:enter(run(here.path .. " -- sh -c 'sleep 0.2; echo from the background'") .. " &")
+        tty:await("from the background\r\n")
+        tty:run("wait")
+        tty:run("true") -- the shell reports the job
+        leaves(tty, settings)
+      end)
+
+      it("stops as a background job when the command writes with stty tostop, and goes on with fg", function()
+        tty:run("stty tostop")
+        local tostop = tty:settings()
+        tty:enter(run(here.path .. " -- sh -c 'echo from the background; exit 5'") .. " &")
+        wait.eventually(function()
+          local jobs = tty:run("jobs")
+          return jobs:find("Stopped", 1, true) and jobs
+        end)
+        here:becomes(1)
+        tty:enter("fg")
+        tty:await("from the background\r\n")
+        tty:await_prompt()
+        assert.equal(5, tty:code())
+        leaves(tty, tostop)
+      end)
+
+      it("reads from the terminal in the foreground", function()
+        tty:enter(run(here.path .. " -- sh -c 'echo name?; read name; echo hello $name'"))
+        tty:await("name%?\r\n")
+        tty:enter("you")
+        tty:await("hello you\r\n")
+        tty:await_prompt()
+        leaves(tty, settings)
+      end)
+
+      it("ends with the terminal", function()
+        tty:enter(run(here.path .. " -- sh -c 'echo up; exec sleep 60'"))
+        tty:await("\r\nup\r\n")
+        tty:close()
+        here:becomes(0)
+      end)
+    end)
+  end
+end)

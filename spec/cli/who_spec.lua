@@ -1,0 +1,339 @@
+-- SPDX-License-Identifier: MIT
+--- who and revoke: what is in a line, for people and for programs.
+
+local command = require "spec.support.command"
+local fixture = require "spec.support.fixture"
+local process = require "spec.support.process"
+local server = require "spec.support.server"
+
+local unpack = unpack or table.unpack -- luacheck: ignore 143
+
+local USAGE, BUSY, UNAVAILABLE, DENIED = 64, 1, 69, 77
+local COLUMNS = { "path", "node", "kind", "state", "identifier", "session", "token", "created", "age" }
+
+-- What Python reads, one `TYPE VALUE` a line for each column of each row; a text as the hexadecimals of its UTF-8.
+local READER = [[
+import json, sys
+text = sys.stdin.buffer.read().decode("utf-8")
+rows = [json.loads(line) for line in text.splitlines()] if sys.argv[1] == "lines" else json.loads(text)["who"]
+if sys.argv[1] != "lines": assert list(json.loads(text)) == ["who"]
+for row in rows:
+    assert list(row) == sys.argv[2].split(), list(row)
+    shown = [v.encode().hex() if isinstance(v, str) else repr(v) for v in row.values()]
+    print(" ".join(type(v).__name__ + ":" + s for v, s in zip(row.values(), shown)))
+]]
+
+--- The rows, as Python reads them.
+local function decode(json, form)
+  local python = process.spawn { "python3", "-c", READER, form or "whole", table.concat(COLUMNS, " "),
+    env = process.PLAIN }
+  python.input:write(json)
+  python.input:shutdown()
+  assert(python:wait(30) == 0, python:stderr())
+  local rows = {}
+  for line in python:stdout():gmatch("[^\n]+") do
+    local row, i = {}, 0
+    for kind, value in line:gmatch("(%a+):(%S*)") do
+      i = i + 1
+      if kind == "str" then
+        row[COLUMNS[i]] = value:gsub("%x%x", function(x) return string.char(tonumber(x, 16)) end)
+      else
+        assert(kind == "float" or kind == "int", kind)
+        row[COLUMNS[i]] = tonumber(value)
+      end
+    end
+    rows[#rows + 1] = row
+  end
+  return rows
+end
+
+describe("zklock who #once", function()
+  local here = fixture.new("/cli-who", { session_timeout = 10, super = true })
+
+  local function zklock(...)
+    return command.run { env = { ZKLOCK_SERVERS = here.zk.hosts }, ... }
+  end
+
+  local function rows_of(...)
+    local ended = zklock("who", "--json", ...)
+    assert.same({ 0, "" }, { ended.code, ended.err })
+    return decode(ended.out)
+  end
+
+  --- What each row says in these columns.
+  local function columns(rows, ...)
+    local list = {}
+    for i, row in ipairs(rows) do
+      local words = {}
+      for _, name in ipairs { ... } do words[#words + 1] = row[name] end
+      list[i] = table.concat(words, " ")
+    end
+    return list
+  end
+
+  local function hold(path, identifier)
+    local client = here:connect { identifier = identifier }
+    local lock = client:mutex(path)
+    assert(lock:acquire(here.patience))
+    return lock, client
+  end
+
+  it("shows who holds and who waits, with all columns", function()
+    local lock, client = hold(here.path, "one")
+    local second = here:connect { identifier = "two" }
+    here:ask(second:mutex(here.path))
+    here:becomes(2)
+    local rows = rows_of(here.path)
+    assert.same({ "lock holds one", "lock waits two" }, columns(rows, "kind", "state", "identifier"))
+    local first = rows[1]
+    assert.same({ here.path, client:session_id(), ("%d"):format(lock:token()) },
+      { first.path, first.session, first.token })
+    assert.equal(lock:nodes()[1], first.path .. "/" .. first.node)
+    assert.is_true(math.abs(os.time() - first.created) < 60 and first.age >= 0 and first.age < 60)
+    assert.equal(second:session_id(), rows[2].session)
+  end)
+
+  it("shows a table to people", function()
+    local lock = hold(here.path, "me")
+    local ended = zklock("who", here.path)
+    assert.equal(0, ended.code)
+    local head, row = ended.out:match("^([^\n]+)\n([^\n]+)\n$")
+    assert.equal("PATH NODE KIND STATE IDENTIFIER SESSION TOKEN CREATED AGE", (head:gsub("%s+", " "):gsub(" $", "")))
+    local pattern = "^%s +_c_%%S+ +lock +holds +me +0x%%x+ +%d +%%d+%%-%%d+%%-%%d+T%%d+:%%d+:%%d+Z +%%d+s%%s*$"
+    assert.matches(pattern:format((here.path:gsub("%-", "%%-")), lock:token()), row)
+  end)
+
+  it("shows an empty list, and exits 0, if nobody is there or there is no such node", function()
+    for _, path in ipairs { here.path, here.path .. "/none/at/all" } do
+      assert.same({}, rows_of(path))
+      assert.same({ code = 0, err = "" }, { code = zklock("who", path).code, err = zklock("who", path).err })
+    end
+  end)
+
+  it("shows readers and writers, leases and who waits for them", function()
+    local client, other = here:connect { identifier = "a" }, here:connect { identifier = "b" }
+    local rw = client:rwlock(here.path .. "/rw")
+    assert(rw.read:acquire(here.patience))
+    here:ask(other:rwlock(here.path .. "/rw").write)
+    here:becomes(2, here.path .. "/rw")
+    assert.same({ "read holds a", "write waits b" },
+      columns(rows_of(here.path .. "/rw"), "kind", "state", "identifier"))
+    local path = here.path .. "/pool"
+    local lease = assert(client:semaphore(path, 1):acquire(here.patience))
+    here:ask(other:semaphore(path, 1))
+    here:becomes(1, path .. "/locks")
+    here:becomes(2, path .. "/leases") -- b's is of no use until a's is gone
+    assert.same({ path .. "/leases lease holds a", path .. "/leases lease waits b", path .. "/locks lock waits b" },
+      columns(rows_of(path), "path", "kind", "state", "identifier"))
+    lease:release()
+  end)
+
+  it("shows the holder of a mutex whose name is that of a semaphore's gate", function()
+    hold(here.path .. "/locks", "me")
+    assert.same({ here.path .. "/locks holds" }, columns(rows_of("-r", here.path), "path", "state"))
+    assert.same({ here.path .. "/locks holds" }, columns(rows_of(here.path .. "/locks"), "path", "state"))
+  end)
+
+  describe("with identifiers of strangers", function()
+    local STRANGE = {
+      { "\27[2J\27]0;title\7", [[\x1b[2J\x1b]0;title\x07]] }, { "a\255b\192\128", [[a\xffb\xc0\x80]] },
+      { "\226\128\174evil", [[\xe2\x80\xaeevil]] }, { "", "" }, { '"quoted\\"', [["quoted\"]] },
+      { "line\nline\0", [[line\x0aline\x00]] }, { "größe", "größe" }, { "\194\155x", [[\xc2\x9bx]] },
+      { "\224\128\175\237\160\128", [[\xe0\x80\xaf\xed\xa0\x80]] },
+      { "\244\144\128\128", [[\xf4\x90\x80\x80]] }, { "\226\130", [[\xe2\x82]] },
+    }
+
+    before_each(function()
+      for i, case in ipairs(STRANGE) do
+        assert(here.tree:create(("%s/lock-%010d"):format(here.path, i), case[1], { parents = true }))
+      end
+    end)
+
+    it("writes JSON that Python reads", function()
+      local rows = rows_of(here.path)
+      for i, case in ipairs(STRANGE) do assert.equal(case[2], rows[i].identifier) end
+    end)
+
+    it("lets no control character come to a terminal", function()
+      for _, locale in ipairs { "C", "C.UTF-8" } do
+        local out = command.run { "who", here.path, env = { ZKLOCK_SERVERS = here.zk.hosts, LC_ALL = locale } }.out
+        assert.falsy(out:find("[%z\1-\9\11-\31\127]"))
+        for i, case in ipairs(STRANGE) do
+          local shown = i == 7 and locale == "C" and [[gr\xc3\xb6\xc3\x9fe]] or case[2]
+          assert.truthy(out:find(shown, 1, true), out)
+        end
+        assert.falsy(out:find("\226\128\174", 1, true))
+        assert.falsy(out:find("\194\155", 1, true))
+        assert.falsy(locale == "C" and out:find("[\128-\255]"))
+      end
+    end)
+
+    it("writes numbers with a point, whatever the locale", function()
+      local out = command.run { "who", "--json", here.path,
+        env = { ZKLOCK_SERVERS = here.zk.hosts, LC_ALL = "de_DE.UTF-8" } }.out
+      assert.matches('"created": %d+%.%d%d%d, "age": %d+%.%d%d%d}', out)
+    end)
+  end)
+
+  describe("-r", function()
+    it("shows all lines below a path, sorted", function()
+      for _, name in ipairs { "/b", "/a/b/c", "", "/a" } do hold(here.path .. name, "at " .. name) end
+      assert.same({ "at ", "at /a", "at /a/b/c", "at /b" }, columns(rows_of("-r", here.path), "identifier"))
+      assert.same({ "at " }, columns(rows_of(here.path), "identifier"))
+      local all = columns(rows_of("-r", "/"), "path")
+      assert.is_true(#all >= 4)
+    end)
+
+    it("says that it was cut short at a depth of 8", function()
+      hold(here.path .. "/1/2/3/4/5/6/7/8", "deep")
+      hold(here.path .. "/1/2/3/4/5/6/7/x/9", "deeper")
+      local ended = zklock("who", "-r", "--json", here.path)
+      assert.equal("zklock: warning: cut short at a depth of 8: there is more below\n", ended.err)
+      assert.same({ "deep" }, columns(decode(ended.out), "identifier"))
+      assert.equal(0, ended.code)
+    end)
+
+    it("sends no more than 10,000 requests, and says that it was cut short", function()
+      local paths = {}
+      for i = 1, 10100 do paths[i] = ("%s/%05d"):format(here.path, i) end
+      assert(here.tree:create(here.path, "", { parents = true }))
+      assert(here.tree:create_all(paths))
+      assert(here.tree:create(here.path .. "/00001/lock-0000000001", "me"))
+      local before = here.zk:mntr().packets_received
+      local ended = zklock("who", "-r", "--json", here.path)
+      local sent = here.zk:mntr().packets_received - before
+      assert.equal("zklock: warning: cut short after 10000 requests: there is more\n", ended.err)
+      assert.same({ 0, true }, { ended.code, sent > 9900 and sent < 10100 }, sent)
+      here.tree:delete_tree(here.path)
+    end)
+
+    it("passes over what may not be read, and says so", function()
+      local closed = { { perms = 31, scheme = "digest", id = "nobody:x" } }
+      assert(here.tree:create(here.path .. "/shut", "", { parents = true, acl = closed }))
+      hold(here.path .. "/open", "me")
+      local ended = zklock("who", "-r", "--json", here.path)
+      assert.equal("zklock: warning: access denied: 1 directories were passed over\n", ended.err)
+      assert.same({ "me" }, columns(decode(ended.out), "identifier"))
+      ended = zklock("who", here.path .. "/shut")
+      assert.same({ DENIED, "zklock: access denied: " .. here.path .. "/shut\n" }, { ended.code, ended.err })
+    end)
+  end)
+
+  describe("-f", function()
+    local function follow(...)
+      local one = command.start { "who", "-f", "--json", env = { ZKLOCK_SERVERS = here.zk.hosts }, ... }
+      return here:closes(one, one.kill)
+    end
+
+    local function reads(one)
+      local row = decode(assert(one:read_line(30)) .. "\n", "lines")[1]
+      return row.identifier .. " " .. row.state
+    end
+
+    it("shows each change, one object a line", function()
+      local lock = hold(here.path, "first")
+      local one = follow(here.path)
+      assert.equal("first holds", reads(one))
+      local second = here:connect { identifier = "second" }
+      local _, heard = here:ask(second:mutex(here.path))
+      assert.equal("second waits", reads(one))
+      lock:release()
+      here:hear(heard)
+      assert.same({ "first gone", "second holds" }, { reads(one), reads(one) })
+    end)
+
+    it("hears of a lock that is not there yet, and of a semaphore's leases", function()
+      local one = follow(here.path)
+      local lease = assert(here:connect { identifier = "me" }:semaphore(here.path, 1):acquire(here.patience))
+      local seen = reads(one)
+      while seen ~= "me holds" do seen = reads(one) end
+      lease:release()
+      assert.equal("me gone", reads(one))
+    end)
+
+    it("shows the changes of all lines below with -r", function()
+      local one = follow("-r", here.path)
+      hold(here.path .. "/a", "deep")
+      assert.equal("deep holds", reads(one))
+    end)
+
+    it("asks for nothing while nothing changes", function()
+      hold(here.path, "me")
+      local one = follow(here.path)
+      assert.equal("me holds", reads(one))
+      hold(here.path .. "-other", "me") -- its answer comes behind all that was on its way
+      local before = here.zk:mntr().packets_received
+      assert.is_nil((one:read_line(1.5)))
+      assert.is_true(here.zk:mntr().packets_received - before < 20) -- heartbeats
+    end)
+
+    it("ends when its reader has gone", function()
+      hold(here.path, "me")
+      local shell = process.spawn { "sh", "-c",
+        ("build/zklock who -f -z %s %s | head -n 1"):format(here.zk.hosts, here.path),
+        env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null" } }
+      assert.matches("^PATH", shell:read_line(30))
+      here:ask(here:connect():mutex(here.path))
+      here:becomes(2)
+      assert.equal(0, shell:wait(30))
+    end)
+  end)
+
+  it("ends with 69 if there is no server", function()
+    local one = server.start()
+    one:kill()
+    local ended = command.run { "who", "/x", "-z", one.hosts, "--connect", "0.3" }
+    assert.same({ UNAVAILABLE, "" }, { ended.code, ended.out })
+    assert.matches("^zklock: disconnected: no session within 0.3 s: connection refused", ended.err)
+    one:stop()
+  end)
+
+  it("ends with 64 for what it does not know", function()
+    for _, words in ipairs { {}, { "x" }, { "/a", "/b" }, { "--yaml", "/a" } } do
+      assert.equal(USAGE, zklock("who", unpack(words)).code)
+    end
+  end)
+
+  describe("and revoke", function()
+    it("asks the holders to give it back", function()
+      for _, make in ipairs {
+        function(client, path) return client:mutex(path) end,
+        function(client, path) return client:rwlock(path).read end,
+      } do
+        local client = here:connect()
+        local lock = make(client, here.path)
+        assert(lock:acquire(here.patience))
+        local heard, note = here.notes()
+        lock:on_revoke(note)
+        assert.same({ code = 0, out = "", err = "" }, zklock("revoke", here.path))
+        here:hear(heard)
+        lock:release()
+        client:flush(here.patience)
+      end
+    end)
+
+    it("asks the holders of leases", function()
+      local client = here:connect()
+      local pool = client:semaphore(here.path, 2)
+      local lease = assert(pool:acquire(here.patience))
+      local heard, note = here.notes()
+      pool:on_revoke(note)
+      assert.equal(0, zklock("revoke", here.path).code)
+      here:hear(heard)
+      lease:release()
+    end)
+
+    it("ends with 1 if nobody holds", function()
+      assert.same({ code = BUSY, out = "", err = "zklock: nobody holds " .. here.path .. "\n" },
+        zklock("revoke", here.path))
+    end)
+
+    it("ends with 77 if an ACL forbids it, and with 64 for a bad path", function()
+      local closed = { { perms = 1, scheme = "world", id = "anyone" } }
+      assert(here.tree:create(here.path .. "/lock-0000000001", "me", { parents = true, acl = closed }))
+      assert.same({ code = DENIED, out = "", err = "zklock: access denied: " .. here.path .. "\n" },
+        zklock("revoke", here.path))
+      assert.equal(USAGE, zklock("revoke", "/").code)
+    end)
+  end)
+end)

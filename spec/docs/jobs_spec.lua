@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: MIT
+--- The blocks of docs/jobs.md, each run as somebody would who pastes it.
+
+local fixture = require "spec.support.fixture"
+local markdown = require "spec.support.markdown"
+local wait = require "spec.support.wait"
+
+local page = markdown.read("docs/jobs.md")
+
+describe("the page of jobs #once", function()
+  local here = fixture.new("/jobs", { session_timeout = 6, patience = 30 })
+
+  before_each(function() here.tree:delete_tree("/jobs") end)
+
+  local function program(title)
+    local block = page:below(title)[1]
+    assert.equal("lua", block.language)
+    return (block.text:gsub('"127%.0%.0%.1:2181"', ('"%s", { session_timeout = 2 }'):format(here.zk.hosts)))
+  end
+
+  local function start(title, ...)
+    local child = wait.spawn_lua(program(title), { ... })
+    here:afterwards(function() child:kill() end)
+    return child
+  end
+
+  local function finish(child)
+    local code, signal = child:wait(60)
+    assert.same({ 0, 0, "" }, { code, signal, child:stderr() })
+    return child:stdout()
+  end
+
+  it("runs a feed on one machine, and another one takes over", function()
+    local feed = "One machine at a time"
+    local first = start(feed)
+    assert.matches("^begins with token %d+$", (first:read_line(60)))
+    local second = start(feed, "1000")
+    here:becomes(2, "/jobs/feed")
+    first:signal("kill")
+    assert.matches("^begins with token %d+$", (second:read_line(60)))
+    second:kill()
+    here.tree:delete_tree("/jobs")
+    assert.matches("^begins with token %d+\nends: stopped\n$", finish(start(feed, "1")))
+  end)
+
+  it("runs a summary once in five minutes", function()
+    local title = "Every five minutes, on whichever machine"
+    assert.matches("^a summary with token %d+\n$", finish(start(title, "1")))
+    assert.equal("", finish(start(title, "1")))
+  end)
+
+  it("runs a report once an hour", function()
+    local title = "Once an hour, on whichever machine"
+    assert.matches("^written with token %d+\n$", finish(start(title)))
+    assert.matches("^another machine did it; next time in 3%d%d%d s at most\n$", finish(start(title)))
+  end)
+end)

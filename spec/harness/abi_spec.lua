@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: MIT
+--- tools/abi.lua and tools/manual.lua, on a copy of the header: what breaks programs in C does not pass `make lint`.
+
+local file = require "spec.support.file"
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+
+local HEADER = "csrc/zklock.h"
+
+describe("the ABI #once #bare", function()
+  local tree
+
+  local function run(...)
+    local one = process.spawn { cwd = tree, env = { LD_PRELOAD = false, GIT_CONFIG_GLOBAL = "/dev/null" }, ... }
+    one:close_input()
+    local code = one:wait(60)
+    return code, one:stdout() .. one:stderr()
+  end
+
+  local function git(...)
+    local code, said = run("git", "-c", "user.name=a", "-c", "user.email=a@localhost", ...)
+    assert.equal(0, code, said)
+  end
+
+  local function check() return run("lua5.4", "tools/abi.lua") end
+  local function write() return run("lua5.4", "tools/abi.lua", "--write") end
+
+  local function edit(old, new)
+    file.write(tree .. "/" .. HEADER, file.replace(file.read(tree .. "/" .. HEADER), old, new))
+  end
+
+  local function refuses(said_by, ...)
+    local code, said = said_by()
+    assert.equal(1, code, said)
+    for _, expected in ipairs { ... } do assert.truthy(said:find(expected, 1, true), said) end
+  end
+
+  local ADDITION = { "ZKL_API const char *zkl_version(void);",
+    "/* New. */\nZKL_API int zkl_new(void);\nZKL_API const char *zkl_version(void);" }
+  local BREAKS = {
+    { "a field that is longer", "    int64_t mzxid, pzxid;", "    int64_t mzxid, pzxid, qzxid;",
+      "struct zkl_stat 72" },
+    { "fields that swap their places", "    uint64_t client, number;", "    uint64_t number, client;",
+      "field zkl_guid.client 0 8" },
+    { "a field that fits into a gap", "    bool own_acl;", "    bool own_acl, other;",
+      "(new in a struct that programs make themselves)" },
+    { "a field of another type and the same size", "    double sum;", "    int64_t sum;",
+      "field zkl_histogram.sum 128 8 double" },
+    { "a handler with another parameter", "void *data, intptr_t result);", "void *data, int result);",
+      "field zkl_visit_handler.call 0 8" },
+    { "another parameter", "ZKL_API void zkl_close(zkl_client *client);",
+      "ZKL_API void zkl_close(zkl_client *client, int how);",
+      "function void zkl_close(zkl_client *client);" },
+    { "a function that is gone", "ZKL_API void zkl_wake(zkl_client *client);", "",
+      "function void zkl_wake(zkl_client *client);" },
+    { "a constant with another number", "ZKL_ACL_OPEN, ZKL_ACL_CREATOR", "ZKL_ACL_CREATOR, ZKL_ACL_OPEN",
+      "constant ZKL_ACL_CREATOR 1" },
+  }
+
+  before_each(function()
+    tree = folder.new("abi")
+    run("mkdir", "-p", "tools", "csrc", "share")
+    for _, name in ipairs { "tools/abi.lua", "tools/header.lua", "tools/manual.lua", "share/zklock.in.3", HEADER } do
+      file.write(tree .. "/" .. name, file.read(name))
+    end
+    edit('ZKL_VERSION "' .. dofile "lua/zklock/version.lua" .. '"', 'ZKL_VERSION "1.0.0"')
+    assert.same({ 0, "" }, { write() })
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "all: begin")
+    git("tag", "v1.0.0")
+  end)
+
+  after_each(function() folder.remove(tree) end)
+
+  it("is accepted as it was written", function() assert.same({ 0, "" }, { check() }) end)
+
+  for _, case in ipairs(BREAKS) do
+    it("is broken by " .. case[1], function()
+      local former = file.read(tree .. "/" .. HEADER)
+      edit(case[2], case[3])
+      assert.is_not.equal(former, file.read(tree .. "/" .. HEADER))
+      refuses(check, "programs that were built with v1.0.0 would break", case[4])
+      refuses(write, "programs that were built with v1.0.0 would break", case[4])
+    end)
+  end
+
+  it("may change together with the soname", function()
+    edit(BREAKS[1][2], BREAKS[1][3])
+    edit('#define ZKL_VERSION "1.0.0"', '#define ZKL_VERSION "2.0.0"')
+    refuses(check, "`make abi` writes it")
+    assert.same({ 0, "" }, { write() })
+    assert.same({ 0, "" }, { check() })
+  end)
+
+  it("may grow", function()
+    edit(ADDITION[1], ADDITION[2])
+    edit("    ZKL_STATUS_END ", "    ZKL_NEW_CODE,\n    ZKL_STATUS_END ")
+    refuses(check, "`make abi` writes it", "Nothing is lost")
+    assert.same({ 0, "" }, { write() })
+    assert.same({ 0, "" }, { check() })
+  end)
+
+  it("does not change silently before a release has it", function()
+    git("tag", "-d", "v1.0.0")
+    edit(BREAKS[1][2], BREAKS[1][3])
+    refuses(check, "share/zklock.abi is not what csrc/zklock.h has now", BREAKS[1][4])
+    assert.same({ 0, "" }, { write() })
+    assert.same({ 0, "" }, { check() })
+  end)
+
+  it("is that of a header that compiles alone", function()
+    edit("#include <stdint.h>\n", "")
+    refuses(check, "csrc/zklock.h does not compile alone")
+  end)
+
+  it("has a manual that follows the header", function()
+    assert.equal(0, (run("lua5.4", "tools/manual.lua", "--write")))
+    assert.same({ 0, "" }, { run("lua5.4", "tools/manual.lua") })
+    edit("/* The ZKL_VERSION of the library", "/* ZKL_VERSION of the library")
+    refuses(function() return run("lua5.4", "tools/manual.lua") end, "`make abi` writes it")
+    edit("/* ZKL_VERSION of the library that is loaded; static. */\n", "")
+    refuses(function() return run("lua5.4", "tools/manual.lua") end, "zkl_version has no comment")
+  end)
+end)

@@ -1,0 +1,131 @@
+-- SPDX-License-Identifier: MIT
+--- The C library as a program gets it: what `make install-lib` installs, and a program that is built with pkg-config
+--- alone, against nothing but that.
+
+local file = require "spec.support.file"
+local fixture = require "spec.support.fixture"
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+
+local EXAMPLE = "examples/c/epoll.c"
+local STRICT = "-Wall -Wextra -pedantic -Werror"
+
+local prefix
+
+--- Runs a command of the shell to its end. PKG_CONFIG_PATH leads to the prefix, and LD_LIBRARY_PATH.
+local function sh(command, ...)
+  local one = process.spawn { env = { LD_PRELOAD = false, PKG_CONFIG_PATH = prefix .. "/lib/pkgconfig",
+    LD_LIBRARY_PATH = prefix .. "/lib" }, "sh", "-c", command, "sh", ... }
+  one:close_input()
+  local code = one:wait(60)
+  return code, one:stdout(), one:stderr()
+end
+
+--- The output of a command that must succeed.
+local function ok(...)
+  local code, out, err = sh(...)
+  assert.equal(0, code, out .. err)
+  return out
+end
+
+local function lines(text)
+  local found = {}
+  for line in text:gmatch("[^\n]+") do found[#found + 1] = line end
+  table.sort(found)
+  return found
+end
+
+local function contents(of) return lines(ok("cd " .. of .. " && find . ! -type d -printf '%m %P %l\\n'")) end
+
+local function declared()
+  local names = {}
+  for name in file.read("csrc/zklock.h"):gmatch("\nZKL_API [^;(]-([%w_]+)%(") do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+describe("the C library #once #bare", function()
+  local here = fixture.new("/library", { session_timeout = 10 })
+
+  setup(function()
+    prefix = folder.new("library")
+    ok("make -s install-lib DEPS= PREFIX=" .. prefix)
+  end)
+
+  local function soname() return "libzklock.so." .. dofile("lua/zklock/version.lua"):match("^%d+") end
+
+  it("consists of a header, two libraries, pkg-config's file and a manual", function()
+    assert.same({ "644 include/zklock.h ", "644 lib/libzklock.a ", "644 lib/" .. soname() .. " ",
+      "644 lib/pkgconfig/zklock.pc ", "644 share/man/man3/zklock.3 ", "777 lib/libzklock.so " .. soname() },
+      contents(prefix))
+  end)
+
+  it("goes where DESTDIR, PREFIX and LIBDIR say, and make uninstall leaves nothing of it", function()
+    local stage = folder.new("stage")
+    local where = ("DEPS= DESTDIR=%s PREFIX=/usr LIBDIR=lib/x86_64-linux-gnu"):format(stage)
+    ok("make -s install-lib " .. where)
+    assert.equal(6, #contents(stage .. "/usr"))
+    local described = file.read(stage .. "/usr/lib/x86_64-linux-gnu/pkgconfig/zklock.pc")
+    assert.truthy(described:find("\nlibdir=${prefix}/lib/x86_64-linux-gnu\n", 1, true), described)
+    ok("make -s uninstall " .. where)
+    assert.equal("", ok("find " .. stage .. " -mindepth 1"))
+  end)
+
+  it("exports the functions of its header and nothing else", function()
+    local names = declared()
+    assert.is_true(#names > 50)
+    assert.same(names, lines(ok("nm -D --defined-only " .. prefix .. "/lib/libzklock.so | awk '{ print $3 }'")))
+    assert.same(names, lines(ok("nm -g --defined-only " .. prefix .. "/lib/libzklock.a | awk 'NF == 3 { print $3 }'")))
+  end)
+
+  it("does not come along with the Lua module, whose engine is its own", function()
+    assert.same({ "luaopen_zklock_core" },
+      lines(ok("nm -D --defined-only build/5.4/zklock/core.so | awk '{ print $3 }'")))
+  end)
+
+  it("has the version of its soname and of zklock", function()
+    assert.truthy(ok("objdump -p " .. prefix .. "/lib/libzklock.so"):find("SONAME +" .. soname():gsub("%.", "%%.")))
+    assert.equal(dofile "lua/zklock/version.lua" .. "\n", ok("pkg-config --modversion zklock"))
+  end)
+
+  it("has a header that compiles alone, without a warning, as C and as C++", function()
+    for _, how in ipairs { "cc -std=c99", "cc -std=c11", "clang -std=c11", "clang -x c++ -std=c++11" } do
+      ok(how .. " " .. STRICT .. " -fsyntax-only -include zklock.h $(pkg-config --cflags zklock) -x "
+        .. (how:find("c++", 1, true) and "c++" or "c") .. " /dev/null")
+    end
+    assert.is_nil(file.read(prefix .. "/include/zklock.h"):find('#include "', 1, true))
+  end)
+
+  --- Two of these programs want the same lock: the second gets it when the first has given it back.
+  local function takes_turns(program)
+    local first = here:closes(process.spawn { env = { LD_PRELOAD = false, LD_LIBRARY_PATH = prefix .. "/lib" },
+      program, here.zk.hosts, here.path, "0.3" }, process.kill)
+    local token = tonumber(first:read_line(here.patience):match("^granted (%d+)$"))
+    local code, out, err = sh('exec "$@"', program, here.zk.hosts, here.path, "0")
+    assert.equal(0, code, out .. err)
+    local later = tonumber(out:match("^granted (%d+)\nreleased\n$"))
+    assert.is_true(later > token, out)
+    assert.equal(0, first:wait(here.patience))
+    assert.equal("released\n", first:stdout())
+    here:nothing_is_left()
+  end
+
+  for name, build in pairs {
+    ["with the shared library"] = "cc " .. STRICT .. " -o %s " .. EXAMPLE .. " $(pkg-config --cflags --libs zklock)",
+    ["statically"] = "cc -static -o %s " .. EXAMPLE .. " $(pkg-config --static --cflags --libs zklock)",
+    ["as C++"] = "clang -x c++ " .. STRICT .. " -o %s " .. EXAMPLE ..
+      " -x none $(pkg-config --cflags --libs zklock)",
+  } do
+    it("gives the example of an epoll loop a lock, built " .. name, function()
+      local program = prefix .. "/epoll"
+      ok(build:format(program))
+      takes_turns(program)
+    end)
+  end
+
+  it("tells the example why it gets no lock", function()
+    ok("cc -o " .. prefix .. "/epoll " .. EXAMPLE .. " $(pkg-config --cflags --libs zklock)")
+    local code, _, err = sh(prefix .. "/epoll 127.0.0.1:99999 /x 0")
+    assert.same({ 1, "epoll: bad argument\n" }, { code, err })
+  end)
+end)

@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: MIT
+--- The command line, run as a user runs it.
+
+local process = require "spec.support.process"
+
+local command = {}
+
+--- A build that is instrumented, or below valgrind: ZKLOCK_COMMAND="valgrind -q build/zklock".
+local WORDS = {}
+for word in (os.getenv("ZKLOCK_COMMAND") or "build/zklock"):gmatch("%S+") do WORDS[#WORDS + 1] = word end
+
+--- What a user's environment could say is left out; no configuration is the machine's own.
+local PLAIN = { LD_PRELOAD = false, ZKLOCK_SERVERS = false, ZOOKEEPER = false, ZKLOCK_CONFIG = "/dev/null",
+  ZKLOCK_RUN = false }
+
+---@class command.options
+---@field [integer] string arguments
+---@field env table<string, string|false>?
+---@field input string? of stdin, which is closed then; nil: closed at once
+---@field patience number? seconds, 60
+---@field cwd string?
+---@field wrap string[]? words in front of it: of a program that executes it
+
+--- Starts `zklock` with arguments.
+---@param options command.options
+---@return table process of spec.support.process
+function command.start(options)
+  local env, all = {}, { cwd = options.cwd }
+  for name, value in pairs(PLAIN) do env[name] = value end
+  for name, value in pairs(options.env or {}) do env[name] = value end
+  all.env = env
+  for _, word in ipairs(options.wrap or {}) do all[#all + 1] = word end
+  for _, word in ipairs(WORDS) do all[#all + 1] = word end
+  for _, word in ipairs(options) do all[#all + 1] = word end
+  return process.spawn(all)
+end
+
+--- Runs it to its end.
+---@param options command.options
+---@return { code: integer, out: string, err: string } ended
+function command.run(options)
+  local one = command.start(options)
+  if options.input then
+    one.input:write(options.input)
+    one.input:shutdown()
+  else
+    one:close_input()
+  end
+  local code = one:wait(options.patience or 60)
+  if not code then one:kill() end
+  one:close_input()
+  return { code = code, out = one:stdout(), err = one:stderr() }
+end
+
+return command

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The directories in which this client has made nodes of late. */
+#include "check.h"
+#include "paths/directories.h"
+
+#include <stdio.h>
+
+static zkl_directories directories;
+
+static void end(void) {
+    zkl_directories_clear(&directories);
+}
+
+static const char *path_of(unsigned i) {
+    static char path[32];
+    snprintf(path, sizeof path, "/shop/item-%u", i);
+    return path;
+}
+
+static void what_was_found_is_known_until_it_is_gone(void) {
+    CHECK(!zkl_directories_known(&directories, "/a"));
+    zkl_directories_gone(&directories, "/a");
+    zkl_directories_found(&directories, "/a");
+    zkl_directories_found(&directories, "/b");
+    CHECK(zkl_directories_known(&directories, "/a"));
+    zkl_directories_gone(&directories, "/a");
+    CHECK(!zkl_directories_known(&directories, "/a"));
+    CHECK(zkl_directories_known(&directories, "/b"));
+}
+
+static void a_directory_takes_a_mark_until_it_refuses_one(void) {
+    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    zkl_directories_refuse_mark(&directories, "/a");
+    zkl_directories_found(&directories, "/a");
+    CHECK(zkl_directories_take_mark(&directories, "/a"));
+    zkl_directories_refuse_mark(&directories, "/a");
+    CHECK(zkl_directories_known(&directories, "/a"));
+    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    zkl_directories_found(&directories, "/a");
+    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+    zkl_directories_gone(&directories, "/a"); /* the next one may have another ACL */
+    zkl_directories_found(&directories, "/a");
+    CHECK(zkl_directories_take_mark(&directories, "/a"));
+}
+
+static void a_thousand_are_remembered(void) {
+    unsigned known = 0;
+    for (unsigned i = 0; i < 1000; i++)
+        zkl_directories_found(&directories, path_of(i));
+    for (unsigned i = 0; i < 1000; i++)
+        known += zkl_directories_known(&directories, path_of(i));
+    CHECK(known > 980);
+}
+
+static void of_very_many_the_latest_are_remembered(void) {
+    for (unsigned i = 0; i < 100000; i++) {
+        zkl_directories_found(&directories, path_of(i));
+        zkl_directories_found(&directories, "/often");
+        CHECK(zkl_directories_known(&directories, path_of(i)));
+    }
+    CHECK(zkl_directories_known(&directories, "/often"));
+    CHECK(!zkl_directories_known(&directories, path_of(0)));
+}
+
+int main(int argc, char **argv) {
+    static const check_case cases[] = {
+        {"what was found is known until it is gone", what_was_found_is_known_until_it_is_gone},
+        {"a directory takes a mark until it refuses one",
+         a_directory_takes_a_mark_until_it_refuses_one},
+        {"a thousand are remembered", a_thousand_are_remembered},
+        {"of very many the latest are remembered", of_very_many_the_latest_are_remembered},
+    };
+    return check_run(CHECK_CASES(cases), argc, argv, NULL, end);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* How the fake servers carry out what a client has asked. */
+#include "check.h"
+#include "fake_item.h"
+#include "fake_watch.h"
+#include "must.h"
+
+#include <stdio.h>
+#include <zookeeper/zookeeper.h>
+
+static void caught_up(fake_client *client, int64_t zxid) {
+    if (client->view < zxid)
+        client->view = zxid;
+    fake_fire(client);
+}
+
+static void list_children(fake_client *client, fake_item *item) {
+    size_t room = 0;
+    for (const char *name;
+         (name = fake_child(client->servers, item->path, item->count, client->view));) {
+        if (item->count == room) {
+            room = room ? 2 * room : 16;
+            item->names = realloc(item->names, room * sizeof(char *));
+            must(item->names != NULL);
+        }
+        item->names[item->count++] = copy(name);
+    }
+}
+
+static int make_all(fake_client *client, fake_item *item) {
+    fake_servers *servers = client->servers;
+    fake_node *nodes[16] = {NULL};
+    must(item->path_count <= 16);
+    for (size_t i = 0; i < item->path_count; i++) {
+        char parent[512];
+        snprintf(parent, sizeof parent, "%s", item->paths[i]);
+        *strrchr(parent, '/') = '\0';
+        const int rc = fake_refused(servers, FAKE_CREATE, item->paths[i]);
+        if (rc != ZOK)
+            return rc;
+        if (!fake_find(servers, parent, FAKE_LATEST))
+            return ZNONODE;
+    }
+    item->names = calloc(item->path_count, sizeof(char *));
+    must(item->names != NULL);
+    for (size_t i = 0; i < item->path_count; i++) {
+        CHECK_INT(fake_make(servers, item->paths[i], item->data, ZKL_EPHEMERAL_SEQUENCE,
+                            client->context.session, &nodes[i]),
+                  ZOK);
+        item->names[item->count++] = copy(nodes[i]->path);
+    }
+    if (item->mark) {
+        fake_node *mark;
+        int32_t sequence;
+        CHECK(zkl_znode_parse(strrchr(item->mark, '/') + 1, &sequence) == ZKL_KIND_NONE);
+        CHECK_INT(fake_make(servers, item->mark, "", ZKL_PERSISTENT, 0, &mark), ZOK);
+        servers->within = true; /* it has gone again at the same moment */
+        CHECK_INT(fake_remove(servers, mark->path), ZOK);
+        servers->within = false;
+    }
+    for (size_t i = 0; i < item->path_count; i++)
+        nodes[i]->czxid = nodes[i]->mzxid = servers->zxid;
+    item->stat = (zkl_stat){.czxid = item->mark ? servers->zxid : 0};
+    return ZOK;
+}
+
+/* What the servers would say to it as things are. */
+static int judge(const fake_client *client, const zkl_op *op) {
+    const fake_servers *servers = client->servers;
+    const bool reads = fake_is_read(op);
+    const fake_node *node = fake_find(servers, op->path, reads ? client->view : FAKE_LATEST);
+    if (op->kind == ZKL_OP_CREATE) {
+        char parent[512];
+        snprintf(parent, sizeof parent, "%s", op->path);
+        *strrchr(parent, '/') = '\0';
+        if (parent[0] && !fake_find(servers, parent, FAKE_LATEST))
+            return ZNONODE;
+        return node && !op->sequential ? ZNODEEXISTS : ZOK;
+    }
+    if (!node)
+        return ZNONODE;
+    if (!reads && op->version != -1 && op->version != node->version)
+        return ZBADVERSION;
+    return op->kind == ZKL_OP_DELETE && fake_children(servers, op->path) ? ZNOTEMPTY : ZOK;
+}
+
+static zkl_stat stat_of(const fake_servers *servers, const fake_node *node) {
+    return (zkl_stat){
+        .czxid = node->czxid,
+        .session = node->owner,
+        .ctime = 1000,
+        .mtime = node->mtime,
+        .aversion = node->aversion,
+        .mzxid = node->mzxid,
+        .pzxid = node->pzxid,
+        .version = node->version,
+        .children = (int32_t)fake_children(servers, node->path),
+        .length = (int32_t)strlen(node->data),
+    };
+}
+
+static zkl_mode mode_of(const zkl_op *op) {
+    if (op->container)
+        return ZKL_CONTAINER;
+    if (op->ephemeral)
+        return op->sequential ? ZKL_EPHEMERAL_SEQUENCE : ZKL_EPHEMERAL;
+    CHECK(!op->sequential); /* the fake knows no persistent ones with a number */
+    return ZKL_PERSISTENT;
+}
+
+/* One that judge() lets pass. */
+static void apply(fake_client *client, const zkl_op *op, zkl_op_result *result) {
+    fake_servers *servers = client->servers;
+    fake_node *node = NULL;
+    if (op->kind == ZKL_OP_CREATE) {
+        const int64_t owner = op->ephemeral ? client->context.session : 0;
+        CHECK_INT(fake_make(servers, op->path, op->data, mode_of(op), owner, &node), ZOK);
+        result->path = copy(node->path);
+    } else if (op->kind == ZKL_OP_DELETE) {
+        CHECK_INT(fake_remove(servers, op->path), ZOK);
+        return;
+    } else {
+        if (op->kind == ZKL_OP_SET)
+            fake_write(servers, op->path, op->data);
+        node = fake_find(servers, op->path, op->kind == ZKL_OP_SET ? FAKE_LATEST : client->view);
+    }
+    result->stat = stat_of(servers, node);
+}
+
+static void watch_read(fake_client *client, fake_item *item, int rc) {
+    const zkl_op *op = item->ops;
+    item->watch_list = op->kind == ZKL_OP_CHILDREN;
+    const fake_node *node = fake_find(client->servers, op->path, client->view);
+    if (rc == ZOK)
+        fake_watch_set(&client->watches, op->path, item->watch_list,
+                       fake_seen_of(client, fake_changed_at(node, item->watch_list)));
+    else if (rc == ZNONODE && op->kind == ZKL_OP_EXISTS)
+        fake_watch_set(&client->watches, op->path, false, 0);
+    else
+        item->watch = false;
+}
+
+static void read_acl(const fake_client *client, fake_item *item) {
+    item->closed = fake_find(client->servers, item->ops->path, client->view)->closed;
+    item->made = copy(item->closed ? "digest:me:x:rwcda\n" : "world:anyone:rwcda\n");
+}
+
+static int perform(fake_client *client, fake_item *item) {
+    const zkl_op *op = item->ops;
+    const int rc = judge(client, op);
+    if (rc == ZOK)
+        apply(client, op, item->results);
+    if (rc == ZOK && op->kind == ZKL_OP_CHILDREN)
+        list_children(client, item);
+    if (rc == ZOK && op->kind == ZKL_OP_GET)
+        item->made = copy(fake_find(client->servers, op->path, client->view)->data);
+    if (rc == ZOK && op->kind == ZKL_OP_ACL)
+        read_acl(client, item);
+    if (item->watch)
+        watch_read(client, item, rc);
+    if (!fake_is_read(op))
+        caught_up(client, client->servers->zxid);
+    return rc;
+}
+
+static fake_op refused_as(zkl_op_kind kind) {
+    if (kind == ZKL_OP_CREATE)
+        return FAKE_CREATE;
+    return kind == ZKL_OP_DELETE ? FAKE_ERASE : FAKE_SET;
+}
+
+/* Does the transaction itself make the node that its op is about? */
+static bool is_made_before(const fake_item *item, size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (item->ops[i].kind == ZKL_OP_CREATE &&
+            strcmp(item->ops[i].path, item->ops[index].path) == 0)
+            return true;
+    return false;
+}
+
+static int judge_one(const fake_client *client, const fake_item *item, size_t index) {
+    const zkl_op *op = &item->ops[index];
+    int rc = fake_refused(client->servers, FAKE_TRANSACT, op->path);
+    if (rc == ZOK)
+        rc = fake_refused(client->servers, refused_as(op->kind), op->path);
+    return rc != ZOK || is_made_before(item, index) ? rc : judge(client, op);
+}
+
+/* All is done at one moment. Servers that are busy say so of each operation. */
+static int transact(fake_client *client, fake_item *item) {
+    fake_servers *servers = client->servers;
+    int rc = ZOK;
+    for (size_t i = 0; i < item->op_count; i++) {
+        const int own = rc == ZOK ? judge_one(client, item, i) : ZRUNTIMEINCONSISTENCY;
+        item->results[i].rc = own;
+        rc = rc == ZOK ? own : rc;
+    }
+    for (size_t i = 0; rc == ZTHROTTLEDOP && i < item->op_count; i++)
+        item->results[i].rc = ZTHROTTLEDOP;
+    servers->zxid++;
+    servers->within = true;
+    for (size_t i = 0; rc == ZOK && i < item->op_count; i++)
+        if (item->ops[i].kind != ZKL_OP_CHECK)
+            apply(client, &item->ops[i], &item->results[i]);
+    for (size_t i = 0; i < item->op_count; i++)
+        if (item->ops[i].kind == ZKL_OP_CREATE) /* the servers tell only its path */
+            item->results[i].stat = (zkl_stat){.czxid = 0};
+    servers->within = false;
+    caught_up(client, servers->zxid);
+    return rc;
+}
+
+/* Who makes a node may read it, whatever ACL he gives it. */
+static bool may_read(const fake_client *client, const char *path) {
+    const fake_node *node = fake_find(client->servers, path, FAKE_LATEST);
+    return node && node->owner == client->context.session;
+}
+
+static int execute(fake_client *client, fake_item *item) {
+    fake_servers *servers = client->servers;
+    fake_node *node = NULL;
+    int rc = fake_refused(servers, item->op, item->path);
+    if (rc == ZNOAUTH && item->op == FAKE_GET && may_read(client, item->path))
+        rc = ZOK;
+    if (rc != ZOK)
+        return rc;
+    switch (item->op) {
+    case FAKE_CREATE:
+        rc = fake_make(servers, item->path, item->data, item->mode, client->context.session, &node);
+        caught_up(client, servers->zxid);
+        break;
+    case FAKE_ERASE:
+        rc = fake_remove(servers, item->path);
+        caught_up(client, servers->zxid);
+        return rc;
+    case FAKE_SYNC:
+        if (client->tenure.deposed)
+            return ZOK; /* by one who still thinks that he leads */
+        caught_up(client, servers->zxid);
+        return ZOK;
+    case FAKE_UNWATCH:
+        fake_watch_remove(fake_watch_at(&client->watches, item->path, item->watch_list));
+        return ZOK;
+    case FAKE_SET:
+        if (!fake_find(servers, item->path, FAKE_LATEST))
+            return ZNONODE;
+        fake_write(servers, item->path, item->data);
+        caught_up(client, servers->zxid);
+        return ZOK;
+    case FAKE_BATCH:
+        rc = make_all(client, item);
+        caught_up(client, servers->zxid);
+        return rc;
+    case FAKE_PERFORM:
+        return perform(client, item);
+    case FAKE_TRANSACT:
+        return transact(client, item);
+    case FAKE_ACL:
+        if (strcmp(item->path, "/") == 0)
+            return ZOK; /* it is everybody's */
+        /* fall through */
+    default:
+        node = fake_find(servers, item->path, client->view);
+        rc = node ? ZOK : ZNONODE;
+    }
+    if (rc != ZOK)
+        return rc;
+    item->stat = (zkl_stat){
+        .czxid = node->czxid, .session = node->owner, .ctime = 1000, .aversion = node->aversion};
+    if (item->op == FAKE_CREATE) {
+        node->closed = item->closed;
+        item->made = copy(node->path);
+    } else if (item->op == FAKE_ACL)
+        item->closed = node->closed;
+    else if (item->op == FAKE_LIST)
+        list_children(client, item);
+    else
+        item->made = copy(node->data);
+    if (item->watch) {
+        item->watch_list = item->op == FAKE_LIST;
+        fake_watch_set(&client->watches, item->path, item->watch_list,
+                       fake_seen_of(client, fake_changed_at(node, item->watch_list)));
+    }
+    return ZOK;
+}
+
+static bool is_write(const fake_item *item) {
+    return fake_reach_of(item) >= ZKL_REACH_QUORUM;
+}
+
+bool fake_carry(fake_client *client) {
+    if (!client->alive && !client->tenure.deposed)
+        return false;
+    if (!client->heart.linked || (client->tenure.deposed && client->sent && is_write(client->sent)))
+        return false; /* nobody commits it */
+    fake_item *item = fake_item_take(&client->sent);
+    if (!item)
+        return false;
+    item->rc = execute(client, item);
+    item->carried = true;
+    item->zxid = client->view < client->servers->zxid ? client->view : client->servers->zxid;
+    fake_quorum_heard(client);
+    fake_item_append(&client->inbound, item);
+    return true;
+}

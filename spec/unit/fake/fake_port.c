@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake_port.h"
+
+#include "check.h"
+#include "fake_item.h"
+#include "fake_watch.h"
+#include "must.h"
+#include "scarce.h"
+
+#include <zookeeper/zookeeper.h>
+
+static int take(zkl_port *port, fake_op op, const char *path, zkl_return back, fake_item **item) {
+    fake_client *client = (fake_client *)port;
+    /* Nothing is asked without a link, but by the heart. */
+    CHECK(client->context.port == port || back.receiver == client->heart.receiver.id);
+    CHECK(path[0] == '/' && !strstr(path, "//")); /* full paths */
+    CHECK(back.receiver != 0);
+    if (client->deaf != ZOK)
+        return client->deaf;
+    if (!scarce_room())
+        return ZMARSHALLINGERROR;
+    fake_item *made = fake_item_new(&client->sent, path);
+    made->op = op;
+    made->back = back;
+    made->at = fake_now;
+    client->counts[op]++;
+    client->context.counters.requests_sent++;
+    if (item)
+        *item = made;
+    return ZOK;
+}
+
+static int fake_port_create(zkl_port *port, const char *path, const char *data, zkl_mode mode,
+                            zkl_acl acl, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_CREATE, path, back, &item);
+    if (rc != ZOK)
+        return rc;
+    item->closed = acl != ZKL_ACL_OPEN;
+    item->data = copy(data);
+    item->mode = mode;
+    return ZOK;
+}
+
+static bool asked_twice(const fake_item *item, zkl_return back) {
+    for (; item; item = item->next)
+        if (!item->watch_event && item->op == FAKE_LIST && item->back.receiver == back.receiver)
+            return true;
+    return false;
+}
+
+static int fake_port_create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl,
+                                zkl_return back) {
+    (void)acl;
+    fake_item *item;
+    const int rc = take(port, FAKE_BATCH, batch->paths[0], back, &item);
+    if (rc != ZOK)
+        return rc;
+    item->data = copy(batch->data);
+    item->paths = calloc(batch->count, sizeof(char *));
+    must(item->paths != NULL);
+    for (; item->path_count < batch->count; item->path_count++)
+        item->paths[item->path_count] = copy(batch->paths[item->path_count]);
+    item->mark = batch->mark ? copy(batch->mark) : NULL;
+    return ZOK;
+}
+
+static int fake_port_list(zkl_port *port, const char *path, bool watch, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    /* One line, one list in flight. */
+    CHECK(!asked_twice(client->sent, back) && !asked_twice(client->inbound, back));
+    fake_item *item;
+    const int rc = take(port, FAKE_LIST, path, back, &item);
+    if (rc == ZOK)
+        item->watch = watch;
+    return rc;
+}
+
+static int fake_port_get(zkl_port *port, const char *path, bool watch, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_GET, path, back, &item);
+    if (rc == ZOK)
+        item->watch = watch;
+    return rc;
+}
+
+static int fake_port_set(zkl_port *port, const char *path, const char *data, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_SET, path, back, &item);
+    if (rc == ZOK)
+        item->data = copy(data);
+    return rc;
+}
+
+static int fake_port_erase(zkl_port *port, const char *path, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    zkl_guid guid;
+    /* Nobody's node but our own is ever deleted. */
+    const bool own =
+        zkl_znode_guid(strrchr(path, '/') + 1, &guid) && guid.client == client->context.guid;
+    CHECK(own || strcmp(path, client->heart.nothing) == 0);
+    return take(port, FAKE_ERASE, path, back, NULL);
+}
+
+static int fake_port_sync(zkl_port *port, const char *path, zkl_return back) {
+    return take(port, FAKE_SYNC, path, back, NULL);
+}
+
+/* The library takes back only what it knows of. */
+static int fake_port_unwatch(zkl_port *port, const char *path, bool list, zkl_return back) {
+    fake_client *client = (fake_client *)port;
+    CHECK(client->context.port == port);
+    if (!*fake_watch_at(&client->listeners, path, list))
+        return ZNOWATCHER;
+    fake_item *item;
+    const int rc = take(port, FAKE_UNWATCH, path, back, &item);
+    if (rc == ZOK)
+        item->watch_list = list;
+    return rc;
+}
+
+static int fake_port_get_acl(zkl_port *port, const char *path, zkl_return back) {
+    return take(port, FAKE_ACL, path, back, NULL);
+}
+
+static void copy_ops(fake_item *item, const zkl_op *ops, size_t count) {
+    item->ops = calloc(count, sizeof *item->ops);
+    item->results = calloc(count, sizeof *item->results);
+    must(item->ops && item->results);
+    for (; item->op_count < count; item->op_count++) {
+        zkl_op *own = &item->ops[item->op_count];
+        *own = ops[item->op_count];
+        CHECK(own->path[0] == '/' && !strstr(own->path, "//"));
+        own->path = copy(own->path);
+        own->data = own->data ? copy(own->data) : NULL; /* the tests have no NUL in it */
+    }
+}
+
+static int fake_port_perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_PERFORM, op->path, back, &item);
+    if (rc != ZOK)
+        return rc;
+    copy_ops(item, op, 1);
+    item->watch = watch;
+    return ZOK;
+}
+
+static int fake_port_transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
+    fake_item *item;
+    const int rc = take(port, FAKE_TRANSACT, ops[0].path, back, &item);
+    if (rc == ZOK)
+        copy_ops(item, ops, count);
+    return rc;
+}
+
+static const zkl_port_table table = {fake_port_create,  fake_port_create_all, fake_port_list,
+                                     fake_port_get,     fake_port_set,        fake_port_erase,
+                                     fake_port_sync,    fake_port_unwatch,    fake_port_get_acl,
+                                     fake_port_perform, fake_port_transact};
+
+static void fire_all(fake_servers *servers) {
+    for (fake_client *c = servers->clients; c; c = c->next)
+        fake_fire(c);
+}
+
+static int64_t oldest_view(const fake_servers *servers) {
+    int64_t oldest = servers->zxid;
+    for (const fake_client *c = servers->clients; c; c = c->next)
+        if (c->view < oldest)
+            oldest = c->view;
+    return oldest;
+}
+
+void fake_port_init(fake_client *client) {
+    client->port.call = &table;
+    client->servers->changed = fire_all;
+    client->servers->oldest = oldest_view;
+}
+
+void fake_port_done(fake_client *client) {
+    fake_items_free(&client->sent);
+    fake_items_free(&client->inbound);
+    fake_items_free(&client->late);
+    fake_watches_free(&client->watches);
+    fake_watches_free(&client->listeners);
+}

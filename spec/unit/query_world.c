@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "query_world.h"
+
+zkl_query *query;
+bool query_of_leases;
+
+void query_stop(void) {
+    if (query)
+        zkl_query_free(query);
+    query = NULL;
+}
+
+void query_end(void) {
+    query_of_leases = false;
+    query_stop();
+    fake_world_end();
+}
+
+void query_ask(zkl_query_kind asked, double seconds) {
+    query = zkl_query_new(&one->queries, asked, 0);
+    CHECK(query != NULL);
+    query->listing.names = asked == ZKL_QUERY_REVOKE;
+    if (asked == ZKL_QUERY_PARTICIPANTS || asked == ZKL_QUERY_REVOKE)
+        CHECK(zkl_listing_init(&query->listing, &one->context, LINE, query_of_leases));
+    zkl_query_start(query, zkl_clock_after(fake_now, seconds));
+}
+
+void query_check_answered(zkl_status status) {
+    CHECK(!query->pending);
+    CHECK_INT(query->answer.kind, ZKL_EVENT_ANSWER);
+    CHECK_TEXT(zkl_status_text(query->answer.status), zkl_status_text(status));
+}
+
+void query_fill(size_t count, const char *form) {
+    for (size_t i = 0; i < count; i++)
+        fake_stranger(zk, LINE, form);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* query_world: what the tests of questions do again and again, in the world of fake_world.h. */
+#ifndef QUERY_WORLD_H
+#define QUERY_WORLD_H
+
+#include "fake_world.h"
+
+extern zkl_query *query;     /* the latest one; NULL: there is none */
+extern bool query_of_leases; /* what the next one lists */
+
+/* After each test. */
+void query_end(void);
+
+/* `one` asks, with so many seconds to the deadline. Of participants and a revocation: at LINE. */
+void query_ask(zkl_query_kind asked, double seconds);
+void query_check_answered(zkl_status status);
+void query_stop(void);
+
+/* So many strangers in LINE; `form` as for fake_stranger. */
+void query_fill(size_t count, const char *form);
+
+#endif

@@ -1,0 +1,146 @@
+-- SPDX-License-Identifier: MIT
+--- Keeps share/zklock.abi in step with csrc/zklock.h: the functions, the constants, and of each field of a struct its
+--- type and its place, on a machine of 64 bits. A program in C was compiled against them.
+---   * The list is that of the header.
+---   * What the latest release had is still there, and unchanged, if it has the same major version, above 0. The soname
+---     has that number.
+---   * The header compiles alone, as C11 and without a warning.
+--- usage: lua5.4 tools/abi.lua [--write]     in the root of the tree; with --write it writes the list
+
+package.path = "./?.lua;" .. package.path
+local header = require "tools.header"
+
+local LIST = "share/zklock.abi"
+-- Constants that later versions may raise: the numbers of others.
+local GROWS = { ZKL_STATUS_END = true, ZKL_STATUS_LAST = true, ZKL_KINDS = true }
+-- Not part of what programs are compiled against.
+local APART = { ZKL_VERSION = true }
+
+local function fail(...)
+  print(string.format(...))
+  os.exit(false)
+end
+
+local function output_of(command)
+  local pipe = assert(io.popen(command))
+  local text = pipe:read("a")
+  return text, pipe:close()
+end
+
+--- The lines of the list that only a compiler knows, as a program that prints them.
+local function probe(items)
+  local lines = { '#include "zklock.h"', "#include <stdio.h>", "int main(void) {" }
+  local function add(...) lines[#lines + 1] = string.format(...) end
+  local function constant(name, text)
+    local format = text and text:find('"') and '\\"%s\\"' or "%lld"
+    add('printf("constant %s %s\\n", %s%s);', name, format, format == "%lld" and "(long long)" or "", name)
+  end
+  for _, item in ipairs(items) do
+    if item.what == "constant" and not APART[item.name] then
+      constant(item.name, item.text)
+    elseif item.what == "enum" then
+      for _, name in ipairs(item.members) do constant(name) end
+    elseif item.what == "struct" then
+      add('printf("struct %s %%zu\\n", sizeof(%s));', item.name, item.name)
+      for _, field in ipairs(item.members) do
+        add('printf("field %s.%s %%zu %%zu %s\\n", offsetof(%s, %s), sizeof(((%s *)0)->%s));', item.name, field,
+          item.types[field], item.name, field, item.name, field)
+      end
+    end
+  end
+  add("return 0;")
+  add("}")
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function run_probe(items)
+  local name = os.tmpname()
+  local file <close> = assert(io.open(name .. ".c", "w"))
+  file:write(probe(items))
+  file:flush()
+  local text, ok = output_of(("%s -std=c11 -Wall -Wextra -Wpedantic -Werror -Icsrc -o %s %s.c 2>&1 && %s")
+    :format(os.getenv("CC") or "cc", name, name, name))
+  os.remove(name)
+  os.remove(name .. ".c")
+  if not ok then fail("csrc/zklock.h does not compile alone:\n%s", text) end
+  return text
+end
+
+local function present()
+  local items, lines = header.read(), {}
+  local version
+  for _, item in ipairs(items) do
+    if item.name == "ZKL_VERSION" then version = item.text:match('"(%d+)%.') end
+    if item.what == "function" or item.what == "type" then
+      lines[#lines + 1] = item.what .. " " .. header.declaration(item)
+    end
+  end
+  for line in run_probe(items):gmatch("[^\n]+") do lines[#lines + 1] = line end
+  table.sort(lines)
+  return ("# SPDX-License-Identifier: MIT\n" ..
+    "# What programs in C are compiled against, on machines of 64 bits. `make abi` writes this.\n" ..
+    "soname libzklock.so.%s\n%s\n"):format(version, table.concat(lines, "\n"))
+end
+
+local function lines_of(text)
+  local found = {}
+  for line in text:gmatch("[^\n]+") do
+    if not line:find("^#") then found[line] = true end
+  end
+  return found
+end
+
+--- The struct that a field is in; of another line: false.
+local function struct_of(line) return line:match("^field ([%w_]+)%.") or false end
+
+--- What of `former` a program would miss in `now`, each as a line.
+local function missing(former, now)
+  local had, has, problems = lines_of(former), lines_of(now), {}
+  for line in pairs(had) do
+    if not has[line] and not GROWS[line:match("^constant ([%w_]+)") or ""] then
+      problems[#problems + 1] = line
+    end
+  end
+  local structs = {}
+  for line in pairs(had) do structs[struct_of(line)] = true end
+  for line in pairs(has) do
+    if not had[line] and struct_of(line) and structs[struct_of(line)] then
+      problems[#problems + 1] = line .. " (new in a struct that programs make themselves)"
+    end
+  end
+  table.sort(problems)
+  return problems
+end
+
+local function released()
+  local tag = output_of("git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null"):match("%S+")
+  local text, ok = "", false
+  if tag then text, ok = output_of(("git show '%s:%s' 2>/dev/null"):format(tag, LIST)) end
+  return ok and text or nil, tag
+end
+
+local function soname(text) return text:match("\nsoname (%S+)") end
+
+local now = present()
+local former, tag = released()
+if former and soname(former) == soname(now) and soname(now) ~= "libzklock.so.0" then
+  local problems = missing(former, now)
+  if #problems > 0 then
+    fail("programs that were built with %s would break: this needs a new major version. Gone or changed is:\n  %s",
+      tag, table.concat(problems, "\n  "))
+  end
+end
+
+if arg[1] == "--write" then
+  local file <close> = assert(io.open(LIST, "w"))
+  file:write(now)
+  return
+end
+local file <close> = assert(io.open(LIST))
+local listed = file:read("a")
+if listed ~= now then
+  local problems = soname(listed) == soname(now) and missing(listed, now) or {}
+  fail("%s is not what csrc/zklock.h has now: `make abi` writes it. %s", LIST, #problems == 0 and "Nothing is lost." or
+    "If a release has had it, this needs a new major version. Gone or changed is:\n  " ..
+    table.concat(problems, "\n  "))
+end

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Makes a release of the present commit, in build/release: the source tarball, the rockspec, the source rock, the binary
+# rock of Lua 5.4 for this system, and their checksums. It uploads nothing.
+# Everything happens in a fresh clone: the version is written and committed there, the tests run there, and what is
+# packed comes from there. The commit and the tag are brought here last, so a release that fails leaves nothing behind.
+# usage: tools/release.sh VERSION [TEST]     TEST: the command that tests the clone, `make test lint`
+set -u
+
+version=${1:-}
+test=${2:-make test lint}
+tag=v$version
+url=https://github.com/zklock/zklock.git # as the rockspec has it
+
+fail() {
+    echo "make release: $*" >&2
+    exit 1
+}
+
+say() { echo "== $*"; }
+
+[ -n "$version" ] || fail 'VERSION=MAJOR.MINOR.PATCH expected'
+[ "$(git rev-parse --show-prefix 2>/dev/null || echo no)" = '' ] || fail 'git finds no repository of zklock here'
+branch=$(git symbolic-ref -q --short HEAD) || fail 'no branch is checked out'
+changes=$(git status --porcelain)
+[ -z "$changes" ] || fail "the tree has changes that are not committed: $changes"
+if git rev-parse -q --verify "refs/tags/$tag" >/dev/null; then fail "there is a tag $tag already"; fi
+
+here=$PWD
+out=$here/build/release
+rm -rf "$out"
+mkdir -p "$out" || exit 1
+work=$(mktemp -d "${TMPDIR:-/tmp}/zklock-release.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+say "a fresh clone of $branch"
+clone=$work/zklock
+git clone -q --no-hardlinks "file://$here" "$clone" || fail 'the repository cannot be cloned'
+for key in user.name user.email user.signingKey gpg.format commit.gpgSign tag.gpgSign; do # what is set here only
+    if value=$(git config "$key"); then git -C "$clone" config "$key" "$value"; fi
+done
+cd "$clone" || exit 1
+
+say "version $version"
+lua5.4 tools/version.lua "$version" || exit 1
+git add -A
+if ! git diff --cached --quiet; then
+    git commit -q -m "release: $version" -m "The version, the rockspec and the changelog name this release." ||
+        fail 'git cannot commit'
+fi
+
+say "$test"
+unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES VERSION RELEASE_TEST # what the make that runs this has for its own
+sh -c "$test" </dev/null || fail "the tests fail: $test"
+[ -z "$(git status --porcelain)" ] || fail "the tests leave files behind: $(git status --porcelain)"
+git tag -a -m "zklock $version" "$tag" || fail 'git cannot tag'
+
+say 'the source tarball'
+git archive --format=tar --prefix="zklock-$version/" "$tag" | gzip -n9 >"$out/zklock-$version.tar.gz"
+tar -tzf "$out/zklock-$version.tar.gz" "zklock-$version/rockspec/zklock-$version-1.rockspec" >/dev/null ||
+    fail 'the source tarball lacks the rockspec of the release'
+cp "rockspec/zklock-$version-1.rockspec" "$out"
+
+# LuaRocks fetches the tag that the rockspec names, as it will from the public repository: git takes it from the clone.
+mkdir "$work/server"
+echo "rocks_servers = { '$work/server' } local_cache = '$work/cache'" >"$work/config.lua"
+rocks() {
+    LUAROCKS_CONFIG="$work/config.lua" GIT_CONFIG_COUNT=1 \
+        GIT_CONFIG_KEY_0="url.file://$clone.insteadOf" GIT_CONFIG_VALUE_0="$url" \
+        luarocks --lua-version=5.4 "$@" >"$work/log" 2>&1 </dev/null || {
+        cat "$work/log" >&2
+        fail "luarocks $1 fails"
+    }
+}
+
+use() { # use TREE: the module of that tree is of this version
+    said=$(cd "$work" && LUA_PATH="$1/share/lua/5.4/?.lua;$1/share/lua/5.4/?/init.lua" \
+        LUA_CPATH="$1/lib/lua/5.4/?.so" lua5.4 -e 'print(require("zklock")._VERSION)') || fail "the rock cannot be loaded"
+    [ "$said" = "zklock $version" ] || fail "the rock says that it is $said"
+}
+
+cd "$out" || exit 1
+say 'the source rock'
+rocks pack "zklock-$version-1.rockspec"
+rocks install --tree="$work/from-source" "zklock-$version-1.src.rock"
+use "$work/from-source"
+say 'the binary rock'
+rocks pack --tree="$work/from-source" zklock "$version-1"
+binary=$(ls ./*.linux-*.rock) || fail 'luarocks has packed no binary rock'
+rocks install --tree="$work/from-binary" "$binary"
+use "$work/from-binary"
+sha256sum -- * >"$work/SHA256SUMS" || exit 1
+mv "$work/SHA256SUMS" . || exit 1
+
+say "the commit and the tag $tag"
+cd "$here" || exit 1
+git fetch -q "$clone" HEAD || exit 1
+git merge -q --ff-only FETCH_HEAD || fail "$branch has changed meanwhile"
+git fetch -q "$clone" "refs/tags/$tag:refs/tags/$tag" || fail "the tag $tag cannot be fetched"
+(cd "$out" && cat SHA256SUMS)
+echo "Nothing is uploaded. docs/internals/releasing.md says how: git push origin $branch $tag"
