@@ -72,7 +72,7 @@ describe("zklock #once", function()
     it("ends with 76 if nobody can say whether it was done, guarded or not", function()
       for op, more in pairs { setData = {}, multi = { "--guard", (held()) } } do
         local way = here:proxy()
-        way:cut_after(op)
+        way:lose_reply(op)
         complains(UNKNOWN, "unknown: " .. path, "set", path, "new", "-z", way.hosts, unpack(more))
         assert.equal("new", here.tree:get(path))
       end
