@@ -81,13 +81,25 @@ void zkl_max_waiting_thin(zkl_line *line) {
 
 /* ---- the position of a contender ---- */
 
-/* A watch on its own node does not pay for a hold that ends sooner than this. */
+/* A watch on its own node does not pay for a hold that ends sooner than this, or within so many
+ * round trips. A script that asks for many locks at once holds the first of them for several round
+ * trips before it has the last one, and the watches would delay that. */
 #define WATCH_AFTER (ZKL_SECOND / 20)
+#define WATCH_AFTER_TRIPS 10
+/* A revocation is noticed no later than this, plus the round trip of the watch. */
+#define WATCH_AFTER_MOST (ZKL_SECOND / 2)
+
+static zkl_nanos watch_after(const zkl_contender *c) {
+    const zkl_nanos trips = WATCH_AFTER_TRIPS * zkl_pace_least(&c->common->outbox.pace);
+    if (trips > WATCH_AFTER_MOST)
+        return WATCH_AFTER_MOST;
+    return trips > WATCH_AFTER ? trips : WATCH_AFTER;
+}
 
 /* ---- granting ---- */
 
 void zkl_evaluate_set_hold_timer(zkl_contender *c, bool to_watch) {
-    const zkl_nanos watch = to_watch ? zkl_context_now(c->context) + WATCH_AFTER : ZKL_NEVER;
+    const zkl_nanos watch = to_watch ? zkl_context_now(c->context) + watch_after(c) : ZKL_NEVER;
     const zkl_nanos until = c->hold_until;
     zkl_timer_set(&c->context->timers, &c->timer, watch < until ? watch : until);
 }

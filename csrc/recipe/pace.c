@@ -31,9 +31,13 @@ void zkl_pace_measured(zkl_pace *pace, zkl_nanos took, zkl_nanos now) {
         pace->smoothed += (took - pace->smoothed) / WEIGHT;
 }
 
-zkl_nanos zkl_pace_gap(const zkl_pace *pace) {
+zkl_nanos zkl_pace_least(const zkl_pace *pace) {
     const bool older = pace->former && (!pace->least || pace->former < pace->least);
-    const zkl_nanos least = older ? pace->former : pace->least;
+    return older ? pace->former : pace->least;
+}
+
+zkl_nanos zkl_pace_gap(const zkl_pace *pace) {
+    const zkl_nanos least = zkl_pace_least(pace);
     const zkl_nanos excess = pace->smoothed > least ? pace->smoothed - least : 0;
     const zkl_nanos gap = least / OF_LEAST + excess / OF_EXCESS;
     return gap < ZKL_PACE_MOST ? gap : ZKL_PACE_MOST;

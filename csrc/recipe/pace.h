@@ -20,6 +20,8 @@ typedef struct zkl_pace {
 
 /* A write was answered at `now`, after so long. */
 void zkl_pace_measured(zkl_pace *pace, zkl_nanos took, zkl_nanos now);
+/* The shortest recent round trip; 0: none was measured. */
+zkl_nanos zkl_pace_least(const zkl_pace *pace);
 /* How long after the latest write the next one may go, if there is no answer before. */
 zkl_nanos zkl_pace_gap(const zkl_pace *pace);
 

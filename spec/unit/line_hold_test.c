@@ -141,6 +141,41 @@ static void a_hold_that_is_watched_has_one_timer(void) {
     CHECK_INT(zkl_timers_next(&two->context.timers), ZKL_NEVER);
 }
 
+/* Grants the lock behind a link whose round trip takes so many seconds. */
+static fake_caller *hold_after(double trip) {
+    fake_caller *p = fake_join(one, LINE, 60);
+    while (fake_carry(one))
+        ;
+    fake_wait(zk, trip);
+    fake_settle(one);
+    CHECK(fake_held(p));
+    return p;
+}
+
+static bool is_watched_after(fake_caller *p, double seconds) {
+    fake_wait(zk, seconds);
+    fake_settle(one);
+    return p->contender->watch == ZKL_WATCH_ARMED;
+}
+
+static void near_servers_watch_it_after_a_twentieth_of_a_second(void) {
+    fake_caller *p = hold_after(0.001);
+    CHECK(!is_watched_after(p, 0.049));
+    CHECK(is_watched_after(p, 0.002));
+}
+
+static void distant_servers_watch_it_after_ten_round_trips(void) {
+    fake_caller *p = hold_after(0.02);
+    CHECK(!is_watched_after(p, 0.199));
+    CHECK(is_watched_after(p, 0.002));
+}
+
+static void slow_servers_watch_it_after_half_a_second(void) {
+    fake_caller *p = hold_after(1);
+    CHECK(!is_watched_after(p, 0.499));
+    CHECK(is_watched_after(p, 0.002));
+}
+
 static void one_for_ever_and_a_day_lasts(void) {
     fake_caller *p = hold_for(9.2e9);
     fake_wait(zk, 100);
@@ -164,6 +199,12 @@ int main(int argc, char **argv) {
         {"without a link, the next link deletes the node",
          without_a_link_the_node_goes_with_the_next_one},
         {"a hold that is watched has one timer", a_hold_that_is_watched_has_one_timer},
+        {"near servers watch a hold after 50 ms",
+         near_servers_watch_it_after_a_twentieth_of_a_second},
+        {"distant servers watch a hold after ten round trips",
+         distant_servers_watch_it_after_ten_round_trips},
+        {"slow servers watch a hold after half a second",
+         slow_servers_watch_it_after_half_a_second},
         {"a hold with a huge max_hold lasts", one_for_ever_and_a_day_lasts},
     };
     return check_run(CHECK_CASES(cases), argc, argv, fake_world_begin, fake_world_end);
