@@ -26,10 +26,11 @@ local WEAK_VALUES = { __mode = "v" }
 local function new(handle, deadline, once, callback, lease, count)
   local client = handle.client
   local call = Callbacks.new_call(callback, nil, nil, false)
+  local tie = client.loop.tie
   local request = setmetatable({ client = client, call = call, lease = lease or false, hold = false, cancelled = false,
-    told_lost = false, called = setmetatable({ call }, WEAK_VALUES), next_undo = false, _kept = false,
+    told_lost = false, called = tie and setmetatable({ call }, WEAK_VALUES) or false, next_undo = false, _kept = false,
     _lifetimes = false, _number = false, _finalizer = false }, Request)
-  if client.loop.tie then client.loop.tie(client, request) end
+  if tie then tie(client, request) end
   local unusable = client.native:unusable()
   if unusable then client.native:count(handle.label, unusable, 0) end
   local err = unusable or request:join(handle, deadline, once, count)
@@ -48,16 +49,27 @@ function Request.new(handle, ...)
   return core.hand_over(new, handle, ...)
 end
 
+--- For a hold whose owner is the request.
+local function answered(hold)
+  local request = hold.whose[1]
+  if request then request:answered(hold) end
+end
+
+--- For a hold whose owner is the lease that the request has asked for.
+local function answer_of_lease(request)
+  local back = owner.reference(request)
+  return function(hold)
+    if back[1] then back[1]:answered(hold) end
+  end
+end
+
 ---@private
 function Request:join(handle, deadline, once, count)
   local client, lock_path, lease = self.client, handle.lock_path, self.lease
-  local back = owner.reference(self)
   client.lifetimes:glance()
   lock_path:reap()
-  local hold = Hold.new(lock_path, lease and lease.listener or handle, lease or self, count, function(hold)
-    local request = back[1]
-    if request then request:answered(hold) end
-  end)
+  local hold = Hold.new(lock_path, lease and lease.listener or handle, lease or self, count,
+    lease and answer_of_lease(self) or answered)
   if lease then lease:bind(hold) end
   self.hold = hold
   client.dispatcher:keep(self) -- a request that waits is not collected
