@@ -297,13 +297,18 @@ picture: deps
 	@$(LUA_5.4) tools/picture.lua 'make demo: a flash sale of 200 items, without and with the lock' \
 		<build/demo.shown >docs/demo.svg
 
+build/bench/floor: bench/floor.c
+	@mkdir -p $(@D) && echo "CC $@"
+	$Q$(CC) -std=c11 -D_GNU_SOURCE -DTHREADED -pthread $(WARNINGS) $(CFLAGS) -o $@ $< -lzookeeper_mt
+
 bench: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(B)/luajit/zklock/core.so build/neighbour/Curator.class \
-		$(addprefix $(CONTEST)/,gozk etcd Contest.class)
+		$(addprefix $(CONTEST)/,gozk etcd Contest.class) build/bench/floor
 	@env $(call lua,5.4) bench/run.lua
 	@env $(call lua,5.4) bench/family.lua
 	@env $(call lua,5.4) bench/scale.lua
 	@env TMPDIR=$(or $(wildcard /dev/shm),/tmp) $(call lua,5.4) bench/many.lua
+	@env TMPDIR=$(or $(wildcard /dev/shm),/tmp) $(call lua,5.4) bench/one_go.lua
 	@env $(call lua,luajit) bench/scale.lua 'memory cheap'
 	@exec env $(call lua,luajit) bench/nginx.lua
 

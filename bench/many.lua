@@ -1,24 +1,17 @@
 -- SPDX-License-Identifier: MIT
 --- Many different locks of one client, each asked for again and again: acquisitions a second, what they cost the
---- servers, and how long they wait, beside other libraries, with one and three servers. Then: how many round trips it
---- takes until all are granted that a script asks for in one go. Prints; asserts nothing.
+--- servers, and how long they wait, beside other libraries, with one and three servers. Prints; asserts nothing.
 --
 --   many.lua [ROUNDS [FOLDER...]]   FOLDER has another build of zklock, as build/5.4 has this one: it takes part
 --
 -- The contest's programs and servers do it (bench/contest); peers take turns, forth and back.
 
 local cost = require "bench.contest.cost"
-local measure = require "bench.measure"
 local peers = require "bench.contest.peers"
 local servers = require "bench.contest.servers"
 local text = require "bench.contest.text"
-local zklock = require "zklock"
 
 local ROUNDS = tonumber(arg and arg[1]) or 2
-local COUNTS = { 1, 2, 16, 64, 1000 }
-local PATIENCE = 60
-
--- ---- again and again ------------------------------------------------------------------------------------------------
 
 local function contestants()
   local list = {}
@@ -69,55 +62,5 @@ local function measure_all(list, case)
   print(text.plain(HEADER, rows))
 end
 
--- ---- in one go ------------------------------------------------------------------------------------------------------
-
---- Until all are granted; they are given back then.
-local function all_granted(client, locks)
-  local requests, left = {}, #locks
-  local time = measure.timed(function()
-    for i, lock in ipairs(locks) do
-      requests[i] = lock:request(PATIENCE, function(token, err)
-        assert(token, err)
-        left = left - 1
-      end)
-    end
-    while left > 0 do client:poll(1) end
-  end)
-  for _, one in ipairs(requests) do assert(one:release()) end
-  assert(client:flush(PATIENCE))
-  return time
-end
-
---- Locks whose directories are there. The client comes to know the link meanwhile.
-local function warm_up(client, count)
-  local locks = {}
-  for i = 1, count do locks[i] = client:mutex(("/bench/go/%d"):format(i)) end
-  for _ = 1, 2 do all_granted(client, locks) end
-  return locks
-end
-
-local function in_one_go(three)
-  local zk = servers.start("zookeeper", { three = three })
-  local line = servers.behind_proxies(zk.hosts)
-  line:delay(measure.DELAY)
-  local client = assert(zklock.connect(line.hosts, { session_timeout = 30 }))
-  print(("\nAsked for in one go, %s, every byte held back for %d ms each way:\n"):format(
-    three and "three servers" or "one server", measure.DELAY * 1000))
-  local many = warm_up(client, COUNTS[#COUNTS])
-  local trip = measure.round_trip(client)
-  for _, count in ipairs(COUNTS) do
-    local locks, times = { table.unpack(many, 1, count) }, {}
-    for i = 1, 15 do times[i] = all_granted(client, locks) end
-    local middle, least = cost.middle(times)
-    measure.row(("%d locks, until all are granted"):format(count), middle / trip, "round trips")
-    measure.row("  the quickest of 15", least / trip, "round trips")
-  end
-  client:close()
-  line:close()
-  zk:stop()
-end
-
 local list = contestants()
 for _, case in ipairs(cost.LOTS) do measure_all(list, case) end
-in_one_go(false)
-in_one_go(true)
