@@ -98,8 +98,13 @@ static int contender_quit(lua_State *L) {
     return contender_drop(L);
 }
 
+/* contender:cancel(): ends the wait. If it was granted, and its owner has not received it yet, this
+ * gives it back, also to a caller of this client: nobody has worked under it. The event GRANTED
+ * stays queued. */
 static int contender_cancel(lua_State *L) {
-    zkl_cancel(check(L));
+    zkl_contender *contender = check(L);
+    zkl_cancel(contender);
+    zkl_release(contender);
     return 0;
 }
 

@@ -104,7 +104,7 @@ end
 
 ---@private
 function Request:answered(hold)
-  local late = self.cancelled and hold.token -- granted, as far as the engine knows
+  local late = self.cancelled and hold.token -- granted before `cancel`, which gave it back
   if self.cancelled then hold:cancelled() end -- `cancel` returned true, whatever the engine had decided before
   if self.call then -- the callback is not queued yet
     self:tell(hold.err, not hold.err and (self.lease or hold.token) or nil)
@@ -121,7 +121,8 @@ local function cancel(self)
   return true
 end
 
---- Ends the wait.
+--- Ends the wait. If the request was granted and `poll` has not said so yet, this gives the lock
+--- back at once.
 ---@return boolean cancelled true: the callback gets "cancelled", even if the wait has just ended;
 ---  false: the callback has its answer, or gets "closed", and nothing changes
 function Request:cancel()
@@ -243,7 +244,7 @@ function Request:state()
   if unusable == "forked" and hold.state == "waiting" then return "failed" end -- the parent gets the answer
   if hold.state == "held" then
     if unusable then return unusable == "closed" and "released" or "failed" end
-    if not hold.contender:held() then return "lost" end
+    if not hold.contender:held() then return self.cancelled and "failed" or "lost" end
   end
   return hold.state
 end

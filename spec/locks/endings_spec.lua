@@ -67,7 +67,7 @@ describe("the end of a hold", function()
         error("not enough memory", 0)
       end
       assert.is_false((pcall(client.poll, client)))
-      assert.equal("held", request:state())
+      assert.equal("failed", request:state())
       client:poll()
       assert.equal("failed", request:state())
       assert.same({ { nil, "cancelled" } }, list)

@@ -306,6 +306,18 @@ for _, make in ipairs(real_loops.all()) do
       assert(other:release(path))
     end)
 
+    it("cancelled after its grant, and before the loop could say so, gives the lock back at once", function()
+      local answer
+      local request = client:mutex(path):request(nil, function(_, err) answer = err end)
+      local latest = wait.now() + PATIENCE
+      repeat until client:stats().held == 1 or wait.now() > latest -- turns no loop
+      assert.is_true(request:cancel())
+      assert.equal(0, client:stats().held)
+      line:becomes(0)
+      loop.run(function() return answer end)
+      assert.equal("cancelled", answer)
+    end)
+
     it("shares its loop with another client: each hears of its own", function()
       local second = connect()
       local tokens, done = {}, 0

@@ -174,6 +174,22 @@ describe("a callback inside nginx", function()
       assert.same({}, web:errors())
     end)
 
+    it("that is cancelled when nobody could be told of its grant gives the lock back before cancel returns", function()
+      start [[
+        location /cancel { content_by_lua_block {
+          local before, told = client:stats().acquired
+          local request = client:mutex("@path@"):request(20, function(_, err) told = err end)
+          repeat until client:stats().acquired > before
+          local cancelled, held = request:cancel(), client:stats().held
+          while not told do ngx.sleep(0.01) end
+          ngx.say(("%s %d %s %s"):format(cancelled, held, told, request:state()))
+        } }
+      ]]
+      assert.same({ 200, "true 0 cancelled failed\n" }, { web:get("/cancel") })
+      here:becomes(0)
+      assert.same({}, web:errors())
+    end)
+
     it("made in a filter ends with it, too; made in the log phase it ends with nothing", function()
       start(MADE)
       web:get("/filter")

@@ -301,9 +301,9 @@ local ENDINGS = {
 ---
 --- `refused`: the engine answered an error. `released`: given back. `uncertain`: given back with
 --- validity 0. `lost`: the session ended, or the node is gone. `cancelled`: the request was
---- cancelled. `taken_back`: an error was raised before the caller received it. `declined`: it was
---- granted after its request was cancelled. `deserted`: the coroutine or the request that waits has
---- ended. `abandoned`: the owner has ended without giving it back.
+--- cancelled. `taken_back`: an error was raised before the caller received it. `declined`: its
+--- request was cancelled after the grant, and has given it back. `deserted`: the coroutine or the
+--- request that waits has ended. `abandoned`: the owner has ended without giving it back.
 ---@param reason "refused"|"released"|"uncertain"|"lost"|"cancelled"|"taken_back"|"declined"|"deserted"|"abandoned"
 function Hold:finish(reason)
   local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
@@ -396,7 +396,7 @@ function Hold:is_open()
 end
 
 --- It was granted and cancelled at the same time: the caller gets "cancelled", and `finish
---- "declined"` gives it back.
+--- "declined"` drops it.
 function Hold:cancelled()
   self.err = "cancelled"
 end
