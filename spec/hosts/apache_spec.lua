@@ -14,9 +14,6 @@ local TREE, ROOT = uv.cwd(), "/shop/apache"
 
 local BEFORE = [[
 ServerRoot @at@
-PidFile @at@/pid
-ErrorLog @at@/log
-ServerName localhost
 LuaPackagePath @tree@/lua/?.lua
 LuaPackagePath @tree@/lua/?/init.lua
 LuaPackageCPath @tree@/build/5.3/?.so
@@ -36,6 +33,7 @@ daemon.describe("apache2", "apache2-bin", "in Apache httpd #once #bare #flood", 
     local before = BEFORE:gsub("@(%w+)@", values)
     if uv.getuid() == 0 then before = before .. "User nobody\nGroup nogroup\n" end
     local conf = file.read("examples/hosts/apache/httpd.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. number)
+      :gsub("httpd%.log", "log")
     file.write(values.at .. "/httpd.conf", before .. file.replace(conf, "shop.lua", script))
     local one = daemon.start { folder = values.at, port = number, env = { ZOOKEEPER = here.zk.hosts },
       command = { program, "-DFOREGROUND", "-f", values.at .. "/httpd.conf" } }

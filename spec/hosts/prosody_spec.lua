@@ -13,11 +13,7 @@ local TREE, ROOT = uv.cwd(), "/shop/prosody"
 
 local BEFORE = [[
 run_as_root = true
-data_path = "@"
-pidfile = "@/pid"
 log = { info = "*console" }
-c2s_ports = {}
-s2s_ports = {}
 ]]
 
 daemon.describe("prosody", "prosody", "in Prosody #once #bare #flood", function(program)
@@ -28,7 +24,7 @@ daemon.describe("prosody", "prosody", "in Prosody #once #bare #flood", function(
     sales.open(here, ROOT)
     local at, number = folder.new("prosody"), port.free()
     local conf = file.read("examples/hosts/prosody/prosody.cfg.lua"):gsub("5280", number)
-    file.write(at .. "/conf.lua", BEFORE:gsub("@", at) .. conf)
+    file.write(at .. "/conf.lua", BEFORE .. conf)
     for _, name in ipairs { "mod_shop.lua", "zklock_loop.lib.lua" } do
       file.write(at .. "/" .. name, file.read("examples/hosts/prosody/" .. name))
     end
