@@ -2,7 +2,7 @@
 local zklock = require "zklock"
 
 local client, err, why = zklock.connect(os.getenv("ZOOKEEPER") or "127.0.0.1:2181")
-assert(client, why or err) -- "connection refused: 127.0.0.1:2181"
+assert(client, why or err) -- after 10 seconds: "connection refused: 127.0.0.1:2181"
 local lock = client:mutex("/shop/item-42")
 
 local token = assert(lock:acquire(5)) -- waits 5 seconds at most
