@@ -127,12 +127,17 @@ describe("zklock run #once", function()
     is_followed_by(next_one)
   end)
 
-  it("ends although its watcher is stopped while it kills the command", function()
+  --- A run of which one process stops another. Returns also the name of the file that says so.
+  local function stopping(...)
     local library, made = preload.build("stopper")
     local mark = made .. "/stopped"
-    local words = { "run", "--session", LONG, here.path, unpack(place.words) }
+    local words = { "run", "--session", LONG, ... }
     words.env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, STOPPER_MARK = mark, TMPDIR = temporary }
-    local one = here:closes(command.start(words), function(process) process:kill() end)
+    return here:closes(command.start(words), function(process) process:kill() end), mark
+  end
+
+  it("ends although its watcher is stopped while it kills the command", function()
+    local one, mark = stopping(here.path, unpack(place.words))
     assert.equal("began", one:read_line(here.patience))
     local processes = running.processes(one)
     wait.eventually(function() return #running.descendants(processes.watcher) >= 4 end, here.patience)
@@ -142,6 +147,14 @@ describe("zklock run #once", function()
     assert.is_truthy(running.read(mark))
     assert.is_true(running.all_dead(below))
     assert.is_false(running.is_alive(processes.watcher))
+  end)
+
+  it("ends although its watcher is stopped while the session process closes its session", function()
+    local one = at_work()
+    local other, mark = stopping("-n", here.path, "true")
+    assert.equal(1, (other:wait(here.patience)))
+    assert.is_truthy(running.read(mark))
+    one:kill()
   end)
 
   it("leaves nothing of itself when one of its processes is killed while it queues", function()

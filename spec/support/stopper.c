@@ -1,26 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* A library for LD_PRELOAD: the first process that waits for the children that it has killed is
- * stopped, as by an operator. STOPPER_MARK names the file that it leaves behind. */
+/* A library for LD_PRELOAD. It stops one process, as an operator would: the first that waits for the
+ * children that it has killed, or the children of the first that closes its session, whichever comes
+ * first. STOPPER_MARK names the file that it leaves behind. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 typedef int waits(const sigset_t *set, siginfo_t *info, const struct timespec *most);
+typedef int closes(void *handle);
 
-int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most) {
+static bool is_first(void) {
     const char *mark = getenv("STOPPER_MARK");
     const int file = mark ? open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-    if (file >= 0) {
+    if (file >= 0)
         close(file);
+    return file >= 0;
+}
+
+static void stop_children(void) {
+    char path[64];
+    int child;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
+    FILE *list = fopen(path, "re");
+    while (list && fscanf(list, "%d", &child) == 1)
+        kill(child, SIGSTOP);
+    if (list)
+        fclose(list);
+}
+
+int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most) {
+    if (is_first())
         raise(SIGSTOP);
-    }
     void *found = dlsym(RTLD_NEXT, "sigtimedwait");
     waits *next;
     memcpy(&next, &found, sizeof next);
     return next(set, info, most);
+}
+
+int zookeeper_close(void *handle) {
+    if (is_first())
+        stop_children();
+    void *found = dlsym(RTLD_NEXT, "zookeeper_close");
+    closes *next;
+    memcpy(&next, &found, sizeof next);
+    return next(handle);
 }

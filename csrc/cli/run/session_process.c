@@ -20,7 +20,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,9 +73,11 @@ static bool prepare(struct session *session) {
     return fds[SESSION_CHILDREN] >= 0 && fds[SESSION_ALARM] >= 0;
 }
 
-/* Lets the watcher go, which waits for nothing any more. */
+/* Ends the watcher, which has nothing to do any more. One that is stopped would not hear a
+ * message. */
 static void dismiss(struct session *session) {
-    shutdown(session->watcher_end, SHUT_RDWR);
+    if (session->watcher)
+        kill(session->watcher, SIGKILL);
     while (session->watcher && waitpid(session->watcher, NULL, 0) < 0 && errno == EINTR)
         continue;
     close(session->watcher_end);
