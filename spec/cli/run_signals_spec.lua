@@ -4,6 +4,7 @@
 local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
+local lfs = require "lfs"
 local process = require "spec.support.process"
 local running = require "spec.support.running"
 local wait = require "spec.support.wait"
@@ -216,6 +217,15 @@ describe("zklock run #once", function()
       one:close_input()
       assert.equal(0, (one:wait(here.patience)))
     end)
+  end)
+
+  it("ends as its command does when it may not write a byte to a file #bare", function()
+    local home = folder.new("limited")
+    local err, limit = folder.file("err", ""), 'ulimit -f 0; exec "$@" 2>"$ERR"'
+    local ended = run { "--verbose", "--report", home .. "/report", here.path, "sh", "-c", "exit 7",
+      env = { ERR = err }, wrap = { "sh", "-c", limit, "sh" } }
+    assert.same({ code = 7, out = "", err = "" }, ended)
+    for name in lfs.dir(home) do assert.matches("^%.+$", name) end
   end)
 
   it("as process 1 ends with 128 and the signal", function()
