@@ -3,7 +3,8 @@
 # Makes a release of the present commit, in build/release: the source tarball, the rockspec, the source rock, the binary
 # rock of Lua 5.4 for this system, and their checksums. It uploads nothing.
 # Everything happens in a fresh clone: the version is written and committed there, the tests run there, and what is
-# packed comes from there. The commit and the tag are brought here last, so a release that fails leaves nothing behind.
+# packed comes from there. The commit, the tag and the packages are brought here last, so a release that fails leaves
+# nothing behind, and leaves the packages of the former one.
 # usage: tools/release.sh VERSION [TEST]     TEST: the command that tests the clone, `make test lint`
 set -u
 
@@ -27,12 +28,11 @@ changes=$(git status --porcelain)
 if git rev-parse -q --verify "refs/tags/$tag" >/dev/null; then fail "there is a tag $tag already"; fi
 
 here=$PWD
-out=$here/build/release
-rm -rf "$out"
-mkdir -p "$out" || exit 1
 work=$(mktemp -d "${TMPDIR:-/tmp}/zklock-release.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
+out=$work/release
+mkdir "$out" || exit 1
 
 say "a fresh clone of $branch"
 clone=$work/zklock
@@ -98,5 +98,7 @@ cd "$here" || exit 1
 git fetch -q "$clone" HEAD || exit 1
 git merge -q --ff-only FETCH_HEAD || fail "$branch has changed meanwhile"
 git fetch -q "$clone" "refs/tags/$tag:refs/tags/$tag" || fail "the tag $tag cannot be fetched"
-(cd "$out" && cat SHA256SUMS)
+mkdir -p build && rm -rf build/release
+cp -r "$out" build/release || fail 'build/release cannot be written'
+cat build/release/SHA256SUMS
 echo "Nothing is uploaded. docs/internals/releasing.md says how: git push origin $branch $tag"
