@@ -4,7 +4,6 @@
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local node_requests = require "zklock.nodes.node_requests"
-local ops = require "zklock.nodes.ops"
 
 ---@class zklock.Held
 ---@field private hold zklock.Hold
@@ -117,6 +116,13 @@ function Held:nodes()
   return nodes and nodes[1] and nodes or nil
 end
 
+--- The hold, for a guarded write; or nil and why there is none.
+local function find(self)
+  if self.has_ended then return nil, "not owner" end
+  if self.hold.state ~= "held" then return nil, "lost" end
+  return self.hold
+end
+
 --- Writes that the servers perform only if the lock is still held; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
@@ -125,14 +131,7 @@ end
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Held:multi(list, timeout)
   check.self(self, Held, "hold:multi")
-  local client, hold = self.client, self.hold
-  list = ops.list(client, list, 3)
-  local deadline, once = check.deadline(timeout, "timeout")
-  local unusable = client.waits:cannot_wait()
-  if unusable then return nil, unusable end
-  if self.has_ended then return nil, "not owner" end
-  if hold.state ~= "held" then return nil, "lost" end
-  local results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
+  local results, err, index = node_requests.guarded(self.client, list, timeout, find, self)
   return results, err, index
 end
 

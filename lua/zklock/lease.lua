@@ -5,7 +5,6 @@
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local node_requests = require "zklock.nodes.node_requests"
-local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 local text = require "zklock.base.text"
 
@@ -69,6 +68,12 @@ function Lease:token()
   return self:is_open() and self.hold.token or nil
 end
 
+--- The hold, for a guarded write; or nil and why there is none.
+local function find(lease)
+  local err = lease.hold:is_over()
+  return not err and lease.hold or nil, err
+end
+
 --- Writes that the servers perform only if the lease is still held; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
@@ -77,14 +82,8 @@ end
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Lease:multi(list, timeout)
   check.self(self, Lease, "lease:multi")
-  local hold = self.hold
-  local client = hold.lock_path.client
-  list = ops.list(client, list, 3)
-  local deadline, once = check.deadline(timeout, "timeout")
-  local err = hold:is_over() or client.waits:cannot_wait()
-  if err then return nil, err end
-  local results, index
-  results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
+  local client = self.hold.lock_path.client
+  local results, err, index = node_requests.guarded(client, list, timeout, find, self)
   return results, err, index
 end
 

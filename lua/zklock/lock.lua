@@ -6,7 +6,6 @@ local core = require "zklock.core"
 local errors = require "zklock.base.errors"
 local node_requests = require "zklock.nodes.node_requests"
 local guard = require "zklock.guard"
-local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 local participants = require "zklock.participants"
 local query = require "zklock.run.query"
@@ -303,6 +302,14 @@ function Lock:validity(who)
   return hold and left or 0
 end
 
+--- The owner's hold, for a guarded write; or nil and why there is none.
+local function find(lock, who)
+  lock.client.holds:recall()
+  local hold = lock.lock_path:of(who)
+  if hold and hold.state == "held" then return hold end
+  return nil, lock.lock_path:loss_of(who) and "lost" or "not owner"
+end
+
 --- Performs all of several writes or none, as `client:multi` does, and only if this owner still
 --- holds the lock: never after another owner was granted it.
 ---@param list table[] as of `client:multi`; not on the lock's own node
@@ -313,16 +320,8 @@ end
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Lock:multi(list, timeout, who)
   check.self(self, Lock, "lock:multi")
-  local client = self.client
-  list = ops.list(client, list, 3)
-  local deadline, once = check.deadline(timeout, "timeout")
   who = owner_or_current(self, check.owner(who))
-  local unusable = client.waits:cannot_wait()
-  if unusable then return nil, unusable end
-  client.holds:recall()
-  local hold = self.lock_path:of(who)
-  if not hold or hold.state ~= "held" then return nil, self.lock_path:loss_of(who) and "lost" or "not owner" end
-  local results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
+  local results, err, index = node_requests.guarded(self.client, list, timeout, find, self, who)
   return results, err, index
 end
 

@@ -6,7 +6,6 @@ local Hold = require "zklock.holds.hold"
 local check = require "zklock.base.check"
 local core = require "zklock.core"
 local node_requests = require "zklock.nodes.node_requests"
-local ops = require "zklock.nodes.ops"
 local owner = require "zklock.owners.owner"
 
 local quietly = core.quietly
@@ -188,6 +187,13 @@ function Request:turn()
   return self:state() == "held" and self.hold.contender:turn() or nil
 end
 
+--- The hold, for a guarded write; or nil and why there is none.
+local function find(request)
+  local hold = request.hold
+  local err = not hold and "not owner" or hold:is_over()
+  return not err and hold or nil, err
+end
+
 --- Writes that the servers perform only if the request still holds the lock; as `lock:multi`.
 ---@param list table[]
 ---@param timeout number? seconds
@@ -196,13 +202,7 @@ end
 ---@return integer|string|nil index of the op that failed; or why, of "disconnected"
 function Request:multi(list, timeout)
   check.self(self, Request, "request:multi")
-  local client, hold = self.client, self.hold
-  list = ops.list(client, list, 3)
-  local deadline, once = check.deadline(timeout, "timeout")
-  local unusable = client.waits:cannot_wait()
-  if unusable then return nil, unusable end
-  if not hold or hold.state ~= "held" then return nil, hold and hold.state == "lost" and "lost" or "not owner" end
-  local results, err, index = node_requests.guarded(client, hold, list, deadline, once, 3)
+  local results, err, index = node_requests.guarded(self.client, list, timeout, find, self)
   return results, err, index
 end
 

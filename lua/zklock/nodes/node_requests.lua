@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 --- node_requests: sends the engine requests about nodes, and waits for the answers.
+local check = require "zklock.base.check"
 local core = require "zklock.core"
 local node_ops = require "zklock.nodes.ops"
 local query = require "zklock.run.query"
@@ -49,14 +50,22 @@ function node_requests.all(client, list, deadline, once, contender)
   return results
 end
 
---- Performs all of the ops or none, and only while `hold` is still held.
----@param hold zklock.Hold
----@param level integer of the public function's caller, as in `check`
+--- The public functions `multi` of everything that holds a lock: checks their arguments, and performs
+--- all of the ops or none, and only while the lock is still held.
+---@param find fun(holder: table, who: any): zklock.Hold?, string? returns the hold; or nil and the
+---  error, "lost" or "not owner"
+---@param holder table for `find`, as is `who`
 ---@return table[]? results
 ---@return string? err
 ---@return integer|string|nil index
-function node_requests.guarded(client, hold, list, deadline, once, level)
-  node_ops.spare(list, hold.contender:nodes(), level + 1)
+function node_requests.guarded(client, list, timeout, find, holder, who)
+  list = node_ops.list(client, list, 4)
+  local deadline, once = check.deadline(timeout, "timeout", 4)
+  local unusable = client.waits:cannot_wait()
+  if unusable then return nil, unusable end
+  local hold, gone = find(holder, who)
+  if not hold then return nil, gone end
+  node_ops.spare(list, hold.contender:nodes(), 4)
   local results, err, index = node_requests.all(client, list, deadline, once, hold.contender)
   if err == "lost" and hold.state == "held" then core.quietly(hold.finish, hold, "lost") end
   return results, err, index
