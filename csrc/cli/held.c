@@ -25,14 +25,15 @@ static const struct option table[] = {{"help", no_argument, NULL, CLI_OPTION_HEL
                                       {"version", no_argument, NULL, CLI_OPTION_VERSION},
                                       {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":", table, help};
+
 static int refuse(const char *reason) {
     cli_complain("%s", reason);
     return EX_TEMPFAIL;
 }
 
 int cli_held(int argc, char **argv) {
-    cli_options options = {
-        .argc = argc, .argv = argv, .letters = ":", .table = table, .help = help};
+    cli_options options = cli_options_of(argc, argv, &syntax, 0);
     char directory[HELD_DIRECTORY_SIZE];
     struct held_answer answer;
     if (cli_options_next(&options) == CLI_OPTIONS_STOP)

@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sysexits.h>
 
+cli_options cli_options_of(int argc, char **argv, const cli_syntax *syntax, double connect) {
+    return (cli_options){.argc = argc, .argv = argv, .syntax = syntax, .connect = connect};
+}
+
 static int stop(cli_options *options, int code) {
     options->code = code;
     return CLI_OPTIONS_STOP;
@@ -24,7 +28,7 @@ static void name_option(cli_options *options, int value, int row) {
     if (row < 0)
         snprintf(options->name, sizeof options->name, "-%c", value);
     else
-        snprintf(options->name, sizeof options->name, "--%s", options->table[row].name);
+        snprintf(options->name, sizeof options->name, "--%s", options->syntax->table[row].name);
 }
 
 static int refuse(cli_options *options, const char *problem) {
@@ -48,7 +52,7 @@ static int take_common(cli_options *options, int value) {
     case CLI_OPTION_CONNECT:
         return take_connect(options);
     case CLI_OPTION_HELP:
-        fputs(options->help, stdout);
+        fputs(options->syntax->help, stdout);
         return stop(options, EX_OK);
     case CLI_OPTION_VERSION:
         puts("zklock " ZKL_VERSION);
@@ -67,8 +71,8 @@ int cli_options_next(cli_options *options) {
     for (;;) {
         int row = -1;
         const int before = optind;
-        const int value =
-            getopt_long(options->argc, options->argv, options->letters, options->table, &row);
+        const int value = getopt_long(options->argc, options->argv, options->syntax->letters,
+                                      options->syntax->table, &row);
         if (value == -1)
             return CLI_OPTIONS_END;
         options->grouped = optind == before; /* getopt stays at a word with more letters */

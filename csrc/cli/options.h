@@ -35,16 +35,21 @@ enum {
     "      --help          show this\n"                                                            \
     "      --version       show the version\n"
 
-typedef struct cli_options {
-    int argc;
-    char **argv; /* argv[0] is the subcommand's name */
-    /* begins with "z:" and, where options end at the first argument, with "+" before it */
+/* What a subcommand takes, and the text of its --help. */
+typedef struct cli_syntax {
+    /* begins with ":", and with "+:" where options end at the first argument */
     const char *letters;
     const struct option *table;
     const char *help;
+} cli_syntax;
+
+typedef struct cli_options {
+    int argc;
+    char **argv; /* argv[0] is the subcommand's name */
+    const cli_syntax *syntax;
 
     const char *hosts, *config; /* values, or NULL */
-    double connect;             /* seconds; set the default before */
+    double connect;             /* seconds */
     int code;                   /* the exit code, at CLI_OPTIONS_STOP */
     char name[32];              /* of the latest option, for a complaint: "-z", "--connect" */
     bool grouped;               /* the latest option is a letter with others behind it: -qn */
@@ -52,6 +57,9 @@ typedef struct cli_options {
 
 #define CLI_OPTIONS_END (-1)
 #define CLI_OPTIONS_STOP (-2)
+
+/* Nothing is read yet. `connect` is the default of --connect. */
+cli_options cli_options_of(int argc, char **argv, const cli_syntax *syntax, double connect);
 
 /* The next of the subcommand's own options, whose value is in `optarg`. CLI_OPTIONS_END: there are
  * no more; arguments follow from argv[optind] on. CLI_OPTIONS_STOP: exit with options->code, after

@@ -22,6 +22,8 @@ static const char help[] =
 
 static const struct option table[] = {CLI_OPTIONS_OF_ALL, {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:", table, help};
+
 static zkl_status ask(cli_node_command *command, const char *path, bool leases, size_t *asked) {
     cli_connection *connection = &command->connection;
     const uint64_t tag = cli_connection_tag(connection);
@@ -52,12 +54,7 @@ static int revoke(cli_node_command *command, const char *path, void *to) {
 }
 
 int cli_revoke(int argc, char **argv) {
-    cli_options options = {.argc = argc,
-                           .argv = argv,
-                           .letters = ":z:",
-                           .table = table,
-                           .help = help,
-                           .connect = CLI_NODE_CONNECT};
+    cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
     return cli_node_command_run(&options,
                                 &(cli_node_task){CLI_PATH_LOCK, cli_options_none, revoke, NULL});
 }

@@ -32,6 +32,8 @@ enum { GRACE = CLI_OPTION_OWN };
 static const struct option table[] = {
     CLI_OPTIONS_OF_ALL, {"grace", required_argument, NULL, GRACE}, {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:", table, help};
+
 static int take(void *to, int option) {
     (void)option;
     return cli_number_seconds_of("--grace", optarg, 0, &((cli_patient *)to)->grace);
@@ -161,12 +163,7 @@ static int check_up(cli_patient *patient, const cli_options *options) {
 
 int cli_doctor(int argc, char **argv) {
     cli_patient patient = {.grace = -1};
-    cli_options options = {.argc = argc,
-                           .argv = argv,
-                           .letters = ":z:",
-                           .table = table,
-                           .help = help,
-                           .connect = CONNECT};
+    cli_options options = cli_options_of(argc, argv, &syntax, CONNECT);
     if (!cli_options_read(&options, take, &patient))
         return options.code;
     int code = cli_options_expect(&options, 0, 1, "[PATH]");

@@ -42,6 +42,8 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"stdin", no_argument, NULL, STDIN},
                                       {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:cps", table, help};
+
 typedef struct wanted {
     cli_options options;
     cli_guard guard;
@@ -137,12 +139,7 @@ static int run(wanted *create) {
 }
 
 int cli_create(int argc, char **argv) {
-    wanted create = {.options = {.argc = argc,
-                                 .argv = argv,
-                                 .letters = ":z:cps",
-                                 .table = table,
-                                 .help = help,
-                                 .connect = CLI_NODE_CONNECT},
+    wanted create = {.options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT),
                      .op = {.kind = ZKL_OP_CREATE}};
     const int code = run(&create);
     cli_guard_free(&create.guard);

@@ -26,6 +26,8 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"if-version", required_argument, NULL, 'v'},
                                       {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:v:", table, help};
+
 typedef struct wanted {
     cli_options options;
     cli_guard guard;
@@ -46,12 +48,7 @@ static int remove_node(cli_node_command *command, const char *path, void *to) {
 }
 
 int cli_delete(int argc, char **argv) {
-    wanted delete = {.options = {.argc = argc,
-                                 .argv = argv,
-                                 .letters = ":z:v:",
-                                 .table = table,
-                                 .help = help,
-                                 .connect = CLI_NODE_CONNECT},
+    wanted delete = {.options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT),
                      .version = -1};
     const int code = cli_node_command_run(
         &delete.options, &(cli_node_task){CLI_PATH_DELETE, take, remove_node, &delete});

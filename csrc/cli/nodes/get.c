@@ -21,6 +21,8 @@ static const char help[] =
 static const struct option table[] = {
     CLI_OPTIONS_OF_ALL, {"stat", no_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:s", table, help};
+
 typedef struct wanted {
     cli_options options;
     bool stat;
@@ -47,12 +49,7 @@ static int read_node(cli_node_command *command, const char *path, void *to) {
 }
 
 int cli_get(int argc, char **argv) {
-    wanted get = {.options = {.argc = argc,
-                              .argv = argv,
-                              .letters = ":z:s",
-                              .table = table,
-                              .help = help,
-                              .connect = CLI_NODE_CONNECT}};
+    wanted get = {.options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT)};
     return cli_node_command_run(&get.options,
                                 &(cli_node_task){CLI_PATH_READ, take, read_node, &get});
 }

@@ -14,6 +14,8 @@ static const char help[] = "usage: zklock ls [OPTIONS] PATH\n"
 
 static const struct option table[] = {CLI_OPTIONS_OF_ALL, {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:", table, help};
+
 static int list(cli_node_command *command, const char *path, void *to) {
     (void)to;
     const zkl_op op = {.kind = ZKL_OP_CHILDREN, .path = path};
@@ -27,12 +29,7 @@ static int list(cli_node_command *command, const char *path, void *to) {
 }
 
 int cli_ls(int argc, char **argv) {
-    cli_options options = {.argc = argc,
-                           .argv = argv,
-                           .letters = ":z:",
-                           .table = table,
-                           .help = help,
-                           .connect = CLI_NODE_CONNECT};
+    cli_options options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT);
     return cli_node_command_run(&options,
                                 &(cli_node_task){CLI_PATH_READ, cli_options_none, list, NULL});
 }

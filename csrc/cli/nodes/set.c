@@ -32,6 +32,8 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"stdin", no_argument, NULL, STDIN},
                                       {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:v:", table, help};
+
 typedef struct wanted {
     cli_options options;
     cli_guard guard;
@@ -90,13 +92,7 @@ static int run(wanted *set) {
 }
 
 int cli_set(int argc, char **argv) {
-    wanted set = {.options = {.argc = argc,
-                              .argv = argv,
-                              .letters = ":z:v:",
-                              .table = table,
-                              .help = help,
-                              .connect = CLI_NODE_CONNECT},
-                  .version = -1};
+    wanted set = {.options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT), .version = -1};
     const int code = run(&set);
     cli_guard_free(&set.guard);
     return code;

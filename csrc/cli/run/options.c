@@ -91,6 +91,8 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"identifier", required_argument, NULL, IDENTIFIER},
                                       {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {"+:z:nw:E:exsuFochV", table, help};
+
 /* ---- values; each function returns 0, or EX_USAGE after a complaint ---- */
 
 /* The index of a word in a list that ends with NULL. */
@@ -325,12 +327,7 @@ static int read_all(struct run_options *run, cli_options *options) {
 int cli_run_options_read(struct run_options *run, int argc, char **argv) {
     *run = (struct run_options){
         .wait = -1, .session = -1, .grace = -1, .splay = -1, .every = -1, .conflict_code = 1};
-    cli_options options = {.argc = argc,
-                           .argv = argv,
-                           .letters = "+:z:nw:E:exsuFochV",
-                           .table = table,
-                           .help = help,
-                           .connect = -1};
+    cli_options options = cli_options_of(argc, argv, &syntax, -1);
     const int code = read_all(run, &options);
     if (code || !run->command)
         return code;

@@ -29,6 +29,8 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"recursive", no_argument, NULL, 'r'},
                                       {NULL, 0, NULL, 0}};
 
+static const cli_syntax syntax = {":z:fr", table, help};
+
 typedef struct wanted {
     cli_options options;
     bool below, follow, json;
@@ -55,12 +57,7 @@ static int show(cli_node_command *command, const cli_search *search, bool json) 
 }
 
 int cli_who(int argc, char **argv) {
-    wanted who = {.options = {.argc = argc,
-                              .argv = argv,
-                              .letters = ":z:fr",
-                              .table = table,
-                              .help = help,
-                              .connect = CLI_NODE_CONNECT}};
+    wanted who = {.options = cli_options_of(argc, argv, &syntax, CLI_NODE_CONNECT)};
     if (!cli_options_read(&who.options, take, &who))
         return who.options.code;
     int code = cli_options_expect(&who.options, 1, 1, "PATH");
