@@ -13,11 +13,26 @@
  * In a forked child every function that has a client, or an object of one, only returns ZKL_FORKED,
  * NULL, false or 0: the session is the parent's.
  *
+ * The life of a client: zkl_close may come at any moment. After it, a function that asks for
+ * something returns ZKL_CLOSED, or NULL, or an object whose ANSWER is ZKL_CLOSED; nothing is held;
+ * and events still come, which the host takes with zkl_peek. After zkl_free no function may be
+ * called with the client, also not by another thread. The host may still call those that take one
+ * of its objects (a contender, a query, a node request, a node watch, a once, a notifier, a visit),
+ * on any thread, and must drop each of them: the client's memory is
+ * free after the last drop and the end of the session.
+ *
  * Units: moments are zkl_nanos of zkl_now, durations are zkl_nanos or, as a double, seconds.
- * ZKL_NEVER means no deadline.
+ * ZKL_NEVER means no deadline. A deadline that has passed, also 0 or one below 0, ends the wait
+ * before a server can answer; what needs no answer may still succeed. So 0 stands neither for "no
+ * deadline" nor for a single try: `once` asks for that one, and then the deadline does not count.
+ * NaN, and a number of seconds below 0, make a deadline that has passed, or the shortest duration
+ * (zkl_clock_after, zkl_clock_duration). Elsewhere a comment says what they do.
  *
  * Errors: where the memory can run out, a function returns ZKL_NO_MEMORY or NULL. The engine checks
- * no pointer: NULL is allowed only where a comment says so.
+ * no pointer: NULL is allowed only where a comment says so. It checks numbers: for one that is out
+ * of range, a function of a text returns "unknown", and one that returns or answers a zkl_status
+ * ZKL_BAD_ARGUMENT. A buffer for a text has at least 1 byte; a longer text is truncated, unless a
+ * comment says otherwise.
  *
  * An object that a function creates for the host belongs to the host until the host calls the drop
  * function of its type. After that no event of the object comes. The drop functions of queries,
@@ -57,12 +72,13 @@ typedef int64_t zkl_nanos; /* nanoseconds since boot; differences are durations 
  * machine is suspended. */
 ZKL_API zkl_nanos zkl_now(void);
 /* The moment so many seconds after `now`. ZKL_NEVER for infinity, and for more than the type can
- * hold. */
+ * hold. `now` for 0, for a negative number and for NaN: a deadline that has passed. */
 ZKL_API zkl_nanos zkl_clock_after(zkl_nanos now, double seconds);
-/* A duration of so many seconds, above 0; rounded up, so it is never 0. ZKL_NEVER if the type
- * cannot hold it. */
+/* A duration of so many seconds; rounded up, and at least 1, because 0 means "no bound" in
+ * zkl_terms. So 1 for 0, for a negative number and for NaN. ZKL_NEVER if the type cannot hold
+ * it. */
 ZKL_API zkl_nanos zkl_clock_duration(double seconds);
-/* A duration in seconds. */
+/* A duration in seconds; that of ZKL_NEVER is some 9.2e9. */
 ZKL_API double zkl_clock_seconds(zkl_nanos duration);
 
 /* ---- results ---- */
@@ -85,7 +101,7 @@ typedef enum zkl_code {
     ZKL_AUTH_FAILED,      /* the servers refused the credentials: the client is of no use */
     ZKL_FORKED,           /* the client belongs to the parent process */
     ZKL_NO_MEMORY,        /* or no descriptor, or no thread */
-    ZKL_BAD_ARGUMENT,     /* the connect string, the timeout, a path or the terms are malformed */
+    ZKL_BAD_ARGUMENT,     /* the function's comment says which arguments it refuses */
     ZKL_TOO_BIG,          /* one request cannot hold it */
     ZKL_TOO_MANY,         /* the lock's directory has more than 20,000 children */
     ZKL_BUSY,             /* max_waiting callers of this client already wait here */
@@ -103,7 +119,7 @@ typedef enum zkl_code {
 #define ZKL_STATUS_LAST (ZKL_STATUS_END - 1)
 
 /* The text of a status (docs/api.md): "timeout", "zookeeper: MARSHALLINGERROR"; static, never
- * NULL. */
+ * NULL. "zookeeper: UNKNOWN" for any other number. */
 ZKL_API const char *zkl_status_text(zkl_status status);
 
 /* ---- names of nodes ---- */
@@ -133,7 +149,7 @@ typedef struct zkl_guid {
 } zkl_guid;
 
 /* Parses kind and sequence of a name that any compatible client has created. ZKL_KIND_NONE: not a
- * lock's node. */
+ * lock's node, and *sequence is unchanged. */
 ZKL_API zkl_kind zkl_znode_parse(const char *name, int32_t *sequence);
 /* Parses the GUID of a name that zklock could have created. false: it is none. */
 ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
@@ -142,8 +158,16 @@ ZKL_API bool zkl_znode_guid(const char *name, zkl_guid *guid);
  * arguments" for such a path, without naming it. */
 ZKL_API bool zkl_path_is_spelled(const char *path);
 /* True if the path is absolute and spelled, and no component is empty, "." or ".."; "/" is such a
- * path. The functions that take a path answer ZKL_BAD_ARGUMENT for any other one. */
+ * path. The functions that take a node's path answer ZKL_BAD_ARGUMENT for any other one. */
 ZKL_API bool zkl_path_is_valid(const char *path);
+/* True if the path is "/zookeeper" or below it: those nodes are the servers' own. No lock may be
+ * there, and no node that the host writes. */
+ZKL_API bool zkl_path_is_reserved(const char *path);
+/* True if a lock may have the path: it is valid, not "/" and not reserved; it has at most 4096
+ * bytes and 128 components, each of at most 255 bytes, and none of them is a name that
+ * zkl_znode_parse takes for a lock's node. The functions that take a lock's path answer
+ * ZKL_BAD_ARGUMENT for any other one. The chroot of the connect string does not count. */
+ZKL_API bool zkl_path_is_lock(const char *path);
 
 /* ---- clients ---- */
 
@@ -161,7 +185,7 @@ typedef enum zkl_state {
     ZKL_STATE_FORKED
 } zkl_state;
 
-/* "connecting", "connected", ...; static. */
+/* "connecting", "connected", ...; static, never NULL. "unknown" for any other number. */
 ZKL_API const char *zkl_state_text(zkl_state state);
 
 /* The ACL of the nodes that the client creates. */
@@ -197,17 +221,20 @@ ZKL_API const char *zkl_tls_problem(const char *ca, const char *cert, const char
 ZKL_API bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
 /* Starts connecting; does not wait. ZKL_OK: *client belongs to the host until zkl_free.
- * ZKL_BAD_ARGUMENT: the connect string or the timeout is wrong. ZKL_NO_MEMORY also stands for
- * descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
+ * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN) or the ACL is wrong. ZKL_NO_MEMORY
+ * also stands for descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
 ZKL_API zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
 /* Answers every waiter with ZKL_CLOSED, gives holds back, and ends the session in the background.
- * When that is done, zkl_ended becomes true and the descriptor readable. Twice is fine. */
+ * When that is done, zkl_ended becomes true and the descriptor readable. Twice is fine. Does not
+ * wait; ending the session takes some seconds at most if no server answers. */
 ZKL_API void zkl_close(zkl_client *client);
 /* Has everything ended that zkl_close has begun? Does not take the client's mutex. */
 ZKL_API bool zkl_ended(zkl_client *client);
-/* The host gives up the client; closes it first if the host has not. Contenders, queries, notifiers
- * and visits stay valid. */
+/* The host gives up the client; closes it first if the host has not. Does not wait: the session
+ * ends in the background, unless the process exits before. Call it once; afterwards only the drops,
+ * and the other functions of objects that the host still has, are allowed. In a forked child it
+ * does nothing. */
 ZKL_API void zkl_free(zkl_client *client);
 
 /* From now on the client keeps no shared node that no caller uses: the host is about to leave. */
@@ -234,7 +261,8 @@ typedef struct zkl_histogram {
     double sum;                    /* seconds */
 } zkl_histogram;
 
-/* The upper bound of a bucket, in seconds; that of the last is INFINITY. */
+/* The upper bound of a bucket, in seconds; that of the last is INFINITY, as for any larger
+ * number. */
 ZKL_API double zkl_bound(size_t bucket);
 
 typedef struct zkl_stats {
@@ -269,7 +297,8 @@ typedef enum zkl_result {
     ZKL_RESULT_END /* none: how many there are */
 } zkl_result;
 
-/* "acquired", "timeout", ...; static. */
+/* "acquired", "timeout", ...; static, never NULL. "unknown" for any other number, such as
+ * ZKL_RESULT_END. */
 ZKL_API const char *zkl_result_text(zkl_result result);
 
 /* Why a hold was lost. */
@@ -281,7 +310,8 @@ typedef enum zkl_loss {
     ZKL_LOSS_END       /* none: how many there are */
 } zkl_loss;
 
-/* "none", "expired", ...; static. */
+/* "none", "expired", ...; static, never NULL. "unknown" for any other number, such as
+ * ZKL_LOSS_END. */
 ZKL_API const char *zkl_loss_text(zkl_loss loss);
 
 /* The counts of the locks with one name. */
@@ -300,10 +330,12 @@ typedef struct zkl_counts {
 /* Of all counts: "", the names, "other". */
 #define ZKL_COUNTS_MOST (ZKL_NAMES_MOST + 2)
 
-/* The number of a name, for zkl_terms. ZKL_NO_MEMORY, ZKL_FORKED. */
+/* The number of a name, for zkl_terms; that of "" is 0. ZKL_NO_MEMORY, ZKL_FORKED. */
 ZKL_API zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number);
 /* An acquire through a lock with the name of that number has ended before its caller could join. It
- * took `wait`. A call of zkl_join counts by itself, also one that fails. */
+ * took `wait`; a negative one counts as 0. A number that no zkl_name has returned counts as 0, too.
+ * A call of zkl_join counts by itself, also one that fails, except with ZKL_BAD_ARGUMENT and
+ * ZKL_FORKED. */
 ZKL_API void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos wait);
 
 typedef struct zkl_measures {
@@ -442,7 +474,8 @@ typedef struct zkl_terms {
     zkl_nanos max_hold;   /* how long it may hold before it loses the hold; 0: no bound */
     zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
     zkl_nanos slow;       /* a wait that takes longer is a line of the log; 0: never */
-    unsigned name;        /* of zkl_name: which counts it belongs to; 0: those without a name */
+    /* of zkl_name: which counts it belongs to; 0, or any other number: those without a name */
+    unsigned name;
     /* 1 and the number of callers of this client that may wait here; 0: no bound */
     uint32_t max_waiting;
     const zkl_sharing
@@ -455,16 +488,18 @@ typedef struct zkl_terms {
 /* Joins the line at `path`, which is absolute, without the chroot, and not "/". One event of `tag`
  * answers: GRANTED or FAILED, at the latest at the deadline. Without ZKL_OK there is no contender
  * and no event: ZKL_CLOSED, ZKL_AUTH_FAILED, ZKL_FORKED, ZKL_NO_MEMORY; ZKL_BAD_ARGUMENT: the path
- * is not valid (zkl_path_is_valid), or the terms have another kind, or no permits. */
+ * is not that of a lock (zkl_path_is_lock), or the terms have another kind, no permits for a LEASE,
+ * a negative `max_hold` or `slow`, or a sharing for a LEASE or without handoffs. */
 ZKL_API zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag,
                             const zkl_terms *terms, zkl_contender **contender);
-/* Joins several lines at once: it will hold all of them or none. There is at least one path, the
- * paths differ, and terms->kind is LOCK. FAILED with ZKL_TOO_BIG: one request cannot hold so many
- * paths. */
+/* Joins several lines at once: it will hold all of them or none. There is at least one path, no
+ * path is given twice or lies below another, terms->kind is LOCK, and there is no sharing:
+ * otherwise ZKL_BAD_ARGUMENT, as of zkl_join. FAILED with ZKL_TOO_BIG: one request cannot hold so
+ * many paths. */
 ZKL_API zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count,
                                 uint64_t tag, const zkl_terms *terms, zkl_contender **contender);
 /* `count` leases together, from 1 to terms->permits, of the semaphore at `path`; terms->kind is
- * LEASE. */
+ * LEASE. Otherwise ZKL_BAD_ARGUMENT, as of zkl_join. */
 ZKL_API zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                                    const zkl_terms *terms, zkl_contender **contender);
 /* Gives a hold back; the release is on its way when this returns, and zkl_query_flush waits until
@@ -489,9 +524,12 @@ ZKL_API bool zkl_rest(zkl_contender *contender);
 ZKL_API bool zkl_take_again(zkl_contender *contender);
 /* Was it held, then given back (in either way), and not taken again? */
 ZKL_API bool zkl_given_back(zkl_contender *contender);
-/* Ends the wait with an event FAILED, ZKL_CANCELLED, unless there was an answer before. */
+/* Ends the wait with an event FAILED, ZKL_CANCELLED, unless there was an answer before. Does
+ * nothing to a hold. */
 ZKL_API void zkl_cancel(zkl_contender *contender);
-/* Ends the wait or the hold, which counts as abandoned. */
+/* Ends the wait or the hold, which counts as abandoned, and the contender: call nothing else with
+ * it afterwards. An open question about it, or an open write that it guards and that the client has
+ * not handed over, answers ZKL_LOST. */
 ZKL_API void zkl_drop(zkl_contender *contender);
 /* Seconds since it began to wait, or since it was granted; 0 if neither. */
 ZKL_API double zkl_since(zkl_contender *contender);
@@ -525,19 +563,26 @@ ZKL_API bool zkl_front_of(zkl_contender *contender, zkl_front *front);
 
 /* ---- queries: questions answered by one ANSWER event of `tag` ---- */
 
-/* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. */
+/* Is there a session? ZKL_OK, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_DISCONNECTED at the deadline. Like
+ * the other questions it returns NULL if there is no memory for it, and in a forked child. */
 ZKL_API zkl_query *zkl_query_session(zkl_client *client, uint64_t tag, zkl_nanos deadline);
-/* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED,
- * ZKL_CLOSED. */
+/* Has every release made so far been confirmed? ZKL_OK, ZKL_TIMEOUT, ZKL_DISCONNECTED, ZKL_CLOSED,
+ * or why the servers refuse to delete a node: ZKL_ACCESS_DENIED. */
 ZKL_API zkl_query *zkl_query_flush(zkl_client *client, uint64_t tag, zkl_nanos deadline);
-/* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, or an error at the deadline. */
+/* Does the contender hold, with validity above 0? ZKL_OK, ZKL_LOST, which also says that it never
+ * held; ZKL_CLOSED; at the deadline ZKL_TIMEOUT or ZKL_DISCONNECTED. */
 ZKL_API zkl_query *zkl_query_validity(zkl_contender *contender, uint64_t tag, zkl_nanos deadline);
 /* Lists the participants of the line, or of the leases' directory. ZKL_OK: zkl_participant_at
- * returns them. ZKL_BAD_ARGUMENT: the path is not valid. */
+ * returns them; there are none if there is no such node. ZKL_BAD_ARGUMENT: the path is not valid.
+ * Also ZKL_ACCESS_DENIED, ZKL_TOO_MANY, ZKL_AUTH_FAILED, ZKL_CLOSED, ZKL_NO_MEMORY; at the deadline
+ * ZKL_TIMEOUT or ZKL_DISCONNECTED. `once`: a single try, which answers ZKL_DISCONNECTED if there is
+ * no connection. */
 ZKL_API zkl_query *zkl_query_participants(zkl_client *client, const char *path, bool leases,
                                           uint64_t tag, zkl_nanos deadline, bool once);
 
-/* Asks the holders to give it back. ZKL_OK: zkl_revoked returns how many there were. */
+/* Asks the holders to give it back. ZKL_OK: zkl_revoked returns how many there were.
+ * ZKL_BAD_ARGUMENT: the path is not that of a lock (zkl_path_is_lock). The other answers are those
+ * of zkl_query_participants. */
 ZKL_API zkl_query *zkl_query_revoke(zkl_client *client, const char *path, bool leases, uint64_t tag,
                                     zkl_nanos deadline, bool once);
 /* How many holders zkl_query_revoke has asked. Call it only after the ANSWER. */
@@ -584,7 +629,8 @@ typedef struct zkl_op {
     const char *data; /* CREATE, SET */
     size_t length;    /* bytes of it */
     int32_t version;  /* SET, DELETE, CHECK; -1: any */
-    /* CREATE: `container` and `parents` not among several; `parents` makes missing parents */
+    /* CREATE: `container` neither with `ephemeral` nor with `sequential`; `container` and `parents`
+     * not among several; `parents` makes missing parents */
     bool ephemeral, sequential, container, parents;
     bool own_acl; /* CREATE: `acl` counts, otherwise the client's */
     zkl_acl acl;
@@ -621,7 +667,12 @@ typedef struct zkl_node_request zkl_node_request;
  *
  * The client hands the operation to the link when there is one. ZKL_TIMEOUT, ZKL_DISCONNECTED,
  * ZKL_CLOSED, ZKL_AUTH_FAILED of a write: it never did. ZKL_UNKNOWN: it did, and no answer came. It
- * hands a read over again and again, until the deadline. `once`: one try. */
+ * hands a read over again and again, until the deadline. `once`: one try, without a deadline.
+ *
+ * ZKL_BAD_ARGUMENT without having asked a server: the kind is not a zkl_op_kind, or not for this
+ * function; the path is not valid (zkl_path_is_valid), or it is reserved (zkl_path_is_reserved) and
+ * the operation a CREATE, SET or DELETE; or the flags or the ACL of a CREATE are not as zkl_op
+ * says. */
 ZKL_API zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint64_t tag,
                                       zkl_nanos deadline, bool once);
 /* Does all operations, which are CREATE, SET, DELETE or CHECK, or none. `guard`: NULL, or a
@@ -629,7 +680,8 @@ ZKL_API zkl_node_request *zkl_node_do(zkl_client *client, const zkl_op *op, uint
 ZKL_API zkl_node_request *zkl_node_do_all(zkl_client *client, const zkl_op *ops, size_t count,
                                           zkl_contender *guard, uint64_t tag, zkl_nanos deadline,
                                           bool once);
-/* Reads after its ANSWER show all that anybody had written before. */
+/* Reads after its ANSWER, if that is ZKL_OK, show all that anybody had written before. ZKL_TIMEOUT,
+ * ZKL_DISCONNECTED, ZKL_CLOSED, ZKL_AUTH_FAILED: they may not. */
 ZKL_API zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_nanos deadline,
                                         bool once);
 
@@ -638,7 +690,8 @@ ZKL_API zkl_node_request *zkl_node_sync(zkl_client *client, uint64_t tag, zkl_na
 ZKL_API const zkl_content *zkl_node_request_content(const zkl_node_request *request, size_t index);
 /* EXISTS: is the node there? */
 ZKL_API bool zkl_node_request_found(const zkl_node_request *request);
-/* The number of the operation that failed, from 1; 0: none in particular. */
+/* The number of the operation that failed, from 1; 0: none in particular. Call it only after the
+ * ANSWER, like zkl_node_request_found. */
 ZKL_API size_t zkl_node_request_failed(const zkl_node_request *request);
 /* The client does not hand over an operation that it still keeps. A write that it has handed over
  * may or may not be done: a read that the host asks for from now on shows which. */
@@ -652,6 +705,9 @@ typedef struct zkl_once zkl_once;
  * servers' clock? `held` holds the mutex: terms->kind was LOCK, and it has one path. One ANSWER
  * event of `tag`.
  *
+ * ZKL_BAD_ARGUMENT: `held` is not of a mutex, but of a read, a write, leases or several paths; or
+ * `seconds` is 0, negative or NaN. A finite number may be as large as a double can be.
+ *
  * ZKL_OK: zkl_once_left returns how many seconds are left. 0: it is due, and with `mark` the mark
  * is written. A mark that lies in the future counts from now on. ZKL_WRONG_KIND: the path is that
  * of a semaphore, or the mark's data is no token. ZKL_LOST: `held` does not hold any more.
@@ -659,7 +715,8 @@ typedef struct zkl_once zkl_once;
  * ZKL_DISCONNECTED, ... */
 ZKL_API zkl_once *zkl_once_ask(zkl_contender *held, double seconds, bool mark, uint64_t tag,
                                zkl_nanos deadline);
-/* Writes the mark, whenever the latest one was written. The answers are those of zkl_once_ask. */
+/* Writes the mark, whenever the latest one was written. The answers are those of zkl_once_ask;
+ * zkl_once_left is 0. */
 ZKL_API zkl_once *zkl_once_mark(zkl_contender *held, uint64_t tag, zkl_nanos deadline);
 /* Seconds until it is due again; 0: it is due. INFINITY: never. Call it only after the ANSWER. */
 ZKL_API double zkl_once_left(zkl_once *once);

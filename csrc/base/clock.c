@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
+#include <math.h>
 #include <time.h>
 
 static zkl_nanos boot_now(void) {
@@ -13,16 +14,19 @@ const zkl_clock zkl_clock_boot = {boot_now};
 
 zkl_nanos zkl_clock_after(zkl_nanos now, double seconds) {
     const double century = 3.2e9; /* int64 nanoseconds hold 292 years */
+    if (isnan(seconds) || seconds <= 0)
+        return now;
     if (seconds >= century)
         return ZKL_NEVER;
     const double nanos = seconds * 1e9; /* rounds to a double on i386, too */
-    return now + (zkl_nanos)nanos;
+    return now < ZKL_NEVER - (zkl_nanos)nanos ? now + (zkl_nanos)nanos : ZKL_NEVER;
 }
 
 zkl_nanos zkl_clock_duration(double seconds) {
     const zkl_nanos duration = zkl_clock_after(0, seconds);
     const double nanos = seconds * 1e9;
-    return duration == ZKL_NEVER || (double)duration >= nanos ? duration : duration + 1;
+    const bool whole = duration > 0 && (double)duration >= nanos;
+    return duration == ZKL_NEVER || whole ? duration : duration + 1;
 }
 
 double zkl_clock_seconds(zkl_nanos duration) {

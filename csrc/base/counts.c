@@ -32,15 +32,15 @@ static const char *const losses[] = {
 _Static_assert(sizeof losses / sizeof *losses == ZKL_LOSS_END, "each has a text");
 
 double zkl_bound(size_t bucket) {
-    return zkl_bounds[bucket];
+    return bucket < ZKL_BUCKETS ? zkl_bounds[bucket] : INFINITY;
 }
 
 const char *zkl_result_text(zkl_result result) {
-    return results[result];
+    return (size_t)result < ZKL_RESULT_END ? results[result] : "unknown";
 }
 
 const char *zkl_loss_text(zkl_loss loss) {
-    return losses[loss];
+    return (size_t)loss < ZKL_LOSS_END ? losses[loss] : "unknown";
 }
 
 zkl_result zkl_result_of(zkl_status status) {

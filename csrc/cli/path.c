@@ -62,12 +62,6 @@ static const char *problem_of_components(const char *path, cli_path_use use) {
     return NULL;
 }
 
-static bool is_reserved(const char *path) {
-    static const char reserved[] = "/zookeeper";
-    const size_t length = sizeof reserved - 1;
-    return strncmp(path, reserved, length) == 0 && (path[length] == '/' || !path[length]);
-}
-
 const char *cli_path_problem(const char *path, const char *hosts, cli_path_use use) {
     if (path[0] != '/')
         return "it must begin with '/'";
@@ -81,7 +75,7 @@ const char *cli_path_problem(const char *path, const char *hosts, cli_path_use u
     const char *problem = problem_of_components(path, use);
     if (problem)
         return problem;
-    if (use != CLI_PATH_READ && is_reserved(path))
+    if (use != CLI_PATH_READ && zkl_path_is_reserved(path))
         return "/zookeeper is reserved for the servers";
     if (!zkl_path_is_spelled(path))
         return "it contains a character that ZooKeeper rejects";

@@ -267,7 +267,8 @@ static void close_at_exit(zkl_registered *registered) {
 }
 
 zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
-    if (!(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST))
+    if (!(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST) ||
+        (size_t)config->acl > ZKL_ACL_READ)
         return ZKL_BAD_ARGUMENT;
     errno = 0;
     zkl_client *client = calloc(1, sizeof *client);
@@ -353,7 +354,7 @@ const char *zkl_state_text(zkl_state state) {
         [ZKL_STATE_AUTH_FAILED] = "auth failed", [ZKL_STATE_CLOSED] = "closed",
         [ZKL_STATE_FORKED] = "forked",
     };
-    return texts[state];
+    return (size_t)state < sizeof texts / sizeof *texts ? texts[state] : "unknown";
 }
 
 zkl_state zkl_client_state(zkl_client *client) {

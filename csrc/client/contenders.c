@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* locked */
 static zkl_status usable(const zkl_client *client) {
@@ -58,21 +59,56 @@ static zkl_contender *join(zkl_client *client, const joining *j) {
                              : zkl_line_join(line, j->tag, j->terms);
 }
 
-static bool is_lock_path(const char *path) {
-    return zkl_path_is_valid(path) && path[1];
+/* Leases and multilocks have nodes of their own. */
+static bool is_sensible_sharing(const joining *j) {
+    const zkl_terms *terms = j->terms;
+    return !terms->sharing ||
+           (!j->all && terms->kind != ZKL_KIND_LEASE && terms->sharing->handoffs > 0);
 }
 
-/* A path that is NULL is no mistake of the host's: there was no memory for it. */
+/* The caller has checked the path of leases; those here are below it, and NULL if there was no
+ * memory for them. */
 static bool is_sensible(const joining *j, const char *const *paths) {
     const zkl_terms *terms = j->terms;
-    bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK && terms->kind <= ZKL_KIND_LEASE;
+    bool valid = j->path_count > 0 && terms->kind >= ZKL_KIND_LOCK &&
+                 terms->kind <= ZKL_KIND_LEASE && terms->max_hold >= 0 && terms->slow >= 0 &&
+                 is_sensible_sharing(j);
     if (j->all)
         valid = valid && terms->kind == ZKL_KIND_LOCK;
     if (terms->kind == ZKL_KIND_LEASE)
         valid = valid && terms->permits > 0 && j->leases <= terms->permits;
-    for (size_t i = 0; valid && i < j->path_count; i++)
-        valid = !paths[i] || is_lock_path(paths[i]);
+    for (size_t i = 0; valid && !j->leases && i < j->path_count; i++)
+        valid = zkl_path_is_lock(paths[i]);
     return valid;
+}
+
+/* By the bytes, but a slash comes before all others: behind a path come those below it. */
+static int compare_paths(const void *left, const void *right) {
+    const unsigned char *a = *(const unsigned char *const *)left,
+                        *b = *(const unsigned char *const *)right;
+    while (*a && *a == *b)
+        a++, b++;
+    const int first = *a == '/' ? 1 : *a, second = *b == '/' ? 1 : *b;
+    return first - second;
+}
+
+static bool is_at_or_below(const char *path, const char *above) {
+    const size_t length = strlen(above);
+    return strncmp(path, above, length) == 0 && (!path[length] || path[length] == '/');
+}
+
+/* ZKL_BAD_ARGUMENT: two of the paths are the same, or one is below another. */
+static zkl_status compare_all(const char *const *paths, size_t count) {
+    const char **sorted = malloc(count * sizeof *sorted);
+    if (!sorted)
+        return ZKL_NO_MEMORY;
+    memcpy(sorted, paths, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_paths);
+    bool apart = true;
+    for (size_t i = 1; apart && i < count; i++)
+        apart = !is_at_or_below(sorted[i], sorted[i - 1]);
+    free(sorted);
+    return apart ? ZKL_OK : ZKL_BAD_ARGUMENT;
 }
 
 /* Takes paths without the chroot; NULL: there was no memory for one. */
@@ -115,16 +151,20 @@ zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag, const zk
 
 zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count, uint64_t tag,
                         const zkl_terms *terms, zkl_contender **contender) {
-    return join_at(client, paths,
-                   (joining){.path_count = count, .all = true, .tag = tag, .terms = terms},
-                   contender);
+    const joining all = {.path_count = count, .all = true, .tag = tag, .terms = terms};
+    if (zkl_client_forked(client))
+        return ZKL_FORKED;
+    if (!is_sensible(&all, paths))
+        return ZKL_BAD_ARGUMENT;
+    const zkl_status apart = compare_all(paths, count);
+    return apart == ZKL_OK ? join_at(client, paths, all, contender) : apart;
 }
 
 zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                            const zkl_terms *terms, zkl_contender **contender) {
     if (zkl_client_forked(client))
         return ZKL_FORKED;
-    if (!count || terms->kind != ZKL_KIND_LEASE || !is_lock_path(path))
+    if (!count || terms->kind != ZKL_KIND_LEASE || !zkl_path_is_lock(path))
         return ZKL_BAD_ARGUMENT;
     char *gate = NULL, *leases = NULL;
     if (asprintf(&gate, "%s/locks", path) < 0)

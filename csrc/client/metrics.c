@@ -37,7 +37,7 @@ zkl_status zkl_name(zkl_client *client, const char *name, unsigned *number) {
 void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos wait) {
     if (!zkl_client_begin(client))
         return;
-    zkl_counts_ended(&client->context.counts, name, status, wait);
+    zkl_counts_ended(&client->context.counts, name, status, wait > 0 ? wait : 0);
     zkl_client_unlock(client);
 }
 

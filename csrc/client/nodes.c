@@ -22,12 +22,23 @@ static char *path_of(const zkl_client *client, const zkl_op *op) {
                     : zkl_client_node_path(client, op->path);
 }
 
+static bool is_sensible_create(const zkl_op *op, bool several) {
+    if (op->container && (op->ephemeral || op->sequential))
+        return false;
+    if (several && (op->container || op->parents))
+        return false;
+    return !op->own_acl || (size_t)op->acl <= ZKL_ACL_READ;
+}
+
 /* libzookeeper frees the path of a malformed operation of a transaction, which is ours. */
 static bool is_sensible(const zkl_op *op, bool several) {
     const bool writes =
         op->kind == ZKL_OP_CREATE || op->kind == ZKL_OP_SET || op->kind == ZKL_OP_DELETE;
     const bool reads = op->kind <= ZKL_OP_CHILDREN || op->kind == ZKL_OP_ACL;
-    return (writes || (several ? op->kind == ZKL_OP_CHECK : reads)) && zkl_path_is_valid(op->path);
+    if (op->kind == ZKL_OP_CREATE && !is_sensible_create(op, several))
+        return false;
+    return (writes || (several ? op->kind == ZKL_OP_CHECK : reads)) &&
+           zkl_path_is_valid(op->path) && !(writes && zkl_path_is_reserved(op->path));
 }
 
 /* The wish has paths without the chroot. */

@@ -85,7 +85,7 @@ static zkl_query *ask_at(zkl_client *client, zkl_query_kind asked, const char *p
     if (!full)
         return NULL;
     at.path = full;
-    at.malformed = !zkl_path_is_valid(path);
+    at.malformed = asked == ZKL_QUERY_REVOKE ? !zkl_path_is_lock(path) : !zkl_path_is_valid(path);
     zkl_query *query =
         ask(client, asked, tag, at.once ? ZKL_NEVER : deadline, fill_participants, &at);
     free(full);

@@ -64,7 +64,8 @@ void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
     c->common = common;
     c->context = common->context;
     c->compound = compound;
-    c->terms = (zkl_demand){terms->kind,    terms->once,        (uint8_t)terms->name,
+    const uint8_t name = terms->name < ZKL_COUNTS_MOST ? (uint8_t)terms->name : 0;
+    c->terms = (zkl_demand){terms->kind,    terms->once,        name,
                             terms->permits, terms->max_waiting, terms->max_hold};
     c->hosted = true;
     c->answer.tag = c->news.tag = tag;

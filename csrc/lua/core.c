@@ -65,6 +65,12 @@ static int core_is_spelled(lua_State *L) {
     return 1;
 }
 
+/* core.is_reserved(path) -> true if the path is the servers' own */
+static int core_is_reserved(lua_State *L) {
+    lua_pushboolean(L, zkl_path_is_reserved(luaL_checkstring(L, 1)));
+    return 1;
+}
+
 /* core.host_data(coroutine) -> the address that its host has attached to it, or nil: OpenResty's
  * LuaJIT attaches a request, and uses coroutines again for other requests. */
 static int core_host_data(lua_State *L) {
@@ -131,6 +137,7 @@ int luaopen_zklock_core(lua_State *L) {
         {"connect", zkl_lua_connect},
         {"is_node", core_is_node},
         {"is_spelled", core_is_spelled},
+        {"is_reserved", core_is_reserved},
         {"spare_handlers", zkl_lua_spare_handlers},
         {"interrupt_on", zkl_lua_interrupt_on},
         {"host_data", core_host_data},

@@ -43,6 +43,7 @@ struct zkl_once {
     zkl_onces *all;
     zkl_list_item item; /* all->pending */
     zkl_once_task task;
+    bool malformed;      /* the answer is ZKL_BAD_ARGUMENT */
     zkl_contender *held; /* NULL: it is gone */
     char token[TOKEN_SIZE];
     char *paths[REQUESTS]; /* full; TIME's is that of the scratch node */
@@ -349,12 +350,20 @@ static bool make_paths(zkl_once *o) {
     return true;
 }
 
+/* A multilock has a second node: its mark would be that of its first path alone. */
+static bool is_of_mutex(const zkl_contender *held) {
+    return held->terms.kind == ZKL_KIND_LOCK &&
+           (held->phase != ZKL_HELD || !held->call->part((zkl_contender *)held, 1));
+}
+
 zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms) {
     zkl_once *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
     o->all = all;
     o->task = terms->task;
+    o->malformed =
+        !is_of_mutex(terms->held) || (terms->task != ZKL_ONCE_MARK && !(terms->seconds > 0));
     o->held = terms->held->phase == ZKL_HELD ? terms->held : NULL;
     o->seconds = terms->seconds;
     o->deadline = terms->deadline;
@@ -375,7 +384,9 @@ zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms) {
 void zkl_once_start(zkl_once *o) {
     o->stage = READING;
     zkl_list_append(&o->all->pending, &o->item);
-    if (o->held)
+    if (o->malformed)
+        resolve(o, ZKL_BAD_ARGUMENT);
+    else if (o->held)
         read_all(o);
     else
         resolve(o, ZKL_LOST);

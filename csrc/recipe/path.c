@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Of a lock's path, without the chroot. A node below it fits into ZKL_NODE_PATH. */
+enum { PATH_MOST = 4096, COMPONENTS_MOST = 128, COMPONENT_MOST = 255 };
+
 /* How many bytes follow the first byte of a character, and that byte's value. 3: no character that
  * the servers accept begins with it. */
 static unsigned lead(unsigned char byte, uint32_t *code) {
@@ -58,4 +61,37 @@ bool zkl_path_is_valid(const char *path) {
         at += length;
     }
     return true;
+}
+
+bool zkl_path_is_reserved(const char *path) {
+    static const char reserved[] = "/zookeeper";
+    const size_t length = sizeof reserved - 1;
+    return strncmp(path, reserved, length) == 0 && (path[length] == '/' || !path[length]);
+}
+
+/* False for the name of a node in the line of a lock one level up: it would keep that lock's
+ * callers waiting. */
+static bool is_component_of_lock(const char *component, size_t length) {
+    char name[COMPONENT_MOST + 1];
+    int32_t sequence;
+    if (length > COMPONENT_MOST)
+        return false;
+    memcpy(name, component, length);
+    name[length] = '\0';
+    return zkl_znode_parse(name, &sequence) == ZKL_KIND_NONE;
+}
+
+bool zkl_path_is_lock(const char *path) {
+    if (!zkl_path_is_valid(path) || !path[1] || zkl_path_is_reserved(path) ||
+        strlen(path) > PATH_MOST)
+        return false;
+    size_t components = 0;
+    for (const char *at = path; *at; components++) {
+        at++; /* the slash */
+        const size_t length = strcspn(at, "/");
+        if (!is_component_of_lock(at, length))
+            return false;
+        at += length;
+    }
+    return components <= COMPONENTS_MOST;
 }

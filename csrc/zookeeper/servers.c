@@ -82,7 +82,7 @@ static bool chroot_valid(const char *chroot) {
             return false;
     }
     return zkl_path_is_spelled(chroot) && strlen(chroot) <= CHROOT_MOST &&
-           strcmp(chroot, "/zookeeper") != 0 && strncmp(chroot, "/zookeeper/", 11) != 0;
+           !zkl_path_is_reserved(chroot);
 }
 
 bool zkl_servers_parse(zkl_servers *servers, const char *text, char *why, size_t size) {

@@ -125,7 +125,9 @@ describe("the C library #once #bare", function()
 
   it("tells the example why it gets no lock", function()
     ok("cc -o " .. prefix .. "/epoll " .. EXAMPLE .. " $(pkg-config --cflags --libs zklock)")
-    local code, _, err = sh(prefix .. "/epoll 127.0.0.1:99999 /x 0")
-    assert.same({ 1, "epoll: bad argument\n" }, { code, err })
+    for _, arguments in ipairs { "127.0.0.1:99999 /x 0", "127.0.0.1:1 /zookeeper/x 0", "127.0.0.1:1 /x/ 0" } do
+      local code, _, err = sh(prefix .. "/epoll " .. arguments)
+      assert.same({ 1, "epoll: bad argument\n" }, { code, err })
+    end
   end)
 end)

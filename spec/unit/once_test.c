@@ -175,6 +175,69 @@ static void a_mark_in_the_future_counts_from_now_on(void) {
     settled(start(ZKL_ONCE_ASK, 60, LATER), 0);
 }
 
+/* ---- what nobody can ask ---- */
+
+static void refuses(double seconds) {
+    check_note("seconds: %f", seconds);
+    const size_t asked = start(ZKL_ONCE_ASK, seconds, LATER),
+                 marked = start(ZKL_ONCE_ASK_AND_MARK, seconds, LATER);
+    CHECK_TOLD(asked, ZKL_BAD_ARGUMENT);
+    CHECK_TOLD(marked, ZKL_BAD_ARGUMENT);
+    CHECK_TEXT(fake_batch(one), "");
+    CHECK(mark() == NULL);
+}
+
+static void a_number_of_seconds_is_above_0(void) {
+    refuses(0);
+    refuses(-0.0);
+    refuses(-HOUR);
+    refuses(-INFINITY);
+    refuses(NAN);
+    settled(start(ZKL_ONCE_ASK, 5e-324, LATER), 0);
+    settled(start(ZKL_ONCE_ASK, 1e300, LATER), 0);
+}
+
+/* The hold of a caller that is no mutex. */
+static void refuses_hold(fake_caller *caller) {
+    fake_settle(one);
+    CHECK(caller->granted);
+    holder = caller;
+    const size_t asked = start(ZKL_ONCE_ASK, HOUR, LATER), due = ask_and_mark(HOUR),
+                 marked = start(ZKL_ONCE_MARK, 0, LATER);
+    CHECK_TOLD(asked, ZKL_BAD_ARGUMENT);
+    CHECK_TOLD(due, ZKL_BAD_ARGUMENT);
+    CHECK_TOLD(marked, ZKL_BAD_ARGUMENT);
+    CHECK_TEXT(fake_batch(one), "");
+    CHECK_INT(fake_release(caller), ZKL_OK);
+    fake_settle(one);
+}
+
+static void only_a_mutex_has_a_mark(void) {
+    const char *const paths[] = {"/many/a", "/many/b"};
+    refuses_hold(fake_read(one, "/rw"));
+    refuses_hold(fake_write_lock(one, "/rw"));
+    refuses_hold(fake_lease(one, "/pool", 1, 2));
+    refuses_hold(fake_join_all(one, paths, 2, LATER));
+    fake_share_as(10, 1, 1);
+    refuses_hold(fake_share_kind(one, "/rw", ZKL_KIND_WRITE, LATER));
+}
+
+static void a_mutex_of_a_list_of_one_path_has_a_mark(void) {
+    const char *const path = "/alone";
+    holder = fake_join_all(one, &path, 1, LATER);
+    fake_settle(one);
+    settled(ask_and_mark(HOUR), 0);
+    CHECK(fake_find(zk, "/alone/" ZKL_ONCE_NODE, FAKE_LATEST) != NULL);
+}
+
+static void a_mutex_that_takes_turns_has_a_mark(void) {
+    fake_share_as(10, 1, 1);
+    holder = fake_share(one, "/turns", LATER);
+    fake_settle(one);
+    settled(ask_and_mark(HOUR), 0);
+    CHECK(fake_find(zk, "/turns/" ZKL_ONCE_NODE, FAKE_LATEST) != NULL);
+}
+
 /* ---- what is no mark ---- */
 
 static void data_that_is_no_token_is_of_the_wrong_kind(void) {
@@ -448,6 +511,10 @@ int main(int argc, char **argv) {
         {"the mark is written, whenever the latest one was",
          the_mark_is_written_whenever_the_latest_one_was},
         {"a mark in the future counts from now on", a_mark_in_the_future_counts_from_now_on},
+        {"a number of seconds is above 0", a_number_of_seconds_is_above_0},
+        {"only a mutex has a mark", only_a_mutex_has_a_mark},
+        {"a mutex of a list of one path has a mark", a_mutex_of_a_list_of_one_path_has_a_mark},
+        {"a mutex that takes turns has a mark", a_mutex_that_takes_turns_has_a_mark},
         {"data that is no token is of the wrong kind", data_that_is_no_token_is_of_the_wrong_kind},
         {"the path of a semaphore is of the wrong kind",
          the_path_of_a_semaphore_is_of_the_wrong_kind},

@@ -154,7 +154,7 @@ function check.path_error(path, chroot, use)
       return "'" .. text.shown(component) .. "' could be the name of a lock's node"
     end
   end
-  if use ~= "read" and (path == "/zookeeper" or path:find("^/zookeeper/")) then
+  if use ~= "read" and core.is_reserved(path) then
     return "/zookeeper is reserved for the servers"
   end
   if not core.is_spelled(path) then return "it contains a character that ZooKeeper rejects" end

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of zklock.h with arguments that are out of range: a host in C has no checks but
+ * these. The client was never connected, so nothing but the checks can answer. */
+#include "base/process.h"
+#include "check.h"
+#include "client/client_state.h"
+#include "nodes/node_request.h"
+#include "nodes/node_watch.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG 7
+#define NUMBERS (sizeof numbers / sizeof *numbers)
+
+static const int numbers[] = {INT_MIN, -1000000, -1, 1000, 1000000, INT_MAX};
+static const char *const no_locks[] = {"",
+                                       "a",
+                                       "/",
+                                       "/a/",
+                                       "/a//b",
+                                       "/..",
+                                       "/zookeeper",
+                                       "/zookeeper/quota",
+                                       "/a/x-lock-0000000001/b",
+                                       "/a/_c_x-lease-0000000001"};
+#define NO_LOCKS (sizeof no_locks / sizeof *no_locks)
+
+static zkl_nanos read_moment(void) {
+    return ZKL_SECOND;
+}
+
+static const zkl_clock fake_clock = {read_moment};
+
+static zkl_client client;
+static char no_chroot[] = "";
+
+static void begin(void) {
+    memset(&client, 0, sizeof client);
+    pthread_mutex_init(&client.mutex, NULL);
+    client.generation = zkl_process_generation();
+    atomic_init(&client.users, 1);
+    client.context.clock = &fake_clock;
+    client.context.identifier = "";
+    client.session.servers.chroot = no_chroot;
+    CHECK(zkl_events_init(&client.context.events));
+    CHECK(zkl_receivers_init(&client.context.receivers));
+    CHECK(zkl_lines_init(&client.lines, &client.context));
+    client.queries = (zkl_queries){
+        .context = &client.context, .common = &client.lines.common, .state = &client.session.state};
+    zkl_node_requests_init(&client.nodes, &client.context, &client.session.state);
+    zkl_node_watches_init(&client.nodes, &client.lines);
+    client.onces.nodes = &client.nodes;
+    client.session.context = client.session.heart.context = &client.context;
+    client.session.timeout = 6 * ZKL_SECOND;
+}
+
+static void end(void) {
+    zkl_lines_destroy(&client.lines);
+    zkl_receivers_destroy(&client.context.receivers);
+    zkl_events_destroy(&client.context.events);
+    pthread_mutex_destroy(&client.mutex);
+}
+
+/* ---- numbers that index a table ---- */
+
+static void the_text_of_any_number_is_one(void) {
+    for (size_t i = 0; i < NUMBERS; i++) {
+        check_note("number: %d", numbers[i]);
+        CHECK_TEXT(zkl_loss_text((zkl_loss)numbers[i]), "unknown");
+        CHECK_TEXT(zkl_result_text((zkl_result)numbers[i]), "unknown");
+        CHECK_TEXT(zkl_state_text((zkl_state)numbers[i]), "unknown");
+    }
+    CHECK_TEXT(zkl_loss_text(ZKL_LOSS_END), "unknown");
+    CHECK_TEXT(zkl_loss_text(ZKL_LOSS_MAX_HOLD), "max_hold");
+    CHECK_TEXT(zkl_result_text(ZKL_RESULT_END), "unknown");
+    CHECK_TEXT(zkl_result_text(ZKL_RESULT_ERROR), "error");
+    CHECK_TEXT(zkl_state_text((zkl_state)(ZKL_STATE_FORKED + 1)), "unknown");
+    CHECK_TEXT(zkl_state_text(ZKL_STATE_FORKED), "forked");
+    CHECK_TEXT(zkl_status_text(ZKL_STATUS_END), "zookeeper: UNKNOWN");
+    CHECK_TEXT(zkl_status_text(INT_MIN), "zookeeper: UNKNOWN");
+}
+
+static void the_bound_of_a_bucket_that_is_not_there_is_infinite(void) {
+    CHECK(zkl_bound(ZKL_BUCKETS - 2) == 60);
+    CHECK(isinf(zkl_bound(ZKL_BUCKETS)));
+    CHECK(isinf(zkl_bound(SIZE_MAX)));
+}
+
+static uint64_t errors_without_a_name(void) {
+    static zkl_measures measures;
+    CHECK(zkl_client_measure(&client, &measures));
+    CHECK_INT(measures.count, 1);
+    return measures.counts[0].ended[ZKL_RESULT_ERROR];
+}
+
+static void a_number_of_no_name_counts_as_no_name(void) {
+    zkl_count(&client, UINT_MAX, ZKL_LOST, 0);
+    zkl_count(&client, ZKL_COUNTS_MOST, ZKL_LOST, 0);
+    zkl_count(&client, 1, ZKL_LOST, 0);
+    CHECK_INT(errors_without_a_name(), 3);
+}
+
+static void a_negative_wait_counts_as_none(void) {
+    zkl_stats stats;
+    zkl_count(&client, 0, ZKL_LOST, -5 * ZKL_SECOND);
+    zkl_client_stats(&client, &stats);
+    CHECK(stats.wait.sum == 0);
+    CHECK_INT(stats.wait.buckets[0], 1);
+}
+
+/* ---- time ---- */
+
+static void no_number_of_seconds_makes_a_deadline_never_come_by_mistake(void) {
+    const double none[] = {0, -0.0, -1, -1e300, -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        check_note("seconds: %f", none[i]);
+        CHECK_INT(zkl_clock_after(5, none[i]), 5);
+        CHECK_INT(zkl_clock_duration(none[i]), 1);
+    }
+    CHECK_INT(zkl_clock_after(ZKL_NEVER, 1), ZKL_NEVER);
+    CHECK_INT(zkl_clock_after(ZKL_NEVER - 5, 1), ZKL_NEVER);
+}
+
+/* ---- clients ---- */
+
+static void a_client_with_an_acl_or_a_timeout_that_is_none_is_not_opened(void) {
+    const zkl_config good = {.hosts = "127.0.0.1:1", .session_timeout = 6};
+    zkl_client *opened = NULL;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        zkl_config config = good;
+        config.acl = (zkl_acl)numbers[i];
+        CHECK_INT(zkl_open(&config, &opened), ZKL_BAD_ARGUMENT);
+    }
+    const double timeouts[] = {0, -1, NAN, INFINITY, -INFINITY, 3601};
+    for (size_t i = 0; i < sizeof timeouts / sizeof *timeouts; i++) {
+        zkl_config config = good;
+        config.session_timeout = timeouts[i];
+        CHECK_INT(zkl_open(&config, &opened), ZKL_BAD_ARGUMENT);
+    }
+    CHECK(opened == NULL);
+}
+
+/* ---- paths ---- */
+
+static void a_lock_is_neither_reserved_nor_named_like_a_node_of_another(void) {
+    for (size_t i = 0; i < NO_LOCKS; i++) {
+        check_note("path: %s", no_locks[i]);
+        CHECK(!zkl_path_is_lock(no_locks[i]));
+    }
+    const char *const locks[] = {"/a", "/zookeeperx", "/a/zookeeper", "/a/lock-1", "/a/b c"};
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+        check_note("path: %s", locks[i]);
+        CHECK(zkl_path_is_lock(locks[i]));
+    }
+}
+
+/* A path of that many bytes, in components of at most so many. */
+static const char *long_path(size_t bytes, size_t component) {
+    static char path[5000];
+    for (size_t i = 0; i < bytes; i++)
+        path[i] = i % (component + 1) ? 'x' : '/';
+    path[bytes] = '\0';
+    return path;
+}
+
+static void a_lock_has_a_path_with_which_its_nodes_fit(void) {
+    CHECK(zkl_path_is_lock(long_path(256, 255)));
+    CHECK(!zkl_path_is_lock(long_path(257, 256)));
+    CHECK(zkl_path_is_lock(long_path(4096, 100)));
+    CHECK(!zkl_path_is_lock(long_path(4097, 100)));
+    CHECK(zkl_path_is_lock(long_path(256, 1)));
+    CHECK(!zkl_path_is_lock(long_path(258, 1)));
+}
+
+/* ---- joins ---- */
+
+static zkl_terms terms_of(zkl_kind kind) {
+    return (zkl_terms){.kind = kind, .permits = kind == ZKL_KIND_LEASE, .deadline = ZKL_NEVER};
+}
+
+static zkl_status join(const char *path, const zkl_terms *terms) {
+    zkl_contender *contender = NULL;
+    const zkl_status status = zkl_join(&client, path, TAG, terms, &contender);
+    CHECK((contender != NULL) == (status == ZKL_OK));
+    if (contender)
+        zkl_drop(contender);
+    return status;
+}
+
+static zkl_status join_all(const char *const *paths, size_t count, const zkl_terms *terms) {
+    zkl_contender *contender = NULL;
+    const zkl_status status = zkl_join_all(&client, paths, count, TAG, terms, &contender);
+    CHECK((contender != NULL) == (status == ZKL_OK));
+    if (contender)
+        zkl_drop(contender);
+    return status;
+}
+
+static zkl_status join_leases(const char *path, size_t count, const zkl_terms *terms) {
+    zkl_contender *contender = NULL;
+    const zkl_status status = zkl_join_leases(&client, path, count, TAG, terms, &contender);
+    CHECK((contender != NULL) == (status == ZKL_OK));
+    if (contender)
+        zkl_drop(contender);
+    return status;
+}
+
+static void no_join_takes_the_path_of_no_lock(void) {
+    const zkl_terms mutex = terms_of(ZKL_KIND_LOCK), leases = terms_of(ZKL_KIND_LEASE);
+    for (size_t i = 0; i < NO_LOCKS; i++) {
+        check_note("path: %s", no_locks[i]);
+        const char *const both[] = {"/good", no_locks[i]};
+        CHECK_INT(join(no_locks[i], &mutex), ZKL_BAD_ARGUMENT);
+        CHECK_INT(join_all(both, 2, &mutex), ZKL_BAD_ARGUMENT);
+        CHECK_INT(join_leases(no_locks[i], 1, &leases), ZKL_BAD_ARGUMENT);
+    }
+    CHECK_INT(join("/good", &mutex), ZKL_OK);
+    CHECK_INT(join_leases("/good", 1, &leases), ZKL_OK);
+    CHECK_INT(join_leases(long_path(4096, 100), 1, &leases), ZKL_OK);
+}
+
+static void a_multilock_has_no_path_twice_and_none_below_another(void) {
+    static const struct {
+        const char *paths[4];
+        zkl_status status;
+    } rows[] = {
+        {{"/a", "/b", "/c", "/d"}, ZKL_OK},
+        {{"/a", "/a!", "/a0", "/ab"}, ZKL_OK},
+        {{"/a/b", "/a!/b", "/a-b", "/a.b/c"}, ZKL_OK},
+        {{"/a", "/b", "/c", "/a"}, ZKL_BAD_ARGUMENT},
+        {{"/b", "/b", "/a", "/c"}, ZKL_BAD_ARGUMENT},
+        {{"/a", "/a!", "/a/b", "/c"}, ZKL_BAD_ARGUMENT},
+        {{"/c", "/a/b/c", "/a-b", "/a"}, ZKL_BAD_ARGUMENT},
+        {{"/\xc3\xa4/x", "/\xc3\xa4", "/b", "/c"}, ZKL_BAD_ARGUMENT},
+    };
+    const zkl_terms mutex = terms_of(ZKL_KIND_LOCK);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_note("row: %zu", i);
+        CHECK_INT(join_all(rows[i].paths, 4, &mutex), rows[i].status);
+    }
+    CHECK_INT(join_all(rows[0].paths, 1, &mutex), ZKL_OK);
+    CHECK_INT(join_all(rows[0].paths, 0, &mutex), ZKL_BAD_ARGUMENT);
+}
+
+static void no_join_takes_terms_that_are_none(void) {
+    static const zkl_sharing sharing = {.handoffs = 1}, never = {.handoffs = 0};
+    const char *const paths[] = {"/a", "/b"};
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const zkl_terms terms = terms_of((zkl_kind)numbers[i]);
+        CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    }
+    zkl_terms terms = terms_of(ZKL_KIND_NONE);
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    terms = terms_of(ZKL_KIND_LOCK);
+    terms.max_hold = -1;
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    terms = terms_of(ZKL_KIND_LOCK);
+    terms.slow = -1;
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    terms = terms_of(ZKL_KIND_LOCK);
+    terms.sharing = &never;
+    CHECK_INT(join("/a", &terms), ZKL_BAD_ARGUMENT);
+    terms.sharing = &sharing;
+    CHECK_INT(join("/a", &terms), ZKL_OK);
+    CHECK_INT(join_all(paths, 2, &terms), ZKL_BAD_ARGUMENT);
+    terms = terms_of(ZKL_KIND_LEASE);
+    CHECK_INT(join_all(paths, 2, &terms), ZKL_BAD_ARGUMENT);
+    CHECK_INT(join_leases("/l", 0, &terms), ZKL_BAD_ARGUMENT);
+    CHECK_INT(join_leases("/l", 2, &terms), ZKL_BAD_ARGUMENT);
+    terms.sharing = &sharing;
+    CHECK_INT(join("/l", &terms), ZKL_BAD_ARGUMENT);
+    CHECK_INT(join_leases("/l", 1, &terms), ZKL_BAD_ARGUMENT);
+    terms.permits = 0;
+    terms.sharing = NULL;
+    CHECK_INT(join("/l", &terms), ZKL_BAD_ARGUMENT);
+}
+
+/* 257 is 1 in a byte, which is the number of the first name. */
+static void terms_with_the_number_of_no_name_are_those_without_a_name(void) {
+    static zkl_measures measures;
+    unsigned number;
+    CHECK_INT(zkl_name(&client, "first", &number), ZKL_OK);
+    CHECK_INT(number, 1);
+    zkl_terms terms = terms_of(ZKL_KIND_LOCK);
+    terms.name = number + 256;
+    CHECK_INT(join("/a", &terms), ZKL_OK);
+    CHECK(zkl_client_measure(&client, &measures));
+    CHECK_INT(measures.count, 2);
+    CHECK_TEXT(measures.counts[1].name, "first");
+    uint64_t ended = 0;
+    for (size_t i = 0; i < ZKL_RESULT_END; i++)
+        ended += measures.counts[1].ended[i];
+    CHECK_INT(ended, 0);
+    zkl_counts_free(&client.context.counts);
+}
+
+/* ---- questions about nodes ---- */
+
+/* The status of the one event that is there. */
+static zkl_status answer(void) {
+    zkl_event event;
+    if (!zkl_peek(&client, &event))
+        return ZKL_OK; /* it waits for a link */
+    CHECK_INT(event.kind, ZKL_EVENT_ANSWER);
+    CHECK_INT(event.tag, TAG);
+    zkl_forget(&client, event.serial);
+    CHECK(!zkl_peek(&client, &event));
+    CHECK(event.status != ZKL_OK);
+    return event.status;
+}
+
+static zkl_status ask(const zkl_op *op) {
+    zkl_node_request *request = zkl_node_do(&client, op, TAG, ZKL_NEVER, false);
+    CHECK(request != NULL);
+    const zkl_status status = answer();
+    zkl_node_request_drop(request);
+    return status;
+}
+
+static zkl_status ask_all(const zkl_op *op) {
+    const zkl_op ops[] = {{.kind = ZKL_OP_DELETE, .path = "/good", .version = -1}, *op};
+    zkl_node_request *request = zkl_node_do_all(&client, ops, 2, NULL, TAG, ZKL_NEVER, false);
+    CHECK(request != NULL);
+    const zkl_status status = answer();
+    zkl_node_request_drop(request);
+    return status;
+}
+
+static zkl_op op_at(zkl_op_kind kind, const char *path) {
+    return (zkl_op){.kind = kind, .path = path, .data = "", .version = -1};
+}
+
+static void no_operation_has_a_kind_that_is_none(void) {
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const zkl_op op = op_at((zkl_op_kind)numbers[i], "/a");
+        check_note("kind: %d", numbers[i]);
+        CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+        CHECK_INT(ask_all(&op), ZKL_BAD_ARGUMENT);
+    }
+    for (zkl_op_kind kind = ZKL_OP_GET; kind <= ZKL_OP_ACL; kind++) {
+        const zkl_op op = op_at(kind, "/a");
+        const bool writes = kind == ZKL_OP_CREATE || kind == ZKL_OP_SET || kind == ZKL_OP_DELETE;
+        const bool checks = kind == ZKL_OP_CHECK;
+        check_note("kind: %d", (int)kind);
+        CHECK_INT(ask(&op), checks ? ZKL_BAD_ARGUMENT : ZKL_OK);
+        CHECK_INT(ask_all(&op), writes || checks ? ZKL_OK : ZKL_BAD_ARGUMENT);
+    }
+}
+
+static void a_container_is_neither_sequential_nor_ephemeral(void) {
+    zkl_op op = op_at(ZKL_OP_CREATE, "/a");
+    op.container = true;
+    CHECK_INT(ask(&op), ZKL_OK);
+    op.sequential = true;
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+    op.ephemeral = true;
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+    op.sequential = false;
+    CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+    op.container = false;
+    CHECK_INT(ask(&op), ZKL_OK);
+    op.sequential = true;
+    CHECK_INT(ask(&op), ZKL_OK);
+}
+
+static void containers_and_parents_are_not_created_among_several(void) {
+    zkl_op op = op_at(ZKL_OP_CREATE, "/a");
+    CHECK_INT(ask_all(&op), ZKL_OK);
+    op.container = true;
+    CHECK_INT(ask_all(&op), ZKL_BAD_ARGUMENT);
+    op.container = false;
+    op.parents = true;
+    CHECK_INT(ask_all(&op), ZKL_BAD_ARGUMENT);
+    CHECK_INT(ask(&op), ZKL_OK);
+}
+
+static void a_node_has_an_acl_that_is_one(void) {
+    zkl_op op = op_at(ZKL_OP_CREATE, "/a");
+    op.own_acl = true;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        op.acl = (zkl_acl)numbers[i];
+        CHECK_INT(ask(&op), ZKL_BAD_ARGUMENT);
+        CHECK_INT(ask_all(&op), ZKL_BAD_ARGUMENT);
+    }
+    op.acl = ZKL_ACL_READ;
+    CHECK_INT(ask(&op), ZKL_OK);
+    op.own_acl = false;
+    op.acl = (zkl_acl)1000;
+    CHECK_INT(ask(&op), ZKL_OK);
+}
+
+static void the_nodes_of_the_servers_are_read_only(void) {
+    for (zkl_op_kind kind = ZKL_OP_GET; kind <= ZKL_OP_ACL; kind++) {
+        const zkl_op op = op_at(kind, "/zookeeper/config");
+        const bool reads = kind <= ZKL_OP_CHILDREN || kind == ZKL_OP_ACL;
+        check_note("kind: %d", (int)kind);
+        CHECK_INT(ask(&op), reads ? ZKL_OK : ZKL_BAD_ARGUMENT);
+        CHECK_INT(ask_all(&op), kind == ZKL_OP_CHECK ? ZKL_OK : ZKL_BAD_ARGUMENT);
+    }
+}
+
+static zkl_status answered(zkl_query *query) {
+    CHECK(query != NULL);
+    const zkl_status status = answer();
+    zkl_query_drop(query);
+    return status;
+}
+
+static void only_the_holders_of_a_lock_are_asked_to_release(void) {
+    for (size_t i = 0; i < NO_LOCKS; i++) {
+        check_note("path: %s", no_locks[i]);
+        CHECK_INT(answered(zkl_query_revoke(&client, no_locks[i], false, TAG, ZKL_NEVER, false)),
+                  ZKL_BAD_ARGUMENT);
+    }
+    CHECK_INT(answered(zkl_query_revoke(&client, "/a", false, TAG, ZKL_NEVER, false)), ZKL_OK);
+    CHECK_INT(answered(zkl_query_participants(&client, "/", false, TAG, ZKL_NEVER, false)), ZKL_OK);
+}
+
+static const check_case cases[] = {
+    {"the text of any number is one", the_text_of_any_number_is_one},
+    {"the bound of a bucket that is not there is infinite",
+     the_bound_of_a_bucket_that_is_not_there_is_infinite},
+    {"a number of no name counts as no name", a_number_of_no_name_counts_as_no_name},
+    {"a negative wait counts as none", a_negative_wait_counts_as_none},
+    {"no number of seconds makes a deadline never come by mistake",
+     no_number_of_seconds_makes_a_deadline_never_come_by_mistake},
+    {"a client with an ACL or a timeout that is none is not opened",
+     a_client_with_an_acl_or_a_timeout_that_is_none_is_not_opened},
+    {"a lock is neither reserved nor named like a node of another",
+     a_lock_is_neither_reserved_nor_named_like_a_node_of_another},
+    {"a lock has a path with which its nodes fit", a_lock_has_a_path_with_which_its_nodes_fit},
+    {"no join takes the path of no lock", no_join_takes_the_path_of_no_lock},
+    {"a multilock has no path twice and none below another",
+     a_multilock_has_no_path_twice_and_none_below_another},
+    {"no join takes terms that are none", no_join_takes_terms_that_are_none},
+    {"terms with the number of no name are those without a name",
+     terms_with_the_number_of_no_name_are_those_without_a_name},
+    {"no operation has a kind that is none", no_operation_has_a_kind_that_is_none},
+    {"a container is neither sequential nor ephemeral",
+     a_container_is_neither_sequential_nor_ephemeral},
+    {"containers and parents are not created among several",
+     containers_and_parents_are_not_created_among_several},
+    {"a node has an ACL that is one", a_node_has_an_acl_that_is_one},
+    {"the nodes of the servers are read-only", the_nodes_of_the_servers_are_read_only},
+    {"only the holders of a lock are asked to release",
+     only_the_holders_of_a_lock_are_asked_to_release},
+};
+
+int main(int argc, char **argv) {
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}
