@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
---- Keeps share/zklock.abi in step with csrc/zklock.h: the functions, the constants, and of each field of a struct its
---- type and its place, on a machine of 64 bits. A program in C was compiled against them.
+--- Keeps share/zklock.abi in step with csrc/zklock.h: the functions, of each constant its value and its type, of each
+--- enum and struct its size and alignment, and of each field its type and its place, on a machine of 64 bits. A program
+--- in C was compiled against them.
 ---   * The list is that of the header.
 ---   * What the latest release had is still there, and unchanged, if it has the same major version, above 0. The soname
 ---     has that number.
@@ -11,7 +12,7 @@ package.path = "./?.lua;" .. package.path
 local header = require "tools.header"
 
 local LIST = "share/zklock.abi"
--- Constants that later versions may raise: the numbers of others.
+-- Constants that later versions may raise, but not lower: the numbers of others.
 local GROWS = { ZKL_STATUS_END = true, ZKL_STATUS_LAST = true, ZKL_KINDS = true }
 -- Not part of what programs are compiled against.
 local APART = { ZKL_VERSION = true }
@@ -27,24 +28,31 @@ local function output_of(command)
   return text, pipe:close()
 end
 
+-- The name of a value's type; one that is not here does not compile.
+local TYPES = "#define TYPE(value) _Generic((value), int: \"int\", unsigned: \"unsigned\", long: \"long\", " ..
+  "unsigned long: \"unsigned long\", long long: \"long long\", unsigned long long: \"unsigned long long\", " ..
+  "double: \"double\", char *: \"text\")"
+
 --- The lines of the list that only a compiler knows, as a program that prints them.
 local function probe(items)
-  local lines = { '#include "zklock.h"', "#include <stdio.h>", "int main(void) {" }
+  local lines = { '#include "zklock.h"', "#include <stdio.h>", TYPES, "int main(void) {" }
   local function add(...) lines[#lines + 1] = string.format(...) end
-  local function constant(name, text)
-    local format = text and text:find('"') and '\\"%s\\"' or "%lld"
-    add('printf("constant %s %s\\n", %s%s);', name, format, format == "%lld" and "(long long)" or "", name)
-  end
   for _, item in ipairs(items) do
-    if item.what == "constant" and not APART[item.name] then
-      constant(item.name, item.text)
+    local name = item.name
+    if item.what == "constant" and not APART[name] then
+      local is_text = item.text:find('"')
+      add('printf("constant %s %s %%s\\n", %s%s, TYPE(%s));', name, is_text and '\\"%s\\"' or "%lld",
+        is_text and "" or "(long long)", name, name)
     elseif item.what == "enum" then
-      for _, name in ipairs(item.members) do constant(name) end
+      for _, member in ipairs(item.members) do
+        add('printf("constant %s %%lld %s\\n", (long long)%s);', member, name, member)
+      end
+      add('printf("enum %s %%zu %%s\\n", sizeof(%s), TYPE((%s)0));', name, name, name)
     elseif item.what == "struct" then
-      add('printf("struct %s %%zu\\n", sizeof(%s));', item.name, item.name)
+      add('printf("struct %s %%zu %%zu\\n", sizeof(%s), _Alignof(%s));', name, name, name)
       for _, field in ipairs(item.members) do
-        add('printf("field %s.%s %%zu %%zu %s\\n", offsetof(%s, %s), sizeof(((%s *)0)->%s));', item.name, field,
-          item.types[field], item.name, field, item.name, field)
+        add('printf("field %s.%s %%zu %%zu %s\\n", offsetof(%s, %s), sizeof(((%s *)0)->%s));', name, field,
+          item.types[field], name, field, name, field)
       end
     end
   end
@@ -93,11 +101,29 @@ end
 --- The struct that a field is in; of another line: false.
 local function struct_of(line) return line:match("^field ([%w_]+)%.") or false end
 
+--- The numbers of the constants that may grow, by name and type.
+local function growing(lines)
+  local found = {}
+  for line in pairs(lines) do
+    local name, number, kind = line:match("^constant ([%w_]+) (-?%d+) (.*)$")
+    if GROWS[name or ""] then found[name .. " " .. kind] = tonumber(number) end
+  end
+  return found
+end
+
+--- Is it a constant that has only grown since?
+local function has_grown(line, grown)
+  local name, number, kind = line:match("^constant ([%w_]+) (-?%d+) (.*)$")
+  local new = name and grown[name .. " " .. kind]
+  return new and new >= tonumber(number)
+end
+
 --- What of `former` a program would miss in `now`, each as a line.
 local function missing(former, now)
   local had, has, problems = lines_of(former), lines_of(now), {}
+  local grown = growing(has)
   for line in pairs(had) do
-    if not has[line] and not GROWS[line:match("^constant ([%w_]+)") or ""] then
+    if not has[line] and not has_grown(line, grown) then
       problems[#problems + 1] = line
     end
   end
