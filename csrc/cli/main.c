@@ -36,8 +36,8 @@ static int show_help(void) {
          "\n"
          "Distributed locks over ZooKeeper.\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf("  zklock %s %s\n      %s\n", commands[i].name, commands[i].usage,
-               commands[i].purpose);
+        printf("  zklock %s%s%s\n      %s\n", commands[i].name, commands[i].usage[0] ? " " : "",
+               commands[i].usage, commands[i].purpose);
     puts("\n`zklock SUBCOMMAND --help` shows the options of one. zklock(1) is the manual.");
     return EX_OK;
 }

@@ -49,6 +49,18 @@ describe("zklock #once", function()
     end
   end)
 
+  it("shows help in lines without a blank at their end", function()
+    local shown = zklock("--help").out
+    local words = { { "--help" } }
+    for name in shown:gmatch("\n  zklock (%l+)") do words[#words + 1] = { name, "--help" } end
+    assert.is_true(#words > 10, shown)
+    for _, call in ipairs(words) do
+      for line in zklock(unpack(call)).out:gmatch("([^\n]*)\n") do
+        assert.equal(line:gsub("%s+$", ""), line, table.concat(call, " "))
+      end
+    end
+  end)
+
   it("ends with 64 and names the argument that is wrong", function()
     complains(USAGE, "'SUBCOMMAND': one expected, got none")
     complains(USAGE, "'SUBCOMMAND': no subcommand 'gte'", "gte")
