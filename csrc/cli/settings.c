@@ -203,6 +203,8 @@ static const char *of_environment(const char *name) {
 }
 
 static int read_config(cli_settings *settings, const char *option) {
+    if (option && !*option)
+        return cli_misuse("--config", "a file's name expected, got ''");
     const char *path = option ? option : of_environment("ZKLOCK_CONFIG");
     return path ? read_file(settings, path, true) : read_file(settings, CLI_CONFIG_FILE, false);
 }

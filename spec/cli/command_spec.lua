@@ -158,6 +158,7 @@ describe("zklock #once", function()
     local ended = command.run { "get", "/x", env = { ZKLOCK_CONFIG = missing } }
     assert.equal(USAGE, ended.code)
     complains(USAGE, "cannot read the configuration: Is a directory", "get", "/x", "--config", "/")
+    complains(USAGE, "bad argument '%-%-config': a file's name expected, got ''", "get", "/x", "--config", "")
   end)
 
   local function in_shell(line)

@@ -165,6 +165,8 @@ describe("zklock run #once", function()
       { "'--also': path 'y'", "--also", "y", "/x", "true" },
       { "'-s': cannot be given with -x", "-s", "-x", "/x", "true" },
       { "'--identifier': '__REVOKE__'", "--identifier", "__REVOKE__", "/x", "true" },
+      { "'--while-held': a file's name expected, got ''", "--while-held", "", "/x", "true" },
+      { "'--report': a file's name expected, got ''", "--report", "", "/x", "true" },
       { "'--colour': unknown option", "--colour", "/x", "true" },
       { "'PATH': path 'x'", "x", "true" },
     } do
@@ -176,7 +178,8 @@ describe("zklock run #once", function()
     complains(USAGE, "'--grace': from 0.5 s to a quarter of the session expected, got 0.4 s with a session of 8 s",
       "--session", "8", "--grace", "0.4", here.path, "true")
     complains(USAGE, "got 2.1 s with a session of 8 s", "--session", "8", "--grace", "2.1", here.path, "true")
-    complains(USAGE, "got 0.5 s with a session of 1 s", "--session", "1", here.path, "true")
+    complains(USAGE, "bad argument '--session': 2 s or more expected, the servers have granted 1 s", "--session", "1",
+      here.path, "true")
     assert.equal(0, run("--session", "8", "--grace", "2", here.path, "true").code)
     assert.equal(0, run("--session", "2", "--grace", "0.5", here.path, "true").code)
   end)

@@ -161,6 +161,11 @@ static int take_identifier(struct run_options *run) {
     return 0;
 }
 
+static int take_file(const char *option, const char **file) {
+    *file = optarg;
+    return *optarg ? 0 : cli_misuse(option, "a file's name expected, got ''");
+}
+
 static void add_path(struct run_options *run, const char *path) {
     run->paths = cli_memory_again(run->paths, run->count + 1, sizeof *run->paths);
     run->paths[run->count++] = path;
@@ -198,11 +203,9 @@ static int take_value(struct run_options *run, int option, const char *name) {
     case SPLAY:
         return cli_number_seconds_of(name, optarg, 0, &run->splay);
     case WHILE_HELD:
-        run->while_held = optarg;
-        return 0;
+        return take_file(name, &run->while_held);
     case REPORT:
-        run->report = optarg;
-        return 0;
+        return take_file(name, &run->report);
     default:
         return take_identifier(run);
     }

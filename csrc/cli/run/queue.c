@@ -70,16 +70,23 @@ static bool connect_session(struct session *session) {
     return session->connect_status == ZKL_OK;
 }
 
+/* The session must have room for a grace. */
 static bool check_grace(struct session *session) {
     double grace;
-    if (cli_grace(zkl_session_timeout(session->connection.client), session->run->options.grace,
-                  &grace))
+    const double asked = session->run->options.grace;
+    const double granted = zkl_session_timeout(session->connection.client);
+    if (cli_grace(granted, asked, &grace))
         return true;
-    cli_session_end(
-        session, EX_USAGE, "error",
-        "bad argument '--grace': from %g s to a quarter of the session expected, got %g s "
-        "with a session of %g s",
-        CLI_GRACE_LEAST, grace, zkl_session_timeout(session->connection.client));
+    if (asked >= 0)
+        cli_session_end(session, EX_USAGE, "error",
+                        "bad argument '--grace': from %g s to a quarter of the session expected, "
+                        "got %g s with a session of %g s",
+                        CLI_GRACE_LEAST, grace, granted);
+    else
+        cli_session_end(session, EX_USAGE, "error",
+                        "bad argument '--session': %g s or more expected, the servers have granted "
+                        "%g s",
+                        4 * CLI_GRACE_LEAST, granted);
     return false;
 }
 
