@@ -48,9 +48,10 @@ options.known = {
 ---@class zklock.SemaphoreOptions
 ---@field name string? UTF-8, at most 255 bytes: the label `lock` of its metrics. Locks without one
 ---  have `lock=""`
----@field slow number? seconds: a wait that takes longer is a warning in the log, which names the path
----  and who holds
----@field max_hold number? seconds after which a hold is lost, even if the script goes on
+---@field slow number? seconds, above 0, up to 2,000,000: a wait that takes longer is a warning in the
+---  log, which names the path and who holds
+---@field max_hold number? seconds, above 0, up to 2,000,000, after which a hold is lost, even if the
+---  script goes on
 
 ---@class zklock.MultilockOptions: zklock.SemaphoreOptions
 ---@field owner "thread"|nil inside nginx: the light thread owns the lock, instead of the request

@@ -285,6 +285,23 @@ describe("zklock run #once", function()
     assert.equal("zklock: revoked: " .. here.path .. "\n", one:stderr())
   end)
 
+  it("with --revocable ends with 75 after a revocation, also if --on-loss leaves the command alone", function()
+    for _, mode in ipairs { "ignore", "term" } do
+      local one = listener("--revocable", "--on-loss", mode, "--verbose")
+      assert.is_true(here:connect():mutex(here.path):revoke(here.patience))
+      local heard = ""
+      wait.eventually(function()
+        heard = heard .. one:stderr()
+        return heard:find("zklock: somebody has revoked the lock\n", 1, true)
+      end, here.patience)
+      if mode == "term" then assert.equal("asked", one:read_line(here.patience)) end
+      one:close_input()
+      assert.equal("over", one:read_line(here.patience))
+      assert.equal(LOST, (one:wait(here.patience)))
+      assert.truthy((heard .. one:stderr()):find("\nzklock: revoked: " .. here.path .. "\n", 1, true))
+    end
+  end)
+
   it("puts the terminal back as it was when it has killed a command that has changed it", function()
     local shell = terminal.start("dash", { ZKLOCK_SERVERS = here.zk.hosts, ZKLOCK_CONFIG = "/dev/null" })
     here:closes(shell)

@@ -66,7 +66,7 @@ static void look(struct session *session) {
 }
 
 static void see_revocation(struct session *session) {
-    if (!session->revoked || !session->run->options.revocable)
+    if (!session->revoked || !session->run->options.revocable || !cli_page_occupied(session->page))
         return;
     session->revoked = false;
     cli_page_blame(session->page, PAGE_REVOKED);
@@ -151,13 +151,19 @@ static void end_as_command(struct session *session) {
     }
 }
 
-static void end_over(struct session *session) {
+/* Has the run lost the lock, or has it been asked for it, while its command was there? */
+static bool is_cut_short(const struct session *session) {
     const struct page *page = session->page;
-    const int failed = atomic_load(&page->failed);
+    return session->lost || atomic_load(&page->ended) ||
+           atomic_load(&page->reason) == PAGE_REVOKED ||
+           atomic_load(&page->until) < atomic_load(&page->emptied);
+}
+
+static void end_over(struct session *session) {
+    const int failed = atomic_load(&session->page->failed);
     if (failed)
         cli_session_end(session, EX_SOFTWARE, "error", "cannot fork: %s", strerror(failed));
-    else if (session->lost || atomic_load(&page->ended) ||
-             atomic_load(&page->until) < atomic_load(&page->emptied))
+    else if (is_cut_short(session))
         end_early(session);
     else
         end_as_command(session);
