@@ -11,7 +11,8 @@
 local Store = {}
 Store.__index = Store
 
---- Every key begins so, because the dictionary may have other users.
+--- Every key begins so, because the dictionary may have other users. During a reload they are workers of another
+--- version, too: a key with another meaning needs another name (docs/stability.md).
 local PREFIX = "zklock|"
 local ERRORS, NAMES, EVENTS, WANTED = PREFIX .. "errors", PREFIX .. "names", PREFIX .. "events", PREFIX .. "wanted"
 --- Seconds for which the keys of a worker outlive their latest write.
