@@ -41,6 +41,6 @@ contest-spec: $(CONTEST)/flock
 # In memory, so that no server waits for a disk.
 contest: deps
 	@$(submake) $(B)/5.4/zklock/core.so $(CONTEST_PROGRAMS) $(CONTEST)/recipe
-	@exec env TMPDIR=$(or $(wildcard /dev/shm),/tmp) QUICK=$(QUICK) $(call lua,5.4) bench/contest/run.lua $(PEERS)
+	@exec env TMPDIR=$(or $(wildcard /dev/shm),/tmp) QUICK=$(QUICK) AGAIN=$(AGAIN) $(call lua,5.4) bench/contest/run.lua $(PEERS)
 
 .PHONY: contest contest-spec

@@ -295,13 +295,16 @@ function report.write(results, path, folder)
   filled.caution = results.quick and QUICK_CAUTION or ""
   filled.versions = machine.versions:gsub("\n", ", ")
   filled.beats = text.list(beats(results))
+  local again = results.again
+  filled.again = again and ("They were measured again after the rest, %s; load %s before and %s after."):format(
+    again.date, again.load, again.load_after) or ""
   filled.problems = #results.problems > 0 and "In this run:\n\n" .. text.list(results.problems) or ""
   filled.manuals = text.manuals(peers.list)
   local page = assert(io.open("bench/contest/page.md"))
   local body = page:read("a"):gsub("{{(%l+)}}", filled)
   page:close()
   local file = assert(io.open(path, "w"))
-  file:write(body)
+  file:write(text.wrap(body))
   file:close()
   plot.draw(results, folder)
 end

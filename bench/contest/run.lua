@@ -2,6 +2,7 @@
 --- `make contest`: every way that people lock today, side by side: what each costs, and what each breaks.
 --
 --   run.lua [PEER...]        QUICK=1 in the environment: ten minutes instead of forty-five
+--                            AGAIN=lots: only the tables of many locks, in place of those of the run before
 --
 -- First what it costs, one peer after another, in an order that alternates; then the flash sales, several at a time,
 -- since they mostly wait for expiries. What was measured goes to build/contest/results, the tables to the terminal,
@@ -62,9 +63,19 @@ local function contestants()
 end
 
 local all = contestants()
-local results = { alone = {}, hand_over = {}, many = {}, lots = {}, crowd = {}, truth = {}, problems = {},
-  quick = quick,  absent = absent,
-  plan = PLAN, counts = COUNTS }
+local again = os.getenv "AGAIN" == "lots"
+
+local function former_results()
+  local file = assert(io.open(RESULTS), "AGAIN: there is no run before, " .. RESULTS .. " is missing")
+  local former = codec.decode(file:read("a"))
+  file:close()
+  former.lots = {}
+  return former
+end
+
+local results = again and former_results()
+  or { alone = {}, hand_over = {}, many = {}, lots = {}, crowd = {}, truth = {}, problems = {}, quick = quick,
+    absent = absent, plan = PLAN, counts = COUNTS }
 
 -- ---- what it costs --------------------------------------------------------------------------------------------------
 
@@ -214,8 +225,10 @@ local function output_of(...)
   return (tool:stdout():gsub("%s+$", ""))
 end
 
+local function load_average() return output_of "cut -d' ' -f1-3 /proc/loadavg" end
+
 local function describe_machine()
-  local load = output_of "cut -d' ' -f1-3 /proc/loadavg"
+  local load = load_average()
   return { cpu = output_of "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1",
     cpus = tonumber(output_of "nproc"), load = load, kernel = output_of "uname -sr", date = os.date "!%Y-%m-%d",
     versions = output_of [[dpkg-query -W -f '${Package} ${Version}\n' mariadb-server-core redis-server etcd-server \
@@ -225,13 +238,20 @@ end
 
 local lots = 0
 for _, peer in ipairs(all) do lots = lots + (peer.lots and PLAN.lots * #cost.LOTS or 0) end
-progress.expect(lots + #all * (PLAN.alone + PLAN.hand_over + PLAN.many + PLAN.crowd * #PLAN.contenders)
-  + (#all + 1) * ((#truth.scenarios + 1) * PLAN.plays + 1))
-results.machine = describe_machine()
-measure_costs()
-measure_truth()
-results.machine.load_after = output_of "cut -d' ' -f1-3 /proc/loadavg"
-results.seconds = math.floor(progress.seconds())
+if again then
+  progress.expect(lots)
+  results.again = { date = os.date "!%Y-%m-%d", load = load_average() }
+  measure_lots()
+  results.again.load_after = load_average()
+else
+  progress.expect(lots + #all * (PLAN.alone + PLAN.hand_over + PLAN.many + PLAN.crowd * #PLAN.contenders)
+    + (#all + 1) * ((#truth.scenarios + 1) * PLAN.plays + 1))
+  results.machine = describe_machine()
+  measure_costs()
+  measure_truth()
+  results.machine.load_after = load_average()
+  results.seconds = math.floor(progress.seconds())
+end
 progress.clear()
 
 local file = assert(io.open(RESULTS, "w"))

@@ -47,4 +47,29 @@ function text.manuals(list)
   return (table.concat(lines, "\n"):gsub("<api.md>", "[the interface](api.md)"))
 end
 
+local WIDTH = 100
+
+--- A paragraph or a list's item, which goes on below its text.
+local function wrap_line(line)
+  local indent, lines, rest = line:match("^%- ") and "  " or "", {}, ""
+  for word in line:gmatch("%S+") do
+    if rest:find("%S") and #rest + 1 + #word > WIDTH then
+      lines[#lines + 1] = rest
+      rest = indent .. word
+    else
+      rest = rest == "" and word or rest .. " " .. word
+    end
+  end
+  lines[#lines + 1] = rest
+  return table.concat(lines, "\n")
+end
+
+--- A page whose long lines are wrapped, except those of tables, and whose paragraphs are one empty line apart.
+function text.wrap(page)
+  local wrapped = page:gsub("[^\n]+", function(line)
+    if width(line) > WIDTH and not line:find("^|") then return wrap_line(line) end
+  end)
+  return (wrapped:gsub("\n\n\n+", "\n\n"))
+end
+
 return text

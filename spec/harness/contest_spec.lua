@@ -101,6 +101,15 @@ describe("the contest #once #bare", function()
     end
   end)
 
+  it("wraps what it writes, but no table", function()
+    local row, word = "| " .. ("cell "):rep(40) .. "|", ("x"):rep(40)
+    local long = word .. " " .. word .. " " .. word
+    assert.equal(word .. " " .. word .. "\n" .. word, text.wrap(long))
+    assert.equal("- " .. word .. " " .. word .. "\n  " .. word, text.wrap("- " .. long))
+    assert.equal(row .. "\n\nshort\n", text.wrap(row .. "\n\n\n\nshort\n"))
+    assert.equal(word:rep(3), text.wrap(word:rep(3)))
+  end)
+
   it("prints tables whose rows may be short", function()
     assert.equal("a   b\ncc", (text.plain({ "a", "b" }, { { "**cc**" } })))
     assert.equal("| a | b |\n| --- | --- |\n| c |  |", text.markdown({ "a", "b" }, { { "c" } }))
