@@ -3,6 +3,8 @@
 
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
+local loop = require "spec.support.loop"
+local running = require "spec.support.running"
 local terminal = require "spec.support.terminal"
 local wait = require "spec.support.wait"
 
@@ -82,6 +84,23 @@ describe("on a terminal zklock run #once", function()
         here:becomes(1)
         assert.equal(settings, tty:settings())
       end)
+
+      for _, verbose in ipairs { "", "--verbose " } do
+        it("starts the command " .. verbose .. "when it is granted while Ctrl-S holds up the terminal", function()
+          local lock, ran = here:connect():mutex(here.path), folder.new("ran") .. "/ran"
+          assert(lock:acquire(here.patience))
+          tty:enter(run(verbose .. here.path .. " -- touch " .. ran))
+          tty:await("2nd of 2")
+          tty:control("s")
+          loop.poll(function() end, 1.5) -- for one write to the terminal
+          assert(lock:release())
+          wait.eventually(function() return running.read(ran) end)
+          here:becomes(0)
+          tty:control("q")
+          tty:await_prompt()
+          leaves(tty, settings)
+        end)
+      end
 
       it("goes on with the calling script when the command handles Ctrl-C", function()
         local path = script(run(here.path .. [[ -- sh -c 'trap "exit 3" INT; echo up; while :; do sleep 1; done']]),

@@ -3,6 +3,7 @@
 
 #include "zklock.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,20 @@ static int width(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-static void put(const char *text, size_t length) {
-    if (write(STDERR_FILENO, text, length) < 0)
-        return; /* nobody reads it */
+/* After Ctrl-S, or behind a remote shell that is cut off, a terminal takes nothing, and a write
+ * waits for it. Meanwhile the front would hear no signal, and would not let the command start. In
+ * the foreground standard error is the controlling terminal, which this opens once more. */
+static int open_terminal(struct progress *progress) {
+    if (!progress->terminal)
+        progress->terminal = open("/dev/tty", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (progress->terminal < 0)
+        progress->terminal = STDERR_FILENO;
+    return progress->terminal;
+}
+
+static void put(struct progress *progress, const char *text, size_t length) {
+    if (write(open_terminal(progress), text, length) < 0)
+        return; /* nobody reads it now */
 }
 
 /* Cuts the text off before a column of the terminal, at the beginning of a character of UTF-8. */
@@ -45,7 +57,7 @@ static size_t cut(const char *text, size_t columns) {
 
 void cli_progress_clear(struct progress *progress) {
     if (progress->shown && is_foreground())
-        put(ERASE, strlen(ERASE));
+        put(progress, ERASE, strlen(ERASE));
     progress->shown = false;
 }
 
@@ -58,7 +70,7 @@ void cli_progress_update(struct progress *progress) {
     const int room = width() - 1 - tail;
     const int most = (int)cut(progress->text, room > 0 ? (size_t)room : 0);
     const int length = snprintf(line, sizeof line, ERASE "%.*s%s", most, progress->text, seconds);
-    put(line, (size_t)length);
+    put(progress, line, (size_t)length);
     progress->shown = true;
 }
 

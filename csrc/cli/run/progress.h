@@ -14,6 +14,7 @@ struct progress {
     char text[PROGRESS_TEXT]; /* empty: there is none */
     zkl_nanos since;          /* of the first text */
     bool shown;               /* it is on the terminal */
+    int terminal;             /* opened for writes that do not wait; 0: not yet */
 };
 
 /* Is standard error a terminal that can erase a line? */
