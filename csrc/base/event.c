@@ -123,6 +123,13 @@ void zkl_events_notify_at(zkl_events *events, int notifier) {
     pthread_mutex_unlock(&events->mutex);
 }
 
+void zkl_events_notify_no_more(zkl_events *events, int notifier) {
+    pthread_mutex_lock(&events->mutex);
+    if (events->notifier == notifier)
+        events->notifier = -1;
+    pthread_mutex_unlock(&events->mutex);
+}
+
 void zkl_events_hang_up(zkl_events *events) {
     pthread_mutex_lock(&events->mutex);
     if (events->fd >= 0)

@@ -50,9 +50,11 @@ bool zkl_events_look(zkl_events *events, zkl_event *copy);
 /* Removes the event that was peeked, unless it was posted again since. */
 void zkl_events_forget(zkl_events *events, uint64_t serial);
 
-/* From now on this socket gets a byte for each signal, and one now if an event is queued. -1: no
- * socket. The caller closes the socket. */
+/* From now on this socket gets a byte for each signal, and one now if an event is queued. It
+ * takes the place of any other socket. -1: no socket. The caller closes the socket. */
 void zkl_events_notify_at(zkl_events *events, int notifier);
+/* This socket gets no more bytes. Another one that has taken its place still does. */
+void zkl_events_notify_no_more(zkl_events *events, int notifier);
 
 /* Closes the descriptor, because the host no longer watches it. A second call does nothing. */
 void zkl_events_hang_up(zkl_events *events);

@@ -157,7 +157,7 @@ void zkl_notifier_drop(zkl_notifier *notifier) {
         close(notifier->listener);
     if (notifier->link >= 0) {
         if (client && is_ours)
-            zkl_events_notify_at(zkl_client_events(client), -1);
+            zkl_events_notify_no_more(zkl_client_events(client), notifier->link);
         if (is_ours)
             shutdown(notifier->link, SHUT_RDWR);
         close(notifier->link);

@@ -75,6 +75,26 @@ describe("a client's notifier #once", function()
     link:close()
   end)
 
+  it("goes on when the one that it has replaced is dropped", function()
+    local client = here:connect()
+    local former = assert(client:notifier())
+    local former_link = connect_to(former)
+    assert(former:answer())
+    local notifier = assert(client:notifier())
+    local link = connect_to(notifier)
+    assert(notifier:answer())
+    former:drop()
+    client:poll()
+    link:settimeout(0)
+    while link:receive(1) do client:poll() end
+    client:spawn(function() end)
+    link:settimeout(here.patience)
+    assert.equal("!", (link:receive(1)))
+    notifier:drop()
+    former_link:close()
+    link:close()
+  end)
+
   it("wakes those who wait in a loop that has no other descriptor", function()
     local link, ready, waiting = nil, nil, {}
     local adapter = { name = "by name" }

@@ -279,6 +279,15 @@ static void rings_once_for_each_batch(void) {
     CHECK_INT(rung(ends[1]), 1);
     while (take(&event))
         continue;
+    zkl_events_notify_no_more(&events, ends[1]); /* not the one that is rung */
+    zkl_events_post(&events, &pool[0], 0, 0);
+    CHECK_INT(rung(ends[1]), 1);
+    zkl_events_notify_no_more(&events, ends[0]);
+    while (take(&event))
+        continue;
+    zkl_events_post(&events, &pool[0], 0, 0);
+    CHECK_INT(rung(ends[1]), 0);
+    zkl_events_notify_at(&events, ends[0]);
     close(ends[1]); /* nobody there: no signal, no harm */
     zkl_events_post(&events, &pool[0], 0, 0);
     CHECK(take(&event));
