@@ -104,8 +104,25 @@ end
 
 local WORDS = { set = "set", create = "create", delete = "delete", check = "check" }
 
+--- What may follow the word in an op of a list.
+local ENTRIES = { set = { "path", "data", "version" }, create = { "path", "data", "options" },
+  delete = { "path", "version" }, check = { "path", "version" } }
+
+--- Raises if an op has an entry that nothing would read: `version = 3` instead of a version in its place.
+local function check_entries(op, kind, name, level)
+  local words = ENTRIES[kind]
+  for key in pairs(op) do
+    local is_known = type(key) == "number" and key >= 1 and key <= #words + 1 and key % 1 == 0
+    if not is_known then
+      refuse(name, ("unknown entry '%s'; '%s' takes %s, in this order"):format(text.shown(key), kind,
+        table.concat(words, ", ")), level)
+    end
+  end
+end
+
 local function one_of_list(client, op, name, level)
   local kind = check.word(op[1], name .. "[1]", WORDS, level + 1)
+  check_entries(op, kind, name, level + 1)
   local made
   if kind == "set" then
     made = ops.set(client, op[2], op[3], op[4], name, level + 1)
