@@ -101,7 +101,7 @@ static void a_name_has_one_number(void) {
 static void the_hundred_and_first_name_is_other(void) {
     static zkl_counts all[ZKL_COUNTS_MOST];
     zkl_counts_table table = {0};
-    char name[16];
+    char name[32];
     unsigned last = 0;
     for (int i = 0; i < ZKL_NAMES_MOST; i++) {
         snprintf(name, sizeof name, "name %d", i);
@@ -125,7 +125,7 @@ static void a_lock_named_other_shares_the_counts_of_the_others(void) {
     zkl_counts_table table = {0};
     const unsigned other = zkl_counts_number(&table, "other");
     for (int i = 0; i <= ZKL_NAMES_MOST; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "name %d", i);
         const unsigned number = zkl_counts_number(&table, name);
         CHECK((number == other) == (i == ZKL_NAMES_MOST));
