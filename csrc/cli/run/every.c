@@ -56,9 +56,11 @@ void cli_every_finish(struct session *session) {
         return;
     session->marked = false;
     zkl_once *once = zkl_once_mark(session->contender, SESSION_TAG_MARK, deadline_of(session));
-    while (is_waiting(session, once)) /* the watcher has ended, and signals find nobody */
+    while (is_waiting(session, once) && !session->signal) /* the watcher has ended */
         cli_session_turn(session, ZKL_NEVER);
     zkl_once_drop(once);
-    if (session->mark_status != ZKL_OK)
+    if (session->signal && !session->marked)
+        cli_session_end_stopped(session);
+    else if (session->mark_status != ZKL_OK)
         end_failed(session, session->mark_status);
 }

@@ -69,9 +69,10 @@ static void note(struct front *front, int signal) {
 
 static void pass_on(struct front *front, const struct signalfd_siginfo *info) {
     const int signal = (int)info->ssi_signo;
-    const bool queued = atomic_load(&front->page->phase) == PAGE_QUEUED;
+    const int phase = atomic_load(&front->page->phase);
+    const bool queued = phase == PAGE_QUEUED, commands = !queued && phase < PAGE_EMPTY;
     const bool ending = signal != SIGUSR1 && signal != SIGUSR2;
-    if (has_the_command(front, info) || (queued && !ending))
+    if (has_the_command(front, info) || (!commands && !ending))
         return;
     if (queued)
         note(front, signal);

@@ -119,13 +119,14 @@ static void see_engine(struct session *session) {
         session->cut_off = cut_off ? zkl_now() : 0;
 }
 
-/* A signal is the command's from the moment that the watcher was told to start it. */
+/* A signal is the command's from the moment that the watcher was told to start it, until no
+ * descendant is left. */
 static void see_signal(struct session *session, int signal) {
     const int phase = atomic_load(&session->page->phase);
-    if (phase == PAGE_QUEUED && !session->signal)
-        session->signal = signal;
-    else if (phase < PAGE_EMPTY)
+    if (phase > PAGE_QUEUED && phase < PAGE_EMPTY)
         cli_channel_send(session->watcher_end, CHANNEL_SIGNAL, signal, NULL);
+    else if (!session->signal && signal != SIGUSR1 && signal != SIGUSR2)
+        session->signal = signal;
 }
 
 static void see_front(struct session *session) {

@@ -52,7 +52,7 @@ struct session {
     pid_t watcher;   /* 0: it has ended */
     struct pollfd polled[SESSION_FDS];
     /* what the turns have seen */
-    int signal;      /* that ends the wait; 0: none */
+    int signal;      /* that ends a wait, for the lock or for the mark; 0: none */
     bool front_gone; /* the front has ended */
     bool go;         /* the front lets the command start */
     bool granted, failed, lost, revoked;
