@@ -58,6 +58,7 @@ struct zkl_once {
     char *text;     /* what the latest write of the mark says */
     int64_t before; /* mzxid of the mark before that write; 0: there was no mark */
     bool doubt;     /* nobody knows what became of that write */
+    bool covered;   /* ... nor of an earlier one: somebody else has changed the mark since */
     zkl_notice answer;
 };
 
@@ -76,7 +77,7 @@ static bool is_late(const zkl_once *o) {
 }
 
 static void resolve(zkl_once *o, zkl_status status) {
-    if (status != ZKL_OK && o->doubt)
+    if (status != ZKL_OK && (o->doubt || o->covered))
         status = ZKL_UNKNOWN;
     else if (status == ZKL_OK && is_late(o))
         status = ZKL_LOST;
@@ -185,6 +186,12 @@ static bool is_written(const zkl_once *o) {
     return mark && mark->stat.mzxid > o->before && strcmp(mark->data, o->text) == 0;
 }
 
+/* Is the mark another one than before that write? */
+static bool is_changed(const zkl_once *o) {
+    const zkl_content *mark = mark_of(o);
+    return (mark ? mark->stat.mzxid : 0) != o->before;
+}
+
 /* Does another one of the same hold write, or not know whether it has written? Both would write the
  * same text, so neither could tell afterwards whose it is. */
 static bool is_contested(const zkl_once *o) {
@@ -254,7 +261,9 @@ static void failed(zkl_once *o, zkl_status status) {
  * future. It would count for too long, so it is written anew, and counts from now on. */
 static void compare(zkl_once *o) {
     const zkl_content *mark = mark_of(o);
-    const int64_t now = content_of(o, TIME, TIME_SET)->stat.mtime;
+    const zkl_stat *time = &content_of(o, TIME, TIME_SET)->stat;
+    const bool is_younger = mark && mark->stat.mzxid > time->mzxid; /* another of this hold wrote */
+    const int64_t now = is_younger ? mark->stat.mtime : time->mtime;
     o->left = 0;
     if (mark && mark->stat.mtime > now) {
         o->left = o->seconds;
@@ -281,6 +290,7 @@ static void all_read(zkl_once *o) {
         resolve(o, ZKL_OK);
         return;
     }
+    o->covered |= o->doubt && is_changed(o);
     o->doubt = false;
     if (is_semaphore(o) || (mark && !is_token(mark)))
         resolve(o, ZKL_WRONG_KIND);

@@ -175,6 +175,15 @@ static void a_mark_in_the_future_counts_from_now_on(void) {
     settled(start(ZKL_ONCE_ASK, 60, LATER), 0);
 }
 
+static void a_mark_that_is_younger_than_the_answer_about_the_time_is_not_in_the_future(void) {
+    const size_t i = ask_and_mark(HOUR);
+    CHECK(fake_carry(one));
+    pass(1);
+    make(MARK, "77"); /* by another one of the same hold, before the mark is read */
+    settled(i, HOUR);
+    CHECK_INT(fake_find(zk, MARK, FAKE_LATEST)->version, 0);
+}
+
 /* ---- what nobody can ask ---- */
 
 static void refuses(double seconds) {
@@ -412,6 +421,40 @@ static void a_mark_that_cannot_be_read_back_is_unknown(void) {
     CHECK_TOLD(i, ZKL_UNKNOWN);
 }
 
+/* The hold is lost, and the next holder, or an operator, changes the mark before the client reads
+ * it back. */
+static void a_mark_that_somebody_else_changes_before_it_is_read_back_is_unknown(void) {
+    for (int deleted = 0; deleted < 2; deleted++) {
+        const size_t i = start(ZKL_ONCE_MARK, 0, LATER);
+        while (strcmp(fake_batch(one), "T") != 0)
+            CHECK(fake_answer(one));
+        CHECK(fake_carry(one));
+        fake_cut(one);
+        check_token();
+        if (deleted)
+            CHECK_INT(fake_remove(zk, MARK), ZOK);
+        else
+            fake_write(zk, MARK, "78");
+        CHECK_INT(fake_remove(zk, fake_node_of(holder)), ZOK);
+        fake_connect(one);
+        fake_settle(one);
+        CHECK_TOLD(i, ZKL_UNKNOWN);
+        holder = fake_holder(one);
+    }
+}
+
+static void a_mark_that_nobody_has_changed_is_not_written_and_the_hold_is_lost(void) {
+    settled(start(ZKL_ONCE_MARK, 0, LATER), 0);
+    const size_t i = start(ZKL_ONCE_MARK, 0, LATER);
+    while (strcmp(fake_batch(one), "T") != 0)
+        CHECK(fake_answer(one));
+    fake_cut(one);
+    CHECK_INT(fake_remove(zk, fake_node_of(holder)), ZOK);
+    fake_connect(one);
+    fake_settle(one);
+    CHECK_TOLD(i, ZKL_LOST);
+}
+
 static void the_end_of_the_client_is_unknown_to_a_write_on_its_way(void) {
     const size_t written = about_to_write();
     zkl_node_requests_dismiss(&one->nodes, ZKL_CLOSED);
@@ -511,6 +554,8 @@ int main(int argc, char **argv) {
         {"the mark is written, whenever the latest one was",
          the_mark_is_written_whenever_the_latest_one_was},
         {"a mark in the future counts from now on", a_mark_in_the_future_counts_from_now_on},
+        {"a mark that is younger than the answer about the time is not in the future",
+         a_mark_that_is_younger_than_the_answer_about_the_time_is_not_in_the_future},
         {"a number of seconds is above 0", a_number_of_seconds_is_above_0},
         {"only a mutex has a mark", only_a_mutex_has_a_mark},
         {"a mutex of a list of one path has a mark", a_mutex_of_a_list_of_one_path_has_a_mark},
@@ -536,6 +581,10 @@ int main(int argc, char **argv) {
         {"of two of one hold one has written the mark",
          of_two_of_one_hold_one_has_written_the_mark},
         {"a mark that cannot be read back is unknown", a_mark_that_cannot_be_read_back_is_unknown},
+        {"a mark that somebody else changes before it is read back is unknown",
+         a_mark_that_somebody_else_changes_before_it_is_read_back_is_unknown},
+        {"a mark that nobody has changed is not written, and the hold is lost",
+         a_mark_that_nobody_has_changed_is_not_written_and_the_hold_is_lost},
         {"the end of the client is unknown to a write on its way",
          the_end_of_the_client_is_unknown_to_a_write_on_its_way},
         {"the time is asked for again wherever the link is cut",
