@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A write is answered by then. */
+#define CUT_WITHIN (6 * SIM_MS)
+
 enum { NODE_REQUESTS_MOST = 8, LOOKS_MOST = 4, OPS_MOST = 3, PATH_SIZE = 64 };
 
 /* Something that was asked. */
@@ -235,11 +238,11 @@ static void rob(const sim_caller *c) {
 }
 
 /* ... or its link breaks, and another server lags. */
-static void cut_off(sim_host *host) {
+static void cut_off(sim_host *host, zkl_nanos within) {
     if (!host->is_cut || host->cut.place)
         return;
     sim_server_lag((int)sim_any(SERVERS), sim_now + ZKL_SECOND, false);
-    sim_after(&host->cut, sim_some(6 * SIM_MS));
+    sim_after(&host->cut, sim_some(within));
 }
 
 /* Writes what comes after what it has read. */
@@ -254,7 +257,13 @@ static void count_on(sim_caller *c, bool is_there, uint64_t value) {
                   (sim_node_request){.kind = op.kind, .serial = serial, .counter = c->tag});
     rob(c);
     if (sim_once_in(6))
-        cut_off(host);
+        cut_off(host, CUT_WITHIN);
+}
+
+void sim_clerk_trouble(sim_caller *c) {
+    rob(c);
+    if (sim_once_in(4))
+        cut_off(c->host, sim_once_in(2) ? CUT_WITHIN : 4 * CUT_WITHIN);
 }
 
 /* Who may not count makes a node. */
@@ -383,7 +392,7 @@ static void interrupt(sim_host *host, sim_node_request *e) {
 static void interrupt_and_read(sim_host *host) {
     write_flag(host);
     interrupt(host, host->requests);
-    cut_off(host);
+    cut_off(host, CUT_WITHIN);
     read_note(host, ZKL_OP_GET, NOTE_FLAG, 0);
 }
 

@@ -12,6 +12,9 @@ void sim_clerk_open(sim_host *host);
 void sim_clerk_deed(sim_host *host);
 /* The script goes on with what it holds: perhaps by counting. */
 void sim_clerk_held(sim_caller *caller);
+/* The caller has just asked for a write: perhaps somebody takes away what it holds, or its link
+ * breaks soon. */
+void sim_clerk_trouble(sim_caller *caller);
 /* The caller is about to go. */
 void sim_clerk_forget(const sim_caller *caller);
 /* false: the event is somebody else's. */

@@ -121,6 +121,19 @@ int sim_leader(void) {
     return sim_ensemble.leader;
 }
 
+/* ---- their clocks ---- */
+
+void sim_ensemble_set_clocks(zkl_nanos spread) {
+    for (int i = 0; i < SERVERS; i++)
+        sim_ensemble.clocks[i] = sim_some(2 * spread) - spread;
+}
+
+int64_t sim_wall(void) {
+    if (sim_ensemble.leader >= 0)
+        sim_ensemble.ahead = sim_ensemble.clocks[sim_ensemble.leader];
+    return (sim_now + sim_ensemble.ahead) / SIM_MS;
+}
+
 /* ---- life ---- */
 
 void sim_ensemble_begin(zkl_nanos tick) {

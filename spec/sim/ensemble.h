@@ -72,6 +72,11 @@ void sim_ensemble_heal(void);
 bool sim_ensemble_serves(void);
 int sim_leader(void); /* -1: none */
 
+/* The clocks of the servers go wrong by so much at most; without it by nothing. */
+void sim_ensemble_set_clocks(zkl_nanos spread);
+/* The clock of the leader, or of the latest one: milliseconds. */
+int64_t sim_wall(void);
+
 /* Committed at once, whoever leads. */
 void sim_ensemble_write(sim_request *request);
 /* An operator has the leader end it: nobody's validity covers that. */

@@ -6,6 +6,7 @@
 #include "host.h"
 #include "judge.h"
 #include "lines.h"
+#include "marks.h"
 #include "line/line.h"
 
 #include "client/client_state.h"
@@ -361,6 +362,8 @@ static void next_deed(sim_event *event) {
         deed();
     if (!history.plan->dropped[i] && history.hosts[0].has_notes && sim_any(2))
         sim_clerk_deed(any_host());
+    if (history.hosts[0].has_marks)
+        sim_marks_deed();
     sim_host_check_deadlines(any_host());
     for (int h = 0; h < history.host_count && sim_line_count; h++)
         sim_lines_check(&history.hosts[h]);
@@ -449,6 +452,10 @@ static bool all_answered(void) {
     return all_clerks(sim_clerk_is_idle);
 }
 
+static bool all_marks_answered(void) {
+    return all_clerks(sim_marks_are_answered);
+}
+
 static bool all_awake(void) {
     return sim_now > history.awake_from + SIM_MS;
 }
@@ -497,10 +504,13 @@ static void see_to_the_end(void) {
     await(sim_judge_none_left, SOON, "a node is left of which nobody knows");
     if (history.hosts[0].has_notes)
         see_to_notes();
+    await(all_marks_answered, 120 * ZKL_SECOND, "an ask for a mark is never answered");
     for (int i = 0; i < history.host_count; i++)
         sim_host_close(&history.hosts[i]);
     sim_run(sim_now + 20 * ZKL_SECOND + 3 * history.timeout);
     sim_judge_end();
+    if (history.hosts[0].has_marks)
+        sim_marks_end();
     sim_ledger_end();
 }
 
@@ -579,6 +589,7 @@ static void set_up(const sim_plan *plan) {
         set_up_host(i);
         history.hosts[i].is_secured = is_secured;
         history.hosts[i].has_notes = has_notes;
+        history.hosts[i].has_marks = plan->seed & SIM_MARKS;
         history.hosts[i].is_cut = history.faults & CUTS;
         history.hosts[i].is_robbed = history.faults & OPERATORS;
         history.hosts[i].watches_most = is_narrow ? watches_most : 0;
@@ -605,6 +616,8 @@ void sim_history_run(const sim_plan *plan) {
     set_up(plan);
     sim_ledger_begin();
     sim_judge_begin(history.hosts, history.host_count);
+    if (plan->seed & SIM_MARKS)
+        sim_marks_begin(sim_once_in(3) ? 10 * ZKL_SECOND : 0);
     sim_ran = ran;
     if (!history.hosts[0].is_secured)
         age_directories();

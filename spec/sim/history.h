@@ -12,6 +12,9 @@ enum { DEEDS_MOST = 4000 };
 /* A seed that has it is of a history with many lines (lines). */
 #define SIM_MANY_LINES (UINT64_C(1) << 47)
 
+/* ... in which those who hold a mutex ask for its mark, and write it (marks). */
+#define SIM_MARKS (UINT64_C(1) << 46)
+
 typedef struct sim_plan {
     uint64_t seed;
     /* Deeds that are left out, to find the few that matter. Each draws its chances for itself:

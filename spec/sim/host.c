@@ -5,6 +5,7 @@
 #include "ensemble.h"
 #include "judge.h"
 #include "lines.h"
+#include "marks.h"
 #include "line/contender.h"
 
 #include "client/client_state.h"
@@ -119,6 +120,9 @@ static void go_on(sim_event *event) {
     sim_machine *before = enter(c->host);
     if (holds(c) && c->is_under && sim_once_in(4)) {
         sim_after(event, sim_some(ZKL_SECOND));
+    } else if (holds(c) && !c->host->is_resting && c->host->has_marks && sim_any(3)) {
+        sim_marks_held(c);
+        sim_after(event, sim_some(300 * SIM_MS));
     } else if (holds(c) && !c->host->is_resting && c->host->has_notes && sim_any(3)) {
         sim_clerk_held(c);
         sim_after(event, sim_some(300 * SIM_MS));
@@ -204,7 +208,7 @@ static void hear_of(sim_caller *c, const zkl_event *event) {
 }
 
 static void hear(sim_host *host, const zkl_event *event) {
-    if (sim_clerk_hear(host, event))
+    if (sim_clerk_hear(host, event) || sim_marks_hear(host, event))
         return;
     switch (event->kind) {
     case ZKL_EVENT_GRANTED:
@@ -362,6 +366,8 @@ static zkl_status join_line(sim_caller *c, zkl_terms *terms, sim_place place) {
 }
 
 static zkl_status join(sim_caller *c, zkl_terms *terms) {
+    if (c->host->has_marks && sim_any(4))
+        return join_one(c, terms);
     switch (sim_any(8)) {
     case 0:
         return join_both(c, terms);
@@ -582,6 +588,7 @@ static void hear_the_last(sim_host *host) {
         zkl_forget(host->client, event.serial);
     }
     SIM_CHECK(sim_clerk_is_idle(host));
+    SIM_CHECK(sim_marks_are_answered(host));
 }
 
 void sim_host_close(sim_host *host) {
@@ -591,10 +598,11 @@ void sim_host_close(sim_host *host) {
     sim_machine *before = enter(host);
     if (sim_once_in(2)) {
         zkl_close(host->client);
-        if (host->has_notes)
+        if (host->has_notes || host->has_marks)
             hear_the_last(host);
     }
     sim_clerk_close(host);
+    sim_marks_close(host);
     while (host->callers)
         forget(host->callers);
     for (sim_question *q; (q = host->questions);) {

@@ -12,6 +12,7 @@ typedef struct sim_host sim_host;
 typedef struct sim_session sim_session;
 typedef struct sim_node_request sim_node_request;
 typedef struct sim_look sim_look;
+typedef struct sim_ask sim_ask;
 
 /* The places that are locked; a place may be several directories. */
 typedef enum sim_place {
@@ -86,8 +87,10 @@ struct sim_host {
     bool is_robbed; /* operators take away what it holds just when it writes */
     sim_node_request *requests;
     sim_look *looks;
-    int64_t floor; /* what it has been shown was so then, or is younger */
-    unsigned made; /* the write that made a node which it has not asked to have deleted yet */
+    int64_t floor;  /* what it has been shown was so then, or is younger */
+    unsigned made;  /* the write that made a node which it has not asked to have deleted yet */
+    bool has_marks; /* it asks for marks of mutexes, and writes them (marks) */
+    sim_ask *asks;
     sim_event poll;
     zkl_nanos lateness;        /* of its polls, at most */
     bool is_resting;           /* no faults any more: gives back soon */

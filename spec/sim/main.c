@@ -9,7 +9,8 @@
  *   simulation costs [FILE]           what the first histories ask for; held to what FILE says
  *   simulation costs each             the same, with a line for each history
  * Before it runs many it runs the histories that failed once (known.c). Behind every second seed it
- * runs that seed's history with many lines (history.h), whose number is larger by 2^47. */
+ * runs that seed's history with many lines (history.h), whose number is larger by 2^47, and behind
+ * the others the one with marks of mutexes, whose number is larger by 2^46. */
 #include "costs.h"
 #include "history.h"
 #include "known.h"
@@ -28,6 +29,9 @@
 #define LIMIT 60        /* seconds for a history, which takes some thousandths of one */
 #define SHORTENING 20.0 /* seconds for making one that fails shorter */
 #define LITTLE 3        /* a history that grants no more tries nothing */
+
+/* Seeds that have one of these are of histories of another kind. */
+#define KINDS (SIM_MANY_LINES | SIM_MARKS)
 
 /* What the child that runs histories tells its parent. */
 typedef struct report {
@@ -179,8 +183,8 @@ static void run_on(uint64_t seed, double until, bool stops) {
     into_file();
     for (; is_time_left(until, stops); seed++) {
         run_next(seed);
-        if (seed % 2 == 0 && !(seed & SIM_MANY_LINES))
-            run_next(seed | SIM_MANY_LINES);
+        if (!(seed & KINDS))
+            run_next(seed | (seed % 2 ? SIM_MARKS : SIM_MANY_LINES));
     }
     exit(0); /* so that what was covered is written down */
 }
@@ -290,7 +294,7 @@ static int run_many(double seconds, uint64_t first, bool stops) {
             return 1;
         const double before = seconds_now();
         failed++;
-        next = (first & SIM_MANY_LINES ? shared->seed : shared->seed & ~SIM_MANY_LINES) + 1;
+        next = (first & KINDS ? shared->seed : shared->seed & ~KINDS) + 1;
         tell_failure(shared->seed);
         idle += seconds_now() - before;
     }

@@ -69,6 +69,8 @@ typedef struct sim_servers {
     int64_t ids;
     unsigned throttle, refusing, forgetting;
     bool directories_throttled;
+    zkl_nanos clocks[SERVERS]; /* how much each is ahead */
+    zkl_nanos ahead;           /* ... the one of the latest leader */
 } sim_servers;
 
 extern sim_servers sim_ensemble;

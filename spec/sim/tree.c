@@ -119,7 +119,7 @@ static struct Stat stat_of(const fake_node *node, int64_t view) {
         .czxid = node->czxid,
         .mzxid = data.mzxid,
         .ctime = 1000,
-        .mtime = 1000,
+        .mtime = data.mtime,
         .version = data.version,
         /* counted from what was made, told as what was made and deleted */
         .cversion = (int32_t)(2 * made_in(node, view) - (uint32_t)children),
@@ -341,6 +341,7 @@ static int write_out(sim_request *r) {
 
 void sim_write(sim_request *r) {
     sim_tree->zxid++;
+    sim_tree->wall = sim_wall();
     sim_tree->within = true;
     r->part.rc = write_out(r);
     sim_tree->within = false;

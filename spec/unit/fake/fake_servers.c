@@ -119,7 +119,7 @@ int64_t fake_pzxid(const fake_node *directory, int64_t view) {
 
 fake_edition fake_edition_at(const fake_node *node, int64_t view) {
     if (node->mzxid <= view || !node->older)
-        return (fake_edition){NULL, node->data, node->mzxid, node->version};
+        return (fake_edition){NULL, node->data, node->mzxid, node->mtime, node->version};
     const fake_edition *e = node->older;
     while (e->mzxid > view && e->older)
         e = e->older;
@@ -295,7 +295,7 @@ void fake_write(fake_servers *servers, const char *path, const char *data) {
     CHECK(node != NULL);
     fake_edition *former = malloc(sizeof *former);
     must(former != NULL);
-    *former = (fake_edition){node->older, node->data, node->mzxid, node->version};
+    *former = (fake_edition){node->older, node->data, node->mzxid, node->mtime, node->version};
     node->older = former;
     node->data = copy(data);
     node->mzxid = next_zxid(servers);
@@ -309,6 +309,7 @@ void fake_unwrite(fake_node *node) {
     free(node->data);
     node->data = former->data;
     node->mzxid = former->mzxid;
+    node->mtime = former->mtime;
     node->version = former->version;
     node->older = former->older;
     free(former);

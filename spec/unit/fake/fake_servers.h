@@ -30,7 +30,7 @@ typedef struct fake_node fake_node;
 typedef struct fake_edition {
     struct fake_edition *older;
     char *data;
-    int64_t mzxid;
+    int64_t mzxid, mtime;
     int32_t version;
 } fake_edition;
 
