@@ -115,6 +115,13 @@ local function try_to_join(job)
   report_later(job, errors.text(err))
 end
 
+--- Releases all counts: the script may have acquired the lock with the job as the owner.
+local function release_all(hold, failed)
+  for _ = 1, math.max(1, hold.contender:count()) do
+    if hold.state == "held" then hold:release(failed) end
+  end
+end
+
 --- Ends what the job has of the lock.
 ---@param failed boolean? true: work under the lock may go on
 local function give_back(job, failed)
@@ -123,7 +130,7 @@ local function give_back(job, failed)
   if hold.state == "waiting" then
     hold:finish("cancelled")
   elseif hold.state == "held" then
-    hold:release(failed)
+    release_all(hold, failed)
   end
   job.lock_path:forgive(job)
   job.hold = false

@@ -104,6 +104,17 @@ describe("client:job()", function()
       client:mutex(path):release()
     end)
 
+    it("again when fn has acquired the lock once more for the job itself, and not released that", function()
+      local runs, job = {}, nil
+      job = client:job(path, function()
+        runs[#runs + 1] = assert(client:mutex(path):acquire(PATIENCE, job))
+      end, { pause = 0.01 })
+      hear(runs, 3)
+      assert.is_true(job:stop(PATIENCE))
+      assert.equal(0, client:stats().held)
+      is_free()
+    end)
+
     it("after a pause of 1 second by default #once", function()
       local runs = {}
       client:job(path, quick(runs))
