@@ -312,11 +312,15 @@ describe("metrics.text()", function()
     local another = here:connect()
     assert(client:mutex(path .. "/a", { name = "n" }):acquire(patience))
     assert(another:mutex(path .. "/b", { name = "n" }):acquire(patience))
+    local function sent() return client:stats().requests_sent + another:stats().requests_sent end
+    local least = sent()
     local now = scrape(another, client)
+    local most = sent() -- a holder may have asked for its watch meanwhile
     assert.equal(2, now:value("zklock_held", { lock = "n" }))
     assert.equal(2, now:value("zklock_clients", { state = "connected" }))
     assert.equal(2, now:value "zklock_sessions_total")
-    assert.equal(client:stats().requests_sent + another:stats().requests_sent, now:value "zklock_requests_total")
+    local value = now:value "zklock_requests_total"
+    assert.is_true(least <= value and value <= most, ("%d of %d to %d"):format(value, least, most))
   end)
 
   it("counts abandoned holds #once", function()
