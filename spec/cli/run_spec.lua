@@ -101,6 +101,17 @@ describe("zklock run #once", function()
       end
     end)
 
+    it("69 when a wait runs out while the servers do not answer", function()
+      local one, proxy = holder(here.path), here:proxy()
+      local waiter = command.start { "run", "-z", proxy.hosts, "-w", "2", here.path, "true" }
+      here:closes(waiter, waiter.kill)
+      here:becomes(2)
+      proxy:black_hole()
+      assert.equal(UNAVAILABLE, (waiter:wait(30)))
+      one:close_input()
+      assert.matches("\nzklock: disconnected: the wait ended without contact with [^\n]+\n$", waiter:stderr())
+    end)
+
     it("69 when a wait is without servers for too long, whether it has a limit or not", function()
       local one, proxy = holder(here.path), here:proxy()
       local waiters = {}

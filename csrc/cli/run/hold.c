@@ -7,6 +7,7 @@
 #include "cli/run/channel.h"
 #include "cli/run/files.h"
 #include "cli/run/page.h"
+#include "cli/run/queue.h"
 #include "cli/text.h"
 #include "zklock.h"
 
@@ -215,6 +216,13 @@ static bool is_worth_waiting(const struct session *session) {
     return ours || !session->cut_off;
 }
 
+/* A wait has run out, and the end of its node was not confirmed: nobody knows that the lock is held.
+ * A server that is stopped, or a network that drops packets, looks so until the session times out. */
+static bool is_unanswered(const struct session *session) {
+    return session->failed && session->status == ZKL_TIMEOUT &&
+           (session->flush_status == ZKL_TIMEOUT || session->flush_status == ZKL_DISCONNECTED);
+}
+
 void cli_hold_release(struct session *session) {
     if (!session->connection.client || !session->contender)
         return;
@@ -230,4 +238,6 @@ void cli_hold_release(struct session *session) {
         cli_warn("the release is not confirmed: %s: others wait for %g s at most",
                  zkl_status_text(session->flush_status),
                  zkl_session_timeout(session->connection.client));
+    if (waits && is_unanswered(session))
+        cli_queue_end_unanswered(session);
 }

@@ -181,6 +181,10 @@ static void end_failed(struct session *session) {
                         zkl_status_text(session->status), path);
 }
 
+void cli_queue_end_unanswered(struct session *session) {
+    end_without_servers(session, ZKL_DISCONNECTED, "the wait ended without contact");
+}
+
 /* A front that is stopped, because the user has pressed Ctrl-Z, starts nothing. The lock is held
  * meanwhile. */
 static void await_front(struct session *session) {

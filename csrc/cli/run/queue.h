@@ -7,5 +7,7 @@
 
 /* true: the lock is held. false: the outcome is set. */
 bool cli_queue_wait(struct session *session);
+/* The outcome of a wait that ran out while no server answered, as it turned out. */
+void cli_queue_end_unanswered(struct session *session);
 
 #endif
