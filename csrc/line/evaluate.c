@@ -9,6 +9,7 @@
 #include "line/polled.h"
 #include "line/recover.h"
 #include "line/send.h"
+#include "recipe/pace.h"
 #include "recipe/snapshot.h"
 #include "recipe/verdict.h"
 #include "recipe/znode.h"
