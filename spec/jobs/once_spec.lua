@@ -2,40 +2,24 @@
 --- client:once(): a function that runs once in some seconds, whichever client calls it.
 
 local fixture = require "spec.support.fixture"
+local jobs = require "spec.support.jobs"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local PATIENCE = 20
-local SESSION = 6
 local HOUR = 3600
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 local function pack(...) return { n = select("#", ...), ... } end
 
 describe("client:once()", function()
-  local here = fixture.new("/once", { session_timeout = SESSION, super = true })
-  local client, path, errors
+  local here = fixture.new("/once", { session_timeout = 6, super = true })
+  local work = jobs.new(here)
+  local client, path
 
-  before_each(function()
-    path, errors = here.path, {}
-    client = here:connect { on_error = function(message) errors[#errors + 1] = message end }
-  end)
-
-  after_each(function() assert.same({}, errors) end)
-
-  local function mark() return path .. "/once-2147483647" end
+  before_each(function() client, path = work.client, here.path end)
 
   local function nothing() end
-
-  local function is_free()
-    assert(client:flush(PATIENCE))
-    here:eventually(function()
-      for _, name in ipairs(here:nodes()) do
-        if name ~= "once-2147483647" then return false end
-      end
-      return true
-    end)
-  end
 
   it("calls fn with the token and a hold, and returns true and its results", function()
     local token, hold
@@ -45,9 +29,9 @@ describe("client:once()", function()
       return 1, nil, "three", nil
     end))
     assert.same({ true, 1, nil, "three", nil, n = 5 }, got)
-    assert.equal(("%d"):format(token), (here.tree:get(mark())))
+    assert.equal(("%d"):format(token), (here.tree:get(work:mark())))
     assert.is_true(tostring(hold):find("zklock.Held", 1, true) == 1)
-    is_free()
+    work:is_free()
   end)
 
   it("returns false and the seconds that are left when anybody did it less than so long ago", function()
@@ -59,7 +43,7 @@ describe("client:once()", function()
     end
     local done, left = client:once(path, 2 * HOUR, nothing)
     assert.is_true(done == false and left > HOUR and left <= 2 * HOUR)
-    is_free()
+    work:is_free()
   end)
 
   it("with math.huge is for ever", function()
@@ -76,14 +60,14 @@ describe("client:once()", function()
   it("writes the mark before fn by default, and leaves it if fn raises", function()
     local seen
     local ok, err = pcall(client.once, client, path, HOUR, function(token)
-      seen = here.tree:get(mark()) == ("%d"):format(token)
+      seen = here.tree:get(work:mark()) == ("%d"):format(token)
       error("boom")
     end)
     assert.is_true(seen)
     assert.is_false(ok)
     assert.truthy(err:find("boom", 1, true), err)
     assert.is_false((client:once(path, HOUR, nothing)))
-    is_free()
+    work:is_free()
   end)
 
   it("with 'after' writes the mark after fn, and none if fn raises", function()
@@ -91,16 +75,16 @@ describe("client:once()", function()
     local ok, err = pcall(client.once, client, path, HOUR, function() error(object) end, { mark = "after" })
     assert.is_false(ok)
     assert.equal(object, err)
-    assert.falsy(here.tree:exists(mark()))
+    assert.falsy(here.tree:exists(work:mark()))
     local seen
     assert.same({ true, 7 }, { client:once(path, HOUR, function()
-      seen = here.tree:exists(mark())
+      seen = here.tree:exists(work:mark())
       return 7
     end, { mark = "after" }) })
     assert.is_nil(seen)
-    assert.truthy(here.tree:exists(mark()))
+    assert.truthy(here.tree:exists(work:mark()))
     assert.is_false((client:once(path, HOUR, nothing, { mark = "after" })))
-    is_free()
+    work:is_free()
   end)
 
   it("runs fn once when many ask at the same time", function()
@@ -124,17 +108,17 @@ describe("client:once()", function()
 
   it("has a scratch child for the servers' time, and leaves only the mark", function()
     client:once(path, HOUR, nothing)
-    is_free()
+    work:is_free()
     assert.same({ "once-2147483647" }, here.tree:children(path))
   end)
 
   it("keeps its path from being reaped: the mark is persistent", function()
     client:once(path, HOUR, nothing)
-    local stat = here.tree:exists(mark())
+    local stat = here.tree:exists(work:mark())
     assert.is_true(stat.owner == nil or stat.owner == 0 or stat.owner == "0x0" or stat.ephemeralOwner == 0,
       "the mark is not persistent")
     client:close()
-    assert.truthy(here.tree:exists(mark()))
+    assert.truthy(here.tree:exists(work:mark()))
   end)
 
   describe("hold", function()
@@ -313,7 +297,7 @@ describe("client:once()", function()
       return "result", nil
     end, { mark = "after" }))
     assert.same({ nil, "lost", "result", nil, n = 4 }, got)
-    assert.falsy(here.tree:exists(mark()))
+    assert.falsy(here.tree:exists(work:mark()))
   end)
 
   it("with 'after' answers 'closed' and fn's results when fn closes the client", function()
@@ -321,7 +305,7 @@ describe("client:once()", function()
       client:close()
       return "result"
     end, { mark = "after" }) })
-    assert.falsy(here.tree:exists(mark()))
+    assert.falsy(here.tree:exists(work:mark()))
   end)
 
   describe("when the link breaks while the mark is written #once", function()
@@ -336,7 +320,7 @@ describe("client:once()", function()
             assert.equal(1, ran)
             assert(cut:flush(PATIENCE))
             assert.same({ "once-2147483647" }, here.tree:children(path))
-            here.tree:delete(mark())
+            here.tree:delete(work:mark())
           end
         end
       end
@@ -371,17 +355,17 @@ describe("client:once()", function()
 
   it("leaves the mark as it is when it is not due", function()
     assert(client:once(path, HOUR, nothing))
-    local before = here.tree:exists(mark())
+    local before = here.tree:exists(work:mark())
     assert.is_false((client:once(path, HOUR, nothing)))
-    assert.same(before, here.tree:exists(mark()))
+    assert.same(before, here.tree:exists(work:mark()))
   end)
 
   it("does not take data that is no token for a mark, and writes nothing", function()
-    assert(here.tree:create(mark(), "yesterday", { parents = true }))
+    assert(here.tree:create(work:mark(), "yesterday", { parents = true }))
     assert.same({ nil, "wrong kind" }, { client:once(path, HOUR, nothing) })
     assert.same({ nil, "wrong kind" }, { client:once(path, 1e-9, nothing, { mark = "after" }) })
-    assert.equal("yesterday", (here.tree:get(mark())))
-    is_free()
+    assert.equal("yesterday", (here.tree:get(work:mark())))
+    work:is_free()
   end)
 
   it("does not take the path of a semaphore or of a read-write lock", function()
@@ -390,7 +374,7 @@ describe("client:once()", function()
       assert.same({ nil, "wrong kind" }, { client:once(path, HOUR, nothing) })
       here.tree:delete(path .. "/" .. child)
     end
-    assert.falsy(here.tree:exists(mark()))
+    assert.falsy(here.tree:exists(work:mark()))
     local other = here:connect()
     assert(other:rwlock(path).write:acquire(PATIENCE))
     assert.same({ nil, "wrong kind" }, { client:once(path, HOUR, nothing, { timeout = 0 }) })
@@ -399,7 +383,7 @@ describe("client:once()", function()
   it("gives the mark the client's ACL, and is denied that of another identity", function()
     local one = here:connect { auth = { scheme = "digest", credential = "one:x" } }
     assert.is_true(one:once(path, HOUR, nothing))
-    assert.equal("digest", here.tree:get_acl(mark())[1].scheme)
+    assert.equal("digest", here.tree:get_acl(work:mark())[1].scheme)
     local at = path .. "-open"
     assert.is_true(client:once(at, HOUR, nothing))
     here.tree:set_acl(at .. "/once-2147483647", { { perms = 1, scheme = "world", id = "anyone" } })
@@ -443,7 +427,7 @@ describe("client:once()", function()
       order[#order + 1] = "outer"
     end, { mark = "after" }))
     assert.same({ "inner", "outer" }, order)
-    is_free()
+    work:is_free()
   end)
 
   it("is a mutex: it excludes other callers, with the options of its other handles", function()
