@@ -88,10 +88,9 @@ static void see_loss(struct session *session) {
     if (!session->lost || atomic_load(&session->page->until) == 0)
         return;
     renew(session);
-    cli_files_withdraw(session->run);
     cli_page_blame(session->page, PAGE_LOST);
-    cli_session_say(session, "the lock is lost");
     look(session);
+    cli_session_say(session, "the lock is lost");
 }
 
 /* The watcher should have killed the command by now. If it has not, it does not run. */
@@ -110,11 +109,11 @@ static void run_command(struct session *session) {
         cli_session_turn(session, next_renewal(session));
         if (!session->lost)
             renew(session);
-        if (atomic_load(&session->page->until) <= zkl_now())
-            cli_files_withdraw(session->run); /* --on-loss ignore has no TERM */
         see_loss(session);
         see_revocation(session);
         stand_in(session);
+        if (atomic_load(&session->page->until) <= zkl_now())
+            cli_files_withdraw(session->run); /* last, because it may block */
     }
 }
 

@@ -169,6 +169,7 @@ static void inherit(struct session *session) {
         return;
     cli_page_blame(page, PAGE_WATCHER);
     atomic_store(&page->ended, true);
+    cli_reaper_signal(SIGKILL); /* before anything that may block, as in the watcher */
     cli_files_withdraw(session->run);
     cli_reaper_kill_all(page, ended, session);
     cli_page_advance(page, PAGE_EMPTY);

@@ -60,8 +60,9 @@ static void count(struct watcher *watcher) {
 }
 
 static void kill_everything(struct watcher *watcher) {
-    cli_files_withdraw(watcher->run);
     atomic_store(&watcher->page->ended, true);
+    cli_reaper_signal(SIGKILL); /* first: the file may be on a server that is cut off, too */
+    cli_files_withdraw(watcher->run);
     cli_reaper_kill_all(watcher->page, ended, watcher->page);
     finish(watcher);
 }
