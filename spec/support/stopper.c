@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A library for LD_PRELOAD. It stops one process, as an operator would: the first that waits for the
- * children that it has killed, or the children of the first that closes its session, whichever comes
- * first. STOPPER_MARK names the file that it leaves behind. */
+/* A library for LD_PRELOAD. It stops one process, as an operator would: the first that waits for
+ * the children that it has killed, or the children of the first that closes its session, whichever
+ * comes first. STOPPER_MARK names the file that it leaves behind. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
