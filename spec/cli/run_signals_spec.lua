@@ -130,6 +130,14 @@ describe("zklock run #once", function()
       end)
     end
 
+    it("passes TERM on to a command that has left its process group", function()
+      local one = start { here.path, "python3", "-c", "import os, time\nos.setpgid(0, os.getpgid(os.getppid()))\n"
+        .. "print('began', flush=True)\ntime.sleep(1000)" }
+      assert.equal("began", one:read_line(here.patience))
+      one:signal("term")
+      assert.same({ 0, NUMBERS.TERM }, { one:wait(here.patience) })
+    end)
+
     it("passes TERM on to what the command has left behind", function()
       local one = start { here.path, "sh", "-c", "setsid sh -c 'trap \"echo heard; exit\" TERM; echo began; "
         .. "while :; do sleep 0.02; done' & exit 4" }

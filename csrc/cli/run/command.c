@@ -88,6 +88,6 @@ void cli_command_signal(const struct run *run, int signal) {
     const pid_t command = atomic_load(&run->page->command);
     if (atomic_load(&run->page->phase) != PAGE_RUNNING)
         cli_reaper_signal(signal);
-    else
-        kill(run->terminal.there ? command : -command, signal);
+    else if (run->terminal.there || kill(-command, signal) != 0)
+        kill(command, signal); /* it may have left its group, and have been the only one in it */
 }

@@ -8,8 +8,8 @@
 /* Forks and executes it. Returns its process id; -1: errno says why. Only for the watcher. */
 pid_t cli_command_start(const struct run *run);
 
-/* Sends it a signal: to its process group if that is its own. Once it was reaped, to all
- * descendants of the watcher. */
+/* Sends it a signal: to its process group if that is its own, and somebody is in it. Once it was
+ * reaped, to all descendants of the watcher. */
 void cli_command_signal(const struct run *run, int signal);
 
 #endif
