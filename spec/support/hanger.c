@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A library for LD_PRELOAD: while the file HANGER_MARK exists, nobody can delete the file HANGER_FILE:
- * the call does not return, as on a file system whose server is cut off. KILL ends it. */
+/* A library for LD_PRELOAD: while the file HANGER_MARK exists, nobody can delete the file
+ * HANGER_FILE: the call does not return, as on a file system whose server is cut off. KILL ends
+ * it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

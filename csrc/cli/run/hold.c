@@ -215,8 +215,9 @@ static bool is_worth_waiting(const struct session *session) {
     return ours || !session->cut_off;
 }
 
-/* A wait has run out, and the end of its node was not confirmed: nobody knows that the lock is held.
- * A server that is stopped, or a network that drops packets, looks so until the session times out. */
+/* A wait has run out, and the end of its node was not confirmed: nobody knows that the lock is
+ * held. A server that is stopped, or a network that drops packets, looks so until the session times
+ * out. */
 static bool is_unanswered(const struct session *session) {
     return session->failed && session->status == ZKL_TIMEOUT &&
            (session->flush_status == ZKL_TIMEOUT || session->flush_status == ZKL_DISCONNECTED);
