@@ -189,8 +189,8 @@ describe("zklock run #once", function()
     complains(USAGE, "'--grace': from 0.5 s to a quarter of the session expected, got 0.4 s with a session of 8 s",
       "--session", "8", "--grace", "0.4", here.path, "true")
     complains(USAGE, "got 2.1 s with a session of 8 s", "--session", "8", "--grace", "2.1", here.path, "true")
-    complains(USAGE, "bad argument '--session': 2 s or more expected, the servers have granted 1 s", "--session", "1",
-      here.path, "true")
+    complains(USAGE, "'--session': 2 s or more expected for a grace of 0.5 s, the servers have granted 1 s",
+      "--session", "1", here.path, "true")
     assert.equal(0, run("--session", "8", "--grace", "2", here.path, "true").code)
     assert.equal(0, run("--session", "2", "--grace", "0.5", here.path, "true").code)
   end)

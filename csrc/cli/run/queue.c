@@ -84,9 +84,9 @@ static bool check_grace(struct session *session) {
                         CLI_GRACE_LEAST, grace, granted);
     else
         cli_session_end(session, EX_USAGE, "error",
-                        "bad argument '--session': %g s or more expected, the servers have granted "
-                        "%g s",
-                        4 * CLI_GRACE_LEAST, granted);
+                        "bad argument '--session': %g s or more expected for a grace of %g s, the "
+                        "servers have granted %g s",
+                        4 * CLI_GRACE_LEAST, CLI_GRACE_LEAST, granted);
     return false;
 }
 
