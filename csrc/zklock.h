@@ -467,13 +467,15 @@ typedef struct zkl_sharing {
 
 /* A caller's request to a line. */
 typedef struct zkl_terms {
-    zkl_kind kind;        /* LOCK, READ, WRITE or LEASE */
-    uint32_t permits;     /* LEASE: how many there may be */
-    zkl_nanos deadline;   /* of the wait */
-    bool once;            /* a single try: the answer comes as soon as the servers have answered */
-    zkl_nanos max_hold;   /* how long it may hold before it loses the hold; 0: no bound */
-    zkl_contender *under; /* READ: a hold of write by the same owner, in the same line; or NULL */
-    zkl_nanos slow;       /* a wait that takes longer is a line of the log; 0: never */
+    zkl_kind kind;      /* LOCK, READ, WRITE or LEASE */
+    uint32_t permits;   /* LEASE: how many there may be */
+    zkl_nanos deadline; /* of the wait */
+    bool once;          /* a single try: the answer comes as soon as the servers have answered */
+    zkl_nanos max_hold; /* how long it may hold before it loses the hold; 0: no bound */
+    /* READ: a hold of write by the same owner, in the same line of the same client, or NULL. It has
+     * joined with a sharing if these terms have one, otherwise without. Not checked */
+    zkl_contender *under;
+    zkl_nanos slow; /* a wait that takes longer is a line of the log; 0: never */
     /* of zkl_name: which counts it belongs to; 0, or any other number: those without a name */
     unsigned name;
     /* 1 and the number of callers of this client that may wait here; 0: no bound */
