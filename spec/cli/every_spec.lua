@@ -5,6 +5,8 @@ local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
 local file = require "spec.support.file"
 local folder = require "spec.support.folder"
+local preload = require "spec.support.preload"
+local running = require "spec.support.running"
 local wait = require "spec.support.wait"
 
 local unpack = unpack or table.unpack -- luacheck: ignore 143
@@ -200,6 +202,26 @@ describe("zklock run --every #once", function()
       assert.falsy(here.tree:exists(mark()))
     end)
   end)
+
+  -- --on-loss ignore: nobody would end the command if it began
+  for _, when in ipairs { "before", "after" } do
+    it("does not run the command when the hold has ended since it asked for the mark, --mark " .. when, function()
+      local library, made = preload.build("stopper")
+      local stopped = made .. "/stopped"
+      local one = here:closes(command.start { "run", "--session", "4", "--on-loss", "ignore", "--every", "3600",
+        "--mark", when, "--while-held", folder.new("held") .. "/file", here.path, "echo", "ran",
+        env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, STOPPER_MARK = stopped } },
+        function(it) it:kill() end)
+      -- its session process, just before it has the command started
+      wait.eventually(function() return running.read(stopped) end, 60, "the stop")
+      here:becomes(when == "before" and 1 or 0) -- the mark stays
+      running.signal(running.children(one.pid), "sigcont")
+      assert.equal(LOST, (one:wait(60)))
+      assert.equal("", one:stdout())
+      assert.equal("zklock: lost: " .. here.path .. "\n", one:stderr())
+      assert.equal(when == "before", here.tree:exists(mark()) ~= nil)
+    end)
+  end
 
   it("waits a random time with --splay before it connects", function()
     local one = here:closes(command.start { "run", "-z", "127.0.0.1:1", "--splay", "1000000", "--connect", "0.01",

@@ -118,6 +118,18 @@ describe("zklock run #once", function()
     assert.is_false(running.is_alive(processes.session))
   end)
 
+  -- Otherwise the session, or the front, would do it for the watcher.
+  it("leaves no writer when its front and its session are stopped", function()
+    local one, processes, below = at_work()
+    local next_one = writer("--session", LONG)
+    here:becomes(2)
+    running.signal({ processes.front, processes.session }, "sigstop")
+    wait.eventually(function() return running.all_dead(below) end, here.patience, "the end of all writers")
+    is_followed_by(next_one)
+    running.signal({ processes.front, processes.session }, "sigcont")
+    assert.equal(LOST, (one:wait(here.patience)))
+  end)
+
   it("leaves no writer when its session and its watcher are stopped", function()
     local one, processes, below = at_work()
     running.signal({ processes.session, processes.watcher }, "sigstop")

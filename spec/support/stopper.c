@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A library for LD_PRELOAD. It stops one process, as an operator would: the first that waits for
- * the children that it has killed, or the children of the first that closes its session, whichever
- * comes first. STOPPER_MARK names the file that it leaves behind. */
+ * the children that it has killed, or that has put a file in its place, or the children of the
+ * first that closes its session, whichever comes first. STOPPER_MARK names the file that it leaves
+ * behind. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 
 typedef int waits(const sigset_t *set, siginfo_t *info, const struct timespec *most);
 typedef int closes(void *handle);
+typedef int renames(const char *from, const char *to);
 
 static bool is_first(void) {
     const char *mark = getenv("STOPPER_MARK");
@@ -42,6 +44,16 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
     waits *next;
     memcpy(&next, &found, sizeof next);
     return next(set, info, most);
+}
+
+int rename(const char *from, const char *to) {
+    void *found = dlsym(RTLD_NEXT, "rename");
+    renames *next;
+    memcpy(&next, &found, sizeof next);
+    const int result = next(from, to);
+    if (is_first())
+        raise(SIGSTOP);
+    return result;
 }
 
 int zookeeper_close(void *handle) {
