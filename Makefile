@@ -130,7 +130,7 @@ test: deps
 		'recorder=$(call record,300)' \
 		'rock=tools/rock.sh $(LUAS)' \
 		$(if $(SPECS),,$(if $(SOAK_LUAS),'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))')) \
-		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script state)') \
+		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script callbacks state)') \
 		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
 			'$(version)=$(call specs,$(version),build,,slow$(comma)once)')
 

@@ -87,7 +87,7 @@ under_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report
 
 unit_asan = $(call sanitized_asan,build/asan/report) tools/unit.sh build/asan/unit
 unit_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit
-memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script state),build/asan/memory)
+memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script callbacks state),build/asan/memory)
 
 # The command line is a program of its own: the specs run the one that is instrumented.
 cli_asan = $(call sanitized_asan,build/asan/report) env ZKLOCK_COMMAND=$(CURDIR)/build/asan/zklock \
