@@ -278,15 +278,15 @@ core.register_action("give", { "http-res" }, function() end)
   it("calls back: requests, losses, without a poll", function()
     local web = start { lua = [[
 local zklock = require "zklock"
-local client, said
+local client, said, request
 core.register_service("sell", "http", function(applet)
   if not client then
     client = assert(zklock.connect(os.getenv("ZOOKEEPER")))
     local lock = client:mutex("/shop/haproxy/counter")
     lock:on_lost(function(err) said = err end)
-    lock:request(20, function(token) client:sleep(0.01) said = token and "held" end)
+    request = lock:request(20, function(token) client:sleep(0.01) said = token and "held" end)
   end
-  local body = tostring(said)
+  local body = request and tostring(said)
   applet:set_status(200)
   applet:add_header("content-length", tostring(#body))
   applet:start_response()
@@ -304,6 +304,64 @@ core.register_action("give", { "http-res" }, function() end)
     says("held")
     here.tree:delete(here:only_node(LOCK))
     says("lost")
+  end)
+
+  it("keeps nothing of polls that have ended before their time", function()
+    local web = start { lua = [[
+local zklock = require "zklock"
+local client, before
+local function kilobytes()
+  collectgarbage()
+  collectgarbage()
+  return collectgarbage "count"
+end
+core.register_service("sell", "http", function(applet)
+  if not client then
+    client = assert(zklock.connect(os.getenv("ZOOKEEPER"), { connect_timeout = 20 }))
+    before = kilobytes()
+    for _ = 1, 1000 do
+      client:spawn(function() end)
+      client:poll(3600)
+    end
+  end
+  local body = ("%.0f"):format(kilobytes() - before)
+  applet:set_status(200)
+  applet:add_header("content-length", tostring(#body))
+  applet:start_response()
+  applet:send(body)
+end)
+core.register_action("take", { "http-req" }, function() end)
+core.register_action("give", { "http-res" }, function() end)
+]], global = "  nbthread 1\n" }
+    wait.eventually(function()
+      local _, body = web:get("/sell")
+      return tonumber(body) and tonumber(body) < 500, body
+    end, here.patience)
+  end)
+
+  it("gives back what a request holds that the script has dropped", function()
+    local web = start { lua = [[
+local zklock = require "zklock"
+local client, said
+core.register_service("sell", "http", function(applet)
+  if not client then
+    client = assert(zklock.connect(os.getenv("ZOOKEEPER")))
+    client:mutex("/shop/haproxy/counter"):request(20, function(token) said = token and "held" end)
+  end
+  local body = tostring(said)
+  applet:set_status(200)
+  applet:add_header("content-length", tostring(#body))
+  applet:start_response()
+  applet:send(body)
+end)
+core.register_action("take", { "http-req" }, function() end)
+core.register_action("give", { "http-res" }, function() end)
+]], global = "  nbthread 1\n" }
+    wait.eventually(function()
+      local _, body = web:get("/sell")
+      return body == "held", body
+    end, here.patience)
+    here:becomes(0, LOCK)
   end)
 
   it("works with the page's adapter that polls", function()

@@ -26,8 +26,8 @@ local POLL, RETRY = 5, 100
 local TICK, ROUNDS = 1, 2
 --- How often a caller tries to connect.
 local TRIES = 3
---- The longest sleep, in seconds.
-local LONGEST = 1e6
+--- Seconds between two looks of a task whether the wait that it is to end is over.
+local LOOK = 1
 --- How many bells are kept for later waits.
 local SPARE_MOST = 64
 
@@ -42,6 +42,25 @@ local is_tended, is_stopping = false, false
 -- HAProxy's threads share one Lua state (`lua-load`), and a thread cannot use another one's sockets.
 -- With one state for each thread the states have numbers.
 local spare_most = hap.thread == 0 and 0 or SPARE_MOST
+
+-- ---- tasks
+
+local to_call = {} -- by the tasks that have not begun, one by each of them
+
+local function call_one()
+  local fn = quietly(table.remove, to_call, 1)
+  if fn then return fn() end
+end
+
+--- Calls fn in a task of its own. HAProxy 2.6 never lets go of the function of a task, so all tasks have
+--- the same one: otherwise what fn refers to, a request or a lease, would never be collected.
+local function begin_task(fn)
+  quietly(table.insert, to_call, fn)
+  local ok, err = pcall(hap.register_task, call_one)
+  if ok then return end
+  if to_call[#to_call] == fn then quietly(table.remove, to_call) end
+  error(err, 0)
+end
 
 -- ---- which coroutines HAProxy resumes
 
@@ -140,7 +159,7 @@ Host.__index = Host
 --- Begins the callbacks. A task is made here, in a coroutine of HAProxy's: made in another one, it
 --- would belong to another Lua state.
 function Host:begin()
-  while self.due[1] do hap.register_task(quietly(table.remove, self.due, 1)) end
+  while self.due[1] do begin_task(quietly(table.remove, self.due, 1)) end
 end
 
 --- Takes the events.
@@ -241,7 +260,7 @@ function haproxy.watch(client, ready)
   local host = setmetatable({ native = client.native, ready = ready, due = {}, socket = false, why = false }, Host)
   client.host = host
   hosts[host] = true
-  hap.register_task(function() host:listen() end)
+  begin_task(function() host:listen() end)
   if not is_tended then
     is_tended = true
     hap.register_task(tend)
@@ -252,13 +271,25 @@ function haproxy.watch(client, ready)
   end
 end
 
---- Rings when the wait's own time is over.
+--- How long a wait still may last.
+---@param reference any[] to its waiter; weak
+---@return number? seconds nil: it is over
+local function left_of(reference)
+  local waiter = reference[1]
+  return waiter and waiting[waiter] ~= nil and waiter:left() or nil
+end
+
+--- Rings when the wait's own time is over. HAProxy cannot end a task that sleeps, so the task looks from
+--- time to time whether the wait is over: a caller that waits again and again leaves few tasks behind.
 local function ring_in_time(waiter, seconds)
   local reference = setmetatable({ waiter }, { __mode = "v" })
-  hap.register_task(function()
-    hap.msleep(math.ceil(math.min(seconds, LONGEST) * 1000))
-    local living = reference[1]
-    local bell = living and waiting[living]
+  begin_task(function()
+    local left = seconds
+    repeat
+      hap.msleep(math.ceil(math.min(left, LOOK) * 1000))
+      left = left_of(reference)
+    until not left or left == 0
+    local bell = left and waiting[reference[1]]
     if bell then bell.socket:ring() end
   end)
 end
