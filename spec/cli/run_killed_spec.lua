@@ -169,6 +169,16 @@ describe("zklock run #once", function()
     one:kill()
   end)
 
+  it("signals no foreign process when it cannot start its own ones", function()
+    local library, made = preload.build("forker")
+    local mark = made .. "/signalled"
+    local env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, FORKER_MARK = mark, TMPDIR = temporary }
+    local one = here:closes(command.start { "run", here.path, "true", env = env }, function(process) process:kill() end)
+    assert.equal(70, (one:wait(here.patience)))
+    assert.equal("zklock: cannot start its processes: Resource temporarily unavailable\n", one:stderr())
+    assert.is_nil(running.read(mark))
+  end)
+
   it("leaves nothing of itself when one of its processes is killed while it queues", function()
     local one = at_work()
     for _, role in ipairs(ROLES) do

@@ -39,11 +39,14 @@ static bool start_watcher(struct session *session) {
     if (!cli_channel_pair(ends))
         return false;
     session->watcher_end = ends[0];
-    session->watcher = fork();
-    if (session->watcher == 0)
+    const pid_t watcher = fork();
+    if (watcher == 0)
         become_watcher(session, ends);
+    const int why = errno;
     close(ends[1]);
-    return session->watcher > 0;
+    errno = why;
+    session->watcher = watcher > 0 ? watcher : 0; /* a signal to -1 would be to every process */
+    return watcher > 0;
 }
 
 /* -1: this run cannot be asked. */
