@@ -81,9 +81,10 @@ describe("client:job()", function()
       here:eventually(function() return turns == 1 end)
       assert.same({ nil, "timeout" }, { job:stop(0.1) })
       for _ = 1, 10 do
-        local before = turns
+        local before, began = turns, wait.now()
         assert.is_true(client:sleep(0.01))
-        assert.is_true(turns - before <= 20, "more than a turn in each millisecond")
+        local most = 20 + 2000 * (wait.now() - began) -- a busy machine wakes it late
+        assert.is_true(turns - before <= most, "more than a turn in each millisecond")
       end
       assert.is_true(turns > 5)
       turns = HOUR
