@@ -164,8 +164,8 @@ static bool is_behind_a_delete(const zkl_line *line, const zkl_verdict *verdict)
            (ahead->node == ZKL_NODE_ERASING || ahead->dispatch.state == ZKL_DISPATCH_DUE);
 }
 
-/* It is not first. After news, one list costs less than asking about each child that the snapshot
- * still shows. */
+/* The contender is not first. After news, one list costs less than asking about each child that the
+ * snapshot still shows. */
 static void not_first(zkl_contender *c, const zkl_verdict *verdict, zkl_evidence evidence) {
     if (c->terms.once && !is_behind_a_delete(c->line, verdict)) {
         zkl_leave_fail(c, ZKL_TIMEOUT);

@@ -32,7 +32,8 @@ typedef struct follower {
 
 /* ---- changes ---- */
 
-/* What the watch has is read anew anyway; it tells again only once this was taken. */
+/* Drops the content: the follower reads the line anew. The watch sends no further event until
+ * somebody takes what it has. */
 static void take(zkl_node_watch *watch) {
     zkl_status status;
     zkl_content *content = NULL;
