@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- How a client ends: by close, by a script's end in whatever way, and by the collector.
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
@@ -27,7 +28,7 @@ describe("the end of a client", function()
   --- Waits until there is no session but those that were there before.
   local function no_session_but(before)
     return wait.eventually(function()
-      collectgarbage()
+      collect()
       for id in pairs(sessions()) do
         if not before[id] then return false end
       end
@@ -211,7 +212,7 @@ describe("the end of a client", function()
       local before = sessions()
       use()
       wait.eventually(function()
-        collectgarbage()
+        collect()
         return #here:nodes() == 0
       end, PATIENCE, "the end of a collected client's nodes")
       no_session_but(before)
@@ -233,7 +234,7 @@ describe("the end of a client", function()
       end
       use()
       wait.eventually(function()
-        collectgarbage()
+        collect()
         return #here:nodes() == 1 and #tree:children(path .. "-free") == 0
       end, PATIENCE, "the end of a collected client's nodes")
       assert.is_true(other:release(path))

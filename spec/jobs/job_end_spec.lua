@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The ends of jobs, and of their sleep.
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local jobs = require "spec.support.jobs"
@@ -267,7 +268,7 @@ describe("client:job()", function()
       hold:sleep(HOUR)
     end, { pause = 0.01 })
     here:eventually(function()
-      collectgarbage()
+      collect()
       return count == 2
     end)
     work:reported("the coroutine of the function was closed")

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- Owners that end without a release: the client releases their holds and waits, and counts them.
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
@@ -24,7 +25,7 @@ describe("an abandoned lock", function()
   --- Polls and collects until n were given back, and looks at the servers that they really were.
   local function given_back(n, at)
     wait.eventually(function()
-      collectgarbage()
+      collect()
       client:poll(0.01)
       return client:stats().abandoned >= n and #here:nodes(at) == 0
     end, PATIENCE, ("%d given back"):format(n))
@@ -108,7 +109,7 @@ describe("an abandoned lock", function()
     for i = 1, many do hold(i) end
     assert.is_true(client:stats().held > 0)
     wait.eventually(function()
-      collectgarbage()
+      collect()
       client:poll()
       return client:stats().abandoned == many
     end)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- A mutex that is held for a block: with() and guard().
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
@@ -123,7 +124,7 @@ describe("a mutex", function()
       local lock, before = client:mutex(path), client:stats().abandoned
       assert(lock:guard(PATIENCE)) -- and dropped
       wait.eventually(function()
-        collectgarbage()
+        collect()
         client:poll()
         return #here:nodes() == 0
       end, PATIENCE, "the end of a collected guard's node")

@@ -3,6 +3,7 @@
 --- may run again, and loses them afterwards.
 
 local cqueues = require "cqueues"
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local wait = require "spec.support.wait"
@@ -120,7 +121,7 @@ describe("owners", function()
       end, PATIENCE)
       controller = nil -- luacheck: ignore 311
       wait.eventually(function()
-        collectgarbage()
+        collect()
         client:poll()
         return #here:nodes() == 1
       end, PATIENCE, "the end of a wait that nobody is in")

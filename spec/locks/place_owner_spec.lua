@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- fair = false: one owner takes the place of its client again and again. #once
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 
@@ -134,7 +135,7 @@ describe("with fair = false a lock that one owner takes again and again #once", 
     here:becomes(0)
     lock = nil -- luacheck: ignore 311
     here:eventually(function()
-      collectgarbage()
+      collect()
       return not holds[1]
     end)
   end)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- Reentrant acquires of a mutex, and the values that can be owners.
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
@@ -311,7 +312,7 @@ describe("a mutex", function()
       start(function() return assert(lock:acquire(PATIENCE)) end)
       assert.equal(1, #here:nodes())
       wait.eventually(function()
-        collectgarbage()
+        collect()
         client:poll()
         return #here:nodes() == 0
       end, PATIENCE, "the end of a collected coroutine's node")

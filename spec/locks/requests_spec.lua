@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- Requests for a mutex, which do not wait but call back.
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
@@ -190,7 +191,7 @@ describe("a mutex", function()
       here:eventually(function() return #list > 0 end)
       assert.is_number(list[1][1])
       here:eventually(function()
-        collectgarbage()
+        collect()
         return #here:nodes() == 0
       end)
     end)
@@ -201,7 +202,7 @@ describe("a mutex", function()
       lock:request(PATIENCE, callback)
       here:eventually(function() return #list > 0 end)
       here:eventually(function()
-        collectgarbage()
+        collect()
         return #here:nodes() == 0
       end, "the end of a dropped request's node")
       assert.equal(1, #list)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The semaphore on a real server: so many leases, all of a count or none, none left behind.
 
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
@@ -126,7 +127,7 @@ describe("a semaphore", function()
     assert.is_true(lease:is_held())
     lease = nil -- luacheck: ignore 311
     wait.eventually(function()
-      collectgarbage()
+      collect()
       collectgarbage()
       client:poll()
       return #leases() == 0

@@ -3,6 +3,7 @@
 
 local condition = require "cqueues.condition"
 local cqueues = require "cqueues"
+local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local queue = require "spec.support.queue"
 local real_loops = require "spec.support.real_loops"
@@ -136,7 +137,7 @@ describe("with cqueues", function()
     end)
     controller = nil -- luacheck: ignore 311
     wait.eventually(function()
-      collectgarbage()
+      collect()
       return home:stats().waiting == 0
     end)
     assert(other:release(path))
@@ -205,7 +206,7 @@ describe("with cqueues", function()
     line:becomes(2)
     controller = nil -- luacheck: ignore 311
     wait.eventually(function()
-      collectgarbage()
+      collect()
       return #line:names() == 1
     end)
     assert.equal(0, client:stats().waiting)

@@ -2,6 +2,7 @@
 --- The contract between zklock and an event loop, with a small loop that keeps it.
 
 local finalizer = require "zklock.base.finalizer"
+local collect = require "spec.support.collect"
 local inspector = require "spec.support.inspector"
 local select_loop = require "spec.support.select_loop"
 local server = require "spec.support.server"
@@ -397,7 +398,7 @@ describe("a client in a loop", function()
     end
     use()
     loop.run(function()
-      collectgarbage()
+      collect()
       return #(tree:children(path) or {}) == 0 and loop.stopped == 1
     end)
   end)
@@ -418,7 +419,7 @@ describe("a client in a loop", function()
     loop.run(function() return answer end)
     assert.is_number(answer[1])
     loop.run(function()
-      collectgarbage()
+      collect()
       return loop.stopped == 1
     end)
   end)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The adapters for cqueues, luv and Copas, in their loops.
 
+local collect = require "spec.support.collect"
 local inspector = require "spec.support.inspector"
 local queue = require "spec.support.queue"
 local real_loops = require "spec.support.real_loops"
@@ -177,7 +178,7 @@ for _, make in ipairs(real_loops.all()) do
     it("gives back what a callback held at its end", function()
       client:mutex(path):request(PATIENCE, function() assert(client:mutex(path .. "-2"):acquire(PATIENCE)) end)
       loop.run(function()
-        collectgarbage()
+        collect()
         return client:stats().acquired == 2 and client:stats().held == 0
       end)
       queue.at(tree, path .. "-2"):becomes(0)
@@ -258,7 +259,7 @@ for _, make in ipairs(real_loops.all()) do
       assert.same({ nil, "closed" }, answer)
       client = nil
       loop.run(function()
-        collectgarbage()
+        collect()
         return not uv.fs_readlink("/proc/self/fd/" .. number)
       end)
       assert(other:release(path))
@@ -354,7 +355,7 @@ for _, make in ipairs(real_loops.all()) do
       call(function() client:close() end)
       client = nil
       loop.run(function()
-        collectgarbage()
+        collect()
         return not uv.fs_readlink("/proc/self/fd/" .. number)
       end)
       repeat occupied[#occupied + 1] = assert(uv.fs_open("/dev/null", "r", 0)) until occupied[#occupied] >= number
@@ -403,7 +404,7 @@ for _, make in ipairs(real_loops.all()) do
       end)
       client = nil
       loop.run(function()
-        collectgarbage()
+        collect()
         return #line:names() == 0
       end)
     end)
