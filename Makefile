@@ -252,7 +252,6 @@ asan: deps
 		'sim=$(call sanitized_asan,build/asan/report) build/asan/sim/simulation 60' \
 		'memory=$(memory_asan)' \
 		'5.4=$(call under_asan,$(call specs,5.4,build/asan,$(ASAN_SPECS),bare))' \
-		'cli=$(cli_asan)' \
 		'nginx=$(nginx_asan)'
 
 tsan: deps

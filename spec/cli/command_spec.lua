@@ -168,14 +168,14 @@ describe("zklock #once", function()
 
   it("ends with 70 if standard output takes nothing", function()
     for redirection, reason in pairs { [">/dev/full"] = "No space left on device", [">&-"] = "Bad file descriptor" } do
-      local shell = in_shell("build/zklock get %s " .. redirection)
+      local shell = in_shell(command.PROGRAM .. " get %s " .. redirection)
       assert.equal(70, shell:wait(30))
       assert.equal("zklock: cannot write to standard output: " .. reason .. "\n", shell:stderr())
     end
   end)
 
   it("gives the numbers of closed standard descriptors to no socket", function()
-    local shell = in_shell("exec build/zklock who -f %s <&- >&- 2>&-")
+    local shell = in_shell("exec " .. command.PROGRAM .. " who -f %s <&- >&- 2>&-")
     here:closes(shell, shell.kill)
     local function target(fd) return uv.fs_readlink(("/proc/%d/fd/%d"):format(shell.pid, fd)) or "" end
     wait.eventually(function()
@@ -238,7 +238,7 @@ describe("zklock get #once", function()
     assert(here.tree:create(here.path, "\27[31m\255\tä\nb\226\128\174", { parents = true }))
     local script = folder.file("typescript", "")
     local shown = require("spec.support.process").spawn { "script", "-qec",
-      ("build/zklock get -z %s %s"):format(here.zk.hosts, here.path), script,
+      ("%s get -z %s %s"):format(command.PROGRAM, here.zk.hosts, here.path), script,
       env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null" } }
     shown:close_input()
     assert.equal(0, shown:wait(30))

@@ -81,7 +81,7 @@ describe("zklock run --every #once", function()
   it("has the mark before the command, by default", function()
     assert.equal(7, run("--every", "3600", here.path, "sh", "-c", "exit 7").code)
     assert.same(SKIPPED, run("--every", "3600", here.path, "echo", "ran"))
-    local seen = run("--every", "0.001", here.path, "build/zklock", "get", mark())
+    local seen = run("--every", "0.001", here.path, command.PROGRAM, "get", mark())
     assert.same({ 0, (here.tree:get(mark())) }, { seen.code, seen.out })
   end)
 

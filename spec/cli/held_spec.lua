@@ -11,6 +11,7 @@ local wait = require "spec.support.wait"
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 
 local BUSY, DATA, LOST = 1, 65, 75
+local PROGRAM = command.PROGRAM
 
 describe("below zklock run #once", function()
   local here = fixture.new("/held", { session_timeout = 10 })
@@ -46,16 +47,16 @@ describe("below zklock run #once", function()
   describe("zklock held", function()
     it("says for how many seconds the lock is certainly held", function()
       local one = start("--session", "10")
-      local left = tonumber(says(one, "build/zklock held"))
+      local left = tonumber(says(one, PROGRAM .. " held"))
       assert.truthy(left > 0 and left <= 10, tostring(left))
-      assert.equal("0", says(one, "build/zklock held >/dev/null; echo $?"))
+      assert.equal("0", says(one, PROGRAM .. " held >/dev/null; echo $?"))
     end)
 
     it("ends with 75 when the lock is lost", function()
       local one = start("--on-loss", "ignore")
       here.tree:delete(node())
-      wait.eventually(function() return says(one, "build/zklock held >/dev/null 2>&1; echo $?") == "75" end)
-      assert.equal("zklock: lost", says(one, "build/zklock held 2>&1"))
+      wait.eventually(function() return says(one, PROGRAM .. " held >/dev/null 2>&1; echo $?") == "75" end)
+      assert.equal("zklock: lost", says(one, PROGRAM .. " held 2>&1"))
     end)
 
     it("ends with 75 within a second or so when the session process is stopped", function()
@@ -81,7 +82,7 @@ describe("below zklock run #once", function()
 
     it("answers many at once", function()
       local one = start()
-      assert.equal("100", says(one, "for i in $(seq 100); do build/zklock held & done | wc -l"))
+      assert.equal("100", says(one, "for i in $(seq 100); do " .. PROGRAM .. " held & done | wc -l"))
     end)
   end)
 
@@ -99,7 +100,7 @@ describe("below zklock run #once", function()
   it("uses another directory when TMPDIR is of no use", function()
     for _, tmp in ipairs { "/nowhere", "relative", "/tmp/a:b", "/" .. ("x"):rep(300) } do
       local ended = command.run(options { "run", here.path, "sh", "-c",
-        "build/zklock held >/dev/null; echo $ZKLOCK_RUN", env = { TMPDIR = tmp, XDG_RUNTIME_DIR = false } })
+        PROGRAM .. " held >/dev/null; echo $ZKLOCK_RUN", env = { TMPDIR = tmp, XDG_RUNTIME_DIR = false } })
       assert.same({ 0, "" }, { ended.code, ended.err })
       assert.matches("^/tmp/zklock%-", ended.out)
     end
@@ -111,7 +112,7 @@ describe("below zklock run #once", function()
     if command.run { "--version", wrap = unshare }.code ~= 0 then return pending("needs a mount namespace") end
     local words = { "run", here.path, wrap = {}, env = { TMPDIR = false, XDG_RUNTIME_DIR = false } }
     for _, word in ipairs(unshare) do words[#words + 1] = word end
-    for _, word in ipairs { "build/zklock", "run", here.path .. "-b", "build/zklock", "held" } do
+    for _, word in ipairs { PROGRAM, "run", here.path .. "-b", PROGRAM, "held" } do
       words[#words + 1] = word
     end
     local ended = command.run(options(words))
@@ -120,9 +121,9 @@ describe("below zklock run #once", function()
 
   describe("another run", function()
     it("of the same path is a deadlock, at any level", function()
-      for _, words in ipairs { { "build/zklock", "run", here.path, "true" },
-        { "build/zklock", "run", here.path .. "-b", "build/zklock", "run", "-n", here.path, "true" },
-        { "build/zklock", "run", "-z", "elsewhere:1," .. here.zk.hosts, here.path, "true" } } do
+      for _, words in ipairs { { PROGRAM, "run", here.path, "true" },
+        { PROGRAM, "run", here.path .. "-b", PROGRAM, "run", "-n", here.path, "true" },
+        { PROGRAM, "run", "-z", "elsewhere:1," .. here.zk.hosts, here.path, "true" } } do
         local ended = run(here.path, unpack(words))
         assert.same({ code = DATA, out = "", err = "zklock: deadlock: a zklock run above this one holds " .. here.path
           .. "\n" }, ended)
@@ -131,25 +132,25 @@ describe("below zklock run #once", function()
 
     it("of one of several paths is a deadlock", function()
       local a, b, c = here.path .. "-a", here.path .. "-b", here.path .. "-c"
-      assert.equal(DATA, run("--also", b, a, "build/zklock", "run", b, "true").code)
+      assert.equal(DATA, run("--also", b, a, PROGRAM, "run", b, "true").code)
       assert.same({ code = DATA, out = "", err = "zklock: deadlock: a zklock run above this one holds " .. b .. "\n" },
-        run(b, "build/zklock", "run", "--also", b, c, "true"))
+        run(b, PROGRAM, "run", "--also", b, c, "true"))
     end)
 
     it("of the same path below a chroot is a deadlock", function()
       local chroot = here.root:sub(2)
       local name = here.path:sub(#here.root + 1)
       local inside = here.zk.hosts .. "/" .. chroot
-      assert.equal(DATA, run(here.path, "build/zklock", "run", "-z", inside, name, "true").code)
-      assert.equal(DATA, run("-z", inside, name, "build/zklock", "run", "-z", here.zk.hosts, here.path, "true").code)
+      assert.equal(DATA, run(here.path, PROGRAM, "run", "-z", inside, name, "true").code)
+      assert.equal(DATA, run("-z", inside, name, PROGRAM, "run", "-z", here.zk.hosts, here.path, "true").code)
     end)
 
     it("of another path, of other servers or of a semaphore is none", function()
       local other = here.path .. "-other"
-      assert.equal(0, run(here.path, "build/zklock", "run", other, "true").code)
-      assert.equal(0, run("--permits", "2", other, "build/zklock", "run", "--permits", "2", other, "true").code)
+      assert.equal(0, run(here.path, PROGRAM, "run", other, "true").code)
+      assert.equal(0, run("--permits", "2", other, PROGRAM, "run", "--permits", "2", other, "true").code)
       local nobody = "127.0.0.1:1"
-      assert.equal(69, run(here.path, "build/zklock", "run", "-z", nobody, "--connect", "0.1", here.path, "true").code)
+      assert.equal(69, run(here.path, PROGRAM, "run", "-z", nobody, "--connect", "0.1", here.path, "true").code)
     end)
   end)
 
@@ -272,7 +273,7 @@ describe("below zklock run #once", function()
     end)
 
     it("tells of a deadlock", function()
-      run(here.path, "build/zklock", "run", "--report", path, here.path, "true")
+      run(here.path, PROGRAM, "run", "--report", path, here.path, "true")
       assert.same({ DATA, 1 }, { report().zklock_run_exit_code, report().zklock_run_outcomeerror })
     end)
 

@@ -349,7 +349,7 @@ describe("zklock run #once", function()
     here:closes(shell)
     local before = shell:settings()
     -- with a process group of its own in the foreground, as a shell
-    shell:enter("build/zklock run " .. here.path .. " bash --norc --noprofile -i -c "
+    shell:enter(command.PROGRAM .. " run " .. here.path .. " bash --norc --noprofile -i -c "
       .. "'stty raw -echo; echo changed; sleep 1000; :'")
     shell:await("changed\r?\n")
     loses_its_node()

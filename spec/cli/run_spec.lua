@@ -47,11 +47,9 @@ describe("zklock run #once", function()
   it("names the configuration so that the command finds it in another directory", function()
     local file = folder.file("zklock.conf", "session 10\n")
     local place, name = file:match("^(.*)/([^/]+)$")
-    local here_now = assert(io.popen("pwd")):read("*l")
-    local binary = here_now .. "/build/zklock"
     local ended = command.run(options { "run", "--config", name, here.path, "sh", "-c",
-      'echo "$ZKLOCK_CONFIG"; cd / && ' .. binary .. " set " .. here.path .. " x", wrap = { "sh", "-c",
-      "binary=$PWD/$1; shift; cd " .. place .. ' && exec "$binary" "$@"', "sh" } })
+      'echo "$ZKLOCK_CONFIG"; cd / && ' .. command.PROGRAM .. " set " .. here.path .. " x", wrap = { "sh", "-c",
+      "shift; cd " .. place .. " && exec " .. command.PROGRAM .. ' "$@"', "sh" } })
     assert.same({ code = 0, out = file .. "\n", err = "" }, ended)
   end)
 

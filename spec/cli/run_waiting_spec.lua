@@ -79,7 +79,7 @@ describe("zklock run #once", function()
   it("on a terminal shows a line in place, which is gone when the command starts", function()
     local one = holder()
     local log = folder.file("terminal", "")
-    local line = ("exec build/zklock run -z %s %s echo ran"):format(here.zk.hosts, here.path)
+    local line = ("exec %s run -z %s %s echo ran"):format(command.PROGRAM, here.zk.hosts, here.path)
     local terminal = process.spawn { "script", "-qefc", line, log,
       env = { TERM = "xterm", ZKLOCK_CONFIG = "/dev/null" } }
     here:closes(terminal, terminal.kill)

@@ -270,7 +270,7 @@ describe("zklock who #once", function()
     it("ends when its reader has gone", function()
       hold(here.path, "me")
       local shell = process.spawn { "sh", "-c",
-        ("build/zklock who -f -z %s %s | head -n 1"):format(here.zk.hosts, here.path),
+        ("%s who -f -z %s %s | head -n 1"):format(command.PROGRAM, here.zk.hosts, here.path),
         env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null" } }
       assert.matches("^PATH", shell:read_line(30))
       here:ask(here:connect():mutex(here.path))

@@ -2,12 +2,16 @@
 --- The command line, run as a user runs it.
 
 local process = require "spec.support.process"
+local uv = require "luv"
 
 local command = {}
 
 --- A build that is instrumented, or below valgrind: ZKLOCK_COMMAND="valgrind -q build/zklock".
 local WORDS = {}
 for word in (os.getenv("ZKLOCK_COMMAND") or "build/zklock"):gmatch("%S+") do WORDS[#WORDS + 1] = word end
+
+--- The program itself, for a spec whose shell or whose `zklock run` starts it; from any directory.
+command.PROGRAM = WORDS[#WORDS]:find("^/") and WORDS[#WORDS] or uv.cwd() .. "/" .. WORDS[#WORDS]
 
 --- What a user's environment could say is left out; no configuration is the machine's own.
 local PLAIN = { LD_PRELOAD = false, ZKLOCK_SERVERS = false, ZOOKEEPER = false, ZKLOCK_CONFIG = "/dev/null",

@@ -89,10 +89,6 @@ unit_asan = $(call sanitized_asan,build/asan/report) tools/unit.sh build/asan/un
 unit_tsan = $(tsan_env) $(fixed_addresses) tools/sanitized.sh build/tsan/report tools/unit.sh build/tsan/unit
 memory_asan = $(call under_asan,$(call memory,5.4,build/asan,engine script callbacks state),build/asan/memory)
 
-# The command line is a program of its own: the specs run the one that is instrumented.
-cli_asan = $(call sanitized_asan,build/asan/report) env ZKLOCK_COMMAND=$(CURDIR)/build/asan/zklock \
-	$(call lua,5.4,build) $(BUSTED) -o gtest --exclude-tags=bare,flood spec/cli
-
 # nginx does not free everything at its end, and is itself not instrumented: what it loads is.
 nginx_asan = NGINX_PRELOAD=$(call runtime,asan) NGINX_BUILD=$(CURDIR)/build/asan/luajit \
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/report \
