@@ -95,10 +95,15 @@ mv "$work/SHA256SUMS" . || exit 1
 
 say "the commit and the tag $tag"
 cd "$here" || exit 1
+mkdir -p build || exit 1
+packages=$(mktemp -d build/release.XXXXXX) || exit 1
+trap 'rm -rf "$work" "$packages"' EXIT
+cp "$out"/* "$packages" || fail 'the packages cannot be copied to build'
 git fetch -q "$clone" HEAD || exit 1
 git merge -q --ff-only FETCH_HEAD || fail "$branch has changed meanwhile"
 git fetch -q "$clone" "refs/tags/$tag:refs/tags/$tag" || fail "the tag $tag cannot be fetched"
-mkdir -p build && rm -rf build/release
-cp -r "$out" build/release || fail 'build/release cannot be written'
+rm -rf build/release
+chmod 755 "$packages"
+mv "$packages" build/release || exit 1
 cat build/release/SHA256SUMS
 echo "Nothing is uploaded. docs/internals/releasing.md says how: git push origin $branch $tag"
