@@ -81,7 +81,7 @@ describe("zklock run #once", function()
     local log = folder.file("terminal", "")
     local line = ("exec %s run -z %s %s echo ran"):format(command.PROGRAM, here.zk.hosts, here.path)
     local terminal = process.spawn { "script", "-qefc", line, log,
-      env = { TERM = "xterm", ZKLOCK_CONFIG = "/dev/null" } }
+      env = { LD_PRELOAD = false, TERM = "xterm", ZKLOCK_CONFIG = "/dev/null" } }
     here:closes(terminal, terminal.kill)
     wait.eventually(function() return running.read(log):find(", 1 s", 1, true) end, here.patience, "a second")
     one:close_input()
