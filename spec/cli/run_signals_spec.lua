@@ -236,7 +236,7 @@ describe("zklock run #once", function()
     for name in lfs.dir(home) do assert.matches("^%.+$", name) end
   end)
 
-  it("as process 1 ends with 128 and the signal", function()
+  it("as process 1 ends with 128 and the signal #bare", function()
     local unshare = { "unshare", "--pid", "--fork", "--mount-proc", "--kill-child" }
     if os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= true and
       os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= 0 then
