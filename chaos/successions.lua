@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- What must be true of jobs besides exclusion: somebody is always at work, and no epoch ever falls.
+--- Two rules for jobs besides exclusion: somebody is always at work, and no epoch ever falls.
 
 local successions = {}
 
@@ -16,7 +16,7 @@ function successions.moments(lines)
 end
 
 --- Until when the next step must come: it is due `bound` after the former one, or after the latest fault that allows
---- more. What the machine has kept us waiting for does not count.
+--- more. Time that the machine has kept us waiting does not count.
 local function due(from, to, events, lags, bound)
   local last = from + bound
   for _, event in ipairs(events) do

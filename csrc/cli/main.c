@@ -73,7 +73,7 @@ static bool keep_standard_descriptors(void) {
     return true;
 }
 
-/* What does not arrive on standard output (a full disk) is a failure, too. */
+/* Output that does not arrive (a full disk) is a failure, too. */
 int main(int argc, char **argv) {
     if (!keep_standard_descriptors())
         return EX_SOFTWARE;

@@ -20,7 +20,7 @@ bool cli_doctor_servers(cli_patient *patient);
 
 /* ACLs from the path up to the root. */
 void cli_doctor_acls(cli_patient *patient);
-/* What is in the lock's directory. */
+/* The contents of the lock's directory. */
 void cli_doctor_line(cli_patient *patient);
 /* Acquires the lock, and releases it. */
 void cli_doctor_acquire(cli_patient *patient);

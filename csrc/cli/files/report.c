@@ -33,7 +33,7 @@ static char *label_of(const char *path) {
     return label;
 }
 
-/* What the former report says of this path; 0: nothing. */
+/* The value that the former report has for this path; 0: none. */
 static double last_success(const char *file, const char *label) {
     FILE *former = fopen(file, "re");
     char *line = NULL, *start = cli_memory_print(LAST_SUCCESS "{path=\"%s\"} ", label);

@@ -35,7 +35,7 @@ zkl_status cli_node_command_try(cli_node_command *command, const zkl_op *op);
  * or another exit code, after a complaint. */
 int cli_node_command_write(cli_node_command *command, const cli_guard *guard, const zkl_op *write);
 
-/* What a write has got: of a create, the path is the data. */
+/* The result of a write: of a create, the path is the data. */
 const zkl_content *cli_node_command_written(const cli_node_command *command,
                                             const cli_guard *guard);
 
