@@ -7,7 +7,7 @@ _zklock_options() {
     run)
         echo "$all -n --nonblock -w --wait --timeout -E --conflict-exit-code -x -e --exclusive -s --shared" \
             "--permits --also -o --close -c --command --verbose --session --grace --on-loss --revocable --every" \
-            "--mark --splay --while-held --report --identifier"
+            "--mark --splay --report --identifier"
         ;;
     who) echo "$all -f --follow --json -r --recursive" ;;
     held) echo '--help --version' ;;
@@ -26,7 +26,7 @@ _zklock_takes_value() {
     -z | --config | --connect | --grace | --guard | --if-version | --acl) return 0 ;;
     -v) [[ $1 == set || $1 == delete ]] ;;
     -w | --wait | --timeout | -E | --conflict-exit-code | --permits | --also | --session | --on-loss | --every) ;;
-    --mark | --splay | --while-held | --report | --identifier) ;;
+    --mark | --splay | --report | --identifier) ;;
     *) return 1 ;;
     esac
 }
@@ -82,7 +82,7 @@ _zklock() {
         fi
     fi
     case $before in
-    --config | --while-held | --report) _zklock_files "$word" ;;
+    --config | --report) _zklock_files "$word" ;;
     --on-loss) _zklock_words 'kill term ignore' "$word" ;;
     --mark) _zklock_words 'before after' "$word" ;;
     --acl) _zklock_words 'open creator read' "$word" ;;

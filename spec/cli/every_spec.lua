@@ -85,6 +85,21 @@ describe("zklock run --every #once", function()
     assert.same({ 0, (here.tree:get(mark())) }, { seen.code, seen.out })
   end)
 
+  it("has no mark when the command cannot be executed: the next machine is due", function()
+    local home = folder.new("commands")
+    file.write(home .. "/plain", "echo ran\n")
+    for _, case in ipairs { { 127, "/nowhere/report", "No such file" }, { 127, "no-such-command", "No such file" },
+      { 126, home, "Permission denied" }, { 126, home .. "/plain", "Permission denied" },
+      { 126, "plain", "Permission denied" } } do
+      local ended = command.run(options { "run", "--every", "3600", here.path, case[2],
+        wrap = { "env", "PATH=/nowhere:" .. home .. ":/nowhere/else" } })
+      assert.same({ case[1], "" }, { ended.code, ended.out })
+      assert.equal(1, (ended.err:find("zklock: " .. case[2] .. ": " .. case[3], 1, true)), ended.err)
+      assert.falsy(here.tree:exists(mark()))
+    end
+    assert.same(RAN, run("--every", "3600", here.path, "echo", "ran"))
+  end)
+
   it("has the mark after the command with --mark after, and only if it went well", function()
     assert.equal(7, run("--every", "3600", "--mark", "after", here.path, "sh", "-c", "exit 7").code)
     assert.falsy(here.tree:exists(mark()))
@@ -209,8 +224,8 @@ describe("zklock run --every #once", function()
       local library, made = preload.build("stopper")
       local stopped = made .. "/stopped"
       local one = here:closes(command.start { "run", "--session", "4", "--on-loss", "ignore", "--every", "3600",
-        "--mark", when, "--while-held", folder.new("held") .. "/file", here.path, "echo", "ran",
-        env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, STOPPER_MARK = stopped } },
+        "--mark", when, here.path, "echo", "ran",
+        env = { ZKLOCK_SERVERS = here.zk.hosts, LD_PRELOAD = library, STOPPER_MARK = stopped, STOPPER_AT = "start" } },
         function(it) it:kill() end)
       -- its session process, just before it has the command started
       wait.eventually(function() return running.read(stopped) end, 60, "the stop")

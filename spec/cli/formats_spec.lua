@@ -43,15 +43,6 @@ describe("a run of another version #once", function()
     assert.equal("0x0", stat.ephemeralOwner)
   end)
 
-  it("has left the file of --while-held: the token in decimal and a newline", function()
-    local path = folder.file("held", TOKEN .. "\n")
-    local one, token = start("--while-held", path)
-    assert.equal(token .. "\n", file.read(path))
-    one:close_input()
-    assert.equal(0, (one:wait()))
-    assert.is_nil(uv.fs_stat(path))
-  end)
-
   it("has left the report, whose latest success lasts", function()
     local path = folder.file("job.prom", ([[
 # HELP zklock_run_outcome 1: the latest run ended so.

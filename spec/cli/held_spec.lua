@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
---- `zklock held`, --while-held and --report: what a run tells of itself on its machine.
+--- `zklock held` and --report: what a run tells of itself on its machine.
 
 local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 
-local BUSY, DATA, LOST = 1, 65, 75
+local DATA, LOST = 65, 75
 local PROGRAM = command.PROGRAM
 
 describe("below zklock run #once", function()
@@ -151,70 +151,6 @@ describe("below zklock run #once", function()
       assert.equal(0, run("--permits", "2", other, PROGRAM, "run", "--permits", "2", other, "true").code)
       local nobody = "127.0.0.1:1"
       assert.equal(69, run(here.path, PROGRAM, "run", "-z", nobody, "--connect", "0.1", here.path, "true").code)
-    end)
-  end)
-
-  describe("--while-held", function()
-    local path
-
-    before_each(function() path = folder.file("held", "") os.remove(path) end)
-
-    it("has a file with the token while the lock is held", function()
-      local one = start("--while-held", path)
-      assert.equal(says(one, "echo $ZKLOCK_TOKEN") .. "\n", file.read(path))
-      one:close_input()
-      assert.equal(0, (one:wait()))
-      assert.truthy(missing(path))
-    end)
-
-    it("removes a stale file when it starts, and not that of another run", function()
-      file.write(path, "1\n")
-      assert.equal(69, command.run { "run", "-n", "-z", "127.0.0.1:1", "--connect", "0.1", "--while-held", path,
-        here.path, "true" }.code)
-      assert.truthy(missing(path))
-      local one = start("--while-held", path)
-      assert.equal(BUSY, run("-n", "--while-held", path, here.path, "true").code)
-      assert.equal(says(one, "echo $ZKLOCK_TOKEN") .. "\n", file.read(path))
-    end)
-
-    it("does not touch a file that no run has written", function()
-      for _, text in ipairs { "", "\n", "12", "12\n\n", "root:x:0:0\n", ("1"):rep(30) .. "\n" } do
-        file.write(path, text)
-        local ended = run("--while-held", path, here.path, "true")
-        assert.same({ 64, "" }, { ended.code, ended.out })
-        assert.truthy(ended.err:find("'--while-held': no file, or one that a run has written, expected", 1, true))
-        assert.equal(text, file.read(path))
-      end
-      assert.equal(64, run("--while-held", "/tmp", here.path, "true").code)
-    end)
-
-    it("is gone before the command gets TERM", function()
-      local script = ("trap '[ -e %s ] && echo there || echo gone; exit 0' TERM; echo set; while :; do sleep 1; done")
-      local one = here:closes(command.start(options { "run", "--revocable", "--while-held", path, here.path,
-        "sh", "-c", script:format(path) }), function(it) it:kill() end)
-      assert.equal("set", one:read_line())
-      here.tree:set(node(), "__REVOKE__")
-      assert.equal("gone", one:read_line())
-      assert.equal(LOST, (one:wait()))
-    end)
-
-    it("is gone when any process of the run is killed", function()
-      for _, who in ipairs { "echo $PPID", "ps -o ppid= -p $PPID", "ps -o ppid= -p $(ps -o ppid= -p $PPID)" } do
-        local one = start("--session", "4", "--while-held", path)
-        local pid = tonumber(says(one, who))
-        assert.falsy(missing(path))
-        uv.kill(pid, "sigkill")
-        one:wait()
-        wait.eventually(function() return missing(path) end)
-        here:becomes(0)
-      end
-    end)
-
-    it("ends with 70 when the file cannot be written", function()
-      local ended = run("--while-held", "/nowhere/held", here.path, "echo", "ran")
-      assert.same({ 70, "" }, { ended.code, ended.out })
-      assert.matches("cannot write the file /nowhere/held of %-%-while%-held: No such file", ended.err)
-      assert.same({}, here:nodes())
     end)
   end)
 

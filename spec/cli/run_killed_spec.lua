@@ -212,26 +212,6 @@ describe("zklock run #once", function()
     assert.equal("zklock: lost: " .. here.path .. "\n", one:stderr())
   end)
 
-  it("kills the command in time although the file of --while-held cannot be deleted", function()
-    local proxy = here:proxy()
-    local library, made = preload.build("hanger")
-    local file, mark = made .. "/held", made .. "/mark"
-    local words = { "run", "--session", SESSION, "--while-held", file, here.path, unpack(place.words) }
-    words.env = { ZKLOCK_SERVERS = proxy.hosts, LD_PRELOAD = library, HANGER_FILE = file, HANGER_MARK = mark }
-    local one = here:closes(command.start(words), function(process)
-      os.remove(mark)
-      process:kill()
-    end)
-    assert.equal("began", one:read_line(here.patience))
-    local next_one = writer("--session", LONG)
-    here:becomes(2)
-    preload.write(mark, "")
-    proxy:black_hole()
-    is_followed_by(next_one)
-    os.remove(mark)
-    assert.equal(LOST, (one:wait(here.patience)))
-  end)
-
   it("asks the command to end before it kills it, and ends with 75 although the command exits with 0", function()
     local proxy = here:proxy()
     local one = here:closes(command.start { "run", "--session", SESSION, env = { ZKLOCK_SERVERS = proxy.hosts },

@@ -174,7 +174,6 @@ describe("zklock run #once", function()
       { "'--also': path 'y'", "--also", "y", "/x", "true" },
       { "'-s': cannot be given with -x", "-s", "-x", "/x", "true" },
       { "'--identifier': '__REVOKE__'", "--identifier", "__REVOKE__", "/x", "true" },
-      { "'--while-held': a file's name expected, got ''", "--while-held", "", "/x", "true" },
       { "'--report': a file's name expected, got ''", "--report", "", "/x", "true" },
       { "'--colour': unknown option", "--colour", "/x", "true" },
       { "'PATH': path 'x'", "x", "true" },

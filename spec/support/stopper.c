@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A library for LD_PRELOAD. It stops one process, as an operator would: the first that waits for
- * the children that it has killed, or that has put a file in its place, or the children of the
- * first that closes its session, whichever comes first. STOPPER_MARK names the file that it leaves
- * behind. */
+ * the children that it has killed, or the children of the first that closes its session, whichever
+ * comes first. With STOPPER_AT=start it stops the session process that is about to tell the watcher
+ * to start the command. STOPPER_MARK names the file that it leaves behind. */
 #define _GNU_SOURCE
+#include "../../csrc/cli/run/channel.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,12 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 typedef int waits(const sigset_t *set, siginfo_t *info, const struct timespec *most);
 typedef int closes(void *handle);
-typedef int renames(const char *from, const char *to);
+typedef ssize_t sends(int end, const void *message, size_t size, int flags);
 
 static bool is_first(void) {
     const char *mark = getenv("STOPPER_MARK");
@@ -46,14 +49,19 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
     return next(set, info, most);
 }
 
-int rename(const char *from, const char *to) {
-    void *found = dlsym(RTLD_NEXT, "rename");
-    renames *next;
-    memcpy(&next, &found, sizeof next);
-    const int result = next(from, to);
-    if (is_first())
+static bool is_start(const void *message, size_t size) {
+    const char *at = getenv("STOPPER_AT");
+    const struct channel_message *sent = message;
+    return at && strcmp(at, "start") == 0 && size == sizeof *sent && sent->kind == CHANNEL_START;
+}
+
+ssize_t send(int end, const void *message, size_t size, int flags) {
+    if (is_start(message, size) && is_first())
         raise(SIGSTOP);
-    return result;
+    void *found = dlsym(RTLD_NEXT, "send");
+    sends *next;
+    memcpy(&next, &found, sizeof next);
+    return next(end, message, size, flags);
 }
 
 int zookeeper_close(void *handle) {

@@ -9,11 +9,13 @@
 #include "cli/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +63,10 @@ static void set_environment(const struct run *run) {
     set_run(run);
 }
 
+int cli_command_code(int why) {
+    return why == ENOENT ? NOT_FOUND : CANNOT_EXECUTE;
+}
+
 static _Noreturn void execute(const struct run *run) {
     char **words = run->options.command;
     set_environment(run);
@@ -70,7 +76,39 @@ static _Noreturn void execute(const struct run *run) {
     char name[CLI_TEXT_SHOWN];
     cli_text_show(name, sizeof name, words[0]);
     cli_complain("%s: %s", name, strerror(why));
-    _exit(why == ENOENT ? NOT_FOUND : CANNOT_EXECUTE);
+    _exit(cli_command_code(why));
+}
+
+/* 0, or an errno. */
+static int check_file(const char *file) {
+    struct stat found;
+    if (faccessat(AT_FDCWD, file, X_OK, AT_EACCESS) != 0)
+        return errno;
+    return stat(file, &found) == 0 && S_ISDIR(found.st_mode) ? EACCES : 0;
+}
+
+/* In the directories of PATH, as execvp(3) looks. One that it may not execute counts if there is no
+ * other. */
+static int check_name(const char *name, const char *places) {
+    int why = ENOENT;
+    for (size_t length; why; places += length + 1) {
+        length = strcspn(places, ":");
+        char *file = cli_memory_print("%.*s%s%s", (int)length, places, length ? "/" : "", name);
+        const int refused = check_file(file);
+        free(file);
+        if (refused == 0 || refused == EACCES)
+            why = refused;
+        if (!places[length])
+            break;
+    }
+    return why;
+}
+
+int cli_command_check(const struct run *run) {
+    const char *name = run->options.command[0], *places = getenv("PATH");
+    if (strchr(name, '/'))
+        return check_file(name);
+    return places ? check_name(name, places) : 0; /* without PATH each libc has its own list */
 }
 
 pid_t cli_command_start(const struct run *run) {

@@ -5,6 +5,12 @@
 
 #include "cli/run/state.h"
 
+/* Can it be executed? 0, or the errno with which execvp(3) would fail, as far as the file itself
+ * shows. */
+int cli_command_check(const struct run *run);
+/* The exit code when it cannot be executed. */
+int cli_command_code(int why);
+
 /* Forks and executes it. Returns its process id; -1: errno says why. Only for the watcher. */
 pid_t cli_command_start(const struct run *run);
 

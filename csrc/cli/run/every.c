@@ -2,9 +2,12 @@
 #include "cli/run/every.h"
 
 #include "cli/exit_code.h"
+#include "cli/run/command.h"
 #include "cli/run/page.h"
 #include "cli/text.h"
 #include "zklock.h"
+
+#include <string.h>
 
 static zkl_nanos deadline_of(const struct session *session) {
     return zkl_clock_after(zkl_now(), session->run->options.connect);
@@ -28,10 +31,23 @@ static void end_not_due(struct session *session, double left) {
     cli_session_end(session, EX_OK, "skipped", NULL);
 }
 
+/* With `--mark before`, a machine that lacks the command must not count as one that has run it. */
+static bool can_start(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    const int why = options->mark == RUN_MARK_BEFORE ? cli_command_check(session->run) : 0;
+    char name[CLI_TEXT_SHOWN];
+    cli_text_show(name, sizeof name, options->command[0]);
+    if (why)
+        cli_session_end(session, cli_command_code(why), "failed", "%s: %s", name, strerror(why));
+    return why == 0;
+}
+
 bool cli_every_is_due(struct session *session) {
     const struct run_options *options = &session->run->options;
     if (options->every < 0)
         return true;
+    if (!can_start(session))
+        return false;
     zkl_once *once =
         zkl_once_ask(session->contender, options->every, options->mark == RUN_MARK_BEFORE,
                      SESSION_TAG_MARK, deadline_of(session));

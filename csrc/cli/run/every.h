@@ -5,8 +5,8 @@
 
 #include "cli/run/session.h"
 
-/* The lock is held. true: the command is due, or there is no --every; with `--mark before` the mark
- * is written. false: the outcome is set. */
+/* The lock is held. true: the command is due, or there is no --every; with `--mark before` the
+ * command can be executed, and the mark is written. false: the outcome is set. */
 bool cli_every_is_due(struct session *session);
 
 /* The outcome is set. With `--mark after` writes the mark if the command has ended with 0. If that

@@ -5,47 +5,22 @@
 #include "cli/held/held_socket.h"
 #include "cli/run/page.h"
 #include "cli/files/report.h"
-#include "cli/files/while_held.h"
 #include "cli/text.h"
 #include "zklock.h"
 
 #include <errno.h>
 #include <string.h>
 
-static int refuse(const char *file) {
-    char shown[CLI_TEXT_SHOWN];
-    cli_text_show(shown, sizeof shown, file);
-    return cli_misuse("--while-held", "no file, or one that a run has written, expected, got '%s'",
-                      shown);
-}
-
-int cli_files_prepare(struct run *run) {
-    const char *file = run->options.while_held;
+void cli_files_prepare(struct run *run) {
     run->started = zkl_now();
-    if (file && !cli_while_held_clear(file))
-        return refuse(file);
     if (cli_held_make(run->directory))
-        return 0;
+        return;
     run->directory[0] = '\0';
     cli_warn("zklock held cannot ask this run: no directory in $TMPDIR or /tmp: %s",
              strerror(errno));
-    return 0;
-}
-
-int cli_files_publish(struct run *run) {
-    if (!run->options.while_held)
-        return 0;
-    /* The descriptor stays open: its flock(2) ends with this process. */
-    return cli_while_held_write(run->options.while_held, run->page->token) < 0 ? errno : 0;
-}
-
-void cli_files_withdraw(const struct run *run) {
-    if (run->options.while_held && run->page->token)
-        cli_while_held_remove(run->options.while_held, run->page->token);
 }
 
 void cli_files_remove(const struct run *run) {
-    cli_files_withdraw(run);
     if (run->directory[0])
         cli_held_remove(run->directory);
 }

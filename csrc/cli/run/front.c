@@ -140,8 +140,6 @@ static void ended(pid_t child, int status, void *ctx) {
 static void kill_everything(struct front *front, enum page_reason reason) {
     cli_page_blame(front->page, reason);
     atomic_store(&front->page->ended, true);
-    cli_reaper_signal(SIGKILL); /* before anything that may block, as in the watcher */
-    cli_files_withdraw(front->run);
     cli_reaper_kill_all(front->page, ended, front);
     cli_page_advance(front->page, PAGE_EMPTY);
 }

@@ -5,7 +5,6 @@
 #include "cli/exit_code.h"
 #include "cli/grace.h"
 #include "cli/run/channel.h"
-#include "cli/run/files.h"
 #include "cli/run/page.h"
 #include "cli/run/queue.h"
 #include "cli/text.h"
@@ -112,8 +111,6 @@ static void run_command(struct session *session) {
         see_loss(session);
         see_revocation(session);
         stand_in(session);
-        if (atomic_load(&session->page->until) <= zkl_now())
-            cli_files_withdraw(session->run); /* last, because it may block */
     }
 }
 
@@ -169,21 +166,8 @@ static void end_over(struct session *session) {
         end_as_command(session);
 }
 
-static bool publish(struct session *session) {
-    char file[CLI_TEXT_SHOWN];
-    const int why = cli_files_publish(session->run);
-    if (!why)
-        return true;
-    cli_text_show(file, sizeof file, session->run->options.while_held);
-    cli_session_end(session, EX_SOFTWARE, "error", "cannot write the file %s of --while-held: %s",
-                    file, strerror(why));
-    return false;
-}
-
 void cli_hold_keep(struct session *session) {
     fill(session);
-    if (!publish(session))
-        return;
     if (session->lost)
         cli_page_blame(session->page, PAGE_LOST);
     else
@@ -226,7 +210,6 @@ static bool is_unanswered(const struct session *session) {
 void cli_hold_release(struct session *session) {
     if (!session->connection.client || !session->contender)
         return;
-    cli_files_withdraw(session->run);
     if (session->granted && !session->lost)
         session->lost = zkl_release(session->contender) == ZKL_LOST;
     const bool waits = is_worth_waiting(session);

@@ -41,8 +41,6 @@ static const char help[] =
     "      --mark before|after\n"
     "                      when --every counts the run: before, or after exit 0\n"
     "      --splay SECONDS wait for a random time up to SECONDS first\n"
-    "      --while-held FILE\n"
-    "                      a file that exists while the lock is held\n"
     "      --report FILE   write the outcome, for node_exporter\n"
     "      --identifier TEXT\n"
     "                      what others see as the holder (HOST:PID)\n" CLI_OPTIONS_HELP;
@@ -57,7 +55,6 @@ enum {
     EVERY,
     MARK,
     SPLAY,
-    WHILE_HELD,
     REPORT,
     IDENTIFIER,
     VERBOSE
@@ -86,7 +83,6 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"every", required_argument, NULL, EVERY},
                                       {"mark", required_argument, NULL, MARK},
                                       {"splay", required_argument, NULL, SPLAY},
-                                      {"while-held", required_argument, NULL, WHILE_HELD},
                                       {"report", required_argument, NULL, REPORT},
                                       {"identifier", required_argument, NULL, IDENTIFIER},
                                       {NULL, 0, NULL, 0}};
@@ -202,8 +198,6 @@ static int take_value(struct run_options *run, int option, const char *name) {
         return take_mark(run);
     case SPLAY:
         return cli_number_seconds_of(name, optarg, 0, &run->splay);
-    case WHILE_HELD:
-        return take_file(name, &run->while_held);
     case REPORT:
         return take_file(name, &run->report);
     default:

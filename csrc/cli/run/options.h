@@ -24,9 +24,9 @@ struct run_options {
     int conflict_code;
     enum run_on_loss on_loss;
     enum run_mark mark;
-    const char *while_held, *report, *identifier; /* or NULL */
-    char **command;                               /* NULL at its end */
-    char *shell_words[4];                         /* of -c */
+    const char *report, *identifier; /* or NULL */
+    char **command;                  /* NULL at its end */
+    char *shell_words[4];            /* of -c */
 };
 
 /* Reads the arguments, of which the first is "run". -1: go on. Otherwise the exit code: of --help

@@ -107,9 +107,8 @@ static int start(struct run *run) {
         cli_complain("cannot map memory: %s", strerror(errno));
         return EX_SOFTWARE;
     }
-    int code = cli_files_prepare(run);
-    if (code == 0)
-        code = live(run);
+    cli_files_prepare(run);
+    const int code = live(run);
     cli_files_remove(run);
     cli_page_free(run->page);
     return code;

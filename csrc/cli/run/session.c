@@ -6,7 +6,6 @@
 #include "cli/memory.h"
 #include "cli/run/alarm.h"
 #include "cli/run/channel.h"
-#include "cli/run/files.h"
 #include "cli/held/held_socket.h"
 #include "cli/run/page.h"
 #include "cli/run/reaper.h"
@@ -169,8 +168,6 @@ static void inherit(struct session *session) {
         return;
     cli_page_blame(page, PAGE_WATCHER);
     atomic_store(&page->ended, true);
-    cli_reaper_signal(SIGKILL); /* before anything that may block, as in the watcher */
-    cli_files_withdraw(session->run);
     cli_reaper_kill_all(page, ended, session);
     cli_page_advance(page, PAGE_EMPTY);
 }

@@ -61,8 +61,6 @@ static void count(struct watcher *watcher) {
 
 static void kill_everything(struct watcher *watcher) {
     atomic_store(&watcher->page->ended, true);
-    cli_reaper_signal(SIGKILL); /* first: the file may be on a server that is cut off, too */
-    cli_files_withdraw(watcher->run);
     cli_reaper_kill_all(watcher->page, ended, watcher->page);
     finish(watcher);
 }
@@ -70,7 +68,6 @@ static void kill_everything(struct watcher *watcher) {
 /* If the watcher was stopped meanwhile, another may hold the lock by now. */
 static void come_too_late(struct watcher *watcher) {
     cli_page_blame(watcher->page, PAGE_LOST);
-    cli_files_withdraw(watcher->run);
     atomic_store(&watcher->page->ended, true);
     finish(watcher);
 }
@@ -93,7 +90,6 @@ static void start(struct watcher *watcher) {
 /* Asks the command to end. A stopped process sees the signal only when it goes on. */
 static void ask(struct watcher *watcher) {
     watcher->asked = zkl_now();
-    cli_files_withdraw(watcher->run);
     atomic_store(&watcher->page->ended, true);
     cli_reaper_signal(SIGTERM);
     cli_reaper_signal(SIGCONT);
