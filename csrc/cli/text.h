@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* text: what others have written (paths, data, names), spelled so that people can read it on a
- * terminal: what would move the cursor, begin a line or turn the direction of writing, and what is
- * not UTF-8, becomes its bytes: `\x1b`, `\xff`. The same as in docs/api.md. */
+ * terminal. base/text.h has the spelling. */
 #ifndef ZKL_CLI_TEXT_H
 #define ZKL_CLI_TEXT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* core: the module zklock.core, for lua/zklock only. */
+#include "base/text.h"
 #include "binding.h"
 
 #include <dlfcn.h>
@@ -49,6 +50,38 @@ static int core_check_hosts(lua_State *L) {
     if (zkl_hosts_valid(luaL_checkstring(L, 1), why, sizeof why))
         return 0;
     lua_pushstring(L, why);
+    return 1;
+}
+
+/* core.is_utf8(text) -> true if all of it is UTF-8 */
+static int core_is_utf8(lua_State *L) {
+    size_t length;
+    const char *text = luaL_checklstring(L, 1, &length);
+    lua_pushboolean(L, zkl_text_is_utf8(text, length));
+    return 1;
+}
+
+/* core.show(text, most, lines) -> the text as it is shown, and "..." for what is behind `most` bytes
+ * of it; lines: newlines and tabs stay */
+static int core_show(lua_State *L) {
+    size_t left;
+    const char *text = luaL_checklstring(L, 1, &left);
+    const lua_Number most = luaL_checknumber(L, 2);
+    const zkl_text_kept keep = {.lines = lua_toboolean(L, 3), .utf8 = true};
+    luaL_Buffer shown;
+    luaL_buffinit(L, &shown);
+    size_t used = 0;
+    for (size_t taken; left > 0; text += taken, left -= taken) {
+        char piece[ZKL_TEXT_PIECE];
+        const size_t size = zkl_text_piece(piece, text, left, keep, &taken);
+        used += size;
+        if ((lua_Number)used > most) {
+            luaL_addstring(&shown, "...");
+            break;
+        }
+        luaL_addlstring(&shown, piece, size);
+    }
+    luaL_pushresult(&shown);
     return 1;
 }
 
@@ -135,6 +168,8 @@ int luaopen_zklock_core(lua_State *L) {
         {"check_hosts", core_check_hosts},
         {"states", core_states},
         {"connect", zkl_lua_connect},
+        {"is_utf8", core_is_utf8},
+        {"show", core_show},
         {"is_node", core_is_node},
         {"is_spelled", core_is_spelled},
         {"is_reserved", core_is_reserved},

@@ -140,11 +140,11 @@ describe("the page for operators", function()
 
   it("escapes paths and owners", function()
     start()
-    local path = here.path .. "/<script>alert('1')</script>&amp;\"\xe2\x80\xae"
+    local path = here.path .. "/<script>alert('1')</script>&amp;\"\xe2\x80\xae\xe2\x80\x8b"
     path = path:gsub("</", "<")
     hold(path, "\"><img src=x onerror=alert(2)>\27[31m\nnext")
     local body = shows("&lt;script&gt;")
-    local safe = "&lt;script&gt;alert(&#39;1&#39;)&lt;script&gt;&amp;amp;&quot;\\xe2\\x80\\xae"
+    local safe = "&lt;script&gt;alert(&#39;1&#39;)&lt;script&gt;&amp;amp;&quot;\\xe2\\x80\\xae\\xe2\\x80\\x8b"
     assert.is_truthy(body:find(safe, 1, true), body)
     assert.is_truthy(body:find("&quot;&gt;&lt;img src=x onerror=alert(2)&gt;\\x1b[31m\\x0anext", 1, true), body)
     for _, bad in ipairs { "<script", "<img", "\27" } do assert.is_nil(body:find(bad, 1, true), bad) end

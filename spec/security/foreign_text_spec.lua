@@ -2,6 +2,8 @@
 --- Text that others have written does nothing but be read, where people read it.
 
 local check = require "zklock.base.check"
+local hidden = require "spec.support.hidden"
+local metrics = require "zklock.metrics"
 local server = require "spec.support.server"
 local text = require "zklock.base.text"
 local zklock = require "zklock"
@@ -38,6 +40,19 @@ describe("foreign text", function()
       assert.equal(spelled, text.shown(raw))
       assert.equal(spelled, text.escape(raw))
     end
+  end)
+
+  it("is spelled where nobody sees it", function()
+    assert.equal(hidden.spelled, text.escape(hidden.raw))
+    assert.equal(hidden.spelled, text.shown(hidden.raw, 1000))
+  end)
+
+  it("is spelled in labels of metrics, but for the newline, which Prometheus spells", function()
+    local client = assert(zklock.connect(server.shared().hosts))
+    assert(client:mutex("/foreign/label", { name = "a\226\128\139\27b\tc\n" }):with(20, function() end))
+    local page = metrics.text(client)
+    assert.truthy(page:find('{lock="a\\\\xe2\\\\x80\\\\x8b\\\\x1bb\tc\\n",result="acquired"} 1', 1, true), page)
+    client:close()
   end)
 
   it("is cut at 100 bytes, between characters", function()

@@ -2,6 +2,7 @@
 --- snapshot: what clients have counted up to a moment, as plain numbers under the texts of their labels. Each series
 --- that can occur is there, also at 0. The buckets of a histogram are not cumulative.
 local families = require "zklock.metrics.families"
+local text = require "zklock.base.text"
 
 ---@class zklock.Snapshot
 ---@field counters table<string, table<string, integer>> by family and by labels: `lock="",result="acquired"`, or ""
@@ -15,9 +16,9 @@ local BUCKETS = #families.bounds
 
 local ESCAPES = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }
 
---- The text of one label.
+--- The text of one label. Newlines have a spelling of Prometheus's own.
 local function label(name, value)
-  return name .. '="' .. value:gsub('[\\"\n]', ESCAPES) .. '"'
+  return name .. '="' .. text.escape_lines(value):gsub('[\\"\n]', ESCAPES) .. '"'
 end
 
 --- Adds a histogram to the one at `labels`, or puts a copy there.
