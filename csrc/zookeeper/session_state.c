@@ -64,7 +64,8 @@ void zkl_session_log_expired(zkl_session *session) {
     if (context->valid_until > now)
         zkl_log_warn(session->log,
                      "the session was valid for another %.1f s: its timeout of %g s is less than "
-                     "two ticks of the servers, or somebody has ended it",
+                     "two ticks of the servers, or it was a local session (localSessionsEnabled) "
+                     "and has changed its server, or somebody has ended it",
                      zkl_clock_seconds(context->valid_until - now),
                      zkl_clock_seconds(session->timeout));
 }

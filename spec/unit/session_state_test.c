@@ -228,7 +228,9 @@ static void the_log_says_that_a_session_ended_while_it_was_believed_in(void) {
     world_happens(world_link(), ZKL_LINK_EXPIRED);
     CHECK_TEXT(line(), "session expired after 4.0 s without an answer; locks held: 0");
     CHECK_TEXT(line(), "the session was valid for another 1.9 s: its timeout of 6 s is less than "
-                       "two ticks of the servers, or somebody has ended it");
+                       "two ticks of the servers, or it was a local session "
+                       "(localSessionsEnabled) and has changed its server, or somebody has ended "
+                       "it");
 }
 
 static void the_log_says_once_that_no_server_was_ever_reached(void) {
