@@ -50,14 +50,15 @@ local RUN = {
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua",
     "lua: spec/docs/cookbook_spec.lua", "lua: spec/docs/cookbook_spec.lua" },
   ["docs/operations.md"] = { "lua: spec/docs/operations_spec.lua", "lua: spec/docs/operations_spec.lua",
-    "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua" },
+    "lua: spec/docs/operations_spec.lua", "sh: spec/docs/operations_spec.lua", "sh: spec/docs/servers_spec.lua" },
   ["docs/cli.md"] = { "crontab: spec/docs/cli_spec.lua", "ini: spec/docs/cli_spec.lua",
     "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: spec/docs/cli_spec.lua", "sh: the Makefile" },
   ["docs/monitoring.md"] = { "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua", "yaml: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua", "lua: spec/docs/monitoring_spec.lua",
     "nginx: spec/docs/monitoring_spec.lua" },
-  ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua" },
+  ["docs/tls.md"] = { "lua: spec/security/tls_spec.lua", "sh: spec/docs/servers_spec.lua",
+    "ini: spec/docs/servers_spec.lua", "sh: spec/docs/servers_spec.lua" },
 }
 
 local function pages()

@@ -10,7 +10,7 @@ local process = require "spec.support.process"
 local uv = require "luv"
 local wait = require "spec.support.wait"
 
-local EXAMPLE = uv.cwd() .. "/examples/hosts/neovim/edit_lock.lua"
+local EXAMPLES = uv.cwd() .. "/examples/hosts/neovim"
 
 --- Waits for a lock while a timer of Neovim's ticks, and calls vim.api afterwards.
 local API = [[
@@ -46,8 +46,15 @@ daemon.describe("nvim", "neovim", "in Neovim #once #bare", function(program)
   end)
 
   local function start(...)
-    local one = process.spawn { program, "--headless", "-u", "NONE", "-n", "-i", "NONE", env = env, ... }
+    local one = process.spawn { program, "--headless", "-u", "NONE", "-n", "-i", "NONE", cwd = EXAMPLES, env = env,
+      ... }
     return here:closes(one, one.kill)
+  end
+
+  --- The option with which docs/hosts.md loads the script, and its value.
+  local function documented()
+    local option, value = file.read("docs/hosts.md"):match("`nvim (%-+%l+) '([^'\n]+)' FILE`")
+    return assert(option, "no command line in docs/hosts.md"), value
   end
 
   it("lets timers tick during a wait, and wants vim.schedule for vim.api after it", function()
@@ -67,7 +74,8 @@ daemon.describe("nvim", "neovim", "in Neovim #once #bare", function(program)
 
   --- An editor of a file, and what it answers to an expression.
   local function edit(name, path)
-    local editor = start("--listen", at .. "/" .. name, "-c", "luafile " .. EXAMPLE, "-c", "edit " .. path)
+    local option, value = documented()
+    local editor = start("--listen", at .. "/" .. name, option, value, path)
     return {
       name = name,
       has = function(expression)

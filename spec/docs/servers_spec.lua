@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: MIT
+--- The blocks for the operators of servers, as docs/operations.md and docs/tls.md show them, on real servers. #once
+
+local file = require "spec.support.file"
+local folder = require "spec.support.folder"
+local inspector = require "spec.support.inspector"
+local markdown = require "spec.support.markdown"
+local process = require "spec.support.process"
+local server = require "spec.support.server"
+local uv = require "luv"
+
+local PATIENCE = 60
+
+--- Runs a block of sh in a folder; what it printed.
+local function run(text, at)
+  local shell = process.spawn { "sh", "-ec", text, cwd = at,
+    env = { PATH = at .. ":" .. os.getenv("PATH"), HOME = at, LUA_INIT = false } }
+  shell:close_input()
+  local code = shell:wait(PATIENCE)
+  return code, shell:stdout(), shell:stderr()
+end
+
+describe("the blocks for operators of servers #once", function()
+  local zk, at
+
+  before_each(function() at = folder.new("operators") end)
+
+  after_each(function()
+    zk:stop()
+    folder.remove(at)
+  end)
+
+  --- ZooKeeper's own tool, as its package has it: with the classes that it needs.
+  local function provide_cli()
+    file.write(at .. "/zkCli.sh", "#!/bin/sh\nexec java -Xmx192m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+      .. "-Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp /usr/share/java/zookeeper.jar:"
+      .. "/usr/share/java/slf4j-simple.jar:/usr/share/java/commons-cli.jar org.apache.zookeeper.ZooKeeperMain \"$@\"\n")
+    assert(uv.fs_chmod(at .. "/zkCli.sh", 448))
+  end
+
+  it("give the root to the operator alone, and the application's directory to the application", function()
+    zk = server.start()
+    provide_cli()
+    local block = markdown.read("docs/operations.md"):below("ACLs")[1].text
+    local code, out, err = run(block:gsub("127%.0%.0%.1:2181", zk.hosts), at)
+    assert.equal(0, code, out .. err)
+    local identities = {}
+    for name in out:gmatch("'digest,'(%w+):") do identities[#identities + 1] = name end
+    assert.same({ "operator" }, identities, out)
+
+    local shop = inspector.connect(zk.hosts)
+    shop:add_auth("digest", "shop:secret")
+    assert(shop:create("/shop/lock", "", {}))
+    assert.is_nil((shop:create("/other", "", {})))
+    assert.is_nil((shop:delete("/shop")))
+    shop:delete("/shop/lock")
+    assert.is_nil((shop:delete("/shop")), "the shop may not delete in the root")
+    shop:close()
+  end)
+
+  it("make a server that answers clients with a certificate of its authority, and nobody else", function()
+    local page = markdown.read("docs/tls.md"):below("The servers' side")
+    local code, _, err = run(page[1].text, at)
+    assert.equal(0, code, err)
+    local config = {}
+    for name, value in page[2].text:gmatch("([%w.]+)=(%S+)") do config[name] = value:gsub("^/etc/zookeeper/tls", at) end
+    config.secureClientPortAddress, config.secureClientPort = "127.0.0.1", require("spec.support.port").free()
+    zk = server.start { config = config }
+
+    local ask, count = page[3].text:gsub("zk1:2281", "127.0.0.1:" .. config.secureClientPort)
+    assert.equal(1, count)
+    local _, answer, why = run(ask, at)
+    assert.equal("imok", answer, why)
+    local stranger, changes = ask:gsub("%-cert client%.pem %-key client%.key", "")
+    assert.equal(1, changes)
+    assert.equal("", (select(2, run(stranger .. " || true", at))))
+  end)
+end)
