@@ -22,9 +22,10 @@
  * free after the last drop and the end of the session.
  *
  * Units: moments are zkl_nanos of zkl_now, durations are zkl_nanos or, as a double, seconds.
- * ZKL_NEVER means no deadline. A deadline that has passed, also 0 or one below 0, ends the wait
- * before a server can answer; what needs no answer may still succeed. So 0 stands neither for "no
- * deadline" nor for a single try: `once` asks for that one, and then the deadline does not count.
+ *
+ * Deadlines: ZKL_NEVER waits for ever. A moment that has passed, also 0 or one below 0, ends the
+ * wait before a server can answer; what needs no answer may still succeed. `once` is a single try:
+ * it ends with the servers' first answer, and its deadline does not count.
  * NaN, and a number of seconds below 0, make a deadline that has passed, or the shortest duration
  * (zkl_clock_after, zkl_clock_duration). Elsewhere a comment says what they do.
  *

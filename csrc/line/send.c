@@ -180,7 +180,8 @@ static bool is_awaited(const zkl_contender *c) {
     return c->revoked || (next < snapshot->count && !snapshot->children[next].mine);
 }
 
-/* A waiter that queues anew could be granted before a delete goes that is only due. */
+/* The delete of a waiter goes now. If it were only due, the waiter's new node could be granted
+ * before the old one is gone. */
 void zkl_send_erase(zkl_contender *c) {
     if (is_due(c))
         return;
