@@ -11,7 +11,8 @@
  * drops or frees, and the texts that a function returned from it.
  *
  * In a forked child every function that has a client, or an object of one, only returns ZKL_FORKED,
- * NULL, false or 0: the session is the parent's.
+ * NULL, false or 0: the session is the parent's. A child of _Fork or of a bare clone counts from
+ * Linux 4.14 on. A child of vfork may call nothing.
  *
  * The life of a client: zkl_close may come at any moment. After it, a function that asks for
  * something returns ZKL_CLOSED, or NULL, or an object whose ANSWER is ZKL_CLOSED; nothing is held;

@@ -1,28 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/process.h"
 
+#include <assert.h>
 #include <sched.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-static unsigned generation;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static atomic_bool installed; /* makes the check cheap: each call makes it */
+enum { MEMORY = 16384 };
+
+/* Where the kernel wipes nothing, this is the memory. */
+static alignas(max_align_t) char spare[MEMORY];
+static char *memory;
+static size_t used;
 
 static void in_child(void) {
-    generation++;
+    memset(spare, 0, used);
 }
 
-static void install(void) {
-    pthread_atfork(NULL, NULL, in_child);
-    installed = true;
+/* NULL: the kernel cannot wipe it. A qemu that ignores all advice accepts -1, too. */
+static void *map_wiped(void) {
+    void *map = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return NULL;
+    if (madvise(map, MEMORY, -1) != 0 && madvise(map, MEMORY, MADV_WIPEONFORK) == 0)
+        return map;
+    munmap(map, MEMORY);
+    return NULL;
 }
 
+void *zkl_process_memory(size_t size) {
+    if (!memory) {
+        memory = map_wiped();
+        if (!memory) {
+            memory = spare;
+            pthread_atfork(NULL, NULL, in_child);
+        }
+    }
+    void *part = memory + used;
+    used += (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    assert(used <= MEMORY);
+    return part;
+}
+
+static atomic_uint *generation; /* 0: this process has none yet */
+static atomic_uint latest;      /* of this process and those that it was forked from */
+
+__attribute__((constructor)) static void prepare(void) {
+    generation = zkl_process_memory(sizeof *generation);
+}
+
+/* Each call of the host asks. */
 unsigned zkl_process_generation(void) {
-    if (!installed)
-        pthread_once(&once, install);
-    return generation;
+    unsigned known = atomic_load(generation);
+    if (known)
+        return known;
+    const unsigned mine = atomic_fetch_add(&latest, 1) + 1;
+    /* another thread may have been first */
+    return atomic_compare_exchange_strong(generation, &known, mine) ? mine : known;
 }
 
 void zkl_signals_block(sigset_t *before) {

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* process: identifies this process, and starts threads. */
+/* process: tells this process from the one that it was forked from, and starts threads. */
 #ifndef ZKL_PROCESS_H
 #define ZKL_PROCESS_H
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-/* A number that differs in every forked child. */
+/* Memory that lives as long as the process. It is zero at first, and zero again in a forked child:
+ * a mutex in it is unlocked there, a list empty. Since Linux 4.14 that is so in every child that
+ * has memory of its own, also in one of _Fork or of a bare clone. Before, and in a qemu that
+ * ignores advice about memory, only in one of fork. A child of vfork shares it. Never NULL. Only
+ * for constructors. */
+void *zkl_process_memory(size_t size);
+
+/* A number that differs in every forked child, as above. */
 unsigned zkl_process_generation(void);
 
 /* Starts a thread with all signals blocked: they belong to the host. Except those that report a

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/log.h"
 
+#include "base/process.h"
 #include "zookeeper/trouble.h"
 
 #include <inttypes.h>
@@ -9,21 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static zkl_list logs;
+/* A child must not use the parent's logs. */
+static struct logs {
+    pthread_mutex_t mutex;
+    zkl_list all;
+} * logs;
 const char zkl_log_own[] = "warn";
 const char zkl_log_traced[] = "debug";
 
-/* A child must not use the parent's logs, and a thread that the child does not have may hold the
- * mutex. */
-static void in_child(void) {
-    logs = (zkl_list){0};
-    pthread_mutex_init(&mutex, NULL);
-}
-
-static void prepare(void) {
-    pthread_atfork(NULL, NULL, in_child);
+__attribute__((constructor)) static void prepare(void) {
+    logs = zkl_process_memory(sizeof *logs);
 }
 
 void zkl_log_open(zkl_log *log, zkl_events *events, bool all) {
@@ -32,16 +28,15 @@ void zkl_log_open(zkl_log *log, zkl_events *events, bool all) {
     log->events = events;
     log->event.kind = ZKL_EVENT_LOG;
     log->warnings = (zkl_log_ring){.lines = log->lines, .size = ZKL_LOG_LINES};
-    pthread_once(&once, prepare);
-    pthread_mutex_lock(&mutex);
-    zkl_list_append(&logs, &log->item);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&logs->mutex);
+    zkl_list_append(&logs->all, &log->item);
+    pthread_mutex_unlock(&logs->mutex);
 }
 
 void zkl_log_close(zkl_log *log) {
-    pthread_mutex_lock(&mutex);
-    zkl_list_remove(&logs, &log->item);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&logs->mutex);
+    zkl_list_remove(&logs->all, &log->item);
+    pthread_mutex_unlock(&logs->mutex);
     zkl_events_drop(log->events, &log->event);
     free(log->trace.lines);
 }
@@ -50,9 +45,9 @@ bool zkl_log_keep_trace(zkl_log *log) {
     zkl_log_line *lines = calloc(ZKL_LOG_TRACED, sizeof *lines);
     if (!lines)
         return false;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&logs->mutex);
     log->trace = (zkl_log_ring){.lines = lines, .size = ZKL_LOG_TRACED};
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&logs->mutex);
     return true;
 }
 
@@ -84,7 +79,7 @@ static zkl_log_ring *oldest(zkl_log *log) {
 }
 
 bool zkl_log_next(zkl_log *log, const char **level, char *text, size_t size) {
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&logs->mutex);
     zkl_log_ring *ring = oldest(log);
     if (ring && ring == &log->trace && ring->dropped) {
         *level = zkl_log_traced;
@@ -96,7 +91,7 @@ bool zkl_log_next(zkl_log *log, const char **level, char *text, size_t size) {
         snprintf(text, size, "%s", ring->lines[ring->first].text);
         remove_first(ring);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&logs->mutex);
     return ring != NULL;
 }
 
@@ -108,9 +103,9 @@ void zkl_log_warn(zkl_log *log, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&logs->mutex);
     append(log, &log->warnings, zkl_log_own, text);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&logs->mutex);
 }
 
 void zkl_log_trace(zkl_log *log, const char *format, ...) {
@@ -119,19 +114,18 @@ void zkl_log_trace(zkl_log *log, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&logs->mutex);
     append(log, &log->trace, zkl_log_traced, text);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&logs->mutex);
 }
 
 void zkl_log_library(const char *message) {
     const char *level = strstr(message, ":ZOO_ERROR@") ? "error" : "warn";
     zkl_trouble_note(message);
-    pthread_once(&once, prepare);
-    pthread_mutex_lock(&mutex);
-    ZKL_EACH (zkl_log, log, &logs, item) {
+    pthread_mutex_lock(&logs->mutex);
+    ZKL_EACH (zkl_log, log, &logs->all, item) {
         if (log->all)
             append(log, &log->warnings, level, message);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&logs->mutex);
 }

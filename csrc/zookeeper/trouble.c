@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "zookeeper/trouble.h"
 
+#include "base/process.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,20 +13,19 @@
 #define KEPT 32
 #define ADDRESS_MOST 64
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct {
+typedef struct trouble {
     char address[ADDRESS_MOST], why[ZKL_TROUBLE_TEXT - ADDRESS_MOST];
     zkl_nanos when;
-} troubles[KEPT];
-static size_t next;
+} trouble;
 
-static void in_child(void) {
-    pthread_mutex_init(&mutex, NULL);
-}
+static struct table {
+    pthread_mutex_t mutex;
+    trouble troubles[KEPT];
+    size_t next;
+} * table;
 
-static void prepare(void) {
-    pthread_atfork(NULL, NULL, in_child);
+__attribute__((constructor)) static void prepare(void) {
+    table = zkl_process_memory(sizeof *table);
 }
 
 /* Copies the text between the two, or to the end of the line. */
@@ -63,13 +64,13 @@ void zkl_trouble_note(const char *line) {
     const bool brackets = length > 2 && address[0] == '[' && address[length - 1] == ']';
     if (brackets)
         address[length - 1] = '\0';
-    pthread_once(&once, prepare);
-    pthread_mutex_lock(&mutex);
-    snprintf(troubles[next].address, ADDRESS_MOST, "%s", address + brackets);
-    snprintf(troubles[next].why, sizeof troubles[next].why, "%s", why);
-    troubles[next].when = zkl_clock_boot.now();
-    next = (next + 1) % KEPT;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_lock(&table->mutex);
+    trouble *latest = &table->troubles[table->next];
+    snprintf(latest->address, ADDRESS_MOST, "%s", address + brackets);
+    snprintf(latest->why, sizeof latest->why, "%s", why);
+    latest->when = zkl_clock_boot.now();
+    table->next = (table->next + 1) % KEPT;
+    pthread_mutex_unlock(&table->mutex);
 }
 
 static bool is_among(const char *addresses, const char *address) {
@@ -83,16 +84,15 @@ static bool is_among(const char *addresses, const char *address) {
 bool zkl_trouble_of(const char *addresses, zkl_nanos since, char *text, size_t size) {
     bool found = false;
     zkl_nanos newest = since;
-    pthread_once(&once, prepare);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&table->mutex);
     for (size_t i = 0; addresses && i < KEPT; i++) {
-        if (!troubles[i].when || troubles[i].when < newest ||
-            !is_among(addresses, troubles[i].address))
+        const trouble *one = &table->troubles[i];
+        if (!one->when || one->when < newest || !is_among(addresses, one->address))
             continue;
         found = true;
-        newest = troubles[i].when;
-        snprintf(text, size, "%s: %s", troubles[i].why, troubles[i].address);
+        newest = one->when;
+        snprintf(text, size, "%s: %s", one->why, one->address);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&table->mutex);
     return found;
 }

@@ -6,8 +6,10 @@
 #include "base/process.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +239,16 @@ void zkl_worker_stop(zkl_worker *worker) {
 
 unsigned zkl_process_generation(void) {
     return 0;
+}
+
+/* Constructors ask before the machine begins. */
+void *zkl_process_memory(size_t size) {
+    static alignas(max_align_t) char memory[16384];
+    static size_t used;
+    void *part = memory + used;
+    used += (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+    assert(used <= sizeof memory);
+    return part;
 }
 
 bool zkl_thread_start(pthread_t *t, void *(*run)(void *), void *ctx) {

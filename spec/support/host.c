@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,10 +35,27 @@ static int failure(lua_State *L) {
     return 2;
 }
 
-/* host.fork() -> 0 in the child, its process id in the parent */
+extern pid_t _Fork(void) __attribute__((weak)); /* glibc has it since 2.34 */
+
+static pid_t bare_fork(void) {
+    if (_Fork)
+        return _Fork();
+    errno = ENOSYS;
+    return -1;
+}
+
+static pid_t clone_process(void) {
+    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+/* host.fork([how]) -> 0 in the child, its process id in the parent; or nil, why. `how`: "fork";
+ * "_Fork" or "clone", which run no handler of pthread_atfork */
 static int host_fork(lua_State *L) {
+    static const char *const names[] = {"fork", "_Fork", "clone", NULL};
+    static pid_t (*const ways[])(void) = {fork, bare_fork, clone_process};
+    const int how = luaL_checkoption(L, 1, "fork", names);
     fflush(NULL); /* what is buffered is written once */
-    const pid_t pid = fork();
+    const pid_t pid = ways[how]();
     if (pid < 0)
         return failure(L);
     lua_pushinteger(L, pid);

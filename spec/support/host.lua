@@ -4,7 +4,8 @@
 -- Each script runs in a Lua state of its own, which is closed before the next script begins; the process lives on.
 -- The scripts have the global `host`:
 --
---   fork() -> 0 in the child, else its id      wait(child) -> exit code; or nil, signal
+--   fork([how]) -> 0 in the child, else its id; or nil, message. `how` is "fork", "_Fork" or "clone"
+--   wait(child) -> exit code; or nil, signal
 --   exec(program, ...)                         exit(code): at once, without any cleaning up
 --   stop(), die(): SIGSTOP, SIGKILL to itself
 --   other_state(code) -> true; or nil, message: runs it in a state beside this one, which is closed then
