@@ -5,12 +5,27 @@
 #include "cli/memory.h"
 #include "cli/text.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+void cli_write(int fd, const char *text, size_t length) {
+    sigset_t stop, before;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &stop, &before);
+    for (size_t done = 0; done < length;) {
+        const ssize_t written = write(fd, text + done, length - done);
+        if (written <= 0)
+            break; /* nobody reads it now */
+        done += (size_t)written;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
 
 /* In one write: lines of several processes do not get mixed. */
 static void say(const char *prefix, const char *format, va_list arguments) {
@@ -19,14 +34,8 @@ static void say(const char *prefix, const char *format, va_list arguments) {
         message = cli_memory_text("not enough memory");
     char *shown = cli_text_shown(message, strlen(message));
     char *line = cli_memory_print("zklock: %s%s\n", prefix, shown);
-    const size_t length = strlen(line);
     fflush(stdout);
-    for (size_t done = 0; done < length;) {
-        const ssize_t written = write(STDERR_FILENO, line + done, length - done);
-        if (written <= 0)
-            break;
-        done += (size_t)written;
-    }
+    cli_write(STDERR_FILENO, line, strlen(line));
     free(line);
     free(shown);
     free(message);

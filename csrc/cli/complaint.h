@@ -6,6 +6,12 @@
 
 #include "zklock.h"
 
+#include <stddef.h>
+
+/* Writes text as far as the reader takes it. After `stty tostop` the terminal would stop a process
+ * in the background that writes: not this one. */
+void cli_write(int fd, const char *text, size_t length);
+
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* `zklock: warning: ...`: it goes on all the same. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

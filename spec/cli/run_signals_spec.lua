@@ -78,18 +78,45 @@ describe("zklock run #once", function()
       end
     end)
 
-    it("does not start the command while it is stopped, and starts it when it goes on", function()
-      local waiter = start { here.path, "echo", "ran" }
+    --- A waiter that is stopped when the lock is granted to it; and a run that has the lock afterwards.
+    local function stopped_waiter(...)
+      local waiter = start { ... }
       here:becomes(2)
       waiter:stop()
       holder:close_input()
       assert.equal(0, (holder:wait(here.patience)))
-      local busy = start { "-w", "0.5", here.path, "true" } -- the lock is the stopped one's
-      assert.same({ 1, 0 }, { busy:wait(here.patience) })
-      assert.equal("", waiter:stdout())
+      local other = start { here.path, "sh", "-c", "echo began; cat" }
+      assert.equal("began", other:read_line(here.patience))
+      return waiter, other
+    end
+
+    it("gives the lock back if it is stopped when it is granted, and queues anew when it goes on", function()
+      local waiter, other = stopped_waiter(here.path, "echo", "ran")
+      here:becomes(1)
       waiter:continue()
+      here:becomes(2)
+      assert.equal("", waiter:stdout())
+      other:close_input()
       assert.same({ 0, 0 }, { waiter:wait(here.patience) })
       assert.equal("ran\n", waiter:stdout())
+    end)
+
+    it("counts the time for which it was stopped with -w", function()
+      local waiter, other = stopped_waiter("-w", "1", here.path, "echo", "ran")
+      other:close_input()
+      assert.equal(0, (other:wait(here.patience)))
+      waiter:continue()
+      assert.same({ 1, 0 }, { waiter:wait(here.patience) })
+      assert.equal("", waiter:stdout())
+    end)
+
+    it("ends by a signal when it goes on after the lock was given back", function()
+      local waiter = stopped_waiter(here.path, "echo", "ran")
+      waiter:signal("term")
+      waiter:continue()
+      assert.same({ 0, 15 }, { waiter:wait(here.patience) })
+      assert.equal("", waiter:stdout())
+      here:becomes(1)
     end)
 
     it("ends by a signal although it has not connected yet", function()

@@ -13,8 +13,9 @@ enum channel_kind {
                      * to the session: the phase has changed */
     CHANNEL_LINE,   /* to the front: show the text as the waiting line */
     CHANNEL_PRINT,  /* to the front: print the text as a line of its own */
-    CHANNEL_READY,  /* to the front: the lock is granted; may the command start? */
-    CHANNEL_GO      /* to the session: it may; the waiting line is gone */
+    CHANNEL_READY,  /* to the front: the lock is granted; may the command start? `value`: the number
+                     * of the grant, or 0 after a grant was given back */
+    CHANNEL_GO      /* to the session: it may, with the same number; the waiting line is gone */
 };
 
 #define CHANNEL_TEXT 600

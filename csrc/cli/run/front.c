@@ -115,7 +115,7 @@ static void see_message(struct front *front, const struct channel_message *messa
         cli_progress_set(&front->progress, message->text);
     } else if (message->kind == CHANNEL_READY) {
         cli_progress_set(&front->progress, "");
-        cli_channel_send(front->run->session, CHANNEL_GO, 0, NULL);
+        cli_channel_send(front->run->session, CHANNEL_GO, message->value, NULL);
     }
 }
 

@@ -3,7 +3,6 @@
 
 #include "cli/complaint.h"
 #include "cli/exit_code.h"
-#include "cli/grace.h"
 #include "cli/run/channel.h"
 #include "cli/run/page.h"
 #include "cli/run/queue.h"
@@ -19,7 +18,7 @@
 #define RENEW_LEAST (ZKL_SECOND / 20)
 #define RENEW_MOST (ZKL_SECOND / 2)
 #define CONFIRM_MOST (5 * ZKL_SECOND)
-#define LEAD_LEAST 0.25 /* seconds */
+#define LEAD_LEAST (ZKL_SECOND / 4)
 
 /* ---- what the page says ---- */
 
@@ -48,11 +47,9 @@ static void write_nodes(struct session *session) {
 
 static void fill(struct session *session) {
     struct page *page = session->page;
-    double grace;
-    cli_grace(zkl_session_timeout(session->connection.client), session->run->options.grace, &grace);
-    const double lead = grace / 5 > LEAD_LEAST ? grace / 5 : LEAD_LEAST;
-    atomic_store(&page->grace, zkl_clock_duration(grace));
-    atomic_store(&page->lead, zkl_clock_duration(lead));
+    const zkl_nanos lead = session->grace / 5;
+    atomic_store(&page->grace, session->grace);
+    atomic_store(&page->lead, lead > LEAD_LEAST ? lead : LEAD_LEAST);
     page->token = zkl_token(session->contender);
     page->granted = zkl_now();
     write_nodes(session);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/progress.h"
 
+#include "cli/complaint.h"
 #include "zklock.h"
 
 #include <fcntl.h>
@@ -17,7 +18,7 @@ bool cli_progress_possible(void) {
     return isatty(STDERR_FILENO) && terminal && terminal[0] && strcmp(terminal, "dumb") != 0;
 }
 
-/* In the background a write would stop this process (stty tostop), or spoil a foreign screen. */
+/* In the background a write would spoil a foreign screen. */
 static bool is_foreground(void) {
     return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
@@ -39,8 +40,7 @@ static int open_terminal(struct progress *progress) {
 }
 
 static void put(struct progress *progress, const char *text, size_t length) {
-    if (write(open_terminal(progress), text, length) < 0)
-        return; /* nobody reads it now */
+    cli_write(open_terminal(progress), text, length);
 }
 
 /* Cuts the text off before a column of the terminal, at the beginning of a character of UTF-8. */

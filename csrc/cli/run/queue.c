@@ -75,7 +75,9 @@ static bool check_grace(struct session *session) {
     double grace;
     const double asked = session->run->options.grace;
     const double granted = zkl_session_timeout(session->connection.client);
-    if (cli_grace(granted, asked, &grace))
+    const bool fits = cli_grace(granted, asked, &grace);
+    session->grace = zkl_clock_duration(grace);
+    if (fits)
         return true;
     if (asked >= 0)
         cli_session_end(session, EX_USAGE, "error",
@@ -111,16 +113,18 @@ static bool is_single_try(const struct run_options *options) {
 }
 
 /* The end of the wait. A single try ends when the servers have answered. */
-static zkl_nanos deadline_of(const struct run_options *options) {
-    const double seconds = is_single_try(options) ? options->connect : options->wait;
-    return seconds < 0 ? ZKL_NEVER : zkl_clock_after(zkl_now(), seconds);
+static zkl_nanos deadline_of(const struct session *session) {
+    const struct run_options *options = &session->run->options;
+    if (is_single_try(options))
+        return zkl_clock_after(zkl_now(), options->connect);
+    return options->wait < 0 ? ZKL_NEVER : zkl_clock_after(session->queued, options->wait);
 }
 
 static bool join(struct session *session) {
     const struct run_options *options = &session->run->options;
     const zkl_terms terms = {.kind = kind_of(options->kind),
                              .permits = options->permits,
-                             .deadline = deadline_of(options),
+                             .deadline = deadline_of(session),
                              .once = is_single_try(options)};
     zkl_client *client = session->connection.client;
     zkl_status status;
@@ -185,23 +189,50 @@ void cli_queue_end_unanswered(struct session *session) {
     end_without_servers(session, ZKL_DISCONNECTED, "the wait ended without contact");
 }
 
-/* A front that is stopped, because the user has pressed Ctrl-Z, starts nothing. The lock is held
- * meanwhile. */
-static void await_front(struct session *session) {
-    while (!session->go && !session->lost && !cli_session_stopped(session)) {
+/* Asks the front whether the command may start. A front that is stopped, because the user has
+ * pressed Ctrl-Z, does not answer until it goes on. */
+static bool is_answered(struct session *session, int grant, zkl_nanos until) {
+    session->go = -1;
+    while (session->go != grant && !session->lost && !cli_session_stopped(session)) {
+        const zkl_nanos now = zkl_now(), again = now + ZKL_SECOND;
+        if (now >= until)
+            return false;
         /* again and again: the channel of a front that is stopped becomes full */
-        cli_channel_send(session->run->front, CHANNEL_READY, 0, NULL);
-        cli_session_turn(session, zkl_now() + ZKL_SECOND);
+        cli_channel_send(session->run->front, CHANNEL_READY, grant, NULL);
+        cli_session_turn(session, again < until ? again : until);
+    }
+    return true;
+}
+
+static void give_back(struct session *session) {
+    zkl_release(session->contender);
+    zkl_drop(session->contender);
+    session->contender = NULL;
+    session->granted = session->lost = session->revoked = false;
+    session->waiting = (struct waiting){.said = ""};
+    cli_session_say(session, "zklock was stopped when the lock was granted: it was given back");
+}
+
+/* A run that is stopped does not keep others waiting. When it goes on, it queues anew. */
+static void wait_in_line(struct session *session) {
+    session->queued = zkl_now();
+    while (join(session)) {
+        await_grant(session);
+        if (!session->granted ||
+            is_answered(session, ++session->grants, zkl_now() + session->grace))
+            return;
+        give_back(session);
+        is_answered(session, 0, ZKL_NEVER);
+        if (cli_session_stopped(session))
+            return;
     }
 }
 
 bool cli_queue_wait(struct session *session) {
     const bool ready = splay(session) && open_client(session) && connect_session(session) &&
                        !cli_session_stopped(session);
-    if (ready && check_grace(session) && join(session))
-        await_grant(session);
-    if (session->granted)
-        await_front(session);
+    if (ready && check_grace(session))
+        wait_in_line(session);
     if (cli_session_stopped(session))
         cli_session_end_stopped(session);
     else if (session->failed)

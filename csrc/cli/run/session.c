@@ -138,7 +138,7 @@ static void see_front(struct session *session) {
         else if (message.kind == CHANNEL_SIGNAL)
             see_signal(session, message.value);
         else if (message.kind == CHANNEL_GO)
-            session->go = true;
+            session->go = message.value;
     }
     if (session->front_gone)
         session->polled[SESSION_FRONT].fd = -1;

@@ -48,13 +48,15 @@ struct session {
     struct page *page;
     cli_connection connection;
     zkl_contender *contender;
-    int watcher_end; /* channel */
-    pid_t watcher;   /* 0: it has ended */
+    zkl_nanos grace, queued; /* when the wait began */
+    int watcher_end;         /* channel */
+    pid_t watcher;           /* 0: it has ended */
     struct pollfd polled[SESSION_FDS];
     /* what the turns have seen */
     int signal;      /* that ends a wait, for the lock or for the mark; 0: none */
     bool front_gone; /* the front has ended */
-    bool go;         /* the front lets the command start */
+    int grants;      /* so many were seen */
+    int go;          /* the grant for which the front lets the command start */
     bool granted, failed, lost, revoked;
     zkl_status status; /* of FAILED */
     bool connected, flushed, marked;
