@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a host may ask as often as it likes: no lock is taken for it. */
+#include "base/process.h"
 #include "check.h"
 #include "client/client_state.h"
 #include "line/contender.h"
@@ -23,6 +24,7 @@ static void begin(void) {
     memset(&client, 0, sizeof client);
     memset(&contender, 0, sizeof contender);
     pthread_mutex_init(&client.mutex, NULL);
+    client.generation = zkl_process_generation();
     client.context.clock = &fake_clock;
     contender.context = &client.context;
     contender.phase = ZKL_HELD;
