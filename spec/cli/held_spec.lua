@@ -5,12 +5,13 @@ local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
 local file = require "spec.support.file"
+local process = require "spec.support.process"
 local uv = require "luv"
 local wait = require "spec.support.wait"
 
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 
-local DATA, LOST = 65, 75
+local BUSY, DATA, LOST = 1, 65, 75
 local PROGRAM = command.PROGRAM
 
 describe("below zklock run #once", function()
@@ -59,25 +60,140 @@ describe("below zklock run #once", function()
       assert.equal("zklock: lost", says(one, PROGRAM .. " held 2>&1"))
     end)
 
-    it("ends with 75 within a second or so when the session process is stopped", function()
+    it("asks the servers when the session process is stopped", function()
       local one = start("--on-loss", "ignore")
-      local directory = says(one, "echo $ZKLOCK_RUN")
       local session = says(one, "ps -o ppid= -p $PPID | tr -d ' '") -- the parent of the watcher
       assert(uv.kill(tonumber(session), "sigstop"))
-      local asked = wait.now()
-      local ended = command.run { "held", env = { ZKLOCK_RUN = directory } }
-      assert.equal(LOST, ended.code)
-      assert.equal("zklock: not held: the zklock run above this process does not answer\n", ended.err)
-      assert.truthy(wait.now() - asked < 10)
+      assert.equal("0:", says(one, "s=$(" .. PROGRAM .. " held 2>&1); echo $?:$s"))
       uv.kill(tonumber(session), "sigcont")
     end)
 
     it("ends with 75 where there is no run", function()
       local directory = says(start(), "echo $ZKLOCK_RUN")
-      assert.equal(LOST, command.run({ "held" }).code)
+      assert.same({ code = LOST, out = "", err = "zklock: not held: no zklock run above this process (ZKLOCK_RUN is "
+        .. "not set)\n" }, command.run({ "held" }))
       for _, path in ipairs { "/nowhere", "relative", "", ":", ("/x"):rep(1000), directory .. "x" } do
-        assert.equal(LOST, command.run({ "held", env = { ZKLOCK_RUN = path } }).code)
+        assert.same({ code = LOST, out = "", err = "zklock: not held: the zklock run above this process does not "
+          .. "answer, and ZKLOCK_NODE is not set\n" }, command.run({ "held", env = { ZKLOCK_RUN = path } }))
       end
+    end)
+
+    describe("where no run answers", function()
+      local nodes
+
+      --- Of a command that has the nodes alone.
+      local function held(words)
+        words.env = { ZKLOCK_NODE = words.nodes or nodes, ZKLOCK_SERVERS = words.hosts or here.zk.hosts,
+          ZKLOCK_CONFIG = words.config }
+        table.insert(words, "held")
+        return command.run(words)
+      end
+
+      before_each(function()
+        local paths = {}
+        for _, name in ipairs { "a", "b" } do
+          paths[#paths + 1] = ("%s-%s/_c_%s-lock-0000000001"):format(here.path, name, ("1"):rep(36))
+          assert(here.tree:create(paths[#paths], "", { parents = true }))
+        end
+        nodes = table.concat(paths, "\n")
+      end)
+
+      it("finds all nodes of the lock, and writes nothing", function()
+        assert.same({ code = 0, out = "", err = "" }, held {})
+      end)
+
+      it("ends with 75 when one of them is gone, and names it", function()
+        local gone = nodes:match("\n(.*)")
+        here.tree:delete(gone)
+        assert.same({ code = LOST, out = "", err = "zklock: lost: " .. gone .. "\n" }, held {})
+      end)
+
+      it("ends with 69 when no server answers within a second", function()
+        local silent = here:proxy()
+        silent:black_hole()
+        for _, hosts in ipairs { "127.0.0.1:1", silent.hosts } do
+          local ended = held { hosts = hosts }
+          assert.same({ 69, "" }, { ended.code, ended.out })
+          assert.matches("^zklock: disconnected: no session within 1 s", ended.err)
+        end
+      end)
+
+      it("ends with 77 when it may not read them", function()
+        nodes = here.path .. "-shut/_c_" .. ("1"):rep(36) .. "-lock-0000000001"
+        assert(here.tree:create(nodes, "", { parents = true, acl = { { perms = 31, scheme = "digest", id = "x:y" } } }))
+        local ended = held {}
+        assert.same({ 77, "" }, { ended.code, ended.out })
+        assert.matches("^zklock: access denied", ended.err)
+      end)
+
+      it("ends with 64 when ZKLOCK_NODE names no nodes of a lock", function()
+        for _, list in ipairs { "", "/x", "relative", "/\27[2J" } do
+          local ended = held { nodes = list }
+          assert.same({ 64, "" }, { ended.code, ended.out })
+          assert.truthy(ended.err:find("zklock: bad argument '$ZKLOCK_NODE': ", 1, true), ended.err)
+        end
+      end)
+    end)
+
+    describe("of another user", function()
+      local NOBODY = 65534
+
+      --- A shell's words for a program that nobody runs.
+      local function as_nobody(words) return "setpriv --reuid=" .. NOBODY .. " --clear-groups " .. words end
+
+      before_each(function()
+        if uv.getuid() ~= 0 then pending("needs root") end
+      end)
+
+      it("asks the servers, and is not wrong", function()
+        local one = start("--on-loss", "ignore")
+        assert.equal("0:", says(one, "s=$(" .. as_nobody(PROGRAM) .. " held 2>&1); echo $?:$s"))
+        here.tree:delete(node())
+        assert.truthy(says(one, "s=$(" .. as_nobody(PROGRAM) .. " held 2>&1); echo $?:$s")
+          :find("75:zklock: lost: " .. here.path .. "/", 1, true))
+      end)
+
+      it("ends with 77 when that user may not read the configuration", function()
+        local config = folder.file("zklock.conf", "hosts " .. here.zk.hosts .. "\n")
+        assert(uv.fs_chmod(config, tonumber("600", 8)))
+        local ended = run("--config", config, here.path, "sh", "-c", as_nobody(PROGRAM) .. " held")
+        assert.same({ 77, "" }, { ended.code, ended.out })
+        assert.matches("cannot read the configuration: Permission denied\n$", ended.err)
+      end)
+
+      it("of the same path is a deadlock for a run, too", function()
+        local ended = run(here.path, "sh", "-c", as_nobody(PROGRAM) .. " run " .. here.path .. " true")
+        assert.same({ code = DATA, out = "", err = "zklock: deadlock: a zklock run above this one holds " .. here.path
+          .. "\n" }, ended)
+      end)
+
+      --- A program that says as NOBODY, on the socket of `directory`, that the lock is held for an hour.
+      local LIAR = [[
+import os, socket, struct, sys
+listener = socket.socket(socket.AF_UNIX)
+if sys.argv[2] == "own": os.chown(sys.argv[1], 65534, -1)
+os.setuid(65534)
+listener.bind(sys.argv[1] + "/held")
+listener.listen()
+print("ready", flush=True)
+while True:
+    link = listener.accept()[0]
+    link.sendall(struct.pack("=IIIIq", 1, 0, 0, 0, 3600 * 10 ** 9))
+    link.close()
+]]
+
+      it("does not believe another user's socket or folder", function()
+        for _, whose in ipairs { "own", "ours" } do
+          local directory = assert(uv.fs_mkdtemp("/tmp/zklock-liar-XXXXXX"))
+          assert(uv.fs_chmod(directory, tonumber("777", 8)))
+          local liar = here:closes(process.spawn { "python3", "-c", LIAR, directory, whose }, process.kill)
+          assert.equal("ready", liar:read_line(30))
+          local ended = command.run { "held", env = { ZKLOCK_RUN = directory } }
+          assert.same({ LOST, "" }, { ended.code, ended.out }, whose)
+          os.remove(directory .. "/held")
+          os.remove(directory)
+        end
+      end)
     end)
 
     it("answers many at once", function()
@@ -116,7 +232,8 @@ describe("below zklock run #once", function()
       words[#words + 1] = word
     end
     local ended = command.run(options(words))
-    assert.same({ LOST, "" }, { ended.code, ended.out })
+    assert.same({ 0, "", "zklock: warning: zklock held cannot ask this run: no directory in $TMPDIR or /tmp: "
+      .. "Read-only file system\n" }, { ended.code, ended.out, ended.err })
   end)
 
   describe("another run", function()
@@ -151,6 +268,18 @@ describe("below zklock run #once", function()
       assert.equal(0, run("--permits", "2", other, PROGRAM, "run", "--permits", "2", other, "true").code)
       local nobody = "127.0.0.1:1"
       assert.equal(69, run(here.path, PROGRAM, "run", "-z", nobody, "--connect", "0.1", here.path, "true").code)
+    end)
+
+    it("of a path with a node whose name others may have, too, is none", function()
+      local other = here.path .. "/lock-0000000000" -- of a client that puts no identifier of its own into names
+      assert(here.tree:create(other, "", { parents = true }))
+      assert.equal(BUSY, command.run(options { "run", "-n", here.path, "true", env = { ZKLOCK_NODE = other } }).code)
+    end)
+
+    it("of a run above that has lost the lock is none", function()
+      local one = start("--on-loss", "ignore")
+      here.tree:delete(node())
+      assert.equal("ran", says(one, PROGRAM .. " run " .. here.path .. " echo ran 2>&1"))
     end)
   end)
 

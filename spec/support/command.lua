@@ -15,7 +15,7 @@ command.PROGRAM = WORDS[#WORDS]:find("^/") and WORDS[#WORDS] or uv.cwd() .. "/" 
 
 --- What a user's environment could say is left out; no configuration is the machine's own.
 local PLAIN = { LD_PRELOAD = false, ZKLOCK_SERVERS = false, ZOOKEEPER = false, ZKLOCK_CONFIG = "/dev/null",
-  ZKLOCK_RUN = false }
+  ZKLOCK_RUN = false, ZKLOCK_NODE = false, ZKLOCK_ABOVE = false }
 
 ---@class command.options
 ---@field [integer] string arguments

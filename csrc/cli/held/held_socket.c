@@ -17,9 +17,8 @@
 #define BACKLOG 64
 #define NAME "zklock-XXXXXX"
 
-/* Colons part the directories of ZKLOCK_RUN. */
 static bool make_below(const char *above, char directory[HELD_DIRECTORY_SIZE]) {
-    if (!above || above[0] != '/' || strchr(above, ':'))
+    if (!above || above[0] != '/')
         return false;
     const int length = snprintf(directory, HELD_DIRECTORY_SIZE, "%s/" NAME, above);
     return length < HELD_DIRECTORY_SIZE && mkdtemp(directory);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* held_socket: how a command asks the run above it. The run answers on a socket in a directory that
- * only its user may enter. ZKLOCK_RUN has the directories of all runs above, the nearest one first,
- * with colons between them. */
+ * only its user may enter. ZKLOCK_RUN has the directory. */
 #ifndef HELD_SOCKET_H
 #define HELD_SOCKET_H
 
@@ -35,23 +34,10 @@ void cli_held_serve(int fd, const struct held_facts *facts);
 
 /* ---- the command ---- */
 
-struct held_answer {
-    double left;  /* seconds that the lock is certainly held; 0: it is not */
-    char *text;   /* hosts, then the paths, each with a NUL behind it */
-    size_t count; /* of the texts */
-    bool semaphore;
-};
-
-/* The nearest directory of ZKLOCK_RUN. false: there is none, or it does not fit. */
-bool cli_held_nearest(const char *zklock_run, char directory[HELD_DIRECTORY_SIZE]);
-/* false: there is no such run, or it has not answered. After true the caller calls
- * cli_held_free. */
-bool cli_held_ask(const char *directory, struct held_answer *answer);
-void cli_held_free(struct held_answer *answer);
-
-/* The first of these paths that a run above holds, on servers of which one is among these: its
- * command would wait for itself. Semaphores do not count. NULL: none. */
-const char *cli_held_above(const char *zklock_run, const char *hosts, const char *const *paths,
-                           size_t count);
+/* Asks the run with that directory, the value of ZKLOCK_RUN, for how many seconds the lock is
+ * certainly held; 0: it is not. false: no run has answered that this process can trust: the
+ * directory must belong to root or to this user, and the socket to root or to the directory's
+ * owner. */
+bool cli_held_ask(const char *directory, double *left);
 
 #endif

@@ -65,7 +65,7 @@ static int take(void *to, int option) {
     if (option == ACL)
         return take_acl(create);
     if (option == GUARD)
-        return cli_guard_add(&create->guard, optarg);
+        return cli_guard_add(&create->guard, "--guard", optarg);
     create->op.container |= option == 'c';
     create->op.parents |= option == 'p';
     create->op.sequential |= option == 's';

@@ -37,7 +37,7 @@ typedef struct wanted {
 static int take(void *to, int option) {
     wanted *delete = to;
     if (option == GUARD)
-        return cli_guard_add(&delete->guard, optarg);
+        return cli_guard_add(&delete->guard, "--guard", optarg);
     return cli_number_whole_of(delete->options.name, optarg, 0, INT32_MAX, &delete->version);
 }
 

@@ -40,10 +40,10 @@ static zkl_status try_guarded(cli_node_command *command, const cli_guard *guard,
     cli_connection *connection = &command->connection;
     const uint64_t tag = cli_connection_tag(connection);
     const zkl_nanos deadline = zkl_clock_after(zkl_now(), command->connect);
+    const size_t count = guard->count + (write ? 1 : 0);
     zkl_op *ops = cli_guard_ops(guard, write);
     zkl_node_request_drop(command->request);
-    command->request =
-        zkl_node_do_all(connection->client, ops, guard->count + 1, NULL, tag, deadline, false);
+    command->request = zkl_node_do_all(connection->client, ops, count, NULL, tag, deadline, false);
     free(ops);
     return command->request ? cli_connection_answer(connection, tag) : ZKL_NO_MEMORY;
 }
@@ -56,7 +56,7 @@ int cli_node_command_write(cli_node_command *command, const cli_guard *guard, co
         return 0;
     const size_t failed = zkl_node_request_failed(command->request);
     const bool of_guard = failed > 0 && failed <= guard->count;
-    const char *path = of_guard ? guard->nodes[failed - 1] : write->path;
+    const char *path = of_guard ? guard->nodes[failed - 1] : write ? write->path : NULL;
     if (of_guard && status == ZKL_NO_NODE)
         return cli_failure(ZKL_LOST, path);
     return cli_connection_failure(&command->connection, status, path);

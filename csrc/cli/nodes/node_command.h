@@ -31,7 +31,8 @@ int cli_node_command_do(cli_node_command *command, const zkl_op *op);
 /* The same without a complaint. */
 zkl_status cli_node_command_try(cli_node_command *command, const zkl_op *op);
 
-/* Does a write, while the lock nodes of the guard are there. Returns 0, EX_TEMPFAIL if one is not,
+/* Does a write, while the lock nodes of the guard are there; NULL: only looks for them, which the
+ * servers do as one write, too. Returns 0, EX_TEMPFAIL if one is not,
  * or another exit code, after a complaint. */
 int cli_node_command_write(cli_node_command *command, const cli_guard *guard, const zkl_op *write);
 

@@ -46,7 +46,7 @@ typedef struct wanted {
 static int take(void *to, int option) {
     wanted *set = to;
     if (option == GUARD)
-        return cli_guard_add(&set->guard, optarg);
+        return cli_guard_add(&set->guard, "--guard", optarg);
     if (option == 'v')
         return cli_number_whole_of(set->options.name, optarg, 0, INT32_MAX, &set->version);
     set->input = true;

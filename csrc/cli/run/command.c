@@ -38,19 +38,6 @@ static void set_config(const char *file) {
     free(here);
 }
 
-/* The directories of this run and of those above it. Where this one has none, something takes its
- * place that nothing answers below: `zklock held` must not ask the run above. */
-static void set_run(const struct run *run) {
-    const char *above = run->inherited ? run->inherited : "";
-    const char *own = run->directory[0] ? run->directory : "/dev/null";
-    const size_t size = strlen(own) + strlen(above) + 2;
-    char *all = malloc(size);
-    if (all)
-        snprintf(all, size, "%s%s%s", own, above[0] ? ":" : "", above);
-    setenv("ZKLOCK_RUN", all ? all : "/dev/null", 1);
-    free(all);
-}
-
 static void set_environment(const struct run *run) {
     char token[24];
     snprintf(token, sizeof token, "%" PRId64, run->page->token);
@@ -60,7 +47,9 @@ static void set_environment(const struct run *run) {
     setenv("ZKLOCK_KIND", cli_run_options_kind(run->options.kind), 1);
     setenv("ZKLOCK_SERVERS", run->settings.hosts, 1);
     set_config(run->settings.file);
-    set_run(run);
+    /* without a directory: something below which nothing answers */
+    setenv("ZKLOCK_RUN", run->directory[0] ? run->directory : "/dev/null", 1);
+    set_or_unset("ZKLOCK_ABOVE", run->above);
 }
 
 int cli_command_code(int why) {

@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/grace.h"
 #include "cli/memory.h"
+#include "cli/run/above.h"
 #include "cli/run/channel.h"
 #include "cli/run/waiting.h"
 #include "cli/text.h"
@@ -231,7 +232,7 @@ static void wait_in_line(struct session *session) {
 bool cli_queue_wait(struct session *session) {
     const bool ready = splay(session) && open_client(session) && connect_session(session) &&
                        !cli_session_stopped(session);
-    if (ready && check_grace(session))
+    if (ready && check_grace(session) && !cli_above_waits(session))
         wait_in_line(session);
     if (cli_session_stopped(session))
         cli_session_end_stopped(session);

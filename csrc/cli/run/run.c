@@ -5,9 +5,9 @@
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/path.h"
+#include "cli/run/above.h"
 #include "cli/run/files.h"
 #include "cli/run/front.h"
-#include "cli/held/held_socket.h"
 #include "cli/run/options.h"
 #include "cli/run/page.h"
 #include "cli/run/signals.h"
@@ -74,29 +74,6 @@ static void choose_identifier(struct run *run) {
         run->options.identifier = run->identity = cli_memory_print("%s:%ld", host, (long)getpid());
 }
 
-/* A command below a run that holds the path would wait for itself. */
-static int check_above(const struct run *run) {
-    char shown[CLI_TEXT_SHOWN];
-    const struct run_options *options = &run->options;
-    const char *held =
-        options->kind == RUN_SEMAPHORE
-            ? NULL
-            : cli_held_above(run->inherited, run->settings.hosts, options->paths, options->count);
-    if (!held)
-        return 0;
-    cli_text_show(shown, sizeof shown, held);
-    cli_complain("deadlock: a zklock run above this one holds %s", shown);
-    return EX_DATAERR;
-}
-
-static int live(struct run *run) {
-    const int code = check_above(run);
-    if (code == 0)
-        return cli_front_live(run);
-    cli_files_report(run, "error", code);
-    return code;
-}
-
 static int start(struct run *run) {
     choose_session(run);
     choose_identifier(run);
@@ -108,7 +85,7 @@ static int start(struct run *run) {
         return EX_SOFTWARE;
     }
     cli_files_prepare(run);
-    const int code = live(run);
+    const int code = cli_front_live(run);
     cli_files_remove(run);
     cli_page_free(run->page);
     return code;
@@ -121,13 +98,14 @@ int cli_run(int argc, char **argv) {
         code = cli_settings_read(&run.settings, run.options.servers, run.options.config_file);
         if (code == 0)
             code = check_paths(&run);
-        run.inherited = getenv("ZKLOCK_RUN");
+        run.above = cli_above_nodes();
         if (code == 0) {
             cli_signals_take(&run.signals);
             code = start(&run);
         }
         cli_settings_free(&run.settings);
         free(run.identity);
+        free(run.above);
     }
     cli_run_options_free(&run.options);
     return code;

@@ -23,7 +23,7 @@ struct run {
     struct signals signals;
     struct page *page;
     char *identity;                      /* HOST:PID, unless there is --identifier */
-    const char *inherited;               /* ZKLOCK_RUN of a run above this one, or NULL */
+    char *above;                         /* the nodes of the runs above this one, or NULL */
     char directory[HELD_DIRECTORY_SIZE]; /* with the socket of zklock held; empty: none */
     zkl_nanos started;
     struct terminal terminal;

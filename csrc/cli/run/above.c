@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/above.h"
+
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/text.h"
+#include "zklock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ZKLOCK_NODE is the run's right above, ZKLOCK_ABOVE has those above that one. */
+char *cli_above_nodes(void) {
+    const char *nearest = getenv("ZKLOCK_NODE"), *others = getenv("ZKLOCK_ABOVE");
+    if (!nearest && !others)
+        return NULL;
+    return cli_memory_print("%s%s%s", nearest ? nearest : "", nearest && others ? "\n" : "",
+                            others ? others : "");
+}
+
+/* Is this child's name one of the nodes'? Others than ours may have a name twice. */
+static bool is_among(const char *nodes, const char *child) {
+    const size_t length = strlen(child);
+    if (strncmp(child, "_c_", 3) != 0)
+        return false;
+    for (const char *line = nodes; *line; line += strspn(line, "\n")) {
+        const size_t size = strcspn(line, "\n");
+        if (size > length && line[size - length - 1] == '/' &&
+            strncmp(line + size - length, child, length) == 0)
+            return true;
+        line += size;
+    }
+    return false;
+}
+
+/* Waits for the answer to the latest request. false: there is none, or the run is to end. */
+static bool answered(struct session *session) {
+    const struct waiting *waiting = &session->waiting;
+    while (waiting->request && !waiting->answered && !cli_session_stopped(session))
+        cli_session_turn(session, ZKL_NEVER);
+    return waiting->answered;
+}
+
+static void ask(struct session *session, const char *path) {
+    struct waiting *waiting = &session->waiting;
+    zkl_client *client = session->connection.client;
+    const zkl_nanos deadline = zkl_clock_after(zkl_now(), session->run->options.connect);
+    const zkl_op list = {.kind = ZKL_OP_CHILDREN, .path = path};
+    zkl_node_request_drop(waiting->request);
+    waiting->answered = false;
+    waiting->request = path ? zkl_node_do(client, &list, SESSION_TAG_LIST, deadline, false)
+                            : zkl_node_sync(client, SESSION_TAG_LIST, deadline, false);
+}
+
+/* A list that cannot be read has no names: the acquire says why. */
+static bool has_own(struct session *session, const char *path) {
+    ask(session, path);
+    const zkl_content *content =
+        answered(session) ? zkl_node_request_content(session->waiting.request, 0) : NULL;
+    for (size_t i = 0; content && i < content->count; i++)
+        if (is_among(session->run->above, content->names[i]))
+            return true;
+    return false;
+}
+
+static const char *path_of_own(struct session *session) {
+    const struct run_options *options = &session->run->options;
+    ask(session, NULL); /* a server that lags behind may not know the node yet */
+    if (!answered(session))
+        return NULL;
+    for (size_t i = 0; i < options->count; i++)
+        if (has_own(session, options->paths[i]))
+            return options->paths[i];
+    return NULL;
+}
+
+bool cli_above_waits(struct session *session) {
+    char shown[CLI_TEXT_SHOWN];
+    if (!session->run->above || session->run->options.kind == RUN_SEMAPHORE)
+        return false;
+    const char *path = path_of_own(session);
+    zkl_node_request_drop(session->waiting.request);
+    session->waiting = (struct waiting){.request = NULL};
+    if (!path)
+        return false;
+    cli_text_show(shown, sizeof shown, path);
+    cli_session_end(session, EX_DATAERR, "error", "deadlock: a zklock run above this one holds %s",
+                    shown);
+    return true;
+}
