@@ -346,12 +346,17 @@ describe("zklock run #once", function()
     return home .. "/setpriv"
   end
 
+  --- A run whose command, of another user, says its process id and waits.
+  local function unkillable(setpriv, seconds)
+    return here:closes(command.start { "run", "--session", seconds, here.path, setpriv, "--reuid=0", "--",
+      "sh", "-c", "trap '' TERM; echo $$; exec cat", wrap = { "setpriv", "--reuid=65534" },
+      env = { ZKLOCK_SERVERS = here.zk.hosts } }, function(process) process:kill() end)
+  end
+
   it("keeps the lock while a descendant lives that it may not kill, says so once, and ends with 75", function()
     local setpriv = as_root()
     if not setpriv then return pending("needs root") end
-    local one = here:closes(command.start { "run", "--session", SESSION, here.path, setpriv, "--reuid=0", "--",
-      "sh", "-c", "trap '' TERM; echo $$; exec cat", wrap = { "setpriv", "--reuid=65534" },
-      env = { ZKLOCK_SERVERS = here.zk.hosts } }, function(process) process:kill() end)
+    local one = unkillable(setpriv, SESSION)
     local pid = assert(tonumber(one:read_line(here.patience)))
     local session = running.children(one.pid)[1]
     running.signal(running.children(session), "sigkill")
@@ -363,4 +368,23 @@ describe("zklock run #once", function()
     assert.equal(LOST, (one:wait(here.patience)))
     here:becomes(0)
   end)
+
+  for _, case in ipairs {
+    { "the lock is lost", "the lock is lost, and others can have it", function() loses_its_node() end },
+    { "the session process is dead", "others can have the lock when the session of zklock has expired",
+      function(one) running.signal({ running.children(one.pid)[1] }, "sigkill") end },
+  } do
+    it("does not say that it keeps the lock while such a descendant lives if " .. case[1], function()
+      local setpriv = as_root()
+      if not setpriv then return pending("needs root") end
+      local one = unkillable(setpriv, LONG)
+      local pid = assert(tonumber(one:read_line(here.patience)))
+      case[3](one)
+      local said = ("zklock: process %d cannot be killed by this user: %s\n"):format(pid, case[2])
+      wait.eventually(function() return one:stderr():find(said, 1, true), one:stderr() end, here.patience, said)
+      assert.is_nil(one:stderr():find("keeps the lock", 1, true))
+      running.signal({ pid }, "sigkill")
+      assert.equal(LOST, (one:wait(here.patience)))
+    end)
+  end
 end)

@@ -140,6 +140,7 @@ static void ended(pid_t child, int status, void *ctx) {
 static void kill_everything(struct front *front, enum page_reason reason) {
     cli_page_blame(front->page, reason);
     atomic_store(&front->page->ended, true);
+    atomic_store(&front->page->left, true);
     cli_reaper_kill_all(front->page, ended, front);
     cli_page_advance(front->page, PAGE_EMPTY);
 }

@@ -39,6 +39,12 @@ bool cli_page_occupied(const struct page *page) {
     return phase > PAGE_QUEUED && phase < PAGE_EMPTY;
 }
 
+enum page_fate cli_page_fate(const struct page *page) {
+    if (atomic_load(&page->until) <= zkl_now())
+        return PAGE_GONE;
+    return atomic_load(&page->left) ? PAGE_EXPIRING : PAGE_KEPT;
+}
+
 zkl_nanos cli_page_killed_until(const struct page *page) {
     const zkl_nanos killing = atomic_load(&page->killing);
     return killing ? killing + KILLING_MOST : 0;

@@ -31,6 +31,14 @@ enum page_reason {
     PAGE_WATCHER  /* the watcher process was killed or stopped */
 };
 
+/* The lock, while a descendant lives that cannot be killed. */
+enum page_fate {
+    PAGE_UNKNOWN,
+    PAGE_KEPT,     /* until the descendant ends */
+    PAGE_EXPIRING, /* until the servers end the session */
+    PAGE_GONE
+};
+
 /* How the run ends, for the front. The session writes it before it exits. */
 enum page_outcome { PAGE_NO_OUTCOME, PAGE_EXIT, PAGE_SIGNAL };
 #define PAGE_TEXT 1024
@@ -43,7 +51,8 @@ struct page {
     _Atomic zkl_nanos killing; /* when a process last killed descendants, until none is left */
     atomic_int phase, reason;
     atomic_bool ended;  /* zklock has sent TERM or KILL for the reason */
-    atomic_bool said;   /* a process has reported a descendant that cannot be killed */
+    atomic_bool left;   /* the session process is dead: nobody renews `until` */
+    atomic_int said;    /* enum page_fate: reported with a descendant that cannot be killed */
     atomic_int command; /* process id of the command */
     atomic_int status;  /* of waitpid */
     atomic_int failed;  /* errno of the fork that failed */
@@ -69,6 +78,7 @@ void cli_page_advance(struct page *page, enum page_phase phase);
 void cli_page_blame(struct page *page, enum page_reason reason);
 /* Is there a command, or may there be, whose descendants must die before the lock is given up? */
 bool cli_page_occupied(const struct page *page);
+enum page_fate cli_page_fate(const struct page *page);
 /* Until when the other processes leave the killing to the one that has begun it: they go on with it
  * if that one is stopped. 0: none has begun. */
 zkl_nanos cli_page_killed_until(const struct page *page);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/reaper.h"
 
+#include "cli/complaint.h"
 #include "zklock.h"
 
 #include <dirent.h>
@@ -116,15 +117,6 @@ static void first_child(pid_t pid, void *ctx) {
         *first = pid;
 }
 
-static void say(pid_t pid, bool refused) {
-    char line[160];
-    const int length =
-        snprintf(line, sizeof line, "zklock: process %d %s: zklock keeps the lock until it ends\n",
-                 (int)pid, refused ? "cannot be killed by this user" : "does not die");
-    if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
-        return; /* nobody reads it */
-}
-
 /* Waits a moment for the end of a child. */
 static void pause_for(zkl_nanos pause) {
     sigset_t child;
@@ -134,18 +126,53 @@ static void pause_for(zkl_nanos pause) {
     sigtimedwait(&child, NULL, &most);
 }
 
-static void say_once(struct page *page, pid_t refused) {
-    pid_t left = refused;
-    if (atomic_exchange(&page->said, true))
+/* Once for each of the three. */
+static void say(struct page *page, pid_t refused) {
+    static const char *const means[] = {
+        [PAGE_UNKNOWN] = "",
+        [PAGE_KEPT] = "zklock keeps the lock until it ends",
+        [PAGE_EXPIRING] = "others can have the lock when the session of zklock has expired",
+        [PAGE_GONE] = "the lock is lost, and others can have it",
+    };
+    const enum page_fate fate = cli_page_fate(page);
+    int said = atomic_load(&page->said);
+    if (said >= (int)fate || !atomic_compare_exchange_strong(&page->said, &said, (int)fate))
         return;
-    if (!left)
-        each_child(getpid(), first_child, &left);
-    say(left, refused != 0);
+    pid_t pid = refused;
+    if (!pid)
+        each_child(getpid(), first_child, &pid);
+    cli_complain("process %d %s: %s", (int)pid,
+                 refused ? "cannot be killed by this user" : "does not die", means[fate]);
+}
+
+/* ---- to kill ---- */
+
+struct groups {
+    pid_t session, command; /* our own session, and the command's group */
+    pid_t latest;           /* that was killed */
+};
+
+/* Kills a child, with its process group if all of that is ours. The kernel delivers a signal to a
+ * group between two forks: processes that fork and exit again and again are faster than a walk, but
+ * they do not slip out of their group. A foreign process may be in a group of our session, but in no
+ * session that a descendant has begun. Only for a child: nobody else reaps it, so its number is its
+ * own. */
+static void kill_child(pid_t child, void *ctx) {
+    struct groups *groups = ctx;
+    const pid_t group = getpgid(child);
+    const bool ours = group == groups->command || getsid(child) != groups->session;
+    if (group <= 1 || !ours)
+        kill(child, SIGKILL);
+    else if (group != groups->latest)
+        kill(-group, SIGKILL);
+    groups->latest = group;
 }
 
 /* Returns one that this process may not signal, or 0. */
-static pid_t kill_descendants(void) {
+static pid_t kill_descendants(const struct page *page) {
+    struct groups groups = {.session = getsid(0), .command = atomic_load(&page->command)};
     struct walk walk = {.signal = SIGKILL};
+    each_child(getpid(), kill_child, &groups);
     each_child(getpid(), visit_descendant, &walk);
     return walk.refused;
 }
@@ -155,14 +182,14 @@ void cli_reaper_kill_all(struct page *page, void (*ended)(pid_t child, int statu
     zkl_nanos latest = zkl_now(), pause = PAUSE_LEAST;
     for (;;) {
         atomic_store(&page->killing, zkl_now());
-        const pid_t refused = kill_descendants();
+        const pid_t refused = kill_descendants(page);
         const bool progress = cli_reaper_reap(ended, ctx);
         if (!cli_reaper_has_children())
             return;
         if (progress)
             latest = zkl_now(); /* the children of those that have ended are next */
         else if (zkl_now() - latest > PATIENCE)
-            say_once(page, refused);
+            say(page, refused);
         pause = progress ? PAUSE_LEAST : pause < PAUSE_MOST ? pause * 2 : PAUSE_MOST;
         pause_for(pause);
     }

@@ -23,8 +23,9 @@ bool cli_reaper_reap(void (*ended)(pid_t child, int status, void *ctx), void *ct
 void cli_reaper_signal(int signal);
 
 /* Kills until no descendant is left, and reaps them. A descendant that this process may not signal,
- * or that does not die, is reported on stderr once for the whole run. Then the function waits for
- * its end. `ended` may be NULL. */
+ * or that does not die, is reported on stderr, with what that means for the lock: once for the
+ * whole run, and again when that changes. Then the function waits for its end. `ended` may be
+ * NULL. */
 void cli_reaper_kill_all(struct page *page, void (*ended)(pid_t child, int status, void *ctx),
                          void *ctx);
 

@@ -140,6 +140,8 @@ static void another_died(struct watcher *watcher, enum page_reason who) {
         return;
     }
     cli_page_blame(watcher->page, who);
+    if (who == PAGE_SESSION)
+        atomic_store(&watcher->page->left, true);
     kill_everything(watcher);
 }
 

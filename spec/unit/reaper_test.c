@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* How `zklock run` kills what its command has forked: whole process groups, so that nothing that
+ * forks again and again slips out between two walks, and no group that others may be in. */
+#include "check.h"
+
+#include "cli/run/page.h"
+#include "cli/run/reaper.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct page *page;
+static pid_t killed[64]; /* as kill(2) was told */
+static size_t count;
+
+/* In place of the C library's. The group of the test itself is spared, whatever the code does. */
+int kill(pid_t pid, int signal) {
+    if (signal == SIGKILL && count < sizeof killed / sizeof *killed)
+        killed[count++] = pid;
+    return pid == -getpgrp() ? 0 : (int)syscall(SYS_kill, pid, signal);
+}
+
+static bool was_killed(pid_t pid) {
+    for (size_t i = 0; i < count; i++)
+        if (killed[i] == pid)
+            return true;
+    return false;
+}
+
+static void begin(void) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    count = 0;
+    page = cli_page_new(1);
+    const char *why;
+    CHECK(page && cli_reaper_become(&why));
+}
+
+static void end(void) {
+    cli_page_free(page);
+}
+
+static _Noreturn void wait_for_the_end(void) {
+    for (;;)
+        pause();
+}
+
+/* A process that lives until it is killed. `group`: that it joins; 0: its own. */
+static pid_t start(pid_t group) {
+    const pid_t pid = fork();
+    if (pid == 0)
+        wait_for_the_end();
+    CHECK(pid > 0 && setpgid(pid, group) == 0);
+    return pid;
+}
+
+static pid_t start_daemon(void) {
+    int ready[2];
+    char byte;
+    CHECK(pipe(ready) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        setsid();
+        close(ready[0]);
+        close(ready[1]);
+        wait_for_the_end();
+    }
+    close(ready[1]);
+    CHECK(pid > 0 && read(ready[0], &byte, 1) == 0);
+    close(ready[0]);
+    return pid;
+}
+
+static void kills_the_group_of_the_command(void) {
+    const pid_t command = start(0), other = start(command);
+    atomic_store(&page->command, command);
+    cli_reaper_kill_all(page, NULL, NULL);
+    CHECK(was_killed(-command));
+    CHECK(!cli_reaper_has_children() && !was_killed(-other));
+}
+
+static void kills_the_group_of_the_command_when_that_has_ended(void) {
+    const pid_t command = start(0), other = start(command);
+    atomic_store(&page->command, command);
+    syscall(SYS_kill, command, SIGKILL);
+    CHECK_INT(waitpid(command, NULL, 0), command);
+    cli_reaper_kill_all(page, NULL, NULL);
+    CHECK(was_killed(-command));
+    CHECK(!was_killed(-other));
+}
+
+static void kills_the_group_of_a_daemon(void) {
+    const pid_t daemon = start_daemon();
+    cli_reaper_kill_all(page, NULL, NULL);
+    CHECK(was_killed(-daemon));
+}
+
+/* As on a terminal, where the command is in the group of the script that has started zklock. */
+static void kills_a_process_in_a_foreign_group_alone(void) {
+    const pid_t group = getpgrp(), one = start(group), other = start(0);
+    cli_reaper_kill_all(page, NULL, NULL);
+    CHECK(was_killed(one) && was_killed(other));
+    CHECK(!was_killed(-group) && !was_killed(-other));
+    CHECK(!cli_reaper_has_children());
+}
+
+static const check_case cases[] = {
+    {"kills the group of the command at once", kills_the_group_of_the_command},
+    {"kills the group of the command when that has ended",
+     kills_the_group_of_the_command_when_that_has_ended},
+    {"kills the group of a daemon that has a session of its own", kills_the_group_of_a_daemon},
+    {"kills a process in a foreign group of its session alone",
+     kills_a_process_in_a_foreign_group_alone},
+};
+
+int main(int argc, char **argv) {
+    return check_run(CHECK_CASES(cases), argc, argv, begin, end);
+}
