@@ -91,13 +91,15 @@ static void check_dispatch(subject of, const zkl_contender *c) {
         break;
     case ZKL_DISPATCH_DUE:
         must(of,
-             c->context->port && c->node == (c->dispatch.creates ? ZKL_NODE_NONE : ZKL_NODE_THERE),
+             zkl_context_is_linked(c->context) &&
+                 c->node == (c->dispatch.creates ? ZKL_NODE_NONE : ZKL_NODE_THERE),
              "a create is due while there is no node, and a delete while there is one");
         must(of, c->dispatch.creates || c->phase == ZKL_OVER,
              "a delete is due only of one that is over");
         break;
     case ZKL_DISPATCH_BEHIND:
-        must(of, c->context->port && c->dispatch.creates && c->node == ZKL_NODE_NONE,
+        must(of,
+             zkl_context_is_linked(c->context) && c->dispatch.creates && c->node == ZKL_NODE_NONE,
              "a create that waits for another one is due later");
         must(of, c->line->tally.dispatch.creates_batched,
              "a create waits for one that is on its way");
@@ -258,7 +260,7 @@ static void check_waiting_there(subject of, const zkl_line *line, const zkl_cont
 
 /* Only with a link. Without one zkl_line_resume continues. */
 static void check_is_run_again(subject of, const zkl_line *line, const zkl_contender *c) {
-    if (!c->context->port || c->phase != ZKL_WAITING)
+    if (!zkl_context_is_linked(c->context) || c->phase != ZKL_WAITING)
         return;
     switch (c->node) {
     case ZKL_NODE_NONE: /* a compound's parts wait for each other */
@@ -287,7 +289,7 @@ static bool is_idle(const zkl_shared_node *shared) {
 /* It holds, with no caller, while callers wait. */
 static bool is_handed_on_soon(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
-    return !context->port || zkl_line_is_listed(shared->line) ||
+    return !zkl_context_is_linked(context) || zkl_line_is_listed(shared->line) ||
            shared->contender->watch == ZKL_WATCH_ASKED ||
            context->valid_until <= zkl_context_now(context);
 }
@@ -340,7 +342,9 @@ static void check_shared_node(const zkl_line *line, const zkl_shared_node *share
     must(of, held || shared->waiting.first, "a shared node that nobody waits for does not queue");
     must(of, held || !shared->timer.at, "a shared node that queues has no time to keep");
     must(of, shared->idle == is_idle(shared), "a shared node is idle when nobody here wants it");
-    must(of, !shared->idle || (!shared->sealed && !node->revoked && shared->context->port),
+    must(of,
+         !shared->idle ||
+             (!shared->sealed && !node->revoked && zkl_context_is_linked(shared->context)),
          "an idle shared node is open");
     must(of,
          !shared->idle || shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE ||
@@ -396,7 +400,9 @@ static void check_line(const zkl_line *line) {
     must(of, !line->idle, "an idle line is freed, or something stands against it");
     must(of, line->members.first || has_watches(line),
          "a line that nobody is in stays only for its watches");
-    must(of, !line->list_wanted || !context->port || !line->members.first || is_list_coming(line),
+    must(of,
+         !line->list_wanted || !zkl_context_is_linked(context) || !line->members.first ||
+             is_list_coming(line),
          "a list that is wanted is sent");
     must(of, context->acl != ZKL_ACL_OPEN || (!line->acl_asked && !line->acl_checked.czxid),
          "with OPEN nodes no ACL is read");

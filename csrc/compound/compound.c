@@ -122,7 +122,7 @@ static void want_nodes(zkl_compound_lock *lock) {
     lock->wanted = false;
     if (there)
         enter_again(lock);
-    else if (lock->head.context->port)
+    else if (zkl_context_is_linked(lock->head.context))
         zkl_transaction_send(lock); /* without a link: zkl_line_resume wants the nodes again */
 }
 
@@ -271,7 +271,8 @@ static void free_lock(zkl_contender *head) {
 static void head_timer(zkl_timer *timer) {
     zkl_contender *head = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (head->phase == ZKL_WAITING)
-        fail(zkl_compound_lock_of(head), head->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+        fail(zkl_compound_lock_of(head),
+             zkl_context_is_linked(head->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else
         lose(zkl_compound_lock_of(head), ZKL_LOSS_MAX_HOLD);
 }

@@ -20,7 +20,7 @@ static bool is_known(zkl_edition edition) {
 static void send_get_acl(zkl_line *line) {
     zkl_port *port = line->context->port;
     const zkl_return back = {line->receiver.id, ZKL_REQUEST_ACL, 0};
-    if (line->acl_asked || !port)
+    if (line->acl_asked || !zkl_context_is_linked(line->context))
         return;
     line->acl_asked = port->call->get_acl(port, line->path, back) == ZOK;
     if (!line->acl_asked)

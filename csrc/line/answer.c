@@ -133,7 +133,7 @@ static void blocker_watched(zkl_line *line, const zkl_return *asked, const zkl_r
  * library keeps the watch. */
 static zkl_watch unwatched(zkl_line *line, const char *name, const zkl_reply *reply) {
     if (zkl_status_passes(reply->rc)) {
-        if (line->context->port)
+        if (zkl_context_is_linked(line->context))
             zkl_line_retry_later(line); /* otherwise zkl_line_resume does */
         return ZKL_WATCH_ARMED;
     }
@@ -241,7 +241,7 @@ static void no_parents(zkl_contender *c) {
         zkl_leave_retire(c);
         return;
     }
-    if (c->parents == line->parents.round && c->context->port) {
+    if (c->parents == line->parents.round && zkl_context_is_linked(c->context)) {
         zkl_status why;
         if (line->parents.refused == ZOK && line->parents.unheard) {
             parents_unheard(c);
@@ -340,7 +340,7 @@ static void erased(zkl_contender *c, const zkl_reply *reply) {
     } else if (c->phase == ZKL_WAITING || zkl_status_unknown(reply->rc)) {
         /* A waiter's list decides; a contender that is over deletes again. Without a link
          * zkl_line_resume does both. */
-        if (c->context->port)
+        if (zkl_context_is_linked(c->context))
             zkl_line_retry_later(c->line);
     } else {
         erase_refused(c, reply);

@@ -231,7 +231,7 @@ static zkl_contender *owner_of(zkl_line *line, const char *name, size_t *strays)
     if (!zkl_znode_guid(name, &guid) || guid.client != line->context->guid)
         return NULL;
     zkl_contender *c = zkl_line_member(line, guid.number);
-    if (!c && line->context->port && (*strays)++ < STRAYS_MOST)
+    if (!c && zkl_context_is_linked(line->context) && (*strays)++ < STRAYS_MOST)
         zkl_send_erase_stray(line, name);
     return c && c->line == line ? c : NULL;
 }
@@ -354,8 +354,8 @@ static bool is_list_held_up(const zkl_line *line) {
 
 void zkl_line_settle(zkl_line *line) {
     look_again(line);
-    if (line->list_wanted && !line->list_sent && line->context->port && line->members.first &&
-        !is_list_held_up(line))
+    if (line->list_wanted && !line->list_sent && zkl_context_is_linked(line->context) &&
+        line->members.first && !is_list_held_up(line))
         zkl_send_list(line);
     if (!line->members.first)
         zkl_line_idle(line); /* the watch on a child or on the directory may be gone by now */

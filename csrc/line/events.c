@@ -107,7 +107,7 @@ void zkl_line_contender_timer(zkl_timer *timer) {
     zkl_line *line = c->line;
     switch (c->phase) {
     case ZKL_WAITING:
-        zkl_leave_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+        zkl_leave_fail(c, zkl_context_is_linked(c->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
         break;
     case ZKL_HELD:
         hold_timer(c);

@@ -66,7 +66,7 @@ void zkl_line_free(zkl_line *line) {
 bool zkl_line_quit(zkl_line *line) {
     if (line->members.first)
         return false;
-    const bool may_send = line->context->port && !line->retry.at;
+    const bool may_send = zkl_context_is_linked(line->context) && !line->retry.at;
     bool rid = true;
     for (size_t i = 0; i < line->snapshot.count; i++) {
         zkl_child *child = &line->snapshot.children[i];
@@ -158,7 +158,7 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
         zkl_leave_fail(c, ZKL_BUSY);
     } else if (vain) {
         zkl_leave_fail(c, ZKL_TIMEOUT);
-    } else if (once && !line->context->port) {
+    } else if (once && !zkl_context_is_linked(line->context)) {
         zkl_leave_fail(c, ZKL_DISCONNECTED);
     } else {
         zkl_timer_set(&line->context->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
@@ -302,7 +302,7 @@ static void resume(zkl_contender *c) {
 }
 
 void zkl_line_resume(zkl_line *line) {
-    if (!line->context->port)
+    if (!zkl_context_is_linked(line->context))
         return;
     zkl_timer_clear(&line->context->timers, &line->retry); /* this checks everything now */
     if (line->parents_due && line->members.first && zkl_parents_make(&line->parents) != ZOK) {

@@ -13,7 +13,7 @@ enum { MADE, LOOKED_AT };
 
 /* An answer without information, although the link is up. */
 static void note_unheard(zkl_parents *parents, int rc) {
-    if (zkl_status_passes(rc) && parents->context->port)
+    if (zkl_status_passes(rc) && zkl_context_is_linked(parents->context))
         parents->unheard = rc;
 }
 

@@ -19,7 +19,7 @@ static zkl_contender *contender_of(zkl_post *post) {
 
 static zkl_nanos read_own(zkl_post *post) {
     zkl_contender *c = contender_of(post);
-    if (!c->context->port)
+    if (!zkl_context_is_linked(c->context))
         /* zkl_line_resume, or the list that it wants, adds it to the round again */
         return ZKL_NEVER;
     if (c->node != ZKL_NODE_THERE)
@@ -36,7 +36,7 @@ static zkl_nanos read_own(zkl_post *post) {
 static zkl_nanos list_line(zkl_post *post) {
     zkl_contender *c = contender_of(post);
     zkl_line *line = c->line;
-    if (!c->context->port)
+    if (!zkl_context_is_linked(c->context))
         return ZKL_NEVER; /* as above */
     if (line->list_sent || line->listed + LIST_PERIOD > zkl_context_now(c->context))
         return 0;

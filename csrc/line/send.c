@@ -134,7 +134,7 @@ void zkl_send_create(zkl_contender *c) {
     if (is_due(c) && c->node == ZKL_NODE_NONE)
         return;
     zkl_line_forget_node(c);
-    if (!c->context->port)
+    if (!zkl_context_is_linked(c->context))
         return;
     if (c->compound && c->compound->wanted) {
         c->compound->wanted(c->compound);
@@ -186,7 +186,7 @@ void zkl_send_erase(zkl_contender *c) {
     if (is_due(c))
         return;
     zkl_contender_refused(c, ZKL_OK);
-    if (!c->context->port)
+    if (!zkl_context_is_linked(c->context))
         return;
     c->dispatch.creates = false;
     if (c->phase == ZKL_WAITING || zkl_send_goes_alone(c)) {
@@ -223,7 +223,7 @@ static void do_without_watch(zkl_contender *c) {
 }
 
 static void watch_own(zkl_contender *c, zkl_claim claim) {
-    if (!c->context->port || c->watch != ZKL_WATCH_NONE)
+    if (!zkl_context_is_linked(c->context) || c->watch != ZKL_WATCH_NONE)
         return;
     if (!zkl_watch_budget_room(&c->common->watch_budget, zkl_line_length(c->line, c->name),
                                claim)) {
@@ -268,7 +268,7 @@ void zkl_send_read_own(zkl_contender *c) {
 
 bool zkl_send_candidate(zkl_contender *c, const char *name) {
     const zkl_return back = {c->receiver.id, ZKL_REQUEST_CANDIDATE, c->recovery.candidate};
-    return c->context->port && get(c->line, name, false, back);
+    return zkl_context_is_linked(c->context) && get(c->line, name, false, back);
 }
 
 /* ---- about the line ---- */
@@ -346,7 +346,7 @@ static zkl_return about_child(zkl_line *line, zkl_child *child, zkl_request what
 static bool watch_child(zkl_line *line, zkl_child *child, zkl_claim claim) {
     if (child->mine || child->watch == ZKL_WATCH_ASKED || child->watch == ZKL_WATCH_ARMED)
         return true; /* our own nodes need no watch */
-    if (!line->context->port || !may_watch(line, child, claim) ||
+    if (!zkl_context_is_linked(line->context) || !may_watch(line, child, claim) ||
         !get(line, child->name, true, about_child(line, child, ZKL_REQUEST_WATCH_BLOCKER)))
         return false;
     zkl_line_set_child_watch(line, child, ZKL_WATCH_ASKED);

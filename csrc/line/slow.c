@@ -103,9 +103,9 @@ static bool read_data(zkl_first_node *first) {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", line->path, first->name) < 0)
         return false;
-    const zkl_port *port = line->context->port;
-    first->reading = port && port->call->get(line->context->port, path, false,
-                                             (zkl_return){first->receiver.id, 0, 0}) == ZOK;
+    zkl_port *port = line->context->port;
+    first->reading =
+        port->call->get(port, path, false, (zkl_return){first->receiver.id, 0, 0}) == ZOK;
     free(path);
     return first->reading;
 }
@@ -176,7 +176,7 @@ static void slow_now(zkl_timer *timer) {
     const zkl_contender *c = slow->c;
     zkl_line *line = c->call->waits_in(c);
     const zkl_child *child = first_child(line);
-    if (!c->context->port) {
+    if (!zkl_context_is_linked(c->context)) {
         warn(c, line, "no server is in reach");
     } else if (child && may_be_gone(line, child) && first_of(line)) {
         enter(slow, &line->first->lists);

@@ -33,13 +33,13 @@ static bool is_settled(zkl_node_request *e) {
         zkl_node_request_finish(e, ZKL_LOST);
     else if (*nodes->state == ZKL_STATE_AUTH_FAILED)
         zkl_node_request_finish(e, ZKL_AUTH_FAILED);
-    else if (e->once && !nodes->context->port)
+    else if (e->once && !zkl_context_is_linked(nodes->context))
         zkl_node_request_finish(e, ZKL_DISCONNECTED);
     return e->stage == ZKL_NODE_REQUEST_DONE;
 }
 
 void zkl_node_requests_step(zkl_nodes *nodes) {
-    bool open = nodes->context->port && !nodes->retry.at;
+    bool open = zkl_context_is_linked(nodes->context) && !nodes->retry.at;
     ZKL_EACH (zkl_node_request, e, &nodes->waiting, item) {
         if (!is_settled(e) && open)
             open = zkl_node_request_hand_over(e);
@@ -135,7 +135,8 @@ static bool is_too_big(const zkl_node_request *e) {
 
 static void deadline_passed(zkl_timer *timer) {
     zkl_node_request *e = ZKL_CONTAINER_OF(timer, zkl_node_request, timer);
-    zkl_node_request_give_up(e, e->nodes->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    zkl_node_request_give_up(e, zkl_context_is_linked(e->nodes->context) ? ZKL_TIMEOUT
+                                                                         : ZKL_DISCONNECTED);
 }
 
 zkl_node_request *zkl_node_request_new(zkl_nodes *nodes, const zkl_wish *wish, uint64_t tag) {

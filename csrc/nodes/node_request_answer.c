@@ -66,7 +66,7 @@ static bool may_make_parents(const zkl_node_request *e) {
 static int make_parents(zkl_node_request *e) {
     if (e->above && (e->parents.refused != ZOK || ++e->rounds > ROUNDS_MOST))
         return e->parents.refused != ZOK ? e->parents.refused : ZNONODE;
-    if (!e->nodes->context->port)
+    if (!zkl_context_is_linked(e->nodes->context))
         return ZOK; /* the next link sends the create again */
     if (!e->above) {
         e->above = strndup(e->ops[0].path, length_above(&e->ops[0]));

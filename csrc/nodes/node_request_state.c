@@ -70,7 +70,7 @@ static void wait_a_moment(zkl_nodes *nodes) {
 }
 
 void zkl_node_request_cut_off(zkl_node_request *e) {
-    if (!e->once && !e->nodes->context->port)
+    if (!e->once && !zkl_context_is_linked(e->nodes->context))
         zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING); /* the next link continues */
     else
         zkl_node_request_wait(e, ZCONNECTIONLOSS);

@@ -62,8 +62,8 @@ static bool go_on(zkl_node_watch *node_watch) {
 
 void zkl_node_watches_step(zkl_nodes *nodes) {
     ZKL_EACH (zkl_node_watch, node_watch, &nodes->due, item) {
-        if (!nodes->context->port || nodes->closed || nodes->look.at || nodes->reading >= WINDOW ||
-            !go_on(node_watch))
+        if (!zkl_context_is_linked(nodes->context) || nodes->closed || nodes->look.at ||
+            nodes->reading >= WINDOW || !go_on(node_watch))
             return;
     }
 }
@@ -71,7 +71,7 @@ void zkl_node_watches_step(zkl_nodes *nodes) {
 /* Its turn in the round. */
 static zkl_nanos read_again(zkl_post *post) {
     zkl_node_watch *node_watch = ZKL_CONTAINER_OF(post, zkl_node_watch, post);
-    if (!node_watch->nodes->context->port)
+    if (!zkl_context_is_linked(node_watch->nodes->context))
         return ZKL_NEVER; /* zkl_node_watches_resume continues */
     if (node_watch->stage == ZKL_NODE_WATCH_RESTING)
         zkl_node_watch_set_stage(node_watch, ZKL_NODE_WATCH_DUE);

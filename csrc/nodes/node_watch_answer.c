@@ -82,7 +82,7 @@ static void read_answered(zkl_node_watch *node_watch, const zkl_reply *reply) {
     } else if (cut || zkl_status_throttled(reply->rc) ||
                !zkl_barrier_passed(&node_watch->nodes->barrier)) {
         zkl_node_watch_set_stage(node_watch, ZKL_NODE_WATCH_DUE);
-        if (!cut || node_watch->nodes->context->port)
+        if (!cut || zkl_context_is_linked(node_watch->nodes->context))
             zkl_node_watches_pause(node_watch->nodes);
     } else {
         seen(node_watch, reply);

@@ -38,7 +38,7 @@ void zkl_node_watch_leave(zkl_node_watch *node_watch) {
         return;
     }
     zkl_node_watch_set_stage(node_watch, ZKL_NODE_WATCH_DUE);
-    if (!context->port)
+    if (!zkl_context_is_linked(context))
         return;
     const bool list = !node_watch->on_data;
     zkl_receiver_enter(&context->receivers, &node_watch->receiver);
@@ -62,7 +62,7 @@ void zkl_node_watch_unwatched(zkl_node_watch *node_watch, bool list, const zkl_r
             zkl_watch_budget_told(left, node_watch->path, list);
         else
             zkl_watch_budget_leave(left, node_watch->path, NULL, list);
-    } else if (node_watch->nodes->context->port) { /* still armed: try once more */
+    } else if (zkl_context_is_linked(node_watch->nodes->context)) { /* still armed: try once more */
         zkl_node_watches_pause(node_watch->nodes);
     }
     zkl_node_watch_set_stage(node_watch, ZKL_NODE_WATCH_DUE);

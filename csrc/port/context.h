@@ -16,7 +16,7 @@
 #include "zklock.h"
 
 typedef struct zkl_context {
-    zkl_port *port; /* NULL while there is no connection */
+    zkl_port *port; /* zkl_port_refusing while there is no connection */
     const zkl_clock *clock;
     zkl_timers timers;
     zkl_events events;
@@ -60,6 +60,10 @@ typedef struct zkl_context {
 
 static inline zkl_nanos zkl_context_now(const zkl_context *context) {
     return context->clock->now();
+}
+
+static inline bool zkl_context_is_linked(const zkl_context *context) {
+    return context->port != &zkl_port_refusing;
 }
 
 /* For a waiter that could hold if the session were certain: true if it has waited for that so long

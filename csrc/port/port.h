@@ -92,6 +92,9 @@ struct zkl_port {
     const zkl_port_table *call;
 };
 
+/* The port while there is no connection: it sends nothing, and returns ZINVALIDSTATE. */
+extern zkl_port zkl_port_refusing;
+
 /* The event of a watch. CHILDREN: the children of the path have changed. */
 typedef enum zkl_change { ZKL_CHANGE_DELETED, ZKL_CHANGE_OTHER, ZKL_CHANGE_CHILDREN } zkl_change;
 

@@ -176,7 +176,7 @@ bool zkl_listing_init(zkl_listing *listing, zkl_context *context, const char *pa
 
 void zkl_listing_step(zkl_listing *listing) {
     zkl_context *context = listing->context;
-    if (listing->asked || listing->done || !context->port || listing->retry.at)
+    if (listing->asked || listing->done || !zkl_context_is_linked(context) || listing->retry.at)
         return;
     zkl_receiver_enter(&context->receivers, &listing->receiver);
     const zkl_return back = {listing->receiver.id, LIST, 0};

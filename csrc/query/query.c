@@ -66,7 +66,7 @@ static void list(zkl_query *query) {
 static void check_participants(zkl_query *query) {
     if (*query->all->state == ZKL_STATE_AUTH_FAILED)
         resolve(query, ZKL_AUTH_FAILED);
-    else if (query->listing.once && !query->all->context->port)
+    else if (query->listing.once && !zkl_context_is_linked(query->all->context))
         resolve(query, ZKL_DISCONNECTED);
     else
         list(query);
@@ -80,7 +80,7 @@ static void check_revoke(zkl_query *query) {
     zkl_revocation_step(&query->revocation, &query->listing);
     if (query->revocation.done)
         resolve(query, query->revocation.status);
-    else if (query->listing.once && !query->all->context->port)
+    else if (query->listing.once && !zkl_context_is_linked(query->all->context))
         resolve(query, ZKL_DISCONNECTED);
 }
 
@@ -95,7 +95,7 @@ static void check(zkl_query *query) {
 
 static void deadline_passed(zkl_timer *timer) {
     zkl_query *query = ZKL_CONTAINER_OF(timer, zkl_query, timer);
-    resolve(query, query->all->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+    resolve(query, zkl_context_is_linked(query->all->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
 }
 
 zkl_query *zkl_query_new(zkl_queries *all, zkl_query_kind asked, uint64_t tag) {

@@ -109,7 +109,7 @@ static void answered(zkl_receiver *receiver, const zkl_return *asked, const zkl_
 }
 
 void zkl_revocation_step(zkl_revocation *revocation, zkl_listing *listing) {
-    if (revocation->sent || !listing->context->port || revocation->retry.at)
+    if (revocation->sent || !zkl_context_is_linked(listing->context) || revocation->retry.at)
         return;
     revocation->listing = listing;
     revocation->receiver.answer = answered;

@@ -118,7 +118,7 @@ void zkl_handoff_lose(zkl_shared_node *shared) {
 zkl_may zkl_handoff_may_hand_over(zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
     const zkl_contender *node = shared->contender;
-    if (!context->port)
+    if (!zkl_context_is_linked(context))
         return ZKL_MAY_SOON; /* zkl_line_resume leads back here */
     /* first the line learns what has happened while the link was down */
     if (shared->line->freshness.stale)

@@ -36,7 +36,8 @@ void zkl_linger_cancel(zkl_shared_node *shared) {
 }
 
 static bool may_linger(zkl_shared_node *shared) {
-    if (!shared->context->port || shared->line->common->hurried || shared->sharing.linger == 0)
+    if (!zkl_context_is_linked(shared->context) || shared->line->common->hurried ||
+        shared->sharing.linger == 0)
         return false;
     return shared->remote_waiters == ZKL_REMOTE_WAITERS_NONE || zkl_remote_waiters_awaited(shared);
 }

@@ -43,7 +43,7 @@ static void node_ended(zkl_shared_node *shared) {
 /* Queues the node. false: no caller waits for it any more. */
 static bool advance_queue(zkl_shared_node *shared) {
     zkl_contender *node = shared->contender;
-    if (!shared->context->port)
+    if (!zkl_context_is_linked(shared->context))
         zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (node->queue.queued) {
         shared->listener.attends = false; /* nodes that come behind it do not matter yet */
@@ -65,7 +65,8 @@ static void watch_own(zkl_shared_node *shared) {
 
 /* Its waiters cannot get it, and other clients may wait behind it. */
 static bool gives_up(zkl_shared_node *shared) {
-    if (!shared->context->port || !zkl_context_gives_up(shared->context, &shared->patience))
+    if (!zkl_context_is_linked(shared->context) ||
+        !zkl_context_gives_up(shared->context, &shared->patience))
         return false;
     shared->patience = 0;
     zkl_handoff_fail_all(shared, ZKL_DISCONNECTED);
@@ -84,7 +85,7 @@ static bool advance_free(zkl_shared_node *shared, bool fresh) {
         return false;
     if (zkl_shared_node_sealed(shared))
         return false;
-    if (!shared->context->port)
+    if (!zkl_context_is_linked(shared->context))
         zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (!zkl_shared_node_waiter(shared))
         return zkl_linger_try(shared);
@@ -147,7 +148,7 @@ static bool advance_shared(zkl_shared_node *shared, bool fresh) {
         return false;
     if (!let_in(shared, fresh))
         shared->sealed = true;
-    if (!shared->context->port)
+    if (!zkl_context_is_linked(shared->context))
         zkl_handoff_fail_impatient(shared, ZKL_DISCONNECTED);
     if (zkl_shared_node_holder(shared)) {
         advance_readers(shared);
@@ -163,7 +164,7 @@ static bool advance_shared(zkl_shared_node *shared, bool fresh) {
 /* True if its node exists, as far as the client knows without asking. */
 static bool is_certain(const zkl_shared_node *shared) {
     const zkl_context *context = shared->context;
-    return context->port && !shared->line->freshness.stale &&
+    return zkl_context_is_linked(context) && !shared->line->freshness.stale &&
            shared->contender->watch == ZKL_WATCH_ARMED &&
            context->valid_until > zkl_context_now(context);
 }

@@ -85,7 +85,8 @@ static bool may_watch(const zkl_line *line) {
 
 bool zkl_remote_waiters_ask(zkl_shared_node *shared) {
     zkl_line *line = shared->line;
-    if (!shared->context->port || line->retry.at || (!is_read(shared) && !may_watch(line)))
+    if (!zkl_context_is_linked(shared->context) || line->retry.at ||
+        (!is_read(shared) && !may_watch(line)))
         return zkl_line_is_listed(line);
     if (!zkl_line_is_listed(line)) {
         line->list_wanted = true;

@@ -89,7 +89,7 @@ static void free_sharer(zkl_contender *c) {
 static void sharer_timer(zkl_timer *timer) {
     zkl_contender *c = ZKL_CONTAINER_OF(timer, zkl_contender, timer);
     if (c->phase == ZKL_WAITING)
-        zkl_handoff_fail(c, c->context->port ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
+        zkl_handoff_fail(c, zkl_context_is_linked(c->context) ? ZKL_TIMEOUT : ZKL_DISCONNECTED);
     else if (c->phase == ZKL_HELD)
         overstay(c);
 }

@@ -82,10 +82,8 @@ static void overdue(zkl_timer *timer) {
 static void resume(zkl_session *session) {
     session->carried = false;
     zkl_session_log_connected(session);
-    zkl_session_link_stage(session, ZKL_STAGE_LINKED);
-    session->context->port = zkl_link_port(session->link);
     zkl_session_state_set(session, ZKL_STATE_CONNECTED);
-    session->tell(session->ctx, ZKL_SESSION_RESUMED);
+    zkl_session_link_stage(session, ZKL_STAGE_LINKED);
 }
 
 static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change change) {
@@ -99,8 +97,8 @@ static void on_watched(void *ctx, zkl_link *link, const char *path, zkl_change c
 /* locked. The state changes only when a server accepts the credentials. */
 static void refused(zkl_session *session) {
     const zkl_nanos pause = zkl_backoff(&session->refused_pause, REFUSED_FIRST, REFUSED_MOST);
-    zkl_session_link_dead(session, pause);
     zkl_session_state_disconnected(session, ZKL_STATE_AUTH_FAILED);
+    zkl_session_link_dead(session, pause);
     zkl_log_warn(session->log, "auth failed: the servers refuse the credentials");
     session->tell(session->ctx, ZKL_SESSION_REFUSED);
 }
@@ -109,8 +107,8 @@ static void refused(zkl_session *session) {
 static void expired(zkl_session *session) {
     const bool was_brief = zkl_context_now(session->context) - session->met < BRIEF;
     zkl_session_log_expired(session);
-    zkl_session_link_dead(session, was_brief ? BRIEF_PAUSE : 0);
     zkl_session_state_disconnected(session, ZKL_STATE_EXPIRED);
+    zkl_session_link_dead(session, was_brief ? BRIEF_PAUSE : 0);
     session->tell(session->ctx, ZKL_SESSION_EXPIRED);
 }
 
@@ -173,17 +171,15 @@ static void connected(zkl_session *session) {
 
 /* locked */
 static void suspended(zkl_session *session) {
-    const bool resumed = session->stage == ZKL_STAGE_LINKED;
+    if (session->stage == ZKL_STAGE_LINKED) {
+        zkl_session_state_disconnected(session, ZKL_STATE_SUSPENDED);
+        zkl_session_log_suspended(session);
+    }
     zkl_session_link_down(session);
     zkl_session_link_stage(session, ZKL_STAGE_SEEKING);
     /* misled: the library would pause for a sixtieth of the timeout between two tries */
     if (session->misled || zkl_heart_in_vain(&session->heart))
         zkl_worker_send(session->worker, &session->look_again);
-    if (!resumed)
-        return;
-    zkl_session_state_disconnected(session, ZKL_STATE_SUSPENDED);
-    zkl_session_log_suspended(session);
-    session->tell(session->ctx, ZKL_SESSION_SUSPENDED);
 }
 
 /* locked. The library will reach no server with this handle any more: another link carries the
@@ -257,7 +253,7 @@ void zkl_session_ending(zkl_session *session) {
 void zkl_session_end(zkl_session *session, zkl_nanos deadline) {
     session->enter(session->ctx);
     zkl_link *link = session->link, *dead;
-    const bool reachable = session->context->port != NULL;
+    const bool reachable = session->stage == ZKL_STAGE_LINKED;
     session->leave(session->ctx);
     if (reachable)
         /* closing while answers are on their way leaves nodes behind */
@@ -289,6 +285,7 @@ zkl_status zkl_session_init(zkl_session *session, const zkl_config *config) {
     if (!zkl_config_copy(&session->config, config, &session->servers))
         return ZKL_NO_MEMORY;
     session->state = ZKL_STATE_CONNECTING;
+    session->context->port = &zkl_port_refusing;
     session->timeout = zkl_link_asked(config);
     session->owner = (zkl_link_owner){session, on_answered, on_watched, on_link_event};
     zkl_session_link_init(session);

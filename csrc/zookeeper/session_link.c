@@ -45,7 +45,13 @@ static zkl_transitions stage_transitions = {
 void zkl_session_link_stage(zkl_session *session, zkl_stage stage) {
     zkl_transitions_make(&stage_transitions, (zkl_transition){session->stage, stage},
                          session->context->trace, session);
+    const bool was_linked = session->stage == ZKL_STAGE_LINKED,
+               is_linked = stage == ZKL_STAGE_LINKED;
     session->stage = stage;
+    if (was_linked == is_linked)
+        return;
+    session->context->port = is_linked ? zkl_link_port(session->link) : &zkl_port_refusing;
+    session->tell(session->ctx, is_linked ? ZKL_SESSION_RESUMED : ZKL_SESSION_SUSPENDED);
 }
 
 /* locked. When the next link takes over from a link with TLS. The library waits for a host that
@@ -80,7 +86,6 @@ static void look_later(zkl_session *session) {
 }
 
 void zkl_session_link_down(zkl_session *session) {
-    session->context->port = NULL;
     session->seeking = zkl_context_now(session->context);
     session->doubt[0] = '\0';
     zkl_heart_unlinked(&session->heart);

@@ -12,10 +12,11 @@
  * calls zkl_session_link_look. */
 void zkl_session_link_init(zkl_session *session);
 
+/* The one setter of context->port, which sends in LINKED and refuses in all other stages. When that
+ * changes, the client is told. */
 void zkl_session_link_stage(zkl_session *session, zkl_stage stage);
 
-/* The link has lost its server: the client sends no requests until zkl_session_link_stage sets
- * LINKED. Sets the timer `look`. */
+/* The link has lost its server; a new stage has to follow. Sets the timer `look`. */
 void zkl_session_link_down(zkl_session *session);
 /* The link and its session are over. The worker closes the link, and opens the next one after the
  * pause; 0: at once. */

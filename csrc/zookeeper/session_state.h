@@ -18,8 +18,8 @@ typedef struct zkl_session zkl_session;
 
 /* The events that a session reports to its client, under the client's mutex. */
 typedef enum zkl_session_news {
-    ZKL_SESSION_RESUMED,   /* context->port is set */
-    ZKL_SESSION_SUSPENDED, /* context->port is NULL; the session may be alive */
+    ZKL_SESSION_RESUMED,   /* context->port sends */
+    ZKL_SESSION_SUSPENDED, /* context->port refuses; the session may be alive */
     ZKL_SESSION_RELINKED,  /* still suspended, but another link takes over */
     ZKL_SESSION_EXPIRED,   /* the client is creating a new session */
     ZKL_SESSION_REFUSED,   /* the servers have refused the credentials: there is no session */

@@ -351,7 +351,7 @@ static void check_goes_on(const sim_host *host) {
  * library has it, which would hide one that the other forgets. */
 static void check_watches(const sim_host *host) {
     const zkl_client *client = host->client;
-    if (!client->context.port)
+    if (!zkl_context_is_linked(&client->context))
         return;
     const void *link = client->session.link;
     const zkl_watch_budget *locks = &client->lines.common.watch_budget;

@@ -25,5 +25,7 @@ const sim_known sim_known_histories[] = {
      "12,13,14,15,18,20,24"},
     {"takes a node out of the others' way when answers never come in time", 357, "154"},
     {"says unknown of a mark that the next holder has written over", 70368744180355, NULL},
+    {"sends nothing once its session has been ended without an answer", 6613000002489, NULL},
+    {"sends no create once its session has been ended without an answer", 7733955004158, NULL},
     {NULL, 0, NULL},
 };

@@ -103,7 +103,7 @@ static const fake_node *node_in_vain(const sim_host *host, int i) {
 /* The host is connected, and believes nothing of its session. */
 static bool is_unsure(const sim_host *host) {
     const zkl_context *context = &host->client->context;
-    return context->port && context->valid_until <= sim_clock(&host->machine);
+    return zkl_context_is_linked(context) && context->valid_until <= sim_clock(&host->machine);
 }
 
 /* The time that has ended with an answer since the last look. */

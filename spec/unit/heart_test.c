@@ -329,14 +329,14 @@ static void a_link_that_is_given_up_is_not_trusted(void) {
     fake_relink(one);
     CHECK(trusted() < 0);
     fake_connect(one);
-    CHECK(one->context.port ==
-          NULL); /* nothing is asked before the servers have committed something */
+    /* nothing is asked before the servers have committed something */
+    CHECK(!zkl_context_is_linked(&one->context));
     CHECK_TEXT(fake_batch(one), "S"); /* handed over while there was no server */
     fake_answer(one);
-    CHECK(one->context.port == NULL);
+    CHECK(!zkl_context_is_linked(&one->context));
     CHECK_TEXT(fake_batch(one), "D");
     fake_settle(one);
-    CHECK(one->context.port != NULL);
+    CHECK(zkl_context_is_linked(&one->context));
     CHECK(fake_held(p) && trusted() > 0);
 }
 
@@ -346,9 +346,9 @@ static void a_write_that_is_refused_is_tried_again(void) {
     fake_refuse(zk, FAKE_ERASE, one->heart.nothing, ZTHROTTLEDOP, 2);
     fake_connect(one);
     fake_settle(one);
-    CHECK(one->context.port == NULL);
+    CHECK(!zkl_context_is_linked(&one->context));
     fake_beat(one, 8);
-    CHECK(one->context.port != NULL);
+    CHECK(zkl_context_is_linked(&one->context));
 }
 
 static void nobody_trusts_a_session_that_has_ended(void) {

@@ -95,7 +95,7 @@ static void check_patience(const fake_client *client, watcher *w) {
     const fake_node *node = shared ? random_node(shared->contender) : NULL;
     const fake_node *other = node ? behind(node, ZKL_KIND_LOCK) : NULL;
     const bool quiet = !client->sent && !client->inbound && !client->late &&
-                       client->view == FAKE_LATEST && client->context.port;
+                       client->view == FAKE_LATEST && zkl_context_is_linked(&client->context);
     if (!other || w->shared != node->czxid || w->behind != other->czxid)
         *w = (watcher){.shared = node ? node->czxid : 0, .behind = other ? other->czxid : 0};
     if (w->told && shared->turn > w->turn) {
@@ -126,7 +126,7 @@ static void check_readers_patience(const fake_client *client, watcher *w) {
     if (w->told && shared->turn > w->latest && fake_now == w->now)
         CHECK(fake_now - w->since < fake_sharing.stint);
     if (other && !w->told && !client->inbound && !client->late && client->view == FAKE_LATEST &&
-        client->context.port) {
+        zkl_context_is_linked(&client->context)) {
         w->told = true;
         w->since = fake_now;
     }

@@ -17,10 +17,10 @@ static void too_many_watches_cannot_come_back(void) {
     zk->packet_most = 1000;
     watch_wait_for_many();
     for (unsigned i = 0; i < 3; i++) {
-        if (one->context.port)
+        if (zkl_context_is_linked(&one->context))
             fake_cut(one);
         fake_connect(one);
-        CHECK(!one->context.port);
+        CHECK(!zkl_context_is_linked(&one->context));
     }
 }
 
@@ -31,7 +31,7 @@ static void waiters_come_back(void) {
     CHECK(fake_watched(one) > 5);
     fake_cut(one);
     fake_connect(one);
-    CHECK(one->context.port != NULL);
+    CHECK(zkl_context_is_linked(&one->context));
     fake_settle(one);
     for (size_t i = 0; i < WATCH_MANY; i++)
         fake_remove(zk, watch_strangers[i]);
@@ -49,7 +49,7 @@ static void holders_come_back(void) {
     CHECK(fake_watched(one) > 5);
     fake_cut(one);
     fake_connect(one);
-    CHECK(one->context.port != NULL);
+    CHECK(zkl_context_is_linked(&one->context));
     fake_settle(one);
     for (size_t i = 0; i < WATCH_MANY; i++) {
         CHECK(fake_held(watch_callers[i]));

@@ -49,7 +49,7 @@ static void heal(void) {
     for (fake_client *c = zk->clients; c; c = c->next) {
         if (!c->alive && c->context.session)
             fake_expire(c);
-        if (!c->context.port)
+        if (!zkl_context_is_linked(&c->context))
             fake_connect(c);
         fake_catch_up(c);
     }

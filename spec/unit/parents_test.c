@@ -174,7 +174,7 @@ static void giving_up_while_they_are_made_leaves_no_node(void) {
 static void an_answer_that_comes_after_the_cut_makes_none(void) {
     fake_caller *p = fake_join(one, "/a/b/lock", 5);
     fake_carry(one);
-    one->context.port = NULL;
+    one->context.port = &zkl_port_refusing;
     fake_deliver(one);
     fake_cut(one);
     fake_connect(one);

@@ -10,10 +10,10 @@ static void after_the_end_of_a_session_comes_a_new_one(void) {
     world_come_up();
     world_pass(5);
     world_happens(world_link(), ZKL_LINK_EXPIRED);
-    CHECK_TEXT(world_news(), "X");
+    CHECK_TEXT(world_news(), "SX");
     CHECK_INT(world.session.state, ZKL_STATE_EXPIRED);
     CHECK_INT(world.context.session, 0);
-    CHECK(!world.context.port);
+    CHECK(!zkl_context_is_linked(&world.context));
     world_work();
     CHECK_INT(world.made, 2);
     CHECK(world.links[0].is_closed);
@@ -56,7 +56,7 @@ static void a_new_one_may_be_refused(void) {
     world_happens(world_link(), ZKL_LINK_EXPIRED);
     world_work();
     world_happens(world_link(), ZKL_LINK_AUTH_FAILED);
-    CHECK_TEXT(world_news(), "XD");
+    CHECK_TEXT(world_news(), "SXD");
     CHECK_INT(world.session.state, ZKL_STATE_AUTH_FAILED);
     world_pass(5);
     world_work();
@@ -96,7 +96,7 @@ static void an_answer_tells_of_the_end_as_well(void) {
     world_answer_by(world_link(), ZSESSIONEXPIRED, ZKL_PROOF_BROKEN);
     CHECK(strchr(world_news(), 'X') != NULL);
     CHECK_INT(world.session.state, ZKL_STATE_EXPIRED);
-    CHECK(!world.context.port);
+    CHECK(!zkl_context_is_linked(&world.context));
     world_work();
     CHECK_INT(world.made, 2);
     CHECK(world.links[0].is_closed);
@@ -240,6 +240,20 @@ static void one_with_a_server_waits_for_its_answers(void) {
     CHECK_INT(zkl_timers_next(&world.context.timers), ZKL_NEVER);
 }
 
+/* The server is silent: creates that are due would otherwise be sent later, to nobody. */
+static void one_that_ends_with_a_server_suspends_its_client(void) {
+    world_come_up();
+    world_enter();
+    zkl_session_ending(&world.session);
+    world_leave();
+    zkl_session_end(&world.session, world.now + ZKL_SECOND);
+    CHECK_TEXT(world_news(), "S");
+    zkl_port *port = world.context.port;
+    const zkl_op op = {.kind = ZKL_OP_DELETE, .path = "/a", .version = -1};
+    CHECK_INT(port->call->transact(port, &op, 1, (zkl_return){0}), ZINVALIDSTATE);
+    CHECK_INT(port->call->erase(port, "/a", (zkl_return){0}), ZINVALIDSTATE);
+}
+
 /* Its nodes are gone before they could be deleted; every link is closed all the same (end). */
 static void one_may_expire_while_it_ends(void) {
     world_come_up();
@@ -276,6 +290,8 @@ int main(int argc, char **argv) {
         {"nor asks what has started meanwhile", nor_asks_what_has_started_meanwhile},
         {"nor is one looked for that goes meanwhile", nor_is_one_looked_for_that_goes_meanwhile},
         {"one with a server waits for its answers", one_with_a_server_waits_for_its_answers},
+        {"one that ends with a server suspends its client",
+         one_that_ends_with_a_server_suspends_its_client},
         {"one may expire while it ends", one_may_expire_while_it_ends},
         {"one may expire just before it ends", one_may_expire_just_before_it_ends},
     };

@@ -37,7 +37,7 @@ static void check_goes_on(void) {
               !world.session.heart.linked);
         break;
     case ZKL_STAGE_PROVING:
-        CHECK(tended && world.session.heart.proving && !world.context.port);
+        CHECK(tended && world.session.heart.proving && !zkl_context_is_linked(&world.context));
         break;
     case ZKL_STAGE_LINKED:
         CHECK(tended && world.session.heart.linked &&
@@ -132,7 +132,7 @@ void world_end(void) {
     zkl_session_ending(&world.session);
     world_leave();
     zkl_session_end(&world.session, world.now + ZKL_SECOND);
-    CHECK(!world.context.port);
+    CHECK(!zkl_context_is_linked(&world.context));
     world_work();
     check_goes_on();
     CHECK_INT(world.session.stage, ZKL_STAGE_ENDED);

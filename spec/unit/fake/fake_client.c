@@ -110,7 +110,7 @@ fake_client *fake_client_new(fake_servers *servers) {
 }
 
 void fake_client_free(fake_client *client) {
-    client->context.port = NULL;
+    client->context.port = &zkl_port_refusing;
     zkl_lines_each(&client->lines, zkl_line_expire);
     zkl_node_requests_unlink(&client->nodes);
     zkl_node_watches_destroy(&client->nodes);

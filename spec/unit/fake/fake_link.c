@@ -59,7 +59,7 @@ void fake_connect(fake_client *client) {
 
 void fake_cut_quietly(fake_client *client) {
     CHECK(client->heart.linked);
-    client->context.port = NULL;
+    client->context.port = &zkl_port_refusing;
     client->state = ZKL_STATE_SUSPENDED;
     zkl_heart_unlinked(&client->heart);
     fake_quorum_left(client);
@@ -124,7 +124,7 @@ void fake_expire(fake_client *client) {
     fake_items_free(&client->inbound);
     fake_items_free(&client->late);
     fake_watches_free(&client->listeners);
-    context->port = NULL;
+    context->port = &zkl_port_refusing;
     context->session = 0;
     client->seen = 0;
     client->state = ZKL_STATE_EXPIRED;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The port of a client that has no connection. */
+#include "port/port.h"
+
+#include <zookeeper/zookeeper.h>
+
+static int create(zkl_port *port, const char *path, const char *data, zkl_mode mode, zkl_acl acl,
+                  zkl_return back) {
+    (void)port, (void)path, (void)data, (void)mode, (void)acl, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static int create_all(zkl_port *port, const zkl_batch *batch, zkl_acl acl, zkl_return back) {
+    (void)port, (void)batch, (void)acl, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static int at_path(zkl_port *port, const char *path, zkl_return back) {
+    (void)port, (void)path, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static int with_flag(zkl_port *port, const char *path, bool flag, zkl_return back) {
+    (void)port, (void)path, (void)flag, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static int set(zkl_port *port, const char *path, const char *data, zkl_return back) {
+    (void)port, (void)path, (void)data, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static int perform(zkl_port *port, const zkl_op *op, bool watch, zkl_return back) {
+    (void)port, (void)op, (void)watch, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static int transact(zkl_port *port, const zkl_op *ops, size_t count, zkl_return back) {
+    (void)port, (void)ops, (void)count, (void)back;
+    return ZINVALIDSTATE;
+}
+
+static const zkl_port_table table = {
+    .create = create,
+    .create_all = create_all,
+    .list = with_flag,
+    .get = with_flag,
+    .set = set,
+    .erase = at_path,
+    .sync = at_path,
+    .unwatch = with_flag,
+    .get_acl = at_path,
+    .perform = perform,
+    .transact = transact,
+};
+
+zkl_port zkl_port_refusing = {&table};
