@@ -174,10 +174,12 @@ describe("on the page of the command line #once", function()
 
     before_each(function() assert(here.tree:create("/cfg/routes/current", "old", { parents = true })) end)
 
-    it("is done while the lock is held", function()
-      stub("make-routes", "echo new")
-      ends(start({}, "/bin/sh", "-c", text), 0)
-      assert.equal("new", (here.tree:get("/cfg/routes/current")))
+    it("is done while the lock is held, whatever the value looks like", function()
+      for _, value in ipairs { "new", "--stdin", "-v", "--", "" } do
+        stub("make-routes", ("printf %%s '%s'"):format(value))
+        ends(start({}, "/bin/sh", "-c", text), 0)
+        assert.equal(value, (here.tree:get("/cfg/routes/current")))
+      end
     end)
 
     it("is refused when another machine has the lock", function()
