@@ -7,7 +7,7 @@ _zklock_options() {
     run)
         echo "$all -n --nonblock -w --wait --timeout -E --conflict-exit-code -x -e --exclusive -s --shared" \
             "--permits --also -o --close -c --command --verbose --session --grace --on-loss --revocable --every" \
-            "--mark --splay --report --identifier"
+            "--once --mark --splay --report --identifier"
         ;;
     who) echo "$all -f --follow --json -r --recursive" ;;
     held) echo '--help --version' ;;
@@ -71,7 +71,7 @@ _zklock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} at
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _zklock_words 'run who revoke held doctor get set create delete ls --help --version' "$word"
+        _zklock_words 'run who revoke held doctor get set create delete ls help -h --help -V --version' "$word"
         return
     fi
     if [[ $command == run ]]; then
@@ -82,6 +82,7 @@ _zklock() {
         fi
     fi
     case $before in
+    help) ((COMP_CWORD == 2)) && _zklock_words 'run who revoke held doctor get set create delete ls' "$word" ;;
     --config | --report) _zklock_files "$word" ;;
     --on-loss) _zklock_words 'kill term ignore' "$word" ;;
     --mark) _zklock_words 'before after' "$word" ;;

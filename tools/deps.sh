@@ -13,7 +13,7 @@ luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
 server='default-jre-headless|/usr/bin/java libzookeeper-java'
 # Python, the shells and mandoc read what the command line writes, and what comes with it.
 specs="$server python3|/usr/bin/python3 procps|/usr/bin/ps lua-busted lua-luv lua-socket lua-cqueues lua-copas lua-filesystem lua-sql-sqlite3
-    python3|/usr/bin/python3 bash zsh mandoc"
+    python3|/usr/bin/python3 bash fish zsh mandoc"
 curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-framework-java libcurator-client-java
     libguava-java libslf4j-java'
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'

@@ -38,7 +38,7 @@ static int show_help(void) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  zklock %s%s%s\n      %s\n", commands[i].name, commands[i].usage[0] ? " " : "",
                commands[i].usage, commands[i].purpose);
-    puts("\n`zklock SUBCOMMAND --help` shows the options of one. zklock(1) is the manual.");
+    puts("  zklock help [SUBCOMMAND]\n      show the options of one\n\nzklock(1) is the manual.");
     return EX_OK;
 }
 
@@ -47,19 +47,43 @@ static int show_version(void) {
     return EX_OK;
 }
 
-static int run(int argc, char **argv) {
+static bool is_either(const char *word, const char *letter, const char *name) {
+    return strcmp(word, letter) == 0 || strcmp(word, name) == 0;
+}
+
+/* The row of a subcommand; -1 after a complaint. */
+static int find(const char *name) {
     char shown[CLI_TEXT_SHOWN];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return (int)i;
+    cli_text_show(shown, sizeof shown, name);
+    cli_misuse("SUBCOMMAND", "no subcommand '%s'; see zklock --help", shown);
+    return -1;
+}
+
+/* The words of `zklock help`: its own name, and perhaps a subcommand. */
+static int help(int argc, char **argv) {
+    static char option[] = "--help";
+    if (argc > 2)
+        return cli_misuse("help", "at most one SUBCOMMAND expected, got %d arguments", argc - 1);
+    if (argc == 1 || strcmp(argv[1], "help") == 0 || is_either(argv[1], "-h", "--help"))
+        return show_help();
+    const int row = find(argv[1]);
+    return row < 0 ? EX_USAGE : commands[row].run(2, (char *[]){argv[1], option, NULL});
+}
+
+static int run(int argc, char **argv) {
     if (argc < 2)
         return cli_misuse("SUBCOMMAND", "one expected, got none; see zklock --help");
-    if (strcmp(argv[1], "--help") == 0)
+    if (is_either(argv[1], "-h", "--help"))
         return show_help();
-    if (strcmp(argv[1], "--version") == 0)
+    if (is_either(argv[1], "-V", "--version"))
         return show_version();
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    cli_text_show(shown, sizeof shown, argv[1]);
-    return cli_misuse("SUBCOMMAND", "no subcommand '%s'; see zklock --help", shown);
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 1, argv + 1);
+    const int row = find(argv[1]);
+    return row < 0 ? EX_USAGE : commands[row].run(argc - 1, argv + 1);
 }
 
 /* Closed ones stay of no use, but no socket can take their numbers: what is meant for people would

@@ -20,7 +20,8 @@ static int stop(cli_options *options, int code) {
 
 /* 0: it was taken, and there is more to read. */
 static int take_connect(cli_options *options) {
-    const int code = cli_number_seconds_of("--connect", optarg, 0, &options->connect);
+    const int code =
+        cli_number_seconds_of("--connect", optarg, (cli_seconds){.most = 0}, &options->connect);
     return code ? stop(options, code) : 0;
 }
 

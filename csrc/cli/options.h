@@ -33,7 +33,9 @@ enum {
     "      --connect SECONDS\n"                                                                    \
     "                      how long to wait for a server\n"                                        \
     "      --help          show this\n"                                                            \
-    "      --version       show the version\n"
+    "      --version       show the version\n"                                                     \
+    "\n"                                                                                           \
+    "SECONDS may have a unit: 500ms, 5s, 10m, 20h, 7d.\n"
 
 /* What a subcommand takes, and the text of its --help. */
 typedef struct cli_syntax {

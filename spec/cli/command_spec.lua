@@ -39,12 +39,13 @@ describe("zklock #once", function()
   before_each(function() assert(here.tree:create(here.path, "data", { parents = true })) end)
 
   it("shows its help and its version", function()
-    for _, words in ipairs { { "--help" }, { "get", "--help" } } do
+    for _, words in ipairs { { "--help" }, { "-h" }, { "help" }, { "help", "help" }, { "get", "--help" },
+      { "help", "get" } } do
       local ended = zklock(unpack(words))
       assert.same({ 0, "" }, { ended.code, ended.err })
       assert.matches("^usage: zklock ", ended.out)
     end
-    for _, words in ipairs { { "--version" }, { "get", "--version" } } do
+    for _, words in ipairs { { "--version" }, { "-V" }, { "get", "--version" } } do
       assert.same({ code = 0, out = require("zklock")._VERSION .. "\n", err = "" }, zklock(unpack(words)))
     end
   end)
@@ -58,6 +59,31 @@ describe("zklock #once", function()
       for line in zklock(unpack(call)).out:gmatch("([^\n]*)\n") do
         assert.equal(line:gsub("%s+$", ""), line, table.concat(call, " "))
       end
+    end
+  end)
+
+  it("shows with `help` what a subcommand shows with --help", function()
+    for name in zklock("--help").out:gmatch("\n  zklock (%l+)") do
+      assert.same(zklock(name, "--help"), zklock("help", name), name)
+    end
+    complains(USAGE, "'SUBCOMMAND': no subcommand 'gte'", "help", "gte")
+    complains(USAGE, "'help': at most one SUBCOMMAND expected, got 2 arguments", "help", "get", "set")
+  end)
+
+  it("takes a duration with a unit, in options and in the configuration", function()
+    local nobody = "127.0.0.1:" .. port.free()
+    for text, seconds in pairs { ["0.2"] = "0.2", ["200ms"] = "0.2", ["0.2s"] = "0.2", ["0.001m"] = "0.06",
+      [".0001h"] = "0.36", ["0.000001d"] = "0.0864" } do
+      complains(UNAVAILABLE, "no session within " .. seconds .. " s: ", "get", "/x", "-z", nobody, "--connect", text)
+    end
+    assert.equal(0, zklock("get", here.path, "--config", config("session 6000ms\n")).code)
+    for _, value in ipairs { "5x", "-1s", "1e400", "1e3s", "5 s", "s", "5S", "5ms5", "1m30s", "0x10s" } do
+      complains(USAGE, "'%-%-connect': seconds >= 0 expected, got '" .. value:gsub("%-", "%%-")
+        .. "'; the units are ms, s, m, h and d\n$", "get", "/x", "--connect", value)
+    end
+    for _, value in ipairs { "99999999999999", "99999999999d", ("9"):rep(400) } do
+      complains(USAGE, "'%-%-connect': seconds from 0 to 1000000000000 expected, got '9", "get", "/x", "--connect",
+        value)
     end
   end)
 
@@ -131,7 +157,8 @@ describe("zklock #once", function()
     for text, problem in pairs {
       ["user:password\n"] = "unknown key", ["auth digest\n"] = "auth: SCHEME CREDENTIAL expected",
       ["hosts\n"] = "hosts: a value expected", ["session 0\n"] = "session: seconds > 0",
-      ["session 1h\n"] = "got '1h'", ["acl shut\n"] = "got 'shut'", ["tls-ca a,b\n"] = "without commas",
+      ["session 2h\n"] = "got '2h'", ["session 5x\n"] = "got '5x'", ["session 1e400\n"] = "got '1e400'",
+      ["acl shut\n"] = "got 'shut'", ["tls-ca a,b\n"] = "without commas",
       ["auth a\0b c\n"] = "text without NUL",
     } do
       local path = config("# one\n" .. text)

@@ -51,10 +51,21 @@ local function completed(...)
   return list
 end
 
+--- What fish would offer for the last word of this line.
+local function in_fish(line)
+  local code, out, err = run("fish", "--no-config", "-c", "source share/zklock.fish; complete -C $argv[1]", line)
+  assert.same({ 0, "" }, { code, err })
+  local list = {}
+  for offered in out:gmatch("([^\t\n]+)[^\n]*\n") do list[#list + 1] = offered end
+  table.sort(list)
+  return list
+end
+
 describe("make install #once #bare", function()
   local MAJOR = dofile("lua/zklock/version.lua"):match("^%d+")
   local INSTALLED = { "644 include/zklock.h", "644 lib/libzklock.a", "644 lib/libzklock.so." .. MAJOR,
-    "644 lib/pkgconfig/zklock.pc", "644 share/bash-completion/completions/zklock", "644 share/man/man1/zklock.1",
+    "644 lib/pkgconfig/zklock.pc", "644 share/bash-completion/completions/zklock",
+    "644 share/fish/vendor_completions.d/zklock.fish", "644 share/man/man1/zklock.1",
     "644 share/man/man3/zklock.3", "644 share/zsh/site-functions/_zklock", "755 bin/zklock" }
 
   local function make(goal, ...) return run("make", "-s", goal, "DEPS=", ...) end
@@ -125,19 +136,32 @@ describe("the manual #once #bare", function()
 end)
 
 describe("completion #once #bare", function()
-  it("is spelled as bash and zsh read it", function()
-    assert.same({ 0, 0 }, { (run("bash", "-n", "share/zklock.bash")), (run("zsh", "-n", "share/_zklock")) })
+  it("is spelled as bash, zsh and fish read it", function()
+    assert.same({ 0, 0, 0 }, { (run("bash", "-n", "share/zklock.bash")), (run("zsh", "-n", "share/_zklock")),
+      (run("fish", "-n", "share/zklock.fish")) })
   end)
 
   it("offers the subcommands", function()
-    local all = { "--help", "--version", (table.unpack or unpack)(SUBCOMMANDS) } -- luacheck: ignore 143
+    local all = { "help", (table.unpack or unpack)(SUBCOMMANDS) } -- luacheck: ignore 143
+    table.sort(all)
+    assert.same(all, in_fish "zklock ")
+    for _, option in ipairs { "-h", "--help", "-V", "--version" } do all[#all + 1] = option end
     table.sort(all)
     assert.same(all, completed(""))
-    assert.same({ "delete", "doctor" }, completed("d"))
+    local options = { "-V", "-h", "--help", "--version" }
+    table.sort(options)
+    assert.same(options, in_fish "zklock -")
+    for _, offered in ipairs { completed, function(...) return in_fish("zklock " .. table.concat({ ... }, " ")) end } do
+      assert.same({ "delete", "doctor" }, offered("d"))
+      assert.same({ "delete", "doctor" }, offered("help", "d"))
+    end
   end)
 
   it("offers the options that the help names", function()
-    for _, name in ipairs(SUBCOMMANDS) do assert.same(options_of(name), completed(name, "-"), name) end
+    for _, name in ipairs(SUBCOMMANDS) do
+      assert.same(options_of(name), completed(name, "-"), name)
+      assert.same(options_of(name), in_fish("zklock " .. name .. " -"), name)
+    end
   end)
 
   it("names in zsh the options that the help names", function()
@@ -160,5 +184,16 @@ describe("completion #once #bare", function()
     assert.same({ "mktemp" }, completed("run", "/jobs/x", "mktem"))
     assert.same({ "mktemp" }, completed("run", "/jobs/x", "--", "mktem"))
     assert.same({ "Makefile" }, completed("run", "/jobs/x", "--", "cat", "Makef"))
+  end)
+
+  it("offers them in fish, too", function()
+    assert.same({ "ignore", "kill", "term" }, in_fish "zklock run --on-loss ")
+    assert.same({ "after" }, in_fish "zklock run -n --mark a")
+    assert.same({ "creator" }, in_fish "zklock create --acl c")
+    assert.same({ "Makefile" }, in_fish "zklock who --config Makef")
+    for _, line in ipairs { "/jobs/x mktem", "-w 5s /jobs/x -- mktem" } do
+      assert.same({ "mktemp" }, in_fish("zklock run " .. line), line)
+    end
+    assert.same({ "Makefile" }, in_fish "zklock run /jobs/x -- cat Makef")
   end)
 end)

@@ -106,6 +106,7 @@ describe("on the page of the command line #once", function()
 
     it("gives the service more time to stop than the grace", function()
       assert.equal("mixed", unit.KillMode)
+      assert.equal("64 77", unit.RestartPreventExitStatus)
       assert.truthy(tonumber(unit.TimeoutStopSec) > tonumber(unit.ExecStart:match("%-%-grace (%S+)")))
     end)
 

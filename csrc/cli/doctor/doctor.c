@@ -36,7 +36,8 @@ static const cli_syntax syntax = {":z:", table, help};
 
 static int take(void *to, int option) {
     (void)option;
-    return cli_number_seconds_of("--grace", optarg, 0, &((cli_patient *)to)->grace);
+    return cli_number_seconds_of("--grace", optarg, (cli_seconds){.most = 0},
+                                 &((cli_patient *)to)->grace);
 }
 
 /* ---- what needs no server ---- */

@@ -7,6 +7,8 @@
 #include "cli/text.h"
 #include "zklock.h"
 
+#include <math.h>
+
 #include <string.h>
 
 static zkl_nanos deadline_of(const struct session *session) {
@@ -27,7 +29,10 @@ static void end_failed(struct session *session, zkl_status status) {
 }
 
 static void end_not_due(struct session *session, double left) {
-    cli_session_say(session, "not due: %g s are left", left);
+    if (isinf(left))
+        cli_session_say(session, "not due: it has run once");
+    else
+        cli_session_say(session, "not due: %g s are left", left);
     cli_session_end(session, EX_OK, "skipped", NULL);
 }
 

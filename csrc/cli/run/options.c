@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +34,32 @@ static const char help[] =
     "      --verbose       a line for each change while it waits\n"
     "      --session SECONDS\n"
     "                      session timeout to ask for (40)\n"
-    "      --grace SECONDS send TERM when so much validity is left\n"
+    "      --grace SECONDS send TERM when so much validity is left (an eighth of the\n"
+    "                      session, from 0.5 to 5 s)\n"
     "      --on-loss kill|term|ignore\n"
     "                      what happens to the command when the lock is lost (kill)\n"
     "      --revocable     end the command when somebody revokes the lock\n"
     "      --every SECONDS run only if the last run is so long ago, on any machine\n"
+    "      --once          run only if there was no run yet, on any machine\n"
     "      --mark before|after\n"
     "                      when --every counts the run: before, or after exit 0\n"
     "      --splay SECONDS wait for a random time up to SECONDS first\n"
     "      --report FILE   write the outcome, for node_exporter\n"
     "      --identifier TEXT\n"
-    "                      what others see as the holder (HOST:PID)\n" CLI_OPTIONS_HELP;
+    "                      what others see as the holder (HOST:PID)\n" CLI_OPTIONS_HELP "\n"
+    "--connect is 60 s, with -n 10 s.\n"
+    "\n"
+    "Exits with the code of the command, or dies of the same signal; otherwise with\n"
+    "   0  --every, --once: not due\n"
+    "   1  the lock is held (-n, -w; another code: -E)\n"
+    "  64  wrong arguments, or a configuration that cannot be used\n"
+    "  65  wrong kind of lock, deadlock, too big\n"
+    "  69  no server\n"
+    "  70  any other error\n"
+    "  75  the lock was lost or revoked before the command was gone\n"
+    "  76  nobody can say whether the mark is written\n"
+    "  77  access denied\n"
+    "  126, 127  the command cannot be executed, is not found\n";
 
 enum {
     ALSO = CLI_OPTION_OWN,
@@ -53,6 +69,7 @@ enum {
     ON_LOSS,
     REVOCABLE,
     EVERY,
+    ONCE,
     MARK,
     SPLAY,
     REPORT,
@@ -81,6 +98,7 @@ static const struct option table[] = {CLI_OPTIONS_OF_ALL,
                                       {"on-loss", required_argument, NULL, ON_LOSS},
                                       {"revocable", no_argument, NULL, REVOCABLE},
                                       {"every", required_argument, NULL, EVERY},
+                                      {"once", no_argument, NULL, ONCE},
                                       {"mark", required_argument, NULL, MARK},
                                       {"splay", required_argument, NULL, SPLAY},
                                       {"report", required_argument, NULL, REPORT},
@@ -137,17 +155,19 @@ static int take_permits(struct run_options *run) {
 }
 
 static int take_session(struct run_options *run) {
-    const int code = cli_number_seconds_of("--session", optarg, CLI_SESSION_MOST, &run->session);
-    if (code || run->session > 0)
-        return code;
-    return cli_misuse("--session", "seconds above 0 expected, got '%s'", optarg);
+    const cli_seconds range = {.positive = true, .most = CLI_SESSION_MOST};
+    return cli_number_seconds_of("--session", optarg, range, &run->session);
 }
 
-static int take_every(struct run_options *run) {
-    const int code = cli_number_seconds_of("--every", optarg, 0, &run->every);
-    if (code || run->every > 0)
-        return code;
-    return cli_misuse("--every", "seconds above 0 expected, got '%s'", optarg);
+/* --every, or --once, whose duration has no end. */
+static int take_every(struct run_options *run, const char *name) {
+    if (run->due && strcmp(run->due, name) != 0)
+        return cli_misuse("--once", "cannot be given with --every");
+    run->due = strcmp(name, "--once") == 0 ? "--once" : "--every";
+    run->every = INFINITY;
+    if (strcmp(name, "--once") == 0)
+        return 0;
+    return cli_number_seconds_of("--every", optarg, (cli_seconds){.positive = true}, &run->every);
 }
 
 static int take_identifier(struct run_options *run) {
@@ -176,9 +196,10 @@ static int take_side(struct run_options *run, enum run_kind side) {
 }
 
 static int take_value(struct run_options *run, int option, const char *name) {
+    const cli_seconds any = {.most = 0};
     switch (option) {
     case 'w':
-        return cli_number_seconds_of(name, optarg, 0, &run->wait);
+        return cli_number_seconds_of(name, optarg, any, &run->wait);
     case 'E':
         return take_code(run, name);
     case PERMITS:
@@ -189,15 +210,15 @@ static int take_value(struct run_options *run, int option, const char *name) {
     case SESSION:
         return take_session(run);
     case GRACE:
-        return cli_number_seconds_of(name, optarg, 0, &run->grace);
+        return cli_number_seconds_of(name, optarg, any, &run->grace);
     case ON_LOSS:
         return take_on_loss(run);
     case EVERY:
-        return take_every(run);
+        return take_every(run, "--every");
     case MARK:
         return take_mark(run);
     case SPLAY:
-        return cli_number_seconds_of(name, optarg, 0, &run->splay);
+        return cli_number_seconds_of(name, optarg, any, &run->splay);
     case REPORT:
         return take_file(name, &run->report);
     default:
@@ -219,6 +240,8 @@ static int take(struct run_options *run, int option, const char *name) {
     case REVOCABLE:
         run->revocable = true;
         return 0;
+    case ONCE:
+        return take_every(run, "--once");
     case 'x':
     case 'e':
         return take_side(run, RUN_WRITE);
@@ -238,15 +261,17 @@ static int take(struct run_options *run, int option, const char *name) {
 /* ---- what goes together ---- */
 
 static int check_every(const struct run_options *run) {
-    if (run->every < 0)
-        return run->mark == RUN_MARK_NONE ? 0 : cli_misuse("--mark", "expected with --every only");
+    if (!run->due)
+        return run->mark == RUN_MARK_NONE
+                   ? 0
+                   : cli_misuse("--mark", "expected with --every or --once only");
     if (run->kind == RUN_READ)
-        return cli_misuse("--every", "cannot be given with -s");
+        return cli_misuse(run->due, "cannot be given with -s");
     if (run->kind == RUN_WRITE)
-        return cli_misuse("--every", "cannot be given with -x");
+        return cli_misuse(run->due, "cannot be given with -x");
     if (run->permits)
-        return cli_misuse("--every", "cannot be given with --permits");
-    return run->count ? cli_misuse("--every", "cannot be given with --also") : 0;
+        return cli_misuse(run->due, "cannot be given with --permits");
+    return run->count ? cli_misuse(run->due, "cannot be given with --also") : 0;
 }
 
 static int check(const struct run_options *run) {

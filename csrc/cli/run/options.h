@@ -20,7 +20,9 @@ struct run_options {
     enum run_kind kind;
     uint32_t permits;
     bool nonblock, close, verbose, revocable;
-    double wait, connect, session, grace, splay, every;
+    double wait, connect, session, grace, splay;
+    double every;    /* infinite with --once */
+    const char *due; /* "--every" or "--once"; NULL: neither */
     int conflict_code;
     enum run_on_loss on_loss;
     enum run_mark mark;
