@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CLOSE_MOST (5 * ZKL_SECOND)
-
 /* ---- to open ---- */
 
 static char *tls_of(const cli_settings *settings) {
@@ -153,9 +151,13 @@ static bool drain(cli_connection *connection, zkl_nanos until) {
 }
 
 void cli_connection_close(cli_connection *connection) {
+    cli_connection_close_within(connection, CLI_CLOSE_MOST);
+}
+
+void cli_connection_close_within(cli_connection *connection, zkl_nanos most) {
     if (!connection->client)
         return;
-    const zkl_nanos until = zkl_now() + CLOSE_MOST;
+    const zkl_nanos until = zkl_now() + most;
     zkl_close(connection->client);
     while (drain(connection, until))
         ;

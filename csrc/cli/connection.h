@@ -56,7 +56,11 @@ int cli_connection_session(cli_connection *connection, double seconds);
  * Returns the exit code. */
 int cli_connection_failure(cli_connection *connection, zkl_status status, const char *about);
 
-/* Ends the session, for which it waits 5 seconds at most, and frees the client. */
+#define CLI_CLOSE_MOST (5 * ZKL_SECOND)
+
+/* Ends the session, for which it waits CLI_CLOSE_MOST at most, and frees the client. */
 void cli_connection_close(cli_connection *connection);
+/* The same, with another bound. If no server has answered then, the session times out. */
+void cli_connection_close_within(cli_connection *connection, zkl_nanos most);
 
 #endif

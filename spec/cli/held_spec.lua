@@ -298,6 +298,8 @@ while True:
 
     before_each(function() path = folder.file("job.prom", "") end)
 
+    local function run_with(limit, ...) return command.run(options { "run", wrap = limit, ... }) end
+
     it("tells how the run has ended", function()
       for code, outcome in pairs { [0] = "ok", [7] = "failed" } do
         run("--report", path, here.path, "sh", "-c", "exit " .. code)
@@ -340,6 +342,26 @@ while True:
     it("tells of a deadlock", function()
       run(here.path, PROGRAM, "run", "--report", path, here.path, "true")
       assert.same({ DATA, 1 }, { report().zklock_run_exit_code, report().zklock_run_outcomeerror })
+    end)
+
+    it("tells of wrong arguments, and of a front that cannot start", function()
+      local function tells(code, ...)
+        run("--report", path, here.path, "true")
+        assert.equal(1, report().zklock_run_outcomeok)
+        assert.equal(code, run_with(code == 70 and { "prlimit", "--nofile=6" } or {}, ...).code)
+        assert.same({ code, 1, 0 }, { report().zklock_run_exit_code, report().zklock_run_outcomeerror,
+          report().zklock_run_outcomeok })
+        assert.truthy(report().zklock_run_last_success_timestamp_seconds > 0)
+      end
+      tells(64, "--report", path, "--colour", here.path, "true")
+      tells(64, "--grace", "x", "--report", path, here.path, "true")
+      tells(64, "--report", path, here.path)
+      tells(64, "--report", path, "--config", "/nowhere", here.path, "true")
+      tells(64, "--report", path, "--also", here.path, here.path, "true")
+      tells(70, "--report", path, here.path, "true")
+      run("--report", path, here.path, "true")
+      assert.equal(64, run("--report", path, "--colour", "red", here.path, "true").code)
+      assert.equal(1, report().zklock_run_outcomeok) -- PATH is not known
     end)
 
     it("keeps the time of the latest success over failures", function()

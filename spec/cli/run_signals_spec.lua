@@ -119,6 +119,21 @@ describe("zklock run #once", function()
       here:becomes(1)
     end)
 
+    for _, how in ipairs { "black_hole", "refuse" } do
+      it("ends by TERM without waiting for servers that are out of reach: " .. how, function()
+        local proxy = here:proxy()
+        local waiter = start { "--session", "40", here.path, "true", env = { ZKLOCK_SERVERS = proxy.hosts } }
+        here:becomes(2)
+        proxy[how](proxy)
+        if how == "refuse" then proxy:cut() end
+        waiter:signal("term")
+        assert.same({ 0, 15 }, { waiter:wait(here.patience) })
+        assert.matches("^zklock: warning: the end of the wait is not confirmed: %a+: others wait for 40 s at most\n$",
+          waiter:stderr())
+        proxy:heal()
+      end)
+    end
+
     it("ends by a signal although it has not connected yet", function()
       for _, words in ipairs { { "--splay", "1000", here.path, "true" },
         { "--connect", "1000", here.path, "true", env = { ZKLOCK_SERVERS = "127.0.0.1:1" } } } do
@@ -174,6 +189,37 @@ describe("zklock run #once", function()
       one:signal("term")
       assert.same({ 4, 0 }, { one:wait(here.patience) })
       assert.equal("heard\n", one:stdout())
+    end)
+
+    --- A run whose command has a daemon in a session of its own. Both end by TERM.
+    local function with_daemon()
+      local one = start { here.path, "sh", "-c", "setsid sh -c 'trap \"echo heard; exit\" TERM; echo began; "
+        .. "while :; do sleep 0.02; done' & exec sleep 1000" }
+      assert.equal("began", one:read_line(here.patience))
+      return one, running.processes(one)
+    end
+
+    it("passes TERM on to a daemon of its own session once the command has ended", function()
+      local one, processes = with_daemon()
+      one:signal("term")
+      wait.eventually(function() return #running.children(processes.watcher) == 1 end)
+      assert.equal("", one:stdout())
+      assert.equal(1, #here:nodes())
+      one:signal("term")
+      assert.same({ 0, NUMBERS.TERM }, { one:wait(here.patience) })
+      assert.equal("heard\n", one:stdout())
+      is_free()
+    end)
+
+    -- TERM and CONT to each process of the unit: that is KillMode=control-group, systemd's default
+    it("ends, and releases, when systemd sends TERM to all processes of its unit", function()
+      local one = with_daemon()
+      local unit = running.descendants(one.pid, { one.pid })
+      for _, name in ipairs { "sigterm", "sigcont" } do running.signal(unit, name) end
+      assert.same({ 0, NUMBERS.TERM }, { one:wait(here.patience) })
+      assert.equal("heard\n", one:stdout())
+      assert.is_true(running.all_dead(unit))
+      is_free()
     end)
 
     it("ends with the command's code if it traps TERM and the lock was kept", function()
@@ -263,14 +309,28 @@ describe("zklock run #once", function()
     for name in lfs.dir(home) do assert.matches("^%.+$", name) end
   end)
 
+  local function has_namespaces()
+    local ok = os.execute("unshare --pid --fork --mount-proc --kill-child true 2>/dev/null")
+    return ok == true or ok == 0
+  end
+
   it("as process 1 ends with 128 and the signal #bare", function()
     local unshare = { "unshare", "--pid", "--fork", "--mount-proc", "--kill-child" }
-    if os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= true and
-      os.execute(table.concat(unshare, " ") .. " true 2>/dev/null") ~= 0 then
-      return pending("needs a process namespace")
-    end
+    if not has_namespaces() then return pending("needs a process namespace") end
     assert.equal(128 + 9, run { here.path, "-c", "kill -9 $$", wrap = unshare }.code)
     assert.equal(7, run { here.path, "-c", "exit 7", wrap = unshare }.code)
+  end)
+
+  it("as process 1 reaps what other processes leave behind #bare", function()
+    local unshare = { "unshare", "--pid", "--fork", "--mount-proc", "--kill-child" }
+    if not has_namespaces() then return pending("needs a process namespace") end
+    local one = start { here.path, "sh", "-c", "echo began; cat", wrap = unshare }
+    assert.equal("began", one:read_line(here.patience))
+    local front = running.children(one.pid)[1]
+    assert(os.execute(("nsenter --target %d --pid sh -c 'true & exec true'"):format(front)))
+    wait.eventually(function() return #running.children(front) == 1 end, here.patience, "the end of the orphan")
+    one:close_input()
+    assert.same({ 0, 0 }, { one:wait(here.patience) })
   end)
 
   it("does not run where /proc is that of another PID namespace #bare", function()

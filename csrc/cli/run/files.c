@@ -12,7 +12,6 @@
 #include <string.h>
 
 void cli_files_prepare(struct run *run) {
-    run->started = zkl_now();
     if (cli_held_make(run->directory))
         return;
     run->directory[0] = '\0';
@@ -31,7 +30,7 @@ static double seconds_between(zkl_nanos from, zkl_nanos to) {
 
 void cli_files_report(const struct run *run, const char *label, int exit_code) {
     const char *file = run->options.report;
-    const zkl_nanos now = zkl_now(), granted = run->page->granted;
+    const zkl_nanos now = zkl_now(), granted = run->page ? run->page->granted : 0;
     char shown[CLI_TEXT_SHOWN];
     if (!file)
         return;

@@ -10,7 +10,7 @@
 void cli_files_prepare(struct run *run);
 /* Any process, when the run is over: removes the directory. Twice is fine. */
 void cli_files_remove(const struct run *run);
-/* Front: writes the report. `label` is how the run has ended. */
+/* Front, or before there is one: writes the report. `label` is how the run has ended. */
 void cli_files_report(const struct run *run, const char *label, int exit_code);
 
 #endif

@@ -90,15 +90,25 @@ static void see_signals(struct front *front) {
 
 /* ---- the session ---- */
 
-static void see_session(struct front *front) {
-    int status;
-    if (!front->session ||
-        waitpid(front->session, &status, WNOHANG | WUNTRACED | WCONTINUED) != front->session)
-        return;
-    if (WIFSTOPPED(status) || WIFCONTINUED(status))
-        front->stopped = WIFSTOPPED(status);
-    else
+static void ended(pid_t child, int status, void *ctx) {
+    struct front *front = ctx;
+    if (child == front->session)
         front->session = 0;
+    else if (child == atomic_load(&front->page->command))
+        atomic_store(&front->page->status, status);
+}
+
+/* As process 1 of a container, the front has children that it has not started. */
+static void see_children(struct front *front) {
+    const int how = WNOHANG | WUNTRACED | WCONTINUED;
+    int status;
+    for (pid_t child; (child = waitpid(-1, &status, how)) > 0;) {
+        const bool lives = WIFSTOPPED(status) || WIFCONTINUED(status);
+        if (!lives)
+            ended(child, status, front);
+        else if (child == front->session)
+            front->stopped = WIFSTOPPED(status);
+    }
 }
 
 /* A write to a pipe that is full, or to a terminal after Ctrl-S, would wait. */
@@ -128,19 +138,13 @@ static void see_messages(struct front *front) {
         front->polled[SESSION].fd = -1; /* its process is about to end */
 }
 
-static void ended(pid_t child, int status, void *ctx) {
-    struct front *front = ctx;
-    if (child == front->session)
-        front->session = 0;
-    else if (child == atomic_load(&front->page->command))
-        atomic_store(&front->page->status, status);
-}
-
 /* Everything below the front dies, the session included. */
 static void kill_everything(struct front *front, enum page_reason reason) {
     cli_page_blame(front->page, reason);
     atomic_store(&front->page->ended, true);
     atomic_store(&front->page->left, true);
+    cli_reaper_signal(SIGKILL);   /* before anything that may block */
+    cli_files_remove(front->run); /* the other processes are dead, and a descendant may stay */
     cli_reaper_kill_all(front->page, ended, front);
     cli_page_advance(front->page, PAGE_EMPTY);
 }
@@ -190,7 +194,7 @@ static void turn(struct front *front) {
         cli_progress_update(&front->progress);
     see_signals(front);
     see_messages(front);
-    see_session(front);
+    see_children(front);
 }
 
 /* ---- the end ---- */
@@ -224,6 +228,7 @@ static int finish_as_command(const struct front *front) {
 /* The session has died without an outcome. */
 static int end_without_session(struct front *front) {
     struct page *page = front->page;
+    cli_files_remove(front->run); /* first: this process, too, may be killed at any moment */
     if (cli_page_occupied(page))
         kill_everything(front, PAGE_SESSION);
     if (atomic_load(&page->phase) == PAGE_QUEUED) {
@@ -296,11 +301,11 @@ int cli_front_live(struct run *run) {
     const char *why;
     if (!cli_reaper_become(&why)) {
         cli_complain("cannot run a command: %s", why);
-        return EX_SOFTWARE;
+        return finish(&front, "error", EX_SOFTWARE, 0);
     }
     if (!prepare(&front)) {
         cli_complain("cannot start its processes: %s", strerror(errno));
-        return EX_SOFTWARE;
+        return finish(&front, "error", EX_SOFTWARE, 0);
     }
     while (front.session)
         turn(&front);

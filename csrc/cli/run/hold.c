@@ -18,6 +18,7 @@
 #define RENEW_LEAST (ZKL_SECOND / 20)
 #define RENEW_MOST (ZKL_SECOND / 2)
 #define CONFIRM_MOST (5 * ZKL_SECOND)
+#define SIGNALLED_MOST (ZKL_SECOND / 2)
 #define LEAD_LEAST (ZKL_SECOND / 4)
 
 /* ---- what the page says ---- */
@@ -178,9 +179,11 @@ static bool is_lost(const struct session *session) {
     return session->lost || atomic_load(&session->page->reason) == PAGE_LOST;
 }
 
-/* A lock that is lost is gone when validity ends, whether the servers say so or not. */
+/* A lock that is lost is gone when validity ends, whether the servers say so or not. A user who has
+ * ended the wait does not wait for servers that are out of reach. */
 static void flush(struct session *session) {
-    const zkl_nanos most = zkl_now() + CONFIRM_MOST, until = atomic_load(&session->page->until);
+    const zkl_nanos most = zkl_now() + (session->signal ? SIGNALLED_MOST : CONFIRM_MOST);
+    const zkl_nanos until = atomic_load(&session->page->until);
     const zkl_nanos deadline = is_lost(session) && until < most ? until : most;
     zkl_query *query = zkl_query_flush(session->connection.client, SESSION_TAG_FLUSH, deadline);
     session->flush_status = ZKL_NO_MEMORY;
@@ -210,12 +213,14 @@ void cli_hold_release(struct session *session) {
     if (session->granted && !session->lost)
         session->lost = zkl_release(session->contender) == ZKL_LOST;
     const bool waits = is_worth_waiting(session);
+    session->flush_status = ZKL_DISCONNECTED;
     if (waits)
         flush(session);
     if (session->lost && atomic_load(&session->page->phase) >= PAGE_STARTED)
         end_early(session);
-    else if (waits && session->flush_status != ZKL_OK && !is_lost(session))
-        cli_warn("the release is not confirmed: %s: others wait for %g s at most",
+    else if ((waits || session->signal) && session->flush_status != ZKL_OK && !is_lost(session))
+        cli_warn("the %s is not confirmed: %s: others wait for %g s at most",
+                 session->granted ? "release" : "end of the wait",
                  zkl_status_text(session->flush_status),
                  zkl_session_timeout(session->connection.client));
     if (waits && is_unanswered(session))

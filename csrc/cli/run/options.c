@@ -346,11 +346,28 @@ static int read_all(struct run_options *run, cli_options *options) {
     return code ? code : take_path(run, options->argc - optind, options->argv + optind);
 }
 
+/* After a wrong argument: --report and PATH, so that the report can say so. A word that is no path
+ * may be the value of an option that zklock does not know: then there is no report. */
+static void find_report(struct run_options *run, int argc, char **argv) {
+    run->report = NULL;
+    run->count = 0;
+    optind = 0; /* getopt begins anew */
+    for (int option; (option = getopt_long(argc, argv, syntax.letters, table, NULL)) != -1;)
+        if (option == REPORT)
+            run->report = optarg;
+    if (optind < argc && argv[optind][0] == '/')
+        add_path(run, argv[optind]);
+    else
+        run->report = NULL;
+}
+
 int cli_run_options_read(struct run_options *run, int argc, char **argv) {
     *run = (struct run_options){
         .wait = -1, .session = -1, .grace = -1, .splay = -1, .every = -1, .conflict_code = 1};
     cli_options options = cli_options_of(argc, argv, &syntax, -1);
     const int code = read_all(run, &options);
+    if (code)
+        find_report(run, argc, argv);
     if (code || !run->command)
         return code;
     run->servers = options.hosts;

@@ -32,7 +32,8 @@ struct run_options {
 };
 
 /* Reads the arguments, of which the first is "run". -1: go on. Otherwise the exit code: of --help
- * and --version, or 64 after a complaint. */
+ * and --version, or 64 after a complaint; then only `report` and the first path can be used, if
+ * both are known, and otherwise `report` is NULL. */
 int cli_run_options_read(struct run_options *options, int argc, char **argv);
 void cli_run_options_free(struct run_options *options);
 

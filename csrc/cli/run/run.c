@@ -82,6 +82,7 @@ static int start(struct run *run) {
     run->page = cli_page_new(run->options.count * (ZKL_NODE_PATH + 1));
     if (!run->page) {
         cli_complain("cannot map memory: %s", strerror(errno));
+        cli_files_report(run, "error", EX_SOFTWARE);
         return EX_SOFTWARE;
     }
     cli_files_prepare(run);
@@ -91,22 +92,32 @@ static int start(struct run *run) {
     return code;
 }
 
+/* Whatever is wrong, the report says that this run was an error. -1: go on. */
+static int read_all(struct run *run, int argc, char **argv) {
+    int code = cli_run_options_read(&run->options, argc, argv);
+    if (code < 0)
+        code = cli_settings_read(&run->settings, run->options.servers, run->options.config_file);
+    else if (code == 0)
+        return 0; /* --help, --version */
+    if (code == 0)
+        code = check_paths(run);
+    if (code == 0)
+        return -1;
+    cli_files_report(run, "error", code);
+    return code;
+}
+
 int cli_run(int argc, char **argv) {
-    struct run run = {.front = -1, .session = -1, .lifeline = -1};
-    int code = cli_run_options_read(&run.options, argc, argv);
+    struct run run = {.front = -1, .session = -1, .lifeline = -1, .started = zkl_now()};
+    int code = read_all(&run, argc, argv);
     if (code < 0) {
-        code = cli_settings_read(&run.settings, run.options.servers, run.options.config_file);
-        if (code == 0)
-            code = check_paths(&run);
         run.above = cli_above_nodes();
-        if (code == 0) {
-            cli_signals_take(&run.signals);
-            code = start(&run);
-        }
-        cli_settings_free(&run.settings);
-        free(run.identity);
-        free(run.above);
+        cli_signals_take(&run.signals);
+        code = start(&run);
     }
+    cli_settings_free(&run.settings);
+    free(run.identity);
+    free(run.above);
     cli_run_options_free(&run.options);
     return code;
 }

@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define SIGNALLED_MOST (ZKL_SECOND / 4) /* besides the time for the end of the wait */
+
 /* In the new process, which keeps only its own ends. */
 static _Noreturn void become_watcher(struct session *session, const int ends[2]) {
     close(ends[0]);
@@ -93,7 +95,8 @@ static void hang_up(struct session *session) {
     if (session->connection.client && session->cut_off)
         zkl_free(session->connection.client);
     else
-        cli_connection_close(&session->connection);
+        cli_connection_close_within(&session->connection,
+                                    session->signal ? SIGNALLED_MOST : CLI_CLOSE_MOST);
 }
 
 int cli_session_live(struct run *run) {
@@ -112,5 +115,7 @@ int cli_session_live(struct run *run) {
     if (session.watcher_end >= 0)
         dismiss(&session);
     cli_files_remove(run); /* the front does so, too, if it lives */
+    if (session.signal)
+        _exit(0); /* exit(3) would wait for a second for a session that has not ended */
     return 0;
 }

@@ -183,12 +183,12 @@ static bool prepare(struct watcher *watcher) {
     return fds[CHILDREN] >= 0 && fds[ALARM] >= 0;
 }
 
-/* Without a front, the session removes the files of the run, unless it is dead, too. Its channel
- * ends when it has done so, or has died. */
+/* The session removes the files of the run, and ends this process, unless it is dead. Its channel
+ * ends then. The front removes them, too, but may be killed before. */
 static void clean_up(struct watcher *watcher) {
-    struct pollfd lifeline = watcher->polled[LIFELINE], session = watcher->polled[SESSION];
+    struct pollfd session = watcher->polled[SESSION];
     session.events = 0; /* only its end counts */
-    if (poll(&lifeline, 1, 0) == 1 && poll(&session, 1, SESSION_PATIENCE) == 1)
+    if (poll(&session, 1, SESSION_PATIENCE) == 1)
         cli_files_remove(watcher->run);
 }
 
