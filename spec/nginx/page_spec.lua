@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --- The page for operators: what it shows, that it asks the servers nothing, and that nothing on it is markup of others.
 
+local dkjson = require "dkjson"
 local fixture = require "spec.support.fixture"
 local monitoring = require "spec.support.monitoring"
 local nginx = require "spec.support.nginx"
@@ -45,6 +46,17 @@ local SERVER = [[
   } }
   location = /wait { content_by_lua_block {
     ngx.timer.at(0, function() held.waiting = client:mutex("@path@"):request(60, function() end) end)
+    ngx.say(ngx.worker.pid())
+  } }
+  location = /leases { content_by_lua_block {
+    ngx.timer.at(0, function()
+      for i = 1, 5 do held[i] = assert(client:semaphore("@path@", 5):acquire(20)) end
+    end)
+  } }
+  location = /import { content_by_lua_block {
+    ngx.timer.at(0, function()
+      held.slow = client:mutex("@path@/import", { slow = 0.1 }):request(60, function() end)
+    end)
   } }
   location = /many { content_by_lua_block {
     local n = tonumber(ngx.var.arg_n)
@@ -65,11 +77,22 @@ describe("the page for operators", function()
     return web
   end
 
-  local function page()
-    local status, body = web:get("/locks")
+  local function page(query)
+    local status, body = web:get("/locks" .. (query or ""))
     assert.equal(200, status)
     return body
   end
+
+  --- The row of a path, whose text on the page that is, as a list of its cells; nil: it has none.
+  local function row_of(body, path)
+    for row in body:gmatch("<tr>(.-)</tr>") do
+      local list = {}
+      for cell in row:gmatch("<td>(.-)</td>") do list[#list + 1] = cell end
+      if list[1] == path then return list end
+    end
+  end
+
+  local function json(query) return assert(dkjson.decode(page("?format=json" .. (query or "")), 1, dkjson.null)) end
 
   --- Waits until the page has this text.
   local function shows(words)
@@ -78,6 +101,8 @@ describe("the page for operators", function()
       return body:find(words, 1, true) and body, body
     end, PATIENCE, words)
   end
+
+  local function pattern(s) return (s:gsub("%p", "%%%0")) end
 
   local function escaped(s) return (s:gsub("[^%w]", function(c) return ("%%%02x"):format(c:byte()) end)) end
 
@@ -93,20 +118,144 @@ describe("the page for operators", function()
     local body = shows("the reindexer")
     wait.eventually(function()
       body = page()
-      local _, workers = body:gsub("<h2>Worker %d, process %d+</h2>", "")
-      local _, states = body:gsub("<td>connected</td>", "")
-      return workers == 2 and states == 2, body
+      local _, states = body:gsub("<tr><td>%d, [%w.-]+:%d+</td><td>1</td><td>connected</td>", "")
+      return states == 2, body
     end, PATIENCE, "two workers with a session each")
-    local row = assert(body:match("<tr><td>holds</td>.-</tr>"))
-    for _, words in ipairs { "<td>" .. here.path .. "</td>", "<td>mutex</td>", "<td>the reindexer</td>",
-      "<td>" .. token .. "</td>" } do
-      assert.is_truthy(row:find(words, 1, true), row)
-    end
-    assert.matches("valid for %d+%.%d s", row)
-    assert.matches("<td>20%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d %(%d+%.%d s%)</td>", row)
+    local row = assert(row_of(body, here.path), body)
+    assert.equal("mutex", row[2])
+    assert.matches("^<span>[%w.-]+:%d+</span> %(the reindexer%)$", row[3])
+    assert.equal(token, row[4])
+    assert.matches("^%d%d:%d%d:%d%d %(%d+%.%d s%)$", row[5])
+    assert.matches("^%d+%.%d s$", row[6])
+    assert.same({ "", "", "" }, { row[7], row[8], row[9] })
     assert.is_truthy(body:find('http-equiv="refresh"', 1, true))
     assert.is_nil(body:find("<script", 1, true))
     assert.same({}, web:errors())
+  end)
+
+  it("shows a path once, with what all workers hold and wait for there, under the names that others see", function()
+    start { workers = 4 }
+    hold(here.path, "the holder")
+    local pids = {}
+    wait.eventually(function()
+      local _, pid = web:get("/wait")
+      pids[pid:match("%d+")] = true
+      local count = 0
+      for _ in pairs(pids) do count = count + 1 end
+      return count > 1
+    end, PATIENCE, "waiters in two workers")
+    local holder = assert(here:connect():mutex(here.path):participants(PATIENCE))[1].identifier
+    local waiting
+    wait.eventually(function()
+      waiting = {}
+      for _, lock in ipairs(json().locks) do
+        if lock.state == "waits" then waiting[lock.worker] = true end
+      end
+      for pid in pairs(pids) do
+        if not waiting[holder:match("^(.*:)%d+$") .. pid] then return false end
+      end
+      return true
+    end, PATIENCE, "a wait of each worker")
+    local body = page()
+    local _, rows = body:gsub("<td>" .. pattern(here.path) .. "</td>", "")
+    assert.equal(1, rows)
+    local row = row_of(body, here.path)
+    assert.equal(("<span>%s</span> (the holder)"):format(holder), row[3])
+    assert.is_true(tonumber(row[7]) > 1)
+    assert.matches("^<span>[%w.-]+:%d+</span> %(lock:request%), %d in front, next: ", row[9])
+    assert.same({}, web:errors())
+  end)
+
+  it("says the same as JSON", function()
+    start()
+    local before = os.time() - 1
+    local token = hold(here.path, 'a "quoted" owner\\')
+    local other = here:connect { identifier = "db7:4242" }
+    assert(other:mutex(here.path .. "/import"):acquire(PATIENCE))
+    local front = here:nodes(here.path .. "/import")[1]
+    web:get("/import")
+    local all
+    wait.eventually(function()
+      all = json()
+      return #all.locks == 2 and all.locks[1].front == "db7:4242" and #all.events > 0
+    end, PATIENCE, "a hold, a wait and a slow wait")
+    local names = {}
+    for name in pairs(all) do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "clients", "events", "locks" }, names)
+
+    local worker = all.clients[1].worker
+    assert.matches("^[%w.-]+:%d+$", worker)
+    local timeout, since = all.clients[1].session_timeout, {}
+    assert.same({ worker = worker, leaving = false, client = 1, chroot = "", state = "connected",
+      session_timeout = timeout, held = 1, waiting = 1, lost = 0 }, all.clients[1])
+    for i, lock in ipairs(all.locks) do
+      since[i] = lock.since
+      assert.is_true(lock.since >= before and lock.since <= os.time() + 1)
+    end
+    local validity = all.locks[2].validity
+    assert.is_true(validity > 0 and validity <= 6)
+    local null = dkjson.null
+    assert.same({ path = here.path .. "/import", kind = "mutex", worker = worker, state = "waits",
+      owner = "lock:request", token = null, since = since[1], validity = null, position = 1, front = "db7:4242" },
+      all.locks[1])
+    assert.same({ path = here.path, kind = "mutex", worker = worker, state = "holds", owner = 'a "quoted" owner\\',
+      token = token, since = since[2], validity = validity, position = null, front = null }, all.locks[2])
+    local event = all.events[1]
+    assert.equal(worker, event.worker)
+    assert.is_true(event.time >= before)
+    assert.matches("^slow: waiting for " .. pattern(here.path) .. "/import for .* db7:4242 holds ", event.event)
+    assert.is_truthy(event.event:find(front, 1, true))
+  end)
+
+  it("shows the oldest of several holders in lines, and how many more there are", function()
+    start()
+    web:get("/leases")
+    local body = shows("and 2 more")
+    local row = row_of(body, here.path)
+    assert.equal("semaphore", row[2])
+    assert.matches("^<span><span>[%w.-]+:%d+</span> %(a lease%)<br>.*</span><br>and 2 more$", row[3])
+    for i = 3, 6 do
+      local _, breaks = row[i]:match("^<span>.*</span>"):gsub("<br>", "")
+      assert.equal(2, breaks, row[i])
+    end
+  end)
+
+  it("filters the paths by a part of a path, owner or process, and shows the filter escaped", function()
+    start()
+    hold(here.path .. "/apples", "the reindexer")
+    hold(here.path .. "/pears", "the \"cook\"")
+    local function paths(filter)
+      local list = {}
+      for i, lock in ipairs(json("&filter=" .. escaped(filter)).locks) do list[i] = lock.path:match("[^/]+$") end
+      table.sort(list)
+      return table.concat(list, " ")
+    end
+    assert.equal("apples pears", paths(""))
+    assert.equal("apples", paths("/apples"))
+    assert.equal("apples", paths("reindexer"))
+    assert.equal("pears", paths('the "cook"'))
+    assert.equal("apples pears", paths(json().clients[1].worker))
+    assert.equal("", paths(".*"))
+    local body = page("?filter=" .. escaped('the "cook"'))
+    assert.is_nil(row_of(body, here.path .. "/apples"))
+    assert.is_truthy(row_of(body, here.path .. "/pears"))
+    assert.is_truthy(body:find('name="filter" value="the &quot;cook&quot;"', 1, true), body)
+    assert.is_truthy(body:find('href="?format=json&amp;filter=the%20%22cook%22"', 1, true), body)
+    body = page("?filter=" .. escaped('"><script>\27'))
+    assert.is_truthy(body:find('value="&quot;&gt;&lt;script&gt;\\x1b"', 1, true), body)
+    assert.is_truthy(body:find("matches the filter", 1, true), body)
+  end)
+
+  it("breaks a long path between its components only", function()
+    start()
+    local long = here.path .. "/" .. ("long-word/"):rep(10) .. "end-of-it"
+    hold(long, "somebody")
+    local body = shows("end-of-it")
+    local cell = body:match('<td><div class="long">([^\n]-end%-of%-it</span><wbr>)</div></td>')
+    assert.equal(long, (cell:gsub("<span>(.-)</span><wbr>", "%1")))
+    assert.is_truthy(cell:find("<span>/long-word</span><wbr>", 1, true), cell)
+    assert.is_truthy(body:find("th, td, span { white-space: nowrap; }", 1, true))
   end)
 
   it("shows who is in front of a waiter without asking the servers", function()
@@ -116,8 +265,8 @@ describe("the page for operators", function()
     web:get("/wait")
     here:becomes(2)
     local front = here:nodes()[1]
-    local row = shows("1, next " .. front):match("<tr><td>waits</td>.-</tr>")
-    assert.is_truthy(row:find("<td>" .. here.path .. "</td>", 1, true), row)
+    local row = assert(row_of(shows(("1 in front, next: <span>%s</span>"):format(front)), here.path))
+    assert.same({ "elsewhere", "1" }, { row[3], row[7] })
     local function sent() return tonumber((select(2, web:get("/sent")))) end
     -- Heartbeats go on: the page must not add to them. 40 pages would add 40 at least.
     local before = sent()
@@ -134,7 +283,7 @@ describe("the page for operators", function()
     local told = assert(body:match("<td>slow</td><td>waiting for (.-)</td>"))
     assert.equal(here.path .. " for ", told:sub(1, #here.path + 5))
     assert.is_truthy(told:find(" s: &lt;b&gt;db7&lt;/b&gt;:4242 holds ", 1, true), told)
-    assert.is_truthy(shows("; first: &lt;b&gt;db7&lt;/b&gt;:4242</td>"))
+    assert.equal("<span>&lt;b&gt;db7&lt;/b&gt;:4242</span>", row_of(shows("4242</span></td>"), here.path)[3])
     assert.is_nil(body:find("<b>db7", 1, true))
   end)
 
@@ -158,17 +307,38 @@ describe("the page for operators", function()
     assert.same({}, web:errors())
   end)
 
-  it("shows the 100 oldest, and says how many more there are", function()
-    start()
-    hold(here.path .. "/oldest", "the first")
-    web:get("/many?n=150")
-    local body = shows("There are 51 more: ")
+  it("shows thousands of locks, also those of another worker, for which the dictionary has room", function()
+    start { workers = 2, size = "32m" }
+    web:get("/many?n=2000")
     wait.eventually(function()
-      body = page()
-      local _, rows = body:gsub("<tr><td>holds</td>", "")
-      return rows == 100 and body:find("There are 51 more: 51 held, 0 waiting.", 1, true), body
-    end, PATIENCE)
-    assert.is_truthy(body:find("the first", 1, true))
+      local _, rows = page():gsub("<tr><td>" .. pattern(here.path) .. "/many%-%d+</td>", "")
+      return rows == 2000, rows
+    end, PATIENCE, "2000 rows")
+    local seen = {} -- each worker has answered, and one of them does not hold
+    wait.eventually(function()
+      local all = json()
+      seen[#all.locks] = true
+      return #all.locks == 2000
+    end, PATIENCE, "2000 locks")
+    assert.same({ [2000] = true }, seen)
+    assert.same({}, web:errors())
+  end)
+
+  it("shows the oldest of another worker for which there is room, and says how many more there are", function()
+    start { workers = 2, size = "256k" }
+    hold(here.path .. "/oldest", "the first")
+    web:get("/many?n=600")
+    local whole, short
+    wait.eventually(function()
+      local body = page()
+      local held = body:match("There are %d+ more: (%d+) held, %d+ waiting%.")
+      local _, rows = body:gsub("<tr><td>" .. pattern(here.path), "")
+      whole = whole or rows == 601 and not held
+      short = short or held and tonumber(held) + rows == 601 and row_of(body, here.path .. "/oldest")
+      return whole and short, body
+    end, PATIENCE, "both workers' pages")
+    assert.matches("the first", short[3])
+    assert.is_nil((select(2, web:get("/metrics"))):match("zklock_metrics_errors_total [1-9]"))
   end)
 
   it("shows losses and suspensions, and where it stands then", function()
@@ -193,7 +363,7 @@ describe("the page for operators", function()
   it("says that the dictionary is too small, and still shows the worker that serves it", function()
     start { size = "12k" }
     web:get("/many?n=150")
-    local body = shows("There are 50 more")
+    local body = shows(here.path .. "/many-150</td>")
     assert.matches("The shared dictionary has refused %d+ writes", body)
     assert.same({}, web:errors())
   end)

@@ -63,8 +63,9 @@ function metrics.serve(dict)
   require("zklock.metrics.nginx").serve(dict)
 end
 
---- Inside nginx, in a content handler: answers with a page for operators: the clients of all workers,
---- what they hold and wait for, and the latest losses, suspensions and slow waits. It sends no request
+--- Inside nginx, in a content handler: answers with a page for operators: what the clients of all
+--- workers hold and wait for, a row for each path, and the latest losses, suspensions and slow waits.
+--- The parameter `filter` chooses paths; `format=json` answers the same as JSON. It sends no request
 --- to the servers.
 ---@param dict table ngx.shared.NAME
 function metrics.page(dict)

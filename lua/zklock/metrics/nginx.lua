@@ -4,8 +4,10 @@ local Client = require "zklock.client"
 local Publisher = require "zklock.metrics.publisher"
 local Store = require "zklock.metrics.store"
 local page = require "zklock.metrics.page"
+local page_json = require "zklock.metrics.page_json"
 local render = require "zklock.metrics.render"
 local tally = require "zklock.metrics.tally"
+local view = require "zklock.metrics.view"
 
 local nginx = {}
 
@@ -56,7 +58,7 @@ end
 
 local function have_all_written(found)
   for worker in pairs(found.now) do
-    if not found.page[worker] then return false end
+    if not found.part[worker] then return false end
   end
   return true
 end
@@ -72,9 +74,15 @@ local function await_parts(store, publisher)
   end
   if publisher then -- its own part needs no room in the dictionary
     local name, part = publisher:part()
-    found.page[name] = part
+    found.part[name] = part
   end
   return found
+end
+
+--- A parameter of the request as text; "": it has none, or several.
+local function parameter(name)
+  local value = ngx.req.get_uri_args()[name]
+  return type(value) == "string" and value or ""
 end
 
 function nginx.page(dict)
@@ -83,11 +91,14 @@ function nginx.page(dict)
   Store.new(dict):want_page()
   local store = store_of(dict)
   local found = await_parts(store, Publisher.of(dict))
+  local shown, is_json = view.new(store, found, parameter "filter"), parameter "format" == "json"
   local header = ngx.header
-  header.content_type, header.cache_control = "text/html; charset=utf-8", "no-store"
-  header.content_security_policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+  header.content_type = is_json and "application/json" or "text/html; charset=utf-8"
+  header.cache_control = "no-store"
+  header.content_security_policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    .. "base-uri 'none'; frame-ancestors 'none'"
   header.x_content_type_options, header.referrer_policy = "nosniff", "no-referrer"
-  ngx.print(page.whole(found.page, found.now, store:events(), store:errors()))
+  ngx.print(is_json and page_json(shown) or page(shown))
 end
 
 return nginx

@@ -1,28 +1,25 @@
 -- SPDX-License-Identifier: MIT
---- page: the HTML page for operators, in parts. Each worker writes a part about its own clients;
---- the worker that serves the page puts them together. The page has no script, and everything from
---- outside is escaped.
+--- page: the HTML page for operators. It has no script, and everything from outside is escaped.
 local text = require "zklock.base.text"
+local view = require "zklock.metrics.view"
 
-local page = {}
-
---- How many holds and waits a worker shows; bytes of a path, and of other texts, that it shows.
-local ROWS_MOST, PATH_BYTES, TEXT_BYTES = 100, 600, 120
 --- Seconds until the page loads itself again.
-page.REFRESH = 5
+local REFRESH = 5
+--- How many paths it shows; and of one path, how many of its holders.
+local PATHS_MOST, HOLDERS_MOST = 5000, 3
+--- Seconds after which a time needs its date.
+local HALF_DAY = 12 * 3600
+--- A path that is not longer stands in one piece.
+local SHORT = 60
+--- Bytes of the filter that it shows.
+local FILTER_BYTES = 200
 
 local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
---- A value as text of the page: characters that are not seen are spelled, and none is markup.
----@param value any passed through tostring
----@param most integer? bytes
----@return string
-local function shown(value, most)
-  return (text.shown(value, most or TEXT_BYTES):gsub("[&<>\"']", ENTITIES))
+--- A text of a part, which is spelled already, as text of the page.
+local function html(value)
+  return (value:gsub("[&<>\"']", ENTITIES))
 end
-page.shown = shown
-
--- ---- what the clients hold and wait for -----------------------------------------------------------------------------
 
 --- A span of time with its two largest units.
 local function span(seconds)
@@ -37,157 +34,159 @@ local function moment(seconds)
   return os.date("!%Y-%m-%d %H:%M:%S", math.floor(seconds))
 end
 
---- The holds and waits of these clients, the oldest first.
----@return { hold: zklock.Hold, age: number, is_held: boolean }[] rows
----@return integer held
----@return integer waiting
-local function rows_of(clients)
-  local rows, held = {}, 0
-  for _, client in ipairs(clients) do
-    local list, count = client.holds:list()
-    for i = 1, count do
-      local hold = list[i]
-      local is_held = hold.state == "held"
-      if not is_held and hold.state == "waiting" or is_held and hold.contender:held() then
-        rows[#rows + 1] = { hold = hold, age = hold.contender:since() or 0, is_held = is_held }
-        held = held + (is_held and 1 or 0)
-      end
-    end
-  end
-  table.sort(rows, function(a, b) return a.age > b.age end)
-  return rows, held, #rows - held
-end
-
-local function owner_of(hold)
-  local who = hold.whose[1]
-  if rawequal(who, nil) then return "(collected)" end
-  if hold.leases then return "a lease" end
-  local class = getmetatable(who)
-  -- rawget: a class of the script may raise for members that it lacks
-  if type(class) == "table" and rawget(class, "__name") == "zklock.Request" then return "lock:request" end
-  local ok, name = pcall(tostring, who) -- the script's value: anything may happen
-  return shown(ok and name or type(who))
-end
-
-local function path_of(lock_path)
-  local paths = lock_path.paths
-  if not paths then return shown(lock_path.path, PATH_BYTES) end
-  local size, parts = 0, {}
-  for i, path in ipairs(paths) do
-    if size > PATH_BYTES then
-      parts[i] = ("... %d paths"):format(#paths)
-      break
-    end
-    size, parts[i] = size + #path, shown(path, PATH_BYTES)
-  end
-  return table.concat(parts, "<br>")
-end
-
---- What is known of the nodes in front of a waiter. Nothing is read for this.
-local function front_of(hold)
-  local node, ahead, is_own, holder = hold.contender:front()
-  if not ahead then return "" end
-  if ahead == 0 then return "nobody" end
-  local whose = is_own and " (of this client)" or ""
-  local first = holder ~= "" and "; first: " .. shown(holder) or ""
-  return ("%d, next %s%s%s"):format(ahead, shown(node), whose, first)
-end
+local function bad(words) return ('<b class="bad">%s</b>'):format(words) end
 
 local function cells(name, list)
   return ("<tr><%s>%s</%s></tr>"):format(name, table.concat(list, ("</%s><%s>"):format(name, name)), name)
 end
 
-local function row_of(row, now)
-  local hold = row.hold
-  local lock_path = hold.lock_path
-  local validity = row.is_held and hold.contender:validity()
+--- A table; nil: it has no rows.
+local function table_of(class, heads, rows)
+  if #rows == 0 then return nil end
+  return ('<div class="wide"><table class="%s">\n%s\n%s\n</table></div>'):format(class, cells("th", heads),
+    table.concat(rows, "\n"))
+end
+
+-- ---- the clients ----------------------------------------------------------------------------------------------------
+
+local function row_of_client(part, client)
+  local worker = part.number and ("%s, %s"):format(part.number, html(part.worker)) or html(part.worker)
+  return cells("td", { worker .. (part.is_leaving and " (leaves)" or ""),
+    client.client .. (client.chroot ~= "" and ", chroot " .. html(client.chroot) or ""),
+    client.state == "connected" and client.state or bad(html(client.state)), span(client.session_timeout),
+    tostring(client.held), tostring(client.waiting), tostring(client.lost) })
+end
+
+local function table_of_clients(self)
+  local rows = {}
+  for _, part in ipairs(self.parts) do
+    for _, client in ipairs(part.clients) do rows[#rows + 1] = row_of_client(part, client) end
+  end
+  for _, name in ipairs(self.silent) do
+    local number, pid = name:match("^(.*)|(%d+)$")
+    rows[#rows + 1] = cells("td", { ("%s, %s:%s"):format(html(number or name), html(self.host), pid or "-"), "",
+      bad("no answer"), "", "", "", "" })
+  end
+  return table_of("clients", { "worker", "client", "state", "session timeout", "held", "waiting", "lost" }, rows)
+    or "<p>No worker shares a client.</p>"
+end
+
+-- ---- the locks ------------------------------------------------------------------------------------------------------
+
+--- A path is broken in front of a component, never inside one.
+local function path_of(path)
+  if #path <= SHORT then return html(path) end
+  return '<div class="long">' .. html(path):gsub("/?[^/]+", "<span>%0</span><wbr>") .. "</div>"
+end
+
+--- The lines of a cell, one for each of the oldest holders, so that those of all cells are in a row.
+local function lines_of(holds, write)
+  local lines = {}
+  for i = 1, math.min(#holds, HOLDERS_MOST) do lines[i] = write(holds[i]) end
+  if #holds == 1 then return lines[1] end
+  return "<span>" .. table.concat(lines, "<br>") .. "</span>"
+end
+
+local function kinds_of(row)
+  local kinds, known = {}, {}
+  for _, list in ipairs { row.holds, row.waits } do
+    for _, lock in ipairs(list) do
+      if not known[lock.kind] then kinds[#kinds + 1] = lock.kind end
+      known[lock.kind] = true
+    end
+  end
+  return table.concat(kinds, ", ")
+end
+
+--- A client of this nginx that holds or waits.
+local function someone(lock)
+  return ("<span>%s</span> (%s)"):format(html(lock.worker), html(lock.owner))
+end
+
+--- Where nobody of this nginx holds: what its waiters know.
+local function holder_elsewhere(row)
+  for _, lock in ipairs(row.waits) do
+    if lock.holder then return ("<span>%s</span>"):format(html(lock.holder)) end
+  end
+  local first = row.waits[1]
+  return first.position == 0 and "nobody" or first.position and "elsewhere" or ""
+end
+
+--- What is known of the nodes in front of a waiter. Nothing is read for this.
+local function front_of(lock)
+  if not lock.position then return "" end
+  if lock.position == 0 then return "nobody is in front" end
+  return ("%d in front, next:%s <span>%s</span>"):format(lock.position, lock.is_own and " this client's" or "",
+    html(lock.next or ""))
+end
+
+local function age_of(self, lock)
+  return span(math.max(0, self.now - lock.at))
+end
+
+local function since_of(self, lock)
+  local is_recent = self.now - lock.at < HALF_DAY
+  return ("%s (%s)"):format(moment(view.since(self, lock)):sub(is_recent and -8 or 1), age_of(self, lock))
+end
+
+local function validity_of(self, lock)
+  local validity = view.validity(self, lock)
+  return validity > 0 and ("%.1f s"):format(validity) or bad("0")
+end
+
+local function row_of_path(self, row)
+  local holds, first, waits = row.holds, row.waits[1], { "", "", "" }
+  if first then
+    local front = front_of(first)
+    waits = { tostring(#row.waits), age_of(self, first), someone(first) .. (front ~= "" and ", " .. front or "") }
+  end
+  if not holds[1] then
+    return cells("td", { path_of(row.path), kinds_of(row), holder_elsewhere(row), "", "", "", unpack(waits) })
+  end
+  local more = #holds - HOLDERS_MOST
   return cells("td", {
-    row.is_held and "holds" or "waits",
-    path_of(lock_path),
-    lock_path.node and lock_path.kind == "rwlock" and lock_path.node or lock_path.kind,
-    owner_of(hold),
-    row.is_held and ("%d"):format(hold.token) or "",
-    ("%s (%s)"):format(moment(now - row.age), span(row.age)),
-    row.is_held and (validity > 0 and ("valid for %.1f s"):format(validity) or '<b class="bad">validity 0</b>')
-      or front_of(hold),
+    path_of(row.path), kinds_of(row),
+    lines_of(holds, someone) .. (more > 0 and ("<br>and %d more"):format(more) or ""),
+    lines_of(holds, function(lock) return lock.token end),
+    lines_of(holds, function(lock) return since_of(self, lock) end),
+    lines_of(holds, function(lock) return validity_of(self, lock) end),
+    unpack(waits),
   })
 end
 
-local function table_of_holds(clients, now)
-  local rows, held, waiting = rows_of(clients)
-  if #rows == 0 then return "<p>Nothing is held or waited for.</p>" end
-  local lines = { '<table class="locks">', cells("th", { "", "path", "kind", "owner", "token", "since (UTC)",
-    "validity, or who is in front" }) }
-  for i = 1, math.min(#rows, ROWS_MOST) do
-    lines[#lines + 1] = row_of(rows[i], now)
-    if rows[i].is_held then held = held - 1 else waiting = waiting - 1 end
+local function table_of_locks(self)
+  local rows, lines = {}, {}
+  for i = 1, math.min(#self.paths, PATHS_MOST) do rows[i] = row_of_path(self, self.paths[i]) end
+  lines[1] = table_of("locks", { "path", "kind", "held by", "token", "since (UTC)", "valid for", "waiting",
+    "longest", "who waits longest" }, rows)
+    or self.filter == "" and "<p>Nothing is held or waited for.</p>"
+    or "<p>Nothing that is held or waited for matches the filter.</p>"
+  if #self.paths > PATHS_MOST then
+    lines[#lines + 1] = ("<p>These are %d paths of %d: use the filter.</p>"):format(PATHS_MOST, #self.paths)
   end
-  lines[#lines + 1] = "</table>"
-  if #rows > ROWS_MOST then
-    lines[#lines + 1] = ("<p>These are the %d oldest. There are %d more: %d held, %d waiting.</p>")
-      :format(ROWS_MOST, held + waiting, held, waiting)
+  local held, waiting = self.more.held, self.more.waiting
+  if held + waiting > 0 then
+    lines[#lines + 1] = ('<p class="bad">There are %d more: %d held, %d waiting. The shared dictionary has no room '
+      .. "for them: make it larger.</p>"):format(held + waiting, held, waiting)
   end
   return table.concat(lines, "\n")
 end
 
--- ---- the part of a worker -------------------------------------------------------------------------------------------
-
-local function table_of_clients(clients)
-  local lines = { "<table>", cells("th", { "client", "state", "session timeout", "held", "waiting", "lost" }) }
-  for i, client in ipairs(clients) do
-    local native = client.native
-    local state, stats = native:state(), native:stats()
-    local name = client.chroot == "" and "" or ", chroot " .. shown(client.chroot, PATH_BYTES)
-    lines[#lines + 1] = cells("td", { i .. name,
-      state == "connected" and state or ('<b class="bad">%s</b>'):format(state), span(native:session_timeout()),
-      tostring(stats.held), tostring(stats.waiting), tostring(stats.lost) })
-  end
-  lines[#lines + 1] = "</table>"
-  return table.concat(lines, "\n")
-end
-
-local function heading()
-  local slot, is_leaving = ngx.worker.id(), ngx.worker.exiting()
-  return ("<section>\n<h2>Worker %s, process %d%s</h2>\n"):format(slot or "without a number", ngx.worker.pid(),
-    is_leaving and ", which leaves" or "")
-end
-
---- The part about this worker's clients.
----@param clients zklock.Client[]
----@return string html
-function page.part(clients)
-  return heading() .. table_of_clients(clients) .. "\n" .. table_of_holds(clients, ngx.now()) .. "\n</section>"
-end
-
---- A part for a dictionary that has no room for the whole one.
----@return string html
-function page.short_part(clients)
-  return heading() .. table_of_clients(clients)
-    .. '\n<p class="bad">The shared dictionary has no room for the list of locks.</p>\n</section>'
+local function filter_form(self)
+  local filter = html(text.shown(self.filter, FILTER_BYTES))
+  return ('<form method="get"><label>Part of a path, kind, owner or HOST:PID: <input name="filter" value="%s"></label> '
+    .. '<button>Filter</button> <a href="?">all</a> <a href="?format=json%s">JSON</a></form>')
+    :format(filter, self.filter ~= "" and "&amp;filter=" .. html(ngx.escape_uri(self.filter)) or "")
 end
 
 -- ---- the events -----------------------------------------------------------------------------------------------------
 
---- An event as the dictionary keeps it.
----@param kind "lost"|"state"|"slow"
----@param said string
----@return string
-function page.event(kind, said)
-  return ("%d|%s|%d|%s|%s"):format(ngx.time(), ngx.worker.id() or "-", ngx.worker.pid(), kind, said)
-end
-
 local function table_of_events(events)
-  if #events == 0 then return "<p>None so far.</p>" end
-  local lines = { "<table>", cells("th", { "time (UTC)", "worker", "event", "" }) }
-  for _, event in ipairs(events) do
-    local time, slot, pid, kind, said = event:match("^(%d+)|([^|]*)|(%d+)|(%l+)|(.*)$")
-    if time then
-      lines[#lines + 1] = cells("td", { moment(tonumber(time)), ("%s, process %s"):format(shown(slot), pid), kind,
-        shown(said, PATH_BYTES) })
-    end
+  local rows = {}
+  for i, event in ipairs(events) do
+    rows[i] = cells("td", { moment(event.time), html(event.worker), event.kind, html(event.said) })
   end
-  lines[#lines + 1] = "</table>"
-  return table.concat(lines, "\n")
+  return table_of("events", { "time (UTC)", "worker", "event", "" }, rows) or "<p>None so far.</p>"
 end
 
 -- ---- the whole ------------------------------------------------------------------------------------------------------
@@ -205,10 +204,10 @@ local HEAD = [[
 :root { color-scheme: light dark; }
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; }
 h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 1.5em; }
-table { border-collapse: collapse; margin: .5em 0; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .5em 0; }
 th, td { text-align: left; vertical-align: top; padding: .2em .8em .2em 0; border-bottom: 1px solid #8884; }
-.locks td { white-space: nowrap; }
-.locks td:nth-child(2), .locks td:nth-child(4), .locks td:nth-child(7) { white-space: normal; overflow-wrap: anywhere; }
+th, td, span { white-space: nowrap; }
+.long, .locks td:nth-child(3), .locks td:nth-child(9), .events td:nth-child(4) { white-space: normal; }
 th { font-weight: 600; } .bad { color: #d22; } footer { margin-top: 2em; opacity: .7; }
 </style>
 </head>
@@ -216,36 +215,20 @@ th { font-weight: 600; } .bad { color: #d22; } footer { margin-top: 2em; opacity
 <h1>zklock on %s</h1>
 ]]
 
---- The whole page.
----@param parts table<string, string> by worker
----@param workers table<string, any> by worker: those that a part is expected of
----@param events string[] the newest first
----@param errors integer
+---@param self zklock.metrics.View
 ---@return string html
-function page.whole(parts, workers, events, errors)
-  local host = shown(ngx.var.hostname)
-  local lines, names = { HEAD:format(page.REFRESH, host, host) }, {}
-  for name in pairs(workers) do names[#names + 1] = name end
-  for name in pairs(parts) do
-    if not workers[name] then names[#names + 1] = name end
-  end
-  table.sort(names, function(a, b)
-    local x, y = tonumber(a:match("^%d+")) or -1, tonumber(b:match("^%d+")) or -1
-    return x < y or x == y and a < b
-  end)
-  if errors > 0 then
+return function(self)
+  local host = html(self.host)
+  local lines = { HEAD:format(REFRESH, host, host) }
+  if self.errors > 0 then
     lines[#lines + 1] = ('<p class="bad">The shared dictionary has refused %d writes, or another user of it has '
-      .. "evicted numbers: the metrics are not complete. Make it larger, or its own.</p>"):format(errors)
+      .. "evicted numbers: the metrics are not complete. Make it larger, or its own.</p>"):format(self.errors)
   end
-  for _, name in ipairs(names) do
-    lines[#lines + 1] = parts[name] or ("<section>\n<h2>Worker %s</h2>\n<p class=\"bad\">No answer.</p>\n</section>")
-      :format(shown((name:gsub("|", ", process "))))
+  for _, section in ipairs { "<h2>Locks</h2>", filter_form(self), table_of_locks(self), "<h2>Clients</h2>",
+    table_of_clients(self), "<h2>Latest events</h2>", table_of_events(self.events) } do
+    lines[#lines + 1] = section
   end
-  if #names == 0 then lines[#lines + 1] = "<p>No worker shares a client.</p>" end
-  lines[#lines + 1] = "<section>\n<h2>Latest events</h2>\n" .. table_of_events(events) .. "\n</section>"
   lines[#lines + 1] = ("<footer>%s UTC. This page loads itself again every %d seconds. It sends nothing to the "
-    .. "servers.</footer>\n</body>\n</html>\n"):format(moment(ngx.now()), page.REFRESH)
+    .. "servers.</footer>\n</body>\n</html>\n"):format(moment(self.time), REFRESH)
   return table.concat(lines, "\n")
 end
-
-return page

@@ -4,7 +4,7 @@
 local Store = require "zklock.metrics.store"
 local core = require "zklock.core"
 local finalizer = require "zklock.base.finalizer"
-local page = require "zklock.metrics.page"
+local part = require "zklock.metrics.part"
 local snapshots = require "zklock.metrics.snapshot"
 local tally = require "zklock.metrics.tally"
 
@@ -96,16 +96,16 @@ local function clients_of(self)
   return clients
 end
 
-local function write_page(self)
-  local clients, store, name = clients_of(self), self.store, worker_name()
-  if not store:put("page", name, page.part(clients)) then store:put("page", name, page.short_part(clients)) end
+local function write_part(self)
+  local clients, store = clients_of(self), self.store
+  store:put("part", worker_name(), part.write(clients, store:room()), part.write(clients, 0))
 end
 
---- This worker's part of the page.
+--- This worker's part of the page, whole.
 ---@return string name of the worker's keys
----@return string html
+---@return string written
 function Publisher:part()
-  return worker_name(), page.part(clients_of(self))
+  return worker_name(), part.write(clients_of(self), math.huge)
 end
 
 --- Calls a method of the publisher, which must not end what calls it.
@@ -121,7 +121,7 @@ function Publisher:write()
   write_now(self, taken)
   write_counts(self, taken)
   if self.events[1] then write_events(self) end
-  if self.store:is_page_wanted() then safely(write_page, self) end
+  if self.store:is_page_wanted() then safely(write_part, self) end
 end
 
 --- Writes what was counted. What this worker has now is nothing from here on.
@@ -129,7 +129,7 @@ function Publisher:finish()
   write_counts(self, take(self))
   write_events(self)
   self.store:remove("now", worker_name())
-  self.store:remove("page", worker_name())
+  self.store:remove("part", worker_name())
 end
 
 -- ---- when it writes -------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ end
 local function note(self, kind, said)
   local events = self.events
   if #events == EVENTS_MOST then table.remove(events, 1) end
-  events[#events + 1] = page.event(kind, said)
+  events[#events + 1] = part.write_event(kind, said)
 end
 
 --- Notes a client's losses, slow waits, and the states between one session's trouble and its end.

@@ -22,6 +22,8 @@ local LOOKED = 10
 --- How many names of locks have a label of their own, in all workers together; and the label of the
 --- others.
 local NAMES_MOST, OTHER = 100, "other"
+--- Bytes that a dictionary is taken to have if nginx does not say it.
+local CAPACITY_LEAST = 2 ^ 18
 --- How many events are kept.
 local EVENTS_MOST = 50
 
@@ -115,14 +117,23 @@ function Store:label_of(label)
 end
 
 --- Writes what a worker has now. Unless the worker writes it again, it expires.
----@param kind "now"|"page"
+---@param kind "now"|"part"
 ---@param worker string
 ---@param value string
----@return boolean ok false: the dictionary is full
-function Store:put(kind, worker, value)
-  local ok = self.dict:safe_set(PREFIX .. kind .. "|" .. worker, value, EXPIRY)
+---@param shorter string? instead of it, if there is no room for it
+function Store:put(kind, worker, value, shorter)
+  local dict, key = self.dict, PREFIX .. kind .. "|" .. worker
+  local ok = dict:safe_set(key, value, EXPIRY) or shorter and dict:safe_set(key, shorter, EXPIRY)
   if not ok then self:fail() end
-  return ok or false
+end
+
+--- How many bytes the list of a worker may take: the lists of all workers take an eighth of the
+--- dictionary, and a quarter during a reload, so the numbers find room.
+---@return integer
+function Store:room()
+  local dict = self.dict
+  local capacity = dict.capacity and dict:capacity() or CAPACITY_LEAST -- OpenResty's, which not each nginx has
+  return math.floor(capacity / 8 / (ngx.worker.count() or 1))
 end
 
 function Store:remove(kind, worker)
@@ -163,10 +174,10 @@ function Store:events()
 end
 
 --- Everything that the workers have written: numbers ("count"), and what they have now ("now",
---- "page").
----@return { count: table<string, number>, now: table<string, string>, page: table<string, string> }
+--- "part").
+---@return { count: table<string, number>, now: table<string, string>, part: table<string, string> }
 function Store:read()
-  local found = { count = {}, now = {}, page = {} }
+  local found = { count = {}, now = {}, part = {} }
   for _, key in ipairs(self.dict:get_keys(0)) do
     local kind, rest = key:match("^zklock|(%l+)|(.*)$")
     if found[kind] then found[kind][rest] = self.dict:get(key) end
