@@ -91,27 +91,27 @@ typedef int zkl_status;
 /* docs/troubleshooting.md explains each. Later versions may add some at the end. */
 typedef enum zkl_code {
     ZKL_OK,
-    ZKL_TIMEOUT,          /* the deadline has passed; of a single try: another caller holds it */
-    ZKL_DISCONNECTED,     /* the deadline has passed without a session; of a try: there is none */
-    ZKL_CANCELLED,        /* by the host */
-    ZKL_CLOSED,           /* the client is closed, or was closed meanwhile */
-    ZKL_NOT_OWNER,        /* the contender does not hold, and has lost no hold */
-    ZKL_LOST,             /* the session ended, the node was deleted, or max_hold has elapsed */
-    ZKL_DEADLOCK,         /* for hosts that know owners: one would wait for itself */
-    ZKL_WRONG_KIND,       /* a lock of another kind uses the path */
-    ZKL_ACCESS_DENIED,    /* an ACL forbids it, or makes the lock unsafe */
-    ZKL_AUTH_FAILED,      /* the servers refused the credentials: the client is of no use */
-    ZKL_FORKED,           /* the client belongs to the parent process */
-    ZKL_NO_MEMORY,        /* or no descriptor, or no thread */
-    ZKL_BAD_ARGUMENT,     /* the function's comment says which arguments it refuses */
-    ZKL_TOO_BIG,          /* one request cannot hold it */
-    ZKL_TOO_MANY,         /* the lock's directory has more than 20,000 children */
-    ZKL_BUSY,             /* max_waiting callers of this client already wait here */
-    ZKL_NO_NODE,          /* there is no such node */
-    ZKL_NODE_EXISTS,      /* there is such a node already */
-    ZKL_BAD_VERSION,      /* the node has another version */
-    ZKL_NOT_EMPTY,        /* the node has children */
-    ZKL_UNKNOWN,          /* nobody knows whether the servers did it */
+    ZKL_TIMEOUT,       /* the deadline has passed; of a single try: another caller holds it */
+    ZKL_DISCONNECTED,  /* the deadline has passed without a session; of a try: there is none */
+    ZKL_CANCELLED,     /* by the host */
+    ZKL_CLOSED,        /* the client is closed, or was closed meanwhile */
+    ZKL_NOT_OWNER,     /* the contender does not hold, and has lost no hold */
+    ZKL_LOST,          /* the session ended, the node was deleted, or max_hold has elapsed */
+    ZKL_DEADLOCK,      /* for hosts that know owners: one would wait for itself */
+    ZKL_WRONG_KIND,    /* a lock of another kind uses the path */
+    ZKL_ACCESS_DENIED, /* an ACL forbids it, or makes the lock unsafe */
+    ZKL_AUTH_FAILED,   /* the servers refused the credentials: the client is of no use */
+    ZKL_FORKED,        /* the client belongs to the parent process */
+    ZKL_NO_MEMORY,     /* or no descriptor, or no thread */
+    ZKL_BAD_ARGUMENT,  /* the function's comment says which arguments it refuses */
+    ZKL_TOO_BIG,     /* one request cannot hold it; or (zkl_shortage_text) zkl_config.node_bytes */
+    ZKL_TOO_MANY,    /* the lock's directory has more than 20,000 children */
+    ZKL_BUSY,        /* max_waiting callers of this client already wait here */
+    ZKL_NO_NODE,     /* there is no such node */
+    ZKL_NODE_EXISTS, /* there is such a node already */
+    ZKL_BAD_VERSION, /* the node has another version */
+    ZKL_NOT_EMPTY,   /* the node has children */
+    ZKL_UNKNOWN,     /* nobody knows whether the servers did it */
     ZKL_TOO_MANY_WATCHES, /* the node watches already take 500,000 bytes */
     ZKL_STATUS_END        /* none: how many there are; grows with later versions */
 } zkl_code;
@@ -209,6 +209,10 @@ typedef struct zkl_config {
     bool notes;             /* keep zklock's log lines for zkl_log_take */
     bool log;               /* ... and libzookeeper's */
     bool trace;             /* ... and one for each change of a state */
+    /* so many bytes of paths its ephemeral nodes may have, from 1,000 to 100,000,000; 0: 900,000.
+     * Servers that start again read twice as much with the jute.maxbuffer that they have by
+     * default; with a larger one this may be larger */
+    size_t node_bytes;
 } zkl_config;
 
 /* Was libzookeeper built with TLS? */
@@ -223,7 +227,7 @@ ZKL_API const char *zkl_tls_problem(const char *ca, const char *cert, const char
 ZKL_API bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
 /* Starts connecting; does not wait. ZKL_OK: *client belongs to the host until zkl_free.
- * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN) or the ACL is wrong. ZKL_NO_MEMORY
+ * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN), the ACL or `node_bytes` is wrong. ZKL_NO_MEMORY
  * also stands for descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
 ZKL_API zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
@@ -275,7 +279,10 @@ typedef struct zkl_stats {
     uint64_t handed;  /* of those acquired: granted on a shared node that was there */
     uint64_t guarded; /* guarded writes (zkl_node_do_all with a contender) that were carried out */
     uint64_t watches; /* of the host's (zkl_look_at): how many there are */
-    double latency;   /* seconds that an answer of the leader or a quorum takes, smoothed */
+    /* that the paths of ephemeral nodes have, with the chroot: of nodes that exist, are asked for,
+     * are in doubt, or wait to be deleted (zkl_config.node_bytes) */
+    uint64_t node_bytes;
+    double latency; /* seconds that an answer of the leader or a quorum takes, smoothed */
     /* from the join of each caller to its grant or its failure; and from each grant to the end of
      * the hold */
     zkl_histogram wait, hold;
@@ -499,7 +506,7 @@ ZKL_API zkl_status zkl_join(zkl_client *client, const char *path, uint64_t tag,
 /* Joins several lines at once: it will hold all of them or none. There is at least one path, no
  * path is given twice or lies below another, terms->kind is LOCK, and there is no sharing:
  * otherwise ZKL_BAD_ARGUMENT, as of zkl_join. FAILED with ZKL_TOO_BIG: one request cannot hold so
- * many paths. */
+ * many paths, or zkl_config.node_bytes forbids them. */
 ZKL_API zkl_status zkl_join_all(zkl_client *client, const char *const *paths, size_t count,
                                 uint64_t tag, const zkl_terms *terms, zkl_contender **contender);
 /* `count` leases together, from 1 to terms->permits, of the semaphore at `path`; terms->kind is
@@ -535,6 +542,10 @@ ZKL_API void zkl_cancel(zkl_contender *contender);
  * it afterwards. An open question about it, or an open write that it guards and that the client has
  * not handed over, answers ZKL_LOST. */
 ZKL_API void zkl_drop(zkl_contender *contender);
+#define ZKL_SHORTAGE_TEXT 200 /* bytes */
+/* After FAILED with ZKL_TOO_BIG: how many bytes the paths of the client's ephemeral nodes had, how
+ * many more were asked for, the bound, and the remedy. false: it has failed for another reason. */
+ZKL_API bool zkl_shortage_text(zkl_contender *contender, char *text, size_t size);
 /* Seconds since it began to wait, or since it was granted; 0 if neither. */
 ZKL_API double zkl_since(zkl_contender *contender);
 /* Does it hold? Neither this function nor zkl_validity takes the client's mutex. */
@@ -697,6 +708,8 @@ ZKL_API bool zkl_node_request_found(const zkl_node_request *request);
 /* The number of the operation that failed, from 1; 0: none in particular. Call it only after the
  * ANSWER, like zkl_node_request_found. */
 ZKL_API size_t zkl_node_request_failed(const zkl_node_request *request);
+/* The same as zkl_shortage_text, after the ANSWER ZKL_TOO_BIG. */
+ZKL_API bool zkl_node_request_shortage(const zkl_node_request *request, char *text, size_t size);
 /* The client does not hand over an operation that it still keeps. A write that it has handed over
  * may or may not be done: a read that the host asks for from now on shows which. */
 ZKL_API void zkl_node_request_drop(zkl_node_request *request);

@@ -47,6 +47,7 @@ int cli_connection_open(cli_connection *connection, const cli_settings *settings
         .acl = settings->acl,
         .identifier = terms->identifier ? terms->identifier : identity,
         .tls = tls,
+        .node_bytes = settings->node_bytes,
     };
     *connection = (cli_connection){.listener = {.fd = -1}};
     errno = 0;

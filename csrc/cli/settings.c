@@ -109,13 +109,25 @@ static int set_session(cli_settings *settings, const setting *line) {
                       CLI_SESSION_MOST, shown);
 }
 
+static int set_node_bytes(cli_settings *settings, const setting *line) {
+    char shown[CLI_TEXT_SHOWN];
+    int64_t bytes;
+    if (cli_number_whole(line->value, CLI_NODE_BYTES_LEAST, CLI_NODE_BYTES_MOST, &bytes)) {
+        settings->node_bytes = (size_t)bytes;
+        return 0;
+    }
+    cli_text_show(shown, sizeof shown, line->value);
+    return cli_misuse(line->place, "node-bytes: integer from %d to %d expected, got '%s'",
+                      CLI_NODE_BYTES_LEAST, CLI_NODE_BYTES_MOST, shown);
+}
+
 static const struct {
     const char *key;
     int (*set)(cli_settings *settings, const setting *line);
 } keys[] = {
     {"hosts", set_hosts},   {"auth", set_auth},       {"tls-ca", set_ca},
     {"tls-cert", set_cert}, {"tls-key", set_key},     {"tls-password", set_password},
-    {"acl", set_acl},       {"session", set_session},
+    {"acl", set_acl},       {"session", set_session}, {"node-bytes", set_node_bytes},
 };
 
 /* The word that should be a key is not repeated: it may be a credential on a line of its own. */
@@ -128,7 +140,7 @@ static int take(cli_settings *settings, const setting *line) {
         return keys[i].set(settings, line);
     }
     return cli_misuse(line->place, "unknown key; expected: hosts, auth, tls-ca, tls-cert, tls-key, "
-                                   "tls-password, acl, session");
+                                   "tls-password, acl, session, node-bytes");
 }
 
 /* ---- the file ---- */

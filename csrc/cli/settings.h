@@ -13,13 +13,17 @@
 #define CLI_CONFIG_FILE "/etc/zklock.conf"
 #define CLI_HOSTS "127.0.0.1:2181"
 #define CLI_SESSION_MOST 3600 /* seconds */
+/* node-bytes */
+#define CLI_NODE_BYTES_LEAST 1000
+#define CLI_NODE_BYTES_MOST 100000000
 
 typedef struct cli_settings {
     char *hosts;
-    char *origin;   /* of hosts, for a complaint: "-z", "$ZOOKEEPER", "FILE:3" */
-    bool exposed;   /* the file has credentials, and others can read it */
-    char *file;     /* what was read; NULL: there was none */
-    double session; /* seconds; 0: the file does not say */
+    char *origin;      /* of hosts, for a complaint: "-z", "$ZOOKEEPER", "FILE:3" */
+    bool exposed;      /* the file has credentials, and others can read it */
+    char *file;        /* what was read; NULL: there was none */
+    double session;    /* seconds; 0: the file does not say */
+    size_t node_bytes; /* likewise */
     zkl_auth *auths;
     size_t auth_count;
     char *tls_ca, *tls_cert, *tls_key, *tls_password;

@@ -109,6 +109,7 @@ static void session_changed(void *ctx, zkl_session_news news) {
         zkl_node_watches_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
         zkl_lines_each(&client->lines, zkl_line_expire);
+        zkl_node_budget_expire(&client->lines.common.node_budget);
         break;
     case ZKL_SESSION_EXPIRED:
         zkl_lines_each(&client->lines, zkl_line_expire);
@@ -116,6 +117,7 @@ static void session_changed(void *ctx, zkl_session_news news) {
         zkl_node_requests_unlink(&client->nodes);
         zkl_node_watches_unlink(&client->nodes);
         zkl_lines_unlink(&client->lines);
+        zkl_node_budget_expire(&client->lines.common.node_budget);
         break;
     case ZKL_SESSION_REFRESHED:
         zkl_lines_each(&client->lines, zkl_line_refreshed);
@@ -177,6 +179,7 @@ static void end(zkl_job *job) {
     zkl_session_end(&client->session, deadline);
     zkl_client_enter(client);
     zkl_lines_each(&client->lines, zkl_line_expire); /* the nodes ended with the session */
+    zkl_node_budget_expire(&client->lines.common.node_budget);
     zkl_node_watches_unlink(&client->nodes);
     zkl_lines_unlink(&client->lines);
     client->context.timers.sooner = NULL;
@@ -218,7 +221,7 @@ static bool make_guid(uint64_t *guid) {
     return true;
 }
 
-static bool init_context(zkl_client *client) {
+static bool init_context(zkl_client *client, const zkl_config *config) {
     zkl_context *context = &client->context;
     context->clock = &zkl_clock_boot;
     context->timers.sooner = sooner;
@@ -228,7 +231,7 @@ static bool init_context(zkl_client *client) {
         zkl_events_destroy(&context->events);
         return false;
     }
-    if (!zkl_lines_init(&client->lines, context)) {
+    if (!zkl_lines_init(&client->lines, context, config->node_bytes)) {
         zkl_receivers_destroy(&context->receivers);
         zkl_events_destroy(&context->events);
         return false;
@@ -266,16 +269,22 @@ static void close_at_exit(zkl_registered *registered) {
     zkl_close(ZKL_CONTAINER_OF(registered, zkl_client, registered));
 }
 
+/* 0: the default. */
+static bool is_sensible_bound(size_t node_bytes) {
+    return !node_bytes ||
+           (node_bytes >= ZKL_NODE_BUDGET_LEAST && node_bytes <= ZKL_NODE_BUDGET_MOST);
+}
+
 zkl_status zkl_open(const zkl_config *config, zkl_client **out) {
     if (!(config->session_timeout > 0 && config->session_timeout <= TIMEOUT_MOST) ||
-        (size_t)config->acl > ZKL_ACL_READ)
+        (size_t)config->acl > ZKL_ACL_READ || !is_sensible_bound(config->node_bytes))
         return ZKL_BAD_ARGUMENT;
     errno = 0;
     zkl_client *client = calloc(1, sizeof *client);
     if (!client)
         return ZKL_NO_MEMORY;
     client->generation = zkl_process_generation();
-    if (!init_context(client)) {
+    if (!init_context(client, config)) {
         const int why = errno;
         free(client);
         errno = why;

@@ -202,6 +202,18 @@ zkl_status zkl_give_up(zkl_contender *contender) {
     return end(contender, contender->call->give_up);
 }
 
+bool zkl_shortage_text(zkl_contender *contender, char *text, size_t size) {
+    zkl_client *client = enter(contender);
+    if (!client)
+        return false;
+    const bool known = contender->shortage.asked > 0;
+    if (known)
+        zkl_node_budget_explain(&client->lines.common.node_budget, &contender->shortage, text,
+                                size);
+    zkl_client_unlock(client);
+    return known;
+}
+
 zkl_status zkl_would_release(zkl_contender *contender) {
     zkl_client *client = enter(contender);
     if (!client)

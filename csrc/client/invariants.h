@@ -7,12 +7,14 @@
 #define ZKL_INVARIANTS_H
 
 #include "line/lines.h"
+#include "nodes/nodes.h"
 
 #ifdef ZKL_CHECK
-void zkl_invariants_check(const zkl_lines *lines);
+void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes);
 #else
-static inline void zkl_invariants_check(const zkl_lines *lines) {
+static inline void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes) {
     (void)lines;
+    (void)nodes;
 }
 #endif
 

@@ -14,6 +14,7 @@
 static void copy_stats(zkl_client *client, zkl_stats *stats) {
     *stats = client->context.counters;
     stats->unwatched = zkl_polled_count(&client->lines.common);
+    stats->node_bytes = client->lines.common.node_budget.bytes;
     stats->latency = zkl_clock_seconds(client->session.heart.latency);
     zkl_counts_sum(&client->context.counts, &stats->wait, &stats->hold);
 }

@@ -99,10 +99,11 @@ static void grant(zkl_compound_lock *lock) {
     zkl_parts_let_gate_go(lock);
 }
 
-/* True if the parents of a part have to be created first, after a pause. */
+/* True if the parents of a part have to be created first, or there is no room for its node: both
+ * after a pause. */
 static bool is_held_up(const zkl_compound_lock *lock) {
     for (size_t i = 0; i < lock->count; i++)
-        if (lock->parts[i]->line->parents_due)
+        if (lock->parts[i]->line->parents_due || lock->parts[i]->share.owed)
             return true;
     return false;
 }
@@ -318,6 +319,9 @@ static zkl_contender *start(zkl_compound_lock *lock, uint64_t tag, const zkl_ter
     head->timer.fire = head_timer;
     set_timer(lock, terms->once ? ZKL_NEVER : terms->deadline);
     if (!lock->leases && !zkl_transaction_fits(lock))
+        fail(lock, ZKL_TOO_BIG);
+    else if (!zkl_node_budget_fits(&head->common->node_budget, zkl_parts_bytes(lock),
+                                   &head->shortage))
         fail(lock, ZKL_TOO_BIG);
     else if (!zkl_parts_enter(lock))
         fail(lock, ZKL_NO_MEMORY);

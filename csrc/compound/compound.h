@@ -16,12 +16,13 @@
 
 #include "line/lines.h"
 
-/* Joins all lines at once. FAILED with ZKL_TOO_BIG: too many lines for one request. NULL: no
- * memory. */
+/* Joins all lines at once. FAILED with ZKL_TOO_BIG: too many lines for one request, or
+ * no room in the node budget. NULL: no memory. */
 zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths, size_t count,
                                      uint64_t tag, const zkl_terms *terms);
 
-/* Joins the gate, then for `count` leases of terms->permits. NULL: no memory. */
+/* Joins the gate, then for `count` leases of terms->permits. FAILED with ZKL_TOO_BIG: no room in the
+ * node budget. NULL: no memory. */
 zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
                                         size_t count, uint64_t tag, const zkl_terms *terms);
 

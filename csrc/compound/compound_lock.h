@@ -9,7 +9,9 @@
 typedef struct zkl_compound_lock zkl_compound_lock;
 
 struct zkl_compound_lock {
-    zkl_contender head; /* the host's contender; in no line */
+    /* the host's contender; in no line. Its share of the node budget is that of the leases, until
+     * they are in their line */
+    zkl_contender head;
     zkl_compound compound;
     zkl_receiver receiver; /* gets the transaction's answer */
     zkl_lines *lines;

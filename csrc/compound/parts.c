@@ -8,7 +8,11 @@
 #include "line/line.h"
 #include "line/line_state.h"
 #include "line/lines.h"
+#include "paths/node_budget.h"
 #include "port/receiver.h"
+#include "recipe/znode.h"
+
+#include <string.h>
 
 static void nobody_hears(zkl_compound *compound) {
     (void)compound;
@@ -50,6 +54,7 @@ static void all_have_left(zkl_compound_lock *lock) {
     for (size_t i = 0; i < lock->path_count; i++)
         settle_at(lock, lock->paths[i]);
     zkl_receiver_leave(&lock->head.context->receivers, &lock->receiver);
+    zkl_node_budget_return(&lock->head.common->node_budget, &lock->head.share);
     end_pause(lock);
 }
 
@@ -91,6 +96,23 @@ zkl_testimony zkl_parts_heard(zkl_contender *head, const zkl_contender *witness)
     return left ? ZKL_TESTIMONY_ONE : ZKL_TESTIMONY_LAST;
 }
 
+static size_t node_bytes(const char *path, zkl_kind kind) {
+    return strlen(path) + 1 + zkl_znode_length(kind);
+}
+
+static size_t lease_bytes(const zkl_compound_lock *lock) {
+    return lock->leases * node_bytes(lock->paths[1], ZKL_KIND_LEASE);
+}
+
+size_t zkl_parts_bytes(const zkl_compound_lock *lock) {
+    if (lock->leases)
+        return node_bytes(lock->paths[0], ZKL_KIND_LOCK) + lease_bytes(lock);
+    size_t bytes = 0;
+    for (size_t i = 0; i < lock->count; i++)
+        bytes += node_bytes(lock->paths[i], ZKL_KIND_LOCK);
+    return bytes;
+}
+
 static zkl_contender *join_part(zkl_compound_lock *lock, const char *path, zkl_kind kind) {
     const zkl_terms terms = {
         .kind = kind,
@@ -103,6 +125,7 @@ static zkl_contender *join_part(zkl_compound_lock *lock, const char *path, zkl_k
 }
 
 bool zkl_parts_join(zkl_compound_lock *lock) {
+    zkl_node_budget_return(&lock->head.common->node_budget, &lock->head.share);
     for (size_t i = 0; i < lock->count; i++) {
         const char *path = lock->leases ? lock->paths[1] : lock->paths[i];
         lock->parts[i] = join_part(lock, path, lock->leases ? ZKL_KIND_LEASE : ZKL_KIND_LOCK);
@@ -116,5 +139,6 @@ bool zkl_parts_enter(zkl_compound_lock *lock) {
     if (!lock->leases)
         return zkl_parts_join(lock);
     lock->gate = join_part(lock, lock->paths[0], ZKL_KIND_LOCK);
+    zkl_node_budget_claim(&lock->head.common->node_budget, &lock->head.share, lease_bytes(lock));
     return lock->gate != NULL;
 }

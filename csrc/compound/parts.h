@@ -5,6 +5,9 @@
 
 #include "compound/compound_lock.h"
 
+/* The bytes of the paths of all nodes that it will have at once. */
+size_t zkl_parts_bytes(const zkl_compound_lock *lock);
+
 /* A multilock's parts, or a semaphore's gate, enter their lines. false: no memory. */
 bool zkl_parts_enter(zkl_compound_lock *lock);
 /* All parts enter their lines; for a semaphore, its leases. false: no memory. */

@@ -370,6 +370,7 @@ void zkl_contender_retire(zkl_contender *c) {
     if (c->end.departure)
         zkl_list_remove(&c->common->departing, &c->end.leaving);
     zkl_contender_refused(c, ZKL_OK);
+    zkl_node_budget_return(&c->common->node_budget, &c->share);
     c->line = NULL;
     if (!c->hosted)
         free_at_end_of_step(c);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "line/line_common.h"
+#include "paths/node_budget.h"
 #include "recipe/verdict.h"
 
 typedef struct zkl_contender zkl_contender;
@@ -170,11 +171,13 @@ struct zkl_contender {
 
     zkl_phase phase : 8;
     zkl_node node : 8;
-    zkl_watch watch : 8; /* on its own node */
-    bool reading;        /* its own node is being read, without a watch */
-    zkl_status outcome;  /* of a contender that is over: ZKL_OK if it was released */
-    char *name;          /* of the node below the line's path, once known */
-    int64_t token;       /* the node's czxid; 0 while not known */
+    zkl_watch watch : 8;   /* on its own node */
+    bool reading;          /* its own node is being read, without a watch */
+    zkl_status outcome;    /* of a contender that is over: ZKL_OK if it was released */
+    char *name;            /* of the node below the line's path, once known */
+    zkl_node_share share;  /* of its node, from the join until the node is gone */
+    zkl_shortage shortage; /* why there was none for it (ZKL_TOO_BIG) */
+    int64_t token;         /* the node's czxid; 0 while not known */
     zkl_under under;
     zkl_queueing queue;
     zkl_recovery recovery;

@@ -14,6 +14,7 @@
 #include "line/recover.h"
 #include "line/send.h"
 #include "line/slow.h"
+#include "paths/node_budget.h"
 #include "paths/watch_budget.h"
 #include "port/receiver.h"
 #include "recipe/snapshot.h"
@@ -147,6 +148,17 @@ static zkl_contender *new_member(zkl_line *line, uint64_t tag, const zkl_terms *
     return c;
 }
 
+/* The compound of a part has seen that there is room for the whole. If there is none any more, the
+ * part waits for it. */
+static bool take_share(zkl_contender *c) {
+    zkl_node_budget *budget = &c->common->node_budget;
+    const size_t bytes = zkl_line_node_length(c->line, c->terms.kind);
+    if (!c->compound)
+        return zkl_node_budget_take(budget, &c->share, bytes, &c->shortage);
+    zkl_node_budget_claim(budget, &c->share, bytes);
+    return !c->share.owed || !c->terms.once;
+}
+
 static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
                            zkl_compound *compound) {
     const bool once = terms->once, vain = once && is_held_here(line, terms);
@@ -160,6 +172,8 @@ static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
         zkl_leave_fail(c, ZKL_TIMEOUT);
     } else if (once && !zkl_context_is_linked(line->context)) {
         zkl_leave_fail(c, ZKL_DISCONNECTED);
+    } else if (!take_share(c)) {
+        zkl_leave_fail(c, ZKL_TOO_BIG);
     } else {
         zkl_timer_set(&line->context->timers, &c->timer, once ? ZKL_NEVER : terms->deadline);
         zkl_send_create(c);

@@ -10,6 +10,7 @@
 #include "paths/acl_cache.h"
 #include "paths/directories.h"
 #include "line/outbox.h"
+#include "paths/node_budget.h"
 #include "paths/watch_budget.h"
 #include "port/context.h"
 
@@ -21,6 +22,7 @@ typedef struct zkl_line_common {
     zkl_context *context;
     zkl_acl_cache acl_cache;
     zkl_watch_budget watch_budget;
+    zkl_node_budget node_budget;
     zkl_directories directories;
     zkl_outbox outbox; /* batch: what it sends */
     zkl_list sent;     /* line_state: lines of which something was sent, to be settled */

@@ -7,6 +7,7 @@
 #include "base/transitions.h"
 #include "port/receiver.h"
 #include "port/wire.h"
+#include "recipe/znode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,10 @@ zkl_contender *zkl_line_member(const zkl_line *line, uint64_t number) {
 
 size_t zkl_line_length(const zkl_line *line, const char *name) {
     return strlen(line->path) + 1 + strlen(name);
+}
+
+size_t zkl_line_node_length(const zkl_line *line, zkl_kind kind) {
+    return strlen(line->path) + 1 + zkl_znode_length(kind);
 }
 
 bool zkl_line_counts(const zkl_line *line) {

@@ -10,6 +10,7 @@
 #include "line/events.h"
 #include "line/outbox.h"
 #include "line/poll_rounds.h"
+#include "paths/node_budget.h"
 #include "paths/watch_budget.h"
 
 #include <string.h>
@@ -22,9 +23,10 @@ static const char *path_of(const zkl_table_item *item) {
     return line_at(item)->path;
 }
 
-bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
+bool zkl_lines_init(zkl_lines *lines, zkl_context *context, size_t node_bytes) {
     *lines = (zkl_lines){.common = {.context = context}};
     zkl_watch_budget_init(&lines->common.watch_budget, ZKL_WATCH_BUDGET_MOST);
+    zkl_node_budget_init(&lines->common.node_budget, node_bytes);
     zkl_poll_rounds_init(&lines->common);
     zkl_outbox_init(&lines->common.outbox);
     zkl_path_table_init(&lines->by_path, path_of);
@@ -34,6 +36,7 @@ bool zkl_lines_init(zkl_lines *lines, zkl_context *context) {
 void zkl_lines_destroy(zkl_lines *lines) {
     zkl_acl_cache_clear(&lines->common.acl_cache);
     zkl_watch_budget_lost(&lines->common.watch_budget);
+    zkl_node_budget_clear(&lines->common.node_budget);
     zkl_directories_clear(&lines->common.directories);
     zkl_batches_forget(&lines->common);
     zkl_table_clear(&lines->by_path.table);

@@ -12,8 +12,9 @@ typedef struct zkl_lines {
     zkl_path_table by_path;
 } zkl_lines;
 
-/* The context already has its clock. false: no memory. */
-bool zkl_lines_init(zkl_lines *lines, zkl_context *context);
+/* The context already has its clock. `node_bytes`: the bound of the node budget; 0: the default.
+ * false: no memory. */
+bool zkl_lines_init(zkl_lines *lines, zkl_context *context, size_t node_bytes);
 void zkl_lines_destroy(zkl_lines *lines);
 
 /* The line at `path`, which is created if it does not exist; NULL: no memory. */

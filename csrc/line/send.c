@@ -6,6 +6,7 @@
 #include "paths/directories.h"
 #include "line/outbox.h"
 #include "line/polled.h"
+#include "paths/node_budget.h"
 #include "paths/watch_budget.h"
 #include "port/receiver.h"
 #include "recipe/snapshot.h"
@@ -136,6 +137,10 @@ void zkl_send_create(zkl_contender *c) {
     zkl_line_forget_node(c);
     if (!zkl_context_is_linked(c->context))
         return;
+    if (!zkl_node_budget_settle(&c->common->node_budget, &c->share)) {
+        zkl_line_retry_later(c->line);
+        return;
+    }
     if (c->compound && c->compound->wanted) {
         c->compound->wanted(c->compound);
         return;

@@ -11,7 +11,8 @@
 /* ---- about a contender's own node ---- */
 
 /* Creates the node under a new GUID, and wants a list after it: at once or with others (batch.h).
- * Forgets everything about a former node. */
+ * Forgets everything about a former node. While its share of the node budget is owed, the line's
+ * retry does it. */
 void zkl_send_create(zkl_contender *c);
 /* Deletes the node, at once or with others. */
 void zkl_send_erase(zkl_contender *c);

@@ -77,14 +77,15 @@ static const char *lacking(int why) {
     return why == EAGAIN ? "no threads left" : NULL;
 }
 
-/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log=, notes=, trace= } ->
- * client, or nil and the resource that ran out; lua/zklock has built and checked the table. */
+/* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log=, notes=, trace=,
+ * node_bytes= } -> client, or nil and the resource that ran out; lua/zklock has built and checked the table. */
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {
         .hosts = field(L, "hosts"),
         .session_timeout = number_field(L, "session_timeout"),
         .acl = (zkl_acl)number_field(L, "acl"),
+        .node_bytes = (size_t)number_field(L, "node_bytes"),
         .identifier = field(L, "identifier"),
     };
     lua_getfield(L, 1, "log");

@@ -220,6 +220,16 @@ static int contender_front(lua_State *L) {
     return 4;
 }
 
+/* contender:shortage() -> after "too big": why there was no room for its nodes; nothing: that was not
+ * the reason */
+static int contender_shortage(lua_State *L) {
+    char text[ZKL_SHORTAGE_TEXT];
+    if (!zkl_shortage_text(check(L), text, sizeof text))
+        return 0;
+    lua_pushstring(L, text);
+    return 1;
+}
+
 /* ---- frequent calls: they take no lock and allocate nothing ---- */
 
 /* True if the owner of `e` runs now. Argument `arg` is a reference to the owner: a table with it,
@@ -329,6 +339,7 @@ void zkl_open_contender(lua_State *L) {
         {"ask_validity", contender_ask_validity},
         {"nodes", contender_nodes},
         {"front", contender_front},
+        {"shortage", contender_shortage},
         {NULL, NULL},
     };
     zkl_metatable(L, ZKL_CONTENDER, methods);

@@ -19,13 +19,14 @@ static void set_counters(lua_State *L, const zkl_stats *s) {
         const char *name;
         uint64_t count;
     } fields[] = {
-        {"acquired", s->acquired},   {"released", s->released},
-        {"timeouts", s->timeouts},   {"lost", s->lost},
-        {"revoked", s->revoked},     {"abandoned", s->abandoned},
-        {"sessions", s->sessions},   {"requests_sent", s->requests_sent},
-        {"waiting", s->waiting},     {"held", s->held},
-        {"unwatched", s->unwatched}, {"handed", s->handed},
-        {"guarded", s->guarded},     {"watches", s->watches},
+        {"acquired", s->acquired},     {"released", s->released},
+        {"timeouts", s->timeouts},     {"lost", s->lost},
+        {"revoked", s->revoked},       {"abandoned", s->abandoned},
+        {"sessions", s->sessions},     {"requests_sent", s->requests_sent},
+        {"waiting", s->waiting},       {"held", s->held},
+        {"unwatched", s->unwatched},   {"handed", s->handed},
+        {"guarded", s->guarded},       {"watches", s->watches},
+        {"node_bytes", s->node_bytes},
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         set_count(L, fields[i].name, fields[i].count);

@@ -182,12 +182,26 @@ static int node_request_failed(lua_State *L) {
     return 1;
 }
 
+/* request:shortage() -> after "too big": why there was no room for its nodes, or nil */
+static int node_request_shortage(lua_State *L) {
+    char text[ZKL_SHORTAGE_TEXT];
+    if (!zkl_node_request_shortage(check(L), text, sizeof text))
+        return 0;
+    lua_pushstring(L, text);
+    return 1;
+}
+
 void zkl_open_node_request(lua_State *L) {
     static const luaL_Reg methods[] = {
-        {"__gc", node_request_drop},     {"drop", node_request_drop},
-        {"data", node_request_data},     {"stat", node_request_stat},
-        {"names", node_request_names},   {"found", node_request_found},
-        {"failed", node_request_failed}, {NULL, NULL},
+        {"__gc", node_request_drop},
+        {"drop", node_request_drop},
+        {"data", node_request_data},
+        {"stat", node_request_stat},
+        {"names", node_request_names},
+        {"found", node_request_found},
+        {"failed", node_request_failed},
+        {"shortage", node_request_shortage},
+        {NULL, NULL},
     };
     zkl_metatable(L, ZKL_NODE_REQUEST, methods);
 }

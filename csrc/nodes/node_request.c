@@ -176,7 +176,7 @@ void zkl_node_request_tell(zkl_node_request *e, void (*told)(void *of, zkl_statu
 }
 
 void zkl_node_request_start(zkl_node_request *e, zkl_nanos deadline) {
-    e->too_big = is_too_big(e);
+    e->too_big = is_too_big(e) || !zkl_node_request_take_share(e);
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_WAITING);
     if (!e->guarded) /* one under a hold does not depend on earlier releases */
         zkl_outbox_hurry(&e->nodes->lines->common.outbox);
@@ -188,6 +188,7 @@ void zkl_node_request_free(zkl_node_request *e) {
     if (zkl_node_request_is_unknown(e))
         /* as zkl_node_request_finish does for ZKL_UNKNOWN */
         zkl_barrier_forget(&e->nodes->barrier);
+    zkl_node_request_end_share(e, zkl_node_request_is_unknown(e) ? ZKL_UNKNOWN : ZKL_CANCELLED);
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
     zkl_timer_clear(&context->timers, &e->timer);
     zkl_events_drop(&context->events, &e->answer);
@@ -217,6 +218,13 @@ zkl_client *zkl_node_request_client(const zkl_node_request *e) {
 
 const zkl_content *zkl_node_request_content(const zkl_node_request *e, size_t index) {
     return index < e->count ? &e->contents[index] : NULL;
+}
+
+bool zkl_node_request_shortage(const zkl_node_request *e, char *text, size_t size) {
+    if (!e->shortage.asked)
+        return false;
+    zkl_node_budget_explain(&e->nodes->lines->common.node_budget, &e->shortage, text, size);
+    return true;
 }
 
 bool zkl_node_request_found(const zkl_node_request *e) {

@@ -60,6 +60,7 @@ static int send_out(zkl_node_request *e) {
             return rc;
         e->parents_due = false;
     }
+    e->turn = ++e->nodes->turns;
     zkl_receiver_enter(&context->receivers, &e->receiver);
     const zkl_return back = {e->receiver.id, ZKL_NODE_REQUEST_OPERATION, 0};
     if (e->several)

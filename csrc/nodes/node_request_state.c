@@ -4,7 +4,11 @@
 #include "base/backoff.h"
 #include "base/status.h"
 #include "nodes/barrier.h"
+#include "paths/node_budget.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <zookeeper/zookeeper.h>
 
 /* Pauses after servers have refused for now. */
@@ -42,6 +46,78 @@ void zkl_node_request_set_stage(zkl_node_request *e, zkl_node_request_stage to) 
                         &e->item);
 }
 
+/* ---- its ephemeral nodes ---- */
+
+static zkl_node_budget *budget_of(const zkl_node_request *e) {
+    return &e->nodes->lines->common.node_budget;
+}
+
+/* 0: it makes no ephemeral node. */
+static size_t node_bytes(const zkl_op *op) {
+    if (op->kind != ZKL_OP_CREATE || !op->ephemeral)
+        return 0;
+    return strlen(op->path) + (op->sequential ? ZKL_NODE_BUDGET_DIGITS : 0);
+}
+
+bool zkl_node_request_take_share(zkl_node_request *e) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < e->count; i++)
+        bytes += node_bytes(&e->ops[i]);
+    return !bytes || zkl_node_budget_take(budget_of(e), &e->share, bytes, &e->shortage);
+}
+
+/* The full path of a node that it has made. NULL: no memory. */
+static char *path_made(const zkl_node_request *e, size_t index) {
+    const zkl_op *op = &e->ops[index];
+    char *path = NULL;
+    if (!op->sequential)
+        return strdup(op->path);
+    return asprintf(&path, "%.*s%s", (int)e->nodes->context->chroot, op->path,
+                    e->contents[index].data) < 0
+               ? NULL
+               : path;
+}
+
+/* The servers have carried the operation out. */
+static void note_done(zkl_node_request *e, size_t index) {
+    const zkl_op *op = &e->ops[index];
+    if (node_bytes(op)) {
+        char *path = path_made(e, index);
+        zkl_node_budget_made(budget_of(e), &e->share, node_bytes(op), path, e->turn);
+        free(path);
+    }
+    const int64_t owner = e->contents[index].stat.session;
+    const bool read = op->kind == ZKL_OP_GET || op->kind == ZKL_OP_EXISTS;
+    if (op->kind == ZKL_OP_DELETE || (read && owner != e->nodes->context->session))
+        zkl_node_budget_gone(budget_of(e), op->path, e->turn);
+}
+
+/* The answer is lost: nothing that was handed over so far shows whether the node is there. */
+static void note_doubt(zkl_node_request *e, const zkl_op *op) {
+    if (node_bytes(op))
+        zkl_node_budget_made(budget_of(e), &e->share, node_bytes(op),
+                             op->sequential ? NULL : op->path, e->nodes->turns + 1);
+}
+
+/* Without the node of an operation that needs it. */
+static void note_missing(zkl_node_request *e) {
+    const size_t index = e->several ? e->failed - 1 : 0;
+    if (index < e->count && e->ops[index].kind != ZKL_OP_CREATE)
+        zkl_node_budget_gone(budget_of(e), e->ops[index].path, e->turn);
+}
+
+void zkl_node_request_end_share(zkl_node_request *e, zkl_status status) {
+    for (size_t i = 0; i < e->count; i++) {
+        if (status == ZKL_OK)
+            note_done(e, i);
+        else if (status == ZKL_UNKNOWN)
+            note_doubt(e, &e->ops[i]);
+    }
+    if (status == ZKL_NO_NODE)
+        note_missing(e);
+    zkl_node_budget_return(budget_of(e), &e->share);
+}
+
 /* A read can show the result of a write that is unknown, but not on a server that has not seen the
  * write yet, and the session may have moved to such a server. So the next read is behind a new
  * barrier. */
@@ -49,6 +125,7 @@ void zkl_node_request_finish(zkl_node_request *e, zkl_status status) {
     if (status == ZKL_UNKNOWN)
         zkl_barrier_forget(&e->nodes->barrier);
     e->nodes->context->counters.guarded += e->guarded && status == ZKL_OK;
+    zkl_node_request_end_share(e, status);
     zkl_node_request_set_stage(e, ZKL_NODE_REQUEST_DONE);
     zkl_timer_clear(&e->nodes->context->timers, &e->timer);
     if (e->told)

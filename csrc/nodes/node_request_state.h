@@ -34,6 +34,9 @@ struct zkl_node_request {
     zkl_content *contents; /* of each operation */
     size_t count;          /* 0: a sync */
     bool several, once, too_big, malformed;
+    zkl_node_share share; /* of the ephemeral nodes that it makes */
+    zkl_shortage shortage;
+    uint64_t turn; /* the number of its latest handing over (nodes->turns) */
     bool guarded;
     zkl_contender *guard; /* NULL: none, or it is gone */
     /* the numbers of the contenders whose nodes come first, as checks */
@@ -61,6 +64,10 @@ void zkl_node_request_set_stage(zkl_node_request *request, zkl_node_request_stag
 void zkl_node_request_finish(zkl_node_request *request, zkl_status status);
 /* Ends it: its result is unknown, or `status` says why it was not performed. */
 void zkl_node_request_give_up(zkl_node_request *request, zkl_status status);
+/* Takes a share of the node budget for the ephemeral nodes that it makes. false: there is no room. */
+bool zkl_node_request_take_share(zkl_node_request *request);
+/* Ends that share: what the result of the request says about ephemeral nodes counts from now on. */
+void zkl_node_request_end_share(zkl_node_request *request, zkl_status status);
 /* A read was cut off: the next link continues it, or a pause. A single try ends. */
 void zkl_node_request_cut_off(zkl_node_request *request);
 /* The servers answered `rc` and carried nothing out: it waits, and nothing goes out before a pause

@@ -19,6 +19,7 @@ typedef struct zkl_nodes {
     zkl_list handed;  /* node_request: on their way */
     zkl_timer retry;  /* node_request: nothing goes out before it fires */
     zkl_nanos pause;  /* node_request: the latest pause before that */
+    uint64_t turns;   /* node_request: how many were handed over */
 
     zkl_path_table node_watches; /* node_watch: by path */
     zkl_lines *lines;

@@ -32,6 +32,11 @@ void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind) {
     write_name(name, guid, own_markers[kind]);
 }
 
+size_t zkl_znode_length(zkl_kind kind) {
+    return sizeof "_c_01234567-0123-4567-8123-0123456789ab" - 1 + strlen(own_markers[kind]) +
+           sizeof "0123456789" - 1;
+}
+
 void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid) {
     write_name(name, guid, "-mark");
 }

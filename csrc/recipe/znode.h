@@ -13,6 +13,9 @@
  * sequence. */
 void zkl_znode_make(char name[ZKL_ZNODE_SIZE], zkl_guid guid, zkl_kind kind);
 
+/* The bytes of such a name, with a sequence of ten digits. */
+size_t zkl_znode_length(zkl_kind kind);
+
 /* Writes "_c_<uuid>-mark": a name that no lock's node has. */
 void zkl_znode_make_mark(char name[ZKL_ZNODE_SIZE], zkl_guid guid);
 

@@ -5,7 +5,9 @@
 #include "line/contender.h"
 #include "line/doubt.h"
 #include "line/line.h"
+#include "line/line_state.h"
 #include "line/send.h"
+#include "paths/node_budget.h"
 #include "shared/handoff.h"
 #include "shared/linger.h"
 #include "shared/node_state.h"
@@ -389,6 +391,14 @@ static void wait_for(zkl_shared_node *shared, zkl_contender *c, const zkl_terms 
         zkl_shared_node_mark_dirty(shared);
 }
 
+/* True if it has a node, and that one has its share of the node budget; or there is room for one. */
+static bool has_place(const zkl_shared_node *shared, zkl_contender *c) {
+    if (shared->contender && !shared->contender->share.owed)
+        return true;
+    return zkl_node_budget_fits(&c->common->node_budget,
+                                zkl_line_node_length(shared->line, shared->kind), &c->shortage);
+}
+
 static zkl_shared_node *lend(zkl_contender *writer, zkl_shared_node *write) {
     zkl_shared_node *read = shared_new(write->line, ZKL_KIND_READ);
     if (!read)
@@ -411,6 +421,10 @@ static zkl_contender *join_under(uint64_t tag, const zkl_terms *terms) {
     if (!c)
         return NULL;
     read->sharing = *terms->sharing;
+    if (!has_place(read, c)) {
+        zkl_handoff_fail(c, ZKL_TOO_BIG);
+        return c;
+    }
     write->sealed = true;
     wait_for(read, c, terms);
     return c;
@@ -438,7 +452,10 @@ zkl_contender *zkl_shared_node_join(zkl_line *line, uint64_t tag, const zkl_term
         zkl_shared_node_make_way(line);
         if (terms->once)
             try_once(shared);
-        wait_for(shared, c, terms);
+        if (has_place(shared, c))
+            wait_for(shared, c, terms);
+        else
+            zkl_handoff_fail(c, ZKL_TOO_BIG);
     }
     return c;
 }

@@ -36,6 +36,7 @@ local zklock = {
 
 local IDENTIFIER_MOST, CREDENTIAL_MOST = 1024, 65536 -- bytes
 local TIMEOUT_MOST = 3600 -- seconds
+local NODE_BYTES_LEAST, NODE_BYTES_MOST = 1000, 100000000
 
 -- Levels of connect's caller, seen from a function below that connect calls, and from a check called there.
 local CALLER, CHECK = 3, 4
@@ -121,6 +122,13 @@ local function check_identifier(identifier)
   return identifier
 end
 
+local function check_node_bytes(bytes)
+  if bytes == nil then return nil end
+  -- No tail call: see check_acl.
+  local checked = check.integer(bytes, "options.node_bytes", NODE_BYTES_LEAST, NODE_BYTES_MOST, CHECK)
+  return checked
+end
+
 local LEVELS = { error = "error", warn = "warn", debug = "debug" }
 
 local function check_log_level(level, log)
@@ -193,6 +201,7 @@ function zklock.connect(hosts, options)
     auth = auth,
     acl = check_acl(options.acl, is_known),
     identifier = check_identifier(options.identifier),
+    node_bytes = check_node_bytes(options.node_bytes),
     tls = tls,
     log = log ~= nil,
     notes = options.log ~= false and adapter.note ~= nil,

@@ -174,6 +174,7 @@ end
 --- What is due now; in a new coroutine.
 ---@return zklock.Hold? hold granted: for a run
 ---@return string? err the line has refused the job
+---@return string? why
 local function begin(job)
   local hold, thread = job.hold, coroutine.running()
   if job.has_failed then return fail(job) end
@@ -188,7 +189,7 @@ local function begin(job)
   if hold.state ~= "held" then
     job.hold = false
     job.lock_path:forgive(job)
-    if hold.state == "failed" then return nil, hold.err or job.refusal end
+    if hold.state == "failed" then return nil, hold.err or job.refusal, hold:shortage(hold.err) end
     pause(job, short_pause(job))
     return nil
   end
@@ -283,10 +284,10 @@ end
 
 --- The callback. An error goes to `on_error`, and then `fail` ends the round.
 function play(job)
-  local hold, refused = quietly(begin, job)
+  local hold, refused, why = quietly(begin, job)
   if refused and refused ~= "closed" and refused ~= "forked" then
     quietly(pause, job, failed_pause(job))
-    return report(job, refused)
+    return report(job, refused, why)
   end
   if not hold then return end
   local number = job.number

@@ -123,6 +123,7 @@ end
 ---@param caller any the owner of a call that names no owner, if that is the owner here; else nil
 ---@return zklock.Hold? hold
 ---@return string|thread|table err_or_here or the running coroutine, or `owner.main`
+---@return string? why of "too big"
 local function seek(lock, deadline, once, who, caller)
   if lock.handed == NOBODY then lock.handed = lock.lock_path:shown() end
   local lock_path, client = lock.lock_path, lock.client
@@ -146,13 +147,13 @@ local function seek(lock, deadline, once, who, caller)
   local err = hold:acquire(deadline, once, here, caller)
   if hold.state == "held" then return hold, here end
   if err == "lost" then lock_path:forgive(who) end -- the caller hears of it now
-  return nil, err
+  return nil, err, hold:shortage(err)
 end
 
 --- Hands out the hold, to a guard or as a token; or returns nil, the error and its reason. If this raises before the
 --- hold counts as handed out, `ClientHolds` takes the hold back. So nothing that can raise comes after that.
-local function hand_out(lock, who, made, hold, err_or_here)
-  if not hold then return lock.client.waits:failure(err_or_here) end
+local function hand_out(lock, who, made, hold, err_or_here, why)
+  if not hold then return lock.client.waits:failure(err_or_here, why) end
   if hold.state == "failed" then return nil, hold.err end -- a debug hook has called zklock meanwhile
   lock.lock_path:forgive(who)
   if not made then
@@ -366,10 +367,10 @@ function Lock:with(timeout, ...)
   check.deadline(timeout, "timeout")
   check.func(fn, "fn")
   local who, args = owner_or_current(self), pack(select(first, ...))
-  local kept, err
+  local kept, err, why
   local function call() return pack(fn(kept:token(), unpack(args, 1, args.n))) end
-  kept, err = self:guard(timeout, who)
-  if not kept then return self.client.waits:failure(err) end
+  kept, err, why = self:guard(timeout, who)
+  if not kept then return self.client.waits:failure(err, why) end
   local ok, results = xpcall(call, errors.with_traceback) -- allocations from here on happen inside this call
   local ended, released
   ended, released, err = pcall(end_with, self, kept, who, not ok)

@@ -9,7 +9,7 @@ local options = {}
 options.known = {
   connect = {
     session_timeout = true, connect_timeout = true, auth = true, acl = true, identifier = true, loop = true,
-    on_state = true, on_error = true, log = true, log_level = true, tls = true,
+    on_state = true, on_error = true, log = true, log_level = true, tls = true, node_bytes = true,
   },
   mutex = { fair = true, linger = true, handoffs = true, stint = true, max_hold = true, max_waiting = true,
     owner = true, name = true, slow = true },
@@ -40,6 +40,8 @@ options.known = {
 ---  of all clients of the process; false: also no lines in nginx's error log
 ---@field log_level "error"|"warn"|"debug"|nil the lowest level that `log` gets; default "warn";
 ---  "debug": also a line for each change of a state, see docs/internals/tracing.md
+---@field node_bytes integer? so many bytes the paths of the client's ephemeral nodes may have, with the
+---  chroot; 1,000 to 100,000,000, default 900,000. Beyond it an acquire fails with "too big"
 ---@field tls { ca: string, cert: string, key: string, password: string? }? paths of files in PEM
 ---  form, and the key's password if it has one
 

@@ -68,7 +68,7 @@ function Semaphore:acquire(timeout, count)
   local hold = Hold.new(lock_path, lease.listener, lease, count)
   lease:bind(hold)
   local err = hold:acquire(deadline, once, here)
-  if hold.state ~= "held" then return client.waits:failure(err) end
+  if hold.state ~= "held" then return client.waits:failure(err, hold:shortage(err)) end
   return core.hand_over(hand_out, lease, here)
 end
 

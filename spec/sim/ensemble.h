@@ -13,6 +13,9 @@ enum { SERVERS = 3 };
 
 int64_t sim_session_id(const sim_session *session);
 bool sim_session_is_open(const sim_session *session);
+/* Bytes of the paths of its nodes. */
+size_t sim_session_bytes(const sim_session *session);
+void sim_session_count_node(sim_session *session, ssize_t bytes);
 /* NULL: there never was one. */
 sim_session *sim_session_find(int64_t id);
 /* Of somebody who has no socket, and lives until it is closed: a stranger. */

@@ -562,6 +562,9 @@ static void set_up_lines(const sim_plan *plan, bool is_narrow) {
         history.hosts[i].callers_most = 2 * (unsigned)lines.count + 6;
 }
 
+/* The histories whose requests are counted (costs) have all the nodes that they ask for. */
+#define FEW_NODES_FROM 1000
+
 static void set_up(const sim_plan *plan) {
     memset(&history, 0, sizeof history);
     history.plan = plan;
@@ -579,6 +582,9 @@ static void set_up(const sim_plan *plan) {
     const bool is_secured = sim_once_in(5), is_narrow = sim_once_in(5);
     const bool has_notes = plan->seed % 3 != 0; /* the others have locks alone */
     const size_t watches_most = 200 + 100 * sim_any(6);
+    const size_t nodes_most = plan->seed % 9 == 0 && plan->seed > FEW_NODES_FROM
+                                  ? 400 + 200 * (size_t)(plan->seed / 9 % 8)
+                                  : 0;
     if (history.faults & OPERATORS)
         sim_forget_to_hang_up(2 + sim_any(10));
     if (is_narrow)
@@ -593,6 +599,7 @@ static void set_up(const sim_plan *plan) {
         history.hosts[i].is_cut = history.faults & CUTS;
         history.hosts[i].is_robbed = history.faults & OPERATORS;
         history.hosts[i].watches_most = is_narrow ? watches_most : 0;
+        history.hosts[i].nodes_most = nodes_most;
     }
     if (plan->seed % 13 == 6 && !(plan->seed & SIM_MANY_LINES))
         set_up_distance();

@@ -142,6 +142,8 @@ static void go_on(sim_event *event) {
 /* ---- polling ---- */
 
 static void check_failure(const sim_caller *c, zkl_status status) {
+    if (status == ZKL_TOO_BIG && c->host->nodes_most)
+        return;
     switch ((int)status) {
     case ZKL_TIMEOUT:
     case ZKL_DISCONNECTED:
@@ -569,6 +571,8 @@ void sim_host_open(sim_host *host) {
     sim_machine *before = enter(host);
     SIM_CHECK(zkl_open(&config, &host->client) == ZKL_OK);
     zkl_hang_up(host->client); /* nobody looks at the descriptor */
+    if (host->nodes_most)
+        host->client->lines.common.node_budget.most = host->nodes_most;
     if (host->watches_most)
         host->client->lines.common.watch_budget.most = host->watches_most;
     if (host->watches_most)

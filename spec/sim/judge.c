@@ -366,11 +366,23 @@ static void check_watches(const sim_host *host) {
                  watched, locks->bytes);
 }
 
+/* Whatever the servers have counts, also what the client has only asked for. */
+static void check_nodes(const sim_host *host) {
+    const zkl_client *client = host->client;
+    const int64_t id = client->context.session;
+    const sim_session *session = id ? sim_session_find(id) : NULL;
+    const zkl_node_budget *budget = &client->lines.common.node_budget;
+    if (session && sim_session_is_open(session) && sim_session_bytes(session) > budget->bytes)
+        sim_fail("host %d has ephemeral nodes of %zu bytes, and counts %zu", host->machine.id,
+                 sim_session_bytes(session), budget->bytes);
+}
+
 void sim_judge(sim_host *host) {
     if (!host->client || host->client->closing)
         return;
     check_goes_on(host);
     check_watches(host);
+    check_nodes(host);
     sim_slow_judge(host);
     const zkl_stats *count = &host->client->context.counters;
     check_validity(host);

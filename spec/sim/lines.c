@@ -169,6 +169,8 @@ static bool is_of_line(const sim_caller *c) {
 void sim_lines_answered(const sim_caller *c) {
     if (!lines.plan.is_calm || c->is_granted || !is_of_line(c))
         return;
+    if (c->status == ZKL_TOO_BIG && c->host->nodes_most)
+        return;
     if (c->status == ZKL_DISCONNECTED && sim_now < lines.began + ZKL_SECOND)
         return; /* it tries once, and its client has no session yet */
     switch (c->status) {

@@ -15,6 +15,7 @@ struct sim_session {
     int64_t closed; /* zxid; 0: not */
     int home;       /* the server that has it, as the leader knows */
     void *owner;
+    size_t node_bytes;   /* of the paths of its nodes */
     unsigned touched_at; /* bits: servers that have heard of it since they last told the leader */
 };
 

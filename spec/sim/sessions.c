@@ -12,6 +12,14 @@ bool sim_session_is_open(const sim_session *s) {
     return s->open;
 }
 
+size_t sim_session_bytes(const sim_session *s) {
+    return s->node_bytes;
+}
+
+void sim_session_count_node(sim_session *s, ssize_t bytes) {
+    s->node_bytes += (size_t)bytes;
+}
+
 sim_session *sim_session_find(int64_t id) {
     sim_session *s = sim_ensemble.sessions;
     while (s && s->id != id)

@@ -15,7 +15,20 @@ static size_t change_count, change_room;
 
 /* ---- changes ---- */
 
+/* Its session has one more, or one less. */
+static void count_node(const fake_node *node, bool more) {
+    sim_session *s = node->owner ? sim_session_find(node->owner) : NULL;
+    int32_t number = 0;
+    zkl_znode_parse(fake_name(node), &number);
+    const bool is_long = number <= -1000000000; /* the budget counts ten digits, not eleven */
+    const ssize_t bytes = (ssize_t)strlen(node->path) - is_long;
+    if (s)
+        sim_session_count_node(s, more ? bytes : -bytes);
+}
+
 static void note(int type, fake_node *node) {
+    if (type == EVENT_CREATED || type == EVENT_DELETED)
+        count_node(node, type == EVENT_CREATED);
     if (change_count == change_room) {
         change_room = change_room ? 2 * change_room : 256;
         changes = realloc(changes, change_room * sizeof *changes);
@@ -250,6 +263,8 @@ static void undo(size_t first_change, const int64_t *pzxids) {
     while (change_count > first_change) {
         const sim_change *c = &changes[--change_count];
         const int64_t pzxid = pzxids[change_count - first_change];
+        if (c->type == EVENT_CREATED || c->type == EVENT_DELETED)
+            count_node(c->node, c->type == EVENT_DELETED);
         if (c->type == EVENT_CREATED)
             fake_unmake(sim_tree, c->node, pzxid);
         else if (c->type == EVENT_DELETED)

@@ -48,7 +48,7 @@ static void begin(void) {
     client.session.servers.chroot = no_chroot;
     CHECK(zkl_events_init(&client.context.events));
     CHECK(zkl_receivers_init(&client.context.receivers));
-    CHECK(zkl_lines_init(&client.lines, &client.context));
+    CHECK(zkl_lines_init(&client.lines, &client.context, 0));
     client.queries = (zkl_queries){
         .context = &client.context, .common = &client.lines.common, .state = &client.session.state};
     zkl_node_requests_init(&client.nodes, &client.context, &client.session.state);

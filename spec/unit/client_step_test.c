@@ -20,7 +20,7 @@ static void begin(void) {
     memset(&client, 0, sizeof client);
     pthread_mutex_init(&client.mutex, NULL);
     client.context.clock = &fake_clock;
-    CHECK(zkl_lines_init(&client.lines, &client.context));
+    CHECK(zkl_lines_init(&client.lines, &client.context, 0));
     zkl_node_requests_init(&client.nodes, &client.context, &client.session.state);
     zkl_node_watches_init(&client.nodes, &client.lines);
     client.session.context = client.session.heart.context = &client.context;

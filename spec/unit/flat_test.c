@@ -23,9 +23,10 @@ void __sanitizer_cov_trace_pc(void) {
 }
 
 /* What is legal is for the other tests to look at: it looks at everybody. */
-void zkl_invariants_check(const zkl_lines *lines);
-void zkl_invariants_check(const zkl_lines *lines) {
+void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes);
+void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes) {
     (void)lines;
+    (void)nodes;
 }
 
 /* The engine's part of what a test does costs so much, with so many others. */
@@ -389,7 +390,7 @@ static void what_one_takes(void) {
 
 /* There are as many of these as callers wait. */
 static void who_waits_takes_little_memory(void) {
-    CHECK(sizeof(zkl_contender) <= 496);
+    CHECK(sizeof(zkl_contender) <= 512);
     CHECK(sizeof(zkl_child) <= 64);
 }
 

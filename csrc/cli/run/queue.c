@@ -171,7 +171,7 @@ static void await_grant(struct session *session) {
 }
 
 static void end_failed(struct session *session) {
-    char path[CLI_TEXT_SHOWN];
+    char path[CLI_TEXT_SHOWN], why[ZKL_SHORTAGE_TEXT];
     const struct run_options *options = &session->run->options;
     cli_text_show(path, sizeof path, options->paths[0]);
     if (session->status == ZKL_DISCONNECTED)
@@ -181,6 +181,10 @@ static void end_failed(struct session *session) {
     else if (session->status == ZKL_TIMEOUT)
         cli_session_end(session, options->conflict_code, "busy",
                         "busy: %s was not free within %g s", path, options->wait);
+    else if (session->status == ZKL_TOO_BIG &&
+             zkl_shortage_text(session->contender, why, sizeof why))
+        cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s: %s",
+                        zkl_status_text(session->status), path, why);
     else
         cli_session_end(session, cli_exit_code(session->status), "error", "%s: %s",
                         zkl_status_text(session->status), path);

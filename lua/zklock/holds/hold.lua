@@ -368,6 +368,12 @@ function Hold:release(failed)
   return ok, err
 end
 
+--- Why there was no room for its nodes, if that is what `err` says.
+---@return string? why
+function Hold:shortage(err)
+  return err == "too big" and self.contender:shortage() or nil
+end
+
 --- Seconds for which the servers cannot grant it to another owner; 0 if it is not held. One call of
 --- the C core.
 ---@return number seconds

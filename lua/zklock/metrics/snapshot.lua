@@ -77,6 +77,7 @@ function snapshot.empty()
   counters.zklock_sessions_total[""], counters.zklock_requests_total[""] = 0, 0
   counters.zklock_abandoned_total[""] = 0
   gauges.zklock_oldest_wait_seconds[""], gauges.zklock_oldest_hold_seconds[""] = 0, 0
+  gauges.zklock_node_bytes[""] = 0
   add_histogram(made.histograms.zklock_heartbeat_seconds, "", {})
   for _, state in ipairs(families.states) do gauges.zklock_clients[label("state", state)] = 0 end
   add_counts(made, "", NO_COUNTS)
@@ -102,6 +103,7 @@ function snapshot.of(client, label_of)
   add_histogram(made.histograms.zklock_heartbeat_seconds, "", measures.heartbeat)
   gauges.zklock_oldest_wait_seconds[""] = measures.oldest_wait
   gauges.zklock_oldest_hold_seconds[""] = measures.oldest_hold
+  gauges.zklock_node_bytes[""] = measures.node_bytes
   gauges.zklock_clients[label("state", client.native:state())] = 1
   if measures.held > 0 then gauges.zklock_validity_seconds[""] = measures.validity end
   return made

@@ -12,6 +12,11 @@ local function failure(client, err, more)
   return client.waits:failure(err)
 end
 
+--- Why there was no room for the ephemeral nodes that it makes.
+local function shortage(answer)
+  return answer:shortage()
+end
+
 --- Performs one op.
 ---@param client zklock.Client
 ---@param op table from `ops`
@@ -19,14 +24,15 @@ end
 ---@return string? err
 ---@return string? why of "disconnected"
 function node_requests.one(client, op, deadline, once)
-  local ok, answer = query(client, function(tag) return client.native:perform(op, tag, deadline, once) end)
+  local ok, answer, why = query(client, function(tag) return client.native:perform(op, tag, deadline, once) end,
+    shortage)
   if ok then return answer end
-  return failure(client, answer)
+  return failure(client, answer, why)
 end
 
---- The index of the op that has failed in a transaction.
+--- The index of the op that has failed in a transaction; or as `shortage`.
 local function failed(answer)
-  return answer:failed()
+  return answer:failed() or answer:shortage()
 end
 
 --- Performs all of the ops or none.

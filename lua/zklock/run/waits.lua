@@ -187,12 +187,14 @@ end
 
 --- The results of a call that failed. "disconnected" comes with its reason; a wait that the loop
 --- has refused comes with the loop's advice.
+---@param why string? known already
 ---@return nil
 ---@return string? err
 ---@return string? why
-function Waits:failure(err)
+function Waits:failure(err, why)
+  if why then return nil, err, why end
   if err == "disconnected" then return nil, err, self.native:trouble() end
-  local why = advice(self.loop, err)
+  why = advice(self.loop, err)
   if why then return nil, err, why end
   return nil, err
 end

@@ -40,7 +40,7 @@ void fake_leave(fake_client *client) {
     zkl_contenders_sweep(&client->lines.common);
     if (client->beats)
         zkl_heart_advance(&client->heart);
-    zkl_invariants_check(&client->lines);
+    zkl_invariants_check(&client->lines, &client->nodes);
     /* No watch that the library has is forgotten, and all of them fit into the servers' packet. */
     CHECK(fake_watched_bytes(client) <=
           client->lines.common.watch_budget.bytes + client->nodes.watch_budget.bytes);
@@ -95,7 +95,7 @@ fake_client *fake_client_new(fake_servers *servers) {
     context->guid = (UINT64_C(0xabc000) + ++guids) & ZKL_GUID_MASK;
     context->identifier = "me";
     must(zkl_events_init(&context->events) && zkl_receivers_init(&context->receivers) &&
-         zkl_lines_init(&client->lines, context));
+         zkl_lines_init(&client->lines, context, 0));
     client->queries =
         (zkl_queries){.context = context, .common = &client->lines.common, .state = &client->state};
     zkl_node_requests_init(&client->nodes, context, &client->state);

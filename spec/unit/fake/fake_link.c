@@ -133,6 +133,7 @@ void fake_expire(fake_client *client) {
     zkl_queries_suspend(&client->queries);
     zkl_node_requests_unlink(&client->nodes);
     zkl_node_watches_unlink(&client->nodes);
+    zkl_node_budget_expire(&client->lines.common.node_budget);
     zkl_lines_unlink(&client->lines);
     fake_leave(client);
 }
