@@ -7,6 +7,7 @@ local page = require "zklock.metrics.page"
 local page_json = require "zklock.metrics.page_json"
 local render = require "zklock.metrics.render"
 local tally = require "zklock.metrics.tally"
+local text = require "zklock.base.text"
 local view = require "zklock.metrics.view"
 
 local nginx = {}
@@ -14,6 +15,8 @@ local nginx = {}
 --- How often, and how many seconds in between, the page looks whether all workers have written their
 --- parts: they look once a second whether somebody wants them.
 local LOOKS, PAUSE = 16, 0.1
+--- Bytes of a request's parameter.
+local PARAMETER_BYTES = 1000
 
 local function check_dict(dict, name, level)
   local is_dict = type(dict) == "table" and type(dict.safe_add) == "function" and type(dict.incr) == "function"
@@ -79,10 +82,10 @@ local function await_parts(store, publisher)
   return found
 end
 
---- A parameter of the request as text; "": it has none, or several.
+--- A parameter of the request, spelled; "": it has none, or several.
 local function parameter(name)
   local value = ngx.req.get_uri_args()[name]
-  return type(value) == "string" and value or ""
+  return type(value) == "string" and text.shown(value, PARAMETER_BYTES) or ""
 end
 
 function nginx.page(dict)
@@ -91,7 +94,8 @@ function nginx.page(dict)
   Store.new(dict):want_page()
   local store = store_of(dict)
   local found = await_parts(store, Publisher.of(dict))
-  local shown, is_json = view.new(store, found, parameter "filter"), parameter "format" == "json"
+  local shown = view.new(store, found, { filter = parameter "filter", still = parameter "still" })
+  local is_json = parameter "format" == "json"
   local header = ngx.header
   header.content_type = is_json and "application/json" or "text/html; charset=utf-8"
   header.cache_control = "no-store"

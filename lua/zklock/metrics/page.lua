@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
 --- page: the HTML page for operators. It has no script, and everything from outside is escaped.
-local text = require "zklock.base.text"
 local view = require "zklock.metrics.view"
 
 --- Seconds until the page loads itself again.
@@ -11,8 +10,6 @@ local PATHS_MOST, HOLDERS_MOST = 5000, 3
 local HALF_DAY = 12 * 3600
 --- A path that is not longer stands in one piece.
 local SHORT = 60
---- Bytes of the filter that it shows.
-local FILTER_BYTES = 200
 
 local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
@@ -159,7 +156,7 @@ local function table_of_locks(self)
   for i = 1, math.min(#self.paths, PATHS_MOST) do rows[i] = row_of_path(self, self.paths[i]) end
   lines[1] = table_of("locks", { "path", "kind", "held by", "token", "since (UTC)", "valid for", "waiting",
     "longest", "who waits longest" }, rows)
-    or self.filter == "" and "<p>Nothing is held or waited for.</p>"
+    or self.parameters.filter == "" and "<p>Nothing is held or waited for.</p>"
     or "<p>Nothing that is held or waited for matches the filter.</p>"
   if #self.paths > PATHS_MOST then
     lines[#lines + 1] = ("<p>These are %d paths of %d: use the filter.</p>"):format(PATHS_MOST, #self.paths)
@@ -172,11 +169,23 @@ local function table_of_locks(self)
   return table.concat(lines, "\n")
 end
 
+--- A link to the page as it is, but for these parameters.
+local function link(self, words, changes)
+  local query = {}
+  for _, name in ipairs { "filter", "still", "format" } do
+    local value = changes[name] or self.parameters[name]
+    if value and value ~= "" then query[#query + 1] = name .. "=" .. ngx.escape_uri(value) end
+  end
+  return ('<a href="?%s">%s</a>'):format(html(table.concat(query, "&")), words)
+end
+
 local function filter_form(self)
-  local filter = html(text.shown(self.filter, FILTER_BYTES))
+  local still = self.parameters.still
   return ('<form method="get"><label>Part of a path, kind, owner or HOST:PID: <input name="filter" value="%s"></label> '
-    .. '<button>Filter</button> <a href="?">all</a> <a href="?format=json%s">JSON</a></form>')
-    :format(filter, self.filter ~= "" and "&amp;filter=" .. html(ngx.escape_uri(self.filter)) or "")
+    .. '<input type="hidden" name="still" value="%s"><button>Filter</button> %s %s %s</form>')
+    :format(html(self.parameters.filter), html(still), link(self, "all", { filter = "" }),
+      link(self, "JSON", { format = "json" }),
+      still == "" and link(self, "stand still", { still = "yes" }) or link(self, "go on", { still = "" }))
 end
 
 -- ---- the events -----------------------------------------------------------------------------------------------------
@@ -196,7 +205,7 @@ local HEAD = [[
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="refresh" content="%d">
+%s
 <meta name="viewport" content="width=device-width">
 <meta name="robots" content="noindex">
 <title>zklock on %s</title>
@@ -219,7 +228,9 @@ th { font-weight: 600; } .bad { color: #d22; } footer { margin-top: 2em; opacity
 ---@return string html
 return function(self)
   local host = html(self.host)
-  local lines = { HEAD:format(REFRESH, host, host) }
+  local is_still = self.parameters.still ~= ""
+  local refresh = is_still and "" or ('<meta http-equiv="refresh" content="%d">'):format(REFRESH)
+  local lines = { HEAD:format(refresh, host, host) }
   if self.errors > 0 then
     lines[#lines + 1] = ('<p class="bad">The shared dictionary has refused %d writes, or another user of it has '
       .. "evicted numbers: the metrics are not complete. Make it larger, or its own.</p>"):format(self.errors)
@@ -228,7 +239,8 @@ return function(self)
     table_of_clients(self), "<h2>Latest events</h2>", table_of_events(self.events) } do
     lines[#lines + 1] = section
   end
-  lines[#lines + 1] = ("<footer>%s UTC. This page loads itself again every %d seconds. It sends nothing to the "
-    .. "servers.</footer>\n</body>\n</html>\n"):format(moment(self.time), REFRESH)
+  lines[#lines + 1] = ("<footer>%s UTC. %s It sends nothing to the servers.</footer>\n</body>\n</html>\n")
+    :format(moment(self.time), is_still and "This page stands still."
+      or ("This page loads itself again every %d seconds."):format(REFRESH))
   return table.concat(lines, "\n")
 end

@@ -15,7 +15,7 @@ local view = {}
 ---@field host string
 ---@field now number by `core.now`
 ---@field time number the same moment, in seconds since 1970
----@field filter string "": none
+---@field parameters { filter: string, still: string } "": none
 ---@field parts zklock.metrics.Part[]
 ---@field silent string[] the workers that have written no part
 ---@field paths zklock.metrics.ViewPath[] those with waiters first, by the longest wait; then by the longest hold
@@ -99,13 +99,13 @@ end
 
 ---@param store zklock.metrics.Store
 ---@param found table what the workers have written (`Store:read`), with the parts
----@param filter string
+---@param parameters { filter: string, still: string } spelled, as the texts of the parts are
 ---@return zklock.metrics.View
-function view.new(store, found, filter)
-  local self = { now = core.now(), time = ngx.now(), filter = filter, parts = {}, silent = {},
+function view.new(store, found, parameters)
+  local self = { now = core.now(), time = ngx.now(), parameters = parameters, parts = {}, silent = {},
     more = { held = 0, waiting = 0 }, host = core.identity():match("^(.*):%d+$") }
   read_parts(found, self)
-  self.paths = group(self.parts, filter)
+  self.paths = group(self.parts, parameters.filter)
   self.events, self.errors = read_events(store:events(), self.host), store:errors()
   return self
 end
