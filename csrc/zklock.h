@@ -399,10 +399,12 @@ ZKL_API void zkl_wake(zkl_client *client);
 /* Makes it readable at that moment, unless the client is closed by then. There is one such moment,
  * that of the latest call; ZKL_NEVER: none. */
 ZKL_API void zkl_wake_at(zkl_client *client, zkl_nanos moment);
-/* Takes the oldest log line. `level` is "error", "warn" or "debug", which is a line of the trace;
- * `own`: the line is zklock's, not libzookeeper's. Paths in a line may have any bytes, so escape it
- * before you show it. Of a host that takes no lines the client keeps the latest 64, and 1024 of the
- * trace. false: there is none. */
+/* Takes the oldest log line. `level` of zklock's own lines is "error" (refused credentials, the end
+ * of a session that held something), "warn" (the rest), or "debug", which is a line of the trace;
+ * `own`: the line is zklock's, not libzookeeper's. A condition of ours that repeats is a line once a
+ * minute at most, with the number of times. Losses are events. Paths in a line may have any bytes,
+ * so escape it before you show it. Of a host that takes no lines the client keeps the latest 64,
+ * and 1024 of the trace. false: there is none. */
 ZKL_API bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line,
                           size_t size);
 

@@ -141,7 +141,7 @@ static void unwatched(zkl_context *context, const char *path, bool list) {
 
 static void warn_slow(zkl_context *context, const char *path, int length, double seconds,
                       const char *why) {
-    zkl_log_warn(zkl_client_of(context)->log, "waiting for %.*s for %.1f s: %s", length, path,
+    zkl_log_warn(zkl_client_of(context)->log, NULL, "waiting for %.*s for %.1f s: %s", length, path,
                  seconds, why);
 }
 
@@ -253,7 +253,7 @@ static zkl_status init_session(zkl_client *client, const zkl_config *config) {
         client->log = malloc(sizeof *client->log);
         if (!client->log)
             return ZKL_NO_MEMORY;
-        zkl_log_open(client->log, &client->context.events, config->log);
+        zkl_log_open(client->log, &client->context.events, client->context.clock, config->log);
         session->log = client->log;
         client->context.warn_slow = warn_slow;
     }
@@ -440,8 +440,6 @@ void zkl_wake_at(zkl_client *client, zkl_nanos moment) {
 }
 
 bool zkl_log_take(zkl_client *client, const char **level, bool *own, char *line, size_t size) {
-    if (zkl_client_forked(client) || !client->log || !zkl_log_next(client->log, level, line, size))
-        return false;
-    *own = *level == zkl_log_own || *level == zkl_log_traced;
-    return true;
+    return !zkl_client_forked(client) && client->log &&
+           zkl_log_next(client->log, level, own, line, size);
 }

@@ -55,6 +55,7 @@ void zkl_client_leave(zkl_client *client) {
     zkl_lines_tidy(&client->lines);
     zkl_contenders_sweep(&client->lines.common);
     zkl_heart_advance(&client->session.heart);
+    zkl_log_step(client->log);
     zkl_invariants_check(&client->lines, &client->nodes);
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);

@@ -200,7 +200,7 @@ static void pace(const char *message) {
 
 static void log_plain(const char *message) {
     pace(message);
-    zkl_log_library(message);
+    zkl_log_library(message, NULL);
 }
 
 /* The library reports that a connection failed, and OpenSSL knows why: such lines come from the IO
@@ -212,24 +212,19 @@ static void log_with_reason(const char *message) {
     const char *reason = failed || stuck ? zkl_tls_reason() : NULL;
     if (stuck)
         nanosleep(&(struct timespec){.tv_nsec = TLS_PAUSE}, NULL);
-    char text[ZKL_LOG_LINE];
-    if (reason) {
-        snprintf(text, sizeof text, "%s: %s", message, reason);
-        message = text;
-    }
-    log_plain(message);
+    pace(message);
+    zkl_log_library(message, reason);
 }
 
-static pthread_mutex_t tls_start = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t *tls_start;
 static pthread_once_t tls_once = PTHREAD_ONCE_INIT;
 static FILE *nowhere;
 
-static void in_child(void) {
-    pthread_mutex_init(&tls_start, NULL);
+__attribute__((constructor)) static void prepare(void) {
+    tls_start = zkl_process_memory(sizeof *tls_start);
 }
 
 static void prepare_tls(void) {
-    pthread_atfork(NULL, NULL, in_child);
     nowhere = fopen("/dev/null", "we");
 }
 
@@ -246,12 +241,12 @@ static zhandle_t *start_tls(zkl_link *link, const char *addresses, int timeout,
     if (!link->watchdog)
         return NULL;
     pthread_once(&tls_once, prepare_tls);
-    pthread_mutex_lock(&tls_start);
+    pthread_mutex_lock(tls_start);
     if (nowhere)
         zoo_set_log_stream(nowhere);
     zhandle_t *handle = zookeeper_init_ssl(addresses, link->config->tls, on_session, timeout,
                                            session, link, ZOO_NO_LOG_CLIENTENV);
-    pthread_mutex_unlock(&tls_start);
+    pthread_mutex_unlock(tls_start);
     if (handle) {
         zoo_set_log_callback(handle, log_with_reason);
         zkl_watchdog_watch(link->watchdog, handle);

@@ -35,7 +35,6 @@
 
 static void refreshed(zkl_heart *heart) {
     zkl_session *session = ZKL_CONTAINER_OF(heart, zkl_session, heart);
-    session->warned = false;
     session->tell(session->ctx, ZKL_SESSION_REFRESHED);
 }
 
@@ -64,9 +63,7 @@ void zkl_session_step(zkl_session *session) {
         return;
     session->explained = session->context->given_up;
     explain_doubt(session);
-    if (!session->warned)
-        zkl_log_warn(session->log, "a lock was not granted: %s", session->doubt);
-    session->warned = true;
+    zkl_log_warn(session->log, "", "a lock was not granted: %s", session->doubt);
 }
 
 static void overdue(zkl_timer *timer) {
@@ -74,7 +71,7 @@ static void overdue(zkl_timer *timer) {
     char why[ZKL_TROUBLE_TEXT] = "no answer";
     if (!zkl_trouble_of(session->tried, 0, why, sizeof why) && session->unresolved[0])
         snprintf(why, sizeof why, "%s", session->unresolved);
-    zkl_log_warn(session->log, "no server was reached for %g s: %s",
+    zkl_log_warn(session->log, "", "no server was reached for %g s: %s",
                  zkl_clock_seconds(session->timeout), why);
 }
 
@@ -99,7 +96,7 @@ static void refused(zkl_session *session) {
     const zkl_nanos pause = zkl_backoff(&session->refused_pause, REFUSED_FIRST, REFUSED_MOST);
     zkl_session_state_disconnected(session, ZKL_STATE_AUTH_FAILED);
     zkl_session_link_dead(session, pause);
-    zkl_log_warn(session->log, "auth failed: the servers refuse the credentials");
+    zkl_log_error(session->log, "", "auth failed: the servers refuse the credentials");
     session->tell(session->ctx, ZKL_SESSION_REFUSED);
 }
 

@@ -154,7 +154,7 @@ static void open_link(zkl_session *session, char *addresses, const zkl_identity 
     session->leave(session->ctx);
     const bool started = link && zkl_link_start(link, addresses, &session->config, carried);
     if (link && !started)
-        zkl_log_warn(session->log, "cannot start a ZooKeeper handle: %s", strerror(errno));
+        zkl_log_warn(session->log, "", "cannot start a ZooKeeper handle: %s", strerror(errno));
     free(session->addresses);
     session->addresses = addresses;
     session->enter(session->ctx);
@@ -184,7 +184,7 @@ static char *resolve(zkl_session *session) {
     snprintf(session->unresolved, sizeof session->unresolved, "%.*s", ZKL_TROUBLE_TEXT - 1, why);
     session->leave(session->ctx);
     if (why[0])
-        zkl_log_warn(session->log, "%s", why);
+        zkl_log_warn(session->log, why, "%s", why);
     return addresses;
 }
 

@@ -51,18 +51,19 @@ void zkl_session_state_disconnected(zkl_session *session, zkl_state state) {
 void zkl_session_log_suspended(zkl_session *session) {
     char why[ZKL_TROUBLE_TEXT];
     const bool known = zkl_trouble_of(session->tried, session->met, why, sizeof why);
-    zkl_log_warn(session->log, "suspended: %s", known ? why : "the connection has broken");
+    zkl_log_warn(session->log, "", "suspended: %s", known ? why : "the connection has broken");
 }
 
 void zkl_session_log_expired(zkl_session *session) {
     const zkl_context *context = session->context;
     const zkl_nanos now = zkl_context_now(context);
-    zkl_log_warn(session->log,
-                 "session expired after %.1f s without an answer; locks held: %" PRIu64,
-                 zkl_clock_seconds(session->heart.heard ? now - session->heart.heard : 0),
-                 context->counters.held);
+    const double silence = zkl_clock_seconds(session->heart.heard ? now - session->heart.heard : 0);
+    const uint64_t held = context->counters.held;
+    (held ? zkl_log_error : zkl_log_warn)(
+        session->log, "", "session expired after %.1f s without an answer; locks held: %" PRIu64,
+        silence, held);
     if (context->valid_until > now)
-        zkl_log_warn(session->log,
+        zkl_log_warn(session->log, "",
                      "the session was valid for another %.1f s: its timeout of %g s is less than "
                      "two ticks of the servers, or it was a local session (localSessionsEnabled) "
                      "and has changed its server, or somebody has ended it",
@@ -72,7 +73,7 @@ void zkl_session_log_expired(zkl_session *session) {
 
 void zkl_session_log_connected(zkl_session *session) {
     if (session->away)
-        zkl_log_warn(session->log, "connected again after %.1f s",
+        zkl_log_warn(session->log, "", "connected again after %.1f s",
                      zkl_clock_seconds(zkl_context_now(session->context) - session->away));
     session->away = 0;
 }

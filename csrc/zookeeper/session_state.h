@@ -82,7 +82,6 @@ struct zkl_session {
     /* why waiters have given up on a link that has a server; "": none has on this connection */
     char doubt[ZKL_TROUBLE_TEXT];
     uint64_t explained; /* how many of context->given_up have been explained */
-    bool warned;        /* a warning was logged since the session was last certain */
     zkl_nanos met;      /* when there was a server last; 0: never */
 
     zkl_notice states[ZKL_STATES_KEPT]; /* changes that the host has not taken yet */

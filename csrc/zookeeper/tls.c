@@ -67,14 +67,14 @@ bool zkl_tls_names(void) {
 
 void zkl_tls_advise(const char *files, zkl_log *log) {
     if (!zkl_tls_names())
-        zkl_log_warn(log, "%s",
+        zkl_log_warn(log, NULL, "%s",
                      "this libzookeeper takes any certificate of any authority of the "
                      "system for a server's, whatever the name in it: see docs/tls.md");
     const char *cert = strchr(files, ','), *key = cert ? strchr(cert + 1, ',') : NULL;
     char *path = key ? strndup(key + 1, strcspn(key + 1, ",")) : NULL;
     struct stat file;
     if (path && stat(path, &file) == 0 && (file.st_mode & (S_IROTH | S_IWOTH)))
-        zkl_log_warn(log,
+        zkl_log_warn(log, NULL,
                      "every user of this machine may %s the private key of options.tls.key: %s",
                      file.st_mode & S_IROTH ? "read" : "write", path);
     free(path);

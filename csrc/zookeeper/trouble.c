@@ -48,15 +48,17 @@ static bool between(const char *line, const char *before, const char *after, cha
 
 /* "Socket [127.0.0.1:2181] zk retcode=-4, errno=111(Connection refused): server refused to accept
  * the client" */
-void zkl_trouble_note(const char *line) {
+void zkl_trouble_note(const char *line, const char *reason) {
     char address[ADDRESS_MOST], number[16], why[ZKL_TROUBLE_TEXT - ADDRESS_MOST];
     if (!between(line, "Socket ", " zk retcode=", address, sizeof address) ||
         !between(line, "errno=", "(", number, sizeof number))
         return;
-    if (strtol(number, NULL, 10) == 0 ||
-        !between(strstr(line, "errno="), "(", ")", why, sizeof why))
+    if (reason)
+        snprintf(why, sizeof why, "%s", reason);
+    else if (strtol(number, NULL, 10) == 0 ||
+             !between(strstr(line, "errno="), "(", ")", why, sizeof why))
         snprintf(why, sizeof why, "no answer");
-    if (strstr(line, "failed while receiving") && strtol(number, NULL, 10) == EHOSTDOWN)
+    if (!reason && strstr(line, "failed while receiving") && strtol(number, NULL, 10) == EHOSTDOWN)
         /* the number is libzookeeper's own */
         snprintf(why, sizeof why, "the server closed the connection");
     why[0] = (char)tolower((unsigned char)why[0]);

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Any thread. Skips a line without an address. */
-void zkl_trouble_note(const char *line);
+/* Any thread. Skips a line without an address. `reason`: what OpenSSL says about it, or NULL. */
+void zkl_trouble_note(const char *line, const char *reason);
 /* "connection refused: 127.0.0.1:2181": the latest reason since that moment for one of these
  * addresses (with commas between them; NULL: none). false: none is known. */
 bool zkl_trouble_of(const char *addresses, zkl_nanos since, char *text, size_t size);

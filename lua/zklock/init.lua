@@ -203,8 +203,8 @@ function zklock.connect(hosts, options)
     identifier = check_identifier(options.identifier),
     node_bytes = check_node_bytes(options.node_bytes),
     tls = tls,
-    log = log ~= nil,
-    notes = options.log ~= false and adapter.note ~= nil,
+    log = log_level == "debug",
+    notes = log ~= nil or options.log ~= false and adapter.note ~= nil,
     trace = log_level == "debug",
   }
   local client_options = {

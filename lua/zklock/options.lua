@@ -36,10 +36,11 @@ options.known = {
 ---  "openresty", inside HAProxy "haproxy", or an adapter table, see docs/hosts.md and docs/loops.md
 ---@field on_state fun(state: string)?
 ---@field on_error fun(message: string)? gets errors in callbacks; default prints to stderr
----@field log fun(level: string, message: string)|false|nil gets libzookeeper's warnings and errors,
----  of all clients of the process; false: also no lines in nginx's error log
+---@field log fun(level: string, message: string, source: "zklock"|"zookeeper")|false|nil gets zklock's
+---  warnings and errors; false: also no lines in nginx's error log
 ---@field log_level "error"|"warn"|"debug"|nil the lowest level that `log` gets; default "warn";
----  "debug": also a line for each change of a state, see docs/internals/tracing.md
+---  "error": losses and refused credentials; "debug": also libzookeeper's lines, and one for each
+---  change of a state, see docs/internals/tracing.md
 ---@field node_bytes integer? so many bytes the paths of the client's ephemeral nodes may have, with the
 ---  chroot; 1,000 to 100,000,000, default 900,000. Beyond it an acquire fails with "too big"
 ---@field tls { ca: string, cert: string, key: string, password: string? }? paths of files in PEM

@@ -355,7 +355,7 @@ describe("connect", function()
     it("says so before connect gives up, at the next poll that waits or in connect itself", function()
       local heard = 0
       local client, err = connect("127.0.0.1:" .. port.free(), {
-        connect_timeout = 1, log = function() heard = heard + 1 end,
+        connect_timeout = 1, log_level = "debug", log = function() heard = heard + 1 end,
       })
       assert.same({ nil, "disconnected" }, { client, err })
       assert.is_true(heard > 0)

@@ -22,12 +22,12 @@ local function errors_of(text)
   return found
 end
 
---- The literal beginnings of the warnings that a C file logs: what stands in front of the first placeholder. A format
---- that is only "%s" counts with the literal behind it.
+--- The literal beginnings of the warnings and errors that a C file logs: what stands in front of the first placeholder.
+--- A format that is only "%s" counts with the literal behind it. The log and the subject stand in front of the format.
 local function warnings_of(text)
   local found = {}
-  for call in text:gmatch("zkl_log_warn(%b());") do
-    local literal = call:gsub('^([^"]*)"%%s",', "%1"):match('"([^"]*)') or ""
+  for call in text:gsub("zkl_log_error", "zkl_log_warn"):gmatch("zkl_log_warn%)?(%b());") do
+    local literal = call:gsub("^[^,]*,[^,]*,", ""):gsub('^([^"]*)"%%s",', "%1"):match('"([^"]*)') or ""
     local beginning = literal:match("^[^%%]*"):gsub("%s+$", "")
     if beginning ~= "" then found[#found + 1] = beginning end
   end
@@ -127,7 +127,8 @@ describe(PAGE .. " #once", function()
   it("is compared with texts of every form", function()
     assert.same({ "too big" }, errors_of('[ZKL_OK] = "ok", [ZKL_TOO_BIG] = "too big",'))
     assert.same({ "gone after", "any text" },
-      warnings_of('zkl_log_warn(log, "gone after %g s", 1);\nzkl_log_warn(log, "%s",\n "any text "\n "more");'))
+      warnings_of(
+        'zkl_log_error(log, "", "gone after %g s", 1);\nzkl_log_warn(log, NULL, "%s",\n "any text "\n "more");'))
     assert.same({ "zklock: no timer" }, lines_of('ngx.log(ngx.WARN, "zklock: no timer: ", err)'))
     assert.same({ "it went away" }, without_section({ "it went away" }, { "another line of text", "it" }))
     assert.same({}, without_section({ "it went away: today" }, { "it went away" }))

@@ -61,9 +61,10 @@ describe("with TLS", function()
   local function connect(hosts, tls, options)
     options = options or {}
     options.tls, options.log = tls, function(_, line) lines[#lines + 1] = line end
-    local client, err = zklock.connect(hosts, options)
+    options.log_level = options.log_level or "debug"
+    local client, err, why = zklock.connect(hosts, options)
     clients[#clients + 1] = client
-    return client, err
+    return client, err, why
   end
 
   local function through_proxy()
@@ -145,7 +146,7 @@ describe("with TLS", function()
 
   describe("a client", function()
     it("connects, acquires and releases", function()
-      local client = assert(connect(zk.secure_hosts, files()))
+      local client = assert(connect(zk.secure_hosts, files(), { log_level = "warn" }))
       local lock = client:mutex(path)
       local token = assert(lock:acquire(PATIENCE))
       local names = assert(tree:children(path))
@@ -375,9 +376,9 @@ describe("with TLS", function()
       assert.equal("disconnected", (select(2, connect(zk.secure_hosts, nil, { connect_timeout = 1 }))))
     end)
 
-    it("are refused if another authority has signed them, and the log says why", function()
+    it("are refused if another authority has signed them, and connect and the log say why", function()
       local began = wait.now()
-      assert.same({ nil, "disconnected" },
+      assert.same({ nil, "disconnected", "certificate verify failed: 127.0.0.1:" .. zk.secure_port },
         { connect(zk.secure_hosts, files { ca = theirs.ca }, { connect_timeout = 2 }) })
       assert.is_true(wait.now() - began < PATIENCE)
       assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
@@ -390,7 +391,9 @@ describe("with TLS", function()
         local other = server.start { tls = { authority = ours, names = names or "email:a@b.example" } }
         for _, host in ipairs { "127.0.0.1", "localhost" } do
           local hosts = ("%s:%d"):format(host, other.secure_port)
-          assert.same({ nil, "disconnected" }, { connect(hosts, files(), { connect_timeout = 2 }) })
+          local client, err, why = connect(hosts, files(), { connect_timeout = 2 })
+          assert.same({ nil, "disconnected" }, { client, err })
+          assert.matches("^certificate verify failed: ", why)
         end
         assert.is_true(logged("certificate verify failed"), table.concat(lines, "\n"))
         other:stop()
@@ -410,8 +413,10 @@ describe("with TLS", function()
 
     it("refuse a client that another authority has signed, and the log says why", function()
       local stranger = theirs:issue("stranger")
-      assert.same({ nil, "disconnected" },
-        { connect(zk.secure_hosts, files { cert = stranger.cert, key = stranger.key }, { connect_timeout = 2 }) })
+      local client, err, why = connect(zk.secure_hosts, files { cert = stranger.cert, key = stranger.key },
+        { connect_timeout = 2 })
+      assert.same({ nil, "disconnected" }, { client, err })
+      assert.matches(" alert .*: 127%.0%.0%.1:%d+$", why)
       assert.is_true(logged(" alert "), table.concat(lines, "\n"))
     end)
 

@@ -9,11 +9,14 @@ local zklock = require "zklock"
 local PATIENCE = 20
 
 describe("the log #once", function()
-  local client, link, lines
+  local client, link, lines, sources
 
   local function connect(hosts, options)
-    lines = {}
-    options.log = function(_, line) lines[#lines + 1] = line end
+    lines, sources = {}, {}
+    options.log = function(_, line, source)
+      lines[#lines + 1] = line
+      sources[source] = (sources[source] or 0) + 1
+    end
     client = assert(zklock.connect(hosts, options))
     return client
   end
@@ -25,6 +28,14 @@ describe("the log #once", function()
         if line:find(pattern) then return true, line:match(pattern) end
       end
     end, PATIENCE)
+  end
+
+  local function count(pattern)
+    local found = 0
+    for _, line in ipairs(lines) do
+      if line:find(pattern) then found = found + 1 end
+    end
+    return found
   end
 
   before_each(function() link = proxy.start(server.shared().hosts) end)
@@ -69,6 +80,37 @@ describe("the log #once", function()
   it("says once that no server was reached for a session timeout", function()
     connect("127.0.0.1:1", { session_timeout = 1, connect_timeout = 0 })
     says("^no server was reached for 1 s: connection refused: 127%.0%.0%.1:1$")
+  end)
+
+  it("has only our lines of an outage, unless the level is debug", function()
+    connect("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", { session_timeout = 1, connect_timeout = 0 })
+    says("^no server was reached for 1 s: ")
+    assert.same({ zklock = 1 }, sources, table.concat(lines, "\n"))
+    client:close()
+    connect("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", { session_timeout = 1, connect_timeout = 0, log_level = "debug" })
+    says("^no server was reached for 1 s: ")
+    assert.is_true(sources.zookeeper > 1)
+  end)
+
+  it("says once in a minute that a connection breaks", function()
+    local suspended, connected = 0, 0
+    connect(link.hosts, { session_timeout = 4, on_state = function(state)
+      if state == "suspended" then suspended = suspended + 1 end
+      if state == "connected" then connected = connected + 1 end
+    end })
+    for i = 1, 3 do
+      wait.eventually(function()
+        client:poll(0.05)
+        return connected == i
+      end, PATIENCE)
+      link:cut()
+      wait.eventually(function()
+        client:poll(0.05)
+        return suspended == i
+      end, PATIENCE)
+    end
+    assert.equal(1, count("^suspended: "))
+    assert.is_true(count("^connected again") <= 1)
   end)
 
   it("never has the session's id, which is as good as its password", function()

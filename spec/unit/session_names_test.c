@@ -14,7 +14,8 @@ static void begin(void) {
 static const char *warning(void) {
     static char text[ZKL_LOG_LINE];
     const char *level;
-    return zkl_log_next(&world.said, &level, text, sizeof text) ? text : "";
+    bool own;
+    return zkl_log_next(&world.said, &level, &own, text, sizeof text) ? text : "";
 }
 
 static void cut(void) {

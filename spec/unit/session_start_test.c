@@ -76,17 +76,19 @@ static void so_is_one_for_which_there_is_no_memory(void) {
 
 static void says_so_once_for_each_that_does_not_start(void) {
     const char *level;
+    bool own;
     char text[ZKL_LOG_LINE];
     world_work();
-    CHECK(!zkl_log_next(&world.said, &level, text, sizeof text));
+    CHECK(!zkl_log_next(&world.said, &level, &own, text, sizeof text));
     world_happens(world_link(), ZKL_LINK_EXPIRED);
-    CHECK(zkl_log_next(&world.said, &level, text, sizeof text)); /* of the end of the session */
+    CHECK(
+        zkl_log_next(&world.said, &level, &own, text, sizeof text)); /* of the end of the session */
     world.starts = false;
     world_pass(1);
     world_work();
-    CHECK(zkl_log_next(&world.said, &level, text, sizeof text));
+    CHECK(zkl_log_next(&world.said, &level, &own, text, sizeof text));
     CHECK(strstr(text, "cannot start a ZooKeeper handle: ") != NULL);
-    CHECK(!zkl_log_next(&world.said, &level, text, sizeof text));
+    CHECK(!zkl_log_next(&world.said, &level, &own, text, sizeof text));
 }
 
 int main(int argc, char **argv) {

@@ -179,7 +179,8 @@ static void refused_credentials_are_shown_again_later_and_later(void) {
 static const char *line(void) {
     static char text[ZKL_LOG_LINE];
     const char *level;
-    return zkl_log_next(&world.said, &level, text, sizeof text) ? text : "";
+    bool own;
+    return zkl_log_next(&world.said, &level, &own, text, sizeof text) ? text : "";
 }
 
 static void the_log_says_why_it_is_suspended_and_for_how_long(void) {
@@ -194,7 +195,7 @@ static void the_log_says_why_it_is_suspended_and_for_how_long(void) {
              first);
     snprintf(expected, sizeof expected, "suspended: the server closed the connection: %s", first);
     world.session.met = 0; /* the trouble is noted by another clock */
-    zkl_trouble_note(broken);
+    zkl_trouble_note(broken, NULL);
     world_happens(world_link(), ZKL_LINK_SUSPENDED);
     CHECK_TEXT(line(), expected);
     world_pass(2.5);

@@ -105,7 +105,7 @@ static void set_up(const zkl_config *config) {
     world.session.watched = watched;
     world.session.ctx = &world.session;
     world.session.log = &world.said;
-    zkl_log_open(&world.said, &world.context.events, true);
+    zkl_log_open(&world.said, &world.context.events, &world_clock, true);
     CHECK_INT(zkl_session_init(&world.session, config), ZKL_OK);
     world_enter();
     zkl_session_start(&world.session);

@@ -59,15 +59,16 @@ static const char *advice_on(const char *what, mode_t mode) {
     static char line[ZKL_LOG_LINE];
     char files[256];
     const char *level;
+    bool own;
     zkl_events events;
     zkl_log log;
     CHECK(zkl_events_init(&events));
-    zkl_log_open(&log, &events, true);
+    zkl_log_open(&log, &events, &zkl_clock_boot, true);
     CHECK_INT(chmod(good, mode), 0);
     snprintf(files, sizeof files, "ca.pem,client.pem,%s,sesame", good);
     zkl_tls_advise(files, &log);
     do {
-        if (!zkl_log_next(&log, &level, line, sizeof line))
+        if (!zkl_log_next(&log, &level, &own, line, sizeof line))
             line[0] = '\0';
         CHECK(!strstr(line, "sesame"));
     } while (line[0] && !strstr(line, what));

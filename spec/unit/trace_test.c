@@ -13,7 +13,7 @@ static zkl_tracer tracer;
 static void begin(void) {
     fake_world_begin();
     CHECK(zkl_events_init(&announced));
-    zkl_log_open(&said, &announced, false);
+    zkl_log_open(&said, &announced, one->context.clock, false);
     CHECK(zkl_tracer_begin(&tracer, &one->context, &said));
 }
 
@@ -25,10 +25,11 @@ static void end(void) {
 
 static char text[ZKL_LOG_LINE];
 static const char *level;
+static bool own;
 
 /* The oldest line; "": there is none. */
 static const char *line(void) {
-    return zkl_log_next(&said, &level, text, sizeof text) ? text : "";
+    return zkl_log_next(&said, &level, &own, text, sizeof text) ? text : "";
 }
 
 /* The next line is this, with the node's path behind it. */
@@ -144,7 +145,7 @@ static void says_how_many_lines_are_missing(void) {
 }
 
 static void a_flood_displaces_no_warning(void) {
-    zkl_log_warn(&said, "a warning");
+    zkl_log_warn(&said, NULL, "a warning");
     for (unsigned i = 0; i < 3 * ZKL_LOG_TRACED; i++)
         zkl_log_trace(&said, "line %u", i);
     CHECK_TEXT(line(), "a warning");
@@ -155,9 +156,9 @@ static void a_flood_displaces_no_warning(void) {
 static void warnings_come_in_their_order(void) {
     check_line("0.000 zklock " ZKL_VERSION, "");
     zkl_log_trace(&said, "first");
-    zkl_log_warn(&said, "second");
+    zkl_log_warn(&said, NULL, "second");
     zkl_log_trace(&said, "third");
-    zkl_log_warn(&said, "fourth");
+    zkl_log_warn(&said, NULL, "fourth");
     CHECK_TEXT(line(), "first");
     CHECK_TEXT(line(), "second");
     CHECK_TEXT(line(), "third");
@@ -178,10 +179,10 @@ static void a_long_path_is_cut_behind_the_change(void) {
 
 static void a_log_without_a_trace_has_its_warnings_only(void) {
     zkl_log other;
-    zkl_log_open(&other, &announced, false);
-    zkl_log_warn(&other, "a warning");
-    CHECK(zkl_log_next(&other, &level, text, sizeof text));
-    CHECK(!zkl_log_next(&other, &level, text, sizeof text));
+    zkl_log_open(&other, &announced, one->context.clock, false);
+    zkl_log_warn(&other, NULL, "a warning");
+    CHECK(zkl_log_next(&other, &level, &own, text, sizeof text));
+    CHECK(!zkl_log_next(&other, &level, &own, text, sizeof text));
     zkl_log_close(&other);
 }
 

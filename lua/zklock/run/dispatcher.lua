@@ -93,24 +93,26 @@ local function tell_observers(self, kind, said)
   for _, observer in ipairs(self.observers) do observer(kind, said) end
 end
 
+--- Writes a line to the host's log, if the host has one and the script has not refused it. The line
+--- names the client by its number: the session's id is as good as a password.
+local function note(self, line)
+  if self.on_note then self.on_note("zklock: " .. line .. self.signature) end
+end
+
 --- A hold was lost.
 ---@param said string
 function Dispatcher:note_loss(said)
-  self:note("lost", said)
+  local line = "lost: " .. text.escape(said)
+  note(self, line)
+  self.log:tell("error", line)
   tell_observers(self, "lost", said)
 end
 
 --- The engine warns.
 ---@param line string safe to show
 function Dispatcher:note_warning(line)
-  self:note(line)
+  note(self, line)
   tell_observers(self, "log", line)
-end
-
---- Writes a line to the host's log, if the host has one and the script has not refused it. The line
---- names the client by its number: the session's id is as good as a password.
-function Dispatcher:note(...)
-  if self.on_note then self.on_note("zklock: " .. table.concat({ ... }, ": ") .. self.signature) end
 end
 
 local function state_changed(self, state)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- log: hands the lines of the engine's log to the script's function, and the client's own warnings
---- to the host's log.
+--- log: hands the lines of the engine's log, and losses, to the script's function, and the client's
+--- own warnings to the host's log.
 local Callbacks = require "zklock.run.callbacks"
 local core = require "zklock.core"
 local owner = require "zklock.owners.owner"
@@ -42,15 +42,16 @@ function Log.new(dispatcher, fn, level)
   return self
 end
 
---- Takes the oldest line. It goes to the host's log if it is a warning of our own.
+--- Takes the oldest line. It goes to the host's log if it is a warning or an error of our own.
 ---@return string? level nil: there is no line
 ---@return string? line safe to show
+---@return "zklock"|"zookeeper"|nil source
 local function take(self)
   local level, line, own = self.dispatcher.native:take_log()
   if not level then return nil end
   line = text.escape(line)
   if own and level ~= "debug" then self.dispatcher:note_warning(line) end
-  return level, line
+  return level, line, own and "zklock" or "zookeeper"
 end
 
 local function begin(self)
@@ -62,12 +63,12 @@ end
 function take_some(self)
   quietly(begin, self)
   for _ = 1, MOST do
-    local level, line = take(self)
+    local level, line, source = take(self)
     if not level then
       self.running = false
       return
     end
-    self.fn(level, line)
+    self.fn(level, line, source)
   end
   quietly(go_on, self)
 end
@@ -78,13 +79,19 @@ local function is_running(self)
   return thread and coroutine.status(thread) ~= "dead"
 end
 
+--- Tells a line of our own in the next turn.
+---@param level "error"|"warn"
+function Log:tell(level, line)
+  if self.fn and (self.level ~= "error" or level == "error") then
+    self.dispatcher.callbacks:later(self.fn, level, line, "zklock")
+  end
+end
+
 --- Takes all lines. A line is lost if there is no memory for it.
 local function take_all(self)
   local level, line = take(self)
   while level do
-    if self.fn and (self.level ~= "error" or level == "error") then
-      self.dispatcher.callbacks:later(self.fn, level, line)
-    end
+    self:tell(level, line)
     level, line = take(self)
   end
 end
