@@ -12,18 +12,18 @@ TSAN_SPECS =
 
 # The specs with other languages' libraries, whose packages are large: under Lua 5.4 only. NEIGHBOURS= leaves them out.
 NEIGHBOURS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring neighbours,$(SPECS))))
-# The specs of TLS, for which a libzookeeper is built: likewise.
-TLS = $(and $(filter 5.4,$(LUAS)),$(or $(if $(SPECS),,yes),$(findstring tls,$(SPECS))))
+# `make test-all` has the specs of TLS, for which a libzookeeper is built. TLS= leaves them out.
+TLS = yes
 
-# `make chaos`: how long, and which schedule of faults (without a seed: another one each time). `make test` has it under
-# Lua 5.4, for the minutes that CHAOS says; CHAOS= leaves it out.
+# `make chaos`: how long, and which schedule of faults (without a seed: another one each time). `make test-all` has it for
+# CHAOS minutes.
 # KIND=armfuls: each worker takes up to 50 locks at once. KIND=jobs: each has a job at each path.
 MINUTES = 10
 KIND =
 SEED := $(shell date +%s)
-CHAOS = $(if $(filter 5.4,$(LUAS)),$(if $(SPECS),,1))
+CHAOS = 1
 
-# `make test` has some seconds of `make soak-lua`, so that it does not rot.
+# `make test-all` has some seconds of `make soak-lua`, so that it does not rot.
 SOAK_LUAS = $(filter 5.1 5.4,$(LUAS))
 
 # `make random`: how many seeds for each course of the random unit tests; `make test` has a few.
@@ -34,14 +34,15 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench duel screenshot release picture
+.PHONY: help demo test test-all nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench duel screenshot release picture
 .PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'These first install what they need, and say so before; make DEPS= test installs nothing:'
 	@echo '  make demo    a flash sale with and without the lock, in under a minute'
-	@echo '  make test    all tests: the C unit tests, and the specs under every Lua'
+	@echo '  make test    each promise once: the C unit tests, the simulation, the specs under Lua 5.4, those of nginx and of the neighbours; SPECS=spec/locks: only those, under LUAS=5.1'
+	@echo '  make test-all  the rest: the specs under every other Lua, failing allocations, TLS, rocks, tools, chaos'
 	@echo '  make nightly  what is too long for each change, in at most four hours: HOURS=0.1 tries each part, and cuts off what has a fixed length'
 	@echo '  make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
@@ -91,7 +92,7 @@ help:
 # their own, when this is done.
 DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS)) \
 	$(and $(filter test,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours) \
-	$(and $(filter test,$(MAKECMDGOALS)),$(TLS),tls)
+	$(and $(filter test-all,$(MAKECMDGOALS)),$(TLS),tls)
 deps:
 	@$(DEPS)
 
@@ -108,31 +109,43 @@ include tools/make/install.mk
 hosts: $(HOSTS)
 unit: $(UNIT) $(REPLAYS)
 
+# What `make test` runs: each promise once. With SPECS: those specs, under each Lua of LUAS (5.4).
+TESTED = $(if $(filter file,$(origin LUAS)),5.4,$(LUAS))
+EVERYTHING = $(if $(SPECS),,yes)
+test: LOGS = build/test
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts contest-spec $(B)/sim/simulation $(RECORDERS) $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
-		$(if $(NEIGHBOURS),neighbour_programs) $(if $(TLS),libzookeeper)
-	@$(call instrumented,asan,unit build/asan/5.4/scarce/scarce.so)
-	@$(if $(CHAOS),$(call checked,build/checked/5.4/zklock/core.so))
-	@$(if $(CHAOS),echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along')
-	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
-	exec $(SUITES) -j $$(($(JOBS) + 1)) -l 1500 -o build/test \
-		$(if $(filter 5.4,$(LUAS)),'5.4=$(call specs,5.4,build,,,$(NOT_AROUND))') \
-		$(and $(AROUND),$(filter 5.4,$(LUAS)),'5.4-around=$(call specs,5.4,build,,,$(AROUND))') \
-		$(if $(filter luajit,$(LUAS)),'luajit=$(call specs,luajit,build,,once)') \
+	@$(submake) build hosts $(B)/sim/simulation $(if $(NEIGHBOURS),neighbour_programs)
+	@$(if $(EVERYTHING),$(call instrumented,asan,unit))
+	@exec $(SUITES) -j $(AT_ONCE) -l 900 -o $(LOGS) \
+		$(foreach version,$(TESTED),$(call shared,$(version),$(if $(SPECS),1,$(SHARES)),$(call quick_specs,$(version)))) \
+		$(if $(EVERYTHING),$(if $(filter luajit,$(LUAS)),$(call shared,nginx,2,$(call specs,luajit,build,,,spec/nginx)))) \
 		$(if $(NEIGHBOURS),'neighbours=$(neighbour_specs)') \
-		"$$@" \
-		$(if $(CHAOS),'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)') \
+		$(if $(EVERYTHING),'unit=$(unit_asan)' \
+			'sim=$(B)/sim/simulation 20' \
+			'costs=$(B)/sim/simulation costs spec/sim/costs.txt')
+
+# The rest: each other Lua, allocations that fail, TLS, rocks, the specs of tools, some of what `make nightly` does for long.
+test-all: LOGS = build/test-all
+test-all: deps
+	@rm -rf build/test-all && mkdir -p build/test-all
+	@$(submake) build hosts contest-spec $(B)/sim/simulation $(RECORDERS) $(MEMORY_LUAS:%=build/%/scarce/scarce.so) \
+		$(if $(TLS),libzookeeper)
+	@$(call instrumented,asan,build/asan/5.4/scarce/scarce.so)
+	@$(call checked,build/checked/5.4/zklock/core.so)
+	@echo 'make chaos MINUTES=$(CHAOS) SEED=$(SEED)   # goes along'
+	@set --; [ ! -e build/tls/libzookeeper_mt.so.2 ] || set -- $(if $(TLS),'tls=$(call tls_specs,--exclude-tags=slow)'); \
+	exec $(SUITES) -j $(AT_ONCE) -l 1500 -o $(LOGS) \
+		'chaos=$(call lua,5.4,build/checked) chaos/run.lua $(CHAOS) $(SEED)' \
 		'memory=$(memory_asan)' \
-		'unit=$(unit_asan)' \
-		'sim=$(B)/sim/simulation 20' \
-		'costs=$(B)/sim/simulation costs spec/sim/costs.txt' \
+		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script callbacks state)') \
+		$(call shared,tools,2,$(call specs,5.4,build,,,spec/harness)) \
+		$(foreach version,$(filter-out 5.4,$(LUAS)),$(call shared,$(version),3,$(call quick_specs,$(version)))) \
+		"$$@" \
+		'sim=$(B)/sim/simulation 60 $(SEED)000' \
 		'recorder=$(call record,300)' \
 		'rock=tools/rock.sh $(LUAS)' \
-		$(if $(SPECS),,$(if $(SOAK_LUAS),'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))')) \
-		$(foreach version,$(MEMORY_LUAS),'memory-$(version)=$(call memory,$(version),build,script callbacks state)') \
-		$(foreach version,$(filter-out 5.4 luajit,$(LUAS)),\
-			'$(version)=$(call specs,$(version),build,,slow$(comma)once)')
+		'soak-lua=$(call soak_lua,4,$(SOAK_LUAS))'
 
 neighbours: deps
 	@mkdir -p build/test

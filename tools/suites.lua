@@ -6,7 +6,8 @@
 -- SECONDS after a name is the limit of that suite; -l is the limit of every other suite.
 -- Each suite's output goes to DIR/NAME.log and is shown if it fails. A suite's count is busted's (`-o gtest`), or else
 -- its last line, `N passed, N failed`. One that dies without a count, takes longer than its limit, or leaves
--- processes behind has one more failure. The last line printed is the sum.
+-- processes behind has one more failure. At the end come the tests that were skipped, each with its reason, how long it
+-- all took, and as the last line the sum.
 
 local uv = require "luv"
 
@@ -63,6 +64,11 @@ local function count(log)
   return tonumber(passed), tonumber(failed), 0
 end
 
+-- The list of skipped tests at the end of busted's log: each with the reason below it, if the test gave one.
+local function skips(log)
+  return log:match("\n%[ SKIPPED  %] %d+ tests?, listed below:\n(.-)\n *\n") or ""
+end
+
 -- The log without the tests that passed in silence.
 local function interesting(log)
   local kept, held = {}, nil
@@ -102,7 +108,7 @@ local function finish(suite)
   if complaint then
     failed = failed + 1
   end
-  suite.passed, suite.failed = passed, failed
+  suite.passed, suite.failed, suite.skips = passed, failed, skips(log)
   running[suite] = nil
   done[#done + 1] = suite
 
@@ -261,6 +267,10 @@ uv.run()
 local passed, failed = 0, 0
 for _, suite in ipairs(done) do
   passed, failed = passed + suite.passed, failed + suite.failed
+  if suite.skips ~= "" then
+    say(("---- skipped in %s:\n%s"):format(suite.name, suite.skips))
+  end
 end
+say(("suites took %.0f s"):format(seconds(began)))
 say(("%d passed, %d failed"):format(passed, failed))
 os.exit(failed == 0 and not interrupted and #done > 0)

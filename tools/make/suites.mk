@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # The commands that run tests. Each is a suite whose output tools/suites.lua counts; where several are named, the
-# longest come first. They mostly wait for servers, so one more than there are processors runs at a time.
+# longest come first. They mostly wait for servers, so four times as many as there are processors run at a time.
 
 BUSTED = $(shell command -v busted)
 SUITES = $(LUA_5.4) tools/suites.lua -j $(JOBS)
+AT_ONCE = $(shell echo $$(($(JOBS) * 4)))
+SHARES = $(shell echo $$(($(JOBS) * 5 / 2)))
 comma = ,
 
 LUA_5.1 = lua5.1
@@ -24,9 +26,9 @@ unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_
 # --- specs: what SPECS says is which of them, and what busted is to do with them
 
 spec_files = $(or $(filter spec spec/%,$(SPECS)),spec)
-# `make test` runs these under Lua 5.4 beside the others: both mostly wait.
-AROUND = $(if $(filter spec spec/%,$(SPECS)),,$(wildcard spec/cli spec/docs spec/harness spec/hosts spec/jobs spec/library))
-NOT_AROUND = $(if $(AROUND),$(filter-out $(AROUND:%=%/),$(wildcard spec/*/)))
+# Those of nginx run under LuaJIT, and those of tools apart. The longest files begin first.
+LONG = spec/faults/family_sweep_spec.lua spec/faults spec/cli spec/session spec/locks
+QUICK = $(LONG) $(filter-out spec/harness/ spec/nginx/,$(wildcard spec/*/))
 spec_options = $(filter-out spec spec/%,$(SPECS))
 
 # $(call specs,VERSION,BUILD[,ARGUMENTS[,TAG[,FILES]]]): all but those with that tag
@@ -35,6 +37,14 @@ spec_options = $(filter-out spec spec/%,$(SPECS))
 # Some run without a sanitizer (#bare), which would look at other programs, or end ours for what libzookeeper does.
 specs = $(call lua,$1,$2) $(BUSTED) -o gtest --exclude-tags=neighbours,flood,long,platforms$(if $4,$(comma)$4) $3 \
 	$(spec_options) $(or $5,$(spec_files))
+# $(call quick_specs,VERSION): those of `make test`. Of other Luas than 5.4, only what may differ there.
+quick_specs = $(call specs,$1,build,,$(call but_for_$1),$(if $(filter spec spec/%,$(SPECS)),,$(QUICK)))
+but_for_luajit = once
+but_for_5.1 = slow$(comma)once
+but_for_5.2 = slow$(comma)once
+but_for_5.3 = slow$(comma)once
+# $(call shared,NAME,COUNT,COMMAND): so many busted processes share the files; each takes the next one that none has begun.
+shared = $(foreach i,$(shell seq $2),'$1$(if $(filter-out 1,$2),-$i)=CLAIMS=$(LOGS)/claims-$1 $3 --helper=spec/support/share.lua')
 neighbour_specs = $(call lua,5.4,build) $(BUSTED) -o gtest --tags=neighbours $(spec_options) spec/neighbours
 # $(call tls_specs[,ARGUMENTS]). The library that is found first has TLS; the module is the same.
 tls_specs = env LD_LIBRARY_PATH=$(CURDIR)/build/tls $(call lua,5.4,build) $(BUSTED) -o gtest $1 $(spec_options) \
