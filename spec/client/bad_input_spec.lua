@@ -4,7 +4,7 @@
 local server = require "spec.support.server"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 local NAN = 0 / 0
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 

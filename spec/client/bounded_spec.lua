@@ -13,7 +13,7 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 60
-local PATIENCE = 20
+local PATIENCE = 60
 local DARK = { "both", "to_server", "to_client", "stopped" } -- ways of the link, and a server that was stopped
 
 describe("when no server answers,", function()

@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("a client", function()
   local here = fixture.new("/client", { session_timeout = SESSION })

@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 60 -- seconds: what goes "at once" goes long before the servers would let it go
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("the end of a client", function()
   local here = fixture.new("/close", { session_timeout = SESSION })

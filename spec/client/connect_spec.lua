@@ -12,7 +12,7 @@ local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 local NAME = "^_c_[%x%-]+%-lock%-%d+$"
 
 describe("connect", function()

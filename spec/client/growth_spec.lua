@@ -5,7 +5,7 @@ local check = require "zklock.base.check"
 local server = require "spec.support.server"
 local zklock = require "zklock"
 
-local PATIENCE = 20 -- seconds
+local PATIENCE = 60 -- seconds
 
 local jit = rawget(_G, "jit")
 

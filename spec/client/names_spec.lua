@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 local NAME = "zk.test"
 local HOSTS = NAME .. ":2181"
 local SESSION = 6 -- seconds
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("names of servers", function()
   local here = fixture.new("/names", { patience = PATIENCE })

@@ -5,7 +5,7 @@
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 20
+local PATIENCE = 60
 --- Plain Lua 5.1 cannot yield across pcall: there a callback that waits holds up the caller that polls.
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 

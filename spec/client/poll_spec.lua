@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("a client", function()
   local here = fixture.new("/poll", { session_timeout = SESSION })

@@ -11,7 +11,7 @@ local page = markdown.read("docs/cookbook.md")
 local PREAMBLE = page:below("Cookbook")[1].text
 
 describe("a recipe #once", function()
-  local here = fixture.new("/shop", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/shop", { session_timeout = 6, patience = 60 })
 
   before_each(function()
     for _, path in ipairs { "/shop", "/cron", "/accounts" } do here.tree:delete_tree(path) end
@@ -446,7 +446,7 @@ describe("the recipe for nginx", function()
     return
   end
 
-  local here = fixture.new("/shop", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/shop", { session_timeout = 6, patience = 60 })
 
   it("handles one request of a user at a time, and frees the lock at the request's end", function()
     local block = page:below("Give the lock back when a request or a coroutine ends")[2]

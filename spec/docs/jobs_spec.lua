@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local page = markdown.read("docs/jobs.md")
 
 describe("the page of jobs #once", function()
-  local here = fixture.new("/jobs", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/jobs", { session_timeout = 6, patience = 60 })
 
   before_each(function() here.tree:delete_tree("/jobs") end)
 

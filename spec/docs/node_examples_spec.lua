@@ -9,7 +9,7 @@ local uv = require "luv"
 local wait = require "spec.support.wait"
 
 describe("of the examples with nodes", function()
-  local here = fixture.new("/shop", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/shop", { session_timeout = 6, patience = 60 })
   local env
 
   setup(function() env = { ZOOKEEPER = here.zk.hosts, LUA_PATH = package.path } end)

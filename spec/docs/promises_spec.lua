@@ -8,7 +8,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("the page of promises", function()
   local page = read("docs/promises.md")

@@ -5,7 +5,7 @@
 local fixture = require "spec.support.fixture"
 local wire = require "spec.support.wire"
 
-local SESSION, PATIENCE = 30, 20
+local SESSION, PATIENCE = 30, 60
 
 --- What a node that is there has, as far as anybody looks.
 local STAT = wire.long(77) .. wire.long(77) .. ("\0"):rep(68 - 16)

@@ -7,7 +7,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds: no fault here lasts as long, so nothing is lost
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("with a faulty network", function()
   local here = fixture.new("/fault", { session_timeout = SESSION })

@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
 
 local SESSION = 30 -- seconds: longer than anything here takes
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("an operator", function()
   local here = fixture.new("/operator", { session_timeout = SESSION })

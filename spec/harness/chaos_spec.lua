@@ -307,7 +307,7 @@ describe("chaos's crew #once", function()
 end)
 
 describe("chaos's operator #once", function()
-  local PATIENCE = 20 -- seconds
+  local PATIENCE = 60 -- seconds
   local zk, between, tree, client, stores, operator, paths
   local count = 0
 

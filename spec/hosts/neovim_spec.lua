@@ -35,7 +35,7 @@ daemon.describe("nvim", "neovim", "in Neovim #once #bare", function(program)
   if not lfs.attributes("build/luajit/zklock/core.so") then
     return it("needs the module for LuaJIT", function() pending("skipped: make build LUAS=luajit makes it") end)
   end
-  local here = fixture.new("/shop/neovim", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/shop/neovim", { session_timeout = 6, patience = 60 })
   local at, env
 
   before_each(function()

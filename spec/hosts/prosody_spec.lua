@@ -17,7 +17,7 @@ log = { info = "*console" }
 ]]
 
 daemon.describe("prosody", "prosody", "in Prosody #once #bare #flood", function(program)
-  local here = fixture.new(ROOT, { session_timeout = 6, patience = 30 })
+  local here = fixture.new(ROOT, { session_timeout = 6, patience = 60 })
   local web
 
   before_each(function()

@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local jobs = require "spec.support.jobs"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 20
+local PATIENCE = 60
 local HOUR = 3600
 
 local function pack(...) return { n = select("#", ...), ... } end

@@ -7,7 +7,7 @@ local wait = require "spec.support.wait"
 
 local unpack = table.unpack or unpack -- luacheck: ignore 113
 
-local PATIENCE = 20
+local PATIENCE = 60
 local HOUR = 3600
 
 local function pack(...) return { n = select("#", ...), ... } end

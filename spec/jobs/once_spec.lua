@@ -6,7 +6,7 @@ local jobs = require "spec.support.jobs"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 local HOUR = 3600
 local can_park = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 

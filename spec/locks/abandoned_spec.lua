@@ -6,7 +6,7 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
 local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("an abandoned lock", function()
   local here = fixture.new("/abandoned", { session_timeout = SESSION })

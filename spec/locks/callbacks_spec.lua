@@ -8,7 +8,7 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds
-local PATIENCE = 30
+local PATIENCE = 60
 local ERRORS = { timeout = true, cancelled = true, closed = true, disconnected = true }
 
 describe("callbacks", function()

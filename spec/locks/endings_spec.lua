@@ -5,7 +5,7 @@ local Hold = require "zklock.holds.hold"
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("the end of a hold", function()
   --- Ends a hold among objects that only record their calls. Returns the record, and the hold.

@@ -12,7 +12,7 @@ local worker = require "spec.support.worker"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("a mutex", function()
   local here = fixture.new("/line", { session_timeout = SESSION, super = true })

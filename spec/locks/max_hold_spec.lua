@@ -4,7 +4,7 @@
 local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 20 -- seconds
+local PATIENCE = 60 -- seconds
 
 describe("max_hold", function()
   local here = fixture.new("/max_hold")

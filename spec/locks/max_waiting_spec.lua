@@ -6,7 +6,7 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 30
+local PATIENCE = 60
 local BUSY = { nil, "busy" }
 
 describe("max_waiting #once", function()

@@ -6,7 +6,7 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20 -- seconds
+local PATIENCE = 60 -- seconds
 local SESSION = 6
 
 describe("a multilock", function()

@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
 local NAME = "^_c_%x+%-%x+%-4%x+%-8%x+%-%x+%-lock%-%d+$"
 
 describe("a mutex", function()

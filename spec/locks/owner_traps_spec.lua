@@ -3,7 +3,7 @@
 
 local fixture = require "spec.support.fixture"
 
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("an owner with metamethods", function()
   local here = fixture.new("/owner_traps", { session_timeout = 6 })

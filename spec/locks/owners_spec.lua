@@ -9,7 +9,7 @@ local host = require "spec.support.host"
 local wait = require "spec.support.wait"
 
 local SESSION = 60 -- seconds: nothing here waits for the servers to end a session
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("owners", function()
   local here = fixture.new("/owners", { session_timeout = SESSION })

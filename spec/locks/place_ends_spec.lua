@@ -4,7 +4,7 @@
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a place with fair = false ends #once", function()
   local here = fixture.new("/place_ends", { session_timeout = 6, patience = PATIENCE })

@@ -5,7 +5,7 @@ local collect = require "spec.support.collect"
 local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 
-local PATIENCE = 30
+local PATIENCE = 60
 local TIMEOUT = { nil, "timeout" }
 
 describe("with fair = false a lock that one owner takes again and again #once", function()

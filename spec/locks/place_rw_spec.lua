@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("with fair = false a read-write lock #once", function()
   local here = fixture.new("/place_rw", { session_timeout = 6, patience = PATIENCE })

@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local places = require "spec.support.place"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 30
+local PATIENCE = 60
 local SESSION = 6
 local TIMEOUT = { nil, "timeout" }
 

@@ -6,7 +6,7 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 
 local SESSION = 6 -- seconds
-local PATIENCE = 20 -- seconds: a busy machine may take so long for an action of milliseconds
+local PATIENCE = 60 -- seconds: a busy machine may take so long for an action of milliseconds
 
 describe("a mutex", function()
   local here = fixture.new("/requests", { session_timeout = SESSION })

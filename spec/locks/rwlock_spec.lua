@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20 -- seconds
+local PATIENCE = 60 -- seconds
 local SESSION = 6
 
 describe("a read-write lock", function()

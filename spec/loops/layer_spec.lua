@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 30 -- seconds
-local PATIENCE = 20
+local PATIENCE = 60
 local yields_across_pcall = _VERSION ~= "Lua 5.1" or rawget(_G, "jit") ~= nil
 
 describe("above the engine", function()

@@ -13,7 +13,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a request with a body", function()
   local here = fixture.new("/nginx-bodies", { session_timeout = 6, patience = PATIENCE })

@@ -12,7 +12,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a callback inside nginx", function()
   local here = fixture.new("/nginx-callback", { session_timeout = 6, patience = PATIENCE })

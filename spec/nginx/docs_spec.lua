@@ -20,7 +20,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 30
+local PATIENCE = 60
 local SHOP = [[
   local shop, left = {}, 5
   function shop.sell(token)

@@ -14,7 +14,7 @@ if not nginx.is_testable() then
 end
 
 local SESSION = 60 -- long: nothing here may wait for it
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a job inside nginx", function()
   local here = fixture.new("/nginx-jobs", { session_timeout = 6, patience = PATIENCE })

@@ -12,7 +12,7 @@ if not nginx.is_testable() then
 end
 
 describe("of nodes inside nginx", function()
-  local here = fixture.new("/nginx-nodes", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/nginx-nodes", { session_timeout = 6, patience = 60 })
 
   before_each(function() assert(here.tree:create(here.path, "1", { parents = true })) end)
 

@@ -15,7 +15,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("the page on OpenResty, for operators,", function()
   local zk, web

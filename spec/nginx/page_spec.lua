@@ -14,7 +14,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 local HTTP = [[
   lua_shared_dict metrics @size@;

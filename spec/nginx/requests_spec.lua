@@ -14,7 +14,7 @@ if not nginx.is_testable() then
 end
 
 local SESSION = 6
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("inside nginx", function()
   local here = fixture.new("/nginx", { session_timeout = SESSION, patience = PATIENCE })

@@ -12,7 +12,7 @@ if not nginx.is_testable() then
 end
 
 describe("inside nginx, under strict globals", function()
-  local here = fixture.new("/nginx-strict", { session_timeout = 6, patience = 30 })
+  local here = fixture.new("/nginx-strict", { session_timeout = 6, patience = 60 })
 
   it("requests, callbacks and timers take locks", function()
     local web = here:nginx {

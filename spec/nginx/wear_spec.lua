@@ -12,7 +12,7 @@ if not nginx.is_testable() then
   return
 end
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 --- Only what nginx says of timers that it drops.
 local function check_errors(web)

@@ -7,7 +7,7 @@ local host = require "spec.support.host"
 local proxy = require "spec.support.proxy"
 local zklock = require "zklock"
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 --- The other program: says which descriptors it was given, and which signals are blocked, and waits to be told to end.
 local OTHER_PROGRAM = [[

@@ -5,7 +5,7 @@ local fixture = require "spec.support.fixture"
 local host = require "spec.support.host"
 local zklock = require "zklock"
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 -- To LeakSanitizer a child has lost the memory that belongs to threads which it does not have.
 local SANITIZER = os.getenv("ASAN_OPTIONS")

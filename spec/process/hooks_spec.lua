@@ -13,7 +13,7 @@ local jit = rawget(_G, "jit")
 if jit then jit.off() end
 
 local SESSION = 30 -- seconds
-local PATIENCE = 20
+local PATIENCE = 60
 local HOOKED = "the hook"
 --- Of how many places one is tried, on average: `HOOKS=1` tries all, as `make slow` does.
 local STEP = tonumber(os.getenv "HOOKS") or 29

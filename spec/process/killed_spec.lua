@@ -9,7 +9,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local TICK = 0.2 -- seconds: the servers'
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a process that is killed #slow", function()
   local here = fixture.new("/killed", { patience = PATIENCE })

@@ -7,7 +7,7 @@ local proxy = require "spec.support.proxy"
 local wait = require "spec.support.wait"
 
 local SESSION = 60 -- seconds: what goes at once goes long before the servers would let it go
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("a Lua state that is closed", function()
   local here = fixture.new("/state", { session_timeout = SESSION })

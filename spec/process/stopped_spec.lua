@@ -10,7 +10,7 @@ local proxy = require "spec.support.proxy"
 local resource = require "spec.support.resource"
 local wait = require "spec.support.wait"
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a process that is stopped #slow", function()
   local here = fixture.new("/stopped", { patience = PATIENCE })

@@ -5,7 +5,7 @@
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 
 local SERVER = [[
   local uv = require "luv"

@@ -5,7 +5,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 
 --- Grants sessions of `arg[1]` milliseconds. With "flood", it then sends 50,000 session events that nobody asked for,
 --- and hangs up. It answers nothing. When it reads something it prints how often it was connected to.

@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 
 local SECRET = "tr0ub4dor&3"
 local AUTH = { scheme = "digest", credential = "user:" .. SECRET }
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("a credential", function()
   local here = fixture.new("/secret", { super = true })

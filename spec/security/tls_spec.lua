@@ -18,7 +18,7 @@ local zklock = require "zklock"
 
 if not zklock.features.tls then return end
 
-local PATIENCE = 20
+local PATIENCE = 60
 local PASSWORD = "sesame-0pen"
 
 describe("with TLS", function()

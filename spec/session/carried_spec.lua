@@ -10,7 +10,7 @@ local zklock = require "zklock"
 
 local NAME = "zk.test"
 local SESSION = 6 -- seconds
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a session that moves from handle to handle #slow #once", function()
   local three, links, names, other, direct

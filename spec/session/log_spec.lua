@@ -6,7 +6,7 @@ local server = require "spec.support.server"
 local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
-local PATIENCE = 20
+local PATIENCE = 60
 
 describe("the log #once", function()
   local client, link, lines, sources

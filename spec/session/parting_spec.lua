@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 
 local NAME = "zk.test"
 local SESSION = 6 -- seconds
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a session that moves to another handle #once", function()
   local here = fixture.new("/parting")

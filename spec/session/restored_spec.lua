@@ -8,7 +8,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local SESSION = 2 -- seconds
-local PATIENCE = 25
+local PATIENCE = 60
 local PATH = "/restored/lock"
 
 describe("servers that come back #once", function()

@@ -6,7 +6,7 @@ local kinds = require "spec.support.kinds"
 local wait = require "spec.support.wait"
 
 local SESSION = 2 -- seconds
-local PATIENCE = 30
+local PATIENCE = 60
 
 describe("a release with validity 0", function()
   local here = fixture.new("/uncertain", { session_timeout = SESSION, patience = PATIENCE })

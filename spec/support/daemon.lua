@@ -14,7 +14,7 @@ local lfs = require "lfs"
 local daemon = {}
 daemon.__index = daemon
 
-local PATIENCE = 30
+local PATIENCE = 60
 
 local GUARD = [[
 trap '' HUP INT TERM

@@ -76,7 +76,7 @@ end
 
 ---@class fixture.options
 ---@field session_timeout number? seconds, of clients and processes
----@field patience number? seconds, 20
+---@field patience number? seconds, 60
 ---@field super boolean? the tree's inspector passes every ACL
 ---@field server (fun(): table)? where the server comes from, instead of the shared one
 
@@ -86,7 +86,7 @@ end
 ---@return fixture
 function fixture.new(root, options)
   options = options or {}
-  local self = setmetatable({ root = root, options = options, patience = options.patience or 20, count = 0,
+  local self = setmetatable({ root = root, options = options, patience = options.patience or 60, count = 0,
     scopes = { {} } }, fixture)
   busted.setup(function() enter_all(self) end)
   busted.before_each(function() enter_spec(self) end)

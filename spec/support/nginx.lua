@@ -16,7 +16,7 @@ local uv = require "luv"
 local nginx = {}
 nginx.__index = nginx
 
-local PATIENCE = 30
+local PATIENCE = 60
 local MODULES = { "ndk_http_module", "ngx_http_lua_module" }
 local MODULES_DIR = "/usr/lib/nginx/modules"
 

@@ -11,7 +11,7 @@ local harness_loop = require "spec.support.loop"
 
 local real_loops = {}
 
-local PATIENCE = 20
+local PATIENCE = 60
 local TURN = 0.02
 
 -- Debian has Copas for 5.1 and 5.2 only; it runs under all.

@@ -112,7 +112,7 @@ local function await(self, moves)
     if moves < 0 then error(("the server ended at its start:\n%s"):format(self:log():sub(-2000)), 0) end
     choose_port(self)
     launch(self)
-  end, 30, 0.02)
+  end, 120, 0.02)
   if not serving then error(("the server does not serve:\n%s"):format(self:log():sub(-2000)), 3) end
 end
 

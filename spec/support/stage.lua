@@ -20,7 +20,7 @@ local zklock = require "zklock"
 local stage = {}
 stage.__index = stage
 
-stage.PATIENCE = 20
+stage.PATIENCE = 60
 local SESSION = 40 -- seconds: twice the patience, so that nothing here is served by a session's end
 
 -- ---- what scenarios use -----------------------------------------------------------------------------------------

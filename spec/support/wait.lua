@@ -11,11 +11,11 @@ local function pack(...) return { n = select("#", ...), ... } end
 
 --- Polls until `fn` returns something true.
 ---@param fn fun(): any
----@param timeout number? seconds, 20: generous, because a busy machine must not fail a spec
+---@param timeout number? seconds, 60: generous, because a busy machine must not fail a spec
 ---@param message string? what was waited for
 ---@return any ... what fn returned; raises when the time is over
 function wait.eventually(fn, timeout, message)
-  timeout = timeout or 20
+  timeout = timeout or 60
   local got
   loop.poll(function()
     got = pack(fn())
