@@ -291,7 +291,7 @@ abi:
 	@$(LUA_5.4) tools/manual.lua --write
 
 # VERSION=1.0.0; RELEASE_TEST: how the clone is tested that the release is made of
-RELEASE_TEST = make test lint
+RELEASE_TEST = make test lint test-all
 release: deps
 	@exec tools/release.sh '$(VERSION)' '$(RELEASE_TEST)'
 

@@ -133,13 +133,13 @@ local function arrow(from, to, why)
   arrows[from][to] = arrows[from][to] or why
 end
 
-local function may_use(from, header)
-  local to = folder_of(header)
+local function may_use(from, included)
+  local to = folder_of(included)
   if from == to then
     return true
   end
   for _, name in ipairs(uses[from] or {}) do
-    if name == to or name == header then
+    if name == to or name == included then
       return true
     end
   end

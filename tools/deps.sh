@@ -1,9 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that the given make goals need and that are missing; nothing else.
-# usage: tools/deps.sh [build|install|test|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|duel|screenshot|release|picture|contest|platforms]...
+# usage: tools/deps.sh [build|install|test|test-all|nightly|tls|neighbours|chaos|soak|soak-lua|slow|random|model|sim|costs|recorder|coverage|mutants|fuzz|demo|bare|lint|asan|tsan|bench|duel|screenshot|release|picture|contest|platforms]...
 # without a goal: all of them
+# --list in front of them: prints the packages, and installs nothing
 set -eu
+list=
+if [ "${1:-}" = --list ]; then
+    list=yes
+    shift
+fi
 
 # PACKAGE, or PACKAGE|FILE where another package may have brought the same file.
 cc='gcc|/usr/bin/cc binutils libc6-dev pkg-config|/usr/bin/pkg-config libzookeeper-mt-dev libsmartcols-dev'
@@ -13,7 +19,7 @@ luas="$lua54 lua5.1 liblua5.1-0-dev lua5.2 liblua5.2-dev lua5.3 liblua5.3-dev
 server='default-jre-headless|/usr/bin/java libzookeeper-java'
 # Python, the shells and mandoc read what the command line writes, and what comes with it.
 specs="$server python3|/usr/bin/python3 procps|/usr/bin/ps lua-busted lua-luv lua-socket lua-cqueues lua-copas lua-filesystem lua-sql-sqlite3
-    python3|/usr/bin/python3 bash fish zsh mandoc"
+    python3|/usr/bin/python3 bash fish zsh mandoc bsdextrautils|/usr/bin/col"
 curator='default-jdk-headless|/usr/bin/javac libcurator-recipes-java libcurator-framework-java libcurator-client-java
     libguava-java libslf4j-java'
 golang='golang-go|/usr/bin/go golang-github-samuel-go-zookeeper-dev'
@@ -38,10 +44,10 @@ platforms='gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6
 mutants='binutils clang lua-dkjson'
 
 wanted=
-[ $# -gt 0 ] || set -- build test nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench duel screenshot release picture platforms
+[ $# -gt 0 ] || set -- build test test-all nightly tls neighbours chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz demo lint asan tsan bench duel screenshot release picture platforms
 for goal; do
     case $goal in
-    test) wanted="$wanted $cc $luas $specs $nginx $small_hosts luarocks git|/usr/bin/git $mutants" ;;
+    test | test-all) wanted="$wanted $cc $luas $specs $nginx $small_hosts luarocks git|/usr/bin/git $mutants" ;;
     tls) wanted="$wanted $cc $lua54 $specs $tls" ;;
     neighbours) wanted="$wanted $cc $lua54 $specs $curator $golang python3-kazoo" ;;
     asan | soak) wanted="$wanted $cc $lua54 luajit2|/usr/bin/luajit libluajit2-5.1-dev $specs $nginx" ;;
@@ -70,6 +76,12 @@ for goal; do
     *) wanted="$wanted $cc $luas" ;; # what is compiled
     esac
 done
+
+if [ "$list" ]; then
+    # shellcheck disable=SC2086 # a list of words
+    printf '%s\n' $wanted
+    exit 0
+fi
 
 if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg-query >/dev/null 2>&1; then
     echo 'note: no apt-get here; CONTRIBUTING.md lists the packages to install' >&2

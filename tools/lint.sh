@@ -71,6 +71,7 @@ step 'arrows of the C sources point one way' lua5.4 tools/arrows.lua csrc
 step 'each mutant that needs no test is about a function that is there' lua5.4 tools/mutants/stale.lua
 step 'luacheck' luacheck_all
 step 'shellcheck' shellcheck tools/*.sh bench/contest/*.sh model/*.sh fuzz/*.sh share/zklock.bash .ci/run
+step 'specs start no program that tools/deps.sh does not install' lua5.4 tools/programs.lua
 step 'mandoc' mandoc -T lint share/zklock.1 share/zklock.3
 step 'programs in C that a release has let be built still run' lua5.4 tools/abi.lua
 step 'zklock(3) says what the header says' lua5.4 tools/manual.lua

@@ -5,11 +5,11 @@
 # Everything happens in a fresh clone: the version is written and committed there, the tests run there, and what is
 # packed comes from there. The commit, the tag and the packages are brought here last, so a release that fails leaves
 # nothing behind, and leaves the packages of the former one.
-# usage: tools/release.sh VERSION [TEST]     TEST: the command that tests the clone, `make test lint`
+# usage: tools/release.sh VERSION [TEST]     TEST: the command that tests the clone, `make test lint test-all`
 set -u
 
 version=${1:-}
-test=${2:-make test lint}
+test=${2:-make test lint test-all}
 tag=v$version
 url=https://github.com/zklock/zklock.git # as the rockspec has it
 

@@ -261,16 +261,20 @@ describe("zklock get #once", function()
     assert.same({ code = 0, out = "", err = "" }, get(here.path))
   end)
 
-  it("spells it on a terminal, and keeps its lines", function()
-    assert(here.tree:create(here.path, "\27[31m\255\tä\nb\226\128\174", { parents = true }))
-    local script = folder.file("typescript", "")
-    local shown = require("spec.support.process").spawn { "script", "-qec",
-      ("%s get -z %s %s"):format(command.PROGRAM, here.zk.hosts, here.path), script,
-      env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null" } }
-    shown:close_input()
-    assert.equal(0, shown:wait(30))
-    assert.equal("\\x1b[31m\\xff\tä\r\nb\\xe2\\x80\\xae\r\n", shown:stdout())
-  end)
+  local SHOWN = { ["C.UTF-8"] = "\\x1b[31m\\xff\tä\r\nb\\xe2\\x80\\xae\r\n",
+    C = "\\x1b[31m\\xff\t\\xc3\\xa4\r\nb\\xe2\\x80\\xae\r\n" }
+  for locale, expected in pairs(SHOWN) do
+    it("spells it on a terminal, and keeps its lines, in the locale " .. locale, function()
+      assert(here.tree:create(here.path, "\27[31m\255\tä\nb\226\128\174", { parents = true }))
+      local script = folder.file("typescript", "")
+      local shown = require("spec.support.process").spawn { "script", "-qec",
+        ("%s get -z %s %s"):format(command.PROGRAM, here.zk.hosts, here.path), script,
+        env = { LD_PRELOAD = false, ZKLOCK_CONFIG = "/dev/null", LC_ALL = locale } }
+      shown:close_input()
+      assert.equal(0, shown:wait(30))
+      assert.equal(expected, shown:stdout())
+    end)
+  end
 
   it("writes the metadata with --stat", function()
     assert(here.tree:create(here.path, "abc", { parents = true }))

@@ -46,11 +46,11 @@ describe("the page on compatibility #once", function()
     assert.is_true(count > 4)
   end)
 
-  it("has each Lua of make test, and says who tries it", function()
+  it("has each Lua of make test and make test-all, and says who tries it", function()
     local text = file.read(PAGE)
     for lua in words_of("LUAS", "Makefile") do
       local name = lua == "luajit" and "LuaJIT 2.1" or lua
-      assert.is_truthy(text:find("\n| " .. name:gsub("%p", "%%%0") .. "[^\n]*`make test`"), name)
+      assert.is_truthy(text:find("\n| " .. name:gsub("%p", "%%%0") .. "[^\n]*`make test[-al]*`"), name)
     end
   end)
 

@@ -53,6 +53,15 @@ describe("tools/suites.lua #once #bare", function()
     assert.matches("\n5 passed, 1 failed\n$", said)
   end)
 
+  it("shows at the end which tests were skipped, and why", function()
+    local log = "\\n[==========] 2 tests from 1 test file ran. (1.00 ms total)\\n[  PASSED  ] 1 test.\\n"
+      .. "[ SKIPPED  ] 1 test, listed below:\\n[ SKIPPED  ] a_spec.lua @ 1: eats\\nno food\\n\\n 1 SKIPPED TEST\\n"
+    local said, code = run("a=printf '" .. log .. "'")
+    assert.equal(0, code, said)
+    assert.matches("\n%-%-%-%- skipped in a:\n%[ SKIPPED  %] a_spec.lua @ 1: eats\nno food\nsuites took %d+ s\n"
+      .. "1 passed, 0 failed\n$", said)
+  end)
+
   it("takes an @ or an = of the command as part of the command", function()
     local said, code = run("a=echo b@c=d; " .. WELL)
     assert.equal(0, code, said)

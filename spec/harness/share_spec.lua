@@ -1,0 +1,50 @@
+-- SPDX-License-Identifier: MIT
+--- spec/support/share.lua: busted processes that share spec files.
+
+local folder = require "spec.support.folder"
+local process = require "spec.support.process"
+
+local PATIENCE = 60 -- seconds
+local FILES = 12
+-- Each file needs some time, so that no process runs all of them.
+local SPEC = [[it("is file %d", function() os.execute "sleep 0.05" end)]]
+
+describe("spec/support/share.lua #once #bare", function()
+  local function busted()
+    local which = process.spawn { "sh", "-c", "command -v busted" }
+    assert.equal(0, (which:wait(PATIENCE)))
+    return which:stdout():match("%S+")
+  end
+
+  it("has each file run once, by one of the processes", function()
+    local specs, names, program = folder.new "specs", {}, busted()
+    for i = 1, FILES do
+      names[i] = ("%s/%d_spec.lua"):format(specs, i)
+      local file = assert(io.open(names[i], "w"))
+      file:write(SPEC:format(i))
+      file:close()
+    end
+    names[#names + 1] = specs -- names all of them a second time
+
+    local processes = {}
+    for i = 1, 3 do
+      local words = { env = { CLAIMS = specs .. "/claims", LD_PRELOAD = false }, "lua5.4", program, "-o", "gtest",
+        "--helper=spec/support/share.lua" }
+      for _, name in ipairs(names) do words[#words + 1] = name end
+      processes[i] = process.spawn(words)
+    end
+
+    local ran, most = {}, 0
+    for _, one in ipairs(processes) do
+      assert.equal(0, (one:wait(PATIENCE)), one:stdout())
+      local count = 0
+      for number in one:stdout():gmatch("%[       OK %][^\n]*is file (%d+)") do
+        ran[tonumber(number)] = (ran[tonumber(number)] or 0) + 1
+        count = count + 1
+      end
+      most = math.max(most, count)
+    end
+    for i = 1, FILES do assert.equal(1, ran[i], "file " .. i) end
+    assert.is_true(most < FILES, "one process ran them all")
+  end)
+end)
