@@ -361,7 +361,8 @@ ZKL_API bool zkl_client_measure(zkl_client *client, zkl_measures *measures);
 
 typedef enum zkl_event_kind {
     ZKL_EVENT_GRANTED, /* contender `tag` holds; `token` */
-    ZKL_EVENT_FAILED,  /* contender `tag` no longer waits; `status` */
+    /* contender `tag` no longer waits; `status`. ZKL_OK: its release is confirmed */
+    ZKL_EVENT_FAILED,
     ZKL_EVENT_LOST,    /* contender `tag` held and no longer does; `status`, `token` */
     ZKL_EVENT_REVOKED, /* somebody asks contender `tag` to release; `token` */
     ZKL_EVENT_ANSWER,  /* query `tag` is answered; `status` */
@@ -515,12 +516,14 @@ ZKL_API zkl_status zkl_join_all(zkl_client *client, const char *const *paths, si
  * LEASE. Otherwise ZKL_BAD_ARGUMENT, as of zkl_join. */
 ZKL_API zkl_status zkl_join_leases(zkl_client *client, const char *path, size_t count, uint64_t tag,
                                    const zkl_terms *terms, zkl_contender **contender);
-/* Gives a hold back; the release is on its way when this returns, and zkl_query_flush waits until
- * the servers have confirmed it. ZKL_OK: nobody else can have held it meanwhile; no event follows.
- * ZKL_UNKNOWN: validity was 0, and somebody may have; one more event reports what the servers say:
- * LOST if the session had ended or the node was gone, otherwise FAILED with ZKL_OK; after zkl_close
- * there is none. Any other status gives nothing back: ZKL_LOST, also when max_hold has elapsed;
- * ZKL_NOT_OWNER, ZKL_CLOSED. */
+/* Gives a hold back; the release is on its way when this returns. ZKL_OK: validity was above 0.
+ * ZKL_UNKNOWN: it was 0, and somebody else may have held it. After either, one more event with the
+ * contender's tag reports what the servers say: LOST if the only delete that was sent found no node
+ * (or, after ZKL_UNKNOWN, if the session had ended), otherwise FAILED with ZKL_OK. The event comes
+ * before the answer of a zkl_query_flush that was asked after the release, so a host that waits for
+ * that answer, and then takes its events, knows. On a shared node that stays, it comes once the
+ * node is known to be there. None comes after zkl_drop or zkl_close. Any other status gives nothing
+ * back: ZKL_LOST, also when max_hold has elapsed; ZKL_NOT_OWNER, ZKL_CLOSED. */
 ZKL_API zkl_status zkl_release(zkl_contender *contender);
 /* The same, for a holder whose work may still be under way: no caller of this client takes its node
  * over, and the next holder has a larger token. */

@@ -214,9 +214,9 @@ static zkl_status release(zkl_contender *head) {
     const zkl_status status = zkl_doubt_about(head);
     if (status == ZKL_LOST) {
         lose(lock, ZKL_LOSS_MAX_HOLD);
-    } else if (status == ZKL_UNKNOWN && head->hosted) {
+    } else if (head->hosted) {
         zkl_contender_released(head);
-        zkl_parts_let_go_in_doubt(lock);
+        zkl_parts_let_go_in_doubt(lock, status);
     } else {
         give_back(lock);
     }

@@ -70,10 +70,10 @@ void zkl_parts_let_gate_go(zkl_compound_lock *lock) {
     settle_at(lock, lock->paths[0]);
 }
 
-void zkl_parts_let_go_in_doubt(zkl_compound_lock *lock) {
+void zkl_parts_let_go_in_doubt(zkl_compound_lock *lock, zkl_status answer) {
     for (size_t i = 0; i < lock->count; i++) {
         zkl_contender *part = lock->parts[i];
-        zkl_doubt_begin(&lock->head, part);
+        zkl_doubt_begin(&lock->head, part, answer);
         let_go(&lock->parts[i]);
         lock->parts[i] = part;
     }

@@ -16,9 +16,9 @@ bool zkl_parts_join(zkl_compound_lock *lock);
 /* Parts that leave delete their nodes by themselves. */
 void zkl_parts_let_gate_go(zkl_compound_lock *lock);
 void zkl_parts_let_all_go(zkl_compound_lock *lock);
-/* The same for a holder in doubt. The end of its nodes shows whether it had lost: zkl_parts_heard
- * removes each. */
-void zkl_parts_let_go_in_doubt(zkl_compound_lock *lock);
+/* The same for a holder whose release is answered so. The end of its nodes shows whether it had
+ * lost: zkl_parts_heard removes each. */
+void zkl_parts_let_go_in_doubt(zkl_compound_lock *lock, zkl_status answer);
 /* To be set as the head's `heard`. */
 zkl_testimony zkl_parts_heard(zkl_contender *head, const zkl_contender *witness);
 

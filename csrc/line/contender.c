@@ -296,8 +296,9 @@ void zkl_contender_held_again(zkl_contender *c) {
     zkl_histogram_add(&counts->wait, 0);
 }
 
+/* The host may not have taken the answer to its wait yet. */
 void zkl_contender_rested(zkl_contender *c) {
-    tell(c, &c->answer, ZKL_EVENT_FAILED, ZKL_OK);
+    tell(c, &c->news, ZKL_EVENT_FAILED, ZKL_OK);
 }
 
 void zkl_contender_failed(zkl_contender *c, zkl_status status) {

@@ -63,7 +63,8 @@ typedef enum zkl_search {
 typedef enum zkl_testimony {
     ZKL_TESTIMONY_NONE, /* it did not hold with that node */
     ZKL_TESTIMONY_ONE,  /* it did, and the end of other nodes is still open */
-    ZKL_TESTIMONY_LAST  /* it did, and that was the last one */
+    ZKL_TESTIMONY_LAST, /* it did, and that was the last one */
+    ZKL_TESTIMONY_ONLY  /* it did, with no other node, and so did others perhaps */
 } zkl_testimony;
 
 /* The host's calls on a contender: one in a line, or the head of a compound (compound.c). */
@@ -152,7 +153,8 @@ typedef struct zkl_ending {
     /* why the servers have refused the latest delete; ZKL_OK: they have not */
     zkl_status refused;
     uint8_t erases;    /* how many deletes may have been carried out; 2: or more */
-    bool doubtful;     /* its release answered ZKL_UNKNOWN, and one more event is to come */
+    bool doubtful : 1; /* it was released, and one more event is to come (doubt.h) */
+    bool unsure : 1;   /* doubtful: its release answered ZKL_UNKNOWN */
     bool witness;      /* the end of its node ends a doubt: its own, or that of others */
     zkl_loss loss : 8; /* of one that is lost: why */
 } zkl_ending;

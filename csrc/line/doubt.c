@@ -9,13 +9,14 @@ zkl_status zkl_doubt_about(const zkl_contender *c) {
 }
 
 /* A contender in a line is its own witness. The others are in common->doubtful. */
-void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness) {
+void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness, zkl_status answer) {
     if (!c->hosted)
         return;
     witness->end.witness = true;
     if (!c->end.doubtful && c != witness)
         zkl_list_append(&c->common->doubtful, &c->member);
     c->end.doubtful = true;
+    c->end.unsure = answer == ZKL_UNKNOWN;
 }
 
 void zkl_doubt_drop(zkl_contender *c) {
@@ -30,9 +31,14 @@ void zkl_doubt_drop_all(zkl_line_common *common) {
     }
 }
 
+/* Validity above 0 at the release is proof that the session ended later. */
+static bool has_lost(const zkl_contender *c, zkl_loss loss) {
+    return loss != ZKL_LOSS_NONE && (c->end.unsure || loss != ZKL_LOSS_EXPIRED);
+}
+
 static void conclude(zkl_contender *c, zkl_loss loss) {
     zkl_doubt_drop(c);
-    if (loss != ZKL_LOSS_NONE)
+    if (has_lost(c, loss))
         zkl_contender_had_lost(c, loss);
     else
         zkl_contender_rested(c);
@@ -48,9 +54,12 @@ void zkl_doubt_end(zkl_contender *witness, zkl_loss loss) {
     }
     ZKL_EACH (zkl_contender, c, &witness->common->doubtful, member) {
         const zkl_testimony testimony = c->call->heard(c, witness);
-        if (testimony == ZKL_TESTIMONY_LAST ||
-            (testimony == ZKL_TESTIMONY_ONE && loss != ZKL_LOSS_NONE))
+        if (testimony == ZKL_TESTIMONY_NONE)
+            continue;
+        if (testimony != ZKL_TESTIMONY_ONE || has_lost(c, loss))
             conclude(c, loss);
+        if (testimony != ZKL_TESTIMONY_ONLY)
+            return;
     }
 }
 

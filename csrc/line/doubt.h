@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* doubt: the answer of a release, and the event that follows it. A holder that releases with
- * validity 0 may have lost its hold before, so its release answers ZKL_UNKNOWN. Its nodes are the
- * witnesses: the end of a node ends the doubt. The host hears LOST, or FAILED with ZKL_OK once the
- * servers have confirmed the release. Under the client's mutex. */
+ * validity 0 may have lost its hold before, so its release answers ZKL_UNKNOWN. Even with validity
+ * somebody may have deleted its node, and the client has not heard of that yet: the release answers
+ * ZKL_OK. In both cases its nodes are the witnesses: the end of a node ends the doubt. The host
+ * hears LOST, or FAILED with ZKL_OK once the servers have confirmed the release. Under the client's
+ * mutex. */
 #ifndef ZKL_DOUBT_H
 #define ZKL_DOUBT_H
 
@@ -12,14 +14,15 @@
  * ZKL_UNKNOWN: one may have. ZKL_LOST: max_hold has passed, and the caller ends the hold. */
 zkl_status zkl_doubt_about(const zkl_contender *c);
 
-/* The contender was released, its release answers ZKL_UNKNOWN, and it held with that node. A
- * compound calls this for each of its nodes. Does nothing if the host has dropped the contender. */
-void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness);
-/* A node has ended. Unless `loss` is NONE, the node, or its session, ended before the client
- * released. Does nothing if the node is no witness. */
+/* The contender was released, its release answers so (ZKL_OK or ZKL_UNKNOWN), and it held with that
+ * node. A compound calls this for each of its nodes. Does nothing if the host has dropped the
+ * contender. */
+void zkl_doubt_begin(zkl_contender *c, zkl_contender *witness, zkl_status answer);
+/* A node has ended. DELETED: not by our doing. EXPIRED: with its session, so a release that was
+ * answered ZKL_OK came before. NONE: by our delete, or nobody knows. Does nothing if the node is no
+ * witness. */
 void zkl_doubt_end(zkl_contender *witness, zkl_loss loss);
-/* The session has ended. Each contender in doubt that is in no line, and whose nodes belonged to
- * that session, has lost. */
+/* The session has ended, and with it the nodes of each contender in doubt that is in no line. */
 void zkl_doubt_expire(zkl_line_common *common);
 
 /* The host will get no event: it has dropped the contender, or the client closes. */

@@ -206,8 +206,8 @@ zkl_status zkl_line_release(zkl_contender *c) {
         zkl_contender_lost(c, ZKL_LOSS_MAX_HOLD);
     else
         zkl_contender_released(c);
-    if (status == ZKL_UNKNOWN)
-        zkl_doubt_begin(c, c);
+    if (status != ZKL_LOST)
+        zkl_doubt_begin(c, c, status);
     zkl_leave_depart(c);
     zkl_line_settle(line);
     return status;

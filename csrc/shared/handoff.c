@@ -4,6 +4,7 @@
 #include "base/timer.h"
 #include "line/acl_check.h"
 #include "line/contender.h"
+#include "line/doubt.h"
 #include "shared/remote_waiters.h"
 
 /* ---- waiting ---- */
@@ -161,4 +162,9 @@ void zkl_handoff_grant(zkl_shared_node *shared, bool handed) {
 void zkl_handoff_leave_resting(zkl_shared_node *shared, zkl_contender *c) {
     zkl_list_remove(&shared->resting, &c->member);
     zkl_sharer_of(c)->shared = NULL;
+}
+
+void zkl_handoff_doubt(zkl_contender *c, zkl_contender *node, zkl_status answer) {
+    zkl_sharer_of(c)->witness = node;
+    zkl_doubt_begin(c, node, answer);
 }

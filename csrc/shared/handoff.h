@@ -42,4 +42,8 @@ void zkl_handoff_grant(zkl_shared_node *shared, bool handed);
 /* The caller that rests on it can no longer take it again. */
 void zkl_handoff_leave_resting(zkl_shared_node *shared, zkl_contender *c);
 
+/* It has released what it held with that node, and was answered so: the end of the node, or proof
+ * that it is there, shows whether it had lost. */
+void zkl_handoff_doubt(zkl_contender *c, zkl_contender *node, zkl_status answer);
+
 #endif

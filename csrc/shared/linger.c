@@ -65,6 +65,17 @@ static void nobody_is_asked(zkl_compound *compound, zkl_contender *part) {
     (void)part;
 }
 
+/* `node`: the one with which it held, and nobody after it; NULL: after it the node was granted to
+ * another caller, when it was known to be there. */
+static void end_rest(zkl_contender *c, zkl_contender *node) {
+    if (node && node->phase == ZKL_HELD)
+        zkl_handoff_doubt(c, node, ZKL_OK); /* its delete is about to go */
+    else if (node && node->outcome == ZKL_LOST && node->end.loss == ZKL_LOSS_DELETED)
+        zkl_contender_had_lost(c, ZKL_LOSS_DELETED);
+    else
+        zkl_contender_rested(c);
+}
+
 void zkl_linger_end(zkl_shared_node *shared) {
     static zkl_compound nobody = {nobody_hears, nobody_is_asked, NULL};
     zkl_contender *node = shared->contender;
@@ -72,8 +83,9 @@ void zkl_linger_end(zkl_shared_node *shared) {
     shared->sealed = shared->entered = shared->watch_own = false;
     set_idle(shared, false);
     ZKL_EACH (zkl_contender, c, &shared->resting, member) {
+        const bool is_latest = zkl_sharer_of(c)->turn == shared->turn;
         zkl_handoff_leave_resting(shared, c);
-        zkl_contender_rested(c);
+        end_rest(c, is_latest ? node : NULL);
     }
     shared->turn = shared->before = 0;
     zkl_timer_clear(&shared->context->timers, &shared->timer);

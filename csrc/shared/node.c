@@ -171,6 +171,12 @@ static bool is_certain(const zkl_shared_node *shared) {
            context->valid_until > zkl_context_now(context);
 }
 
+/* The node stays. If it has to go, its delete shows more. */
+static void settle_doubt(zkl_shared_node *shared) {
+    if (shared->contender->end.witness && is_certain(shared))
+        zkl_doubt_end(shared->contender, ZKL_LOSS_NONE);
+}
+
 /* false: it has to go. */
 static bool advance_held(zkl_shared_node *shared) {
     const bool fresh = !shared->entered;
@@ -179,8 +185,6 @@ static bool advance_held(zkl_shared_node *shared) {
     shared->entered = true;
     zkl_remote_waiters_look(shared);
     watch_own(shared);
-    if (shared->contender->end.witness && is_certain(shared))
-        zkl_doubt_end(shared->contender, ZKL_LOSS_NONE);
     return shared->kind == ZKL_KIND_READ ? advance_shared(shared, fresh)
                                          : advance_single(shared, fresh);
 }
@@ -208,8 +212,10 @@ void zkl_shared_node_advance(zkl_shared_node *shared) {
         else if (shared->contender->phase == ZKL_HELD ? !advance_held(shared)
                                                       : !advance_queue(shared))
             zkl_linger_end(shared);
-        else
+        else {
+            settle_doubt(shared);
             return;
+        }
     }
 }
 

@@ -17,12 +17,6 @@ static void overstay(zkl_contender *c) {
     zkl_contender_lost(c, ZKL_LOSS_MAX_HOLD);
 }
 
-/* The node stays: the shared node hands it on once validity is above 0. */
-static void doubt(zkl_contender *c, zkl_contender *node) {
-    zkl_sharer_of(c)->witness = node;
-    zkl_doubt_begin(c, node);
-}
-
 /* `sealing`: no caller here may take the node over. For one of several readers that is not needed:
  * a late write of a reader harms nobody. */
 static zkl_status end_hold(zkl_contender *c, bool sealing) {
@@ -40,8 +34,7 @@ static zkl_status end_hold(zkl_contender *c, bool sealing) {
     zkl_handoff_downgrade(shared, !sealing);
     zkl_handoff_leave(shared, c);
     zkl_contender_released(c);
-    if (status == ZKL_UNKNOWN)
-        doubt(c, shared->contender);
+    zkl_handoff_doubt(c, shared->contender, status);
     return status;
 }
 
@@ -95,7 +88,7 @@ static void sharer_timer(zkl_timer *timer) {
 }
 
 static zkl_testimony heard(zkl_contender *c, const zkl_contender *witness) {
-    return zkl_sharer_of(c)->witness == witness ? ZKL_TESTIMONY_LAST : ZKL_TESTIMONY_NONE;
+    return zkl_sharer_of(c)->witness == witness ? ZKL_TESTIMONY_ONLY : ZKL_TESTIMONY_NONE;
 }
 
 static const char *path(const zkl_contender *c) {

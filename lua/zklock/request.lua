@@ -152,8 +152,8 @@ local function release(self)
   local hold = self.hold
   if hold and hold.state == "held" then
     local ok, err = hold:release()
+    self.told_lost = ok or err == "lost" or err == "unknown" -- the answer does not change later
     if ok then return true end
-    if err == "lost" or err == "unknown" then self.told_lost = true end
     return nil, err
   end
   if hold and hold.state == "lost" and not self.told_lost then
@@ -231,8 +231,8 @@ function Request:validity()
   return hold and hold:validity() or 0
 end
 
---- The state as far as the client knows. It changes from "released" to "lost" if the session turns out to have ended
---- before the release.
+--- The state as far as the client knows. It changes from "released" to "lost" if the session or the node turns out to
+--- have ended before the release.
 ---@return "waiting"|"held"|"released"|"failed"|"lost"
 function Request:state()
   check.self(self, Request, "request:state")

@@ -3,6 +3,7 @@
 
 local fixture = require "spec.support.fixture"
 local judge = require "spec.support.judge"
+local kinds = require "spec.support.kinds"
 local resource = require "spec.support.resource"
 local wait = require "spec.support.wait"
 local worker = require "spec.support.worker"
@@ -77,6 +78,27 @@ describe("an operator", function()
     end
     nothing_is_left()
   end)
+
+  --- Before the client has heard of it, or just after: then the release answers "lost".
+  for name, kind in pairs(kinds) do
+    it("who deletes a node just before the release is reported once, of a " .. name, function()
+      local at = here.path .. "/kind"
+      local ours, directory_of_hold = kind.open.ours(client, at), kind.holding(at)[1]
+      if ours.on_lost then ours:on_lost(function(...) losses[#losses + 1] = { ... } end) end
+      local request = ours:request(PATIENCE, function(got, err)
+        assert(not err, err)
+        if kind.leases then got:on_lost(function(...) losses[#losses + 1] = { ... } end) end
+      end, kind.leases)
+      here:eventually(function() return request:state() == "held" end, "the hold")
+      assert.is_true(tree:delete(directory_of_hold .. "/" .. here:nodes(directory_of_hold)[1]))
+      request:release()
+      here:eventually(function() return #losses > 0 end, "the loss")
+      assert(client:flush(PATIENCE))
+      client:poll()
+      assert.equal(1, #losses)
+      assert.same({ 1, 0, "lost" }, { client:stats().lost, client:stats().held, request:state() })
+    end)
+  end
 
   it("who deletes the holder's node lets the next one in", function()
     local token = assert(lock:acquire(PATIENCE, "me"))

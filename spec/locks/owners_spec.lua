@@ -260,8 +260,9 @@ describe("owners", function()
       local lock, dispatcher, lost = client:mutex(path, { fair = not shared }), client.dispatcher, nil
       lock:on_lost(function(err) lost = err end)
       assert(lock:acquire(PATIENCE, "somebody"))
-      function dispatcher.unkeep()
-        dispatcher.unkeep = nil
+      local holds = client.holds
+      function holds.remove()
+        holds.remove = nil
         error("no room", 0)
       end
       assert.same({ false, "no room" }, { pcall(lock.release, lock, "somebody") })

@@ -40,6 +40,8 @@ static void free_delivery(sim_delivery *d) {
 
 static void call_back(zhandle_t *zh, sim_delivery *d) {
     if (d->request) {
+        if (sim_told)
+            sim_told(d->request);
         if (d->request->tell)
             d->request->tell(d->request);
         return;

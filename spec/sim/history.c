@@ -6,6 +6,7 @@
 #include "host.h"
 #include "judge.h"
 #include "lines.h"
+#include "losses.h"
 #include "marks.h"
 #include "line/line.h"
 
@@ -511,6 +512,7 @@ static void see_to_the_end(void) {
     sim_judge_end();
     if (history.hosts[0].has_marks)
         sim_marks_end();
+    sim_losses_end();
     sim_ledger_end();
 }
 

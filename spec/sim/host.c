@@ -5,6 +5,7 @@
 #include "ensemble.h"
 #include "judge.h"
 #include "lines.h"
+#include "losses.h"
 #include "marks.h"
 #include "line/contender.h"
 
@@ -81,6 +82,8 @@ static void forget(sim_caller *c) {
 
 static void release(sim_caller *c) {
     c->was_held = sim_judge_is_held(c);
+    c->is_patient = c->tag % 4;
+    sim_losses_release(c);
     const zkl_status status = zkl_release(c->contender);
     SAY("host %d releases %s %llu: %s", c->host->machine.id, kind_name(c),
         (unsigned long long)c->tag, zkl_status_text(status));
@@ -91,7 +94,9 @@ static void release(sim_caller *c) {
                  (unsigned long long)c->tag, c->host->machine.id);
     if (status != ZKL_LOST)
         SIM_CHECK(!zkl_held(c->contender) && zkl_token(c->contender) == 0);
-    c->is_doubtful = status == ZKL_UNKNOWN;
+    c->is_doubtful = status == ZKL_OK || status == ZKL_UNKNOWN;
+    c->is_patient |= status == ZKL_UNKNOWN;
+    sim_losses_judge(c->host);
 }
 
 /* The answer that its release could not give. */
@@ -131,7 +136,7 @@ static void go_on(sim_event *event) {
             check_hold(c);
         release(c);
         sim_after(event, sim_some(200 * SIM_MS));
-    } else if (c->is_doubtful) {
+    } else if (c->is_doubtful && c->is_patient) {
         sim_after(event, ZKL_SECOND); /* it is told in the end */
     } else if (!waits(c)) {
         forget(c);

@@ -34,6 +34,8 @@ const char *sim_place_path(sim_place place);
 /* Bytes of watches on nodes that are no locks, where the servers take little. */
 #define SIM_NOTES_WATCHED 60
 
+typedef struct sim_loss sim_loss; /* losses */
+
 typedef struct sim_caller {
     struct sim_caller *next;
     sim_host *host;
@@ -48,8 +50,14 @@ typedef struct sim_caller {
     bool tries_once; /* its timeout is 0 */
     unsigned answers, losses;
     bool is_granted, is_released;
-    bool is_doubtful; /* its release was answered ZKL_UNKNOWN, and one more event is to come */
+    bool is_doubtful; /* it was released, and one more event is to come */
     bool was_held;    /* at its release, as far as the judge can see */
+    bool is_patient;  /* the script waits for that event */
+    /* losses: a node that an operator has deleted before the release, the session then, and what
+     * became of it is known */
+    const sim_loss *robbed;
+    int64_t session;
+    bool is_concluded;
     bool is_given_up; /* its place was given up: it hears ZKL_DISCONNECTED (slow) */
     bool is_judged;   /* the hold has been looked at (judge) */
     zkl_status status;

@@ -5,6 +5,7 @@
 #include "ledger.h"
 #include "library.h"
 #include "lines.h"
+#include "losses.h"
 #include "nodes.h"
 #include "recipe/verdict.h"
 #include "shared/node_state.h"
@@ -302,6 +303,7 @@ static void on_deleted(const fake_node *node, const sim_request *by) {
     sim_host *host = sim_node_host(node);
     if (!by->from) {
         judge.robbed[judge.robbed_count++ % ROBBED] = node->czxid;
+        sim_losses_robbed(node->path);
         return;
     }
     if (!host || !host->client || host->client->context.session != node->owner)
@@ -384,6 +386,7 @@ void sim_judge(sim_host *host) {
     check_watches(host);
     check_nodes(host);
     sim_slow_judge(host);
+    sim_losses_judge(host);
     const zkl_stats *count = &host->client->context.counters;
     check_validity(host);
     if (count->lost != host->lost) {
@@ -437,6 +440,7 @@ void sim_judge_begin(sim_host *hosts, int count) {
     judge.hosts = hosts;
     judge.count = count;
     sim_slow_begin();
+    sim_losses_begin();
     sim_session_ended = on_end;
     sim_deleted = on_deleted;
     sim_throttled = on_throttled;

@@ -33,6 +33,7 @@ const int ZOO_CREATED_EVENT = EVENT_CREATED, ZOO_DELETED_EVENT = EVENT_DELETED,
 zhandle_t *sim_handle_first;
 unsigned sim_rude_closings = 20;
 void (*sim_submitted)(const sim_request *request);
+void (*sim_told)(const sim_request *request);
 uint64_t sim_asked[OP_PING];
 
 /* 10.0.0.1 is the first server; what is none answers nobody. */

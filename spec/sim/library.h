@@ -10,6 +10,8 @@
 extern unsigned sim_rude_closings;
 /* Told of each request that a handle takes. */
 extern void (*sim_submitted)(const sim_request *request);
+/* ... and of each answer that it is about to tell. */
+extern void (*sim_told)(const sim_request *request);
 /* When a leader last answered one of that machine: a write or a sync was answered. 0: never. */
 zkl_nanos sim_proven_at(const sim_machine *machine);
 /* How many of each sort they have taken. */

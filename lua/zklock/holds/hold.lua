@@ -245,10 +245,13 @@ end
 function Hold:tell_loss(err, token)
   local client, on_lost = self.lock_path.client, lost_listener(self)
   local dispatcher = client.dispatcher
-  if self.state == "held" then self:finish("lost") end
+  if self.state == "held" and not self:end_rest() then self:finish("lost") end
+  if self.state == "released" then -- the release answered that it had succeeded
+    dispatcher:keep(self)
+    self.state = "lost"
+  end
   self:wake()
   if not dispatcher.kept:has(self) then return end -- the listener knows
-  self.state = "lost" -- also if the release answered that it had succeeded
   if on_lost then
     self.loss = self.loss or new_loss()
     if not self.loss.begun then client.callbacks:tell(self.loss, on_lost, err, named_owner(self), token) end
@@ -281,13 +284,13 @@ end
 ---@field wakes boolean? wakes the callers that wait for the hold
 ---@field is_loss boolean? the owner's next release answers "lost", and one more event goes to the
 ---  listener
----@field is_doubtful boolean? nobody knows whether it was still held; one more event reports that
+---@field is_open boolean? one more event reports whether it was still held
 
 ---@type table<string, zklock.Ending>
 local ENDINGS = {
   refused = { state = "failed" },
-  released = { state = "released" },
-  uncertain = { state = "released", is_doubtful = true },
+  released = { state = "released", is_open = true },
+  rested = { state = "released" },
   lost = { state = "lost", is_loss = true },
   cancelled = { state = "failed", quits = true, err = "cancelled", wakes = true },
   taken_back = { state = "failed", quits = true, err = "cancelled" },
@@ -299,19 +302,19 @@ local ENDINGS = {
 --- Ends the hold: from then on its owner does not have it. If this raises, the state is unchanged,
 --- and the caller calls it again.
 ---
---- `refused`: the engine answered an error. `released`: given back. `uncertain`: given back with
---- validity 0. `lost`: the session ended, or the node is gone. `cancelled`: the request was
+--- `refused`: the engine answered an error. `released`: given back. `rested`: given back the short
+--- way (`lock.lua`). `lost`: the session ended, or the node is gone. `cancelled`: the request was
 --- cancelled. `taken_back`: an error was raised before the caller received it. `declined`: its
 --- request was cancelled after the grant, and has given it back. `deserted`: the coroutine or the
 --- request that waits has ended. `abandoned`: the owner has ended without giving it back.
----@param reason "refused"|"released"|"uncertain"|"lost"|"cancelled"|"taken_back"|"declined"|"deserted"|"abandoned"
+---@param reason "refused"|"released"|"rested"|"lost"|"cancelled"|"taken_back"|"declined"|"deserted"|"abandoned"
 function Hold:finish(reason)
   local how, contender, lock_path = ENDINGS[reason], self.contender, self.lock_path
   local client, who = lock_path.client, self.whose[1]
   if how.drops then self:drop() end
   if how.quits then contender:quit() end
   if how.err then self.err = how.err end
-  if how.is_loss or how.is_doubtful then client.dispatcher:keep(self) else client.dispatcher:unkeep(self) end
+  if how.is_loss or how.is_open then client.dispatcher:keep(self) else client.dispatcher:unkeep(self) end
   if how.is_loss and not rawequal(who, nil) then client.holds.losses:note(lock_path, who) end
   client.holds:remove(self)
   lock_path:remove(who, self)
@@ -326,7 +329,7 @@ end
 ---@return boolean ended
 function Hold:end_rest()
   local ended = self.state == "held" and self.contender:given_back()
-  if ended then self:finish("released") end
+  if ended then self:finish("rested") end
   return ended
 end
 
@@ -351,14 +354,14 @@ function Hold:release(failed)
   local contender, dispatcher = self.contender, self.lock_path.client.dispatcher
   local ok, err = release_one(contender)
   if ok or err then return ok, err end
-  if contender:validity() == 0 then dispatcher:keep(self) end -- first: there may be no memory later
+  dispatcher:keep(self) -- first: there may be no memory later
   if failed then
     ok, err = contender:give_up()
   else
     ok, err = contender:release()
   end
   if ok or err == "unknown" then
-    self:finish(err and "uncertain" or "released")
+    self:finish("released")
     dispatcher:take_early()
   elseif err == "lost" then
     self:finish("lost")

@@ -363,7 +363,7 @@ fake_caller *fake_join_among_under(fake_caller *write, const char *path, size_t 
 
 zkl_status fake_release(fake_caller *caller) {
     const zkl_status status = caller->contender->call->release(caller->contender);
-    caller->doubts |= status == ZKL_UNKNOWN;
+    caller->doubts |= status == ZKL_OK || status == ZKL_UNKNOWN;
     fake_leave(caller->client);
     return status;
 }
@@ -384,7 +384,7 @@ bool fake_take_again(fake_caller *caller) {
 
 zkl_status fake_give_up(fake_caller *caller) {
     const zkl_status status = caller->contender->call->give_up(caller->contender);
-    caller->doubts |= status == ZKL_UNKNOWN;
+    caller->doubts |= status == ZKL_OK || status == ZKL_UNKNOWN;
     fake_leave(caller->client);
     return status;
 }

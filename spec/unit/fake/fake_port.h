@@ -30,7 +30,7 @@ typedef struct fake_caller {
     int64_t token;
     unsigned note; /* the test's own */
     bool shares;   /* a shared node */
-    bool doubts;   /* its release answered ZKL_UNKNOWN */
+    bool doubts;   /* it was released, and one more event is to come */
 } fake_caller;
 
 #define FAKE_NODE_REQUESTS 128
