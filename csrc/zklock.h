@@ -271,6 +271,18 @@ typedef struct zkl_histogram {
  * number. */
 ZKL_API double zkl_bound(size_t bucket);
 
+/* What became of the work that a job or a once of the host protects. */
+typedef enum zkl_run {
+    ZKL_RUN_RAN,     /* it was begun */
+    ZKL_RUN_SKIPPED, /* a mark was found */
+    ZKL_RUN_FAILED,  /* one that was begun has failed; it counts as begun, too */
+    ZKL_RUN_END      /* none: how many there are */
+} zkl_run;
+
+/* "ran", "skipped" or "failed"; static, never NULL. "unknown" for any other number, such as
+ * ZKL_RUN_END. */
+ZKL_API const char *zkl_run_text(zkl_run run);
+
 typedef struct zkl_stats {
     uint64_t acquired, released, timeouts, lost, revoked, abandoned, sessions, requests_sent;
     uint64_t waiting, held; /* now */
@@ -282,6 +294,7 @@ typedef struct zkl_stats {
     /* that the paths of ephemeral nodes have, with the chroot: of nodes that exist, are asked for,
      * are in doubt, or wait to be deleted (zkl_config.node_bytes) */
     uint64_t node_bytes;
+    uint64_t runs[ZKL_RUN_END]; /* zkl_count_run */
     double latency; /* seconds that an answer of the leader or a quorum takes, smoothed */
     /* from the join of each caller to its grant or its failure; and from each grant to the end of
      * the hold */
@@ -330,6 +343,11 @@ typedef struct zkl_counts {
     uint64_t ended[ZKL_RESULT_END]; /* acquires, by result */
     uint64_t lost[ZKL_LOSS_END];    /* holds, by reason */
     uint64_t waiting, held;         /* at present */
+    uint64_t standing_by;           /* at present: waits with terms->job, which `waiting` lacks */
+    /* seconds, of those without terms->job; 0: nobody waits, nothing is held */
+    double oldest_wait, oldest_hold;
+    uint64_t runs[ZKL_RUN_END];
+    double last_run; /* seconds since 1970 by this machine's clock; 0: nothing has run */
     zkl_histogram wait, hold;
 } zkl_counts;
 
@@ -346,10 +364,13 @@ ZKL_API zkl_status zkl_name(zkl_client *client, const char *name, unsigned *numb
  * A call of zkl_join counts by itself, also one that fails, except with ZKL_BAD_ARGUMENT and
  * ZKL_FORKED. */
 ZKL_API void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos wait);
+/* Work under a lock with the name of that number has begun, was skipped, or has failed. The client
+ * does not see the host's work, so the host counts it. Does nothing with any other `run`. */
+ZKL_API void zkl_count_run(zkl_client *client, unsigned name, zkl_run run);
 
 typedef struct zkl_measures {
     zkl_stats stats;
-    double oldest_wait, oldest_hold; /* seconds; 0: nobody waits, nothing is held */
+    double oldest_wait, oldest_hold; /* the largest of all counts */
     double validity;                 /* the least of all holds, in seconds */
     size_t count;
     zkl_counts counts[ZKL_COUNTS_MOST];
@@ -488,6 +509,9 @@ typedef struct zkl_terms {
      * joined with a sharing if these terms have one, otherwise without. Not checked */
     zkl_contender *under;
     zkl_nanos slow; /* a wait that takes longer is a line of the log; 0: never */
+    /* it waits for its turn to work for as long as it lives: zkl_counts has it in `standing_by`
+     * instead of `waiting`, and neither its wait nor its hold is one of the oldest */
+    bool job;
     /* of zkl_name: which counts it belongs to; 0, or any other number: those without a name */
     unsigned name;
     /* 1 and the number of callers of this client that may wait here; 0: no bound */

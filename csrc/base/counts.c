@@ -31,12 +31,23 @@ static const char *const losses[] = {
 };
 _Static_assert(sizeof losses / sizeof *losses == ZKL_LOSS_END, "each has a text");
 
+static const char *const runs[] = {
+    [ZKL_RUN_RAN] = "ran",
+    [ZKL_RUN_SKIPPED] = "skipped",
+    [ZKL_RUN_FAILED] = "failed",
+};
+_Static_assert(sizeof runs / sizeof *runs == ZKL_RUN_END, "each has a text");
+
 double zkl_bound(size_t bucket) {
     return bucket < ZKL_BUCKETS ? zkl_bounds[bucket] : INFINITY;
 }
 
 const char *zkl_result_text(zkl_result result) {
     return (size_t)result < ZKL_RESULT_END ? results[result] : "unknown";
+}
+
+const char *zkl_run_text(zkl_run run) {
+    return (size_t)run < ZKL_RUN_END ? runs[run] : "unknown";
 }
 
 const char *zkl_loss_text(zkl_loss loss) {
@@ -134,6 +145,12 @@ size_t zkl_counts_copy(const zkl_counts_table *table, zkl_counts *into) {
         if (table->named[i])
             into[count++] = *table->named[i];
     return count;
+}
+
+/* The names have the numbers 1, 2, ... without a gap, and "other" a number of its own. */
+zkl_counts *zkl_counts_copied(zkl_counts *copies, size_t count, unsigned number) {
+    const unsigned place = number == OTHER + 1 ? (unsigned)count - 1 : number;
+    return &copies[place < count ? place : 0];
 }
 
 static void sum_of(const zkl_counts *counts, zkl_histogram *wait, zkl_histogram *hold) {

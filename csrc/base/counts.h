@@ -36,6 +36,8 @@ void zkl_counts_free(zkl_counts_table *table);
 /* Copies all counts in use to `into`, which has room for ZKL_COUNTS_MOST: first those without a
  * name, then the others in order of their serial, "other" last. Returns how many there are. */
 size_t zkl_counts_copy(const zkl_counts_table *table, zkl_counts *into);
+/* Among those `count` copies, the one of zkl_counts_at(number). */
+zkl_counts *zkl_counts_copied(zkl_counts *copies, size_t count, unsigned number);
 
 /* Adds the waits and the holds of all names to these. */
 void zkl_counts_sum(const zkl_counts_table *table, zkl_histogram *wait, zkl_histogram *hold);

@@ -9,6 +9,7 @@
 #include "zklock.h"
 
 #include <string.h>
+#include <time.h>
 
 /* locked */
 static void copy_stats(zkl_client *client, zkl_stats *stats) {
@@ -42,10 +43,41 @@ void zkl_count(zkl_client *client, unsigned name, zkl_status status, zkl_nanos w
     zkl_client_unlock(client);
 }
 
-/* Seconds since the oldest of a list began; 0: the list is empty. */
-static double age(const zkl_list *list, zkl_nanos now) {
-    const zkl_contender *oldest = ZKL_FIRST(list, zkl_contender, age);
-    return oldest ? zkl_clock_seconds(now - oldest->since) : 0;
+void zkl_count_run(zkl_client *client, unsigned name, zkl_run run) {
+    if ((size_t)run >= ZKL_RUN_END || !zkl_client_begin(client))
+        return;
+    zkl_counts *counts = zkl_counts_at(&client->context.counts, name);
+    counts->runs[run]++;
+    client->context.counters.runs[run]++;
+    if (run == ZKL_RUN_RAN) {
+        struct timespec wall;
+        clock_gettime(CLOCK_REALTIME, &wall);
+        counts->last_run = (double)wall.tv_sec + (double)wall.tv_nsec / ZKL_SECOND;
+    }
+    zkl_client_unlock(client);
+}
+
+static zkl_counts *copy_of(zkl_measures *measures, const zkl_contender *c) {
+    return zkl_counts_copied(measures->counts, measures->count, c->terms.name);
+}
+
+/* An age of one name, and the largest of all names. */
+static void raise_to(double *of_name, double *of_all, zkl_nanos age) {
+    const double seconds = zkl_clock_seconds(age);
+    *of_name = seconds > *of_name ? seconds : *of_name;
+    *of_all = seconds > *of_all ? seconds : *of_all;
+}
+
+/* Of each name the oldest wait and hold. */
+static void copy_ages(const zkl_context *context, zkl_nanos now, zkl_measures *measures) {
+    ZKL_EACH (const zkl_contender, c, &context->waiters, age) {
+        if (!c->terms.job)
+            raise_to(&copy_of(measures, c)->oldest_wait, &measures->oldest_wait, now - c->since);
+    }
+    ZKL_EACH (const zkl_contender, c, &context->holds, age) {
+        if (!c->terms.job)
+            raise_to(&copy_of(measures, c)->oldest_hold, &measures->oldest_hold, now - c->since);
+    }
 }
 
 /* Seconds for which every hold is valid; 0: nothing is held. */
@@ -65,10 +97,9 @@ bool zkl_client_measure(zkl_client *client, zkl_measures *measures) {
     const zkl_context *context = &client->context;
     const zkl_nanos now = zkl_context_now(context);
     copy_stats(client, &measures->stats);
-    measures->oldest_wait = age(&context->waiters, now);
-    measures->oldest_hold = age(&context->holds, now);
     measures->validity = least_validity(context, now);
     measures->count = zkl_counts_copy(&context->counts, measures->counts);
+    copy_ages(context, now, measures);
     zkl_client_unlock(client);
     return true;
 }

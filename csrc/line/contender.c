@@ -25,9 +25,15 @@ static zkl_counts *counts_of(const zkl_contender *c) {
     return zkl_counts_at(&c->context->counts, c->terms.name);
 }
 
+/* Its part of those that wait at present. */
+static uint64_t *waiting_of(const zkl_contender *c) {
+    zkl_counts *counts = counts_of(c);
+    return c->terms.job ? &counts->standing_by : &counts->waiting;
+}
+
 static void begin_wait(zkl_contender *c) {
     c->context->counters.waiting++;
-    counts_of(c)->waiting++;
+    ++*waiting_of(c);
     c->since = zkl_context_now(c->context);
     zkl_list_append(&c->context->waiters, &c->age);
 }
@@ -35,7 +41,7 @@ static void begin_wait(zkl_contender *c) {
 static void end_wait(zkl_contender *c, zkl_result result, zkl_nanos now) {
     zkl_counts *counts = counts_of(c);
     c->context->counters.waiting--;
-    counts->waiting--;
+    --*waiting_of(c);
     counts->ended[result]++;
     zkl_histogram_add(&counts->wait, now - c->since);
     zkl_list_remove(&c->context->waiters, &c->age);
@@ -65,7 +71,7 @@ void zkl_contender_init(zkl_contender *c, zkl_line_common *common, uint64_t tag,
     c->context = common->context;
     c->compound = compound;
     const uint8_t name = terms->name < ZKL_COUNTS_MOST ? (uint8_t)terms->name : 0;
-    c->terms = (zkl_demand){terms->kind,    terms->once,        name,
+    c->terms = (zkl_demand){terms->kind,    terms->once,        terms->job,     name,
                             terms->permits, terms->max_waiting, terms->max_hold};
     c->hosted = true;
     c->answer.tag = c->news.tag = tag;

@@ -107,7 +107,7 @@ struct zkl_compound {
 /* The caller's terms that matter after the join (zkl_terms in zklock.h). */
 typedef struct zkl_demand {
     zkl_kind kind : 8;
-    bool once;
+    bool once, job;
     uint8_t name; /* the number of the counts that it belongs to */
     uint32_t permits, max_waiting;
     zkl_nanos max_hold;

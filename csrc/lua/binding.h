@@ -167,6 +167,7 @@ int zkl_lua_name(lua_State *L);
 /* client:count(number, err, seconds): an acquire through a lock with that name has ended with that
  * error, after so many seconds, before its caller could join */
 int zkl_lua_count(lua_State *L);
+int zkl_lua_count_run(lua_State *L);
 /* client:measure() -> the counts by the names of locks, and more (lua/zklock/metrics/snapshot.lua);
  * nil in a forked child */
 int zkl_lua_measure(lua_State *L);

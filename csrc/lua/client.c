@@ -105,6 +105,7 @@ void zkl_open_client(lua_State *L) {
         {"stats", zkl_lua_stats},
         {"name", zkl_lua_name},
         {"count", zkl_lua_count},
+        {"count_run", zkl_lua_count_run},
         {"measure", zkl_lua_measure},
         {"fd", client_fd},
         {"hang_up", client_hang_up},

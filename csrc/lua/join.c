@@ -8,7 +8,7 @@ int zkl_lua_contender(lua_State *L) {
     return 1;
 }
 
-/* The parameters of the three joins, by position. KIND, AT_ONCE, UNDER: client:join; COUNT:
+/* The parameters of the three joins, by position. KIND, AT_ONCE, UNDER, JOB: client:join; COUNT:
  * client:join_leases. */
 enum {
     CLIENT = 1,
@@ -22,6 +22,7 @@ enum {
     KIND,
     AT_ONCE,
     UNDER,
+    JOB,
     COUNT = KIND
 };
 
@@ -120,6 +121,7 @@ int zkl_lua_join(lua_State *L) {
     zkl_terms terms = check_terms(L, node_kinds[luaL_checkoption(L, KIND, NULL, names)]);
     terms.max_waiting = check_max_waiting(L);
     terms.under = lua_isnoneornil(L, UNDER) ? NULL : zkl_check_contender(L, UNDER);
+    terms.job = lua_toboolean(L, JOB);
     zkl_sharing sharing;
     terms.sharing = check_sharing(L, &sharing);
     int64_t token = 0;

@@ -33,6 +33,13 @@ static void set_counters(lua_State *L, const zkl_stats *s) {
     set_number(L, "latency", s->latency);
 }
 
+static void set_runs(lua_State *L, const uint64_t *runs) {
+    lua_createtable(L, 0, ZKL_RUN_END);
+    for (int i = 0; i < ZKL_RUN_END; i++)
+        set_count(L, zkl_run_text((zkl_run)i), runs[i]);
+    lua_setfield(L, -2, "runs");
+}
+
 /* { count =, sum =, buckets = { { bound, how many up to that }, ... } } */
 static void set_cumulative(lua_State *L, const char *name, const zkl_histogram *histogram) {
     uint64_t count = 0;
@@ -58,6 +65,7 @@ int zkl_lua_stats(lua_State *L) {
     zkl_client_stats(zkl_check_client(L, 1), &stats);
     lua_newtable(L);
     set_counters(L, &stats);
+    set_runs(L, stats.runs);
     set_cumulative(L, "wait", &stats.wait);
     set_cumulative(L, "hold", &stats.hold);
     set_cumulative(L, "heartbeat", &stats.heartbeat);
@@ -86,6 +94,14 @@ int zkl_lua_count(lua_State *L) {
     return 0;
 }
 
+int zkl_lua_count_run(lua_State *L) {
+    static const char *const names[] = {"ran", "skipped", "failed", NULL};
+    zkl_client *client = zkl_check_client(L, 1);
+    const unsigned number = (unsigned)luaL_checkinteger(L, 2);
+    zkl_count_run(client, number, (zkl_run)luaL_checkoption(L, 3, NULL, names));
+    return 0;
+}
+
 /* { sum =, [1] =, ... [16] = }: each bucket without those before it */
 static void set_histogram(lua_State *L, const char *name, const zkl_histogram *histogram) {
     lua_createtable(L, ZKL_BUCKETS, 1);
@@ -104,6 +120,12 @@ static void push_counts(lua_State *L, const zkl_counts *counts) {
     set_count(L, "serial", counts->serial);
     set_count(L, "waiting", counts->waiting);
     set_count(L, "held", counts->held);
+    set_count(L, "standing_by", counts->standing_by);
+    set_number(L, "oldest_wait", counts->oldest_wait);
+    set_number(L, "oldest_hold", counts->oldest_hold);
+    set_runs(L, counts->runs);
+    if (counts->last_run > 0)
+        set_number(L, "last_run", counts->last_run);
     lua_newtable(L);
     for (int i = 0; i < ZKL_RESULT_END; i++)
         set_count(L, zkl_result_text((zkl_result)i), counts->ended[i]);
@@ -124,8 +146,6 @@ int zkl_lua_measure(lua_State *L) {
     lua_newtable(L);
     set_counters(L, &measures->stats);
     set_histogram(L, "heartbeat", &measures->stats.heartbeat);
-    set_number(L, "oldest_wait", measures->oldest_wait);
-    set_number(L, "oldest_hold", measures->oldest_hold);
     set_number(L, "validity", measures->validity);
     lua_createtable(L, (int)measures->count, 0);
     for (size_t i = 0; i < measures->count; i++) {

@@ -11,16 +11,10 @@ local locks = {
   stock = client:mutex("/monitoring-example/stock", { name = "stock", slow = 2 }),
 }
 
--- One worker of all machines leads. The others wait, and one of them takes over.
-local leader = client:mutex("/monitoring-example/leader", { name = "leader" })
-
-local function lead()
-  locks.leading = leader:request(nil, function(token, err)
-    if not token then ngx.log(ngx.WARN, "this worker does not lead: ", err) end
-  end)
-end
-leader:on_lost(lead)
-lead()
+-- One worker of all machines leads. The others stand by, and one of them takes over.
+locks.leading = assert(client:job("/monitoring-example/leader", function(_, hold)
+  while hold:sleep(1) do end
+end, { name = "leader" }))
 
 -- The other workers of this machine learn from it that one of them leads. The word expires with the
 -- validity, and two seconds after the worker's last one.

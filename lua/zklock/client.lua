@@ -186,11 +186,11 @@ function Client:job(path, fn, options)
   check.self(self, Client, "client:job")
   check_path(self, path)
   check.func(fn, "fn")
-  local settings = lock_options.check_job(options, 4)
+  local settings, name = lock_options.check_job(options, 4)
   local lock_path = self.paths:mutex(path, lock_options.usual, 3)
   local unusable = self.native:unusable() or self.jobs:refuses() and "closed"
   if unusable then return nil, unusable end
-  local job = Job.new(self, Lock.new(self, lock_path), fn, settings)
+  local job = Job.new(self, Lock.new(self, lock_path, false, label_of(self, name), true), fn, settings)
   local attend = self.loop.attend
   if attend then attend(self, true) end
   return job
@@ -214,8 +214,8 @@ function Client:once(path, seconds, fn, options)
   check_path(self, path)
   check.period(seconds, "seconds")
   check.func(fn, "fn")
-  local mark, timeout = lock_options.check_once(options, 4)
-  local lock = Lock.new(self, self.paths:mutex(path, lock_options.usual, 3))
+  local mark, timeout, name = lock_options.check_once(options, 4)
+  local lock = Lock.new(self, self.paths:mutex(path, lock_options.usual, 3), false, label_of(self, name))
   return do_once(self, lock, seconds, fn, mark, timeout)
 end
 
@@ -350,6 +350,7 @@ end
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
 ---   unwatched: integer, handed: integer, guarded: integer, watches: integer, latency: number,
+---   runs: { ran: integer, skipped: integer, failed: integer },
 ---   wait: zklock.Histogram, hold: zklock.Histogram, heartbeat: zklock.Histogram }?
 ---@return string? err "forked"
 function Client:stats()

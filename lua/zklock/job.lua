@@ -156,11 +156,18 @@ local function finish(job, seconds, failed)
   if job.is_stopping or job.client.native:unusable() then become_stopped(job) else pause(job, seconds) end
 end
 
+--- For metrics.
+---@param what "ran"|"skipped"|"failed"
+local function count_run(job, what)
+  job.client.native:count_run(job.lock.label, what)
+end
+
 --- The function's coroutine has ended without a return: by an error, which was reported, or it was
 --- closed. Or there was no memory to begin. If there is none to end the round either, the next turn
 --- tries again.
 local function fail(job)
   local hold = job.hold
+  if job.held and not job.has_failed then count_run(job, "failed") end
   job.has_failed = job.runs_in ~= false
   if job.has_failed and pcall(finish, job, failed_pause(job), true) then
     job.has_failed = false
@@ -239,8 +246,12 @@ local function run(job, hold)
   if job.is_stopping or job.number ~= number then return 0 end
   if is_over then return short_pause(job) end
   if not left then return nil, err, why end
-  if left > 0 then return math.max(left, DUE_LEAST) end
+  if left > 0 then
+    count_run(job, "skipped")
+    return math.max(left, DUE_LEAST)
+  end
   job.held, job.word = Held.new(job.client, hold), "running"
+  count_run(job, "ran")
   job.fn(hold.token, job.held)
   if not job.settings.every or job.settings.mark == "before" then return usual_pause(job, began) end
   local ok
@@ -357,16 +368,35 @@ function Job:is_inside()
   return coroutine.status(thread) == "normal" and core.host_data(thread) == core.host_data(here)
 end
 
+--- Where events wait for a turn of the loop: takes those that have come.
+local function look(job)
+  local loop = job.client.loop
+  if loop.look then loop.look(job.client) end
+end
+
+--- Seconds for which no other instance can hold the lock; 0: fn does not run, or is cut off.
+local function validity(job)
+  return job.held and job.held:validity() or 0
+end
+
 --- What the job does now.
----@return "waiting"|"running"|"pausing"|"stopped" state "waiting": in line for the lock; "pausing": until it queues
----  again
+---@return "waiting"|"running"|"cut off"|"pausing"|"stopped" state "waiting": in line for the lock; "cut off": fn runs,
+---  and its validity is 0; "pausing": until it queues again
 function Job:state()
   check.self(self, Job, "job:state")
-  local look = self.client.loop.look
-  if look then look(self.client) end
+  look(self)
   local unusable = self.client.native:unusable()
   if unusable == "forked" or unusable and not self.runs_in then return "stopped" end
+  if self.word == "running" and validity(self) == 0 then return "cut off" end
   return self.word
+end
+
+--- Seconds for which the servers cannot grant the lock to another instance, while fn runs.
+---@return number seconds 0 when fn does not run, or is cut off
+function Job:validity()
+  check.self(self, Job, "job:validity")
+  look(self)
+  return validity(self)
 end
 
 --- The instance that holds the lock now, on whichever machine: usually the one that runs fn.

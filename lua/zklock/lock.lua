@@ -20,7 +20,8 @@ local function pack(...) return { n = select("#", ...), ... } end
 
 ---@class zklock.Lock
 ---@field label integer the number of its name, for metrics; 0: it has none
-local Lock = { label = 0 }
+---@field is_job boolean its waits are for a job's turn, for metrics
+local Lock = { label = 0, is_job = false }
 Lock.__index = Lock
 Lock.__name = "zklock.Lock"
 
@@ -33,9 +34,11 @@ local NOBODY = { contender = false, whose = false }
 ---@param lock_path zklock.LockPath
 ---@param by_thread boolean? true: a call without an owner belongs to the host's light thread
 ---@param label integer?
+---@param is_job boolean?
 ---@return zklock.Lock
-function Lock.new(client, lock_path, by_thread, label)
+function Lock.new(client, lock_path, by_thread, label, is_job)
   local lock = { client = client, lock_path = lock_path, handed = NOBODY, by_thread = by_thread or false }
+  if is_job then lock.is_job = true end
   if label then lock.label = label end -- a fifth field of the constructor would take memory in each handle
   return setmetatable(lock, Lock)
 end

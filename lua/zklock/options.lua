@@ -17,8 +17,8 @@ options.known = {
     owner = true, name = true, slow = true },
   multilock = { max_hold = true, owner = true, name = true, slow = true },
   semaphore = { max_hold = true, name = true, slow = true },
-  once = { timeout = true, mark = true },
-  job = { pause = true, pause_most = true, every = true, mark = true },
+  once = { timeout = true, mark = true, name = true },
+  job = { pause = true, pause_most = true, every = true, mark = true, name = true },
 }
 
 ---@class zklock.ConnectOptions
@@ -76,6 +76,7 @@ options.known = {
 ---  ever
 ---@field mark "before"|"after"|nil when the mark is written: default "before" fn: at most once;
 ---  "after": at least once
+---@field name string? the label `lock` of its metrics, as of a lock
 
 ---@class zklock.JobOptions
 ---@field pause number? seconds between the return of fn and the next time that the job queues;
@@ -83,6 +84,7 @@ options.known = {
 ---@field pause_most number? seconds: the pause doubles with each error up to this; default 30
 ---@field every number? seconds between two starts by anybody, above 0
 ---@field mark "before"|"after"|nil with `every`: when the mark is written, as of `client:once`
+---@field name string? the label `lock` of its metrics, as of a lock
 
 local OF_PLACES = { "linger", "handoffs", "stint" }
 local LINGER, HANDOFFS, STINT = 1, 64, 1
@@ -117,20 +119,29 @@ function options.mark(given, level)
   return mark
 end
 
+--- The name of a handle, for metrics.
+---@return string?
+local function check_name(given, level)
+  if given ~= nil then check.label(given, "options.name", level + 1) end
+  return given
+end
+
 --- Checks the options of `client:once`.
 ---@return "before"|"after" mark
 ---@return number? timeout
+---@return string? name
 function options.check_once(given, level)
   given = check.options(given, "options", options.known.once, level)
   local mark = options.mark(given.mark, level)
   check.deadline(given.timeout, "options.timeout", level)
-  return mark, given.timeout
+  return mark, given.timeout, check_name(given.name, level)
 end
 
 local PAUSE, PAUSE_MOST = 1, 30
 
 --- Checks the options of `client:job`.
 ---@return zklock.JobSettings
+---@return string? name
 function options.check_job(given, level)
   given = check.options(given, "options", options.known.job, level)
   local pause = given.pause == nil and PAUSE or check.span(given.pause, "options.pause", level)
@@ -139,7 +150,8 @@ function options.check_job(given, level)
   if given.mark ~= nil and not every then
     error("bad argument 'options.mark': only valid with options.every", level - 1)
   end
-  return { pause = pause, pause_most = most, every = every, mark = options.mark(given.mark, level) }
+  return { pause = pause, pause_most = most, every = every, mark = options.mark(given.mark, level) },
+    check_name(given.name, level)
 end
 
 --- Checks the options of a lock. Nothing changes the result.
@@ -157,8 +169,7 @@ function options.check(given, kind, level)
   local max_waiting = given.max_waiting
   if max_waiting ~= nil then check.integer(max_waiting, "options.max_waiting", 0, nil, level) end
   local by_thread = given.owner ~= nil and check.word(given.owner, "options.owner", { thread = true }, level)
-  local name = given.name
-  if name ~= nil then check.label(name, "options.name", level) end
+  local name = check_name(given.name, level)
   local slow = given.slow
   if slow ~= nil then check.seconds(slow, "options.slow", level) end
   local is_usual = fair and max_hold == nil and max_waiting == nil and slow == nil

@@ -7,7 +7,8 @@ local prometheus = require "spec.support.prometheus"
 
 local RESULTS = { "acquired", "timeout", "cancelled", "disconnected", "busy", "deadlock", "closed", "error" }
 local REASONS = { "expired", "deleted", "max_hold" }
-local STATES = { "connecting", "connected", "suspended", "expired", "auth failed", "closed" }
+local STATES = { "connecting", "connected", "suspended", "expired", "auth failed" }
+local RUNS = { "ran", "skipped", "failed" }
 
 local PROMTOOL = "/usr/bin/promtool"
 
@@ -59,7 +60,11 @@ describe("metrics.text()", function()
     assert.equal(stats.acquired, acquired)
     assert.equal(stats.lost, now:sum "zklock_losses_total")
     assert.equal(acquired, now:sum "zklock_hold_seconds_count" + now:sum "zklock_held")
-    assert.same({ stats.held, stats.waiting }, { now:sum "zklock_held", now:sum "zklock_waiting" })
+    assert.same({ stats.held, stats.waiting },
+      { now:sum "zklock_held", now:sum "zklock_waiting" + now:sum "zklock_standing_by" })
+    for _, result in ipairs(RUNS) do
+      assert.equal(stats.runs[result], now:sum("zklock_runs_total", { result = result }))
+    end
     assert.equal(stats.wait.count, now:sum "zklock_wait_seconds_count")
     assert.equal(stats.hold.count, now:sum "zklock_hold_seconds_count")
   end)
@@ -76,15 +81,19 @@ describe("metrics.text()", function()
     for _, state in ipairs(STATES) do
       assert.equal(state == "connecting" and 1 or 0, now:value("zklock_clients", { state = state }))
     end
-    for _, name in ipairs { "sessions_total", "abandoned_total", "oldest_wait_seconds", "oldest_hold_seconds",
-      "heartbeat_seconds_count" } do
+    for _, result in ipairs(RUNS) do
+      assert.equal(0, now:value("zklock_runs_total", { lock = "", result = result }))
+    end
+    for _, name in ipairs { "sessions_total", "abandoned_total", "heartbeat_seconds_count" } do
       assert.equal(0, now:value("zklock_" .. name), name)
     end
     assert.truthy(now:value "zklock_requests_total" <= 1) -- it may have asked for its first heartbeat already
-    for _, name in ipairs { "held", "waiting", "wait_seconds_count", "hold_seconds_count" } do
+    for _, name in ipairs { "held", "waiting", "standing_by", "oldest_wait_seconds", "oldest_hold_seconds",
+      "wait_seconds_count", "hold_seconds_count" } do
       assert.equal(0, now:value("zklock_" .. name, { lock = "" }), name)
     end
     assert.is_nil(now:value "zklock_validity_seconds")
+    assert.is_nil(now:value("zklock_last_run_timestamp_seconds", { lock = "" }))
   end)
 
   it("counts one acquisition for each grant, of any kind #once", function()
@@ -202,7 +211,8 @@ describe("metrics.text()", function()
     assert.same({ nil, "closed" }, { client:semaphore(path .. "/pool", 1):acquire(patience) })
     lock:request(patience, function() end)
     assert.same({ acquired = 1, closed = 4 }, ends())
-    assert.equal(1, scrape():value("zklock_clients", { state = "closed" }))
+    for _, state in ipairs(STATES) do assert.equal(0, scrape():value("zklock_clients", { state = state })) end
+    assert.is_nil(scrape():value("zklock_clients", { state = "closed" })) -- an alert would take it for a client in need
   end)
 
   it("counts whatever else goes wrong as an error #once", function()
@@ -247,11 +257,13 @@ describe("metrics.text()", function()
     local of, now = { lock = "report" }, nil
     here:eventually(function()
       now = scrape()
-      return now:value "zklock_oldest_hold_seconds" > 0.05 and now:value "zklock_oldest_wait_seconds" > 0.05
+      return now:value("zklock_oldest_hold_seconds", of) > 0.05 and now:value("zklock_oldest_wait_seconds", of) > 0.05
     end)
     assert.same({ 1, 1 }, { now:value("zklock_held", of), now:value("zklock_waiting", of) })
-    assert.is_true(now:value "zklock_oldest_wait_seconds" <= now:value "zklock_oldest_hold_seconds")
-    assert.is_true(now:value "zklock_oldest_hold_seconds" <= core.now() - before)
+    assert.is_true(now:value("zklock_oldest_wait_seconds", of) <= now:value("zklock_oldest_hold_seconds", of))
+    assert.is_true(now:value("zklock_oldest_hold_seconds", of) <= core.now() - before)
+    assert.same({ 0, 0 }, { now:value("zklock_oldest_wait_seconds", { lock = "" }),
+      now:value("zklock_oldest_hold_seconds", { lock = "" }) })
     assert.is_true(now:value "zklock_validity_seconds" > 0)
     assert.is_true(now:value "zklock_validity_seconds" <= client:session_timeout())
     assert(client:mutex(path .. "/short", { max_hold = 0.5 }):acquire(patience))
@@ -259,7 +271,99 @@ describe("metrics.text()", function()
     assert(lock:release())
     here:eventually(function() return ends("report").acquired == 2 end)
     assert.equal(0, scrape():value("zklock_waiting", of))
-    assert.equal(0, scrape():value "zklock_oldest_wait_seconds")
+    assert.equal(0, scrape():value("zklock_oldest_wait_seconds", of))
+  end)
+
+  it("shows the oldest of each name, and of several clients the older one #once", function()
+    local other = here:connect()
+    assert(other:mutex(path .. "/a", { name = "a" }):acquire(patience))
+    here:eventually(function() return scrape(other):value("zklock_oldest_hold_seconds", { lock = "a" }) > 0.05 end)
+    assert(client:mutex(path .. "/b", { name = "b" }):acquire(patience))
+    assert(client:mutex(path .. "/a2", { name = "a" }):acquire(patience))
+    local now = scrape(other)
+    local a, b = { lock = "a" }, { lock = "b" }
+    assert.is_true(now:value("zklock_oldest_hold_seconds", a) > now:value("zklock_oldest_hold_seconds", b) + 0.05)
+    assert.is_true(now:value("zklock_oldest_hold_seconds", b) > 0)
+  end)
+
+  --- Two workers with a healthy job, as the alerts see them: one runs it, and the other stands by.
+  local function two_workers(options)
+    local other, begun = here:connect(), 0
+    local function fn(_, hold)
+      begun = begun + 1
+      hold:sleep(math.huge)
+    end
+    local all = { client:job(path .. "/job", fn, options), other:job(path .. "/job", fn, options) }
+    here:eventually(function() return begun == 1 and client:stats().waiting + other:stats().waiting == 1 end)
+    return other, all
+  end
+
+  it("counts no job that stands by as a wait, and no job that runs as an old hold #once", function()
+    local of = { lock = "feed" }
+    local other, all = two_workers { name = "feed" }
+    assert(client:mutex(path .. "/a"):acquire(patience))
+    here:ask(client:mutex(path .. "/a"))
+    local now
+    here:eventually(function() -- the job is older than these
+      now = scrape(other)
+      return now:value("zklock_oldest_wait_seconds", { lock = "" }) > 0.02
+    end)
+    assert.same({ 1, 1, 0 }, { now:value("zklock_held", of), now:value("zklock_standing_by", of),
+      now:value("zklock_waiting", of) })
+    assert.same({ 0, 0 }, { now:value("zklock_oldest_wait_seconds", of), now:value("zklock_oldest_hold_seconds", of) })
+    local unnamed = { lock = "" }
+    assert.same({ 1, 0 }, { now:value("zklock_waiting", unnamed), now:value("zklock_standing_by", unnamed) })
+    assert.equal(1, now:value("zklock_runs_total", { lock = "feed", result = "ran" }))
+    for _, job in ipairs(all) do assert.is_true(job:stop(patience)) end
+    now = scrape(other)
+    assert.same({ 0, 0 }, { now:value("zklock_held", of), now:value("zklock_standing_by", of) })
+  end)
+
+  it("counts what ran, what a mark spared and what failed, of once #once", function()
+    local of = { lock = "report" }
+    local options, seen = { name = "report", mark = "after" }, os.time()
+    local function runs()
+      local now, counts = scrape(), {}
+      for i, result in ipairs(RUNS) do
+        counts[i] = now:value("zklock_runs_total", { lock = "report", result = result })
+      end
+      return counts
+    end
+    assert.is_false((pcall(client.once, client, path, 3600, function() error("no", 0) end, options)))
+    assert.same({ 1, 0, 1 }, runs())
+    local last = scrape():value("zklock_last_run_timestamp_seconds", of)
+    assert.is_true(last >= seen - 1 and last <= os.time() + 1, last)
+    assert.is_true((client:once(path, 3600, function() end, options)))
+    assert.same({ 2, 0, 1 }, runs())
+    local later = scrape():value("zklock_last_run_timestamp_seconds", of)
+    assert.is_true(later > last)
+    assert.is_false((client:once(path, 3600, function() end, options)))
+    assert.same({ 2, 1, 1 }, runs())
+    assert.equal(later, scrape():value("zklock_last_run_timestamp_seconds", of))
+    assert.same({ acquired = 3 }, ends("report")) -- it takes the lock to look at the mark
+    assert.same({ ran = 2, skipped = 1, failed = 1 }, client:stats().runs)
+    local other = here:connect()
+    assert.is_true((other:once(path .. "/b", 3600, function() end, options)))
+    local value = scrape(other):value("zklock_last_run_timestamp_seconds", of)
+    assert.is_true(value > later)
+    assert.equal(value, prometheus.parse(metrics.text(other, client)):value("zklock_last_run_timestamp_seconds", of))
+  end)
+
+  it("counts what ran, what a mark spared and what failed, of a job #once", function()
+    local of, count = { lock = "feed" }, 0
+    client = here:connect { on_error = function() end }
+    local job = client:job(path, function()
+      count = count + 1
+      if count == 1 then error "no" end
+    end, { name = "feed", every = 3600, mark = "after", pause = 0.01 })
+    here:eventually(function() return count == 2 and job:state() == "pausing" end)
+    assert.same({ ran = 2, skipped = 0, failed = 1 }, client:stats().runs)
+    local other = here:connect()
+    other:job(path, function() error "it was done" end, { name = "feed", every = 3600 })
+    here:eventually(function() return other:stats().runs.skipped == 1 end)
+    assert.same({ ran = 0, skipped = 1, failed = 0 }, other:stats().runs)
+    assert.is_truthy(scrape():value("zklock_last_run_timestamp_seconds", of))
+    assert.is_nil(prometheus.parse(metrics.text(other)):value("zklock_last_run_timestamp_seconds", of))
   end)
 
   it("has no validity when nothing is held #once", function()

@@ -41,7 +41,7 @@ describe("client:job()", function()
       assert.same({ false, "lost", n = 2 }, runs[1].again)
       assert(client:mutex(path):acquire(PATIENCE)) -- another one may hold it
       client:mutex(path):release()
-      assert.equal("running", job:state())
+      assert.equal("cut off", job:state())
       assert.equal(1, #runs)
       go_on = true
       work:hear(runs, 2)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TAG 7
 #define NUMBERS (sizeof numbers / sizeof *numbers)
@@ -29,8 +30,10 @@ static const char *const no_locks[] = {"",
                                        "/a/_c_x-lease-0000000001"};
 #define NO_LOCKS (sizeof no_locks / sizeof *no_locks)
 
+static zkl_nanos moment;
+
 static zkl_nanos read_moment(void) {
-    return ZKL_SECOND;
+    return moment;
 }
 
 static const zkl_clock fake_clock = {read_moment};
@@ -39,6 +42,7 @@ static zkl_client client;
 static char no_chroot[] = "";
 
 static void begin(void) {
+    moment = ZKL_SECOND;
     memset(&client, 0, sizeof client);
     pthread_mutex_init(&client.mutex, NULL);
     client.generation = zkl_process_generation();
@@ -279,6 +283,52 @@ static void no_join_takes_terms_that_are_none(void) {
     CHECK_INT(join("/l", &terms), ZKL_BAD_ARGUMENT);
 }
 
+/* A job's wait is counted apart, and is none of the oldest. */
+static void a_wait_for_a_turn_is_no_wait_of_the_metrics(void) {
+    static zkl_measures measures;
+    zkl_contender *job, *caller;
+    zkl_terms terms = terms_of(ZKL_KIND_LOCK);
+    terms.job = true;
+    CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &job), ZKL_OK);
+    moment += ZKL_SECOND;
+    terms.job = false;
+    CHECK_INT(zkl_join(&client, "/a", TAG, &terms, &caller), ZKL_OK);
+    moment += ZKL_SECOND;
+    CHECK(zkl_client_measure(&client, &measures));
+    CHECK_INT(measures.counts[0].standing_by, 1);
+    CHECK_INT(measures.counts[0].waiting, 1);
+    CHECK_INT(measures.stats.waiting, 2);
+    CHECK(measures.counts[0].oldest_wait == 1);
+    CHECK(measures.oldest_wait == 1);
+    zkl_drop(job);
+    zkl_drop(caller);
+    CHECK(zkl_client_measure(&client, &measures));
+    CHECK_INT(measures.counts[0].standing_by, 0);
+    CHECK_INT(measures.counts[0].waiting, 0);
+}
+
+static void a_run_is_counted_with_the_time_of_its_begin(void) {
+    static zkl_measures measures;
+    const time_t before = time(NULL);
+    zkl_count_run(&client, 0, ZKL_RUN_SKIPPED);
+    zkl_count_run(&client, 0, ZKL_RUN_FAILED);
+    zkl_count_run(&client, 0, ZKL_RUN_END);
+    zkl_count_run(&client, 0, (zkl_run)-1);
+    CHECK(zkl_client_measure(&client, &measures));
+    CHECK(measures.counts[0].last_run == 0);
+    zkl_count_run(&client, 0, ZKL_RUN_RAN);
+    zkl_count_run(&client, 0, ZKL_RUN_FAILED);
+    CHECK(zkl_client_measure(&client, &measures));
+    CHECK(measures.counts[0].last_run >= (double)before);
+    CHECK(measures.counts[0].last_run < (double)time(NULL) + 1);
+    static const uint64_t expected[ZKL_RUN_END] = {
+        [ZKL_RUN_RAN] = 1, [ZKL_RUN_SKIPPED] = 1, [ZKL_RUN_FAILED] = 2};
+    for (size_t i = 0; i < ZKL_RUN_END; i++) {
+        CHECK_INT(measures.counts[0].runs[i], expected[i]);
+        CHECK_INT(measures.stats.runs[i], expected[i]);
+    }
+}
+
 /* 257 is 1 in a byte, which is the number of the first name. */
 static void terms_with_the_number_of_no_name_are_those_without_a_name(void) {
     static zkl_measures measures;
@@ -437,6 +487,8 @@ static const check_case cases[] = {
     {"a multilock has no path twice and none below another",
      a_multilock_has_no_path_twice_and_none_below_another},
     {"no join takes terms that are none", no_join_takes_terms_that_are_none},
+    {"a wait for a turn is no wait of the metrics", a_wait_for_a_turn_is_no_wait_of_the_metrics},
+    {"a run is counted with the time of its begin", a_run_is_counted_with_the_time_of_its_begin},
     {"terms with the number of no name are those without a name",
      terms_with_the_number_of_no_name_are_those_without_a_name},
     {"no operation has a kind that is none", no_operation_has_a_kind_that_is_none},

@@ -71,6 +71,10 @@ static void each_status_has_one_result(void) {
     CHECK_TEXT(zkl_loss_text(ZKL_LOSS_EXPIRED), "expired");
     CHECK_TEXT(zkl_loss_text(ZKL_LOSS_DELETED), "deleted");
     CHECK_TEXT(zkl_loss_text(ZKL_LOSS_MAX_HOLD), "max_hold");
+    CHECK_TEXT(zkl_run_text(ZKL_RUN_RAN), "ran");
+    CHECK_TEXT(zkl_run_text(ZKL_RUN_SKIPPED), "skipped");
+    CHECK_TEXT(zkl_run_text(ZKL_RUN_FAILED), "failed");
+    CHECK_TEXT(zkl_run_text(ZKL_RUN_END), "unknown");
 }
 
 static void an_end_is_counted_with_its_wait(void) {
@@ -118,12 +122,21 @@ static void the_hundred_and_first_name_is_other(void) {
     CHECK_TEXT(all[0].name, "");
     CHECK_TEXT(all[ZKL_COUNTS_MOST - 1].name, "other");
     CHECK(all[1].serial < all[2].serial && all[100].serial < all[101].serial);
+    for (unsigned i = 1; i < ZKL_COUNTS_MOST; i++)
+        CHECK_TEXT(zkl_counts_copied(all, ZKL_COUNTS_MOST, i)->name,
+                   zkl_counts_at(&table, i)->name);
+    CHECK(zkl_counts_copied(all, ZKL_COUNTS_MOST, 0) == all);
+    CHECK(zkl_counts_copied(all, ZKL_COUNTS_MOST, ZKL_COUNTS_MOST) == all);
     zkl_counts_free(&table);
 }
 
 static void a_lock_named_other_shares_the_counts_of_the_others(void) {
     zkl_counts_table table = {0};
+    static zkl_counts all[ZKL_COUNTS_MOST];
     const unsigned other = zkl_counts_number(&table, "other");
+    CHECK_INT(zkl_counts_copy(&table, all), 2);
+    CHECK_TEXT(zkl_counts_copied(all, 2, other)->name, "other"); /* no other name is there yet */
+    CHECK_TEXT(zkl_counts_copied(all, 2, 2)->name, "");
     for (int i = 0; i <= ZKL_NAMES_MOST; i++) {
         char name[32];
         snprintf(name, sizeof name, "name %d", i);

@@ -12,7 +12,7 @@ end
 local function enter_line(hold, tag, deadline, once, at_once)
   local lock_path = hold.lock_path
   return lock_path.client.native:join(hold.contender, lock_path.path, tag, deadline, once, lock_path.settings,
-    label_of(hold), lock_path.node, at_once, lock_path:under(hold.whose[1]))
+    label_of(hold), lock_path.node, at_once, lock_path:under(hold.whose[1]), hold.listener.is_job)
 end
 
 local function enter_lines(hold, tag, deadline, once)

@@ -7,15 +7,16 @@
 ---@field help string
 ---@field merge "sum"|"max"|"min" how the values of several clients become one
 
----@type zklock.Family[]
-local families = {}
+local families = { of = {} } ---@type zklock.Family[] `of`: the same by name
 
 local function add(kind, name, help, merge)
-  families[#families + 1] = { name = "zklock_" .. name, type = kind, help = help, merge = merge or "sum" }
+  local family = { name = "zklock_" .. name, type = kind, help = help, merge = merge or "sum" }
+  families[#families + 1], families.of[family.name] = family, family
 end
 
 add("counter", "acquisitions_total", "Acquires that have ended, by result.")
 add("counter", "losses_total", "Holds that were lost, by reason.")
+add("counter", "runs_total", "Runs of jobs and of once: begun, of these failed, and skipped because of a mark.")
 add("counter", "sessions_total", "Sessions made.")
 add("counter", "requests_total", "Requests sent to the servers.")
 add("counter", "abandoned_total", "Holds and waits given back because their owner ended.")
@@ -23,9 +24,11 @@ add("histogram", "wait_seconds", "Time from an acquire to its answer, whatever t
 add("histogram", "hold_seconds", "Time from a grant to the end of the hold.")
 add("histogram", "heartbeat_seconds", "Time from a heartbeat to the answer of the servers.")
 add("gauge", "held", "Holds at present.")
-add("gauge", "waiting", "Callers that wait at present.")
-add("gauge", "oldest_wait_seconds", "How long the caller that waits longest has waited; 0 if nobody waits.", "max")
-add("gauge", "oldest_hold_seconds", "How long the oldest hold has lasted; 0 if nothing is held.", "max")
+add("gauge", "waiting", "Callers that wait at present, without the jobs that stand by.")
+add("gauge", "standing_by", "Jobs that wait for their turn at present.")
+add("gauge", "oldest_wait_seconds", "How long the caller that waits longest has waited; jobs do not count.", "max")
+add("gauge", "oldest_hold_seconds", "How long the oldest hold has lasted; those of jobs do not count.", "max")
+add("gauge", "last_run_timestamp_seconds", "When a job or a once last called its function; absent before.", "max")
 add("gauge", "node_bytes", "Bytes of the paths of a client's ephemeral nodes: the most of any client.", "max")
 add("gauge", "clients", "Clients, by the state of their session.")
 add("gauge", "validity_seconds", "The least validity of all holds; absent if nothing is held.", "min")
@@ -39,7 +42,9 @@ families.le = { "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.2
 --- The values that labels can have; of `lock` any name.
 families.results = { "acquired", "timeout", "cancelled", "disconnected", "busy", "deadlock", "closed", "error" }
 families.reasons = { "expired", "deleted", "max_hold" }
-families.states = { "connecting", "connected", "suspended", "expired", "auth failed", "closed" }
+families.runs = { "ran", "skipped", "failed" }
+--- A closed client is counted in none of them.
+families.states = { "connecting", "connected", "suspended", "expired", "auth failed" }
 
 --- So many names of locks are labels; further ones are this one.
 families.NAMES_MOST, families.OTHER = 100, "other"

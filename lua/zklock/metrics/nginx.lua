@@ -60,7 +60,7 @@ function nginx.serve(dict)
 end
 
 local function have_all_written(found)
-  for worker in pairs(found.now) do
+  for worker in pairs(found.gauges) do
     if not found.part[worker] then return false end
   end
   return true

@@ -72,7 +72,7 @@ local function write_now(self, taken)
   for i, one in ipairs(self.shared) do
     if taken[i] and not one.client.native:unusable() then snapshots.merge(now, taken[i]) end
   end
-  self.store:put("now", worker_name(), tally.write_gauges(self.store, now))
+  self.store:put("gauges", worker_name(), tally.write_gauges(self.store, now))
 end
 
 --- Adds what the clients have counted. Those that are closed have said everything then.
@@ -128,7 +128,7 @@ end
 function Publisher:finish()
   write_counts(self, take(self))
   write_events(self)
-  self.store:remove("now", worker_name())
+  self.store:remove("gauges", worker_name())
   self.store:remove("part", worker_name())
 end
 

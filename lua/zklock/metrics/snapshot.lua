@@ -14,6 +14,13 @@ local snapshot = {}
 local FIELDS = { counter = "counters", gauge = "gauges", histogram = "histograms" }
 local BUCKETS = #families.bounds
 
+--- The gauges with the label `lock`, by the field of the counts of one name.
+local GAUGES = {}
+for field, name in pairs { held = "held", waiting = "waiting", standing_by = "standing_by",
+  oldest_wait = "oldest_wait_seconds", oldest_hold = "oldest_hold_seconds", last_run = "last_run_timestamp_seconds" } do
+  GAUGES[field] = families.of["zklock_" .. name]
+end
+
 local ESCAPES = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }
 
 --- The text of one label. Newlines have a spelling of Prometheus's own.
@@ -35,10 +42,14 @@ local MERGE = {
   min = math.min,
 }
 
+--- Puts a value where there may be one already.
+---@param how "sum"|"max"|"min"
 local function merge_value(into, labels, value, how)
   local former = into[labels]
   into[labels] = former and MERGE[how](former, value) or value
 end
+
+snapshot.merge_value = merge_value
 
 local function add_lock(into, name)
   for _, known in ipairs(into.locks) do
@@ -61,12 +72,17 @@ local function add_counts(into, name, counts)
   end
   add_histogram(histograms.zklock_wait_seconds, lock, counts.wait)
   add_histogram(histograms.zklock_hold_seconds, lock, counts.hold)
-  merge_value(gauges.zklock_held, lock, counts.held, "sum")
-  merge_value(gauges.zklock_waiting, lock, counts.waiting, "sum")
+  for _, result in ipairs(families.runs) do
+    merge_value(counters.zklock_runs_total, lock .. "," .. label("result", result), counts.runs[result], "sum")
+  end
+  for field, family in pairs(GAUGES) do
+    if counts[field] then merge_value(gauges[family.name], lock, counts[field], family.merge) end
+  end
 end
 
 local ZEROS = setmetatable({}, { __index = function() return 0 end })
-local NO_COUNTS = { ended = ZEROS, lost = ZEROS, wait = {}, hold = {}, held = 0, waiting = 0 }
+local NO_COUNTS = { ended = ZEROS, lost = ZEROS, runs = ZEROS, wait = {}, hold = {}, held = 0, waiting = 0,
+  standing_by = 0, oldest_wait = 0, oldest_hold = 0 }
 
 --- What a program without any client counts.
 ---@return zklock.Snapshot
@@ -76,7 +92,6 @@ function snapshot.empty()
   local counters, gauges = made.counters, made.gauges
   counters.zklock_sessions_total[""], counters.zklock_requests_total[""] = 0, 0
   counters.zklock_abandoned_total[""] = 0
-  gauges.zklock_oldest_wait_seconds[""], gauges.zklock_oldest_hold_seconds[""] = 0, 0
   gauges.zklock_node_bytes[""] = 0
   add_histogram(made.histograms.zklock_heartbeat_seconds, "", {})
   for _, state in ipairs(families.states) do gauges.zklock_clients[label("state", state)] = 0 end
@@ -101,10 +116,9 @@ function snapshot.of(client, label_of)
   counters.zklock_requests_total[""] = measures.requests_sent
   counters.zklock_abandoned_total[""] = measures.abandoned
   add_histogram(made.histograms.zklock_heartbeat_seconds, "", measures.heartbeat)
-  gauges.zklock_oldest_wait_seconds[""] = measures.oldest_wait
-  gauges.zklock_oldest_hold_seconds[""] = measures.oldest_hold
   gauges.zklock_node_bytes[""] = measures.node_bytes
-  gauges.zklock_clients[label("state", client.native:state())] = 1
+  local state = label("state", client.native:state())
+  if gauges.zklock_clients[state] then gauges.zklock_clients[state] = 1 end
   if measures.held > 0 then gauges.zklock_validity_seconds[""] = measures.validity end
   return made
 end

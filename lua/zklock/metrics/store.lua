@@ -2,6 +2,8 @@
 --- store: the numbers of all nginx workers in one shared dictionary. Counters only grow, by `incr`.
 --- What one worker has now is under keys of its own, which expire. The store never evicts a key: a
 --- full dictionary refuses, and the store counts each refusal.
+local core = require "zklock.core"
+
 ---@class zklock.metrics.Store
 ---@field private dict table
 ---@field private seen table<string, boolean> the numbers that this worker has written or read: they must not vanish
@@ -15,7 +17,8 @@ Store.__index = Store
 --- version, too: a key with another meaning needs another name (docs/stability.md).
 local PREFIX = "zklock|"
 local ERRORS, NAMES, EVENTS, WANTED = PREFIX .. "errors", PREFIX .. "names", PREFIX .. "events", PREFIX .. "wanted"
---- Seconds for which the keys of a worker outlive their latest write.
+--- Seconds for which the keys of a worker outlive their latest write. The dictionary counts them by the wall clock,
+--- which may be set back; so the value begins with the moment of the write, by the clock that nobody sets.
 local EXPIRY = 5
 --- Seconds for which the workers write their parts of the page after somebody has looked at it.
 local LOOKED = 10
@@ -88,6 +91,19 @@ function Store:add(key, difference)
   return true
 end
 
+--- Raises a number that all workers share to this one, if it is less or not there. Two workers may do so at the same
+--- time, and the lesser number win: so the caller repeats it every second.
+---@param key string
+---@param value number
+function Store:raise(key, value)
+  local former = self.dict:get(PREFIX .. "count|" .. key)
+  if not former and self.seen[key] then miss(self, key) end
+  if (not former or former < value) and not self.dict:safe_set(PREFIX .. "count|" .. key, value) then
+    return self:fail()
+  end
+  self.seen[key] = true
+end
+
 --- Gives a label to all workers, if there are not too many yet.
 ---@return string? label nil: the dictionary is full
 local function enter(dict, label)
@@ -117,13 +133,13 @@ function Store:label_of(label)
 end
 
 --- Writes what a worker has now. Unless the worker writes it again, it expires.
----@param kind "now"|"part"
+---@param kind "gauges"|"part"
 ---@param worker string
 ---@param value string
 ---@param shorter string? instead of it, if there is no room for it
 function Store:put(kind, worker, value, shorter)
-  local dict, key = self.dict, PREFIX .. kind .. "|" .. worker
-  local ok = dict:safe_set(key, value, EXPIRY) or shorter and dict:safe_set(key, shorter, EXPIRY)
+  local dict, key, stamp = self.dict, PREFIX .. kind .. "|" .. worker, ("%.3f\n"):format(core.now())
+  local ok = dict:safe_set(key, stamp .. value, EXPIRY) or shorter and dict:safe_set(key, stamp .. shorter, EXPIRY)
   if not ok then self:fail() end
 end
 
@@ -173,14 +189,23 @@ function Store:events()
   return list
 end
 
---- Everything that the workers have written: numbers ("count"), and what they have now ("now",
---- "part").
----@return { count: table<string, number>, now: table<string, string>, part: table<string, string> }
+--- What a worker has written, unless it is too old.
+---@param value string
+---@return string?
+local function fresh(value)
+  local written, text = value:match("^(%S+)\n(.*)$")
+  return written and core.now() - tonumber(written) <= EXPIRY and text or nil
+end
+
+--- Everything that the workers have written: numbers ("count"), and what they have now ("gauges", "part").
+---@return { count: table<string, number>, gauges: table<string, string>, part: table<string, string> }
 function Store:read()
-  local found = { count = {}, now = {}, part = {} }
+  local found = { count = {}, gauges = {}, part = {} }
   for _, key in ipairs(self.dict:get_keys(0)) do
     local kind, rest = key:match("^zklock|(%l+)|(.*)$")
-    if found[kind] then found[kind][rest] = self.dict:get(key) end
+    local value = found[kind] and self.dict:get(key)
+    if kind ~= "count" then value = value and fresh(value) end
+    if value then found[kind][rest] = value end
   end
   for key in pairs(self.seen) do
     if not found.count[key] then miss(self, key) end

@@ -7,6 +7,9 @@ local snapshots = require "zklock.metrics.snapshot"
 
 local tally = {}
 
+--- The gauge that stays when its worker has gone: it says what has happened.
+local KEPT = "zklock_last_run_timestamp_seconds"
+
 --- Splits labels into the name of the lock, as it is escaped in them, and the rest.
 ---@return string? name nil: the labels have no lock
 ---@return string? rest
@@ -36,7 +39,13 @@ local function add(store, written, family, part, labels, value)
   if common and store:add(family .. "|" .. part .. "|" .. common, value - (before or 0)) then written[own] = value end
 end
 
---- Adds the growth of a client's counters and histograms.
+--- Keeps the largest value of a gauge that outlives its worker.
+local function keep(store, family, labels, value)
+  local common = common_labels(store, labels)
+  if common then store:raise(family .. "|latest|" .. common, value) end
+end
+
+--- Adds the growth of a client's counters and histograms, and keeps the gauges that outlive it.
 ---@param store zklock.metrics.Store
 ---@param written table<string, number> what of this client is in the dictionary
 ---@param snapshot zklock.Snapshot
@@ -44,6 +53,7 @@ function tally.add(store, written, snapshot)
   for family, list in pairs(snapshot.counters) do
     for labels, value in pairs(list) do add(store, written, family, "", labels, value) end
   end
+  for labels, value in pairs(snapshot.gauges[KEPT]) do keep(store, KEPT, labels, value) end
   for family, list in pairs(snapshot.histograms) do
     for labels, histogram in pairs(list) do
       add(store, written, family, "sum", labels, histogram.sum)
@@ -57,14 +67,14 @@ end
 ---@param snapshot zklock.Snapshot
 ---@return string
 function tally.write_gauges(store, snapshot)
-  local lines, sums = {}, {}
+  local lines = {}
   for family, list in pairs(snapshot.gauges) do
-    sums[family] = {}
-    for labels, value in pairs(list) do
+    local merged = {}
+    for labels, value in pairs(family ~= KEPT and list or {}) do
       local common = common_labels(store, labels) or 'lock="other"'
-      sums[family][common] = (sums[family][common] or 0) + value -- only sums have the label `lock`
+      snapshots.merge_value(merged, common, value, families.of[family].merge)
     end
-    for labels, value in pairs(sums[family]) do lines[#lines + 1] = ("%.17g %s|%s"):format(value, family, labels) end
+    for labels, value in pairs(merged) do lines[#lines + 1] = ("%.17g %s|%s"):format(value, family, labels) end
   end
   return table.concat(lines, "\n")
 end
@@ -87,6 +97,10 @@ local function enter(snapshot, key, value)
     snapshot.counters[family] = snapshot.counters[family] or {}
     snapshot.counters[family][labels] = value
     return
+  elseif part == "latest" then
+    snapshot.gauges[family] = snapshot.gauges[family] or {}
+    snapshot.gauges[family][labels] = value
+    return
   end
   local list = snapshot.histograms[family] or {}
   snapshot.histograms[family] = list
@@ -98,10 +112,12 @@ local function enter(snapshot, key, value)
 end
 
 --- A lock's name that was counted once keeps its gauges, at 0, when the clients that knew it are gone.
+--- Those that every name has are there without a name, too.
 local function add_zeros(gauges, histograms)
-  for labels in pairs(histograms.zklock_wait_seconds or {}) do
-    gauges.zklock_held[labels] = gauges.zklock_held[labels] or 0
-    gauges.zklock_waiting[labels] = gauges.zklock_waiting[labels] or 0
+  for _, list in pairs(gauges) do
+    for labels in pairs(list['lock=""'] and histograms.zklock_wait_seconds or {}) do
+      list[labels] = list[labels] or 0
+    end
   end
 end
 
@@ -114,9 +130,9 @@ function tally.read(found, errors)
   local counted = { counters = { zklock_metrics_errors_total = { [""] = errors } }, histograms = {}, gauges = {},
     locks = {} }
   for key, value in pairs(found.count) do enter(counted, key, value) end
-  snapshots.merge(whole, counted)
   add_zeros(whole.gauges, counted.histograms)
-  for _, text in pairs(found.now) do
+  snapshots.merge(whole, counted)
+  for _, text in pairs(found.gauges) do
     snapshots.merge(whole, { counters = {}, histograms = {}, gauges = read_gauges(text), locks = {} })
   end
   return whole

@@ -34,7 +34,7 @@ local function read_parts(found, into)
       into.silent[#into.silent + 1] = name
     end
   end
-  for name in pairs(found.now) do
+  for name in pairs(found.gauges) do
     if not found.part[name] then into.silent[#into.silent + 1] = name end
   end
   table.sort(into.silent)
