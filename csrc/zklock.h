@@ -586,12 +586,13 @@ ZKL_API bool zkl_turn(zkl_contender *contender, uint64_t *turn);
 /* Seconds for which the servers cannot have given the lock away; 0 when it does not hold. */
 ZKL_API double zkl_validity(zkl_contender *contender);
 
-/* The full path of the index-th node of the hold, without the chroot. false: there are no more, or
- * it does not hold; or the path does not fit. ZKL_NODE_PATH bytes are always enough. */
+/* Hands out the full path of the index-th node of the hold, without the chroot. false: there are no
+ * more, or it does not hold; or the path does not fit. ZKL_NODE_PATH bytes are always enough. A
+ * shared node then ends with this hold, because the caller may guard late writes by it. */
 ZKL_API bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size);
 #define ZKL_NODE_PATH 4608
-/* The same of the node with which it waits, in the first of its lines. false: it does not wait, or
- * has no node now; or the path does not fit. */
+/* The path of the node with which it waits, in the first of its lines. Changes nothing. false: it
+ * does not wait, or has no node now; or the path does not fit. */
 ZKL_API bool zkl_waiting_node(zkl_contender *contender, char *path, size_t size);
 /* The nodes in front of a waiter, as the client has last listed them; this call sends nothing. */
 typedef struct zkl_front {

@@ -117,6 +117,8 @@ bool zkl_node_at(zkl_contender *contender, size_t index, char *path, size_t size
     const zkl_contender *part =
         contender->phase == ZKL_HELD ? contender->call->part(contender, index) : NULL;
     const bool fits = spell(client, part, path, size);
+    if (fits && contender->call->seal)
+        contender->call->seal(contender);
     zkl_client_unlock(client);
     return fits;
 }

@@ -238,8 +238,8 @@ static void drop(zkl_contender *head) {
     release(head);
 }
 
-static zkl_contender *part(zkl_contender *head, size_t index) {
-    const zkl_compound_lock *lock = zkl_compound_lock_of(head);
+static const zkl_contender *part(const zkl_contender *head, size_t index) {
+    const zkl_compound_lock *lock = ZKL_CONTAINER_OF(head, const zkl_compound_lock, head);
     return index < lock->count ? lock->parts[index] : NULL;
 }
 

@@ -75,9 +75,11 @@ typedef struct zkl_contender_table {
     void (*cancel)(zkl_contender *c, zkl_status status);
     void (*drop)(zkl_contender *c);
     void (*free)(zkl_contender *c);
-    /* While it holds: the index-th contender that has a node of the hold; NULL: no more. For code
-     * that shows the nodes' paths. */
-    zkl_contender *(*part)(zkl_contender *c, size_t index);
+    /* The index-th contender that has a node of the hold or wait; NULL: no more. */
+    const zkl_contender *(*part)(const zkl_contender *c, size_t index);
+    /* A caller that guards writes by the node of this hold may write after it: the node ends with
+     * the hold. NULL: it does anyway. */
+    void (*seal)(zkl_contender *c);
     /* While it waits: the line in which it waits; NULL: in none now. */
     zkl_line *(*waits_in)(const zkl_contender *c);
     /* For a contender in doubt that is in no line. It does not check the node again. */

@@ -109,7 +109,7 @@ static void free_contender(zkl_contender *c) {
     free(c);
 }
 
-static zkl_contender *part(zkl_contender *c, size_t index) {
+static const zkl_contender *part(const zkl_contender *c, size_t index) {
     return index == 0 ? c : NULL;
 }
 

@@ -26,7 +26,7 @@ bool zkl_node_request_is_unknown(const zkl_node_request *e) {
     return e->stage == ZKL_NODE_REQUEST_HANDED && !zkl_node_request_is_read(e);
 }
 
-size_t zkl_node_request_parts(zkl_contender *guard) {
+size_t zkl_node_request_parts(const zkl_contender *guard) {
     size_t count = 0;
     while (guard && guard->call->part(guard, count) != NULL)
         count++;

@@ -58,7 +58,7 @@ bool zkl_node_request_is_read(const zkl_node_request *request);
 /* True for a write that was handed over and has no answer: its result is unknown. */
 bool zkl_node_request_is_unknown(const zkl_node_request *request);
 /* How many contenders the guard consists of; 0: there is none, or it is gone. */
-size_t zkl_node_request_parts(zkl_contender *guard);
+size_t zkl_node_request_parts(const zkl_contender *guard);
 
 void zkl_node_request_set_stage(zkl_node_request *request, zkl_node_request_stage to);
 void zkl_node_request_finish(zkl_node_request *request, zkl_status status);

@@ -363,7 +363,7 @@ static bool make_paths(zkl_once *o) {
 /* A multilock has a second node: its mark would be that of its first path alone. */
 static bool is_of_mutex(const zkl_contender *held) {
     return held->terms.kind == ZKL_KIND_LOCK &&
-           (held->phase != ZKL_HELD || !held->call->part((zkl_contender *)held, 1));
+           (held->phase != ZKL_HELD || !held->call->part(held, 1));
 }
 
 zkl_once *zkl_once_new(zkl_onces *all, const zkl_once_terms *terms) {

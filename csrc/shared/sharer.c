@@ -64,14 +64,14 @@ static void drop(zkl_contender *c) {
     zkl_contender_unhost(c);
 }
 
-/* A caller that guards writes by the node may write after its hold, when another caller holds. So
- * the node ends with this hold. */
-static zkl_contender *part(zkl_contender *c, size_t index) {
-    zkl_shared_node *shared = zkl_sharer_of(c)->shared;
-    if (index > 0)
-        return NULL;
-    shared->sealed = true;
-    return shared->contender;
+static const zkl_contender *part(const zkl_contender *c, size_t index) {
+    const zkl_sharer *sharer = ZKL_CONTAINER_OF(c, const zkl_sharer, contender);
+    return index == 0 ? sharer->shared->contender : NULL;
+}
+
+/* Another caller would hold when the write comes. */
+static void seal(zkl_contender *c) {
+    zkl_sharer_of(c)->shared->sealed = true;
 }
 
 static void free_sharer(zkl_contender *c) {
@@ -107,6 +107,7 @@ static const zkl_contender_table sharers = {
     .drop = drop,
     .free = free_sharer,
     .part = part,
+    .seal = seal,
     .waits_in = waits_in,
     .heard = heard,
     .path = path,

@@ -203,7 +203,7 @@ static void check_hold(sim_caller *c) {
 
 /* Of one that the host believes in. */
 static bool has_leases(const sim_caller *c) {
-    zkl_contender *part;
+    const zkl_contender *part;
     for (size_t i = 0; (part = c->contender->call->part(c->contender, i)); i++) {
         char node[160];
         snprintf(node, sizeof node, "%s/%s", part->line->path, part->name);

@@ -157,7 +157,7 @@ static void what_is_held_has_so_many_parts(void) {
     for (size_t i = 0; i < 3; i++)
         CHECK_TEXT(head->call->part(head, i)->line->path, paths[i]);
     CHECK(!head->call->part(head, 3));
-    zkl_contender *part = head->call->part(head, 1);
+    const zkl_contender *part = head->call->part(head, 1);
     CHECK(part->call->part(part, 0) == part && !part->call->part(part, 1));
 }
 
@@ -202,8 +202,8 @@ static void a_waiter_that_lost_its_gate_creates_no_leases(void) {
 static void no_lease_is_granted_while_its_semaphore_gives_up(void) {
     settled(fake_lease(two, POOL, 2, 3));
     fake_caller *a = settled(fake_lease(one, POOL, 2, 3));
-    zkl_contender *head = a->contender, *first = head->call->part(head, 0),
-                  *second = head->call->part(head, 1);
+    const zkl_contender *head = a->contender, *first = head->call->part(head, 0),
+                        *second = head->call->part(head, 1);
     CHECK_INT(first->phase, ZKL_HELD);
     CHECK_INT(second->phase, ZKL_WAITING);
     fake_cancel(a);

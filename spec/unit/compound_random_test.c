@@ -211,7 +211,7 @@ static bool is_behind(const fake_client *client, const zkl_contender *caller) {
 
 /* Does the caller hold with a node in the line that has this token? In other lines others may. */
 static bool holds_with(const fake_caller *caller, const zkl_line *line, int64_t token) {
-    zkl_contender *c = caller->contender, *part;
+    const zkl_contender *c = caller->contender, *part;
     for (size_t i = 0; fake_held(caller) && (part = c->call->part(c, i)); i++)
         if (part->line == line && part->token == token)
             return true;

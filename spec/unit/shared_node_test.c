@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A shared node: callers of one client that take turns on one node (fair = false). */
 #include "line/line.h"
+#include "nodes/node_request.h"
 #include "shared_node_world.h"
 
 /* ---- turns ---- */
@@ -38,6 +39,33 @@ static void a_new_shared_node_has_a_larger_token_and_new_turns(void) {
     fake_caller *second = shared_holder(one);
     CHECK(second->token > first->token);
     CHECK_INT(shared_turn(second), 1);
+}
+
+static void to_look_at_the_node_ends_no_shared_node(void) {
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
+    CHECK(first->contender->call->part(first->contender, 0) ==
+          second->contender->call->part(second->contender, 0));
+    CHECK(!second->contender->call->part(second->contender, 1));
+    shared_release(first);
+    CHECK(fake_held(second));
+    CHECK_INT(second->token, first->token);
+}
+
+static void a_guarded_write_ends_it_with_its_hold(void) {
+    fake_caller *first = shared_holder(one), *second = shared_settled(one);
+    const zkl_op op = {.kind = ZKL_OP_CREATE, .path = "/locks/written", .data = ""};
+    zkl_node_request *write = zkl_node_request_new(
+        &one->nodes,
+        &(zkl_wish){.ops = &op, .count = 1, .several = true, .guard = first->contender}, 1);
+    zkl_node_request_start(write, ZKL_NEVER);
+    fake_leave(one);
+    fake_settle_all(zk);
+    CHECK(fake_find(zk, "/locks/written", FAKE_LATEST) != NULL);
+    shared_release(first);
+    CHECK(fake_waits(second));
+    fake_settle_all(zk);
+    CHECK(fake_held(second) && second->token > first->token);
+    zkl_node_request_free(write);
 }
 
 static void a_fair_hold_has_no_turn(void) {
@@ -364,6 +392,8 @@ int main(int argc, char **argv) {
          an_idle_shared_node_is_taken_without_traffic},
         {"a new shared node has a larger token, and new turns",
          a_new_shared_node_has_a_larger_token_and_new_turns},
+        {"to look at the node ends no shared node", to_look_at_the_node_ends_no_shared_node},
+        {"a guarded write ends it with its hold", a_guarded_write_ends_it_with_its_hold},
         {"a fair hold has no turn", a_fair_hold_has_no_turn},
         {"alone it takes four requests", alone_it_takes_four_requests},
         {"each waits until his own deadline", each_waits_until_his_own_deadline},
