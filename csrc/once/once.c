@@ -51,7 +51,8 @@ struct zkl_once {
     zkl_nanos deadline;
     stage stage;
     request requests[REQUESTS];
-    size_t open; /* of them not answered */
+    size_t open;      /* of them not answered */
+    bool is_outdated; /* another one of the hold has written, perhaps after the mark was read */
     unsigned rounds;
     zkl_timer retry;
     zkl_nanos pause;
@@ -76,7 +77,23 @@ static bool is_late(const zkl_once *o) {
     return o->task != ZKL_ONCE_MARK && o->left == 0 && (!o->held || o->held->phase != ZKL_HELD);
 }
 
+static bool is_of_same_hold(const zkl_once *a, const zkl_once *b) {
+    return a != b && a->held && a->held == b->held;
+}
+
+/* It is known now what became of its write. A round of reads may have begun before, and ends later
+ * if one read was throttled or cut off. With the mark that it shows, the other one would take this
+ * write for its own: so it reads all again. */
+static void outdate_others(const zkl_once *o) {
+    ZKL_EACH (zkl_once, other, &o->all->pending, item) {
+        if (is_of_same_hold(o, other))
+            other->is_outdated = true;
+    }
+}
+
 static void resolve(zkl_once *o, zkl_status status) {
+    if (o->doubt)
+        outdate_others(o);
     if (status != ZKL_OK && (o->doubt || o->covered))
         status = ZKL_UNKNOWN;
     else if (status == ZKL_OK && is_late(o))
@@ -140,6 +157,7 @@ static void sent(zkl_once *o, stage to) {
 
 static void read_all(zkl_once *o) {
     clear_requests(o);
+    o->is_outdated = false;
     if (o->task != ZKL_ONCE_MARK)
         ask_time(o);
     read_at(o, MARK, ZKL_OP_GET);
@@ -196,8 +214,7 @@ static bool is_changed(const zkl_once *o) {
  * same text, so neither could tell afterwards whose it is. */
 static bool is_contested(const zkl_once *o) {
     ZKL_EACH (zkl_once, other, &o->all->pending, item) {
-        if (other != o && o->held && other->held == o->held &&
-            (other->stage == WRITING || other->doubt))
+        if (is_of_same_hold(o, other) && (other->stage == WRITING || other->doubt))
             return true;
     }
     return false;
@@ -286,10 +303,16 @@ static void all_read(zkl_once *o) {
         failed(o, trouble);
         return;
     }
+    if (o->is_outdated) {
+        read_all(o);
+        return;
+    }
     if (o->doubt && is_written(o)) {
         resolve(o, ZKL_OK);
         return;
     }
+    if (o->doubt)
+        outdate_others(o);
     o->covered |= o->doubt && is_changed(o);
     o->doubt = false;
     if (is_semaphore(o) || (mark && !is_token(mark)))
@@ -308,6 +331,7 @@ static void written(zkl_once *o) {
     const zkl_status status = o->requests[WRITE].status;
     const bool changed =
         status == ZKL_BAD_VERSION || status == ZKL_NODE_EXISTS || status == ZKL_NO_NODE;
+    outdate_others(o);
     o->doubt = status == ZKL_UNKNOWN;
     if (o->doubt || (changed && ++o->rounds < ROUNDS_MOST))
         read_all(o);

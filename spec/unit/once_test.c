@@ -410,6 +410,28 @@ static void of_two_of_one_hold_one_has_written_the_mark(void) {
     CHECK_INT(fake_find(zk, MARK, FAKE_LATEST)->version, 0);
 }
 
+/* One read of the first is refused for now, twice, and the second writes the mark meanwhile. */
+static void a_mark_that_another_of_the_hold_wrote_is_not_taken_for_its_own(void) {
+    const size_t first = ask_and_mark(HOUR), second = ask_and_mark(HOUR);
+    fake_refuse(zk, FAKE_PERFORM, LINE "/locks", ZTHROTTLEDOP, 1);
+    fake_settle(one);
+    fake_refuse(zk, FAKE_PERFORM, LINE "/locks", ZTHROTTLEDOP, 1);
+    fake_wait(zk, 0.06);
+    fake_settle(one);
+    CHECK_LEFT(second, 0);
+    CHECK_WAITS(first);
+    fake_wait(zk, 0.2);
+    while (strcmp(fake_batch(one), "T") != 0 && fake_answer(one))
+        ;
+    fake_cut(one);
+    fake_connect(one);
+    fake_settle(one);
+    fake_wait(zk, 1);
+    fake_settle(one);
+    CHECK_LEFT(first, HOUR);
+    CHECK_INT(fake_find(zk, MARK, FAKE_LATEST)->version, 0);
+}
+
 static void a_mark_that_cannot_be_read_back_is_unknown(void) {
     const size_t i = start(ZKL_ONCE_ASK_AND_MARK, HOUR, 5);
     while (strcmp(fake_batch(one), "T") != 0)
@@ -580,6 +602,8 @@ int main(int argc, char **argv) {
          a_former_mark_with_the_same_token_is_not_taken_for_it},
         {"of two of one hold one has written the mark",
          of_two_of_one_hold_one_has_written_the_mark},
+        {"a mark that another call of the hold wrote is not taken for its own",
+         a_mark_that_another_of_the_hold_wrote_is_not_taken_for_its_own},
         {"a mark that cannot be read back is unknown", a_mark_that_cannot_be_read_back_is_unknown},
         {"a mark that somebody else changes before it is read back is unknown",
          a_mark_that_somebody_else_changes_before_it_is_read_back_is_unknown},
