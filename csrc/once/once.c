@@ -188,6 +188,11 @@ static const zkl_content *mark_of(const zkl_once *o) {
     return o->requests[MARK].status == ZKL_OK ? content_of(o, MARK, 0) : NULL;
 }
 
+/* Curator's Revoker writes this to any node whose path it gets: the mark stays one. */
+static bool is_revoked(const zkl_content *mark) {
+    return mark->length == strlen(ZKL_REVOKE) && strcmp(mark->data, ZKL_REVOKE) == 0;
+}
+
 /* Is it a number that a czxid can be, as we would write it? */
 static bool is_token(const zkl_content *mark) {
     char *end, text[TOKEN_SIZE];
@@ -315,7 +320,7 @@ static void all_read(zkl_once *o) {
         outdate_others(o);
     o->covered |= o->doubt && is_changed(o);
     o->doubt = false;
-    if (is_semaphore(o) || (mark && !is_token(mark)))
+    if (is_semaphore(o) || (mark && !is_token(mark) && !is_revoked(mark)))
         resolve(o, ZKL_WRONG_KIND);
     else if (o->task == ZKL_ONCE_MARK)
         write_mark(o, o->token);

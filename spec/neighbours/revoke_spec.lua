@@ -5,6 +5,7 @@ local neighbour = require "spec.support.neighbour"
 local neighbourhood = require "spec.support.neighbourhood"
 local server = require "spec.support.server"
 local wait = require "spec.support.wait"
+local zklock = require "zklock"
 
 local PATIENCE = neighbourhood.PATIENCE
 
@@ -110,6 +111,19 @@ describe("between Curator and us revocation #neighbours", function()
     there:becomes(0, "/leases")
     there.tree:delete(there.path .. "/locks")
     there.tree:delete(there.path .. "/leases")
+  end)
+
+  it("leaves a mark of once a mark", function()
+    local client = assert(zklock.connect(zk.hosts))
+    local mark = there.path .. "/once-2147483647"
+    assert.is_true((client:once(there.path, 3600, function() end)))
+    assert.is_true(theirs[1]:revoke(there.path)) -- its list of participants has the mark
+    assert.equal("__REVOKE__", (there.tree:get(mark)))
+    local ran, left = client:once(there.path, 3600, error)
+    assert.is_false(ran)
+    assert.is_true(left > 0 and left <= 3600)
+    client:close(PATIENCE)
+    there.tree:delete(mark)
   end)
 
   it("is nothing to Go and kazoo, who go on", function()

@@ -89,6 +89,15 @@ static bool is_token(const char *text) {
     return text[0] >= '1' && text[0] <= '9' && strspn(text, "0123456789") == strlen(text);
 }
 
+/* An operator has asked the mark for the lock: it stays a mark. */
+static bool is_revoked(const char *text) {
+    return strcmp(text, ZKL_REVOKE) == 0;
+}
+
+static bool is_mark(const char *text) {
+    return is_token(text) || is_revoked(text);
+}
+
 /* ---- how often a hold writes ---- */
 
 static tally *tally_of(sim_place place, int64_t token) {
@@ -149,12 +158,14 @@ static void check_written(sim_place place, const state *s, const sim_session *se
     const bool anew = is_anew(s, before);
     if (!s->is_there)
         sim_fail("a client deletes the mark of %s", sim_place_path(place));
-    if (!is_token(s->text) || (before->is_there && !is_token(before->text)))
+    if (!is_mark(s->text) || (before->is_there && !is_mark(before->text)))
         sim_fail("a client writes '%s' over '%s', the mark of %s", s->text,
                  before->is_there ? before->text : "", sim_place_path(place));
     if (!is_guarded(place, session, anew ? 0 : token))
         sim_fail("the mark of %s is written with %" PRIx64 ", which nobody holds",
                  sim_place_path(place), token);
+    if (anew && is_revoked(s->text))
+        return;
     tally *t = tally_of(place, token);
     SIM_CHECK(t != NULL);
     t->written++;
@@ -219,7 +230,7 @@ static bool any_shown(const sim_ask *a, bool (*fits)(const sim_ask *a, const sta
 
 /* So many seconds were left at some moment since it was asked. */
 static bool is_left(const sim_ask *a, const state *s, double left) {
-    if (!s->is_there || !is_token(s->text))
+    if (!s->is_there || !is_mark(s->text))
         return false;
     if (isinf(a->seconds))
         return isinf(left);
@@ -233,14 +244,14 @@ static bool is_left(const sim_ask *a, const state *s, double left) {
 
 static bool is_due(const sim_ask *a, const state *s, double left) {
     (void)left;
-    return !s->is_there || (is_token(s->text) &&
+    return !s->is_there || (is_mark(s->text) &&
                             (double)(right_clock() + marks.spread - s->mtime) >= a->seconds * 1000);
 }
 
 static bool is_wrong_kind(const sim_ask *a, const state *s, double left) {
     (void)a;
     (void)left;
-    return s->is_there && !is_token(s->text);
+    return s->is_there && !is_mark(s->text);
 }
 
 /* Has it written that state, after one that was old enough by the clock that the servers had? */

@@ -249,6 +249,22 @@ static void a_mutex_that_takes_turns_has_a_mark(void) {
 
 /* ---- what is no mark ---- */
 
+/* Curator's Revoker writes it to the path that it gets. */
+static void a_mark_that_was_asked_for_the_lock_stays_a_mark(void) {
+    make(MARK, ZKL_REVOKE);
+    pass(10);
+    settled(ask_and_mark(HOUR), HOUR - 10);
+    CHECK_TEXT(mark(), ZKL_REVOKE);
+    pass(HOUR);
+    settled(ask_and_mark(HOUR), 0);
+    check_token();
+    CHECK_INT(fake_remove(zk, MARK), ZOK);
+    make(MARK, ZKL_REVOKE "!");
+    const size_t asked = ask_and_mark(HOUR);
+    fake_settle(one);
+    CHECK_TOLD(asked, ZKL_WRONG_KIND);
+}
+
 static void data_that_is_no_token_is_of_the_wrong_kind(void) {
     static const char *const no_tokens[] = {
         "",    "x",
@@ -582,6 +598,8 @@ int main(int argc, char **argv) {
         {"only a mutex has a mark", only_a_mutex_has_a_mark},
         {"a mutex of a list of one path has a mark", a_mutex_of_a_list_of_one_path_has_a_mark},
         {"a mutex that takes turns has a mark", a_mutex_that_takes_turns_has_a_mark},
+        {"a mark that was asked for the lock stays a mark",
+         a_mark_that_was_asked_for_the_lock_stays_a_mark},
         {"data that is no token is of the wrong kind", data_that_is_no_token_is_of_the_wrong_kind},
         {"the path of a semaphore is of the wrong kind",
          the_path_of_a_semaphore_is_of_the_wrong_kind},

@@ -97,6 +97,10 @@ static void examine_foreign(cli_patient *patient, const contents *found) {
 
 /* ---- the mark ---- */
 
+static bool is_revoked(const zkl_content *content) {
+    return strcmp(content->data, ZKL_REVOKE) == 0;
+}
+
 static bool is_token(const zkl_content *content) {
     return content->length > 0 && strspn(content->data, "0123456789") == content->length;
 }
@@ -110,6 +114,10 @@ static void examine_mark(cli_patient *patient) {
     if (status != ZKL_OK) {
         cli_finding(&patient->findings, CLI_WARNING, "mark of --every",
                     "Use the credentials that it was made with", "%s", zkl_status_text(status));
+    } else if (is_revoked(content)) {
+        cli_output_time(when, (double)content->stat.mtime / 1e3);
+        cli_finding(&patient->findings, CLI_FINE, "mark of --every", NULL,
+                    "counts from %s, when somebody wrote " ZKL_REVOKE " to it", when);
     } else if (!is_token(content)) {
         cli_finding(&patient->findings, CLI_FAILURE, "mark of --every",
                     "Delete it: the command is then due at once",
