@@ -227,8 +227,8 @@ ZKL_API const char *zkl_tls_problem(const char *ca, const char *cert, const char
 ZKL_API bool zkl_hosts_valid(const char *hosts, char *why, size_t size);
 
 /* Starts connecting; does not wait. ZKL_OK: *client belongs to the host until zkl_free.
- * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN), the ACL or `node_bytes` is wrong. ZKL_NO_MEMORY
- * also stands for descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
+ * ZKL_BAD_ARGUMENT: the connect string, the timeout (also NaN), the ACL or `node_bytes` is wrong.
+ * ZKL_NO_MEMORY also stands for descriptors and threads: then errno is EMFILE, ENFILE or EAGAIN. */
 ZKL_API zkl_status zkl_open(const zkl_config *config, zkl_client **client);
 
 /* Answers every waiter with ZKL_CLOSED, gives holds back, and ends the session in the background.

@@ -19,6 +19,7 @@
 #include "nodes/node_request.h"
 #include "nodes/node_watch.h"
 #include "once/once.h"
+#include "paths/node_budget.h"
 #include "port/receiver.h"
 #include "query/query.h"
 #include "zklock.h"

@@ -12,6 +12,7 @@
 #include "line/slow.h"
 #include "nodes/node_request.h"
 #include "once/once.h"
+#include "paths/node_budget.h"
 #include "query/query.h"
 #include "shared/node.h"
 #include "shared/sharer.h"

@@ -7,6 +7,7 @@
 #include "compound/transaction.h"
 #include "line/contender.h"
 #include "line/doubt.h"
+#include "paths/node_budget.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -21,8 +21,8 @@
 zkl_contender *zkl_compound_join_all(zkl_lines *lines, const char *const *paths, size_t count,
                                      uint64_t tag, const zkl_terms *terms);
 
-/* Joins the gate, then for `count` leases of terms->permits. FAILED with ZKL_TOO_BIG: no room in the
- * node budget. NULL: no memory. */
+/* Joins the gate, then for `count` leases of terms->permits. FAILED with ZKL_TOO_BIG: no room in
+ * the node budget. NULL: no memory. */
 zkl_contender *zkl_compound_join_leases(zkl_lines *lines, const char *gate, const char *leases,
                                         size_t count, uint64_t tag, const zkl_terms *terms);
 

@@ -78,7 +78,8 @@ static const char *lacking(int why) {
 }
 
 /* core.connect{ hosts=, session_timeout=, auth=, acl=, identifier=, tls=, log=, notes=, trace=,
- * node_bytes= } -> client, or nil and the resource that ran out; lua/zklock has built and checked the table. */
+ * node_bytes= } -> client, or nil and the resource that ran out; lua/zklock has built and checked
+ * the table. */
 int zkl_lua_connect(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     zkl_config config = {

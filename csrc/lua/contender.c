@@ -220,8 +220,8 @@ static int contender_front(lua_State *L) {
     return 4;
 }
 
-/* contender:shortage() -> after "too big": why there was no room for its nodes; nothing: that was not
- * the reason */
+/* contender:shortage() -> after "too big": why there was no room for its nodes; nothing: there was
+ * another reason */
 static int contender_shortage(lua_State *L) {
     char text[ZKL_SHORTAGE_TEXT];
     if (!zkl_shortage_text(check(L), text, sizeof text))

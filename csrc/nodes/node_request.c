@@ -11,6 +11,7 @@
 #include "nodes/node_request_answer.h"
 #include "nodes/node_request_send.h"
 #include "nodes/node_request_state.h"
+#include "paths/node_budget.h"
 #include "port/wire.h"
 #include "zklock.h"
 

@@ -64,7 +64,8 @@ void zkl_node_request_set_stage(zkl_node_request *request, zkl_node_request_stag
 void zkl_node_request_finish(zkl_node_request *request, zkl_status status);
 /* Ends it: its result is unknown, or `status` says why it was not performed. */
 void zkl_node_request_give_up(zkl_node_request *request, zkl_status status);
-/* Takes a share of the node budget for the ephemeral nodes that it makes. false: there is no room. */
+/* Takes a share of the node budget for the ephemeral nodes that it makes. false: there is no
+ * room. */
 bool zkl_node_request_take_share(zkl_node_request *request);
 /* Ends that share: what the result of the request says about ephemeral nodes counts from now on. */
 void zkl_node_request_end_share(zkl_node_request *request, zkl_status status);

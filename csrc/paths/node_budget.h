@@ -21,14 +21,14 @@
 #define ZKL_NODE_BUDGET_DEFAULT 900000
 #define ZKL_NODE_BUDGET_LEAST 1000
 #define ZKL_NODE_BUDGET_MOST 100000000
-/* The number that the servers append to a sequential node's path. After 2^31 nodes in a directory it
- * is a byte longer, which is not counted. */
+/* The number that the servers append to a sequential node's path. After 2^31 nodes in a directory
+ * it is a byte longer, which is not counted. */
 #define ZKL_NODE_BUDGET_DIGITS 10
 
 typedef struct zkl_node_budget {
     size_t most;
     size_t bytes; /* of all shares, and of the host's nodes */
-    /* of shares that wait for room: their callers were let in, and their former nodes still count */
+    /* of shares that wait for room: their callers were let in, and their former nodes count */
     size_t owed;
     size_t made; /* how many of `bytes` are the host's nodes */
     zkl_path_table

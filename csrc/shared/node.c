@@ -397,7 +397,7 @@ static void wait_for(zkl_shared_node *shared, zkl_contender *c, const zkl_terms 
         zkl_shared_node_mark_dirty(shared);
 }
 
-/* True if it has a node, and that one has its share of the node budget; or there is room for one. */
+/* True if it has a node with a share of the node budget; or there is room for one. */
 static bool has_place(const zkl_shared_node *shared, zkl_contender *c) {
     if (shared->contender && !shared->contender->share.owed)
         return true;
