@@ -159,6 +159,8 @@ describe("zklock #once", function()
       ["hosts\n"] = "hosts: a value expected", ["session 0\n"] = "session: seconds > 0",
       ["session 2h\n"] = "got '2h'", ["session 5x\n"] = "got '5x'", ["session 1e400\n"] = "got '1e400'",
       ["acl shut\n"] = "got 'shut'", ["tls-ca a,b\n"] = "without commas",
+      ["node-bytes 999\n"] = "node-bytes: integer from 1000 to 100000000 expected, got '999'",
+      ["node-bytes 1k\n"] = "got '1k'",
       ["auth a\0b c\n"] = "text without NUL",
     } do
       local path = config("# one\n" .. text)

@@ -53,6 +53,15 @@ describe("zklock run #once", function()
     assert.same({ code = 0, out = file .. "\n", err = "" }, ended)
   end)
 
+  it("ends with 65 and says why if its nodes would have more bytes than node-bytes allows", function()
+    local file = folder.file("zklock.conf", "node-bytes 1000\n")
+    local words = { "--config", file }
+    for i = 1, 20 do words[2 * i + 1], words[2 * i + 2] = "--also", here.path .. "/" .. i end
+    words[#words + 1], words[#words + 2] = here.path .. "/0", "true"
+    complains(65, "1000 (node_bytes): use several clients, or shorter paths", unpack(words))
+    assert.equal(0, run("--config", file, here.path, "true").code)
+  end)
+
   describe("ends with", function()
     it("the code of the command", function()
       for _, code in ipairs { 0, 1, 7, 64, 75, 255 } do

@@ -142,6 +142,7 @@ describe("misuse", function()
         { scheme = "digest", credential = "u:\0p" }, { scheme = "digest", credential = ("x"):rep(65531) } },
       acl = { 7, true, {}, "", "closed", "OPEN", "creator", "read" },
       identifier = { 7, true, {}, "a\0b", ("x"):rep(1025) },
+      node_bytes = { 0, 999, 1000.5, 100000001, -1, NAN, math.huge, "5000", true, {} },
       loop = { 7, true, {}, "", "nonesuch", "openresty" },
       on_state = BAD_FUNCTIONS,
       on_error = BAD_FUNCTIONS,

@@ -257,6 +257,112 @@ static void a_read_under_a_write_counts_too(void) {
     release(write);
 }
 
+/* ---- what the host makes ---- */
+
+#define OWN "/locks/own"
+
+static zkl_node_request *ask(zkl_op_kind kind, bool sequential, double seconds) {
+    const zkl_op op = {.kind = kind,
+                       .path = OWN,
+                       .data = "",
+                       .version = -1,
+                       .ephemeral = true,
+                       .sequential = sequential};
+    zkl_node_request *request =
+        zkl_node_request_new(&one->nodes, &(zkl_wish){.ops = &op, .count = 1}, 0);
+    zkl_node_request_start(request, zkl_clock_after(fake_now, seconds));
+    fake_leave(one);
+    return request;
+}
+
+static void is_asked(zkl_op_kind kind) {
+    zkl_node_request *request = ask(kind, false, 60);
+    fake_settle_all(zk);
+    fake_wait(zk, 5); /* a read may wait for a new barrier */
+    fake_settle_all(zk);
+    zkl_node_request_free(request);
+    fake_leave(one);
+}
+
+static void a_create_counts_from_its_call_on(void) {
+    budget->most = strlen(OWN) + 10;
+    zkl_node_request *made = ask(ZKL_OP_CREATE, true, 60);
+    CHECK_INT(budget->bytes, strlen(OWN) + 10);
+    zkl_node_request *refused = ask(ZKL_OP_CREATE, false, 60);
+    char text[ZKL_SHORTAGE_TEXT];
+    CHECK(zkl_node_request_shortage(refused, text, sizeof text));
+    CHECK(strstr(text, "have 20 bytes, 10 more exceed the bound of 20 ") != NULL);
+    CHECK(!zkl_node_request_shortage(made, text, sizeof text));
+    fake_settle_all(zk);
+    zkl_node_request_free(made);
+    zkl_node_request_free(refused);
+    fake_leave(one);
+    CHECK_INT(budget->bytes, strlen(OWN) + 10);
+    expire(one);
+    CHECK_INT(budget->bytes, 0);
+}
+
+static void a_create_that_is_never_sent_does_not_count(void) {
+    fake_cut(one);
+    zkl_node_request *late = ask(ZKL_OP_CREATE, false, 5), *dropped = ask(ZKL_OP_CREATE, false, 60);
+    CHECK_INT(budget->bytes, 2 * strlen(OWN));
+    zkl_node_request_free(dropped);
+    fake_wait(zk, 6);
+    CHECK_INT(budget->bytes, 0);
+    zkl_node_request_free(late);
+}
+
+/* The delete was sent first: its answer, that there is no node, comes after the caller gave up. */
+static void a_create_in_doubt_counts_until_a_later_answer_shows_that_it_is_gone(void) {
+    zkl_node_request *before = ask(ZKL_OP_DELETE, false, 60);
+    zkl_node_request *create = ask(ZKL_OP_CREATE, false, 5);
+    fake_wait(zk, 6); /* nothing is answered: its result is unknown */
+    CHECK_INT(budget->bytes, strlen(OWN));
+    while (fake_carry(one))
+        continue;
+    fake_settle_all(zk);
+    CHECK_INT(budget->bytes, strlen(OWN));
+    is_asked(ZKL_OP_GET);
+    CHECK_INT(budget->bytes, strlen(OWN)); /* it is there */
+    CHECK_INT(fake_remove(zk, OWN), ZOK);
+    CHECK_INT(budget->bytes, strlen(OWN));
+    is_asked(ZKL_OP_GET);
+    CHECK_INT(budget->bytes, 0);
+    zkl_node_request_free(before);
+    zkl_node_request_free(create);
+}
+
+static void a_create_that_is_dropped_on_its_way_counts(void) {
+    zkl_node_request *create = ask(ZKL_OP_CREATE, false, 60);
+    fake_carry(one);
+    zkl_node_request_free(create);
+    fake_leave(one);
+    CHECK_INT(budget->bytes, strlen(OWN));
+    fake_settle_all(zk);
+    is_asked(ZKL_OP_DELETE);
+    CHECK_INT(budget->bytes, 0);
+}
+
+static void a_sequential_create_in_doubt_counts_until_the_session_ends(void) {
+    zkl_node_request *create = ask(ZKL_OP_CREATE, true, 60);
+    fake_cut(one);
+    zkl_node_request_free(create);
+    fake_connect(one);
+    is_asked(ZKL_OP_GET);
+    CHECK_INT(budget->bytes, strlen(OWN) + 10);
+    expire(one);
+    CHECK_INT(budget->bytes, 0);
+}
+
+static void a_node_of_another_session_at_its_path_shows_that_it_is_gone(void) {
+    is_asked(ZKL_OP_CREATE);
+    CHECK_INT(budget->bytes, strlen(OWN));
+    CHECK_INT(fake_remove(zk, OWN), ZOK);
+    fake_directory(zk, OWN);
+    is_asked(ZKL_OP_EXISTS);
+    CHECK_INT(budget->bytes, 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a share fits, or is refused", a_share_fits_or_is_refused},
@@ -279,6 +385,15 @@ int main(int argc, char **argv) {
         {"a place counts once", a_place_counts_once},
         {"a place that queues again waits for room", a_place_that_queues_again_waits_for_room},
         {"a read under a write counts, too", a_read_under_a_write_counts_too},
+        {"a create counts from its call on", a_create_counts_from_its_call_on},
+        {"a create that is never sent does not count", a_create_that_is_never_sent_does_not_count},
+        {"a create in doubt counts until a later answer shows that it is gone",
+         a_create_in_doubt_counts_until_a_later_answer_shows_that_it_is_gone},
+        {"a create that is dropped on its way counts", a_create_that_is_dropped_on_its_way_counts},
+        {"a sequential create in doubt counts until the session ends",
+         a_sequential_create_in_doubt_counts_until_the_session_ends},
+        {"a node of another session at its path shows that it is gone",
+         a_node_of_another_session_at_its_path_shows_that_it_is_gone},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }
