@@ -392,8 +392,6 @@ static void mend(void) {
         host->machine.cut_off_until = 0;
         if (host->machine.stopped_until > history.awake_from)
             history.awake_from = host->machine.stopped_until;
-        if (host->machine.stopped_until > sim_now)
-            host->machine.stopped_until = sim_now; /* what it had to do comes in its time */
     }
     for (unsigned i = 0; i < 4; i++)
         if (history.strangers[i])
@@ -483,7 +481,6 @@ static void change_notes(void) {
 static void see_to_notes(void) {
     await(all_answered, 120 * ZKL_SECOND, "a node request is never answered");
     await(all_current, 120 * ZKL_SECOND, "a watch never shows the latest state");
-    await(all_awake, 120 * ZKL_SECOND, "time does not pass");
     change_notes();
     await(all_current, SOON, "a watch does not tell of a change");
     for (int i = 0; i < history.host_count; i++)
@@ -494,6 +491,7 @@ static void see_to_notes(void) {
 
 /* Everybody who waits is served, and gives back; then the servers have nothing of anybody. */
 static void see_to_the_end(void) {
+    await(all_awake, 120 * ZKL_SECOND, "time does not pass");
     for (int i = 0; i < history.host_count; i++)
         sim_host_rest(&history.hosts[i]);
     await(all_idle, 300 * ZKL_SECOND, "somebody waits for ever, or is told nothing");

@@ -16,6 +16,7 @@ typedef struct sim_machine {
     zkl_nanos cut_off_until; /* no connection of its is taken before */
     zkl_nanos distance;      /* of the servers: so long takes what is said, each way, at least */
     int drift;               /* its clock's, millionths */
+    zkl_nanos shown;         /* by its clock at the latest look */
     bool no_names;           /* look-ups fail */
     zkl_nanos names_from;    /* a look-up takes until then */
     unsigned char era; /* the servers have moved to other addresses so often, for those who look */
