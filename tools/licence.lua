@@ -10,7 +10,8 @@ local HASH, DASHES, STAR, SLASHES, ROFF = "# %s", "-- %s", "/* %s */", "// %s", 
 local COMMENTS = {
   [".c"] = STAR, [".h"] = STAR, [".pml"] = STAR, [".lua"] = DASHES, [".rockspec"] = DASHES, [".luacheckrc"] = DASHES,
   [".go"] = SLASHES, [".java"] = SLASHES, [".js"] = SLASHES, [".cfg"] = HASH, [".conf"] = HASH, [".mk"] = HASH,
-  [".py"] = HASH, [".sh"] = HASH, [".bash"] = HASH, [".service"] = HASH, [".timer"] = HASH, [".yml"] = HASH,
+  [".py"] = HASH, [".sh"] = HASH, [".bash"] = HASH, [".fish"] = HASH, [".service"] = HASH, [".timer"] = HASH,
+  [".yml"] = HASH,
   [".vim"] = '" %s', [".in"] = HASH, [".map"] = "/* %s */", [".1"] = ROFF, [".3"] = ROFF, [".sql"] = DASHES,
   [".abi"] = HASH, [".html"] = "<!-- %s -->", ["Makefile"] = HASH, [".ci/run"] = HASH, ["share/_zklock"] = HASH,
 }
