@@ -343,13 +343,14 @@ function Client:flush(timeout)
   return true
 end
 
---- Counters since the client was created; `waiting`, `held`, `unwatched` and `watches` are current. `latency`: how
---- many seconds the leader or a quorum takes to answer, smoothed; 0 before the first answer. `wait`: how long acquires
---- and requests took, whatever the answer; `hold`: from each grant to its end; `heartbeat`: until the servers answered.
---- A reentrant acquire that succeeds counts nothing.
+--- Counters since the client was created; `waiting`, `held`, `unwatched`, `watches` and `node_bytes` are current.
+--- `latency`: how many seconds the leader or a quorum takes to answer, smoothed; 0 before the first answer. `wait`:
+--- how long acquires and requests took, whatever the answer; `hold`: from each grant to its end; `heartbeat`: until the
+--- servers answered. A reentrant acquire that succeeds counts nothing.
 ---@return { acquired: integer, released: integer, timeouts: integer, lost: integer, revoked: integer,
 ---   abandoned: integer, sessions: integer, requests_sent: integer, waiting: integer, held: integer,
----   unwatched: integer, handed: integer, guarded: integer, watches: integer, latency: number,
+---   unwatched: integer, handed: integer, guarded: integer, watches: integer, node_bytes: integer,
+---   latency: number,
 ---   runs: { ran: integer, skipped: integer, failed: integer },
 ---   wait: zklock.Histogram, hold: zklock.Histogram, heartbeat: zklock.Histogram }?
 ---@return string? err "forked"

@@ -180,7 +180,8 @@ end
 ---@return string? err "timeout", "disconnected", "cancelled" (the owner ended), "closed", "lost", "deadlock",
 ---  "wrong kind", "access denied", "auth failed", "forked", "too big", "busy", "cannot wait in phase NAME",
 ---  "zookeeper: NAME"
----@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"
+---@return string? why of "disconnected", as far as is known: "connection refused: 127.0.0.1:2181"; of "too big",
+---  if the client's ephemeral nodes would exceed `node_bytes`
 function Lock:acquire(timeout, who)
   if not who and who == nil and (self and self == latest[1] or is_lock(self)) then
     local handed = self.handed
@@ -407,7 +408,7 @@ end
 --- serves an HTTP request ends with that HTTP request.
 ---@param timeout number? seconds
 ---@param callback fun(token: integer?, err: string?, request: zklock.Request, why: string?) called once, from `poll`;
----  `why` is the reason of "disconnected", the third result of `acquire`
+---  `why` is the third result of `acquire`
 ---@return zklock.Request
 function Lock:request(timeout, callback)
   check.self(self, Lock, "lock:request")

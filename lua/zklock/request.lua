@@ -96,7 +96,7 @@ end
 function Request:tell(err, got)
   local call, client = self.call, self.client
   if not err then Callbacks.keep_with(call, self) end
-  local why = err == "disconnected" and client.native:trouble() or err and self.hold:shortage(err) or nil
+  local why = err == "disconnected" and client.native:trouble() or self.hold and self.hold:shortage(err) or nil
   client.callbacks:tell(call, call.fn, got, err or nil, self, why)
   self.call, self.lease = false, false
 end

@@ -75,7 +75,7 @@ end
 --- Asks for leases without waiting. If nginx serves an HTTP request meanwhile, the lock request ends with it.
 ---@param timeout number? seconds
 ---@param callback fun(lease: zklock.Lease?, err: string?, request: zklock.Request, why: string?) called once, from
----  `poll`; `why` is the reason of "disconnected", the third result of `acquire`
+---  `poll`; `why` is the third result of `acquire`
 ---@param count integer? how many together, 1000 at most; default 1
 ---@return zklock.Request
 function Semaphore:request(timeout, callback, count)

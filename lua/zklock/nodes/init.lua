@@ -146,7 +146,7 @@ end
 ---@return (string|zklock.Stat|true)[]? results of `create` the path, of `set` the stat, otherwise
 ---  true
 ---@return string? err "no node", "node exists", "bad version", "not empty", "too big", "unknown", or as of `get`
----@return integer|string|nil index of the op that failed; or why, of "disconnected"
+---@return integer|string|nil index of the op that failed; or why, of "disconnected" and "too big"
 function Client:multi(list, timeout)
   check.self(self, class, "client:multi")
   list = ops.list(self, list, CALLER)

@@ -39,7 +39,7 @@ end
 ---@param contender userdata? the servers perform them only while this contender holds
 ---@return table[]? results
 ---@return string? err
----@return integer|string|nil index of the op that has failed; or why, of "disconnected"
+---@return integer|string|nil index of the op that has failed; or why, of "disconnected" and "too big"
 function node_requests.all(client, list, deadline, once, contender)
   if #list == 0 then
     local unusable = client.waits:cannot_wait()
