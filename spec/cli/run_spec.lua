@@ -5,11 +5,12 @@ local command = require "spec.support.command"
 local fixture = require "spec.support.fixture"
 local folder = require "spec.support.folder"
 local port = require "spec.support.port"
+local running = require "spec.support.running"
 local wait = require "spec.support.wait"
 
 local unpack = unpack or table.unpack -- luacheck: ignore 143
 
-local BUSY, USAGE, DATA, UNAVAILABLE, DENIED = 1, 64, 65, 69, 77
+local BUSY, USAGE, DATA, UNAVAILABLE, LOST, DENIED = 1, 64, 65, 69, 75, 77
 
 describe("zklock run #once", function()
   local here = fixture.new("/run", { session_timeout = 10, super = true })
@@ -283,6 +284,33 @@ describe("zklock run #once", function()
   it("is never busy with its own node of a moment ago", function()
     for _ = 1, 20 do assert.same({ code = 0, out = "", err = "" }, run("-n", here.path, "true")) end
     assert.same({}, here:nodes())
+  end)
+
+  it("ends with 75 when its command deletes a node of the lock, every time", function()
+    for i, words in ipairs { {}, { "-s" }, { "-x" }, { "--permits", "2" }, { "--also", here.path .. "-also" } } do
+      local path = here.path .. "-" .. i
+      for _, word in ipairs { path, "sh", "-c", command.PROGRAM .. ' delete "$(echo "$ZKLOCK_NODE" | tail -n 1)"' } do
+        words[#words + 1] = word
+      end
+      for _ = 1, 10 do
+        assert.same({ code = LOST, out = "", err = "zklock: lost: " .. path .. "\n" }, run(unpack(words)))
+      end
+    end
+  end)
+
+  it("ends with 75 when its node was deleted while the servers were out of reach", function()
+    local proxy = here:proxy()
+    local one = here:closes(command.start { "run", "--session", "30", here.path, "sh", "-c", "echo running; cat",
+      env = { ZKLOCK_SERVERS = proxy.hosts } }, function(it) it:kill() end)
+    assert.equal("running", one:read_line())
+    local below = running.processes(one).command
+    proxy:refuse()
+    proxy:cut()
+    here.tree:delete(here.path .. "/" .. here:nodes()[1])
+    one:close_input()
+    wait.eventually(function() return not running.is_alive(below) end, here.patience, "the end of the command")
+    proxy:heal()
+    assert.same({ LOST, 0 }, { one:wait(here.patience) })
   end)
 
   --- A process that outlives its parent, in a session of its own, until `finish` is called.

@@ -179,16 +179,27 @@ static bool is_lost(const struct session *session) {
     return session->lost || atomic_load(&session->page->reason) == PAGE_LOST;
 }
 
-/* A lock that is lost is gone when validity ends, whether the servers say so or not. A user who has
- * ended the wait does not wait for servers that are out of reach. */
+/* Until when to wait for the answer to the delete. It may say that the lock was lost, so it counts
+ * for as long as the lock could have been held. A lock that is lost is gone when validity ends,
+ * whether the servers say so or not. A user who sends a signal does not wait for servers that are
+ * out of reach. */
+static zkl_nanos flush_until(const struct session *session) {
+    const zkl_nanos now = zkl_now(), until = atomic_load(&session->page->until);
+    if (session->signal)
+        return now + SIGNALLED_MOST;
+    return session->granted && (until > now || is_lost(session)) ? until : now + CONFIRM_MOST;
+}
+
 static void flush(struct session *session) {
-    const zkl_nanos most = zkl_now() + (session->signal ? SIGNALLED_MOST : CONFIRM_MOST);
-    const zkl_nanos until = atomic_load(&session->page->until);
-    const zkl_nanos deadline = is_lost(session) && until < most ? until : most;
+    const zkl_nanos deadline = flush_until(session);
+    zkl_nanos end = deadline + ZKL_SECOND; /* it is answered before, unless a signal comes */
     zkl_query *query = zkl_query_flush(session->connection.client, SESSION_TAG_FLUSH, deadline);
-    session->flush_status = ZKL_NO_MEMORY;
-    while (query && !session->flushed)
-        cli_session_turn(session, deadline + ZKL_SECOND);
+    session->flush_status = query ? ZKL_TIMEOUT : ZKL_NO_MEMORY;
+    while (query && !session->flushed && zkl_now() < end) {
+        cli_session_turn(session, end);
+        if (session->signal && flush_until(session) < end)
+            end = flush_until(session);
+    }
     zkl_query_drop(query);
 }
 
