@@ -94,6 +94,26 @@ static void kills_the_group_of_the_command_when_that_has_ended(void) {
     CHECK(!was_killed(-other));
 }
 
+static void kills_the_group_of_the_command_below_another_child(void) {
+    int ends[2];
+    pid_t command = 0;
+    CHECK(pipe(ends) == 0);
+    const pid_t watcher = fork();
+    if (watcher == 0) {
+        const pid_t below = start(0);
+        if (write(ends[1], &below, sizeof below) < 0)
+            _exit(1);
+        wait_for_the_end();
+    }
+    CHECK(watcher > 0 && read(ends[0], &command, sizeof command) == (ssize_t)sizeof command);
+    close(ends[0]);
+    close(ends[1]);
+    atomic_store(&page->command, command);
+    cli_page_advance(page, PAGE_RUNNING);
+    cli_reaper_kill_all(page, NULL, NULL);
+    CHECK_INT(killed[0], -command);
+}
+
 static void kills_the_group_of_a_daemon(void) {
     const pid_t daemon = start_daemon();
     cli_reaper_kill_all(page, NULL, NULL);
@@ -113,6 +133,8 @@ static const check_case cases[] = {
     {"kills the group of the command at once", kills_the_group_of_the_command},
     {"kills the group of the command when that has ended",
      kills_the_group_of_the_command_when_that_has_ended},
+    {"kills the group of the command first, also below another child",
+     kills_the_group_of_the_command_below_another_child},
     {"kills the group of a daemon that has a session of its own", kills_the_group_of_a_daemon},
     {"kills a process in a foreign group of its session alone",
      kills_a_process_in_a_foreign_group_alone},

@@ -143,7 +143,7 @@ static void kill_everything(struct front *front, enum page_reason reason) {
     cli_page_blame(front->page, reason);
     atomic_store(&front->page->ended, true);
     atomic_store(&front->page->left, true);
-    cli_reaper_signal(SIGKILL);   /* before anything that may block */
+    cli_reaper_kill(front->page); /* before anything that may block */
     cli_files_remove(front->run); /* the other processes are dead, and a descendant may stay */
     cli_reaper_kill_all(front->page, ended, front);
     cli_page_advance(front->page, PAGE_EMPTY);

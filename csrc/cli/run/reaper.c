@@ -168,10 +168,18 @@ static void kill_child(pid_t child, void *ctx) {
     groups->latest = group;
 }
 
-/* Returns one that this process may not signal, or 0. */
-static pid_t kill_descendants(const struct page *page) {
+/* The command's group, unless that is the script's on a terminal. The command is not reaped, or was
+ * a moment ago, so its number is no other's. */
+static void kill_command_group(const struct page *page) {
+    const pid_t command = atomic_load(&page->command);
+    if (atomic_load(&page->phase) == PAGE_RUNNING && command > 1 && getpgid(command) == command)
+        kill(-command, SIGKILL);
+}
+
+pid_t cli_reaper_kill(const struct page *page) {
     struct groups groups = {.session = getsid(0), .command = atomic_load(&page->command)};
     struct walk walk = {.signal = SIGKILL};
+    kill_command_group(page); /* first: it may be a grandchild */
     each_child(getpid(), kill_child, &groups);
     each_child(getpid(), visit_descendant, &walk);
     return walk.refused;
@@ -182,7 +190,7 @@ void cli_reaper_kill_all(struct page *page, void (*ended)(pid_t child, int statu
     zkl_nanos latest = zkl_now(), pause = PAUSE_LEAST;
     for (;;) {
         atomic_store(&page->killing, zkl_now());
-        const pid_t refused = kill_descendants(page);
+        const pid_t refused = cli_reaper_kill(page);
         const bool progress = cli_reaper_reap(ended, ctx);
         if (!cli_reaper_has_children())
             return;

@@ -22,6 +22,10 @@ bool cli_reaper_reap(void (*ended)(pid_t child, int status, void *ctx), void *ct
 /* Sends a signal to every descendant. */
 void cli_reaper_signal(int signal);
 
+/* Kills the descendants that it finds, in one round. Returns one that this process may not signal,
+ * or 0. */
+pid_t cli_reaper_kill(const struct page *page);
+
 /* Kills until no descendant is left, and reaps them. A descendant that this process may not signal,
  * or that does not die, is reported on stderr, with what that means for the lock: once for the
  * whole run, and again when that changes. Then the function waits for its end. `ended` may be
