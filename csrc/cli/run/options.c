@@ -354,7 +354,7 @@ static void find_report(struct run_options *run, int argc, char **argv) {
     optind = 0; /* getopt begins anew */
     for (int option; (option = getopt_long(argc, argv, syntax.letters, table, NULL)) != -1;)
         if (option == REPORT)
-            run->report = optarg;
+            run->report = *optarg ? optarg : NULL;
     if (optind < argc && argv[optind][0] == '/')
         add_path(run, argv[optind]);
     else
