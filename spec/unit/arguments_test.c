@@ -48,6 +48,7 @@ static void begin(void) {
     client.generation = zkl_process_generation();
     atomic_init(&client.users, 1);
     client.context.clock = &fake_clock;
+    client.context.port = &zkl_port_refusing;
     client.context.identifier = "";
     client.session.servers.chroot = no_chroot;
     CHECK(zkl_events_init(&client.context.events));
