@@ -20,7 +20,7 @@ end
 
 for line in io.lines((assert(arg[1], "usage: lua cron.lua TABLE"))) do
   local seconds, name, command = line:match "^%s*([%d.]+)%s+(%S+)%s+(.+)$"
-  if seconds then
+  if seconds and tonumber(seconds) then
     start(seconds, name, command)
   elseif line:find "^%s*[^#%s]" then
     error("not understood: " .. line, 0)

@@ -84,9 +84,12 @@ describe("of the examples with jobs", function()
   end)
 
   it("a cron without a crond refuses a table that it does not understand #once", function()
-    local child = start("cron.lua", folder.file("table", "hourly report ./report\n"))
-    assert.equal(1, (child:wait(PATIENCE)))
-    assert.matches("^[^\n]*: not understood: hourly report %./report\n", child:stderr())
+    for _, seconds in ipairs { "hourly", "1.2.3", "." } do
+      local line = seconds .. " report ./report"
+      local child = start("cron.lua", folder.file("table", line .. "\n"))
+      assert.equal(1, (child:wait(PATIENCE)))
+      assert.truthy(child:stderr():find(": not understood: " .. line .. "\n", 1, true), child:stderr())
+    end
   end)
 
   describe("nginx", function()
