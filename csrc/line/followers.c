@@ -17,6 +17,20 @@ static zkl_list *list_of(zkl_followers *followers, const zkl_contender *c) {
     return c->queue.follows == ZKL_FOLLOWS_LEASES ? &followers->full : &followers->marked;
 }
 
+/* For the trace. */
+typedef struct following {
+    const zkl_followers *followers;
+    const zkl_contender *c;
+} following;
+
+/* The node is the one that the waiter follows, or has followed, and not its own. */
+static void describe(const void *object, zkl_transition move, zkl_subject *subject) {
+    const following *it = object;
+    const bool behind = move.from == ZKL_FOLLOWS_BLOCKER || move.to == ZKL_FOLLOWS_BLOCKER;
+    zkl_contender_describe(it->c, move, subject);
+    subject->node = behind ? keeper(it->followers, it->c->queue.blocker)->name : NULL;
+}
+
 static zkl_transitions transitions = {
     .of = "follows",
     .names = {"NOBODY", "BLOCKER", "LEASES", "MARKED"},
@@ -28,24 +42,24 @@ static zkl_transitions transitions = {
             [ZKL_FOLLOWS_LEASES] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
             [ZKL_FOLLOWS_MARKED] = ZKL_TO(ZKL_FOLLOWS_NOBODY),
         },
-    .describe = zkl_contender_describe,
+    .describe = describe,
 };
 
-static void set_follows(zkl_contender *c, zkl_follows follows) {
+static void set_follows(const zkl_followers *followers, zkl_contender *c, zkl_follows follows) {
     zkl_transitions_make(&transitions, (zkl_transition){c->queue.follows, follows},
-                         c->context->trace, c);
+                         c->context->trace, &(following){followers, c});
     c->queue.follows = follows;
 }
 
 static void enter(zkl_followers *followers, zkl_contender *c, zkl_follows follows) {
-    set_follows(c, follows);
+    set_follows(followers, c, follows);
     zkl_list_append(list_of(followers, c), &c->queue.follower);
 }
 
 static void quit(zkl_followers *followers, zkl_contender *c) {
     if (c->queue.follows != ZKL_FOLLOWS_NOBODY)
         zkl_list_remove(list_of(followers, c), &c->queue.follower);
-    set_follows(c, ZKL_FOLLOWS_NOBODY);
+    set_follows(followers, c, ZKL_FOLLOWS_NOBODY);
 }
 
 void zkl_followers_wait(zkl_followers *followers, zkl_contender *c, const zkl_child *blocker) {

@@ -71,6 +71,19 @@ static bool tells(const char *beginning) {
     return found;
 }
 
+static void tells_which_node_a_waiter_follows(void) {
+    char follows[ZKL_LOG_LINE], no_more[ZKL_LOG_LINE];
+    fake_caller *holder = fake_holder(two);
+    const char *node = fake_node_of(holder);
+    snprintf(follows, sizeof follows, "0.000 follows 1: NOBODY -> BLOCKER %s", node);
+    snprintf(no_more, sizeof no_more, "0.000 follows 1: BLOCKER -> NOBODY %s", node);
+    fake_waiter(one);
+    CHECK(tells(follows));
+    CHECK_INT(fake_release(holder), ZKL_OK);
+    fake_settle_all(zk);
+    CHECK(tells(no_more));
+}
+
 static void tells_why_a_wait_ended(void) {
     fake_holder(two);
     fake_join(one, LINE, 2);
@@ -190,6 +203,7 @@ int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"tells each change from the join to the end of the node",
          tells_each_change_from_the_join_to_the_end_of_the_node},
+        {"tells which node a waiter follows", tells_which_node_a_waiter_follows},
         {"tells why a wait ended", tells_why_a_wait_ended},
         {"tells why a hold ended", tells_why_a_hold_ended},
         {"names the path as the script does", names_the_path_as_the_script_does},
