@@ -1,0 +1,50 @@
+-- SPDX-License-Identifier: MIT
+--- What the workers of nginx write into their shared dictionary: with one in Lua that forgets nothing, as if the clock
+--- had been set back.
+
+local Store = require "zklock.metrics.store"
+local core = require "zklock.core"
+
+describe("the store of the metrics #once", function()
+  local now, later, store
+
+  local function dictionary()
+    local values = {}
+    local dict = {}
+    function dict:get(key) return values[key] end -- luacheck: ignore 212
+    function dict:safe_set(key, value) -- luacheck: ignore 212
+      values[key] = value
+      return true
+    end
+    function dict:get_keys() -- luacheck: ignore 212
+      local keys = {}
+      for key in pairs(values) do keys[#keys + 1] = key end
+      return keys
+    end
+    return dict
+  end
+
+  setup(function()
+    now, later = core.now, 0
+    core.now = function() return now() + later end
+  end)
+
+  teardown(function() core.now = now end)
+
+  before_each(function() later, store = 0, Store.new(dictionary()) end)
+
+  it("shows nothing of a worker that was killed, also if the clock was set back", function()
+    store:put("gauges", "0|7", "1 zklock_held|")
+    store:put("part", "0|7", "two\nlines")
+    assert.same({ ["0|7"] = "1 zklock_held|" }, store:read().gauges)
+    assert.same({ ["0|7"] = "two\nlines" }, store:read().part)
+    later = 5.5
+    assert.same({ {}, {} }, { store:read().gauges, store:read().part })
+  end)
+
+  it("keeps the largest of several moments", function()
+    for _, value in ipairs { 5, 7, 6 } do store:raise("zklock_x|latest|", value) end
+    later = 3600
+    assert.same({ ["zklock_x|latest|"] = 7 }, store:read().count)
+  end)
+end)
