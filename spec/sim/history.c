@@ -9,6 +9,8 @@
 #include "losses.h"
 #include "marks.h"
 #include "line/line.h"
+#include "line/lines.h"
+#include "recipe/znode.h"
 
 #include "client/client_state.h"
 
@@ -263,10 +265,40 @@ static void stranger_comes(unsigned i) {
            history.strangers[i]);
 }
 
+/* The name that a node of ours will have, or has: names are no secret. The first one is taken whose
+ * create is not answered. */
+static bool some_name(char path[160]) {
+    const sim_host *host = any_host();
+    zkl_table_walk walk = {0};
+    const zkl_line *line;
+    while (host->client && (line = zkl_lines_next(&host->client->lines, &walk)))
+        ZKL_EACH (const zkl_contender, c, &line->members, member) {
+            char name[ZKL_ZNODE_SIZE];
+            if (c->node != ZKL_NODE_ASKED && c->node != ZKL_NODE_UNKNOWN)
+                continue;
+            zkl_znode_make(name, (zkl_guid){line->context->guid, c->receiver.id}, c->terms.kind);
+            zkl_znode_append(name, (int32_t)sim_any(8));
+            snprintf(path, 160, "%s/%s", line->path, name);
+            return true;
+        }
+    return false;
+}
+
+static void forger_comes(unsigned i) {
+    char path[160];
+    if (!some_name(path))
+        return;
+    history.strangers[i] = sim_session_stranger();
+    SAY("stranger: makes %s", path);
+    sim_do(OP_CREATE, path, "stranger", ZKL_EPHEMERAL, history.strangers[i]);
+}
+
 static void some_stranger(void) {
     const unsigned i = sim_any(4);
     if (history.strangers[i])
         stranger_goes(i);
+    else if (sim_once_in(2))
+        forger_comes(i);
     else
         stranger_comes(i);
 }
