@@ -53,6 +53,12 @@ local SERVER = [[
       for i = 1, 5 do held[i] = assert(client:semaphore("@path@", 5):acquire(20)) end
     end)
   } }
+  location = /once { content_by_lua_block {
+    local function work() end
+    assert(client:once("@path@/done", 3600, work))
+    client:once("@path@/done", 3600, work)
+    pcall(client.once, client, "@path@/fails", 3600, error)
+  } }
   location = /import { content_by_lua_block {
     ngx.timer.at(0, function()
       held.slow = client:mutex("@path@/import", { slow = 0.1 }):request(60, function() end)
@@ -188,7 +194,8 @@ describe("the page for operators", function()
     assert.matches("^[%w.-]+:%d+$", worker)
     local timeout, since = all.clients[1].session_timeout, {}
     assert.same({ worker = worker, leaving = false, client = 1, chroot = "", state = "connected",
-      session_timeout = timeout, held = 1, waiting = 1, lost = 0 }, all.clients[1])
+      session_timeout = timeout, held = 1, waiting = 1, lost = 0, runs = { ran = 0, skipped = 0, failed = 0 } },
+      all.clients[1])
     for i, lock in ipairs(all.locks) do
       since[i] = lock.since
       assert.is_true(lock.since >= before and lock.since <= os.time() + 1)
@@ -245,6 +252,13 @@ describe("the page for operators", function()
     body = page("?filter=" .. escaped('"><script>\27'))
     assert.is_truthy(body:find('value="&quot;&gt;&lt;script&gt;\\x1b"', 1, true), body)
     assert.is_truthy(body:find("matches the filter", 1, true), body)
+  end)
+
+  it("shows what ran, what was skipped and what failed", function()
+    start()
+    assert.equal(200, (web:get("/once")))
+    assert.is_truthy(page():find('<td>2 ran, 1 skipped, <b class="bad">1 failed</b></td>', 1, true))
+    assert.same({ ran = 2, skipped = 1, failed = 1 }, json().clients[1].runs)
   end)
 
   it("stands still on demand, so that somebody can type a filter, and goes on again", function()

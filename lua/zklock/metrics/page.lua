@@ -46,12 +46,17 @@ end
 
 -- ---- the clients ----------------------------------------------------------------------------------------------------
 
+local function runs_of(runs)
+  local failed = ("%d failed"):format(runs.failed)
+  return ("%d ran, %d skipped, %s"):format(runs.ran, runs.skipped, runs.failed > 0 and bad(failed) or failed)
+end
+
 local function row_of_client(part, client)
   local worker = part.number and ("%s, %s"):format(part.number, html(part.worker)) or html(part.worker)
   return cells("td", { worker .. (part.is_leaving and " (leaves)" or ""),
     client.client .. (client.chroot ~= "" and ", chroot " .. html(client.chroot) or ""),
     client.state == "connected" and client.state or bad(html(client.state)), span(client.session_timeout),
-    tostring(client.held), tostring(client.waiting), tostring(client.lost) })
+    tostring(client.held), tostring(client.waiting), tostring(client.lost), runs_of(client.runs) })
 end
 
 local function table_of_clients(self)
@@ -62,9 +67,10 @@ local function table_of_clients(self)
   for _, name in ipairs(self.silent) do
     local number, pid = name:match("^(.*)|(%d+)$")
     rows[#rows + 1] = cells("td", { ("%s, %s:%s"):format(html(number or name), html(self.host), pid or "-"), "",
-      bad("no answer"), "", "", "", "" })
+      bad("no answer"), "", "", "", "", "" })
   end
-  return table_of("clients", { "worker", "client", "state", "session timeout", "held", "waiting", "lost" }, rows)
+  return table_of("clients", { "worker", "client", "state", "session timeout", "held", "waiting", "lost",
+    "runs" }, rows)
     or "<p>No worker shares a client.</p>"
 end
 

@@ -31,7 +31,8 @@ local function clients_of(self)
     for _, client in ipairs(part.clients) do
       list[#list + 1] = object("worker", text(part.worker), "leaving", tostring(part.is_leaving), "client",
         client.client, "chroot", text(client.chroot), "state", text(client.state), "session_timeout",
-        number(client.session_timeout), "held", client.held, "waiting", client.waiting, "lost", client.lost)
+        number(client.session_timeout), "held", client.held, "waiting", client.waiting, "lost", client.lost,
+        "runs", object("ran", client.runs.ran, "skipped", client.runs.skipped, "failed", client.runs.failed))
     end
   end
   return list

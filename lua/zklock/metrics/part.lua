@@ -18,6 +18,7 @@ local ROWS_MOST, PATH_BYTES, TEXT_BYTES = 5000, 1000, 120
 ---@field held integer
 ---@field waiting integer
 ---@field lost integer
+---@field runs { ran: integer, skipped: integer, failed: integer } of jobs and `client:once`
 
 ---@class zklock.metrics.PartLock a hold or a wait at one path; a multilock is one at each of its paths
 ---@field state "holds"|"waits"
@@ -103,7 +104,7 @@ local function line_of_client(i, client)
   local native = client.native
   local stats = native:stats()
   return line("C", i, text.shown(client.chroot, PATH_BYTES), native:state(), ("%.3f"):format(native:session_timeout()),
-    stats.held, stats.waiting, stats.lost)
+    stats.held, stats.waiting, stats.lost, stats.runs.ran, stats.runs.skipped, stats.runs.failed)
 end
 
 --- Adds the lines of the oldest holds and waits for which there is room.
@@ -145,10 +146,10 @@ local READ = {
   W = function(made, worker, number, leaving)
     made.worker, made.number, made.is_leaving = worker, or_nil(number), leaving ~= ""
   end,
-  C = function(made, client, chroot, state, session_timeout, held, waiting, lost)
+  C = function(made, client, chroot, state, session_timeout, held, waiting, lost, ran, skipped, failed)
     table.insert(made.clients, { client = client, chroot = chroot, state = state,
       session_timeout = tonumber(session_timeout), held = tonumber(held), waiting = tonumber(waiting),
-      lost = tonumber(lost) })
+      lost = tonumber(lost), runs = { ran = tonumber(ran), skipped = tonumber(skipped), failed = tonumber(failed) } })
   end,
   L = function(made, state, path, kind, owner, token, at, valid_until, position, next_node, is_own, holder)
     table.insert(made.locks, { state = state, path = path, kind = kind, owner = owner, token = or_nil(token),
