@@ -10,7 +10,7 @@ local wait = require "spec.support.wait"
 local zklock = require "zklock"
 
 local PICTURE = "docs/images/locks.png"
-local WIDTH, HEIGHT = 1280, 680
+local WIDTH, HEIGHT = 1280, 690
 local PATIENCE = 30
 
 --- What the workers do besides leading: each has a report, and one waits for another machine.

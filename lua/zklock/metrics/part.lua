@@ -62,13 +62,17 @@ local function rows_of(clients)
   return rows
 end
 
+--- Owners that zklock itself makes, by the names of their classes.
+local OWNERS = { ["zklock.Request"] = "lock:request", ["zklock.Job"] = "client:job" }
+
 local function owner_of(hold)
   local who = hold.whose[1]
   if rawequal(who, nil) then return "(collected)" end
   if hold.leases then return "a lease" end
   local class = getmetatable(who)
   -- rawget: a class of the script may raise for members that it lacks
-  if type(class) == "table" and rawget(class, "__name") == "zklock.Request" then return "lock:request" end
+  local ours = type(class) == "table" and OWNERS[rawget(class, "__name")]
+  if ours then return ours end
   local ok, name = pcall(tostring, who) -- the script's value: anything may happen
   return text.shown(ok and name or type(who), TEXT_BYTES)
 end
