@@ -178,6 +178,8 @@ static void slow_now(zkl_timer *timer) {
     const zkl_child *child = first_child(line);
     if (!zkl_context_is_linked(c->context)) {
         warn(c, line, "no server is in reach");
+        if (line && first_of(line))
+            enter(slow, &line->first->cut);
     } else if (child && may_be_gone(line, child) && first_of(line)) {
         enter(slow, &line->first->lists);
         line->list_wanted |= !line->list_sent;
@@ -195,6 +197,10 @@ void zkl_slow_listed(zkl_line *line, bool ok) {
             judge(slow, slow->c->call->waits_in(slow->c));
         else
             warn(slow->c, line, "the line could not be read");
+    }
+    while (ok && line->first && (slow = ZKL_FIRST(&line->first->cut, slow_wait, item))) {
+        leave(slow);
+        judge(slow, slow->c->call->waits_in(slow->c));
     }
 }
 
@@ -231,6 +237,9 @@ void zkl_slow_unlink(zkl_line *line) {
 void zkl_slow_forget(zkl_line *line) {
     if (!line->first)
         return;
+    slow_wait *slow;
+    while ((slow = ZKL_FIRST(&line->first->cut, slow_wait, item)))
+        leave(slow);
     zkl_slow_listed(line, false);
     warn_all(line); /* a compound has left the line, and is about to enter it again */
     zkl_receiver_leave(&line->context->receivers, &line->first->receiver);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* slow: one warning for each wait that takes longer than its caller has said. It names the path and
- * who holds, which is the data of the first node in the line. Each first node of a line is read at
+ * who holds, which is the data of the first node in the line. If no server is in reach, it says
+ * that, and a second one names who holds once the line can be read. Each first node of a line is read at
  * most once, however many callers wait behind it; a node of this client is not read. Under the
  * client's mutex. */
 #ifndef ZKL_SLOW_H
@@ -18,6 +19,7 @@ typedef struct zkl_first_node {
     bool read;      /* its data, which may be empty, are known */
     zkl_list waits; /* slow waits whose warning waits for the answer */
     zkl_list lists; /* those that wait for a list of the line */
+    zkl_list cut;   /* those that were told of while no server was in reach: the next list serves */
 } zkl_first_node;
 
 /* The contender has begun to wait, and after so long the wait is slow. Does nothing if the host has

@@ -293,6 +293,44 @@ static void without_a_server_that_is_said(void) {
     CHECK_TEXT(warned.path, LINE);
 }
 
+static void once_there_is_a_server_it_names_who_holds(void) {
+    const fake_caller *holder = fake_holder(two);
+    fake_caller *c = waiter();
+    fake_cut(one);
+    fake_wait(zk, AFTER);
+    CHECK_WARNED(1, "no server is in reach", NULL);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_WARNED(2, "db7:4242 holds", fake_node_of(holder));
+    fake_wait(zk, 1000);
+    fake_settle_all(zk);
+    CHECK_INT(warned.count, 2);
+    CHECK(fake_waits(c));
+}
+
+static void once_there_is_another_handle_it_names_who_holds(void) {
+    const fake_caller *holder = fake_holder(two);
+    waiter();
+    fake_cut(one);
+    fake_wait(zk, AFTER);
+    fake_relink(one);
+    CHECK_WARNED(1, "no server is in reach", NULL);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_WARNED(2, "db7:4242 holds", fake_node_of(holder));
+}
+
+static void a_wait_that_ends_without_a_server_names_nobody(void) {
+    fake_holder(two);
+    fake_caller *gone = waiter();
+    fake_cut(one);
+    fake_wait(zk, AFTER);
+    fake_drop(gone);
+    fake_connect(one);
+    fake_settle_all(zk);
+    CHECK_WARNED(1, "no server is in reach", NULL);
+}
+
 static void a_library_that_takes_no_request_leaves_the_name(void) {
     fake_holder(two);
     waiter();
@@ -469,6 +507,11 @@ int main(int argc, char **argv) {
          the_first_waiter_of_a_session_that_is_not_sure_is_said_to_be_that},
         {"a line that was never listed has nobody", a_line_that_was_never_listed_has_nobody},
         {"without a server that is said", without_a_server_that_is_said},
+        {"once there is a server, it names who holds", once_there_is_a_server_it_names_who_holds},
+        {"once there is another handle, it names who holds",
+         once_there_is_another_handle_it_names_who_holds},
+        {"a wait that ends without a server names nobody",
+         a_wait_that_ends_without_a_server_names_nobody},
         {"a library that takes no request leaves the name",
          a_library_that_takes_no_request_leaves_the_name},
         {"a link that breaks meanwhile brings no answer",
