@@ -25,12 +25,5 @@ const sim_known sim_known_histories[] = {
      "12,13,14,15,18,20,24"},
     {"takes a node out of the others' way when answers never come in time", 357, "154"},
     {"says unknown of a mark that the next holder has written over", 70368744180355, NULL},
-    {"sends nothing once its session has been ended without an answer", 6613000002489, NULL},
-    {"sends no create once its session has been ended without an answer", 7733955004158, NULL},
-    {"takes no mark of another call of its hold for its own", 79468744187768,
-     "0,1,3,4,5,6,7,8,9,10,11,12,13,14,15,16"},
-    {"reads the mark again after another call of its hold wrote it", 79468744197346,
-     "0,1,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,29,30,31,33,34,35,36,"
-     "37,38,39,40"},
     {NULL, 0, NULL},
 };
