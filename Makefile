@@ -3,7 +3,7 @@
 # tools/make/suites.mk.
 
 LUAS = 5.1 5.2 5.3 5.4 luajit
-CFLAGS = -O2 -g
+CFLAGS ?= -O2 -g
 JOBS = $(shell nproc 2>/dev/null || echo 2)
 # Which specs, and more arguments for busted: SPECS="spec/locks --filter='waits for ever'"; without a file: all
 SPECS =

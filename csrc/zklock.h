@@ -37,9 +37,13 @@
  * comment says otherwise.
  *
  * An object that a function creates for the host belongs to the host until the host calls the drop
- * function of its type. After that no event of the object comes. The drop functions of queries,
- * node requests, node watches and onces (zkl_once_ask) accept NULL. The engine copies each text and
- * struct that it is given before the function returns. */
+ * function of its type. After that no event of the object comes. Every drop and free accepts NULL.
+ * The engine copies each text and struct that it is given before the function returns.
+ *
+ * The exit of the process: the first zkl_open registers a handler with atexit. It closes all
+ * clients that are open and waits until their sessions have ended, together for a second at most:
+ * so `exit` may wait a second, and other clients get the locks at once. `_exit`, and a signal that
+ * ends the process, leave the locks until the session times out. */
 #ifndef ZKLOCK_H
 #define ZKLOCK_H
 
@@ -423,7 +427,7 @@ ZKL_API void zkl_wake(zkl_client *client);
 ZKL_API void zkl_wake_at(zkl_client *client, zkl_nanos moment);
 /* Takes the oldest log line. `level` of zklock's own lines is "error" (refused credentials, the end
  * of a session that held something), "warn" (the rest), or "debug", which is a line of the trace;
- * `own`: the line is zklock's, not libzookeeper's. A condition of ours that repeats is a line once a
+ * `own`: the line is zklock's, not libzookeeper's. A condition of ours that repeats is one line a
  * minute at most, with the number of times. Losses are events. Paths in a line may have any bytes,
  * so escape it before you show it. Of a host that takes no lines the client keeps the latest 64,
  * and 1024 of the trace. false: there is none. */
@@ -649,7 +653,7 @@ typedef struct zkl_participant {
 /* The index-th participant, in the order of the line. Call it only after the ANSWER. false: there
  * are no more. */
 ZKL_API bool zkl_participant_at(zkl_query *query, size_t index, zkl_participant *participant);
-/* Ends the query, with its texts; NULL is fine. */
+/* Ends the query, with its texts. */
 ZKL_API void zkl_query_drop(zkl_query *query);
 
 /* ---- nodes ---- */
@@ -701,7 +705,7 @@ typedef struct zkl_content {
     size_t count;
     bool exposed; /* ACL: anybody may create, delete or administer there */
 } zkl_content;
-/* Frees what zkl_node_watch_take gave the host; NULL is fine. */
+/* Frees what zkl_node_watch_take gave the host. */
 ZKL_API void zkl_content_free(zkl_content *content);
 
 typedef struct zkl_node_request zkl_node_request;
@@ -767,7 +771,7 @@ ZKL_API zkl_once *zkl_once_ask(zkl_contender *held, double seconds, bool mark, u
 ZKL_API zkl_once *zkl_once_mark(zkl_contender *held, uint64_t tag, zkl_nanos deadline);
 /* Seconds until it is due again; 0: it is due. INFINITY: never. Call it only after the ANSWER. */
 ZKL_API double zkl_once_left(zkl_once *once);
-/* The host does not wait for the answer any more; a mark may still be written. NULL is fine. */
+/* The host does not wait for the answer any more; a mark may still be written. */
 ZKL_API void zkl_once_drop(zkl_once *once);
 
 /* ---- node watches ---- */
@@ -783,7 +787,7 @@ ZKL_API zkl_status zkl_look_at(zkl_client *client, const char *path, bool childr
  * ZKL_NO_NODE, ZKL_ACCESS_DENIED: it is NULL. false: nothing is new. */
 ZKL_API bool zkl_node_watch_take(zkl_node_watch *node_watch, zkl_status *status,
                                  zkl_content **content);
-/* Ends the watch; NULL is fine. */
+/* Ends the watch. */
 ZKL_API void zkl_node_watch_drop(zkl_node_watch *node_watch);
 
 #ifdef __cplusplus

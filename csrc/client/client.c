@@ -351,7 +351,7 @@ bool zkl_ended(zkl_client *client) {
 }
 
 void zkl_free(zkl_client *client) {
-    if (zkl_client_forked(client))
+    if (!client || zkl_client_forked(client))
         return; /* threads that the child does not have may hold its locks */
     zkl_close(client);
     zkl_client_unuse(client);

@@ -266,7 +266,7 @@ void zkl_cancel(zkl_contender *contender) {
 }
 
 void zkl_drop(zkl_contender *contender) {
-    zkl_client *client = enter(contender);
+    zkl_client *client = contender ? enter(contender) : NULL;
     if (!client)
         return;
     zkl_queries_forget(&client->queries, contender);

@@ -149,6 +149,8 @@ void zkl_notifier_ring(zkl_notifier *notifier) {
 
 /* A forked child shares the connection with its parent, who goes on. */
 void zkl_notifier_drop(zkl_notifier *notifier) {
+    if (!notifier)
+        return;
     zkl_client *client = notifier->client;
     const bool is_ours = notifier->process == zkl_process_generation();
     if (is_ours)

@@ -42,7 +42,7 @@ void zkl_visit_lend(zkl_visit *visit) {
 }
 
 void zkl_visit_drop(zkl_visit *visit) {
-    if (atomic_fetch_sub(&visit->users, 1) > 1)
+    if (!visit || atomic_fetch_sub(&visit->users, 1) > 1)
         return;
     if (zkl_client_forked(visit->client))
         return; /* the parent's lock may be held */

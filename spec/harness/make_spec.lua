@@ -56,6 +56,15 @@ describe("the Makefile #once #bare", function()
     end)
   end
 
+  it("takes CFLAGS from the environment", function()
+    local one = process.spawn { env = { MAKEFLAGS = false, MAKELEVEL = false, CFLAGS = "-O1 -DMINE" },
+      "make", "-n", "-B", "Q=", "build/unit/timer_test" }
+    assert.equal(0, one:wait())
+    local said = one:stdout()
+    assert.is_truthy(said:find(" -O1 -DMINE ", 1, true), said)
+    assert.is_nil(said:find(" -O2 ", 1, true), said)
+  end)
+
   it("tells of every goal in its help", function()
     local help = make()
     for _, goal in ipairs(goals()) do

@@ -471,7 +471,20 @@ static void only_the_holders_of_a_lock_are_asked_to_release(void) {
     CHECK_INT(answered(zkl_query_participants(&client, "/", false, TAG, ZKL_NEVER, false)), ZKL_OK);
 }
 
+static void every_drop_and_free_accepts_null(void) {
+    zkl_free(NULL);
+    zkl_drop(NULL);
+    zkl_query_drop(NULL);
+    zkl_node_request_drop(NULL);
+    zkl_once_drop(NULL);
+    zkl_node_watch_drop(NULL);
+    zkl_content_free(NULL);
+    zkl_notifier_drop(NULL);
+    zkl_visit_drop(NULL);
+}
+
 static const check_case cases[] = {
+    {"every drop and free accepts NULL", every_drop_and_free_accepts_null},
     {"the text of any number is one", the_text_of_any_number_is_one},
     {"the bound of a bucket that is not there is infinite",
      the_bound_of_a_bucket_that_is_not_there_is_infinite},
