@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* slow: one warning for each wait that takes longer than its caller has said. It names the path and
  * who holds, which is the data of the first node in the line. If no server is in reach, it says
- * that, and a second one names who holds once the line can be read. Each first node of a line is read at
- * most once, however many callers wait behind it; a node of this client is not read. Under the
- * client's mutex. */
+ * that, and a second one names who holds once the line can be read. Each first node of a line is
+ * read at most once, however many callers wait behind it; a node of this client is not read. Under
+ * the client's mutex. */
 #ifndef ZKL_SLOW_H
 #define ZKL_SLOW_H
 

@@ -61,8 +61,8 @@ static int core_is_utf8(lua_State *L) {
     return 1;
 }
 
-/* core.show(text, most, lines) -> the text as it is shown, and "..." for what is behind `most` bytes
- * of it; lines: newlines and tabs stay */
+/* core.show(text, most, lines) -> the text as it is shown, and "..." for what is behind `most`
+ * bytes of it; lines: newlines and tabs stay */
 static int core_show(lua_State *L) {
     size_t left;
     const char *text = luaL_checklstring(L, 1, &left);

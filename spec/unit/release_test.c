@@ -90,9 +90,9 @@ static void each_kind(void (*play)(fake_caller *caller)) {
 /* Of several nodes the last one. */
 static void rob(const fake_caller *p) {
     const zkl_contender *head = p->contender;
-    zkl_contender *second = head->call->heard && !zkl_sharer_turn(p->contender)
-                                ? head->call->part(p->contender, 1)
-                                : NULL;
+    const zkl_contender *second = head->call->heard && !zkl_sharer_turn(p->contender)
+                                      ? head->call->part(p->contender, 1)
+                                      : NULL;
     char node[256];
     snprintf(node, sizeof node, "%s/%s", second ? second->line->path : "",
              second ? second->name : "");

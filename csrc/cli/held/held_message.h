@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* held_message: what a run answers to a command below it: this, then `count` texts, each with a NUL
- * behind it: the servers with the chroot, then the paths. `held` reads no more than this. The two may be of different versions of
- * zklock: whoever changes a byte of it changes HELD_MESSAGE_VERSION. */
+ * behind it: the servers with the chroot, then the paths. `held` reads no more than this. The two
+ * may be of different versions of zklock: whoever changes a byte of it changes
+ * HELD_MESSAGE_VERSION. */
 #ifndef HELD_MESSAGE_H
 #define HELD_MESSAGE_H
 

@@ -154,9 +154,9 @@ struct groups {
 
 /* Kills a child, with its process group if all of that is ours. The kernel delivers a signal to a
  * group between two forks: processes that fork and exit again and again are faster than a walk, but
- * they do not slip out of their group. A foreign process may be in a group of our session, but in no
- * session that a descendant has begun. Only for a child: nobody else reaps it, so its number is its
- * own. */
+ * they do not slip out of their group. A foreign process may be in a group of our session, but in
+ * no session that a descendant has begun. Only for a child: nobody else reaps it, so its number is
+ * its own. */
 static void kill_child(pid_t child, void *ctx) {
     struct groups *groups = ctx;
     const pid_t group = getpgid(child);
