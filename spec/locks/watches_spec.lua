@@ -10,6 +10,7 @@ local zklock = require "zklock"
 
 local PATIENCE = 60 -- seconds; the floods take several times as long
 local SESSION = 40
+local MANY_BYTES = 20000000 -- of the nodes: these servers are not started again
 
 describe("more watches than the servers take in one packet", function()
   local zk, faulty, client, other, base
@@ -21,8 +22,8 @@ describe("more watches than the servers take in one packet", function()
     count = count + 1
     base = ("/watches/%d"):format(count)
     faulty = proxy.start(zk.hosts)
-    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION }))
-    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION }))
+    client = assert(zklock.connect(faulty.hosts, { session_timeout = SESSION, node_bytes = MANY_BYTES }))
+    other = assert(zklock.connect(zk.hosts, { session_timeout = SESSION, node_bytes = MANY_BYTES }))
   end)
 
   after_each(function()

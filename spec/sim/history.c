@@ -268,7 +268,7 @@ static void stranger_comes(unsigned i) {
 /* The name that a node of ours will have, or has: names are no secret. The first one is taken whose
  * create is not answered. */
 static bool some_name(char path[160]) {
-    const sim_host *host = any_host();
+    sim_host *host = any_host();
     zkl_table_walk walk = {0};
     const zkl_line *line;
     while (host->client && (line = zkl_lines_next(&host->client->lines, &walk)))
@@ -279,6 +279,7 @@ static bool some_name(char path[160]) {
             zkl_znode_make(name, (zkl_guid){line->context->guid, c->receiver.id}, c->terms.kind);
             zkl_znode_append(name, (int32_t)sim_any(8));
             snprintf(path, 160, "%s/%s", line->path, name);
+            host->is_forged = true;
             return true;
         }
     return false;

@@ -160,6 +160,9 @@ static void check_failure(const sim_caller *c, zkl_status status) {
     case ZKL_AUTH_FAILED:
     case ZDATAINCONSISTENCY:
         return;
+    case ZNODEEXISTS: /* a stranger has made a node with the name of the one to come */
+        SIM_CHECK(c->host->is_forged);
+        return;
     case ZTHROTTLEDOP: /* the others are asked for again */
         SIM_CHECK(c->tries_once);
         return;

@@ -85,6 +85,7 @@ struct sim_host {
     double session_timeout;
     size_t watches_most;   /* 0: as many as usual */
     size_t nodes_most;     /* bytes of ephemeral nodes; 0: as many as usual */
+    bool is_forged;        /* strangers have made nodes with its names */
     unsigned callers_most; /* CALLERS_MOST, or more */
     sim_caller *callers;
     sim_question *questions;
