@@ -280,6 +280,16 @@ static void not_created(zkl_contender *c) {
         zkl_line_retry_later(c->line);
 }
 
+/* The servers refuse the node. */
+static void create_refused(zkl_contender *c, int rc) {
+    zkl_directories_refuse_node(&c->common->directories, c->line->path);
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    if (c->phase == ZKL_OVER)
+        zkl_leave_retire(c);
+    else
+        zkl_leave_fail(c, zkl_status_of(rc));
+}
+
 /* The node is ASKED until this answer: a contender that creates another node has a new number, and
  * answers from a closed handle do not arrive. */
 static void created(zkl_contender *c, const zkl_reply *reply) {
@@ -289,11 +299,10 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         no_parents(c);
     } else if (zkl_status_unknown(reply->rc)) {
         zkl_line_create_unknown(c); /* the next link searches for it */
-    } else if (c->phase == ZKL_OVER || zkl_status_throttled(reply->rc)) {
+    } else if (zkl_status_throttled(reply->rc)) {
         not_created(c);
     } else {
-        zkl_contender_set_node(c, ZKL_NODE_NONE);
-        zkl_leave_fail(c, zkl_status_of(reply->rc));
+        create_refused(c, reply->rc);
     }
 }
 

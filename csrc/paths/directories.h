@@ -16,6 +16,8 @@ typedef struct zkl_directories {
 void zkl_directories_found(zkl_directories *directories, const char *path);
 /* It is not there. */
 void zkl_directories_gone(zkl_directories *directories, const char *path);
+/* The servers have refused a node there: it is not known until the next one is made. */
+void zkl_directories_refuse_node(zkl_directories *directories, const char *path);
 bool zkl_directories_known(const zkl_directories *directories, const char *path);
 /* The servers let us make nodes there, but not the mark of a transaction, for it has to be deleted
  * again. */

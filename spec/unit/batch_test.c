@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates and deletes of different lines that travel together. */
+#include "base/status.h"
 #include "fake_item.h"
 #include "fake_world.h"
 #include "line/evaluate.h"
@@ -561,6 +562,56 @@ static void a_directory_that_a_list_does_not_find_is_no_longer_known(void) {
     CHECK(!knows(C));
 }
 
+/* The servers refuse it in its batch, and go on refusing: it makes no other batch fail. */
+static void after_a_refusal_creates_go_alone_until_one_succeeds(void) {
+    busy();
+    fake_caller *p = join(C);
+    join(D);
+    fake_refuse(zk, FAKE_CREATE, C, ZNOAUTH, 2);
+    fake_wait(zk, GAP);
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    CHECK_INT(one->counts[FAKE_TRANSACT], 1);
+    busy();
+    p = join(C);
+    CHECK_TEXT(fake_batch(one), "CLCL");
+    fake_settle(one);
+    CHECK_FAILED(p, ZKL_ACCESS_DENIED);
+    busy();
+    p = join(C);
+    CHECK_TEXT(fake_batch(one), "CLCL");
+    fake_settle(one);
+    check_own_token(p);
+    fake_release(p);
+    fake_settle(one);
+    busy();
+    join(C);
+    join(E);
+    fake_wait(zk, GAP);
+    CHECK_TEXT(ops(), "CCCSD");
+}
+
+/* Its caller has given up meanwhile. */
+static void a_refusal_that_nobody_waits_for_counts_too(void) {
+    fake_caller *p = join(C);
+    fake_refuse(zk, FAKE_CREATE, C, ZKL_SERVER_QUOTA_EXCEEDED, 1);
+    fake_cancel(p);
+    CHECK(knows(C));
+    fake_settle(one);
+    CHECK(!knows(C));
+}
+
+/* A busy server, or an answer that is lost, says nothing about the directory. */
+static void an_answer_for_now_is_no_refusal(void) {
+    join(C);
+    fake_refuse(zk, FAKE_CREATE, C, ZTHROTTLEDOP, 1);
+    CHECK(fake_carry(one) && fake_deliver(one));
+    CHECK(knows(C));
+    join(D);
+    fake_cut(one);
+    CHECK(knows(D));
+}
+
 /* It was in a batch that failed, and in one that did not: it has company in the next failure. */
 static void failures_before_a_success_do_not_count(void) {
     busy();
@@ -694,6 +745,10 @@ static const check_case cases[] = {
      a_directory_that_a_create_does_not_find_is_no_longer_known},
     {"a directory that a list does not find is no longer known",
      a_directory_that_a_list_does_not_find_is_no_longer_known},
+    {"after a refusal creates go alone until one succeeds",
+     after_a_refusal_creates_go_alone_until_one_succeeds},
+    {"a refusal that nobody waits for counts, too", a_refusal_that_nobody_waits_for_counts_too},
+    {"an answer for now is no refusal", an_answer_for_now_is_no_refusal},
     {"failures before a success do not count", failures_before_a_success_do_not_count},
     {"the watch on a node reports before the answer",
      the_watch_on_a_node_reports_before_the_answer},

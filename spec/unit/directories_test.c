@@ -43,6 +43,18 @@ static void a_directory_takes_a_mark_until_it_refuses_one(void) {
     CHECK(zkl_directories_take_mark(&directories, "/a"));
 }
 
+static void what_refuses_a_node_is_not_known_until_one_is_made(void) {
+    zkl_directories_refuse_node(&directories, "/a");
+    CHECK(!zkl_directories_known(&directories, "/a"));
+    zkl_directories_found(&directories, "/a");
+    zkl_directories_refuse_mark(&directories, "/a");
+    zkl_directories_refuse_node(&directories, "/a");
+    CHECK(!zkl_directories_known(&directories, "/a"));
+    zkl_directories_found(&directories, "/a");
+    CHECK(zkl_directories_known(&directories, "/a"));
+    CHECK(!zkl_directories_take_mark(&directories, "/a"));
+}
+
 static void a_thousand_are_remembered(void) {
     unsigned known = 0;
     for (unsigned i = 0; i < 1000; i++)
@@ -67,6 +79,8 @@ int main(int argc, char **argv) {
         {"what was found is known until it is gone", what_was_found_is_known_until_it_is_gone},
         {"a directory takes a mark until it refuses one",
          a_directory_takes_a_mark_until_it_refuses_one},
+        {"what refuses a node is not known until one is made",
+         what_refuses_a_node_is_not_known_until_one_is_made},
         {"a thousand are remembered", a_thousand_are_remembered},
         {"of very many the latest are remembered", of_very_many_the_latest_are_remembered},
     };
