@@ -99,10 +99,19 @@ static void note_doubt(zkl_node_request *e, const zkl_op *op) {
                              op->sequential ? NULL : op->path, e->nodes->turns + 1);
 }
 
+/* An earlier operation of the same transaction deletes the node: without the transaction, which was
+ * rolled back, it is there. */
+static bool is_deleted_before(const zkl_node_request *e, size_t index) {
+    for (size_t i = 0; i < index; i++)
+        if (e->ops[i].kind == ZKL_OP_DELETE && strcmp(e->ops[i].path, e->ops[index].path) == 0)
+            return true;
+    return false;
+}
+
 /* Without the node of an operation that needs it. */
 static void note_missing(zkl_node_request *e) {
     const size_t index = e->several ? e->failed - 1 : 0;
-    if (index < e->count && e->ops[index].kind != ZKL_OP_CREATE)
+    if (index < e->count && e->ops[index].kind != ZKL_OP_CREATE && !is_deleted_before(e, index))
         zkl_node_budget_gone(budget_of(e), e->ops[index].path, e->turn);
 }
 

@@ -363,6 +363,24 @@ static void a_node_of_another_session_at_its_path_shows_that_it_is_gone(void) {
     CHECK_INT(budget->bytes, 0);
 }
 
+/* Its second delete finds no node only because of the first one, and both are rolled back. */
+static void a_transaction_that_deletes_a_node_twice_says_nothing(void) {
+    const zkl_op ops[] = {{.kind = ZKL_OP_DELETE, .path = OWN, .version = -1},
+                          {.kind = ZKL_OP_DELETE, .path = OWN, .version = -1}};
+    is_asked(ZKL_OP_CREATE);
+    zkl_node_request *twice =
+        zkl_node_request_new(&one->nodes, &(zkl_wish){.ops = ops, .count = 2, .several = true}, 0);
+    zkl_node_request_start(twice, zkl_clock_after(fake_now, 60));
+    fake_leave(one);
+    fake_settle_all(zk);
+    CHECK_INT(zkl_node_request_failed(twice), 2);
+    zkl_node_request_free(twice);
+    fake_leave(one);
+    CHECK_INT(budget->bytes, strlen(OWN)); /* it is there */
+    is_asked(ZKL_OP_DELETE);
+    CHECK_INT(budget->bytes, 0);
+}
+
 int main(int argc, char **argv) {
     static const check_case cases[] = {
         {"a share fits, or is refused", a_share_fits_or_is_refused},
@@ -394,6 +412,8 @@ int main(int argc, char **argv) {
          a_sequential_create_in_doubt_counts_until_the_session_ends},
         {"a node of another session at its path shows that it is gone",
          a_node_of_another_session_at_its_path_shows_that_it_is_gone},
+        {"a transaction that deletes a node twice says nothing about it",
+         a_transaction_that_deletes_a_node_twice_says_nothing},
     };
     return check_run(CHECK_CASES(cases), argc, argv, begin, fake_world_end);
 }

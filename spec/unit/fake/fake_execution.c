@@ -169,13 +169,14 @@ static fake_op refused_as(zkl_op_kind kind) {
     return kind == ZKL_OP_DELETE ? FAKE_ERASE : FAKE_SET;
 }
 
-/* Does the transaction itself make the node that its op is about? */
-static bool is_made_before(const fake_item *item, size_t index) {
+/* The latest operation before it in the transaction that makes or deletes its node. NULL: none. */
+static const zkl_op *changed_before(const fake_item *item, size_t index) {
+    const zkl_op *found = NULL;
     for (size_t i = 0; i < index; i++)
-        if (item->ops[i].kind == ZKL_OP_CREATE &&
+        if ((item->ops[i].kind == ZKL_OP_CREATE || item->ops[i].kind == ZKL_OP_DELETE) &&
             strcmp(item->ops[i].path, item->ops[index].path) == 0)
-            return true;
-    return false;
+            found = &item->ops[i];
+    return found;
 }
 
 static int judge_one(const fake_client *client, const fake_item *item, size_t index) {
@@ -183,7 +184,10 @@ static int judge_one(const fake_client *client, const fake_item *item, size_t in
     int rc = fake_refused(client->servers, FAKE_TRANSACT, op->path);
     if (rc == ZOK)
         rc = fake_refused(client->servers, refused_as(op->kind), op->path);
-    return rc != ZOK || is_made_before(item, index) ? rc : judge(client, op);
+    const zkl_op *former = changed_before(item, index);
+    if (rc != ZOK || !former)
+        return rc != ZOK ? rc : judge(client, op);
+    return former->kind == ZKL_OP_DELETE && op->kind != ZKL_OP_CREATE ? ZNONODE : ZOK;
 }
 
 /* All is done at one moment. Servers that are busy say so of each operation. */
