@@ -290,6 +290,17 @@ static void create_refused(zkl_contender *c, int rc) {
         zkl_leave_fail(c, zkl_status_of(rc));
 }
 
+/* A stranger has made a node with the name that ours would have had. Another node of ours has
+ * another name. false: that has happened too often. */
+static bool takes_another_name(zkl_contender *c) {
+    if (c->phase != ZKL_WAITING || c->queue.anew == ZKL_AT_ONCE)
+        return false;
+    c->queue.anew++;
+    zkl_contender_set_node(c, ZKL_NODE_NONE);
+    zkl_send_create(c);
+    return true;
+}
+
 /* The node is ASKED until this answer: a contender that creates another node has a new number, and
  * answers from a closed handle do not arrive. */
 static void created(zkl_contender *c, const zkl_reply *reply) {
@@ -301,7 +312,7 @@ static void created(zkl_contender *c, const zkl_reply *reply) {
         zkl_line_create_unknown(c); /* the next link searches for it */
     } else if (zkl_status_throttled(reply->rc)) {
         not_created(c);
-    } else {
+    } else if (reply->rc != ZNODEEXISTS || !takes_another_name(c)) {
         create_refused(c, reply->rc);
     }
 }

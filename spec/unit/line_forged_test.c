@@ -70,6 +70,29 @@ static void a_guess_that_is_listed_before_our_own_is_made_is_nobodys(void) {
     CHECK(fake_held(p));
 }
 
+/* The servers refuse the create of our own. */
+static void a_guess_with_the_very_number_costs_only_a_name(void) {
+    fake_stranger(zk, LINE, NULL);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    forge(p, 2); /* the number that the next one gets */
+    settle();
+    CHECK(fake_waits(p) && fake_node_of(p));
+    CHECK_INT(one->counts[FAKE_CREATE], 2);
+    fake_end_session(zk, 0xdead);
+    fake_end_session(zk, THEIRS);
+    settle();
+    CHECK(fake_held(p));
+}
+
+/* Whatever servers claim, the client does not ask for ever. */
+static void a_name_that_is_always_taken_is_an_error(void) {
+    fake_refuse(zk, FAKE_CREATE, LINE, ZNODEEXISTS, 0);
+    fake_caller *p = fake_join(one, LINE, 1e12);
+    settle();
+    CHECK_FAILED(p, (zkl_status)ZNODEEXISTS);
+    CHECK_INT(one->counts[FAKE_CREATE], 1 + ZKL_AT_ONCE);
+}
+
 static void a_twin_below_does_not_take_the_hold_away(void) {
     fake_caller *p = fake_holder(one);
     fake_settle_all(zk);
@@ -355,6 +378,9 @@ int main(int argc, char **argv) {
          a_guess_that_comes_true_is_waited_for},
         {"a foreign node with our GUID that is listed before our create is not mistaken for ours",
          a_guess_that_is_listed_before_our_own_is_made_is_nobodys},
+        {"a foreign node with the very name of ours costs only a name",
+         a_guess_with_the_very_number_costs_only_a_name},
+        {"a name that is always taken is an error", a_name_that_is_always_taken_is_an_error},
         {"a twin of a held node changes nothing", a_twin_below_does_not_take_the_hold_away},
         {"of several twins, ours is the one that our session created",
          our_own_among_twins_is_the_one_that_our_session_made},
