@@ -254,6 +254,20 @@ describe("the page for operators", function()
     assert.is_truthy(body:find("matches the filter", 1, true), body)
   end)
 
+  it("tells the longest paths apart, and filters by their ends", function()
+    start()
+    local long = here.path .. ("/" .. ("y"):rep(250)):rep(8)
+    hold(long .. "/apples", "one")
+    hold(long .. "/pears", "another")
+    local _, rows = page():gsub('<tr><td><div class="long">', "")
+    assert.equal(2, rows)
+    for _, filter in ipairs { "/pears", long .. "/pears" } do
+      local locks = json("&filter=" .. filter).locks
+      assert.equal(1, #locks)
+      assert.equal(long .. "/pears", locks[1].path)
+    end
+  end)
+
   it("shows what ran, what was skipped and what failed", function()
     start()
     assert.equal(200, (web:get("/once")))

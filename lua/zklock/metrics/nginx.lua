@@ -15,8 +15,6 @@ local nginx = {}
 --- How often, and how many seconds in between, the page looks whether all workers have written their
 --- parts: they look once a second whether somebody wants them.
 local LOOKS, PAUSE = 16, 0.1
---- Bytes of a request's parameter.
-local PARAMETER_BYTES = 1000
 
 local function check_dict(dict, name, level)
   local is_dict = type(dict) == "table" and type(dict.safe_add) == "function" and type(dict.incr) == "function"
@@ -85,7 +83,7 @@ end
 --- A parameter of the request, spelled; "": it has none, or several.
 local function parameter(name)
   local value = ngx.req.get_uri_args()[name]
-  return type(value) == "string" and text.shown(value, PARAMETER_BYTES) or ""
+  return type(value) == "string" and text.escape(value) or ""
 end
 
 function nginx.page(dict)

@@ -7,8 +7,9 @@ local text = require "zklock.base.text"
 
 local part = {}
 
---- How many holds and waits a part has at most; bytes of a path, and of other texts.
-local ROWS_MOST, PATH_BYTES, TEXT_BYTES = 5000, 1000, 120
+--- How many holds and waits a part has at most; bytes of an event, and of other texts. Paths are whole: rows are told
+--- apart by them.
+local ROWS_MOST, EVENT_BYTES, TEXT_BYTES = 5000, 1000, 120
 
 ---@class zklock.metrics.PartClient
 ---@field client string its number in the worker, from 1
@@ -98,7 +99,7 @@ local function lines_of(row, now)
   end
   local made = {}
   for i, path in ipairs(lock_path.paths or { lock_path.path }) do
-    made[i] = line("L", row.is_held and "holds" or "waits", text.shown(row.client.chroot .. path, PATH_BYTES), kind,
+    made[i] = line("L", row.is_held and "holds" or "waits", text.escape(row.client.chroot .. path), kind,
       owner_of(hold), token, ("%.3f"):format(now - row.age), valid_until, position, next_node, is_own, holder)
   end
   return made
@@ -107,7 +108,7 @@ end
 local function line_of_client(i, client)
   local native = client.native
   local stats = native:stats()
-  return line("C", i, text.shown(client.chroot, PATH_BYTES), native:state(), ("%.3f"):format(native:session_timeout()),
+  return line("C", i, text.escape(client.chroot), native:state(), ("%.3f"):format(native:session_timeout()),
     stats.held, stats.waiting, stats.lost, stats.runs.ran, stats.runs.skipped, stats.runs.failed)
 end
 
@@ -194,7 +195,7 @@ end
 function part.read_event(written)
   local time, pid, kind, said = written:match("^(%d+)|[^|]*|(%d+)|(%l+)|(.*)$")
   if not time then return nil end
-  return { time = tonumber(time), pid = pid, kind = kind, said = text.shown(said, PATH_BYTES) }
+  return { time = tonumber(time), pid = pid, kind = kind, said = text.shown(said, EVENT_BYTES) }
 end
 
 return part
