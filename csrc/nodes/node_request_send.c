@@ -38,9 +38,10 @@ static bool add_checks(zkl_node_request *e, zkl_op *ops, size_t checks) {
 
 static int transact(zkl_node_request *e, zkl_return back) {
     zkl_port *port = e->nodes->context->port;
-    const size_t checks = zkl_node_request_parts(e->guard);
-    if (e->guard && e->guard->call->seal)
-        e->guard->call->seal(e->guard);
+    zkl_contender *guard = e->guard;
+    const size_t checks = guard ? zkl_node_request_parts(guard) : 0;
+    if (guard && guard->call->seal)
+        guard->call->seal(guard);
     zkl_op *ops = calloc(checks + e->count, sizeof *ops);
     int rc = ZMARSHALLINGERROR;
     if (ops && add_checks(e, ops, checks)) {

@@ -83,6 +83,33 @@ describe("a callback inside nginx", function()
     assert.equal(1, count_of_errors)
   end)
 
+  it("that raises an object hurts nobody else, and the object's text is in the log", function()
+    start [[
+      location / { content_by_lua_block { ngx.timer.at(0, function()
+        local said = setmetatable({}, { __tostring = function() return "a said error" end })
+        local unsaid = setmetatable({}, { __tostring = function() error "no text" end })
+        for i, object in ipairs { {}, said, unsaid } do
+          client:mutex("@path@-" .. i):request(20, function() error(object) end)
+        end
+        client:watch("@path@", function() error(said) end)
+        client:job("@path@-job", function() error(said) end, { pause = 1000, pause_most = 1000 })
+        for i = 4, 50 do
+          client:mutex("@path@-" .. i):request(20, function() ngx.shared.counts:incr("seen", 1, 0) end)
+        end
+      end) } }
+    ]]
+    web:get("/")
+    becomes "47"
+    local said
+    wait.eventually(function()
+      said = table.concat(web:errors(), "\n")
+      return select(2, said:gsub("zklock: error in a callback:", "")) == 5, said
+    end, PATIENCE, "five errors")
+    assert.same({ 200, "true\n" }, { web:get("/acquire") })
+    assert.equal(3, select(2, said:gsub("callback: a said error", "")))
+    assert.is_nil(said:find("aborted", 1, true), said)
+  end)
+
   it("is called once, of more than nginx runs timers, all of which wait", function()
     start [[
       location / { content_by_lua_block { ngx.timer.at(0, function()

@@ -12,8 +12,13 @@ local function to_text(err)
   return "(error object is a table value)"
 end
 
---- An error object's __tostring may do anything, even wait.
+--- An error object's __tostring may do anything, even wait. But nginx's `coroutine.resume` suspends
+--- the light thread, and a worker crashes if an xpcall's handler does that.
 local function try(fn, ...)
+  if rawget(_G, "ngx") then
+    local text = fn(...)
+    return type(text) == "string" and text or nil
+  end
   local ok, text = coroutine.resume(coroutine.create(fn), ...)
   return ok and type(text) == "string" and text or nil
 end
