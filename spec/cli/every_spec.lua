@@ -268,4 +268,16 @@ describe("zklock run --every #once", function()
     assert.truthy(text:find('outcome="skipped"} 1\n', 1, true))
     assert.equal(first, text:match('\nzklock_run_last_success_timestamp_seconds{path="[^"]+"} (%S+)'))
   end)
+
+  -- With the rights of root the report took the name of /dev/null.
+  it("leaves what is no file, and goes on", function()
+    local place = folder.new "special"
+    os.execute(("cd %s && mkfifo pipe && ln -s /dev/null link"):format(place))
+    for _, name in ipairs { "pipe", "link" } do
+      local path = place .. "/" .. name
+      local one = here:closes(command.start { "run", "--report", path, "/", "true" }, function(it) it:kill() end)
+      assert.equal(USAGE, (one:wait(60)))
+      assert.truthy(one:stderr():find("cannot write the report " .. path .. ": File exists", 1, true), one:stderr())
+    end
+  end)
 end)

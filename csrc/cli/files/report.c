@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,8 +77,20 @@ static void write_all(FILE *to, const struct report *report, const char *label, 
           "When the command ended with 0 for the last time on this machine; 0: never.");
 }
 
+/* The report takes the name of a former one only. /dev/null would be a file from then on, for
+ * everybody, and the open of a pipe would wait for a writer. 0, or an errno. */
+static int refuse_special(const char *file) {
+    struct stat found;
+    if (lstat(file, &found) != 0 || S_ISREG(found.st_mode))
+        return 0;
+    return S_ISDIR(found.st_mode) ? EISDIR : EEXIST;
+}
+
 int cli_report_write(const char *file, const struct report *report) {
     char temporary[NEW_FILE_SIZE];
+    const int refused = refuse_special(file);
+    if (refused)
+        return refused;
     char *label = label_of(report->path);
     const double success = report->success ? wall_clock() : last_success(file, label);
     const int fd = cli_new_file_open(file, temporary);
