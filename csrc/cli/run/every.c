@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/every.h"
 
+#include "cli/complaint.h"
 #include "cli/exit_code.h"
 #include "cli/run/command.h"
 #include "cli/run/page.h"
@@ -8,8 +9,10 @@
 #include "zklock.h"
 
 #include <math.h>
-
+#include <stdio.h>
 #include <string.h>
+
+#define SIGNALLED_MOST (ZKL_SECOND / 2)
 
 static zkl_nanos deadline_of(const struct session *session) {
     return zkl_clock_after(zkl_now(), session->run->options.connect);
@@ -47,6 +50,45 @@ static bool can_start(struct session *session) {
     return why == 0;
 }
 
+/* A run that is stopped waits a moment for a mark that is on its way. */
+static void await_answer(struct session *session, const zkl_once *once) {
+    const bool writes = session->run->options.mark == RUN_MARK_BEFORE;
+    zkl_nanos end = ZKL_NEVER;
+    while (is_waiting(session, once) && zkl_now() < end) {
+        const bool stopped = cli_session_stopped(session);
+        if (stopped && !writes)
+            return;
+        if (stopped && end == ZKL_NEVER)
+            end = zkl_now() + SIGNALLED_MOST;
+        cli_session_turn(session, end);
+    }
+}
+
+/* Takes the mark back, for nothing has run, and nothing will. */
+static void withdraw(struct session *session) {
+    char mark[ZKL_NODE_PATH];
+    const zkl_nanos end = zkl_now() + SIGNALLED_MOST;
+    const zkl_op op = {.kind = ZKL_OP_DELETE, .path = mark, .version = -1};
+    snprintf(mark, sizeof mark, "%s/" ZKL_ONCE_NODE, session->run->options.paths[0]);
+    session->marked = false;
+    zkl_node_request *request = zkl_node_do_all(session->connection.client, &op, 1,
+                                                session->contender, SESSION_TAG_MARK, end, false);
+    while (request && !session->marked && zkl_now() < end)
+        cli_session_turn(session, end);
+    zkl_node_request_drop(request);
+}
+
+/* The wait was stopped. A mark without a run would keep all machines from running. */
+static void end_stopped(struct session *session, bool writes, bool due) {
+    char path[CLI_TEXT_SHOWN];
+    cli_text_show(path, sizeof path, session->run->options.paths[0]);
+    if (writes && session->marked && due)
+        withdraw(session);
+    if (writes && (!session->marked || session->mark_status != ZKL_OK))
+        cli_warn("nothing has run, and %s may have a mark all the same", path);
+    cli_session_end_stopped(session);
+}
+
 bool cli_every_is_due(struct session *session) {
     const struct run_options *options = &session->run->options;
     if (options->every < 0)
@@ -56,13 +98,12 @@ bool cli_every_is_due(struct session *session) {
     zkl_once *once =
         zkl_once_ask(session->contender, options->every, options->mark == RUN_MARK_BEFORE,
                      SESSION_TAG_MARK, deadline_of(session));
-    while (is_waiting(session, once) && !cli_session_stopped(session))
-        cli_session_turn(session, ZKL_NEVER);
+    await_answer(session, once);
     const zkl_status status = session->mark_status;
-    const double left = once ? zkl_once_left(once) : 0;
+    const double left = once && session->marked ? zkl_once_left(once) : 0;
     zkl_once_drop(once);
     if (cli_session_stopped(session))
-        cli_session_end_stopped(session);
+        end_stopped(session, options->mark == RUN_MARK_BEFORE, status == ZKL_OK && left <= 0);
     else if (status != ZKL_OK)
         end_failed(session, status);
     else if (left > 0)
