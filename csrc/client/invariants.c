@@ -529,7 +529,7 @@ static void check_counts(const zkl_context *context) {
         lost += counts->lost[i];
     if (context->counts.named[0])
         return;
-    must(of, counts->waiting == all->waiting && counts->held == all->held,
+    must(of, counts->waiting + counts->standing_by == all->waiting && counts->held == all->held,
          "who waits or holds has a name");
     must(of, counts->ended[ZKL_RESULT_ACQUIRED] == all->acquired && lost == all->lost,
          "grants and losses are counted once");
