@@ -156,7 +156,7 @@ static bool take_share(zkl_contender *c) {
     if (!c->compound)
         return zkl_node_budget_take(budget, &c->share, bytes, &c->shortage);
     zkl_node_budget_claim(budget, &c->share, bytes);
-    return !c->share.owed || !c->terms.once;
+    return true;
 }
 
 static zkl_contender *join(zkl_line *line, uint64_t tag, const zkl_terms *terms,
@@ -292,11 +292,20 @@ void zkl_line_suspend(zkl_line *line) {
     zkl_line_mark_dirty(line);
 }
 
+/* Servers refuse the delete of a node, so there may never be room for that of this try. */
+static bool lacks_room(zkl_contender *c) {
+    return c->terms.once && c->common->refusals > 0 &&
+           !zkl_node_budget_settle(&c->common->node_budget, &c->share);
+}
+
 /* Sends the request that the contender needs next, or wants the list that shows it. */
 static void resume(zkl_contender *c) {
     switch (c->node) {
-    case ZKL_NODE_NONE:
-        zkl_send_create(c); /* one without a node that does not wait is in no line */
+    case ZKL_NODE_NONE: /* it waits: otherwise it would be in no line */
+        if (lacks_room(c))
+            zkl_leave_fail(c, ZKL_TOO_BIG);
+        else
+            zkl_send_create(c);
         break;
     case ZKL_NODE_THERE:
         if (c->phase == ZKL_OVER)

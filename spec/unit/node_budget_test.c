@@ -190,6 +190,41 @@ static void a_multilock_that_enters_again_waits_for_room(void) {
     CHECK(fake_held(both));
 }
 
+/* It has two paths, and an operator deletes its node at the second one. */
+static fake_caller *try_robbed_at_the_bound(void) {
+    static const char *const ab[] = {LINE, "/locks/b"};
+    char path[256];
+    budget->most = 2 * LOCK;
+    fake_caller *both = fake_join_all(one, ab, 2, 0);
+    while (!fake_child(zk, "/locks/b", 0, FAKE_LATEST))
+        CHECK(fake_answer(one));
+    snprintf(path, sizeof path, "/locks/b/%s", fake_child(zk, "/locks/b", 0, FAKE_LATEST));
+    CHECK_INT(fake_remove(zk, path), ZOK);
+    return both;
+}
+
+static void settle_in(int seconds) {
+    for (int i = 0; i < seconds; i++) {
+        fake_settle_all(zk);
+        fake_wait(zk, 1);
+    }
+}
+
+/* It was let in, so it is not too big. */
+static void a_try_that_enters_again_waits_for_room_too(void) {
+    fake_caller *both = try_robbed_at_the_bound();
+    settle_in(20);
+    CHECK(fake_held(both));
+    CHECK_INT(budget->bytes, 2 * LOCK);
+}
+
+static void a_try_does_not_wait_for_room_that_may_never_come(void) {
+    fake_caller *both = try_robbed_at_the_bound();
+    fake_refuse(zk, FAKE_ERASE, LINE, ZNOAUTH, 0);
+    settle_in(20);
+    CHECK_FAILED(both, ZKL_TOO_BIG);
+}
+
 static void a_semaphore_counts_its_leases_at_the_gate(void) {
     const size_t gate = strlen(POOL "/locks") + LOCK - strlen(LINE),
                  lease = strlen(POOL "/leases") + LOCK - strlen(LINE) + 1;
@@ -397,6 +432,9 @@ int main(int argc, char **argv) {
         {"a multilock counts with all its paths", a_multilock_counts_with_all_its_paths},
         {"a multilock that enters again waits for room",
          a_multilock_that_enters_again_waits_for_room},
+        {"a try that enters again waits for room, too", a_try_that_enters_again_waits_for_room_too},
+        {"a try does not wait for room that may never come",
+         a_try_does_not_wait_for_room_that_may_never_come},
         {"a semaphore counts its leases at the gate", a_semaphore_counts_its_leases_at_the_gate},
         {"a semaphore that leaves gives up its leases",
          a_semaphore_that_leaves_gives_up_its_leases},
