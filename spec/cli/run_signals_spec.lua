@@ -181,11 +181,14 @@ describe("zklock run #once", function()
     end)
 
     it("passes TERM on to what the command has left behind", function()
-      local one = start { here.path, "sh", "-c", "setsid sh -c 'trap \"echo heard; exit\" TERM; echo began; "
+      local one = start { here.path, "sh", "-c", "setsid sh -c 'trap \"echo heard; exit\" TERM; echo $$; "
         .. "while :; do sleep 0.02; done' & exit 4" }
-      assert.equal("began", one:read_line(here.patience))
+      local left = tonumber(one:read_line(here.patience))
       local watcher = running.processes(one).watcher
-      wait.eventually(function() return #running.children(watcher) == 1 end)
+      wait.eventually(function()
+        local children = running.children(watcher)
+        return #children == 1 and children[1] == left
+      end)
       one:signal("term")
       assert.same({ 4, 0 }, { one:wait(here.patience) })
       assert.equal("heard\n", one:stdout())

@@ -29,8 +29,8 @@ describe("the end of a hold", function()
   local LEAVES = "leave, leave path, unnote"
   local ROWS = {
     { "refused", "says nothing to the engine, and no event follows", "failed", "unkeep, " .. LEAVES },
-    { "released", "says nothing to the engine, and no event follows", "released", "unkeep, " .. LEAVES },
-    { "uncertain", "stays for the event that says whether it was lost", "released", "keep, " .. LEAVES },
+    { "released", "stays for the event that says whether it was lost", "released", "keep, " .. LEAVES },
+    { "rested", "says nothing to the engine, and no event follows", "released", "unkeep, " .. LEAVES },
     { "lost", "is noted for the owner's next release, and stays for its event", "lost", "keep, loss, " .. LEAVES },
     { "cancelled", "leaves the line first, and wakes those who wait for it", "failed",
       "quit, unkeep, " .. LEAVES .. ", wake", "cancelled" },

@@ -100,13 +100,13 @@ describe("a worker of nginx that has served many", function()
         end
         local locks = {}
         for i = 1, 70 do
-          locks[i] = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 0.3 })
+          locks[i] = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 2 })
           locks[i]:on_lost(function() ngx.shared.counts:incr("seen", 1, 0) end)
           ngx.thread.spawn(function()
             take(locks[i], 10)
             while locks[i]:is_held() do ngx.sleep(0.01) end
             -- Its time is over; the loss is known when the next has it, and until then the request's end gives it back.
-            local next_one = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 0.3 })
+            local next_one = package.loaded.late:mutex("/nginx-wear/lost/" .. i, { max_hold = 2 })
             take(next_one, 30, "the next")
             next_one:release("the next")
           end)
