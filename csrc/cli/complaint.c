@@ -5,6 +5,7 @@
 #include "cli/memory.h"
 #include "cli/text.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,17 @@
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+static int patience = -1; /* milliseconds; -1: for ever */
+
+void cli_complaint_patience(int milliseconds) {
+    patience = milliseconds;
+}
+
+bool cli_complaint_is_taken(int milliseconds) {
+    struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&standard_error, 1, milliseconds) != 0;
+}
 
 void cli_write(int fd, const char *text, size_t length) {
     sigset_t stop, before;
@@ -35,7 +47,8 @@ static void say(const char *prefix, const char *format, va_list arguments) {
     char *shown = cli_text_shown(message, strlen(message));
     char *line = cli_memory_print("zklock: %s%s\n", prefix, shown);
     fflush(stdout);
-    cli_write(STDERR_FILENO, line, strlen(line));
+    if (cli_complaint_is_taken(patience))
+        cli_write(STDERR_FILENO, line, strlen(line));
     free(line);
     free(shown);
     free(message);

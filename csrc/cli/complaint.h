@@ -6,11 +6,19 @@
 
 #include "zklock.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Writes text as far as the reader takes it. After `stty tostop` the terminal would stop a process
  * in the background that writes: not this one. */
 void cli_write(int fd, const char *text, size_t length);
+
+/* From now on a line that nobody takes within so many milliseconds is left out. Without it a line
+ * is waited for. */
+void cli_complaint_patience(int milliseconds);
+/* Would a line be taken within so many milliseconds? A write to a pipe that is full, or to a
+ * terminal after Ctrl-S, would wait. */
+bool cli_complaint_is_taken(int milliseconds);
 
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* `zklock: warning: ...`: it goes on all the same. */

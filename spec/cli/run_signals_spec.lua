@@ -303,6 +303,14 @@ describe("zklock run #once", function()
     end)
   end)
 
+  it("ends although nobody reads its messages", function()
+    local pipe = folder.new "pipe" .. "/full"
+    local full = ("mkfifo %s && exec 2<>%s && dd if=/dev/zero of=%s bs=4096 oflag=nonblock 2>/dev/null; "
+      .. 'exec "$@"'):format(pipe, pipe, pipe)
+    local one = start { "/", "true", wrap = { "sh", "-c", full, "sh" } }
+    assert.equal(64, (one:wait(here.patience)))
+  end)
+
   it("ends as its command does when it may not write a byte to a file #bare", function()
     local home = folder.new("limited")
     local err, limit = folder.file("err", ""), 'ulimit -f 0; exec "$@" 2>"$ERR"'

@@ -111,15 +111,9 @@ static void see_children(struct front *front) {
     }
 }
 
-/* A write to a pipe that is full, or to a terminal after Ctrl-S, would wait. */
-static bool takes_a_line(void) {
-    struct pollfd standard_error = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&standard_error, 1, 0) != 0;
-}
-
 static void see_message(struct front *front, const struct channel_message *message) {
     if (message->kind == CHANNEL_PRINT) {
-        if (takes_a_line()) /* otherwise the line is left out: the run goes on */
+        if (cli_complaint_is_taken(0)) /* otherwise the line is left out: the run goes on */
             cli_complain("%s", message->text);
     } else if (message->kind == CHANNEL_LINE) {
         cli_progress_set(&front->progress, message->text);

@@ -24,6 +24,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* For a message that nobody reads: a run ends, and ends its command, all the same. */
+#define MESSAGE_MOST 200 /* milliseconds */
+
 static bool is_below(const char *upper, const char *lower) {
     const size_t length = strlen(upper);
     return strncmp(upper, lower, length) == 0 && (lower[length] == '/' || !lower[length]);
@@ -109,6 +112,7 @@ static int read_all(struct run *run, int argc, char **argv) {
 
 int cli_run(int argc, char **argv) {
     struct run run = {.front = -1, .session = -1, .lifeline = -1, .started = zkl_now()};
+    cli_complaint_patience(MESSAGE_MOST);
     int code = read_all(&run, argc, argv);
     if (code < 0) {
         run.above = cli_above_nodes();
