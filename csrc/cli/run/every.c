@@ -84,6 +84,8 @@ static void end_stopped(struct session *session, bool writes, bool due) {
     cli_text_show(path, sizeof path, session->run->options.paths[0]);
     if (writes && session->marked && due)
         withdraw(session);
+    if (writes && !session->marked)
+        session->cut_off = zkl_now(); /* the release does not wait once more for these servers */
     if (writes && (!session->marked || session->mark_status != ZKL_OK))
         cli_warn("nothing has run, and %s may have a mark all the same", path);
     cli_session_end_stopped(session);
