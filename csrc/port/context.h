@@ -35,7 +35,8 @@ typedef struct zkl_context {
     _Atomic zkl_nanos valid_until;
     /* How long, in all, the client was connected and got answers that it needed, and yet could not
      * be sure of its session. The heart counts it from 1 on. A first waiter leaves after `patience`
-     * of it (zkl_context_gives_up), which is a session timeout. */
+     * of it (zkl_context_gives_up): a session timeout, or 0 if answers take too long for any
+     * chain. */
     zkl_nanos unsure, patience;
     uint64_t given_up; /* how many waiters have left in that way */
     /* The path of a node that does not exist. Deleting it changes nothing, but the servers answer
@@ -72,13 +73,14 @@ static inline bool zkl_context_is_linked(const zkl_context *context) {
 static inline bool zkl_context_gives_up(zkl_context *context, zkl_nanos *since) {
     if (context->valid_until > zkl_context_now(context)) {
         *since = 0;
-    } else if (!*since) {
-        *since = context->unsure;
-    } else if (context->unsure - *since >= context->patience) {
-        context->given_up++;
-        return true;
+        return false;
     }
-    return false;
+    if (!*since)
+        *since = context->unsure;
+    if (context->unsure - *since < context->patience)
+        return false;
+    context->given_up++;
+    return true;
 }
 
 #endif

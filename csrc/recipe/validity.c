@@ -100,6 +100,11 @@ static void conclude(zkl_validity_proof *validity, zkl_nanos handed) {
     }
 }
 
+zkl_nanos zkl_validity_slowest(const zkl_validity_proof *validity) {
+    const zkl_nanos gaps = ping_period(validity->granted) + pong_delay(validity->granted);
+    return (believable(validity->timeout) - gaps) / 3;
+}
+
 static void keep(zkl_validity_proof *validity, zkl_nanos handed, zkl_nanos answered) {
     const zkl_nanos latest = zkl_validity_latest(validity);
     if (validity->count && handed < latest + ZKL_VALIDITY_GRAIN(validity->timeout))

@@ -77,6 +77,9 @@ void zkl_validity_connected(zkl_validity_proof *validity, const zkl_grant *grant
 /* An answer was read on this connection. Answers come in the order of their requests. */
 void zkl_validity_answered(zkl_validity_proof *validity, zkl_proof proof, zkl_nanos handed,
                            zkl_nanos answered);
+/* Three answers that each take longer make no chain: when the last one comes, what the chain gives
+ * is over. A fifth of the timeout. */
+zkl_nanos zkl_validity_slowest(const zkl_validity_proof *validity);
 /* When the newest request with evidence was handed over; 0: none on this connection. */
 zkl_nanos zkl_validity_latest(const zkl_validity_proof *validity);
 /* True if that request was a sync: the next heartbeat must be a write. */

@@ -127,6 +127,25 @@ static void measure(zkl_heart *heart, zkl_nanos took) {
             (zkl_nanos)((double)(took - heart->latency) * (double)weight / (double)whole);
 }
 
+/* So many answers make a chain. */
+#define CHAIN 3
+
+/* While no chain can come to be, nobody waits for one. */
+static void set_patience(zkl_heart *heart) {
+    heart->context->patience = heart->slow < CHAIN ? heart->validity.timeout : 0;
+}
+
+/* One pause of a server makes all the answers slow that it holds back: together they are one. */
+static void count_slow(zkl_heart *heart, zkl_nanos handed, zkl_nanos now) {
+    if (now - handed <= zkl_validity_slowest(&heart->validity)) {
+        heart->slow = 0;
+    } else if (!heart->slow || handed >= heart->slowed) {
+        heart->slow++;
+        heart->slowed = now;
+    }
+    set_patience(heart);
+}
+
 /* The grain for reporting `unsure`: not every answer needs a check of all waiters. */
 #define TOLD_GRAIN(timeout) ((timeout) / 24)
 
@@ -150,8 +169,10 @@ void zkl_heart_answered(zkl_heart *heart, zkl_proof proof, zkl_nanos handed) {
         return;
     const zkl_nanos now = zkl_context_now(heart->context);
     zkl_validity_answered(&heart->validity, proof, handed, now);
-    if ((proof == ZKL_PROOF_LEADER || proof == ZKL_PROOF_QUORUM) && handed >= heart->met)
+    if ((proof == ZKL_PROOF_LEADER || proof == ZKL_PROOF_QUORUM) && handed >= heart->met) {
         measure(heart, now - handed);
+        count_slow(heart, handed, now);
+    }
     if (proof == ZKL_PROOF_QUORUM)
         heart->proving = false;
     if (proof == ZKL_PROOF_QUORUM || proof == ZKL_PROOF_LEADER)
@@ -181,7 +202,7 @@ void zkl_heart_started(zkl_heart *heart, zkl_port *port) {
 void zkl_heart_linked(zkl_heart *heart, const zkl_grant *grant, bool proving) {
     zkl_validity_connected(&heart->validity, grant);
     heart->linked = true;
-    heart->context->patience = heart->validity.timeout;
+    set_patience(heart);
     heart->met = heart->heard = zkl_context_now(heart->context);
     heart->vain++; /* until the first answer */
     heart->proving = proving;

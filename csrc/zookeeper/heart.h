@@ -30,6 +30,10 @@ struct zkl_heart {
     zkl_nanos told;   /* context->unsure at the latest call of `unsure` */
     /* how long answers of the leader or a quorum take, smoothed; 0: none so far */
     zkl_nanos latency;
+    /* How many answers in a row took too long for any chain, each to a request that was handed
+     * over after the former answer was read; and when the latest of them was read. */
+    unsigned slow;
+    zkl_nanos slowed;
     /* How many connections in a row have answered neither a heartbeat nor a write; and after how
      * many of them a new link follows: see zkl_heart_in_vain. */
     unsigned vain, bearable;

@@ -571,11 +571,11 @@ static void set_up_host(int i) {
         host->chroot = SIM_ROOT;
 }
 
-/* An answer takes about a third of the session timeout: the connection stays, and no validity comes
+/* An answer takes 0.22 to 0.45 of the session timeout: the connection stays, and no validity comes
  * once the first one is over. That holds until the end. */
 static void set_up_distance(void) {
     sim_host *host = any_host();
-    host->machine.distance = history.timeout / 200 * (30 + sim_any(16));
+    host->machine.distance = history.timeout / 200 * (22 + sim_any(24));
     SAY("network: what host %d says and hears takes %.3f s", host->machine.id,
         zkl_clock_seconds(host->machine.distance));
 }

@@ -106,6 +106,7 @@ struct sim_host {
     bool is_resting;           /* no faults any more: gives back soon */
     uint64_t looked_at;        /* the judge's: how many holds it had seen */
     uint64_t lost;             /* ... and how many losses */
+    uint64_t given_up;         /* ... and how many places it had given up */
     zkl_nanos throttled_since; /* ... and how often it was refused for now since then */
     unsigned throttled;
     sim_session *session; /* ... and the session that it looked at last */

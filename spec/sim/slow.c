@@ -9,16 +9,14 @@
 
 #include <string.h>
 
-/* Session timeouts T of answered time, for which a node may keep others out. A round trip L of the
- * slow link takes 0.45 T at most, heartbeats follow each other without a pause, and the client
- * looks at its waiters with an answer, each T/24:
+/* The answered time for which a node may keep others out. A round trip L of the slow link takes
+ * 0.45 T at most, heartbeats follow each other without a pause, and the client looks at its waiters
+ * with an answer, each T/24:
  *   1.5 L         the client learns that its node is first: an event, then a list
- *   L + T/24      the next answer, with which it begins to count
- *   T             it waits
- *   L + T/24      the next answer, with which it gives up
+ *   L + T/24      the next answer, with which it gives up: three answers were too slow by then
  *   L/2           the delete arrives
- * That is T + 4 L + T/12, or 2.9 T. */
-#define TIMEOUTS_MOST 3
+ * That is 3 L + T/24, or 1.4 T. */
+#define KEPT_MOST(timeout) ((timeout) / 2 * 3)
 
 /* A gap between two answers counts as half of T at most. With a longer one the servers are silent:
  * then the client learns nothing, and no limit of its own applies. */
@@ -39,8 +37,11 @@ static struct {
     front fronts[SIM_DIRECTORIES_MOST];
     zkl_nanos proven;       /* the latest answer of a leader that was counted */
     zkl_nanos pauses_until; /* a server has throttled a request, and the client may pause */
-    uint64_t given_up;
 } slow;
+
+static zkl_nanos timeout_of(const sim_host *host) {
+    return host->client->session.heart.validity.timeout;
+}
 
 /* ---- the node that keeps others out ---- */
 
@@ -109,7 +110,7 @@ static bool is_unsure(const sim_host *host) {
 /* The time that has ended with an answer since the last look. */
 static zkl_nanos answered_time(const sim_host *host) {
     const zkl_nanos proven = sim_proven_at(&host->machine), gap = proven - slow.proven,
-                    most = GAP_MOST(host->client->context.patience);
+                    most = GAP_MOST(timeout_of(host));
     slow.proven = proven;
     return gap < most ? gap : most;
 }
@@ -127,7 +128,7 @@ static void look_at_front(const sim_host *host, int i, bool unsure, zkl_nanos an
         begin_front(f, node);
     else if (sim_now > f->since)
         f->kept += answered < sim_now - f->since ? answered : sim_now - f->since;
-    if (f->kept > TIMEOUTS_MOST * host->client->context.patience)
+    if (f->kept > KEPT_MOST(timeout_of(host)))
         sim_fail("%s of host %d keeps others out for %.3f s, and its answers never come in time",
                  node->path, host->machine.id, zkl_clock_seconds(f->kept));
 }
@@ -151,10 +152,11 @@ static void look_at_reason(sim_host *host) {
         sim_fail("host %d gives a place up and says '%s'", host->machine.id, why);
 }
 
-/* Has it waited for long enough? With fair = false the place has, before the caller came. */
+/* Has it waited for long enough? With fair = false the place has, before the caller came. Behind the
+ * slow link nobody has to wait. */
 static bool is_patient(const sim_caller *c) {
-    return c->is_shared ||
-           sim_clock(&c->host->machine) - c->joined >= c->contender->context->patience;
+    return c->is_shared || c->host->machine.distance ||
+           sim_clock(&c->host->machine) - c->joined >= timeout_of(c->host);
 }
 
 /* Some caller has lost its place, and will hear so. */
@@ -167,23 +169,25 @@ static void look_at_callers(sim_host *host) {
         c->is_given_up = true;
         any |= is_patient(c);
     }
-    SIM_CHECK(any);
+    if (!any)
+        sim_fail("host %d gives a place up too soon", host->machine.id);
 }
 
 static void look_at_given_up(sim_host *host) {
     const uint64_t given_up = host->client->context.given_up;
-    if (given_up > slow.given_up) {
+    if (given_up > host->given_up) {
         SAY("host %d gives a place up", host->machine.id);
-        look_at_reason(host);
+        if (host->machine.distance)
+            look_at_reason(host);
         look_at_callers(host);
     }
-    slow.given_up = given_up; /* a new client's begins anew */
+    host->given_up = given_up; /* a new client's begins anew */
 }
 
 void sim_slow_judge(sim_host *host) {
+    look_at_given_up(host);
     if (!host->machine.distance)
         return;
-    look_at_given_up(host);
     const bool unsure = is_unsure(host);
     const zkl_nanos answered = answered_time(host);
     for (int i = 0; sim_node_directory(i); i++)

@@ -176,6 +176,65 @@ static void time_counts_that_ends_with_an_answer(void) {
     one->heart.unsure = usual;
 }
 
+/* ---- answers that are too slow for any chain ---- */
+
+/* (0.98 - 0.3 - 1/12) / 3 of 30 seconds are 5.97. */
+#define TOO_SLOW 5.98
+#define IN_TIME 5.96
+
+static zkl_nanos patience(void) {
+    return one->context.patience / ZKL_SECOND;
+}
+
+static void after_three_answers_that_are_too_slow_nobody_waits(void) {
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    answer(TOO_SLOW, ZKL_PROOF_QUORUM);
+    CHECK_INT(patience(), T);
+    answer(IN_TIME, ZKL_PROOF_LEADER);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), T);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), 0);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), 0);
+    answer(0, ZKL_PROOF_NONE); /* a read, which a server answers alone */
+    CHECK_INT(patience(), 0);
+    answer(IN_TIME, ZKL_PROOF_QUORUM);
+    CHECK_INT(patience(), T);
+}
+
+static void answers_that_one_pause_held_back_are_one(void) {
+    const zkl_nanos asked = fake_now;
+    fake_now += 7 * ZKL_SECOND;
+    for (int i = 0; i < 5; i++)
+        zkl_heart_answered(&one->heart, ZKL_PROOF_QUORUM, asked + i);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), T);
+    answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), 0);
+}
+
+static void a_new_connection_does_not_make_a_slow_link_quick(void) {
+    for (int i = 0; i < 3; i++)
+        answer(TOO_SLOW, ZKL_PROOF_LEADER);
+    zkl_heart_unlinked(&one->heart);
+    zkl_heart_linked(&one->heart, &(zkl_grant){fake_now, T * ZKL_SECOND, T * ZKL_SECOND, false},
+                     false);
+    CHECK_INT(patience(), 0);
+    answer(0.1, ZKL_PROOF_LEADER);
+    CHECK_INT(patience(), T);
+}
+
+static void a_caller_that_is_first_leaves_with_the_next_answer(void) {
+    fake_caller *c = first();
+    one->context.patience = 0;
+    unsure(1);
+    CHECK_FAILED(c, ZKL_DISCONNECTED);
+    fake_settle(one);
+    CHECK_CLEAN();
+}
+
 /* Milliseconds. */
 static int64_t latency(void) {
     return one->heart.latency / (ZKL_SECOND / 1000);
@@ -221,6 +280,13 @@ int main(int argc, char **argv) {
         {"a shared node that waits to be held leaves, too",
          a_shared_node_that_is_still_to_be_held_leaves_too},
         {"time counts that ends with an answer", time_counts_that_ends_with_an_answer},
+        {"after three answers that are too slow for a chain nobody waits",
+         after_three_answers_that_are_too_slow_nobody_waits},
+        {"answers that one pause has held back are one", answers_that_one_pause_held_back_are_one},
+        {"a new connection does not make a slow link quick",
+         a_new_connection_does_not_make_a_slow_link_quick},
+        {"a caller that is first leaves with the next answer",
+         a_caller_that_is_first_leaves_with_the_next_answer},
         {"latency is smoothed, and slow answers weigh more",
          latency_is_smoothed_and_slow_answers_weigh_more},
         {"without a timeout the latest answer counts", without_a_timeout_the_latest_answer_counts},
