@@ -137,12 +137,12 @@ end
 ---@param use "read"|"write"|"create"|"delete"|nil the operation on a node; nil: a lock's path
 ---@return string? why nil: the path is valid
 function check.path_error(path, chroot, use)
-  if path:sub(1, 1) ~= "/" then return "it must begin with '/'" end
+  if path:find("/", 1, true) ~= 1 then return "it must begin with '/'" end
   if path == "/" then
     local stays = not use or (use == "delete" and chroot == "")
     return stays and "it must name a node below '/'" or nil
   end
-  if path:sub(-1) == "/" then return "it must not end with '/'" end
+  if path:find("/", -1, true) then return "it must not end with '/'" end
   if path:find("[%z\1-\31\127]") then return "it must not contain control characters" end
   for component in path:gmatch("/([^/]*)") do
     if component == "" then return "it has an empty component" end

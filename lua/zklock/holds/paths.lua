@@ -32,7 +32,8 @@ local OF_SEMAPHORES = { "/locks", "/leases" }
 ---@return string? kind of that
 local function in_the_way(paths, path, kind)
   for _, ending in ipairs(OF_SEMAPHORES) do
-    local above = path:sub(-#ending) == ending and paths.known[path:sub(1, -#ending - 1)]
+    -- LuaJIT crashes if `sub` finds no memory: so not for each path.
+    local above = path:find(ending, -#ending, true) and paths.known[path:sub(1, -#ending - 1)]
     if above and above.kind == "semaphore" then return above.path, "semaphore" end
     local below = kind == "semaphore" and paths.known[path .. ending]
     if below then return below.path, below.kind end
