@@ -70,7 +70,7 @@ for _, package in ipairs(given) do add(package) end
 
 local failed, checked = false, 0
 for program, place in pairs(started) do
-  local path = output("command -v " .. program):match("^(/%S+)")
+  local path = output("PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v " .. program):match("^(/%S+)")
   local real = path and output("realpath " .. path):match("%S+")
   local package = path and output(("dpkg -S %s /usr%s %s 2>/dev/null"):format(path, path, real)):match("^([^:,]+)")
   if package then

@@ -318,10 +318,8 @@ describe("the page for operators", function()
     local other = here:connect { identifier = "<b>db7</b>:4242" }
     assert(other:mutex(here.path):acquire(PATIENCE))
     web:get("/slow")
-    local body = shows("<td>slow</td>")
-    local told = assert(body:match("<td>slow</td><td>waiting for (.-)</td>"))
-    assert.equal(here.path .. " for ", told:sub(1, #here.path + 5))
-    assert.is_truthy(told:find(" s: &lt;b&gt;db7&lt;/b&gt;:4242 holds ", 1, true), told)
+    local body = shows(" s: &lt;b&gt;db7&lt;/b&gt;:4242 holds ") -- there may be a line before, without a server
+    assert.is_truthy(body:find("<td>slow</td><td>waiting for " .. here.path .. " for ", 1, true), body)
     assert.equal("<span>&lt;b&gt;db7&lt;/b&gt;:4242</span>", row_of(shows("4242</span></td>"), here.path)[3])
     assert.is_nil(body:find("<b>db7", 1, true))
   end)

@@ -92,7 +92,7 @@ void sim_losses_robbed(const char *path) {
 }
 
 /* To ask a caller on a shared node for its part would end that node. */
-static zkl_contender *part_of(const sim_caller *c, size_t i) {
+static const zkl_contender *part_of(const sim_caller *c, size_t i) {
     const zkl_shared_node *shared = c->is_shared ? zkl_sharer_of(c->contender)->shared : NULL;
     if (!c->is_shared)
         return c->contender->call->part(c->contender, i);

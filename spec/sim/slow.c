@@ -152,8 +152,8 @@ static void look_at_reason(sim_host *host) {
         sim_fail("host %d gives a place up and says '%s'", host->machine.id, why);
 }
 
-/* Has it waited for long enough? With fair = false the place has, before the caller came. Behind the
- * slow link nobody has to wait. */
+/* Has it waited for long enough? With fair = false the place has, before the caller came. Behind
+ * the slow link nobody has to wait. */
 static bool is_patient(const sim_caller *c) {
     return c->is_shared || c->host->machine.distance ||
            sim_clock(&c->host->machine) - c->joined >= timeout_of(c->host);

@@ -27,7 +27,7 @@ unexport LUA_PATH_5_2 LUA_PATH_5_3 LUA_PATH_5_4 LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_
 
 spec_files = $(or $(filter spec spec/%,$(SPECS)),spec)
 # Those of nginx run under LuaJIT, and those of tools apart. The longest files begin first.
-LONG = spec/faults/family_sweep_spec.lua spec/faults spec/cli spec/session spec/locks
+LONG = $(addprefix spec/,faults/family_sweep_spec.lua cli/run_killed_spec.lua faults session cli/terminal_spec.lua security/greeting_spec.lua cli locks)
 QUICK = $(LONG) $(filter-out spec/harness/ spec/nginx/,$(wildcard spec/*/))
 spec_options = $(filter-out spec spec/%,$(SPECS))
 
