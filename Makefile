@@ -34,7 +34,7 @@ B = build
 SANITIZE =
 Q = @
 
-.PHONY: help demo test test-all nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench duel screenshot release picture
+.PHONY: help demo test test-all steady nightly neighbours tls chaos soak soak-lua slow random model sim costs recorder coverage mutants fuzz bare lint asan tsan bench duel screenshot release picture
 .PHONY: deps build install install-lib uninstall abi hosts unit rock rockspec neighbour_programs libzookeeper format clean
 .DELETE_ON_ERROR:
 
@@ -43,6 +43,7 @@ help:
 	@echo '  make demo    a flash sale with and without the lock, in under a minute'
 	@echo '  make test    each promise once: the C unit tests, the simulation, the specs under Lua 5.4, those of nginx and of the neighbours; SPECS=spec/locks: only those, under LUAS=5.1'
 	@echo '  make test-all  the rest: the specs under every other Lua, failing allocations, TLS, rocks, tools, chaos'
+	@echo '  make steady  make test until it has passed RUNS=20 times in a row beside LOAD=0 busy loops; STEADY=FILE keeps what has passed, and the next call goes on there'
 	@echo '  make nightly  what is too long for each change, in at most four hours: HOURS=0.1 tries each part, and cuts off what has a fixed length'
 	@echo '  make neighbours  of them, those beside Curator, kazoo and Go; ROUNDS=20 contends for minutes'
 	@echo '  make tls     all specs of TLS, with a libzookeeper built for them; make test runs the quick ones, if it can'
@@ -91,7 +92,7 @@ help:
 # What is installed is what this run's goals need. Only goals that a user calls come here; they compile in a make of
 # their own, when this is done.
 DEPS = tools/deps.sh $(filter-out deps clean format help,$(MAKECMDGOALS)) \
-	$(and $(filter test,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours) \
+	$(and $(filter test steady,$(MAKECMDGOALS)),$(NEIGHBOURS),neighbours) \
 	$(and $(filter test-all,$(MAKECMDGOALS)),$(TLS),tls)
 deps:
 	@$(DEPS)
@@ -112,11 +113,14 @@ unit: $(UNIT) $(REPLAYS)
 # What `make test` runs: each promise once. With SPECS: those specs, under each Lua of LUAS (5.4).
 TESTED = $(if $(filter file,$(origin LUAS)),5.4,$(LUAS))
 EVERYTHING = $(if $(SPECS),,yes)
+define build_tested
+@$(submake) build hosts $(B)/sim/simulation $(if $(NEIGHBOURS),neighbour_programs)
+@$(if $(EVERYTHING),$(call instrumented,asan,unit))
+endef
 test: LOGS = build/test
 test: deps
 	@rm -rf build/test && mkdir -p build/test
-	@$(submake) build hosts $(B)/sim/simulation $(if $(NEIGHBOURS),neighbour_programs)
-	@$(if $(EVERYTHING),$(call instrumented,asan,unit))
+	$(build_tested)
 	@exec $(SUITES) -j $(AT_ONCE) -l 900 -o $(LOGS) \
 		$(foreach version,$(TESTED),$(call shared,$(version),$(if $(SPECS),1,$(SHARES)),$(call quick_specs,$(version)))) \
 		$(if $(EVERYTHING),$(if $(filter luajit,$(LUAS)),$(call shared,nginx,2,$(call specs,luajit,build,,,spec/nginx)))) \
@@ -124,6 +128,16 @@ test: deps
 		$(if $(EVERYTHING),'unit=$(unit_asan)' \
 			'sim=$(B)/sim/simulation 20' \
 			'costs=$(B)/sim/simulation costs spec/sim/costs.txt')
+
+# `make test` until it has passed RUNS times in a row, beside LOAD busy loops. STEADY keeps what has passed: it may be
+# called again and again with the same file.
+RUNS = 20
+LOAD = 0
+STEADY = build/steady
+steady_run = $(MAKE) -s --no-print-directory test DEPS=
+steady: deps
+	$(build_tested)
+	@exec tools/steady.sh '$(RUNS)' '$(LOAD)' '$(STEADY)' $(steady_run)
 
 # The rest: each other Lua, allocations that fail, TLS, rocks, the specs of tools, some of what `make nightly` does for long.
 test-all: LOGS = build/test-all
