@@ -4,6 +4,7 @@
 
 local Store = require "zklock.metrics.store"
 local core = require "zklock.core"
+local tally = require "zklock.metrics.tally"
 
 describe("the store of the metrics #once", function()
   local now, later, store
@@ -26,7 +27,7 @@ describe("the store of the metrics #once", function()
 
   setup(function()
     now, later = core.now, 0
-    core.now = function() return now() + later end
+    core.now = function() return 1000 + later end
   end)
 
   teardown(function() core.now = now end)
@@ -40,6 +41,19 @@ describe("the store of the metrics #once", function()
     assert.same({ ["0|7"] = "two\nlines" }, store:read().part)
     later = 5.5
     assert.same({ {}, {} }, { store:read().gauges, store:read().part })
+  end)
+
+  it("lets an age grow between two writes of a worker, and nothing else", function()
+    store:put("gauges", "0|7", '2.5 zklock_oldest_wait_seconds|lock="a"\n7 zklock_oldest_hold_seconds|lock="a"\n'
+      .. '0 zklock_oldest_hold_seconds|lock="b"\n3 zklock_waiting|lock="a"')
+    later = 1.5
+    store:put("gauges", "1|8", '5 zklock_oldest_wait_seconds|lock="a"')
+    later = 4.5
+    local gauges = tally.read(store:read(), 0).gauges
+    assert.equal(8, gauges.zklock_oldest_wait_seconds['lock="a"'])
+    assert.equal(11.5, gauges.zklock_oldest_hold_seconds['lock="a"'])
+    assert.equal(0, gauges.zklock_oldest_hold_seconds['lock="b"'])
+    assert.equal(3, gauges.zklock_waiting['lock="a"'])
   end)
 
   it("keeps the largest of several moments", function()

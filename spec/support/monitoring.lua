@@ -19,12 +19,13 @@ local PATIENCE = 60
 ---@field locations string? more of them
 ---@field lua string? more in the example's locks.lua, before its last line
 
---- Starts the example's nginx.
+--- Starts the example's nginx. Its sessions outlive what a busy machine does to them.
 ---@param options monitoring.options
 function monitoring.example(options)
   local prefix, here = folder.new("monitoring"), port.free()
   assert(uv.fs_mkdir(prefix .. "/run", 448))
   local locks = files.read(monitoring.EXAMPLE .. "locks.lua")
+  locks = files.replace(locks, "session_timeout = 6", "session_timeout = 30")
   files.write(prefix .. "/locks.lua", files.replace(locks, "return locks\n", (options.lua or "") .. "\nreturn locks\n"))
   local conf = files.read(monitoring.EXAMPLE .. "nginx.conf"):gsub("127%.0%.0%.1:8080", "127.0.0.1:" .. here)
   conf = files.replace(conf, '"$prefix/?.lua;;"', ('"$prefix/?.lua;%s/lua/?.lua;%s/lua/?/init.lua;;"; '

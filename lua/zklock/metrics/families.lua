@@ -6,6 +6,7 @@
 ---@field type "counter"|"gauge"|"histogram"
 ---@field help string
 ---@field merge "sum"|"max"|"min" how the values of several clients become one
+---@field is_age boolean? it grows with the time, but for 0, which stands for none
 
 local families = { of = {} } ---@type zklock.Family[] `of`: the same by name
 
@@ -33,6 +34,10 @@ add("gauge", "node_bytes", "Bytes of the paths of a client's ephemeral nodes: th
 add("gauge", "clients", "Clients, by the state of their session.")
 add("gauge", "validity_seconds", "The least validity of all holds; absent if nothing is held.", "min")
 add("counter", "metrics_errors_total", "Values that did not fit into the shared dictionary.")
+
+for _, name in ipairs { "zklock_oldest_wait_seconds", "zklock_oldest_hold_seconds" } do
+  families.of[name].is_age = true
+end
 
 --- The upper bounds of the buckets in seconds, and how they are written.
 families.bounds = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, math.huge }

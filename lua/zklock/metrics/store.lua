@@ -192,21 +192,31 @@ end
 --- What a worker has written, unless it is too old.
 ---@param value string
 ---@return string?
+---@return number seconds since it was written
 local function fresh(value)
   local written, text = value:match("^(%S+)\n(.*)$")
-  return written and core.now() - tonumber(written) <= EXPIRY and text or nil
+  local since = core.now() - (tonumber(written) or -math.huge)
+  return since <= EXPIRY and text or nil, since
 end
 
---- Everything that the workers have written: numbers ("count"), and what they have now ("gauges", "part").
----@return { count: table<string, number>, gauges: table<string, string>, part: table<string, string> }
+---@class zklock.metrics.Found
+---@field count table<string, number>
+---@field gauges table<string, string> by worker
+---@field since table<string, number> seconds since each worker wrote its gauges
+---@field part table<string, string> by worker
+
+--- Everything that the workers have written: numbers, and what they have now.
+---@return zklock.metrics.Found
 function Store:read()
-  local found = { count = {}, gauges = {}, part = {} }
+  local found, since = { count = {}, gauges = {}, part = {} }, {}
   for _, key in ipairs(self.dict:get_keys(0)) do
     local kind, rest = key:match("^zklock|(%l+)|(.*)$")
-    local value = found[kind] and self.dict:get(key)
-    if kind ~= "count" then value = value and fresh(value) end
+    local value, age = found[kind] and self.dict:get(key), nil
+    if value and kind ~= "count" then value, age = fresh(value) end
     if value then found[kind][rest] = value end
+    if kind == "gauges" then since[rest] = age end
   end
+  found.since = since
   for key in pairs(self.seen) do
     if not found.count[key] then miss(self, key) end
   end

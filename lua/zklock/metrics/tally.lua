@@ -79,13 +79,16 @@ function tally.write_gauges(store, snapshot)
   return table.concat(lines, "\n")
 end
 
---- The gauges that such a text says.
+--- The gauges that such a text says. An age has grown since then.
+---@param text string
+---@param since number seconds since it was written
 ---@return table<string, table<string, number>>
-local function read_gauges(text)
+local function read_gauges(text, since)
   local gauges = {}
-  for value, family, labels in text:gmatch("(%S+) ([%w_]+)|([^\n]*)") do
+  for said, family, labels in text:gmatch("(%S+) ([%w_]+)|([^\n]*)") do
+    local value, known = tonumber(said), families.of[family]
     gauges[family] = gauges[family] or {}
-    gauges[family][labels] = tonumber(value)
+    gauges[family][labels] = known and known.is_age and value > 0 and value + since or value
   end
   return gauges
 end
@@ -132,8 +135,9 @@ function tally.read(found, errors)
   for key, value in pairs(found.count) do enter(counted, key, value) end
   add_zeros(whole.gauges, counted.histograms)
   snapshots.merge(whole, counted)
-  for _, text in pairs(found.gauges) do
-    snapshots.merge(whole, { counters = {}, histograms = {}, gauges = read_gauges(text), locks = {} })
+  for worker, text in pairs(found.gauges) do
+    local gauges = read_gauges(text, found.since[worker])
+    snapshots.merge(whole, { counters = {}, histograms = {}, gauges = gauges, locks = {} })
   end
   return whole
 end
