@@ -84,7 +84,7 @@ describe("with luv", function()
     assert.is_nil(resumed)
   end)
 
-  it("a coroutine into whose wait a hook has raised is not resumed by that wait #flood", function()
+  it("a coroutine into whose wait a hook has raised is not resumed by that wait", function()
     if not yields_across_pcall then return pending("in plain Lua 5.1 it ends with the error") end
     assert(other:acquire(path, PATIENCE))
     local lock, resumed, raised = client:mutex(path), 0, nil

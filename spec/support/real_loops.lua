@@ -3,7 +3,7 @@
 ---   name       as `connect{ loop = name }` takes it
 ---   spawn(fn)  begins a coroutine of the loop; an error in it is for `run`, or is in `errors` (Copas catches them)
 ---   rest()     in such a coroutine: comes back in a later turn of the loop
----   run(fn)    turns the loop until fn() is true, for 20 s at most
+---   run(fn)    turns the loop until fn() is true, for 60 s at most
 ---   idle(t)    turns it for so many seconds, and only when there is something to do
 --- `of_cqueues` makes as many loops as one wants; of the others there is one in each Lua state.
 
@@ -65,9 +65,13 @@ function real_loops.of_luv()
     return assert(harness_loop.poll(condition, PATIENCE), "the loop did not come to its end")
   end
   function self.idle(seconds)
-    local timer, awake = uv.new_timer(), false
-    timer:start(seconds * 1000, 0, function() awake = true end)
+    local timer, awake = table.remove(timers) or uv.new_timer(), false
+    uv.update_time() -- it stood still while the loop did, and the timer counts from it
+    -- It repeats: uv.run("once") calls the timers that are due, and then waits for another event.
+    timer:start(seconds * 1000, 1, function() awake = true end)
     while not awake do uv.run("once") end
+    timer:stop()
+    timers[#timers + 1] = timer
   end
   return self
 end
