@@ -61,12 +61,12 @@ if [ -e "$build/broken" ]; then
     exit 1
 fi
 
+invariants=("$(object_of spec/unit/invariants_line.c)" "$(object_of spec/unit/invariants_sums.c)")
 fakes=()
 engine=()
 binding=()
 for source in "${all[@]}"; do
     case $source in
-    csrc/client/invariants.c) fakes+=("$(object_of "$source")") ;;
     csrc/lua/*) binding+=("$(object_of "$source")") ;;
     csrc/*) engine+=("$(object_of "$source")") ;;
     *) fakes+=("$(object_of "$source")") ;;
@@ -79,12 +79,12 @@ link() { # link TARGET
     case $1 in
     stream)
         "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "$(object_of fuzz/input.c)" \
-            "$(object_of fuzz/failure.c)" "$(object_of csrc/client/invariants.c)" "$build/engine.a" \
+            "$(object_of fuzz/failure.c)" "${invariants[@]}" "$build/engine.a" \
             -l:libzookeeper_mt.a -lm -pthread
         ;;
     arguments)
         "$cc" "${flags[@]}" -fsanitize=fuzzer -o "$build/$1" "fuzz/$1.c" "$(object_of fuzz/input.c)" \
-            "$(object_of fuzz/failure.c)" "$(object_of csrc/client/invariants.c)" "${binding[@]}" "$build/engine.a" \
+            "$(object_of fuzz/failure.c)" "${invariants[@]}" "${binding[@]}" "$build/engine.a" \
             -lzookeeper_mt "${lua_libs[@]}" -lm -ldl -pthread
         ;;
     *)

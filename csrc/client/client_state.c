@@ -5,7 +5,6 @@
 #include "base/event.h"
 #include "base/list.h"
 #include "base/process.h"
-#include "client/invariants.h"
 #include "compound/compound.h"
 #include "line/batch.h"
 #include "line/contender.h"
@@ -56,7 +55,9 @@ void zkl_client_leave(zkl_client *client) {
     zkl_contenders_sweep(&client->lines.common);
     zkl_heart_advance(&client->session.heart);
     zkl_log_step(client->log);
+#ifdef ZKL_CHECK
     zkl_invariants_check(&client->lines, &client->nodes);
+#endif
     if (client->closing)
         pthread_cond_broadcast(&client->stepped);
     pthread_mutex_unlock(&client->mutex);

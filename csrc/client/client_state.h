@@ -54,6 +54,11 @@ void zkl_client_enter(zkl_client *client);
 bool zkl_client_begin(zkl_client *client);
 /* Ends a step: frees ended objects, answers queries, and releases the mutex. */
 void zkl_client_leave(zkl_client *client);
+#ifdef ZKL_CHECK
+/* The end of each step calls it: is what the lines know a legal state? The tests define it
+ * (spec/unit/invariants_sums.c), so a build with ZKL_CHECK alone does not link. */
+void zkl_invariants_check(const zkl_lines *lines, const zkl_nodes *nodes);
+#endif
 /* Ends a step that changed nothing. */
 void zkl_client_unlock(zkl_client *client);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* node_state: the data of a shared node (node.h), and the functions on it that every room of it
- * needs. Only these rooms change it; invariants.c reads it. */
+ * needs. Only these rooms change it; spec/unit/invariants_line.c reads it. */
 #ifndef ZKL_SHARED_NODE_STATE_H
 #define ZKL_SHARED_NODE_STATE_H
 

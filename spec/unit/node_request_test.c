@@ -557,7 +557,7 @@ static void all_nodes_of_a_multilock_are_its_guard(void) {
     CHECK_INT(holder->losses, 1);
 }
 
-/* The end of the step checks that nothing is left to be looked at (csrc/client/invariants.h). */
+/* The end of the step checks that nothing is left to be looked at (invariants.h). */
 static void a_guarded_write_ends_the_shared_node_that_callers_share(void) {
     make(NODE, "1");
     fake_caller *first = fake_share(one, LINE, LATER), *second = fake_share(one, LINE, LATER);

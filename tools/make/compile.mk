@@ -17,7 +17,9 @@ MEMORY_WORLD_C = spec/unit/memory_world.c
 UNIT_HEADERS = -Ispec/unit -Ispec/unit/fake
 FAKE_C = $(filter-out $(UNIT_C) $(SESSION_WORLD_C) $(MEMORY_WORLD_C),$(wildcard spec/unit/*.c spec/unit/fake/*.c))
 
-ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o)
+# With ZKL_CHECK the engine looks after each step whether the state of all lines is a legal one: the tests know which is.
+INVARIANTS_O = $(B)/unit/invariants_line.o $(B)/unit/invariants_sums.o
+ENGINE_O = $(ENGINE_C:csrc/%.c=$(B)/engine/%.o) $(if $(findstring -DZKL_CHECK,$(SANITIZE)),$(INVARIANTS_O))
 CLI_O = $(CLI_C:csrc/%.c=$(B)/engine/%.o)
 FAKE_O = $(FAKE_C:spec/%.c=$(B)/%.o)
 SESSION_WORLD_O = $(SESSION_WORLD_C:spec/%.c=$(B)/%.o)
@@ -95,15 +97,11 @@ $(B)/libscarce.a: $(B)/libengine.a
 	@echo "AR $@"
 	$Q$(OBJCOPY) $(foreach name,$(ALLOCATE),--redefine-sym $(name)=scarce_$(name)) $< $@
 
-# --- the unit tests; after each step they check that what the lines know is a legal state (csrc/client/invariants.h)
+# --- the unit tests; after each step they check that what the lines know is a legal state (spec/unit/invariants.h)
 
 $(B)/unit/%.o: spec/unit/%.c $(RULES)
 	@mkdir -p $(@D) && echo "CC $@"
 	$Q$(COMPILE) -Wno-switch-enum -DZKL_CHECK $(UNIT_HEADERS) -c -o $@ $<
-
-$(B)/unit/invariants.o: csrc/client/invariants.c $(RULES)
-	@mkdir -p $(@D) && echo "CC $@"
-	$Q$(COMPILE) -DZKL_CHECK -c -o $@ $<
 
 # What a step goes through, with a call for each piece of code that it runs: spec/unit/flat_test.c counts them.
 COUNTED_O = $(patsubst csrc/%.c,$(B)/counted/%.o,$(wildcard $(addprefix csrc/,base/*.c port/*.c recipe/*.c line/*.c shared/*.c compound/*.c query/*.c)))
@@ -121,9 +119,9 @@ $(filter-out $(OF_MEMORY) %/flat_test,$(UNIT)): $(B)/libengine.a
 
 $(filter $(B)/unit/session_%,$(UNIT)): $(SESSION_WORLD_O)
 $(filter %/reaper_test,$(UNIT)): $(addprefix $(B)/engine/cli/,run/reaper.o run/page.o complaint.o exit_code.o memory.o text.o)
-$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O) $(B)/unit/invariants.o
+$(UNIT): $(B)/unit/%: $(B)/unit/%.o $(FAKE_O)
 	@echo "LD $@"
-	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),%/invariants.o),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)
+	$Q$(LINK) -o $@ $(filter-out $(if $(filter %/flat_test,$@),$(INVARIANTS_O)),$(filter %.o,$^)) $(filter %.a,$^) $(LIBS)
 
 # --- what fuzzing has kept, replayed as unit tests
 
@@ -139,18 +137,17 @@ $(FUZZ:%=$(B)/fuzz/replay_%.o): $(B)/fuzz/replay_%.o: fuzz/replay.c $(RULES)
 	$Q$(COMPILE) -DCORPUS='"fuzz/corpus/$*"' -c -o $@ $<
 
 $(FUZZ_REAL:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
-		$(B)/fuzz/failure.o $(B)/unit/invariants.o $(B)/libengine.a
+		$(B)/fuzz/failure.o $(INVARIANTS_O) $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
 $(FUZZ_LUA:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o \
-		$(B)/fuzz/failure.o $(BINDING_C:csrc/lua/%.c=$(B)/5.4/%.o) $(B)/unit/invariants.o $(B)/libengine.a
+		$(B)/fuzz/failure.o $(BINDING_C:csrc/lua/%.c=$(B)/5.4/%.o) $(INVARIANTS_O) $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS) $(call lua_libs,5.4) -lm -ldl
 
 $(FUZZ_FAKE:%=$(B)/unit/fuzz_%_test): $(B)/unit/fuzz_%_test: $(B)/fuzz/%.o $(B)/fuzz/replay_%.o $(B)/fuzz/input.o \
-		$(B)/fuzz/failure.o $(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/unit/invariants.o \
-		$(B)/libengine.a
+		$(B)/fuzz/failure.o $(filter-out %/check.o %/random_world.o %/random_sweep.o,$(FAKE_O)) $(B)/libengine.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
@@ -176,7 +173,7 @@ $(B)/sim/libcounted.a: $(B)/libengine.a
 	@mkdir -p $(@D) && echo "AR $@"
 	$Q$(OBJCOPY) $(COUNTED) $< $@
 
-$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(B)/unit/invariants.o $(B)/unit/fake/fake_servers.o $(B)/sim/libcounted.a
+$(B)/sim/simulation: $(SIM_O) $(B)/sim/legal/client_state.o $(INVARIANTS_O) $(B)/unit/fake/fake_servers.o $(B)/sim/libcounted.a
 	@echo "LD $@"
 	$Q$(LINK) -o $@ $^ $(SIM_WRAPPED:%=-Wl,--wrap=%) -pthread
 

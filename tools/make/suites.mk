@@ -64,7 +64,7 @@ record = $(call lua,5.4) tools/recorder.lua $(B) $1
 
 # --- sanitizers: a build of everything in a folder of its own, build/asan or build/tsan
 
-# With ZKL_CHECK every step ends with a look at whether the state of all lines is a legal one (csrc/client/invariants.h).
+# With ZKL_CHECK every step ends with a look at whether the state of all lines is a legal one (spec/unit/invariants.h).
 ASAN = -DZKL_CHECK -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
 TSAN = -DZKL_CHECK -fsanitize=thread -fno-omit-frame-pointer -O1
 

@@ -3,7 +3,7 @@
 #include "fake_port.h"
 
 #include "check.h"
-#include "client/invariants.h"
+#include "invariants.h"
 #include "line/batch.h"
 #include "shared/node.h"
 #include "shared/sharer.h"
