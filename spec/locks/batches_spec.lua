@@ -86,6 +86,18 @@ describe("many locks of one client", function()
     return asked
   end
 
+  --- Takes all of them: no answer comes before all is sent, and nothing is sent once an answer has come.
+  local function take_in_one_round_trip()
+    faulty:black_hole("to_client")
+    local asked = ask(paths)
+    faulty:await("getChildren", #paths, PATIENCE)
+    faulty:black_hole("to_server")
+    faulty:heal("to_client")
+    are_granted(asked)
+    faulty:heal()
+    return asked
+  end
+
   --- Each path has the one node that its holder has.
   local function each_has_its_node(asked)
     for _, one in ipairs(asked) do
@@ -109,11 +121,7 @@ describe("many locks of one client", function()
   describe("asked for in one go", function()
     it("take three requests and one round trip when there is one", function()
       prepare(1)
-      faulty:delay(FAR)
-      local asked = take_all()
-      assert.equal(1, faulty:rounds())
-      faulty:heal()
-      release(asked)
+      release(take_in_one_round_trip())
       local counts = faulty:counts()
       assert.same({ 1, 1, 1, 0 }, { counts.create2, counts.getChildren, counts.delete, counts.multi })
     end)
@@ -121,22 +129,20 @@ describe("many locks of one client", function()
     it("take few transactions", function()
       prepare(MANY)
       know(FAR)
-      local asked
-      local took = transactions(function() asked = take_all() end)
-      assert.is_true(took <= MANY / 4, took .. " transactions for " .. MANY .. " creates")
-      each_has_its_node(asked)
-      took = transactions(function() release(asked) end)
-      assert.is_true(took <= MANY / 4, took .. " transactions for " .. MANY .. " deletes")
-      nothing_is_left()
+      -- On a busy machine the script may stand still while it asks, longer than the client gathers.
+      local asked, creates, deletes
+      wait.eventually(function()
+        creates = transactions(function() asked = take_all() end)
+        each_has_its_node(asked)
+        deletes = transactions(function() release(asked) end)
+        nothing_is_left()
+        return creates <= MANY / 4 and deletes <= MANY / 4, ("%d and %d"):format(creates, deletes)
+      end, PATIENCE, ("%d transactions for so many creates, and for so many deletes,"):format(MANY / 4))
     end)
 
     it("are granted in one round trip #once", function()
       prepare(MANY)
-      faulty:delay(FAR)
-      local asked = take_all()
-      assert.equal(1, faulty:rounds())
-      faulty:heal()
-      release(asked)
+      release(take_in_one_round_trip())
     end)
 
     it("grow the token of each path from holder to holder", function()
